@@ -1,0 +1,1 @@
+//! HTTP over QUIC streams, sans-IO.

@@ -1,0 +1,1 @@
+//! Experiments: scenarios, runs, sweeps, statistics and result files.

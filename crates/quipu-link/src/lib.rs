@@ -1,0 +1,1 @@
+//! Links: rate, delay, jitter, loss and queues, sans-IO.

@@ -1,0 +1,1 @@
+//! A TLS seam without arithmetic, for virtual time only.

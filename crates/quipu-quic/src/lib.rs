@@ -1,0 +1,1 @@
+//! QUIC v1 and its multipath extension (RFC 10069), sans-IO.

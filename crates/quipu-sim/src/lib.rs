@@ -1,0 +1,1 @@
+//! A discrete-event simulator that moves datagrams between nodes in virtual time.

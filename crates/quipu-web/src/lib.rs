@@ -1,0 +1,1 @@
+//! Web pages, browsers and page loads, sans-IO.
