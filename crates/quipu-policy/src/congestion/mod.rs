@@ -1,0 +1,135 @@
+//! Congestion control: one controller per path.
+//!
+//! A coupled controller reads what the other paths' controllers published ([`Peers`]); there is no
+//! shared mutable state.
+
+use quipu_base::{Bytes, Duration, Instant, Rate};
+
+use crate::seam::key::PathKey;
+
+mod newreno;
+
+pub use newreno::NewReno;
+
+/// One controller per path. All amounts are bytes of UDP payload.
+pub trait Controller: Send {
+    /// An ack-eliciting packet left.
+    fn on_sent(&mut self, sent: &SentInfo, peers: &Peers<'_>);
+
+    /// An ACK frame newly acknowledged packets. Called once per frame.
+    fn on_acked(&mut self, acked: &AckedInfo<'_>, peers: &Peers<'_>);
+
+    /// Packets were declared lost. Called once per detection.
+    fn on_lost(&mut self, lost: &LostInfo, peers: &Peers<'_>);
+
+    /// Something else changed.
+    fn on_change(&mut self, change: PathChange, peers: &Peers<'_>);
+
+    /// What the engine and the other controllers may read.
+    fn published(&self) -> Published;
+}
+
+/// A packet left.
+#[derive(Clone, Copy, Debug)]
+pub struct SentInfo {
+    /// When.
+    pub now: Instant,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Bytes in flight on the path, this packet included.
+    pub in_flight: Bytes,
+}
+
+/// A packet that was acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct AckedPacket {
+    /// When it was sent.
+    pub sent_at: Instant,
+    /// Its size.
+    pub bytes: Bytes,
+}
+
+/// An ACK frame newly acknowledged packets.
+#[derive(Clone, Copy, Debug)]
+pub struct AckedInfo<'a> {
+    /// When it came.
+    pub now: Instant,
+    /// The packets in flight that it acknowledges, in packet-number order.
+    pub packets: &'a [AckedPacket],
+    /// Bytes in flight on the path before it.
+    pub prior_in_flight: Bytes,
+    /// Bytes in flight on the path after it.
+    pub in_flight: Bytes,
+    /// True if the path had been application-limited or held by a policy: the window was not what
+    /// limited sending.
+    pub limited: bool,
+    /// The round-trip time as estimated now.
+    pub srtt: Option<Duration>,
+    /// Least round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// The sample of this frame, if it gave one.
+    pub latest_rtt: Option<Duration>,
+}
+
+/// Packets were declared lost.
+#[derive(Clone, Copy, Debug)]
+pub struct LostInfo {
+    /// When.
+    pub now: Instant,
+    /// Their sizes added up.
+    pub bytes: Bytes,
+    /// When the last of them was sent.
+    pub newest_sent_at: Instant,
+    /// Bytes in flight on the path without them.
+    pub in_flight: Bytes,
+    /// True if they show persistent congestion.
+    pub persistent: bool,
+}
+
+/// What else may change on a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathChange {
+    /// A new ECN-CE mark was reported for a packet sent at `sent_at`.
+    EcnCongestion {
+        /// When the newest packet acknowledged with it was sent.
+        sent_at: Instant,
+        /// When the report came.
+        now: Instant,
+    },
+    /// A probe timeout fired.
+    Pto,
+    /// The sender came to rest with window left.
+    ApplicationLimited,
+    /// Acknowledgements return another way: the least round-trip time is void.
+    ReturnRoute,
+    /// The largest datagram changed.
+    DatagramSize(Bytes),
+}
+
+/// What a controller publishes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Published {
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold; `None` while it is infinite.
+    pub ssthresh: Option<Bytes>,
+    /// The pace the controller asks for; `None`: the engine's default pace.
+    pub pacing_rate: Option<Rate>,
+    /// Its bandwidth estimate, if it has one.
+    pub bandwidth: Option<Rate>,
+    /// Smoothed round-trip time of the path, copied in by the engine.
+    pub srtt: Option<Duration>,
+    /// Name of the state, such as `slow start`.
+    pub state: &'static str,
+}
+
+/// What every path's controller last published, the reader's own included, in order of path
+/// identifier. A path that leaves drops out at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Peers<'a> {
+    /// The path of the reader.
+    pub own: PathKey,
+    /// All of them.
+    pub all: &'a [(PathKey, Published)],
+}

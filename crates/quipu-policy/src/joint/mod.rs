@@ -1,0 +1,38 @@
+//! Joint policies: stream and path in one answer.
+
+use quipu_base::{Bytes, Instant};
+
+use crate::seam::decision::{Ask, Decision, Notes};
+use crate::seam::event::Event;
+use crate::seam::key::PathKey;
+use crate::seam::view::View;
+
+/// The one trait the engine knows: what goes next, on which path.
+pub trait Joint: Send {
+    /// The one question of the engine. Asked again with no event between, the answer is the same:
+    /// it may plan, but must not charge, draw or advance a cursor.
+    fn decide(&mut self, ask: Ask, view: &View<'_>, notes: &mut Notes) -> Decision;
+
+    /// Takes note of what happened. The view shows the state after it.
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>);
+
+    /// True while copies may exist, so that the engine asks although no stream is ready.
+    fn has_copies(&self) -> bool {
+        false
+    }
+
+    /// The path for control frames that no data packet carries.
+    fn control_path(&mut self, view: &View<'_>) -> Option<PathKey> {
+        view.paths.least_srtt_open(view.now)
+    }
+
+    /// When to be woken for periodic work; beside the `until` of a wait.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Bytes planned for a path; for logs and time series only.
+    fn committed(&self, _path: PathKey) -> Bytes {
+        Bytes::ZERO
+    }
+}

@@ -1,0 +1,78 @@
+//! Path policies: which path the next bytes take.
+
+use quipu_base::{Bytes, Instant};
+
+use crate::seam::decision::Notes;
+use crate::seam::event::Event;
+use crate::seam::key::{PathKey, StreamKey};
+use crate::seam::view::{Class, View};
+
+/// What looks for a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Parcel<'a> {
+    /// Whose bytes.
+    pub stream: StreamKey,
+    /// How many.
+    pub len: Bytes,
+    /// Why they are pending.
+    pub class: Class,
+    /// True if the end of the stream's pending bytes may be sent instead of their start.
+    pub back_fits: bool,
+    /// Bytes already planned, by path slot.
+    pub committed: &'a [Bytes],
+}
+
+/// A path policy's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// On this path, now.
+    Now(PathKey),
+    /// On this path, now, from the back of the stream's pending bytes.
+    NowFromBack(PathKey),
+    /// On this path when its window opens: later bytes may go elsewhere now.
+    Later(PathKey),
+    /// Not yet.
+    Wait {
+        /// When to ask again at the latest.
+        until: Instant,
+        /// The path waited for, if it is one.
+        on: Option<PathKey>,
+    },
+    /// No path can take it.
+    None,
+}
+
+/// What to take back of the plans made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakeBack {
+    /// Nothing.
+    Nothing,
+    /// What is planned for one path.
+    Path(PathKey),
+    /// Everything.
+    All,
+}
+
+/// Picks paths.
+pub trait PathPolicy: Send {
+    /// The path for these bytes. Must not answer `Wait` or `Later` for lost bytes.
+    fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice;
+
+    /// Takes note of what happened.
+    fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>) {}
+
+    /// Whether this parcel may fill the room left in a packet on `path`.
+    fn fill(&mut self, _path: PathKey, _parcel: &Parcel<'_>, _view: &View<'_>) -> bool {
+        true
+    }
+
+    /// Most bytes to plan ahead, over all paths. Zero: it never answers `Later`.
+    fn commit_limit(&self, _view: &View<'_>) -> Bytes {
+        Bytes::ZERO
+    }
+
+    /// Which plans no longer hold. Asked when something changed.
+    fn take_back(&mut self, _view: &View<'_>) -> TakeBack {
+        TakeBack::Nothing
+    }
+}

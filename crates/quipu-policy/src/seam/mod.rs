@@ -1,0 +1,6 @@
+//! The types that cross the seam between engine and policies.
+
+pub mod decision;
+pub mod event;
+pub mod key;
+pub mod view;
