@@ -1,0 +1,213 @@
+//! What a link is made of, with defaults and checks.
+
+use quipu_base::{Bytes, Duration, Rate};
+
+use crate::{Outage, QueueLimit};
+
+/// One direction of a link.
+///
+/// The default is a perfect link: no limit of rate, no delay, no loss, never down.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Bits per second, above zero. `None`: no limit, and so no queue.
+    pub rate: Option<Rate>,
+    /// One-way propagation delay.
+    pub delay: Duration,
+    /// Half the width of the delay's variation: each datagram takes `delay ± jitter`, evenly
+    /// spread, as in Linux' netem without a distribution. Not above `delay`.
+    pub jitter: Duration,
+    /// Whether jitter may let a datagram overtake another. If not (the default), one that would
+    /// arrive before its predecessor arrives together with it.
+    pub jitter_reorders: bool,
+    /// Chance that a datagram is lost, 0 to 1, each by itself. A lost datagram has used its place
+    /// in the queue and its time on the link, as on a radio link.
+    pub loss: f64,
+    /// When the queue is full.
+    pub queue: QueueLimit,
+    /// A share of the datagrams is late, so that others overtake them.
+    pub reorder: Option<Reorder>,
+    /// A share of the datagrams arrives twice.
+    pub duplicate: Option<Duplicate>,
+    /// When the link is down. In any order; they may overlap.
+    pub outages: Vec<Outage>,
+    /// Bytes that each datagram takes on the link above its UDP payload. Default 28: IPv4 and UDP.
+    pub overhead: Bytes,
+}
+
+/// A share of the datagrams that is delayed further than the rest.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reorder {
+    /// Chance of each datagram, 0 to 1.
+    pub share: f64,
+    /// The further delay.
+    pub extra: Duration,
+}
+
+/// A share of the datagrams that arrives twice. The copy takes nothing of the link's rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Duplicate {
+    /// Chance of each datagram that arrives, 0 to 1.
+    pub share: f64,
+    /// Time from the arrival of the datagram to that of its copy. Zero: right after it.
+    pub after: Duration,
+}
+
+/// A field of a [`LinkConfig`] has a value that makes no link.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("link: {field} is {value}, expected {expected}")]
+pub struct InvalidConfig {
+    /// Name of the field, such as `reorder.share`.
+    pub field: &'static str,
+    /// The value found.
+    pub value: String,
+    /// What would have been right.
+    pub expected: &'static str,
+}
+
+impl LinkConfig {
+    /// A link with `rate` and `delay`, the default queue, and nothing that goes wrong.
+    pub fn new(rate: Rate, delay: Duration) -> Self {
+        LinkConfig { rate: Some(rate), delay, ..LinkConfig::default() }
+    }
+
+    /// Sets the chance of loss, 0 to 1.
+    #[must_use]
+    pub fn with_loss(mut self, loss: f64) -> Self {
+        self.loss = loss;
+        self
+    }
+
+    /// Sets the jitter, at most the delay, without reordering.
+    #[must_use]
+    pub fn with_jitter(mut self, jitter: Duration) -> Self {
+        self.jitter = jitter;
+        self
+    }
+
+    /// Sets the queue's limit.
+    #[must_use]
+    pub fn with_queue(mut self, queue: QueueLimit) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Adds an outage.
+    #[must_use]
+    pub fn with_outage(mut self, outage: Outage) -> Self {
+        self.outages.push(outage);
+        self
+    }
+
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field whose value makes no link.
+    pub fn validate(&self) -> Result<(), InvalidConfig> {
+        if self.rate == Some(Rate::ZERO) {
+            return Err(invalid("rate", Rate::ZERO, "more than zero; an outage stops a link"));
+        }
+        if self.jitter > self.delay {
+            return Err(invalid("jitter", self.jitter, "not more than the delay"));
+        }
+        check_probability("loss", self.loss)?;
+        if let Some(reorder) = self.reorder {
+            check_probability("reorder.share", reorder.share)?;
+        }
+        if let Some(duplicate) = self.duplicate {
+            check_probability("duplicate.share", duplicate.share)?;
+        }
+        self.queue.validate()?;
+        self.outages.iter().try_for_each(Outage::validate)
+    }
+
+    /// The queue's limit in bytes on this link, headers included.
+    ///
+    /// [`Bytes::MAX`] if there is no limit; see [`QueueLimit`] for the rules.
+    pub fn queue_bytes(&self) -> Bytes {
+        self.queue.in_bytes(self.rate, self.delay)
+    }
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        LinkConfig {
+            rate: None,
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            jitter_reorders: false,
+            loss: 0.0,
+            queue: QueueLimit::default(),
+            reorder: None,
+            duplicate: None,
+            outages: Vec::new(),
+            // IPv4 header without options 20 B, UDP header 8 B.
+            overhead: Bytes(28),
+        }
+    }
+}
+
+pub(crate) fn invalid(
+    field: &'static str,
+    value: impl ToString,
+    expected: &'static str,
+) -> InvalidConfig {
+    InvalidConfig { field, value: value.to_string(), expected }
+}
+
+fn check_probability(field: &'static str, value: f64) -> Result<(), InvalidConfig> {
+    // Written so that NaN fails.
+    if (0.0..=1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(invalid(field, value, "a probability from 0 to 1"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quipu_base::Instant;
+
+    use super::*;
+
+    fn base() -> LinkConfig {
+        LinkConfig::new(Rate::from_mbit_per_sec(10), Duration::from_millis(10))
+    }
+
+    fn field_refused(config: &LinkConfig) -> &'static str {
+        config.validate().unwrap_err().field
+    }
+
+    #[test]
+    fn the_default_and_a_plain_link_are_valid() {
+        assert_eq!(LinkConfig::default().validate(), Ok(()));
+        assert_eq!(base().with_loss(1.0).with_jitter(Duration::from_millis(10)).validate(), Ok(()));
+    }
+
+    #[test]
+    fn shares_that_are_no_probability_are_refused() {
+        for share in [-0.01, 1.01, f64::NAN, f64::INFINITY] {
+            assert_eq!(field_refused(&base().with_loss(share)), "loss");
+            let reorder = Some(Reorder { share, extra: Duration::ZERO });
+            assert_eq!(field_refused(&LinkConfig { reorder, ..base() }), "reorder.share");
+            let duplicate = Some(Duplicate { share, after: Duration::ZERO });
+            assert_eq!(field_refused(&LinkConfig { duplicate, ..base() }), "duplicate.share");
+        }
+    }
+
+    #[test]
+    fn rates_jitters_queues_and_outages_that_make_no_link_are_refused() {
+        assert_eq!(field_refused(&LinkConfig { rate: Some(Rate::ZERO), ..base() }), "rate");
+        assert_eq!(field_refused(&base().with_jitter(Duration::from_millis(11))), "jitter");
+        let queue = QueueLimit::bandwidth_delay(f64::NAN);
+        assert_eq!(field_refused(&base().with_queue(queue)), "queue.multiple");
+        let instant = Instant::from_nanos(5);
+        let empty = Outage::between(instant, instant);
+        assert_eq!(field_refused(&base().with_outage(empty)), "outages.until");
+    }
+
+    #[test]
+    fn the_error_names_field_value_and_what_was_expected() {
+        let error = base().with_loss(1.5).validate().unwrap_err();
+        assert_eq!(error.to_string(), "link: loss is 1.5, expected a probability from 0 to 1");
+    }
+}

@@ -1,0 +1,152 @@
+//! A link: its parts, and the way of a datagram through them.
+
+use quipu_base::{Bytes, Duration, Instant, Seed};
+
+use crate::chance::Chance;
+use crate::outage::OutageSchedule;
+use crate::propagation::Propagation;
+use crate::queue::DropTail;
+use crate::rate::ConstantRate;
+use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats};
+
+/// One direction of a link: see the [crate's description](crate) for what it does to a datagram.
+#[derive(Debug)]
+pub struct Link {
+    overhead: Bytes,
+    outages: OutageSchedule,
+    queue: DropTail,
+    rate: ConstantRate,
+    propagation: Propagation,
+    loss: Chance,
+    duplicate: Chance,
+    duplicate_after: Duration,
+    last_offer_at: Instant,
+    stats: LinkStats,
+}
+
+/// What becomes of a datagram offered to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It arrives.
+    Deliver {
+        /// When it arrives at the far end.
+        at: Instant,
+        /// When a copy of it arrives too, if one does; not before `at`.
+        duplicate_at: Option<Instant>,
+    },
+    /// It never arrives.
+    Dropped(DropReason),
+}
+
+/// Why a datagram does not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// Chance took it.
+    Loss,
+    /// The link was down between its offer and its arrival.
+    Outage,
+    /// It found the queue full.
+    QueueFull,
+}
+
+impl Verdict {
+    /// One arrival, at `at`.
+    pub const fn deliver(at: Instant) -> Self {
+        Verdict::Deliver { at, duplicate_at: None }
+    }
+}
+
+impl Link {
+    /// A link that draws from streams derived from `seed`, which must be of this link alone:
+    /// `seed.child("link", index)`.
+    ///
+    /// # Errors
+    /// If a field of `config` makes no link: see [`LinkConfig::validate`].
+    pub fn new(config: &LinkConfig, seed: Seed) -> Result<Self, InvalidConfig> {
+        config.validate()?;
+        let duplicate = config.duplicate.unwrap_or(Duplicate { share: 0.0, after: Duration::ZERO });
+        Ok(Link {
+            overhead: config.overhead,
+            outages: OutageSchedule::new(config.outages.clone()),
+            queue: DropTail::new(config.queue_bytes()),
+            rate: ConstantRate::new(config.rate),
+            propagation: Propagation::new(config, seed),
+            loss: Chance::new(config.loss, seed.stream("link.loss", 0)),
+            duplicate: Chance::new(duplicate.share, seed.stream("link.duplicate", 0)),
+            duplicate_after: duplicate.after,
+            last_offer_at: Instant::ZERO,
+            stats: LinkStats::default(),
+        })
+    }
+
+    /// Hands a datagram with `payload` bytes of UDP payload to the link at `now`.
+    ///
+    /// `now` never goes back; an instant before that of the last offer counts as that one.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, payload: Bytes) -> Verdict {
+        let now = now.max(self.last_offer_at);
+        self.last_offer_at = now;
+        let bytes = payload + self.overhead;
+        self.stats.offered.add(bytes);
+        let verdict = self.judge(now, bytes);
+        match verdict {
+            Verdict::Deliver { duplicate_at, .. } => {
+                self.stats.delivered.add(bytes);
+                if duplicate_at.is_some() {
+                    self.stats.duplicated.add(bytes);
+                }
+            }
+            Verdict::Dropped(reason) => self.stats.count_drop(reason, bytes),
+        }
+        verdict
+    }
+
+    /// What the link has seen so far.
+    pub fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+
+    /// Bytes that wait or are being sent at `now`, headers included. `now` never goes back.
+    pub fn queued(&mut self, now: Instant) -> Bytes {
+        self.last_offer_at = self.last_offer_at.max(now);
+        self.queue.advance(self.last_offer_at);
+        self.queue.occupied()
+    }
+
+    fn judge(&mut self, now: Instant, bytes: Bytes) -> Verdict {
+        // Each draws once per datagram offered, whatever becomes of it.
+        let lost = self.loss.draw();
+        let twice = self.duplicate.draw();
+        let way = self.propagation.draw();
+
+        self.outages.advance(now);
+        if self.outages.cuts_before(now) {
+            return Verdict::Dropped(DropReason::Outage);
+        }
+        self.queue.advance(now);
+        if !self.queue.admits(bytes) {
+            return Verdict::Dropped(DropReason::QueueFull);
+        }
+        let departs_at = self.rate.send(now, bytes);
+        self.queue.push(bytes, departs_at);
+        self.stats.max_queue = self.stats.max_queue.max(self.queue.occupied());
+
+        let arrival = self.propagation.arrival(departs_at, way);
+        if lost {
+            return Verdict::Dropped(DropReason::Loss);
+        }
+        if self.outages.cuts_before(arrival.at) {
+            return Verdict::Dropped(DropReason::Outage);
+        }
+        if arrival.late {
+            self.stats.late.add(bytes);
+        }
+        let copy_at = arrival.at + self.duplicate_after;
+        let copied = twice && !self.outages.cuts_before(copy_at);
+        Verdict::Deliver { at: arrival.at, duplicate_at: copied.then_some(copy_at) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

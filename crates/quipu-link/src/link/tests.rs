@@ -1,0 +1,250 @@
+use proptest::prelude::*;
+use quipu_base::Rate;
+
+use super::*;
+use crate::{Count, Outage, QueueLimit, Reorder};
+
+fn millis(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(millis)
+}
+
+fn nanos(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
+
+/// 10 Mbit/s and 10 ms: a datagram with 1,222 B of payload is sent in 1 ms.
+fn config() -> LinkConfig {
+    LinkConfig::new(Rate::from_mbit_per_sec(10), Duration::from_millis(10))
+}
+
+const MILLISECOND_LONG: Bytes = Bytes(1_222);
+
+fn link(config: &LinkConfig) -> Link {
+    Link::new(config, Seed::new(1).child("link", 0)).unwrap()
+}
+
+fn arrival(verdict: Verdict) -> Option<Instant> {
+    match verdict {
+        Verdict::Deliver { at, .. } => Some(at),
+        Verdict::Dropped(_) => None,
+    }
+}
+
+/// The arrivals of `count` datagrams offered `every` so often.
+fn arrivals(config: &LinkConfig, count: u32, every: Duration) -> Vec<Option<Instant>> {
+    let mut link = link(config);
+    let offers = (0..count).map(|index| Instant::ZERO + every.saturating_mul(u64::from(index)));
+    offers.map(|now| arrival(link.offer(now, MILLISECOND_LONG))).collect()
+}
+
+#[test]
+fn datagrams_arrive_after_queue_transmission_and_delay() {
+    let mut link = link(&config());
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(11)));
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(12)));
+    // 97 B of payload make 125 B: 0.1 ms, behind the two.
+    assert_eq!(link.offer(millis(1), Bytes(97)), Verdict::deliver(nanos(12_100_000)));
+    // The link is idle again.
+    assert_eq!(link.offer(millis(20), MILLISECOND_LONG), Verdict::deliver(millis(31)));
+}
+
+#[test]
+fn a_link_without_rate_only_delays() {
+    let config = LinkConfig { delay: Duration::from_millis(3), ..LinkConfig::default() };
+    let mut link = link(&config);
+    for _ in 0..1_000 {
+        assert_eq!(link.offer(millis(1), MILLISECOND_LONG), Verdict::deliver(millis(4)));
+    }
+}
+
+#[test]
+fn the_queue_drops_at_the_exact_byte() {
+    let queue = |limit| config().with_queue(QueueLimit::Bytes(Bytes(limit)));
+    let mut full = link(&queue(2_499));
+    let mut fits = link(&queue(2_500));
+    let dropped = Verdict::Dropped(DropReason::QueueFull);
+    for link in [&mut full, &mut fits] {
+        assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(11)));
+    }
+    assert_eq!(full.offer(millis(0), MILLISECOND_LONG), dropped);
+    assert_eq!(fits.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(12)));
+    assert_eq!(fits.offer(nanos(999_999), MILLISECOND_LONG), dropped);
+    // The first one has left.
+    assert_eq!(fits.offer(millis(1), MILLISECOND_LONG), Verdict::deliver(millis(13)));
+    assert_eq!(fits.stats().max_queue, Bytes(2_500));
+    assert_eq!(fits.stats().dropped_by_queue, Count { datagrams: 1, bytes: Bytes(1_250) });
+    assert_eq!(fits.queued(millis(2)), Bytes(1_250));
+}
+
+#[test]
+fn an_outage_takes_what_is_offered_queued_or_on_the_way() {
+    let mut link = link(&config().with_outage(Outage::between(millis(20), millis(30))));
+    let lost = Verdict::Dropped(DropReason::Outage);
+    assert_eq!(link.offer(millis(8), MILLISECOND_LONG), Verdict::deliver(millis(19)));
+    assert_eq!(link.offer(millis(9), MILLISECOND_LONG), lost, "it would arrive as the link fails");
+    assert_eq!(link.offer(millis(20), MILLISECOND_LONG), lost);
+    assert_eq!(link.offer(nanos(29_999_999), MILLISECOND_LONG), lost);
+    assert_eq!(link.offer(millis(30), MILLISECOND_LONG), Verdict::deliver(millis(41)));
+    assert_eq!(link.stats().dropped_by_outage.datagrams, 3);
+}
+
+#[test]
+fn a_link_cut_for_good_stays_down() {
+    let mut link = link(&config().with_outage(Outage::for_good(millis(20))));
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(11)));
+    for second in 1..100 {
+        let verdict = link.offer(millis(1_000 * second), MILLISECOND_LONG);
+        assert_eq!(verdict, Verdict::Dropped(DropReason::Outage));
+    }
+}
+
+#[test]
+fn lost_datagrams_use_the_link_all_the_same() {
+    let arrivals = arrivals(&config().with_loss(0.5), 40, Duration::ZERO);
+    assert!(arrivals.iter().any(Option::is_none));
+    for (index, at) in (0..).zip(&arrivals) {
+        assert!(at.is_none_or(|at| at == millis(11 + index)));
+    }
+}
+
+#[test]
+fn the_share_of_losses_is_the_one_asked_for() {
+    let mut link = link(&LinkConfig::default().with_loss(0.02));
+    for _ in 0..200_000 {
+        let _ = link.offer(Instant::ZERO, MILLISECOND_LONG);
+    }
+    // 4,000 expected, standard deviation 63.
+    let lost = link.stats().dropped_by_loss.datagrams;
+    assert!((3_750..=4_250).contains(&lost), "{lost}");
+}
+
+#[test]
+fn chance_of_one_kind_changes_nothing_of_another() {
+    let lost = |config: &LinkConfig| -> Vec<bool> {
+        arrivals(config, 2_000, Duration::from_millis(2)).iter().map(Option::is_none).collect()
+    };
+    let plain = config().with_loss(0.05);
+    let expected = lost(&plain);
+    assert!(expected.contains(&true));
+    assert_eq!(lost(&plain.clone().with_jitter(Duration::from_millis(5))), expected);
+    let reorder = Some(Reorder { share: 0.1, extra: Duration::from_millis(7) });
+    let duplicate = Some(Duplicate { share: 0.1, after: Duration::ZERO });
+    assert_eq!(lost(&LinkConfig { reorder, duplicate, ..plain }), expected);
+}
+
+#[test]
+fn a_full_queue_does_not_shift_the_losses_behind_it() {
+    let wide = config().with_loss(0.1).with_queue(QueueLimit::Unlimited);
+    let narrow = config().with_loss(0.1).with_queue(QueueLimit::packets(2));
+    let (mut wide, mut narrow) = (link(&wide), link(&narrow));
+    for index in 0..1_000u64 {
+        // Bursts of ten, of which the narrow queue takes two.
+        let now = millis(index / 10 * 20);
+        let expected = wide.offer(now, MILLISECOND_LONG);
+        let verdict = narrow.offer(now, MILLISECOND_LONG);
+        if verdict != Verdict::Dropped(DropReason::QueueFull) {
+            assert_eq!(arrival(verdict).is_some(), arrival(expected).is_some());
+        }
+    }
+}
+
+#[test]
+fn jitter_spreads_around_the_delay_and_keeps_the_order() {
+    let jittery = config().with_jitter(Duration::from_millis(4));
+    let apart = arrivals(&jittery, 1_000, Duration::from_millis(10));
+    let delays: Vec<u64> = (0..)
+        .zip(&apart)
+        .map(|(index, at)| (at.unwrap() - millis(index * 10 + 1)).as_micros())
+        .collect();
+    assert!(delays.iter().all(|delay| (6_000..=14_000).contains(delay)));
+    let mean = delays.iter().sum::<u64>() / 1_000;
+    assert!((9_800..=10_200).contains(&mean), "{mean}");
+
+    let close = arrivals(&jittery, 1_000, Duration::from_millis(1));
+    assert!(close.is_sorted());
+    let free = LinkConfig { jitter_reorders: true, ..jittery };
+    assert!(!arrivals(&free, 1_000, Duration::from_millis(1)).is_sorted());
+}
+
+#[test]
+fn late_datagrams_are_overtaken_and_hold_up_nobody() {
+    let reorder = Some(Reorder { share: 0.1, extra: Duration::from_millis(50) });
+    let config = LinkConfig { reorder, ..config() };
+    let arrivals = arrivals(&config, 1_000, Duration::from_millis(1));
+    let on_time = (0..).zip(&arrivals).filter(|(index, at)| **at == Some(millis(index + 11)));
+    let late = (0..).zip(&arrivals).filter(|(index, at)| **at == Some(millis(index + 61)));
+    let (on_time, late) = (on_time.count(), late.count());
+    assert_eq!(on_time + late, 1_000);
+    assert!((60..=140).contains(&late), "{late}");
+}
+
+#[test]
+fn copies_arrive_behind_their_original() {
+    let duplicate = Some(Duplicate { share: 1.0, after: Duration::from_millis(2) });
+    let config = LinkConfig { duplicate, ..config() };
+    let mut link = link(&config.with_outage(Outage::for_good(millis(14))));
+    let twice = Verdict::Deliver { at: millis(11), duplicate_at: Some(millis(13)) };
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), twice);
+    // Its copy would arrive when the link is down.
+    assert_eq!(link.offer(millis(1), MILLISECOND_LONG), Verdict::deliver(millis(12)));
+    assert_eq!(link.stats().duplicated.datagrams, 1);
+}
+
+#[test]
+fn an_offer_in_the_past_counts_as_made_now() {
+    let mut link = link(&config());
+    let _ = link.offer(millis(50), MILLISECOND_LONG);
+    assert_eq!(link.offer(millis(10), MILLISECOND_LONG), Verdict::deliver(millis(62)));
+}
+
+/// A link as one would write it down first: every datagram is kept for ever, its end of
+/// transmission as an exact fraction, and the queue is counted anew at each offer.
+struct NaiveQueue {
+    bits_per_sec: u128,
+    limit: u64,
+    /// End of transmission in nanoseconds × rate, and bytes.
+    sent: Vec<(u128, u64)>,
+}
+
+impl NaiveQueue {
+    /// When the last bit leaves, rounded up; `None` if the queue is full.
+    fn offer(&mut self, now: u64, bytes: u64) -> Option<u64> {
+        let now = u128::from(now) * self.bits_per_sec;
+        // The link lets go at whole nanoseconds.
+        let whole = |ends: u128| ends.div_ceil(self.bits_per_sec) * self.bits_per_sec;
+        let inside = self.sent.iter().filter(|(ends, _)| whole(*ends) > now);
+        let occupied: u64 = inside.map(|(_, bytes)| bytes).sum();
+        if occupied > 0 && occupied + bytes > self.limit {
+            return None;
+        }
+        let free = self.sent.last().map_or(0, |(ends, _)| *ends);
+        let starts = if free / self.bits_per_sec * self.bits_per_sec < now { now } else { free };
+        let ends = starts + u128::from(bytes) * 8_000_000_000;
+        self.sent.push((ends, bytes));
+        Some(u64::try_from(ends.div_ceil(self.bits_per_sec)).unwrap())
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_link_agrees_with_a_naive_queue(
+        bits_per_sec in 1_000_000u64..1_000_000_000,
+        limit in 0u64..20_000,
+        offers in proptest::collection::vec((0u64..2_000_000, 1u64..1_500), 1..200),
+    ) {
+        let rate = Some(Rate::from_bits_per_sec(bits_per_sec));
+        let queue = QueueLimit::Bytes(Bytes(limit));
+        let mut link = link(&LinkConfig { rate, queue, ..LinkConfig::default() });
+        let mut naive = NaiveQueue { bits_per_sec: bits_per_sec.into(), limit, sent: Vec::new() };
+        let mut now = 0;
+        for (wait, payload) in offers {
+            now += wait;
+            let expected = naive.offer(now, payload + 28).map(Instant::from_nanos);
+            let found = arrival(link.offer(Instant::from_nanos(now), Bytes(payload)));
+            prop_assert_eq!(found, expected);
+        }
+        let stats = link.stats();
+        let delivered = stats.delivered.datagrams;
+        prop_assert_eq!(stats.offered.datagrams, delivered + stats.dropped().datagrams);
+    }
+}

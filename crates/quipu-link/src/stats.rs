@@ -1,0 +1,65 @@
+//! What a link has seen.
+
+use quipu_base::Bytes;
+
+use crate::DropReason;
+
+/// A number of datagrams and of their bytes on the link, headers included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Datagrams.
+    pub datagrams: u64,
+    /// Their bytes, headers included.
+    pub bytes: Bytes,
+}
+
+/// What became of all datagrams offered to a link so far.
+///
+/// `offered` is always the sum of `delivered` and the three kinds of drops. A datagram counts as
+/// soon as it is offered, though its arrival lies ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStats {
+    /// All datagrams offered.
+    pub offered: Count,
+    /// Those that arrive; copies do not count.
+    pub delivered: Count,
+    /// Those that found the queue full.
+    pub dropped_by_queue: Count,
+    /// Those that chance took.
+    pub dropped_by_loss: Count,
+    /// Those that met an outage.
+    pub dropped_by_outage: Count,
+    /// Copies that arrive beside their original.
+    pub duplicated: Count,
+    /// Those among the delivered that were picked to be late.
+    pub late: Count,
+    /// The most that was ever in the queue, headers included.
+    pub max_queue: Bytes,
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, bytes: Bytes) {
+        self.datagrams += 1;
+        self.bytes += bytes;
+    }
+}
+
+impl LinkStats {
+    /// All datagrams that do not arrive.
+    pub fn dropped(&self) -> Count {
+        let all = [self.dropped_by_queue, self.dropped_by_loss, self.dropped_by_outage];
+        Count {
+            datagrams: all.iter().map(|count| count.datagrams).sum(),
+            bytes: all.iter().map(|count| count.bytes).sum(),
+        }
+    }
+
+    pub(crate) fn count_drop(&mut self, reason: DropReason, bytes: Bytes) {
+        let count = match reason {
+            DropReason::Loss => &mut self.dropped_by_loss,
+            DropReason::Outage => &mut self.dropped_by_outage,
+            DropReason::QueueFull => &mut self.dropped_by_queue,
+        };
+        count.add(bytes);
+    }
+}
