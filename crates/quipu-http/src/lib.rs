@@ -1,1 +1,4 @@
 //! HTTP over QUIC streams, sans-IO.
+
+pub mod field;
+pub mod hpack;
