@@ -1,0 +1,208 @@
+//! Which link leads from one address to another.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use quipu_base::{Bytes, Duration, Instant, Seed};
+use quipu_link::{HostJitter, InvalidConfig, Link, LinkConfig, LinkStats, Verdict};
+
+use crate::{Envelope, NodeId};
+
+/// A link of one world: one direction, counted from zero in the order in which they were added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub(crate) u32);
+
+/// A node at one of its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The node.
+    pub node: NodeId,
+    /// The address, port included.
+    pub address: SocketAddr,
+}
+
+/// The two links of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathLinks {
+    /// From the client to the server.
+    pub up: LinkId,
+    /// From the server to the client.
+    pub down: LinkId,
+}
+
+/// A topology cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// A link's configuration makes no link.
+    #[error(transparent)]
+    Link(#[from] InvalidConfig),
+    /// The two addresses are already connected in this direction.
+    #[error("route from {from} to {to} exists, expected one link for each pair of addresses")]
+    DuplicateRoute {
+        /// Where datagrams come from.
+        from: SocketAddr,
+        /// Where they go to.
+        to: SocketAddr,
+    },
+    /// The node is not one of this world.
+    #[error("node {node} is unknown, expected one of the world's {nodes} nodes")]
+    UnknownNode {
+        /// Index of the node asked for.
+        node: usize,
+        /// Number of nodes in the world.
+        nodes: usize,
+    },
+    /// The link is not one of this world.
+    #[error("link {link} is unknown, expected one of the world's {links} links")]
+    UnknownLink {
+        /// Index of the link asked for.
+        link: usize,
+        /// Number of links in the world.
+        links: usize,
+    },
+}
+
+/// A private IPv4 address, 10.x.y.z: `x.y` is the host and `z` its interface.
+pub const fn address(host: u16, interface: u8, port: u16) -> SocketAddr {
+    let [high, low] = host.to_be_bytes();
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, high, low, interface)), port)
+}
+
+/// All links, and the routes over them.
+#[derive(Debug)]
+pub(crate) struct Network {
+    seed: Seed,
+    host_jitter: Duration,
+    links: Vec<Link>,
+    routes: Vec<Route>,
+    /// Per node, the routes that start there, sorted by their addresses.
+    from_node: Vec<Vec<RouteKey>>,
+}
+
+#[derive(Debug)]
+struct Route {
+    from: SocketAddr,
+    to: Interface,
+    link: LinkId,
+    host: HostJitter,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RouteKey {
+    from: SocketAddr,
+    to: SocketAddr,
+    route: u32,
+}
+
+/// What becomes of a datagram at the receiving host.
+pub(crate) struct Forwarded {
+    pub(crate) link: LinkId,
+    pub(crate) verdict: Verdict,
+    /// When the receiving node handles it, and a copy of it; host jitter included.
+    pub(crate) handled_at: Option<Instant>,
+    pub(crate) copy_handled_at: Option<Instant>,
+}
+
+/// Where a route ends.
+pub(crate) struct Destination {
+    pub(crate) node: NodeId,
+    pub(crate) link: LinkId,
+    /// As the receiver sees it.
+    pub(crate) envelope: Envelope,
+}
+
+impl Network {
+    pub(crate) fn new(seed: Seed, host_jitter: Duration) -> Self {
+        Network { seed, host_jitter, links: Vec::new(), routes: Vec::new(), from_node: Vec::new() }
+    }
+
+    /// Makes room for the routes of one more node.
+    pub(crate) fn add_node(&mut self) {
+        self.from_node.push(Vec::new());
+    }
+
+    pub(crate) fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, TopologyError> {
+        let index = self.links.len();
+        self.links.push(Link::new(config, self.seed.child("link", index as u64))?);
+        Ok(LinkId(index as u32))
+    }
+
+    pub(crate) fn add_route(
+        &mut self,
+        from: Interface,
+        to: Interface,
+        link: LinkId,
+    ) -> Result<(), TopologyError> {
+        let nodes = self.from_node.len();
+        for node in [from.node, to.node].map(NodeId::index) {
+            if node >= nodes {
+                return Err(TopologyError::UnknownNode { node, nodes });
+            }
+        }
+        self.link(link)?;
+        let keys = &mut self.from_node[from.node.index()];
+        let wanted = (from.address, to.address);
+        let Err(position) = keys.binary_search_by(|key| (key.from, key.to).cmp(&wanted)) else {
+            return Err(TopologyError::DuplicateRoute { from: from.address, to: to.address });
+        };
+        let index = self.routes.len();
+        let route = index as u32;
+        keys.insert(position, RouteKey { from: from.address, to: to.address, route });
+        let random = self.seed.stream("host.jitter", index as u64);
+        let host = HostJitter::new(self.host_jitter, random);
+        self.routes.push(Route { from: from.address, to, link, host });
+        Ok(())
+    }
+
+    /// The route that a node's datagram takes.
+    #[inline]
+    pub(crate) fn route(&self, node: NodeId, envelope: &Envelope) -> Option<u32> {
+        let keys = self.from_node.get(node.index())?;
+        let wanted = (envelope.local, envelope.remote);
+        let position = keys.binary_search_by(|key| (key.from, key.to).cmp(&wanted)).ok()?;
+        Some(keys[position].route)
+    }
+
+    /// Sends a datagram of `payload` bytes over `route`, which must come from [`Self::route`].
+    #[inline]
+    pub(crate) fn forward(&mut self, now: Instant, route: u32, payload: Bytes) -> Forwarded {
+        let route = &mut self.routes[route as usize];
+        let verdict = self.links[route.link.index()].offer(now, payload);
+        let (handled_at, copy_handled_at) = match verdict {
+            Verdict::Deliver { at, duplicate_at } => {
+                let handled_at = route.host.processed_at(at);
+                // The copy takes as long as the original did.
+                let copy_handled_at = duplicate_at.map(|copy_at| copy_at + (handled_at - at));
+                (Some(handled_at), copy_handled_at)
+            }
+            Verdict::Dropped(_) => (None, None),
+        };
+        Forwarded { link: route.link, verdict, handled_at, copy_handled_at }
+    }
+
+    /// Where `route`, which must come from [`Self::route`], ends.
+    #[inline]
+    pub(crate) fn destination(&self, route: u32, ecn: u8) -> Destination {
+        let route = &self.routes[route as usize];
+        let envelope = Envelope { local: route.to.address, remote: route.from, ecn };
+        Destination { node: route.to.node, link: route.link, envelope }
+    }
+
+    pub(crate) fn stats(&self, link: LinkId) -> Result<&LinkStats, TopologyError> {
+        self.link(link).map(Link::stats)
+    }
+
+    fn link(&self, link: LinkId) -> Result<&Link, TopologyError> {
+        let links = self.links.len();
+        let unknown = TopologyError::UnknownLink { link: link.index(), links };
+        self.links.get(link.index()).ok_or(unknown)
+    }
+}
+
+impl LinkId {
+    /// Position among the links of the world, from zero.
+    pub const fn index(self) -> usize {
+        // At least 32 bits wide on every platform that can hold a world.
+        self.0 as usize
+    }
+}

@@ -1,0 +1,174 @@
+//! Looking at a run from outside.
+
+use quipu_base::Instant;
+use quipu_link::Verdict;
+
+use crate::{Envelope, LinkId, NodeId};
+
+/// Sees what happens on the links. `()` sees nothing and costs nothing.
+///
+/// An observer changes nothing: the same run follows with and without it.
+pub trait Observer {
+    /// A node has sent a datagram.
+    fn on_sent(&mut self, _now: Instant, _sent: &Sent<'_>) {}
+
+    /// A datagram has reached a node, which is about to handle it.
+    fn on_received(&mut self, _now: Instant, _received: &Received<'_>) {}
+
+    /// A node's deadline has come.
+    fn on_timeout(&mut self, _now: Instant, _node: NodeId) {}
+}
+
+/// A datagram that a node has sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// The sender.
+    pub node: NodeId,
+    /// As the sender sees it.
+    pub envelope: Envelope,
+    /// The UDP payload.
+    pub payload: &'a [u8],
+    /// What becomes of it.
+    pub fate: Fate,
+}
+
+/// What becomes of a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// No route leads from the local to the remote address; it is dropped.
+    NoRoute,
+    /// It is offered to a link.
+    Offered {
+        /// The link.
+        link: LinkId,
+        /// The link's answer. The node sees the datagram up to the host's jitter later.
+        verdict: Verdict,
+    },
+}
+
+/// A datagram that has reached a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// The receiver.
+    pub node: NodeId,
+    /// As the receiver sees it.
+    pub envelope: Envelope,
+    /// The UDP payload.
+    pub payload: &'a [u8],
+    /// The link that brought it.
+    pub link: LinkId,
+}
+
+impl Observer for () {}
+
+impl<O: Observer + ?Sized> Observer for &mut O {
+    fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
+        (**self).on_sent(now, sent);
+    }
+
+    fn on_received(&mut self, now: Instant, received: &Received<'_>) {
+        (**self).on_received(now, received);
+    }
+
+    fn on_timeout(&mut self, now: Instant, node: NodeId) {
+        (**self).on_timeout(now, node);
+    }
+}
+
+/// Two observers that both see all.
+impl<A: Observer, B: Observer> Observer for (A, B) {
+    fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
+        self.0.on_sent(now, sent);
+        self.1.on_sent(now, sent);
+    }
+
+    fn on_received(&mut self, now: Instant, received: &Received<'_>) {
+        self.0.on_received(now, received);
+        self.1.on_received(now, received);
+    }
+
+    fn on_timeout(&mut self, now: Instant, node: NodeId) {
+        self.0.on_timeout(now, node);
+        self.1.on_timeout(now, node);
+    }
+}
+
+/// Condenses a run into one number: two runs with the same number had the same datagrams and
+/// timeouts at the same times.
+///
+/// A non-cryptographic hash of our own choice, the same on every machine.
+#[derive(Clone, Debug)]
+pub struct EventHash {
+    hash: u64,
+    with_payload: bool,
+}
+
+impl EventHash {
+    /// Sees times, nodes, lengths, ECN and fates, but not payloads: for runs with random keys.
+    pub const fn without_payload() -> Self {
+        EventHash { hash: 0x5175_6970_7521, with_payload: false }
+    }
+
+    /// Sees every byte.
+    pub const fn with_payload() -> Self {
+        EventHash { with_payload: true, ..Self::without_payload() }
+    }
+
+    /// The number of all that was seen so far.
+    pub const fn value(&self) -> u64 {
+        self.hash
+    }
+
+    fn word(&mut self, word: u64) {
+        let mixed = (self.hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hash = mixed ^ mixed >> 29;
+    }
+
+    fn datagram(&mut self, now: Instant, node: NodeId, envelope: &Envelope, payload: &[u8]) {
+        self.word(now.as_nanos());
+        self.word(u64::from(node.0) << 32 | u64::from(envelope.ecn));
+        self.word(payload.len() as u64);
+        if self.with_payload {
+            let (words, rest) = payload.as_chunks::<8>();
+            for word in words {
+                self.word(u64::from_le_bytes(*word));
+            }
+            for &byte in rest {
+                self.word(u64::from(byte));
+            }
+        }
+    }
+}
+
+impl Observer for EventHash {
+    fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
+        self.word(1);
+        self.datagram(now, sent.node, &sent.envelope, sent.payload);
+        match sent.fate {
+            Fate::NoRoute => self.word(1),
+            Fate::Offered { link, verdict: Verdict::Dropped(reason) } => {
+                self.word(2);
+                self.word(u64::from(link.0));
+                self.word(reason as u64);
+            }
+            Fate::Offered { link, verdict: Verdict::Deliver { at, duplicate_at } } => {
+                self.word(3);
+                self.word(u64::from(link.0));
+                self.word(at.as_nanos());
+                self.word(duplicate_at.map_or(0, Instant::as_nanos));
+            }
+        }
+    }
+
+    fn on_received(&mut self, now: Instant, received: &Received<'_>) {
+        self.word(2);
+        self.datagram(now, received.node, &received.envelope, received.payload);
+        self.word(u64::from(received.link.0));
+    }
+
+    fn on_timeout(&mut self, now: Instant, node: NodeId) {
+        self.word(3);
+        self.word(now.as_nanos());
+        self.word(u64::from(node.0));
+    }
+}

@@ -1,0 +1,137 @@
+//! Datagram buffers of one size that are used again and again.
+
+/// All datagrams on their way, in buffers of one size.
+#[derive(Debug)]
+pub(crate) struct DatagramPool {
+    size: usize,
+    datagrams: Vec<Datagram>,
+    /// Last in, first out: the buffer used last is still in the processor's cache.
+    free: Vec<SlotId>,
+}
+
+/// A buffer of the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotId(u32);
+
+/// A datagram on its way.
+#[derive(Debug)]
+pub(crate) struct Datagram {
+    buffer: Box<[u8]>,
+    len: usize,
+    /// Index of the route that it takes.
+    pub(crate) route: u32,
+    pub(crate) ecn: u8,
+}
+
+impl DatagramPool {
+    /// A pool of buffers of `size` bytes, made when they are needed.
+    pub(crate) fn new(size: usize) -> Self {
+        DatagramPool { size, datagrams: Vec::new(), free: Vec::new() }
+    }
+
+    /// The size of each buffer.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// A buffer with any content.
+    #[inline]
+    pub(crate) fn take(&mut self) -> SlotId {
+        match self.free.pop() {
+            Some(slot) => slot,
+            None => self.grow(),
+        }
+    }
+
+    /// Gives a buffer back.
+    #[inline]
+    pub(crate) fn give_back(&mut self, slot: SlotId) {
+        self.free.push(slot);
+    }
+
+    /// A buffer with the same content, length, route and ECN as `slot`.
+    pub(crate) fn copy(&mut self, slot: SlotId) -> SlotId {
+        let copy = self.take();
+        let [original, twin] = self
+            .datagrams
+            .get_disjoint_mut([slot.index(), copy.index()])
+            .expect("a slot that is taken is not handed out again");
+        twin.buffer[..original.len].copy_from_slice(&original.buffer[..original.len]);
+        (twin.len, twin.route, twin.ecn) = (original.len, original.route, original.ecn);
+        copy
+    }
+
+    /// The datagram in `slot`.
+    #[inline]
+    pub(crate) fn get_mut(&mut self, slot: SlotId) -> &mut Datagram {
+        &mut self.datagrams[slot.index()]
+    }
+
+    /// Buffers made so far.
+    #[cfg(test)]
+    pub(crate) fn made(&self) -> usize {
+        self.datagrams.len()
+    }
+
+    #[cold]
+    fn grow(&mut self) -> SlotId {
+        let slot =
+            u32::try_from(self.datagrams.len()).expect("memory ends before 2^32 datagram buffers");
+        let buffer = vec![0; self.size].into_boxed_slice();
+        self.datagrams.push(Datagram { buffer, len: 0, route: 0, ecn: 0 });
+        SlotId(slot)
+    }
+}
+
+impl Datagram {
+    /// The whole buffer, to write into.
+    #[inline]
+    pub(crate) fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffer
+    }
+
+    /// Sets how much of the buffer is payload; more than the buffer holds counts as all.
+    #[inline]
+    pub(crate) fn set_len(&mut self, len: usize) {
+        self.len = len.min(self.buffer.len());
+    }
+
+    /// The payload.
+    #[inline]
+    pub(crate) fn payload(&mut self) -> &mut [u8] {
+        &mut self.buffer[..self.len]
+    }
+}
+
+impl SlotId {
+    const fn index(self) -> usize {
+        // At least 32 bits wide on every platform that can hold a world.
+        self.0 as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_given_back_is_used_again() {
+        let mut pool = DatagramPool::new(100);
+        let (first, second) = (pool.take(), pool.take());
+        assert_ne!(first, second);
+        pool.give_back(first);
+        assert_eq!(pool.take(), first);
+        assert_eq!(pool.made(), 2);
+    }
+
+    #[test]
+    fn a_copy_has_a_buffer_of_its_own() {
+        let mut pool = DatagramPool::new(4);
+        let original = pool.take();
+        pool.get_mut(original).buffer().copy_from_slice(b"abcd");
+        pool.get_mut(original).set_len(3);
+        let copy = pool.copy(original);
+        pool.get_mut(original).buffer().fill(b'x');
+        assert_eq!(pool.get_mut(copy).payload(), b"abc");
+    }
+}

@@ -1,0 +1,358 @@
+//! The world: nodes, links, and the loop over what happens next.
+
+use quipu_base::{Bytes, Duration, Instant, Seed};
+use quipu_link::{HostJitter, LinkConfig, LinkStats};
+
+use crate::network::Network;
+use crate::outgoing::Outbox;
+use crate::pool::{DatagramPool, SlotId};
+use crate::wake::WakeUps;
+use crate::{
+    Envelope, EventQueue, Fate, Interface, LinkId, Node, NodeId, Observer, Outgoing, PathLinks,
+    Received, RunEnd, RunError, Sent, TopologyError,
+};
+
+/// As many events at one instant are taken for a loop without end.
+const MAX_EVENTS_AT_ONE_INSTANT: u64 = 1_000_000;
+
+/// What holds for a whole world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorldConfig {
+    /// All chance in the world's links and hosts derives from it.
+    pub seed: Seed,
+    /// Greatest random processing delay of each host per datagram; zero turns it off. See
+    /// [`HostJitter`]. Default 100 µs.
+    pub host_jitter: Duration,
+    /// Longest UDP payload in bytes. Default 1,472: an Ethernet frame without fragments.
+    pub max_payload: usize,
+    /// As many events are taken for a run without end. Default 10^10: about an hour of work.
+    pub event_limit: u64,
+}
+
+/// Nodes and links in virtual time, from [`Instant::ZERO`] on.
+///
+/// Events are taken one at a time, in order of (time, order of creation); after each, the node
+/// concerned sends all that it wants to send. `N` is one type for all nodes: an enum, or a
+/// `Box<dyn Node>`.
+#[derive(Debug)]
+pub struct World<N, O = ()> {
+    now: Instant,
+    events: EventQueue<Event>,
+    nodes: Vec<Host<N>>,
+    network: Network,
+    pool: DatagramPool,
+    outbox: Outbox,
+    observer: O,
+    stats: WorldStats,
+    event_limit: u64,
+    events_at_now: u64,
+}
+
+/// What a world has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorldStats {
+    /// Events taken: arrivals and wake-ups.
+    pub events: u64,
+    /// Datagrams that nodes sent.
+    pub sent: u64,
+    /// Datagrams that nodes received, copies included.
+    pub received: u64,
+    /// Datagrams dropped because no route leads from their local to their remote address.
+    pub no_route: u64,
+    /// Datagrams dropped because they were longer than [`WorldConfig::max_payload`].
+    pub oversized: u64,
+}
+
+#[derive(Debug)]
+struct Host<N> {
+    node: N,
+    wake_ups: WakeUps,
+    /// Whether the node has been polled since it was added.
+    started: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Arrival(SlotId),
+    WakeUp(NodeId),
+}
+
+impl WorldConfig {
+    /// The defaults, with this seed.
+    pub fn new(seed: Seed) -> Self {
+        WorldConfig {
+            seed,
+            host_jitter: HostJitter::DEFAULT,
+            max_payload: 1_472,
+            event_limit: 10_000_000_000,
+        }
+    }
+}
+
+impl<N: Node> World<N> {
+    /// An empty world that nobody observes.
+    pub fn new(config: WorldConfig) -> Self {
+        World::with_observer(config, ())
+    }
+}
+
+impl<N: Node, O: Observer> World<N, O> {
+    /// An empty world.
+    pub fn with_observer(config: WorldConfig, observer: O) -> Self {
+        World {
+            now: Instant::ZERO,
+            events: EventQueue::new(),
+            nodes: Vec::new(),
+            network: Network::new(config.seed, config.host_jitter),
+            pool: DatagramPool::new(config.max_payload),
+            outbox: Outbox::default(),
+            observer,
+            stats: WorldStats::default(),
+            event_limit: config.event_limit,
+            events_at_now: 0,
+        }
+    }
+
+    /// Adds a node. It is polled for the first time when the world next runs.
+    pub fn add_node(&mut self, node: N) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let mut wake_ups = WakeUps::default();
+        if let Some(at) = wake_ups.arm(self.now, Some(self.now)) {
+            self.events.push(at, Event::WakeUp(id));
+        }
+        self.nodes.push(Host { node, wake_ups, started: false });
+        self.network.add_node();
+        id
+    }
+
+    /// Adds one direction of a link, over which routes may lead. Its chance depends on the world's
+    /// seed and on how many links were added before.
+    ///
+    /// # Errors
+    /// If `config` makes no link.
+    pub fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, TopologyError> {
+        self.network.add_link(config)
+    }
+
+    /// Lets datagrams go from one interface to another over `link`. Several routes may share one
+    /// link, as at a bottleneck.
+    ///
+    /// # Errors
+    /// If there is such a route already, or a node or link is of another world.
+    pub fn add_route(
+        &mut self,
+        from: Interface,
+        to: Interface,
+        link: LinkId,
+    ) -> Result<(), TopologyError> {
+        self.network.add_route(from, to, link)
+    }
+
+    /// Adds a path of its own between a client's and a server's interface: two links, two routes.
+    ///
+    /// # Errors
+    /// As [`World::add_link`] and [`World::add_route`].
+    pub fn add_path(
+        &mut self,
+        client: Interface,
+        server: Interface,
+        up: &LinkConfig,
+        down: &LinkConfig,
+    ) -> Result<PathLinks, TopologyError> {
+        let links = PathLinks { up: self.add_link(up)?, down: self.add_link(down)? };
+        self.add_route(client, server, links.up)?;
+        self.add_route(server, client, links.down)?;
+        Ok(links)
+    }
+
+    /// The time of the last event, or the end of the last [`World::run_until`] if that is later.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// When the next event happens.
+    pub fn next_event_at(&self) -> Option<Instant> {
+        self.events.next_at()
+    }
+
+    /// A node.
+    ///
+    /// # Panics
+    /// If `id` is of another world.
+    pub fn node(&self, id: NodeId) -> &N {
+        &self.nodes[id.index()].node
+    }
+
+    /// Changes a node from outside, as its application would, and lets it send.
+    ///
+    /// # Panics
+    /// If `id` is of another world.
+    pub fn update<R>(&mut self, id: NodeId, change: impl FnOnce(&mut N, Instant) -> R) -> R {
+        let result = change(&mut self.nodes[id.index()].node, self.now);
+        self.poll(id);
+        result
+    }
+
+    /// What the link has seen.
+    ///
+    /// # Errors
+    /// If `link` is of another world.
+    pub fn link_stats(&self, link: LinkId) -> Result<&LinkStats, TopologyError> {
+        self.network.stats(link)
+    }
+
+    /// What the world has done so far.
+    pub fn stats(&self) -> WorldStats {
+        WorldStats { oversized: self.outbox.oversized, ..self.stats }
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Ends the world and gives back its nodes, in the order in which they were added, and the
+    /// observer.
+    pub fn into_parts(self) -> (Vec<N>, O) {
+        (self.nodes.into_iter().map(|host| host.node).collect(), self.observer)
+    }
+
+    /// Takes the next event and returns its time; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the run seems to have no end.
+    pub fn step(&mut self) -> Result<Option<Instant>, RunError> {
+        let Some((at, event)) = self.events.pop() else { return Ok(None) };
+        self.count_event(at)?;
+        match event {
+            Event::Arrival(slot) => self.arrive(slot),
+            Event::WakeUp(node) => self.wake_up(node),
+        }
+        Ok(Some(at))
+    }
+
+    /// Runs all events up to `until`, that instant included. Then `until` is the present.
+    ///
+    /// # Errors
+    /// If the run seems to have no end.
+    pub fn run_until(&mut self, until: Instant) -> Result<RunEnd, RunError> {
+        let end = self.run_while(until, |_| true)?;
+        self.now = self.now.max(until);
+        Ok(end)
+    }
+
+    /// Runs as long as `condition` holds, at most to `until`, that instant included. The condition
+    /// is asked before each event. The present is then that of the last event.
+    ///
+    /// # Errors
+    /// If the run seems to have no end.
+    pub fn run_while(
+        &mut self,
+        until: Instant,
+        mut condition: impl FnMut(&Self) -> bool,
+    ) -> Result<RunEnd, RunError> {
+        loop {
+            if !condition(self) {
+                return Ok(RunEnd::Condition);
+            }
+            match self.events.next_at() {
+                None => return Ok(RunEnd::Idle),
+                Some(at) if at > until => return Ok(RunEnd::TimeLimit),
+                Some(_) => self.step()?,
+            };
+        }
+    }
+
+    fn count_event(&mut self, at: Instant) -> Result<(), RunError> {
+        if self.now < at {
+            self.now = at;
+            self.events_at_now = 0;
+        }
+        self.stats.events += 1;
+        self.events_at_now += 1;
+        if self.stats.events > self.event_limit {
+            return Err(RunError::EventLimit { limit: self.event_limit, now: self.now });
+        }
+        if self.events_at_now > MAX_EVENTS_AT_ONE_INSTANT {
+            return Err(RunError::NoProgress { events: self.events_at_now, now: self.now });
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, slot: SlotId) {
+        let datagram = self.pool.get_mut(slot);
+        let destination = self.network.destination(datagram.route, datagram.ecn);
+        let (id, envelope, payload) = (destination.node, destination.envelope, datagram.payload());
+        let received = Received { node: id, envelope, payload, link: destination.link };
+        self.observer.on_received(self.now, &received);
+        self.stats.received += 1;
+        self.nodes[id.index()].node.handle_datagram(self.now, &envelope, payload);
+        self.pool.give_back(slot);
+        self.poll(id);
+    }
+
+    fn wake_up(&mut self, id: NodeId) {
+        let host = &mut self.nodes[id.index()];
+        host.wake_ups.fired();
+        let due = host.node.poll_timeout().is_some_and(|deadline| deadline <= self.now);
+        if due {
+            self.observer.on_timeout(self.now, id);
+            host.node.handle_timeout(self.now);
+        }
+        if due || !host.started {
+            self.poll(id);
+        } else {
+            self.arm(id);
+        }
+    }
+
+    /// Lets a node send all that it wants to, and re-arms its deadline.
+    fn poll(&mut self, id: NodeId) {
+        let host = &mut self.nodes[id.index()];
+        host.started = true;
+        host.node.poll_transmit(self.now, &mut Outgoing::new(&mut self.pool, &mut self.outbox));
+        let mut datagrams = std::mem::take(&mut self.outbox.datagrams);
+        for (slot, envelope) in datagrams.drain(..) {
+            self.send(id, slot, envelope);
+        }
+        // The next turn uses the same memory.
+        self.outbox.datagrams = datagrams;
+        self.arm(id);
+    }
+
+    fn arm(&mut self, id: NodeId) {
+        let host = &mut self.nodes[id.index()];
+        if let Some(at) = host.wake_ups.arm(self.now, host.node.poll_timeout()) {
+            self.events.push(at, Event::WakeUp(id));
+        }
+    }
+
+    fn send(&mut self, id: NodeId, slot: SlotId, envelope: Envelope) {
+        self.stats.sent += 1;
+        let datagram = self.pool.get_mut(slot);
+        let Some(route) = self.network.route(id, &envelope) else {
+            let payload = datagram.payload();
+            let sent = Sent { node: id, envelope, payload, fate: Fate::NoRoute };
+            self.observer.on_sent(self.now, &sent);
+            self.stats.no_route += 1;
+            self.pool.give_back(slot);
+            return;
+        };
+        (datagram.route, datagram.ecn) = (route, envelope.ecn);
+        let payload = datagram.payload();
+        let forwarded = self.network.forward(self.now, route, Bytes(payload.len() as u64));
+        let fate = Fate::Offered { link: forwarded.link, verdict: forwarded.verdict };
+        self.observer.on_sent(self.now, &Sent { node: id, envelope, payload, fate });
+        match forwarded.handled_at {
+            Some(at) => self.events.push(at, Event::Arrival(slot)),
+            None => self.pool.give_back(slot),
+        }
+        if let Some(at) = forwarded.copy_handled_at {
+            let copy = self.pool.copy(slot);
+            self.events.push(at, Event::Arrival(copy));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
