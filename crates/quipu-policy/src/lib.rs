@@ -18,15 +18,17 @@ pub mod congestion;
 pub mod joint;
 pub mod path;
 pub mod priority;
+pub mod registry;
 pub mod reinject;
 pub mod seam;
 pub mod stream;
 
 pub use ack::{AckPolicy, AckRoute};
-pub use congestion::Controller;
+pub use congestion::{Controller, ControllerFactory};
 pub use joint::Joint;
 pub use path::{Choice, Parcel, PathPolicy, TakeBack};
 pub use priority::{NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit};
+pub use registry::{BuildContext, Built, Entry, Layer, Registry};
 pub use reinject::{Reinject, ResendRules};
 pub use seam::decision::{Ask, Decision, Notes, Refusal};
 pub use seam::event::{Event, Quality};
@@ -35,4 +37,4 @@ pub use seam::view::{
     Class, ConnView, Kind, PathState, PathStatus, PathView, Paths, Piece, Run, SentPacket,
     SentTable, StreamTable, StreamView, View,
 };
-pub use stream::{StreamPolicy, Turn};
+pub use stream::{Pack, StreamPolicy, Turn};

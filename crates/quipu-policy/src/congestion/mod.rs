@@ -7,8 +7,11 @@ use quipu_base::{Bytes, Duration, Instant, Rate};
 
 use crate::seam::key::PathKey;
 
+mod factory;
 mod newreno;
 
+pub use factory::ControllerFactory;
+pub(crate) use factory::entries;
 pub use newreno::NewReno;
 
 /// One controller per path. All amounts are bytes of UDP payload.

@@ -2,6 +2,7 @@
 
 use quipu_base::Bytes;
 
+use crate::registry::Entry;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::StreamKey;
@@ -14,6 +15,16 @@ pub struct Turn {
     pub stream: StreamKey,
     /// At most so many bytes: the rest of a quantum, slot or written chunk.
     pub max: Bytes,
+}
+
+/// How many streams share a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pack {
+    /// One stream's bytes per packet; what is left of a packet stays empty.
+    #[default]
+    One,
+    /// A packet is filled with the turns that follow.
+    Many,
 }
 
 /// Orders streams. Reads no path, so that it can also order a queue of its own.
@@ -35,4 +46,9 @@ pub trait StreamPolicy: Send {
     fn order(&self) -> u64 {
         0
     }
+}
+
+/// The stream policies of this crate.
+pub(crate) fn entries() -> Vec<Entry> {
+    Vec::new()
 }

@@ -1,0 +1,253 @@
+//! What a registry knows of a policy, and what building one gives.
+
+use std::fmt;
+
+use quipu_base::{Random, Seed};
+
+use super::error::BuildError;
+use super::param::{Param, Values};
+use crate::ack::AckPolicy;
+use crate::congestion::ControllerFactory;
+use crate::joint::Joint;
+use crate::path::PathPolicy;
+use crate::reinject::{Reinject, ResendRules};
+use crate::stream::{Pack, StreamPolicy};
+
+/// Which question a policy answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    /// Whose bytes go next.
+    Stream,
+    /// Which path they take.
+    Path,
+    /// Both at once.
+    Joint,
+    /// How many streams share a packet.
+    Pack,
+    /// When and where lost bytes go again.
+    Resend,
+    /// Which bytes in flight are copied, and where.
+    Reinject,
+    /// On which path an acknowledgement returns.
+    Ack,
+    /// How much may be in flight on a path.
+    Congestion,
+}
+
+/// How sure we are that a policy does what its source says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// Mostly our reconstruction.
+    Low,
+    /// Between low and medium.
+    MediumLow,
+    /// The source leaves parts open.
+    Medium,
+    /// Between medium and high.
+    MediumHigh,
+    /// Stated in a standard, or read in code.
+    High,
+}
+
+/// Makes a policy from the values of its parameters.
+pub type Build = fn(&Values, &mut BuildContext) -> Result<Built, BuildError>;
+
+/// A policy that can be chosen by name.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name in text: lower-case letters, digits, `-`, `_`.
+    pub name: &'static str,
+    /// The layer in which it is chosen.
+    pub layer: Layer,
+    /// One line: what it does.
+    pub about: &'static str,
+    /// Its parameters.
+    pub params: Vec<Param>,
+    /// Where it is from: a standard, a paper, code that was read, or "our choice".
+    pub source: &'static str,
+    /// How sure we are of it.
+    pub confidence: Confidence,
+    /// Makes one; called once per connection.
+    pub build: Build,
+}
+
+/// What a policy may use when it is built.
+#[derive(Clone, Debug)]
+pub struct BuildContext {
+    /// The seed of the connection end that the policy will serve.
+    pub seed: Seed,
+    /// Initial congestion window in packets.
+    pub initial_window: u32,
+    /// How lost bytes go again; for joint policies that serve them.
+    pub resend: ResendRules,
+    /// How many streams share a packet; for joint policies that fill packets.
+    pub pack: Pack,
+}
+
+/// What one name brought. Mostly one part; a path policy may bring its own copies, a stream policy
+/// its own way to fill packets.
+#[derive(Default)]
+pub struct Built {
+    /// Orders streams.
+    pub stream: Option<Box<dyn StreamPolicy>>,
+    /// Picks paths.
+    pub path: Option<Box<dyn PathPolicy>>,
+    /// Does both.
+    pub joint: Option<Box<dyn Joint>>,
+    /// Makes copies.
+    pub reinject: Option<Box<dyn Reinject>>,
+    /// Routes acknowledgements.
+    pub ack: Option<Box<dyn AckPolicy>>,
+    /// Makes controllers.
+    pub controller: Option<ControllerFactory>,
+    /// How many streams share a packet.
+    pub pack: Option<Pack>,
+    /// How lost bytes go again.
+    pub resend: Option<ResendRules>,
+}
+
+impl Layer {
+    /// All layers, in the order in which a policy's text names them.
+    pub const ALL: [Layer; 8] = [
+        Layer::Stream,
+        Layer::Path,
+        Layer::Joint,
+        Layer::Pack,
+        Layer::Resend,
+        Layer::Reinject,
+        Layer::Ack,
+        Layer::Congestion,
+    ];
+
+    /// Its name in text.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layer::Stream => "stream",
+            Layer::Path => "path",
+            Layer::Joint => "joint",
+            Layer::Pack => "pack",
+            Layer::Resend => "resend",
+            Layer::Reinject => "reinject",
+            Layer::Ack => "ack",
+            Layer::Congestion => "congestion",
+        }
+    }
+
+    /// The question it answers.
+    pub const fn question(self) -> &'static str {
+        match self {
+            Layer::Stream => "whose bytes go next",
+            Layer::Path => "which path they take",
+            Layer::Joint => "whose bytes go next, and on which path",
+            Layer::Pack => "how many streams share a packet",
+            Layer::Resend => "when and where lost bytes go again",
+            Layer::Reinject => "which bytes in flight are copied",
+            Layer::Ack => "on which path an acknowledgement returns",
+            Layer::Congestion => "how much may be in flight on a path",
+        }
+    }
+}
+
+impl BuildContext {
+    /// The context of a connection end with that seed, everything else at its default: a window of
+    /// 10 packets, as RFC 9002 recommends.
+    /// <https://www.rfc-editor.org/rfc/rfc9002#section-7.2>
+    pub fn new(seed: Seed) -> Self {
+        BuildContext {
+            seed,
+            initial_window: 10,
+            resend: ResendRules::default(),
+            pack: Pack::default(),
+        }
+    }
+
+    /// The random stream of the policy of that name.
+    pub fn random(&self, policy: &str) -> Random {
+        self.seed.stream(policy, 0)
+    }
+}
+
+impl Built {
+    /// A stream policy.
+    pub fn stream(policy: impl StreamPolicy + 'static) -> Self {
+        Built { stream: Some(Box::new(policy)), ..Built::default() }
+    }
+
+    /// A path policy.
+    pub fn path(policy: impl PathPolicy + 'static) -> Self {
+        Built { path: Some(Box::new(policy)), ..Built::default() }
+    }
+
+    /// A joint policy.
+    pub fn joint(policy: impl Joint + 'static) -> Self {
+        Built { joint: Some(Box::new(policy)), ..Built::default() }
+    }
+
+    /// A reinjection policy.
+    pub fn reinject(policy: impl Reinject + 'static) -> Self {
+        Built { reinject: Some(Box::new(policy)), ..Built::default() }
+    }
+
+    /// An acknowledgement policy.
+    pub fn ack(policy: impl AckPolicy + 'static) -> Self {
+        Built { ack: Some(Box::new(policy)), ..Built::default() }
+    }
+
+    /// A maker of controllers.
+    pub fn controller(factory: ControllerFactory) -> Self {
+        Built { controller: Some(factory), ..Built::default() }
+    }
+
+    /// The same with copies.
+    #[must_use]
+    pub fn with_reinject(mut self, policy: impl Reinject + 'static) -> Self {
+        self.reinject = Some(Box::new(policy));
+        self
+    }
+
+    /// The same with a way to fill packets.
+    #[must_use]
+    pub fn with_pack(mut self, pack: Pack) -> Self {
+        self.pack = Some(pack);
+        self
+    }
+
+    /// The same with rules for lost bytes.
+    #[must_use]
+    pub fn with_resend(mut self, resend: ResendRules) -> Self {
+        self.resend = Some(resend);
+        self
+    }
+
+    /// True if it has a part of that layer.
+    pub fn has(&self, layer: Layer) -> bool {
+        match layer {
+            Layer::Stream => self.stream.is_some(),
+            Layer::Path => self.path.is_some(),
+            Layer::Joint => self.joint.is_some(),
+            Layer::Pack => self.pack.is_some(),
+            Layer::Resend => self.resend.is_some(),
+            Layer::Reinject => self.reinject.is_some(),
+            Layer::Ack => self.ack.is_some(),
+            Layer::Congestion => self.controller.is_some(),
+        }
+    }
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Confidence::Low => "low",
+            Confidence::MediumLow => "medium-low",
+            Confidence::Medium => "medium",
+            Confidence::MediumHigh => "medium-high",
+            Confidence::High => "high",
+        })
+    }
+}

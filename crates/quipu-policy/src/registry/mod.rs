@@ -1,0 +1,91 @@
+//! Policies by name: `ecf:beta=0.25`.
+//!
+//! A [`Registry`] knows every policy with its parameters, defaults, ranges and source. Whoever
+//! writes a new one adds an [`Entry`].
+
+use strsim::damerau_levenshtein;
+
+mod entry;
+mod error;
+mod param;
+
+pub use entry::{Build, BuildContext, Built, Confidence, Entry, Layer};
+pub use error::{AddError, BuildError, Hint, SpecError};
+pub use param::{Domain, Param, Value, Values};
+
+/// The policies that can be chosen by name.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    entries: Vec<Entry>,
+}
+
+impl Registry {
+    /// A registry without policies.
+    pub fn new() -> Self {
+        Registry::default()
+    }
+
+    /// Every policy of this crate.
+    pub fn builtin() -> Self {
+        let groups = [crate::stream::entries(), crate::congestion::entries()];
+        Registry { entries: groups.into_iter().flatten().collect() }
+    }
+
+    /// Adds a policy.
+    ///
+    /// # Errors
+    /// If its name is taken in its layer or has other signs than lower-case letters, digits, `-`
+    /// and `_`, or if a parameter is declared twice or with a default out of its range.
+    pub fn add(&mut self, entry: Entry) -> Result<(), AddError> {
+        check_entry(&entry)?;
+        if self.get(entry.layer, entry.name).is_some() {
+            return Err(AddError::Exists { layer: entry.layer, name: entry.name });
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    /// The policy of that layer and name.
+    pub fn get(&self, layer: Layer, name: &str) -> Option<&Entry> {
+        self.of(layer).find(|entry| entry.name == name)
+    }
+
+    /// The policies of a layer, in order of registration.
+    pub fn of(&self, layer: Layer) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(move |entry| entry.layer == layer)
+    }
+
+    /// All policies, in order of registration.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+}
+
+fn check_entry(entry: &Entry) -> Result<(), AddError> {
+    let names = std::iter::once(entry.name).chain(entry.params.iter().map(|param| param.name));
+    for name in names {
+        let valid = |sign: u8| matches!(sign, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_');
+        if name.is_empty() || !name.bytes().all(valid) {
+            return Err(AddError::Name { name: name.into() });
+        }
+    }
+    for (index, param) in entry.params.iter().enumerate() {
+        let twice = entry.params[..index].iter().any(|other| other.name == param.name);
+        if twice || !param.domain.holds(param.default) {
+            return Err(AddError::Param { policy: entry.name, param: param.name });
+        }
+    }
+    Ok(())
+}
+
+/// All of `valid`, and the one nearest to `name` if it is near.
+fn nearest<'a>(name: &str, valid: impl Iterator<Item = &'a str>) -> Hint {
+    let valid: Vec<String> = valid.map(str::to_owned).collect();
+    let nearest = valid
+        .iter()
+        .map(|candidate| (damerau_levenshtein(name, candidate), candidate))
+        .min_by_key(|&(distance, _)| distance)
+        .filter(|&(distance, candidate)| distance <= 1 + candidate.chars().count() / 3)
+        .map(|(_, candidate)| candidate.clone());
+    Hint { nearest, valid }
+}
