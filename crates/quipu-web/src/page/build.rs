@@ -1,0 +1,242 @@
+//! Makes a page of a HAR file.
+
+use quipu_base::Bytes;
+
+use super::blocking::{Place, blocking, first_images};
+use super::discovery::{Basis, discoveries, id_of};
+use super::hold::Holding;
+use super::inference::Candidates;
+use super::initiator::{ByUrl, Edge, Found, find_initiator, link_redirects, main_document};
+use super::priority::Vocabulary;
+use super::report::{Findings, PageReport};
+use super::select::{Draft, KindSource, Load, choose};
+use super::size::{SizeSource, came_from_cache, request_size};
+use super::timing::RoundTrips;
+use super::{
+    ChromePriority, Discovery, Evidence, GuessKind, Http2Priority, Object, ObjectKind, Page,
+    PageError, RecordedPriority, SniffedClass,
+};
+use crate::har::{Entry, Har};
+
+/// How to read a page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// Which load of a file that holds several: the `pageref` of its entries, or its number from
+    /// 1. The first by default.
+    pub load: Option<String>,
+}
+
+/// A page, and what was done to get it.
+#[derive(Debug, Clone)]
+pub struct ReadPage {
+    /// The page.
+    pub page: Page,
+    /// What it holds, what was left out and what was guessed.
+    pub report: PageReport,
+}
+
+/// Reads the page `name` from the bytes of a HAR file.
+///
+/// # Errors
+/// If the file cannot be read, has no such load, or the load has no request over HTTP.
+pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, PageError> {
+    let har = Har::parse(file)?;
+    let mut load = choose(&har, options.load.as_deref())?;
+    if load.drafts.is_empty() {
+        return Err(PageError::NothingToLoad { entries: load.entries });
+    }
+    let mut findings = Findings::default();
+    let by_url = ByUrl::new(&load.drafts);
+    link_redirects(&mut load.drafts, &by_url);
+    inherit_kinds(&mut load.drafts);
+    find_prefetches(&mut load.drafts);
+    let (head, main) = main_document(&load.drafts);
+    if load.drafts[main].kind_source != KindSource::Recorded
+        && load.drafts[main].kind == ObjectKind::Other
+    {
+        load.drafts[main].kind = ObjectKind::Document;
+    }
+    link_parents(&mut load.drafts, &by_url, head, main, &mut findings);
+    let objects = make_objects(&load, main, &mut findings);
+    let page = Page::new(name, objects)?.with_main_document(id_of(main));
+    let report = PageReport::new(&har, &load, &page, findings);
+    Ok(ReadPage { page, report })
+}
+
+/// Gives redirects of unknown type the type of what they lead to.
+fn inherit_kinds(drafts: &mut [Draft<'_>]) {
+    // Targets start after their hops, so that going backwards whole chains are covered.
+    for target in (0..drafts.len()).rev() {
+        if let Some(hop) = drafts[target].parent
+            && drafts[hop].kind_source != KindSource::Recorded
+        {
+            drafts[hop].kind = drafts[target].kind;
+        }
+    }
+}
+
+/// Chrome gives its lowest priority to what it prefetches, and records it as a script, a document
+/// or "other".
+fn find_prefetches(drafts: &mut [Draft<'_>]) {
+    for draft in drafts {
+        let lowest = recorded_priority(draft)
+            .is_some_and(|priority| priority.initial == ChromePriority::VeryLow);
+        let may_be =
+            matches!(draft.kind, ObjectKind::Script | ObjectKind::Document | ObjectKind::Other);
+        if lowest && may_be {
+            draft.kind = ObjectKind::Prefetch;
+        }
+    }
+}
+
+/// Gives every draft but the first hop to the main document a parent.
+fn link_parents(
+    drafts: &mut [Draft<'_>],
+    by_url: &ByUrl<'_>,
+    head: usize,
+    main: usize,
+    findings: &mut Findings,
+) {
+    let candidates = Candidates::new(drafts);
+    for child in 0..drafts.len() {
+        if child == head || child == main || drafts[child].parent.is_some() {
+            continue;
+        }
+        let id = id_of(child);
+        let (parent, edge) = if drafts[child].entry.was_pushed {
+            (main, Edge::Push)
+        } else {
+            match find_initiator(drafts, by_url, child) {
+                Found::Parent(parent, at) => {
+                    (parent, Edge::Initiator { at, by_script: drafts[child].named.by_script })
+                }
+                Found::NotNamed => {
+                    findings.guess(GuessKind::Parent, id);
+                    candidates.guess(drafts, child, main)
+                }
+                Found::Unknown => {
+                    findings.guess(GuessKind::UnknownInitiator, id);
+                    candidates.guess(drafts, child, main)
+                }
+                Found::Cycle => {
+                    findings.guess(GuessKind::CyclicInitiator, id);
+                    (main, Edge::Arriving)
+                }
+            }
+        };
+        drafts[child].parent = Some(parent);
+        drafts[child].edge = edge;
+    }
+}
+
+fn make_objects(load: &Load<'_>, main: usize, findings: &mut Findings) -> Vec<Object> {
+    let drafts = &load.drafts;
+    let found = discoveries(drafts);
+    let first_images = first_images(drafts, found.iter().map(|(discovery, _)| *discovery));
+    let round_trips = RoundTrips::new(drafts);
+    let mut holding = Holding::new(load.on_load, &drafts[main]);
+    let mut objects = Vec::with_capacity(drafts.len());
+    for (index, (draft, &(discovery, basis))) in drafts.iter().zip(&found).enumerate() {
+        let id = id_of(index);
+        let priority = recorded_priority(draft);
+        let preload = draft.named.preload;
+        let after_first_image = |offset: Bytes, parent: usize| {
+            first_images[parent].is_some_and(|first_image| offset > first_image)
+        };
+        let late = match discovery {
+            Discovery::ParserOffset { parent, offset } => after_first_image(offset, parent.index()),
+            _ => false,
+        };
+        let place = Place {
+            discovery,
+            in_main_document: draft.parent == Some(main),
+            late,
+            indirect: draft.named.by_script || preload,
+            priority,
+        };
+        let (blocking, blocking_guessed) = blocking(draft, &place);
+        let (request, request_guessed) = request_size(draft.entry);
+        note_guesses(draft, basis, findings, id);
+        findings.guess_if(blocking_guessed, GuessKind::Blocking, id);
+        findings.guess_if(request_guessed, GuessKind::RequestHeader, id);
+        let evidence = match draft.edge {
+            Edge::Arriving | Edge::Ended => Evidence::Inferred,
+            _ => Evidence::Recorded,
+        };
+        objects.push(Object {
+            id,
+            url: draft.url.to_owned(),
+            kind: draft.kind,
+            sniffed: sniffed(draft),
+            response_bytes: draft.sizes.body,
+            response_header_bytes: draft.sizes.header,
+            request,
+            think_time: round_trips.think_time(draft),
+            discovery,
+            evidence,
+            not_held: holding.not_held(draft),
+            blocking,
+            late,
+            preload,
+            visible: draft.kind == ObjectKind::Image
+                && priority.is_some_and(|priority| priority.last <= ChromePriority::High),
+            priority,
+            http2: http2_priority(draft.entry),
+            pushed: draft.entry.was_pushed,
+        });
+    }
+    objects
+}
+
+fn note_guesses(draft: &Draft<'_>, basis: Basis, findings: &mut Findings, id: super::ObjectId) {
+    match draft.kind_source {
+        KindSource::Recorded => {}
+        KindSource::Mime => findings.guess(GuessKind::KindFromMime, id),
+        KindSource::Name => findings.guess(GuessKind::KindFromName, id),
+        KindSource::Unknown => findings.guess(GuessKind::KindUnknown, id),
+    }
+    match draft.sizes.source {
+        SizeSource::Wire => {}
+        SizeSource::Decoded => findings.guess(GuessKind::SizeFromDecoded, id),
+        SizeSource::Unknown => findings.guess(GuessKind::SizeUnknown, id),
+    }
+    match basis {
+        Basis::Delay => {}
+        Basis::DelayCut => findings.guess(GuessKind::DelayCut, id),
+        Basis::Line => findings.guess(GuessKind::OffsetFromLine, id),
+        Basis::Spread => findings.guess(GuessKind::OffsetSpread, id),
+    }
+    findings.guess_if(draft.sizes.header_guessed, GuessKind::ResponseHeader, id);
+    findings.from_cache += usize::from(came_from_cache(draft.entry));
+}
+
+fn sniffed(draft: &Draft<'_>) -> SniffedClass {
+    let recorded = draft.entry.client_class.as_deref().and_then(SniffedClass::from_word);
+    let mime = draft.entry.response.content.mime_type.as_deref().unwrap_or_default();
+    recorded.unwrap_or_else(|| SniffedClass::detect(mime, draft.sizes.body.is_zero()))
+}
+
+/// Where only the last priority is recorded, an image began with Low and was raised; other types
+/// keep theirs.
+fn recorded_priority(draft: &Draft<'_>) -> Option<RecordedPriority> {
+    let entry = draft.entry;
+    let read = |word: &String| ChromePriority::from_word(word, Vocabulary::of(word));
+    let first = entry.initial_priority_camel.as_ref().or(entry.initial_priority_snake.as_ref());
+    let first = first.and_then(read);
+    let last = entry.priority.as_ref().and_then(read).or(first)?;
+    let unraised =
+        if draft.kind == ObjectKind::Image { last.max(ChromePriority::Low) } else { last };
+    Some(RecordedPriority { initial: first.unwrap_or(unraised), last })
+}
+
+fn http2_priority(entry: &Entry) -> Option<Http2Priority> {
+    // `as` saturates; stream 0 is no request.
+    let stream = entry.http2_stream_id.map(|stream| stream as u32).filter(|&stream| stream > 0)?;
+    let weight = entry.http2_stream_weight.filter(|weight| (1.0..=256.0).contains(weight))?;
+    Some(Http2Priority {
+        stream,
+        parent: entry.http2_stream_dependency.unwrap_or(0.0) as u32,
+        weight: weight as u16,
+        exclusive: entry.http2_stream_exclusive,
+    })
+}

@@ -1,0 +1,221 @@
+//! Pages: what is loaded, how large it is, and what has to come first.
+//!
+//! A [`Page`] is a list of [`Object`]s. Each says how it is discovered: at once, when the parser
+//! has reached a byte of its parent, or some time after its parent is complete. [`read`] makes a
+//! page from a HAR file, together with a [`PageReport`] that counts everything that was guessed.
+//! [`Page::new`] makes one from objects written by hand.
+
+mod blocking;
+mod build;
+mod discovery;
+mod hold;
+mod inference;
+mod initiator;
+mod kind;
+mod object;
+mod priority;
+mod report;
+mod select;
+mod size;
+mod timing;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use quipu_base::Bytes;
+use thiserror::Error;
+
+pub use build::{ReadOptions, ReadPage, read};
+pub use kind::{ObjectKind, SniffedClass};
+pub use object::{
+    Blocking, Discovery, Evidence, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,
+};
+pub use priority::{ChromePriority, Http2Priority, RecordedPriority};
+pub use report::{Guess, GuessKind, KindTotal, LeftOut, LoadSummary, PageReport, Skipped};
+
+use crate::har::HarError;
+
+/// A page: its objects in the order in which a recording asked for them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Page {
+    name: String,
+    objects: Vec<Object>,
+    main_document: ObjectId,
+}
+
+/// Why a page could not be made.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// The file was not read.
+    #[error(transparent)]
+    Har(#[from] HarError),
+    /// The file has no such load.
+    #[error("no load `{asked}` in the file; it has: {}", .known.join(", "))]
+    NoSuchLoad {
+        /// The load asked for.
+        asked: String,
+        /// The loads of the file.
+        known: Vec<String>,
+    },
+    /// No entry of the load went to the network.
+    #[error("none of the {entries} entries of the load is a request over HTTP")]
+    NothingToLoad {
+        /// Entries of the load.
+        entries: usize,
+    },
+    /// There are no objects.
+    #[error("a page needs at least one object")]
+    NoObjects,
+    /// Objects are not numbered by their position.
+    #[error("object at position {position} has the id {id}; expected {position}")]
+    WrongId {
+        /// Position in the list, from 0.
+        position: usize,
+        /// The id found.
+        id: u32,
+    },
+    /// A parent that does not exist.
+    #[error("object {object} is discovered by object {parent}, which does not exist")]
+    UnknownParent {
+        /// The child.
+        object: u32,
+        /// The id named as its parent.
+        parent: u32,
+    },
+    /// Objects that wait for one another.
+    #[error("object {object} is discovered by itself, through its parents")]
+    Cycle {
+        /// One object of the cycle.
+        object: u32,
+    },
+}
+
+impl Page {
+    /// A page of `objects`, numbered by their position. The main document is the first root that
+    /// is a document, else the first object.
+    ///
+    /// # Errors
+    /// If there are none, ids are not positions, or a parent is unknown or its own descendant.
+    pub fn new(name: impl Into<String>, objects: Vec<Object>) -> Result<Page, PageError> {
+        if objects.is_empty() {
+            return Err(PageError::NoObjects);
+        }
+        for (position, object) in objects.iter().enumerate() {
+            if object.id.index() != position {
+                return Err(PageError::WrongId { position, id: object.id.0 });
+            }
+            if let Some(parent) = object.discovery.parent()
+                && parent.index() >= objects.len()
+            {
+                return Err(PageError::UnknownParent { object: object.id.0, parent: parent.0 });
+            }
+        }
+        if let Some(object) = on_cycle(&objects) {
+            return Err(PageError::Cycle { object: object.0 });
+        }
+        let main_document = objects
+            .iter()
+            .find(|object| {
+                object.kind == ObjectKind::Document && object.discovery.parent().is_none()
+            })
+            .unwrap_or(&objects[0])
+            .id;
+        Ok(Page { name: name.into(), objects, main_document })
+    }
+
+    /// The same page with `document` as its main document; an unknown id changes nothing.
+    #[must_use]
+    pub fn with_main_document(mut self, document: ObjectId) -> Page {
+        if document.index() < self.objects.len() {
+            self.main_document = document;
+        }
+        self
+    }
+
+    /// Name of the page.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The objects; each one's id is its position.
+    pub fn objects(&self) -> &[Object] {
+        &self.objects
+    }
+
+    /// The object `id`, if the page has it.
+    pub fn object(&self, id: ObjectId) -> Option<&Object> {
+        self.objects.get(id.index())
+    }
+
+    /// The main HTML document: the last hop of a redirect chain in front of it.
+    pub fn main_document(&self) -> ObjectId {
+        self.main_document
+    }
+
+    /// Bytes of all response bodies.
+    pub fn body_bytes(&self) -> Bytes {
+        self.objects.iter().map(|object| object.response_bytes).sum()
+    }
+
+    /// Distinct hosts. All are folded into one server.
+    pub fn hosts(&self) -> usize {
+        self.objects.iter().map(|object| object.host()).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The longest chain of discoveries: 0 if every object is a root.
+    pub fn depth(&self) -> usize {
+        let mut depths = vec![None::<usize>; self.objects.len()];
+        let mut chain = Vec::new();
+        for object in &self.objects {
+            let mut at = Some(object.id);
+            while let Some(id) = at.filter(|id| depths[id.index()].is_none()) {
+                chain.push(id);
+                at = self.objects[id.index()].discovery.parent();
+            }
+            let mut depth = at.and_then(|id| depths[id.index()]).map_or(0, |depth| depth + 1);
+            while let Some(id) = chain.pop() {
+                depths[id.index()] = Some(depth);
+                depth += 1;
+            }
+        }
+        depths.into_iter().flatten().max().unwrap_or(0)
+    }
+
+    /// The same page with every object asked for at time 0, in order of ids, as the client of
+    /// the framework paper does. Nothing else changes.
+    #[must_use]
+    pub fn all_at_once(&self) -> Page {
+        let mut page = self.clone();
+        for object in &mut page.objects {
+            object.discovery = Discovery::Root;
+        }
+        page
+    }
+
+    /// The page in a shared pointer, as page loads want it.
+    pub fn shared(self) -> Arc<Page> {
+        Arc::new(self)
+    }
+}
+
+/// An object that is its own ancestor, if there is one. Every parent must exist.
+fn on_cycle(objects: &[Object]) -> Option<ObjectId> {
+    // The walk that first came to an object; 0 if none did.
+    let mut seen_in = vec![0_usize; objects.len()];
+    for (walk, object) in (1..).zip(objects) {
+        let mut at = Some(object.id);
+        while let Some(id) = at {
+            match seen_in[id.index()] {
+                0 => seen_in[id.index()] = walk,
+                earlier if earlier == walk => return Some(id),
+                _ => break,
+            }
+            at = objects[id.index()].discovery.parent();
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;
