@@ -145,7 +145,8 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
     if held > 0 {
         // https://www.rfc-editor.org/rfc/rfc7541#section-5.2
-        // "the most significant bits of the code for the EOS (end-of-string) symbol" fill the octet.
+        //# the most significant bits of the code for the EOS (end-of-string)
+        //# symbol are inserted
         let padding = 8 - held;
         out.push((((bits << padding) | ((1 << padding) - 1)) & 0xff) as u8);
     }
@@ -179,8 +180,8 @@ pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HuffmanError> {
                 break;
             }
             // https://www.rfc-editor.org/rfc/rfc7541#section-5.2
-            // "A Huffman-encoded string literal containing the EOS symbol MUST be treated as a
-            // decoding error."
+            //# A Huffman-encoded string literal containing the EOS symbol MUST be
+            //# treated as a decoding error.
             if symbol == END_OF_STRING {
                 return Err(HuffmanError::EndOfString);
             }
@@ -191,9 +192,9 @@ pub fn decode(input: &[u8], out: &mut Vec<u8>) -> Result<(), HuffmanError> {
         held -= length;
     }
     // https://www.rfc-editor.org/rfc/rfc7541#section-5.2
-    // "A padding strictly longer than 7 bits MUST be treated as a decoding error. A padding not
-    // corresponding to the most significant bits of the code for the EOS symbol MUST be treated as a
-    // decoding error."
+    //# A padding strictly longer than 7 bits MUST be treated as a decoding
+    //# error. A padding not corresponding to the most significant bits of
+    //# the code for the EOS symbol MUST be treated as a decoding error.
     let ones = bits.leading_ones();
     if held > 7 || ones < held { Err(HuffmanError::Padding) } else { Ok(()) }
 }

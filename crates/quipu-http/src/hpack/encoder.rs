@@ -59,8 +59,8 @@ impl Encoder {
         }
         self.table.set_capacity(u64::from(size));
         // https://www.rfc-editor.org/rfc/rfc7541#section-4.2
-        // "the smallest maximum table size that occurs in that interval MUST be signaled in a dynamic
-        // table size update"
+        //# the smallest maximum table size that occurs in that interval MUST be
+        //# signaled in a dynamic table size update.
         let smallest = self.resize.map_or(size, |resize| resize.smallest.min(size));
         self.resize = Some(Resize { smallest, last: size });
     }

@@ -1,0 +1,271 @@
+//! Octets, in any chunks, to frames.
+
+use bytes::{Buf, BytesMut};
+
+use super::{
+    DEFAULT_FRAME_SIZE, ErrorCode, Frame, FrameError, FrameStreamId, HEADER_LEN, Settings,
+    StreamPriority, flag, kind,
+};
+
+/// Most CONTINUATION frames of one header block; our choice. More would only serve to make work.
+pub const MAX_CONTINUATIONS: u32 = 32;
+
+/// Reads the frames of one direction of the control stream.
+///
+/// [Push](FrameDecoder::push) octets as they come, then [take](FrameDecoder::next_frame) frames until
+/// there is none. Besides what was pushed and not taken, at most one frame and one header block are
+/// held. After an error the decoder must not be used again.
+#[derive(Debug)]
+pub struct FrameDecoder {
+    buffer: BytesMut,
+    /// Octets of an unknown frame that are still to be dropped.
+    skip: usize,
+    /// A header block whose end has not come.
+    partial: Option<PartialHeaders>,
+    settings_seen: bool,
+    max_frame_size: u32,
+    max_block: usize,
+}
+
+#[derive(Debug)]
+struct PartialHeaders {
+    stream: FrameStreamId,
+    priority: Option<StreamPriority>,
+    end_stream: bool,
+    block: BytesMut,
+    continuations: u32,
+}
+
+struct Header {
+    length: usize,
+    kind: u8,
+    flags: u8,
+    stream: FrameStreamId,
+}
+
+impl FrameDecoder {
+    /// A decoder for frames of at most [`DEFAULT_FRAME_SIZE`] and header blocks of at most `max_block`
+    /// octets.
+    pub fn new(max_block: usize) -> Self {
+        FrameDecoder {
+            buffer: BytesMut::new(),
+            skip: 0,
+            partial: None,
+            settings_seen: false,
+            max_frame_size: DEFAULT_FRAME_SIZE,
+            max_block,
+        }
+    }
+
+    /// Appends what came next.
+    pub fn push(&mut self, octets: &[u8]) {
+        let (_, octets) = octets.split_at(self.drop_skipped(octets.len()));
+        self.buffer.extend_from_slice(octets);
+    }
+
+    /// Octets that were pushed and belong to frames not yet taken.
+    pub fn buffered(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// The next frame, `None` if it is not complete.
+    ///
+    /// # Errors
+    /// The peer broke the protocol: [`FrameError::code`] closes the connection.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
+        while let Some(header) = self.peek_header() {
+            self.check(&header)?;
+            if header.kind > kind::CONTINUATION {
+                // https://www.rfc-editor.org/rfc/rfc7540#section-4.1
+                //# Implementations MUST ignore and discard any frame that has a
+                //# type that is unknown.
+                self.buffer.advance(HEADER_LEN);
+                self.skip = header.length;
+                let held = self.drop_skipped(self.buffer.len());
+                self.buffer.advance(held);
+                continue;
+            }
+            if self.buffer.len() < HEADER_LEN + header.length {
+                return Ok(None);
+            }
+            self.buffer.advance(HEADER_LEN);
+            let payload = self.buffer.split_to(header.length);
+            if let Some(frame) = self.frame(&header, payload)? {
+                return Ok(Some(frame));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many of `available` octets belong to a frame that is being dropped.
+    fn drop_skipped(&mut self, available: usize) -> usize {
+        let dropped = self.skip.min(available);
+        self.skip -= dropped;
+        dropped
+    }
+
+    fn peek_header(&self) -> Option<Header> {
+        let &[a, b, c, kind, flags, d, e, f, g] = self.buffer.first_chunk::<HEADER_LEN>()?;
+        Some(Header {
+            // 24 bits.
+            length: u32::from_be_bytes([0, a, b, c]) as usize,
+            kind,
+            flags,
+            stream: FrameStreamId::from_wire(u32::from_be_bytes([d, e, f, g])),
+        })
+    }
+
+    /// What can be said of a frame by its header; before its payload is waited for.
+    fn check(&mut self, header: &Header) -> Result<(), FrameError> {
+        let kind = kind::name(header.kind);
+        if header.length > self.max_frame_size as usize {
+            return Err(FrameError::TooLarge {
+                kind,
+                length: header.length,
+                limit: self.max_frame_size,
+            });
+        }
+        // https://www.rfc-editor.org/rfc/rfc7540#section-3.5
+        // The SETTINGS frame of each end comes first.
+        if !self.settings_seen {
+            if header.kind != kind::SETTINGS || header.flags & flag::ACK != 0 {
+                return Err(FrameError::NotSettings { kind });
+            }
+            self.settings_seen = true;
+        }
+        // https://www.rfc-editor.org/rfc/rfc7540#section-6.10
+        let expected = self.partial.as_ref().map(|partial| partial.stream);
+        let continues = (header.kind == kind::CONTINUATION).then_some(header.stream);
+        if expected != continues {
+            return Err(FrameError::Continuation { kind, stream: header.stream });
+        }
+        let on_connection = match header.kind {
+            kind::SETTINGS | kind::GO_AWAY => true,
+            kind::HEADERS | kind::PRIORITY => false,
+            kind::DATA
+            | kind::RST_STREAM
+            | kind::PUSH_PROMISE
+            | kind::PING
+            | kind::WINDOW_UPDATE => return Err(FrameError::Unexpected { kind }),
+            _ => return Ok(()),
+        };
+        if on_connection != header.stream.is_zero() {
+            let expected = if on_connection { "only 0 is valid" } else { "0 is not valid" };
+            return Err(FrameError::Stream { kind, stream: header.stream, expected });
+        }
+        Ok(())
+    }
+
+    /// `None` for a part of a header block.
+    fn frame(&mut self, header: &Header, payload: BytesMut) -> Result<Option<Frame>, FrameError> {
+        let frame = match header.kind {
+            kind::SETTINGS => settings(header, &payload)?,
+            kind::HEADERS => return self.headers(header, payload),
+            kind::CONTINUATION => return self.continuation(header, payload),
+            kind::PRIORITY => priority(header, &payload)?,
+            // Only GOAWAY is left by `check`.
+            _ => go_away(&payload)?,
+        };
+        Ok(Some(frame))
+    }
+
+    fn headers(
+        &mut self,
+        header: &Header,
+        mut block: BytesMut,
+    ) -> Result<Option<Frame>, FrameError> {
+        let length = block.len();
+        let too_short = FrameError::Length {
+            kind: "HEADERS",
+            length,
+            expected: "its flags announce more octets",
+        };
+        if header.flags & flag::PADDED != 0 {
+            let &padding = block.first().ok_or(too_short)?;
+            // https://www.rfc-editor.org/rfc/rfc7540#section-6.2
+            //# Padding that exceeds the size remaining for the header block
+            //# fragment MUST be treated as a PROTOCOL_ERROR.
+            let end = length
+                .checked_sub(usize::from(padding))
+                .filter(|&end| end > 0)
+                .ok_or(FrameError::Padding { padding, length })?;
+            block.truncate(end);
+            block.advance(1);
+        }
+        let mut priority = None;
+        if header.flags & flag::PRIORITY != 0 {
+            let &octets = block.first_chunk().ok_or(too_short)?;
+            priority = Some(StreamPriority::decode(octets));
+            block.advance(StreamPriority::LEN);
+        }
+        let end_stream = header.flags & flag::END_STREAM != 0;
+        let stream = header.stream;
+        self.partial =
+            Some(PartialHeaders { stream, priority, end_stream, block, continuations: 0 });
+        self.complete_headers(header.flags)
+    }
+
+    fn continuation(
+        &mut self,
+        header: &Header,
+        payload: BytesMut,
+    ) -> Result<Option<Frame>, FrameError> {
+        if let Some(partial) = &mut self.partial {
+            partial.continuations += 1;
+            if partial.continuations > MAX_CONTINUATIONS {
+                return Err(FrameError::BlockTooLarge { limit: self.max_block });
+            }
+            partial.block.unsplit(payload);
+        }
+        self.complete_headers(header.flags)
+    }
+
+    fn complete_headers(&mut self, flags: u8) -> Result<Option<Frame>, FrameError> {
+        let limit = self.max_block;
+        if self.partial.as_ref().is_some_and(|partial| partial.block.len() > limit) {
+            return Err(FrameError::BlockTooLarge { limit });
+        }
+        if flags & flag::END_HEADERS == 0 {
+            return Ok(None);
+        }
+        Ok(self.partial.take().map(|partial| Frame::Headers {
+            stream: partial.stream,
+            priority: partial.priority,
+            end_stream: partial.end_stream,
+            block: partial.block.freeze(),
+        }))
+    }
+}
+
+fn settings(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
+    if header.flags & flag::ACK == 0 {
+        return Ok(Frame::Settings(Settings::decode(payload)?));
+    }
+    if payload.is_empty() {
+        return Ok(Frame::SettingsAck);
+    }
+    let length = payload.len();
+    Err(FrameError::Length { kind: "SETTINGS", length, expected: "an acknowledgement has 0" })
+}
+
+fn priority(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
+    let &octets = <&[u8; StreamPriority::LEN]>::try_from(payload).map_err(|_| {
+        FrameError::Length { kind: "PRIORITY", length: payload.len(), expected: "5 are valid" }
+    })?;
+    Ok(Frame::Priority { stream: header.stream, priority: StreamPriority::decode(octets) })
+}
+
+fn go_away(payload: &[u8]) -> Result<Frame, FrameError> {
+    let Some((&[a, b, c, d, e, f, g, h], _debug_data)) = payload.split_first_chunk() else {
+        let length = payload.len();
+        return Err(FrameError::Length {
+            kind: "GOAWAY",
+            length,
+            expected: "at least 8 are valid",
+        });
+    };
+    Ok(Frame::GoAway {
+        last_stream: FrameStreamId::from_wire(u32::from_be_bytes([a, b, c, d])),
+        code: ErrorCode(u32::from_be_bytes([e, f, g, h])),
+    })
+}

@@ -1,0 +1,76 @@
+//! Frames to octets.
+
+use super::{ErrorCode, FrameStreamId, LARGEST_FRAME_SIZE, Settings, StreamPriority, flag, kind};
+
+/// Appends a SETTINGS frame with the settings that `settings` states.
+pub fn encode_settings(settings: &Settings, out: &mut Vec<u8>) {
+    let length = settings.entries().count() * Settings::ENTRY_LEN;
+    header(length, kind::SETTINGS, 0, FrameStreamId::ZERO, out);
+    for (identifier, value) in settings.entries() {
+        out.extend_from_slice(&identifier.to_be_bytes());
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+}
+
+/// Appends the acknowledgement of the peer's settings.
+pub fn encode_settings_ack(out: &mut Vec<u8>) {
+    header(0, kind::SETTINGS, flag::ACK, FrameStreamId::ZERO, out);
+}
+
+/// Appends a HEADERS frame with `block`, and CONTINUATION frames where it has more than `max_frame_size`
+/// payload octets (at least 16,384).
+pub fn encode_headers(
+    stream: FrameStreamId,
+    priority: Option<StreamPriority>,
+    end_stream: bool,
+    block: &[u8],
+    max_frame_size: u32,
+    out: &mut Vec<u8>,
+) {
+    let max_frame_size = max_frame_size as usize;
+    let priority_len = priority.map_or(0, |_| StreamPriority::LEN);
+    let (first, mut rest) = block.split_at(block.len().min(max_frame_size - priority_len));
+    let mut flags = 0;
+    if end_stream {
+        flags |= flag::END_STREAM;
+    }
+    if priority.is_some() {
+        flags |= flag::PRIORITY;
+    }
+    if rest.is_empty() {
+        flags |= flag::END_HEADERS;
+    }
+    header(priority_len + first.len(), kind::HEADERS, flags, stream, out);
+    if let Some(priority) = priority {
+        priority.encode(out);
+    }
+    out.extend_from_slice(first);
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(rest.len().min(max_frame_size));
+        let flags = if after.is_empty() { flag::END_HEADERS } else { 0 };
+        header(part.len(), kind::CONTINUATION, flags, stream, out);
+        out.extend_from_slice(part);
+        rest = after;
+    }
+}
+
+/// Appends a PRIORITY frame for the node `stream`, which must not be zero.
+pub fn encode_priority(stream: FrameStreamId, priority: StreamPriority, out: &mut Vec<u8>) {
+    header(StreamPriority::LEN, kind::PRIORITY, 0, stream, out);
+    priority.encode(out);
+}
+
+/// Appends a GOAWAY frame without debug data.
+pub fn encode_go_away(last_stream: FrameStreamId, code: ErrorCode, out: &mut Vec<u8>) {
+    header(8, kind::GO_AWAY, 0, FrameStreamId::ZERO, out);
+    out.extend_from_slice(&last_stream.value().to_be_bytes());
+    out.extend_from_slice(&code.0.to_be_bytes());
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc7540#section-4.1>
+fn header(length: usize, kind: u8, flags: u8, stream: FrameStreamId, out: &mut Vec<u8>) {
+    debug_assert!(length <= LARGEST_FRAME_SIZE as usize);
+    let [_, a, b, c] = (length as u32).to_be_bytes();
+    out.extend_from_slice(&[a, b, c, kind, flags]);
+    out.extend_from_slice(&stream.value().to_be_bytes());
+}

@@ -1,0 +1,147 @@
+//! The HTTP/2 frames that the control stream carries.
+//! <https://www.rfc-editor.org/rfc/rfc7540#section-4>
+//!
+//! [`FrameDecoder`] reads them from octets in any chunks; the `encode_*` functions append them to a
+//! buffer.
+
+mod decode;
+mod encode;
+mod error;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+
+pub use decode::{FrameDecoder, MAX_CONTINUATIONS};
+pub use encode::{
+    encode_go_away, encode_headers, encode_priority, encode_settings, encode_settings_ack,
+};
+pub use error::FrameError;
+pub use settings::Settings;
+
+use super::{ErrorCode, FrameStreamId};
+
+/// Payload octets that a frame may have before any setting is exchanged, and the least that an end may
+/// set. <https://www.rfc-editor.org/rfc/rfc7540#section-4.2>
+pub const DEFAULT_FRAME_SIZE: u32 = 16_384;
+/// Most payload octets that a frame's header can state.
+pub const LARGEST_FRAME_SIZE: u32 = (1 << 24) - 1;
+
+/// Length of a frame's header in octets. <https://www.rfc-editor.org/rfc/rfc7540#section-4.1>
+const HEADER_LEN: usize = 9;
+
+/// A frame as received; HEADERS with their CONTINUATION frames joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// Settings of the peer. <https://www.rfc-editor.org/rfc/rfc7540#section-6.5>
+    Settings(Settings),
+    /// The peer applied our settings.
+    SettingsAck,
+    /// Head of a request or a response. <https://www.rfc-editor.org/rfc/rfc7540#section-6.2>
+    Headers {
+        /// The stream, not zero.
+        stream: FrameStreamId,
+        /// Place in the dependency tree, if stated.
+        priority: Option<StreamPriority>,
+        /// Whether the body is empty.
+        end_stream: bool,
+        /// The whole header block.
+        block: Bytes,
+    },
+    /// Place of a node in the dependency tree. <https://www.rfc-editor.org/rfc/rfc7540#section-6.3>
+    Priority {
+        /// The node, not zero.
+        stream: FrameStreamId,
+        /// Its place.
+        priority: StreamPriority,
+    },
+    /// The peer takes no streams above `last_stream`.
+    /// <https://www.rfc-editor.org/rfc/rfc7540#section-6.8>
+    GoAway {
+        /// The last stream that was or will be processed.
+        last_stream: FrameStreamId,
+        /// Why.
+        code: ErrorCode,
+    },
+}
+
+/// A place in the dependency tree. <https://www.rfc-editor.org/rfc/rfc7540#section-5.3>
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamPriority {
+    /// The stream or group that this one depends on; zero is the root.
+    pub parent: FrameStreamId,
+    /// 1 to 256; the wire carries one less. Out-of-range values are clamped.
+    pub weight: u16,
+    /// Whether the parent's other children become this one's.
+    pub exclusive: bool,
+}
+
+impl Default for StreamPriority {
+    /// <https://www.rfc-editor.org/rfc/rfc7540#section-5.3.5>
+    fn default() -> Self {
+        StreamPriority { parent: FrameStreamId::ZERO, weight: 16, exclusive: false }
+    }
+}
+
+impl StreamPriority {
+    const LEN: usize = 5;
+    const EXCLUSIVE: u32 = 1 << 31;
+
+    fn decode(octets: [u8; Self::LEN]) -> Self {
+        let [a, b, c, d, weight] = octets;
+        let parent = u32::from_be_bytes([a, b, c, d]);
+        StreamPriority {
+            parent: FrameStreamId::from_wire(parent),
+            weight: u16::from(weight) + 1,
+            exclusive: parent & Self::EXCLUSIVE != 0,
+        }
+    }
+
+    fn encode(self, out: &mut Vec<u8>) {
+        let exclusive = if self.exclusive { Self::EXCLUSIVE } else { 0 };
+        out.extend_from_slice(&(self.parent.value() | exclusive).to_be_bytes());
+        // Clamped to 0..=255 first.
+        out.push((self.weight.clamp(1, 256) - 1) as u8);
+    }
+}
+
+/// Frame types. <https://www.rfc-editor.org/rfc/rfc7540#section-11.2>
+mod kind {
+    pub(super) const DATA: u8 = 0x0;
+    pub(super) const HEADERS: u8 = 0x1;
+    pub(super) const PRIORITY: u8 = 0x2;
+    pub(super) const RST_STREAM: u8 = 0x3;
+    pub(super) const SETTINGS: u8 = 0x4;
+    pub(super) const PUSH_PROMISE: u8 = 0x5;
+    pub(super) const PING: u8 = 0x6;
+    pub(super) const GO_AWAY: u8 = 0x7;
+    pub(super) const WINDOW_UPDATE: u8 = 0x8;
+    pub(super) const CONTINUATION: u8 = 0x9;
+
+    /// The name for messages.
+    pub(super) const fn name(kind: u8) -> &'static str {
+        match kind {
+            DATA => "DATA",
+            HEADERS => "HEADERS",
+            PRIORITY => "PRIORITY",
+            RST_STREAM => "RST_STREAM",
+            SETTINGS => "SETTINGS",
+            PUSH_PROMISE => "PUSH_PROMISE",
+            PING => "PING",
+            GO_AWAY => "GOAWAY",
+            WINDOW_UPDATE => "WINDOW_UPDATE",
+            CONTINUATION => "CONTINUATION",
+            _ => "unknown",
+        }
+    }
+}
+
+/// Frame flags.
+mod flag {
+    pub(super) const ACK: u8 = 0x1;
+    pub(super) const END_STREAM: u8 = 0x1;
+    pub(super) const END_HEADERS: u8 = 0x4;
+    pub(super) const PADDED: u8 = 0x8;
+    pub(super) const PRIORITY: u8 = 0x20;
+}

@@ -1,0 +1,101 @@
+//! Settings. <https://www.rfc-editor.org/rfc/rfc7540#section-6.5>
+
+use super::{DEFAULT_FRAME_SIZE, ErrorCode, FrameError, LARGEST_FRAME_SIZE};
+
+const HEADER_TABLE_SIZE: u16 = 0x1;
+const ENABLE_PUSH: u16 = 0x2;
+const MAX_CONCURRENT_STREAMS: u16 = 0x3;
+const INITIAL_WINDOW_SIZE: u16 = 0x4;
+const MAX_FRAME_SIZE: u16 = 0x5;
+const MAX_HEADER_LIST_SIZE: u16 = 0x6;
+
+const LARGEST_WINDOW: u32 = (1 << 31) - 1;
+
+/// Settings that a SETTINGS frame states; `None` where it states nothing.
+/// <https://www.rfc-editor.org/rfc/rfc7540#section-6.5.2>
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Octets that the sender's decoding table may have.
+    pub header_table_size: Option<u32>,
+    /// Whether the sender takes pushed responses; this mapping has none.
+    pub enable_push: Option<bool>,
+    /// Requests that the sender takes at a time.
+    pub max_concurrent_streams: Option<u32>,
+    /// Flow-control credit, 0 to 2^31 - 1; without meaning here, as QUIC has its own.
+    pub initial_window_size: Option<u32>,
+    /// Payload octets of a frame that the sender takes, 16,384 to 2^24 - 1.
+    pub max_frame_size: Option<u32>,
+    /// Octets of a field list that the sender takes, counted as
+    /// [`FieldList::size`](crate::field::FieldList::size) does.
+    pub max_header_list_size: Option<u32>,
+}
+
+impl Settings {
+    pub(super) const ENTRY_LEN: usize = 6;
+
+    /// The stated settings as identifier and value.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u16, u32)> {
+        [
+            (HEADER_TABLE_SIZE, self.header_table_size),
+            (ENABLE_PUSH, self.enable_push.map(u32::from)),
+            (MAX_CONCURRENT_STREAMS, self.max_concurrent_streams),
+            (INITIAL_WINDOW_SIZE, self.initial_window_size),
+            (MAX_FRAME_SIZE, self.max_frame_size),
+            (MAX_HEADER_LIST_SIZE, self.max_header_list_size),
+        ]
+        .into_iter()
+        .filter_map(|(identifier, value)| Some((identifier, value?)))
+    }
+
+    /// Reads the payload of a SETTINGS frame. Unknown settings are ignored, the last of equal ones
+    /// holds.
+    pub(super) fn decode(payload: &[u8]) -> Result<Settings, FrameError> {
+        let (entries, rest) = payload.as_chunks::<{ Settings::ENTRY_LEN }>();
+        if !rest.is_empty() {
+            return Err(FrameError::Length {
+                kind: "SETTINGS",
+                length: payload.len(),
+                expected: "a multiple of 6 is",
+            });
+        }
+        let mut settings = Settings::default();
+        for &[high, low, a, b, c, d] in entries {
+            let identifier = u16::from_be_bytes([high, low]);
+            settings.set(identifier, u32::from_be_bytes([a, b, c, d]))?;
+        }
+        Ok(settings)
+    }
+
+    fn set(&mut self, identifier: u16, value: u32) -> Result<(), FrameError> {
+        let protocol_error = |name, expected| FrameError::Setting {
+            name,
+            value,
+            expected,
+            code: ErrorCode::PROTOCOL_ERROR,
+        };
+        match identifier {
+            HEADER_TABLE_SIZE => self.header_table_size = Some(value),
+            ENABLE_PUSH if value <= 1 => self.enable_push = Some(value == 1),
+            ENABLE_PUSH => return Err(protocol_error("ENABLE_PUSH", "0 or 1")),
+            MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = Some(value),
+            INITIAL_WINDOW_SIZE if value <= LARGEST_WINDOW => {
+                self.initial_window_size = Some(value);
+            }
+            INITIAL_WINDOW_SIZE => {
+                return Err(FrameError::Setting {
+                    name: "INITIAL_WINDOW_SIZE",
+                    value,
+                    expected: "at most 2147483647",
+                    code: ErrorCode::FLOW_CONTROL_ERROR,
+                });
+            }
+            MAX_FRAME_SIZE if (DEFAULT_FRAME_SIZE..=LARGEST_FRAME_SIZE).contains(&value) => {
+                self.max_frame_size = Some(value);
+            }
+            MAX_FRAME_SIZE => return Err(protocol_error("MAX_FRAME_SIZE", "16384 to 16777215")),
+            MAX_HEADER_LIST_SIZE => self.max_header_list_size = Some(value),
+            _ => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,29 @@
+//! HTTP/2 over QUIC streams, as the papers on stream scheduling map it.
+//!
+//! - QUIC stream 0, opened by the client, is the control stream in both directions. It carries
+//!   [HTTP/2 frames](frame): SETTINGS, HEADERS with priorities, CONTINUATION, PRIORITY and GOAWAY,
+//!   with HPACK. No connection preface: the ALPN identifier [`ALPN`] says it. The transport sends
+//!   it before all else.
+//! - A request opens QUIC stream 4, 8, …; its HEADERS frame on the control stream carries the QUIC
+//!   stream ID as HTTP/2 stream identifier. The bodies of request and response travel on that
+//!   QUIC stream without frames; the end of the QUIC stream is the end of the body. A body that
+//!   arrives before its HEADERS waits in the transport.
+//! - END_STREAM in a HEADERS frame says that the body is empty. Trailers are not carried, and
+//!   responses with status 1xx are dropped.
+//! - Flow control, cancellation and liveness are QUIC's: RST_STREAM, WINDOW_UPDATE and PING are
+//!   connection errors here, as are DATA and PUSH_PROMISE. A cancelled request uses RESET_STREAM and
+//!   STOP_SENDING with an [HTTP/2 error code](ErrorCode); a connection error closes the QUIC
+//!   connection with such a code.
+//! - The server [rebuilds the dependency tree](Server) from the priorities that HEADERS and PRIORITY
+//!   frames carry. Numbers that are no multiple of four never name a request, so that a browser's
+//!   odd group nodes collide with nothing.
+
+mod error;
+pub mod frame;
+mod stream_id;
+
+pub use error::ErrorCode;
+pub use stream_id::{FrameStreamId, StreamIdError};
+
+/// The protocol's name in TLS; private.
+pub const ALPN: &[u8] = b"quipu-h2";

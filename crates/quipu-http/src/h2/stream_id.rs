@@ -1,0 +1,102 @@
+//! Stream identifiers as frames carry them.
+
+use std::fmt;
+
+use quipu_base::{Role, StreamDirection, StreamId};
+use thiserror::Error;
+
+/// An HTTP/2 stream identifier: 31 bits. Those that name a request are QUIC stream IDs; others name
+/// nodes of the dependency tree that never carry data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FrameStreamId(u32);
+
+/// Why a number is no HTTP/2 stream identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StreamIdError {
+    /// The number has more than 31 bits.
+    #[error("stream identifier {0} is not below 2^31")]
+    TooLarge(u64),
+}
+
+impl FrameStreamId {
+    /// The connection in a frame's header; the root of the tree as a parent.
+    pub const ZERO: FrameStreamId = FrameStreamId(0);
+    /// The largest identifier.
+    pub const MAX: FrameStreamId = FrameStreamId(Self::MASK);
+
+    const MASK: u32 = (1 << 31) - 1;
+
+    /// The low 31 bits of `value`: the bit above is reserved and ignored.
+    /// <https://www.rfc-editor.org/rfc/rfc7540#section-4.1>
+    pub const fn from_wire(value: u32) -> Self {
+        FrameStreamId(value & Self::MASK)
+    }
+
+    /// The number, below 2^31.
+    pub const fn value(self) -> u32 {
+        self.0
+    }
+
+    /// True for 0.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The QUIC stream of the request that this names; `None` for the control stream's number and for
+    /// numbers that the client cannot open in both directions.
+    pub fn request(self) -> Option<StreamId> {
+        let stream = StreamId(u64::from(self.0));
+        let by_client = stream.initiator() == Role::Client;
+        let both_ways = stream.direction() == StreamDirection::Bidirectional;
+        (by_client && both_ways && self.0 != 0).then_some(stream)
+    }
+}
+
+impl TryFrom<u64> for FrameStreamId {
+    type Error = StreamIdError;
+
+    fn try_from(value: u64) -> Result<Self, StreamIdError> {
+        u32::try_from(value)
+            .ok()
+            .filter(|&value| value <= Self::MASK)
+            .map(FrameStreamId)
+            .ok_or(StreamIdError::TooLarge(value))
+    }
+}
+
+impl TryFrom<StreamId> for FrameStreamId {
+    type Error = StreamIdError;
+
+    fn try_from(stream: StreamId) -> Result<Self, StreamIdError> {
+        FrameStreamId::try_from(stream.0)
+    }
+}
+
+impl fmt::Display for FrameStreamId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_the_clients_bidirectional_streams() {
+        for (value, request) in
+            [(0, None), (3, None), (4, Some(StreamId(4))), (6, None), (8, Some(StreamId(8)))]
+        {
+            assert_eq!(FrameStreamId::from_wire(value).request(), request);
+        }
+    }
+
+    #[test]
+    fn identifiers_have_31_bits() {
+        assert_eq!(FrameStreamId::from_wire(u32::MAX), FrameStreamId::MAX);
+        let too_large = 1 << 31;
+        assert_eq!(FrameStreamId::try_from(too_large), Err(StreamIdError::TooLarge(too_large)));
+        assert_eq!(FrameStreamId::try_from(too_large - 1), Ok(FrameStreamId::MAX));
+    }
+}

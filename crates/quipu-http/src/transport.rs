@@ -1,0 +1,96 @@
+//! What HTTP needs of a transport: ordered streams of octets that know priorities.
+//!
+//! The transport reports readable, stopped and closed streams through its own events; whoever drives
+//! both calls the matching `on_stream_*` function of the HTTP end. Nothing here blocks, and no call
+//! leads to another call back.
+
+use bytes::Bytes;
+use quipu_base::{Duration, StreamId};
+use quipu_policy::PriorityEdit;
+use thiserror::Error;
+
+/// Streams of one connection, as one of its ends sees them.
+pub trait Transport {
+    /// Opens the next bidirectional stream of this end; `None` if the peer's limit is reached.
+    fn open(&mut self) -> Option<StreamId>;
+
+    /// Appends `data` to what this end sends on `stream`. The transport buffers all of it.
+    ///
+    /// # Errors
+    /// See [`StreamError`]; nothing was buffered then.
+    fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError>;
+
+    /// Ends what this end sends on `stream` after the last octet written.
+    ///
+    /// # Errors
+    /// See [`StreamError`].
+    fn finish(&mut self, stream: StreamId) -> Result<(), StreamError>;
+
+    /// Abandons what this end sends on `stream`: RESET_STREAM. Unsent data is dropped.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-19.4>
+    ///
+    /// # Errors
+    /// See [`StreamError`]; resetting a stream that has been delivered is one.
+    fn reset(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError>;
+
+    /// Asks the peer to abandon what it sends on `stream`: STOP_SENDING. Data received later is
+    /// dropped and counts as read.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-19.5>
+    ///
+    /// # Errors
+    /// See [`StreamError`].
+    fn stop_sending(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError>;
+
+    /// Hands all octets that are next in order on `stream` to `sink`, in slices as they lie in memory,
+    /// and gives flow-control credit for them. Tells what comes after them; the end of a stream is
+    /// told once.
+    ///
+    /// # Errors
+    /// See [`StreamError`]; reading again after the end is [`StreamError::Unknown`].
+    fn read(
+        &mut self,
+        stream: StreamId,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<ReadState, StreamError>;
+
+    /// Declares `stream` the control stream: policies do not see it, and its data goes first.
+    fn set_control(&mut self, stream: StreamId);
+
+    /// Tells what HTTP knows of priorities, for the data that this end sends. An edit that the tree's
+    /// container refuses has no effect.
+    fn edit_priority(&mut self, edit: PriorityEdit);
+
+    /// Largest smoothed round-trip time of the usable paths; an initial guess before the first sample.
+    fn round_trip_time(&self) -> Duration;
+}
+
+/// What follows the octets that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadState {
+    /// Nothing yet: the stream becomes readable again.
+    Blocked,
+    /// The end of the stream.
+    Finished,
+    /// The peer abandoned the stream with this code.
+    Reset(u64),
+}
+
+/// Why a stream could not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The stream was never opened, or is over in this direction.
+    #[error("{0} was never opened, or is over in this direction")]
+    Unknown(StreamId),
+    /// The peer asked to abandon the stream with this code.
+    #[error("the peer stopped {stream} with code {code:#x}")]
+    Stopped {
+        /// The stream.
+        stream: StreamId,
+        /// The application's code, below 2^62.
+        code: u64,
+    },
+    /// The connection is over.
+    #[error("the connection is over")]
+    Closed,
+}
