@@ -1,1 +1,3 @@
 //! Experiments: scenarios, runs, sweeps, statistics and result files.
+
+pub mod scenario;

@@ -1,0 +1,106 @@
+//! Fields with a few named values.
+
+/// Declares an enum whose values have names in files and on the command line.
+macro_rules! choices {
+    ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $name { $($(#[$doc])* $variant,)+ }
+
+        impl $name {
+            /// The names of all values.
+            pub const NAMES: &[&str] = &[$($text),+];
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(match self { $($name::$variant => $text),+ })
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = $crate::scenario::ScenarioError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok($name::$variant),)+
+                    _ => Err($crate::scenario::ScenarioError::unknown(
+                        $what, text, Self::NAMES.iter().copied())),
+                }
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+choices! {
+    /// When objects are asked for.
+    Discovery, "discovery" {
+        /// When the parser or a parent comes to them, as recorded.
+        #[default]
+        Recorded = "recorded",
+        /// All at time 0, as in the framework paper.
+        AllAtOnce = "all-at-once",
+    }
+}
+
+choices! {
+    /// How many servers a page comes from.
+    Origins, "origins" {
+        /// One server over one connection, as in the papers.
+        #[default]
+        One = "one",
+    }
+}
+
+choices! {
+    /// How HTTP is carried.
+    HttpVersion, "http" {
+        /// HTTP/2 over QUIC with the dependency tree, as the papers do it.
+        #[default]
+        H2 = "h2",
+        /// HTTP/3 with RFC 9218 priorities.
+        H3 = "h3",
+    }
+}
+
+choices! {
+    /// The handshake and the packet protection.
+    Tls, "tls" {
+        /// Same flights and sizes, no arithmetic, results repeatable to the byte.
+        #[default]
+        Null = "null",
+        /// TLS 1.3 by rustls, with random keys.
+        Rustls = "rustls",
+    }
+}
+
+choices! {
+    /// The key exchange, which decides the size of the first flights.
+    KeyExchange, "key_exchange" {
+        /// X25519: 32 B shares.
+        #[default]
+        X25519 = "x25519",
+    }
+}
+
+choices! {
+    /// The kind of the server's certificate, which decides the size of its signature.
+    Certificate, "certificate" {
+        /// Ed25519: 64 B signatures.
+        #[default]
+        Ed25519 = "ed25519",
+    }
+}

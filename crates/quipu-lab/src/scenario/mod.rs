@@ -1,0 +1,237 @@
+//! Scenarios: everything that decides a result, as one plain struct with documented defaults.
+//!
+//! A [`Scenario`] is read from TOML, changed by overrides, checked by [`Scenario::validate`] and
+//! written out whole beside every result.
+
+mod choice;
+mod error;
+mod link;
+mod nearest;
+mod networks;
+mod overrides;
+mod transport;
+pub mod units;
+
+use std::path::Path;
+
+use quipu_base::{Bytes, Duration, Seed};
+use serde::{Deserialize, Serialize};
+
+pub use choice::{Certificate, Discovery, HttpVersion, KeyExchange, Origins, Tls};
+pub use error::ScenarioError;
+pub use link::{DuplicateSpec, LinkError, LinkSpec, Network, OutageSpec, PathSpec, ReorderSpec};
+pub use nearest::{nearest, suggestion};
+pub use networks::{builtin as builtin_networks, find as find_network};
+pub use overrides::{resolve as resolve_field, split_list};
+pub use transport::{Start, Transport};
+use units::{Unit, human};
+
+/// Paths that a network may have; QUIC's policies keep them in sets of 32.
+pub const MOST_PATHS: usize = 32;
+/// Runs that a scenario may ask for.
+pub const MOST_RUNS: u32 = 100_000;
+
+/// An experiment: every page over every network with every policy, `runs` times.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scenario {
+    /// The experiment's seed. 1.
+    pub seed: u64,
+    /// Runs of each combination; run `n` has the same links, losses and page for each policy. 30.
+    pub runs: u32,
+    /// Pages: names that come with the program, or HAR files.
+    pub pages: Vec<String>,
+    /// The browser whose requests and priorities are used. Chrome.
+    pub browser: String,
+    /// When objects are asked for. Recorded.
+    pub discovery: Discovery,
+    /// How many servers a page comes from. One.
+    pub origins: Origins,
+    /// How HTTP is carried. HTTP/2 over QUIC.
+    pub http: HttpVersion,
+    /// Greatest random processing delay of a host per datagram. 100 µs; 0 turns it off.
+    #[serde(with = "human")]
+    pub host_jitter: Duration,
+    /// Bytes counted on a link above the UDP payload. 28 B: IPv4 and UDP.
+    #[serde(with = "human")]
+    pub link_overhead: Bytes,
+    /// Virtual time after which a load that has not ended is an error. 600 s.
+    #[serde(with = "human")]
+    pub time_limit: Duration,
+    /// Who decides which bytes go next, on which path.
+    pub policies: Policies,
+    /// The transport of both ends.
+    pub transport: Transport,
+    /// The networks; each a table, or the name of one that comes with the program.
+    #[serde(deserialize_with = "networks::read_list")]
+    pub networks: Vec<Network>,
+}
+
+/// The policies that are compared: every stream policy with every path policy, then every joint
+/// one, then each path alone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policies {
+    /// Stream policies.
+    pub stream: Vec<String>,
+    /// Path policies.
+    pub path: Vec<String>,
+    /// Policies that decide both at once.
+    pub joint: Vec<String>,
+    /// Which path an acknowledgement takes. Its own.
+    pub ack: String,
+    /// Copies of bytes in flight on other paths. None.
+    pub reinject: String,
+    /// Whether each path alone is a row too (`single:id=N` with the first stream policy). Yes.
+    pub baselines: bool,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Scenario {
+            seed: 1,
+            runs: 30,
+            pages: ["framework-youtube", "www.wikipedia.org-2017"].map(str::to_owned).to_vec(),
+            browser: "chrome".to_owned(),
+            discovery: Discovery::Recorded,
+            origins: Origins::One,
+            http: HttpVersion::H2,
+            host_jitter: Duration::from_micros(100),
+            link_overhead: Bytes(28),
+            time_limit: Duration::from_secs(600),
+            policies: Policies::default(),
+            transport: Transport::default(),
+            networks: networks::default_networks(),
+        }
+    }
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Policies {
+            stream: ["rr", "fifo", "wrr", "swrr", "dwrr"].map(str::to_owned).to_vec(),
+            path: vec!["minrtt".to_owned()],
+            joint: Vec::new(),
+            ack: "own".to_owned(),
+            reinject: "none".to_owned(),
+            baselines: true,
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario; what it does not name has its default.
+    ///
+    /// # Errors
+    /// If `text` is no TOML or has an unknown field or a value that is none; `file` is named.
+    pub fn from_toml(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
+        toml::from_str(text).map_err(|error| ScenarioError::toml(file, text, &error))
+    }
+
+    /// Reads the scenario in the file at `path`.
+    ///
+    /// # Errors
+    /// As [`Scenario::from_toml`], and if the file is unreadable.
+    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
+        Scenario::from_toml(&read_text(path)?, &path.display().to_string())
+    }
+
+    /// The complete scenario, defaults written out.
+    ///
+    /// # Errors
+    /// If a value cannot be written in TOML, such as a seed above 2^63.
+    pub fn to_toml(&self) -> Result<String, ScenarioError> {
+        toml::to_string(self).map_err(|error| ScenarioError::Write { message: error.to_string() })
+    }
+
+    /// Checks every value that can be checked without the registries of pages, browsers and
+    /// policies.
+    ///
+    /// # Errors
+    /// The first field that is wrong, with its value and what was expected.
+    pub fn validate(&self) -> Result<(), ScenarioError> {
+        if self.seed > i64::MAX as u64 {
+            return Err(ScenarioError::invalid(
+                "seed",
+                self.seed,
+                "0 to 9223372036854775807, as TOML has it",
+            ));
+        }
+        if !(1..=MOST_RUNS).contains(&self.runs) {
+            return Err(ScenarioError::invalid("runs", self.runs, "1 to 100000"));
+        }
+        if self.pages.is_empty() {
+            return Err(ScenarioError::invalid("pages", "empty", "at least one page"));
+        }
+        if self.host_jitter > Duration::from_secs(1) {
+            return Err(ScenarioError::invalid(
+                "host_jitter",
+                self.host_jitter.print(),
+                "at most 1s",
+            ));
+        }
+        if self.link_overhead.0 > 1_000 {
+            return Err(ScenarioError::invalid(
+                "link_overhead",
+                self.link_overhead.print(),
+                "at most 1000B",
+            ));
+        }
+        if !(Duration::from_millis(1)..=Duration::from_secs(1_000_000)).contains(&self.time_limit) {
+            return Err(ScenarioError::invalid(
+                "time_limit",
+                self.time_limit.print(),
+                "1ms to 1000000s",
+            ));
+        }
+        self.policies.validate()?;
+        self.transport.validate()?;
+        if self.networks.is_empty() {
+            return Err(ScenarioError::invalid("networks", "empty", "at least one network"));
+        }
+        self.networks.iter().try_for_each(networks::validate)
+    }
+
+    /// True if chance decides anything on `network`; if not, one run tells everything.
+    pub fn is_random(&self, network: &Network) -> bool {
+        !self.host_jitter.is_zero() || network.is_random() || self.transport.tls == Tls::Rustls
+    }
+
+    /// Runs of each combination on `network`: one if nothing is random.
+    pub fn runs_on(&self, network: &Network) -> u32 {
+        if self.is_random(network) { self.runs } else { 1 }
+    }
+
+    /// The seed of run `run`, the same for every page, network and policy.
+    pub fn run_seed(&self, run: u32) -> Seed {
+        Seed::new(self.seed).child("run", u64::from(run))
+    }
+}
+
+impl Policies {
+    fn validate(&self) -> Result<(), ScenarioError> {
+        if self.joint.is_empty() && self.stream.is_empty() {
+            let expected = "at least one stream policy or joint policy";
+            return Err(ScenarioError::invalid("policies.stream", "empty", expected));
+        }
+        if !self.stream.is_empty() && self.path.is_empty() {
+            let expected = "at least one path policy for the stream policies";
+            return Err(ScenarioError::invalid("policies.path", "empty", expected));
+        }
+        Ok(())
+    }
+}
+
+/// The text of the file at `path`, at most 64 MiB of it.
+fn read_text(path: &Path) -> Result<String, ScenarioError> {
+    const MOST: u64 = 64 << 20;
+    let failed = |source| ScenarioError::Read { file: path.display().to_string(), source };
+    let length = std::fs::metadata(path).map_err(failed)?.len();
+    if length > MOST {
+        return Err(ScenarioError::invalid("file", path.display(), "at most 64 MiB"));
+    }
+    std::fs::read_to_string(path).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests;
