@@ -1,3 +1,21 @@
 //! Experiments: scenarios, runs, sweeps, statistics and result files.
+//!
+//! From above to below:
+//!
+//! - [`scenario::Scenario`]: every value that decides a result, read from TOML or the command line.
+//! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
+//! - [`sweep::sweep`]: all runs on all cores, collected in the plan's order.
+//! - [`results`]: what a run measured, what all say together, and the files of both.
+//! - [`stats`]: medians, paired ratios, bootstrap intervals.
+//!
+//! [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
+//!
+//! Not here: the command line, the wall clock, sockets.
 
+pub mod pages;
+pub mod plan;
+pub mod policies;
+pub mod results;
 pub mod scenario;
+pub mod stats;
+pub mod sweep;

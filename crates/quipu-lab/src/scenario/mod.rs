@@ -91,7 +91,7 @@ impl Default for Scenario {
         Scenario {
             seed: 1,
             runs: 30,
-            pages: ["framework-youtube", "www.wikipedia.org-2017"].map(str::to_owned).to_vec(),
+            pages: ["framework-youtube", "wikipedia"].map(str::to_owned).to_vec(),
             browser: "chrome".to_owned(),
             discovery: Discovery::Recorded,
             origins: Origins::One,

@@ -1,0 +1,142 @@
+//! Pages and browsers by name: the seam to `quipu-web`.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
+use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::plan::is_file_name;
+use crate::results::PageNote;
+use crate::scenario::{Discovery, ScenarioError};
+
+/// The largest HAR file that is read: 256 MiB.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// A page, ready to be loaded.
+#[derive(Clone, Debug)]
+pub struct LoadedPage {
+    /// The page, with the scenario's way of discovery.
+    pub page: Arc<Page>,
+    /// What results say about it.
+    pub note: PageNote,
+    /// Everything that was guessed when it was read.
+    pub report: PageReport,
+}
+
+/// A page that cannot be read.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PageLoadError {
+    /// There is no such page or load.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The file cannot be read.
+    #[error("cannot read page {file}: {source}")]
+    Read {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is too large.
+    #[error("page {file} has {bytes} bytes; expected at most {MOST_BYTES}")]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// Its size.
+        bytes: u64,
+    },
+    /// The file describes no page.
+    #[error("page {page}: {source}")]
+    Page {
+        /// The page.
+        page: String,
+        /// Why.
+        source: PageError,
+    },
+}
+
+impl LoadedPage {
+    /// The page that comes with the program as `name`, or the HAR file `name`.
+    ///
+    /// # Errors
+    /// If there is no such page, or the file is unreadable or describes none.
+    pub fn load(name: &str, discovery: Discovery) -> Result<LoadedPage, PageLoadError> {
+        let (bytes, short) = content(name)?;
+        let ReadPage { page, report } = read(&short, &bytes, &ReadOptions::default())
+            .map_err(|source| PageLoadError::Page { page: name.to_owned(), source })?;
+        let page = match discovery {
+            Discovery::Recorded => page,
+            Discovery::AllAtOnce => page.all_at_once(),
+        };
+        let note = PageNote {
+            name: short,
+            objects: page.objects().len(),
+            bytes: page.body_bytes().0,
+            hosts: page.hosts(),
+            hash: format!("{:016x}", xxh3_64(&bytes)),
+        };
+        Ok(LoadedPage { page: page.shared(), note, report })
+    }
+
+    /// URL of object `id`, or nothing.
+    pub fn url(&self, id: u32) -> &str {
+        let index = usize::try_from(id).unwrap_or(usize::MAX);
+        self.page.objects().get(index).map_or("", |object| &object.url)
+    }
+}
+
+/// The bytes of a HAR file and a short name for it.
+fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
+    if !is_file_name(name) {
+        return match quipu_web::pages::find(name) {
+            Ok(builtin) => Ok((builtin.bytes.to_vec(), builtin.name.to_owned())),
+            Err(_) => {
+                let known = quipu_web::pages::builtin().iter().map(|page| page.name);
+                Err(ScenarioError::unknown("page", name, known).into())
+            }
+        };
+    }
+    let failed = |source| PageLoadError::Read { file: name.to_owned(), source };
+    let bytes = fs::metadata(name).map_err(failed)?.len();
+    if bytes > MOST_BYTES {
+        return Err(PageLoadError::TooLarge { file: name.to_owned(), bytes });
+    }
+    let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    Ok((fs::read(name).map_err(failed)?, stem.unwrap_or_else(|| name.to_owned())))
+}
+
+/// Names and one line each of the pages that come with the program.
+pub fn builtin_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
+    quipu_web::pages::builtin().iter().map(|page| (page.name, page.about))
+}
+
+/// Makes sure that there is a browser called `name`.
+///
+/// # Errors
+/// If there is none; the error names the nearest.
+pub fn check_browser(name: &str) -> Result<(), ScenarioError> {
+    if BROWSERS.iter().any(|(known, _)| *known == name) {
+        return Ok(());
+    }
+    Err(ScenarioError::unknown("browser", name, BROWSERS.iter().map(|(known, _)| *known)))
+}
+
+/// Names and one line each of the browsers.
+pub fn browsers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BROWSERS.into_iter()
+}
+
+const BROWSERS: [(&str, &str); 8] = [
+    ("chrome", "one exclusive chain in order of priority; HTTP/3: urgencies 0 to 4"),
+    ("firefox", "groups by phantom nodes: urgent, leaders, others, followers"),
+    ("safari", "flat weights: HTML 255, CSS and JS 24, fonts and XHR 16, images 8"),
+    ("framework-chrome", "what the framework paper's client sent as Chrome: flat weights"),
+    ("framework-firefox", "what the framework paper's client sent as Firefox"),
+    ("framework-safari", "what the framework paper's client sent as Safari"),
+    ("mobileh2", "MobileH2's flat example: HTML 32, fonts 42, images 22"),
+    ("none", "no signals: weight 16 at the root"),
+];

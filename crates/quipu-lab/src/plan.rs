@@ -1,0 +1,113 @@
+//! What a scenario amounts to: pages read, policies combined, and the list of runs.
+
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::pages::{LoadedPage, PageLoadError};
+use crate::policies::{self, PolicyRow};
+use crate::scenario::{Network, Scenario, ScenarioError};
+
+/// A scenario, ready to run.
+#[derive(Debug)]
+pub struct Plan {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Its pages.
+    pub pages: Vec<LoadedPage>,
+    /// Its networks, each with the policies that make sense on it.
+    pub networks: Vec<PlannedNetwork>,
+}
+
+/// A network and the policies that are compared on it.
+#[derive(Debug)]
+pub struct PlannedNetwork {
+    /// The network.
+    pub network: Network,
+    /// The policies; the others are compared with the first.
+    pub policies: Vec<PolicyRow>,
+    /// Runs of each page with each policy.
+    pub runs: u32,
+}
+
+/// One run: where in the plan, and which seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// Index of the page.
+    pub page: usize,
+    /// Index of the network.
+    pub network: usize,
+    /// Index of the policy among those of the network.
+    pub policy: usize,
+    /// Number of the run, which decides its seed.
+    pub run: u32,
+}
+
+/// A scenario that cannot be run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A field is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A page cannot be read.
+    #[error(transparent)]
+    Page(#[from] PageLoadError),
+}
+
+impl Plan {
+    /// Checks everything in `scenario` and reads its pages.
+    ///
+    /// # Errors
+    /// If a field is wrong, a page is unreadable, or a browser or policy unknown.
+    pub fn new(scenario: Scenario) -> Result<Plan, PlanError> {
+        scenario.validate()?;
+        crate::pages::check_browser(&scenario.browser)?;
+        let pages = scenario
+            .pages
+            .iter()
+            .map(|name| LoadedPage::load(name, scenario.discovery))
+            .collect::<Result<Vec<_>, _>>()?;
+        let networks = scenario
+            .networks
+            .iter()
+            .map(|network| {
+                Ok(PlannedNetwork {
+                    network: network.clone(),
+                    policies: policies::rows(&scenario, network)?,
+                    runs: scenario.runs_on(network),
+                })
+            })
+            .collect::<Result<Vec<_>, ScenarioError>>()?;
+        Ok(Plan { scenario, pages, networks })
+    }
+
+    /// All runs: by page, then network, then policy, then number.
+    pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        (0..self.pages.len()).flat_map(move |page| {
+            self.networks.iter().enumerate().flat_map(move |(network, planned)| {
+                (0..planned.policies.len()).flat_map(move |policy| {
+                    (0..planned.runs).map(move |run| Cell { page, network, policy, run })
+                })
+            })
+        })
+    }
+
+    /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.
+    pub fn name_of(&self, cell: Cell) -> String {
+        let network = &self.networks[cell.network];
+        format!(
+            "{} over {} with {}, run {}",
+            self.pages[cell.page].note.name,
+            network.network.name,
+            network.policies[cell.policy].label,
+            cell.run
+        )
+    }
+}
+
+/// True if `name` means a file rather than something that comes with the program.
+pub(crate) fn is_file_name(name: &str) -> bool {
+    let path = Path::new(name);
+    name.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "har")
+}

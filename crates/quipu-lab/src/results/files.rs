@@ -1,0 +1,209 @@
+//! The files of a result: one scenario, one summary, and three tables.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use thiserror::Error;
+
+use super::{ObjectRecord, PathRecord, RunRecord, Summary};
+use crate::plan::{Cell, Plan};
+use crate::scenario::ScenarioError;
+
+/// A file of a result could not be written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// The file system refused.
+    #[error("cannot write {file}: {source}")]
+    Write {
+        /// The file.
+        file: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The scenario cannot be written out.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+}
+
+/// The files of a result, in the order in which they are written.
+pub(super) const NAMES: [&str; 5] =
+    ["scenario.toml", "summary.json", "runs.csv", "objects.csv", "paths.csv"];
+
+const RUNS: [&str; 20] = [
+    "page",
+    "network",
+    "policy",
+    "run",
+    "connect_time_ns",
+    "page_time_ns",
+    "object_index_ns",
+    "byte_index_ns",
+    "critical_time_ns",
+    "ended_at_ns",
+    "objects",
+    "packets_sent",
+    "bytes_sent",
+    "bytes_resent",
+    "bytes_copies",
+    "bytes_lost",
+    "bytes_spurious",
+    "path_switches",
+    "refused",
+    "overridden",
+];
+const OBJECTS: [&str; 13] = [
+    "page",
+    "network",
+    "policy",
+    "run",
+    "object",
+    "url",
+    "body_bytes",
+    "held",
+    "requested_at_ns",
+    "first_byte_at_ns",
+    "completed_at_ns",
+    "since_page_start_ns",
+    "since_request_ns",
+];
+const PATHS: [&str; 13] = [
+    "page",
+    "network",
+    "policy",
+    "run",
+    "end",
+    "path",
+    "name",
+    "packets_sent",
+    "bytes_sent",
+    "bytes_resent",
+    "bytes_copies",
+    "bytes_lost",
+    "bytes_spurious",
+];
+
+/// Writes all files of a result into `directory`, which exists.
+pub(super) fn write_all(
+    directory: &Path,
+    plan: &Plan,
+    finished: &[(Cell, RunRecord)],
+    summary: &Summary,
+) -> Result<(), FileError> {
+    let [scenario, summary_file, runs, objects, paths] = NAMES;
+    let text = plan.scenario.to_toml()?;
+    write(directory, scenario, |file| file.write_all(text.as_bytes()))?;
+    write(directory, summary_file, |file| {
+        serde_json::to_writer_pretty(&mut *file, summary)?;
+        file.write_all(b"\n")
+    })?;
+    table(directory, runs, &RUNS, finished, |rows, cell, record| {
+        rows.write_record(run_row(plan, cell, record))
+    })?;
+    table(directory, objects, &OBJECTS, finished, |rows, cell, record| {
+        let mut objects = record.objects.iter();
+        objects.try_for_each(|object| rows.write_record(object_row(plan, cell, object)))
+    })?;
+    table(directory, paths, &PATHS, finished, |rows, cell, record| {
+        let mut paths = record.paths.iter();
+        paths.try_for_each(|path| rows.write_record(path_row(plan, cell, path)))
+    })
+}
+
+fn write(
+    directory: &Path,
+    name: &str,
+    fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
+) -> Result<(), FileError> {
+    let failed = |source| FileError::Write { file: name.to_owned(), source };
+    let mut file = BufWriter::new(File::create(directory.join(name)).map_err(failed)?);
+    fill(&mut file).and_then(|()| file.flush()).map_err(failed)
+}
+
+type Rows<'a> = csv::Writer<&'a mut BufWriter<File>>;
+
+fn table(
+    directory: &Path,
+    name: &str,
+    header: &[&str],
+    finished: &[(Cell, RunRecord)],
+    row: impl Fn(&mut Rows<'_>, &Cell, &RunRecord) -> csv::Result<()>,
+) -> Result<(), FileError> {
+    write(directory, name, |file| {
+        let mut rows = csv::Writer::from_writer(file);
+        rows.write_record(header)?;
+        for (cell, record) in finished {
+            row(&mut rows, cell, record)?;
+        }
+        rows.flush()
+    })
+}
+
+/// What every row begins with.
+fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
+    let network = &plan.networks[cell.network];
+    [
+        plan.pages[cell.page].note.name.clone(),
+        network.network.name.clone(),
+        network.policies[cell.policy].label.clone(),
+        cell.run.to_string(),
+    ]
+}
+
+fn run_row(plan: &Plan, cell: &Cell, record: &RunRecord) -> Vec<String> {
+    let numbers = [
+        record.connect_time.as_nanos(),
+        record.page_time.as_nanos(),
+        record.object_index.as_nanos(),
+        record.byte_index.as_nanos(),
+        record.critical_time.as_nanos(),
+        record.ended_at.as_nanos(),
+        record.objects.len() as u64,
+        record.server_packets(),
+        record.server_total(|path| path.bytes_sent).0,
+        record.server_total(|path| path.bytes_resent).0,
+        record.server_total(|path| path.bytes_copies).0,
+        record.server_total(|path| path.bytes_lost).0,
+        record.server_total(|path| path.bytes_spurious).0,
+        record.path_switches,
+        record.refused,
+        record.overridden,
+    ];
+    let numbers = numbers.iter().map(u64::to_string);
+    place(plan, cell).into_iter().chain(numbers).collect()
+}
+
+fn object_row(plan: &Plan, cell: &Cell, object: &ObjectRecord) -> Vec<String> {
+    let url = plan.pages[cell.page].url(object.object);
+    let rest = [
+        object.object.to_string(),
+        url.to_owned(),
+        object.body.0.to_string(),
+        object.held.to_string(),
+        object.requested_at.as_nanos().to_string(),
+        object.first_byte_at.as_nanos().to_string(),
+        object.completed_at.as_nanos().to_string(),
+        object.since_page_start.as_nanos().to_string(),
+        object.since_request.as_nanos().to_string(),
+    ];
+    place(plan, cell).into_iter().chain(rest).collect()
+}
+
+fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> Vec<String> {
+    let paths = &plan.networks[cell.network].network.paths;
+    let index = usize::try_from(path.path).ok();
+    let name = index.and_then(|index| paths.get(index)).map_or("", |spec| &spec.name);
+    let rest = [
+        path.end.to_string(),
+        path.path.to_string(),
+        name.to_owned(),
+        path.packets_sent.to_string(),
+        path.bytes_sent.0.to_string(),
+        path.bytes_resent.0.to_string(),
+        path.bytes_copies.0.to_string(),
+        path.bytes_lost.0.to_string(),
+        path.bytes_spurious.0.to_string(),
+    ];
+    place(plan, cell).into_iter().chain(rest).collect()
+}

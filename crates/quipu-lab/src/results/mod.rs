@@ -1,0 +1,21 @@
+//! Results: what each run measured, what the runs say together, and the files that keep both.
+//!
+//! [`RunRecord`] holds one run, [`Summary`] compares the policies of a sweep, and [`Output`] writes
+//! both into a directory that appears whole or not at all.
+
+mod files;
+mod output;
+mod record;
+mod summary;
+
+pub use files::FileError;
+pub use output::{Output, OutputError};
+pub use record::{End, ObjectRecord, PathRecord, RunRecord};
+pub use summary::{
+    Failure, Metric, MetricSummary, PageNote, PathShare, RowSummary, Summary, WORLD,
+};
+
+/// The version of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The commit that it was built from, or `unknown`.
+pub const COMMIT: &str = env!("QUIPU_COMMIT");

@@ -1,0 +1,110 @@
+//! The directory of a result: it appears whole, or not at all.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::files::{FileError, NAMES, write_all};
+use super::{RunRecord, Summary};
+use crate::plan::{Cell, Plan};
+
+/// A directory that results will be written to.
+///
+/// Files are first written into a directory beside it, which is renamed at the end and removed
+/// if nothing is written.
+#[derive(Debug)]
+pub struct Output {
+    target: PathBuf,
+    partial: PathBuf,
+}
+
+/// Results cannot be written to a directory.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OutputError {
+    /// Something is there already.
+    #[error("output folder {0} is not empty; --force replaces the results in it")]
+    NotEmpty(PathBuf),
+    /// It is a file.
+    #[error("output folder {0} is a file; expected a folder or a new name")]
+    NotADirectory(PathBuf),
+    /// The file system refused.
+    #[error("cannot write to output folder {folder}: {source}")]
+    Io {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file could not be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+impl Output {
+    /// Makes sure, before any run, that results can be written to `target`. Parents are made if
+    /// they are missing.
+    ///
+    /// # Errors
+    /// If `target` is a file, cannot be written, or holds anything and `force` is not set.
+    pub fn prepare(target: &Path, force: bool) -> Result<Output, OutputError> {
+        let failed = |source| OutputError::Io { folder: target.to_owned(), source };
+        match fs::read_dir(target) {
+            Ok(mut entries) => {
+                if entries.next().is_some() && !force {
+                    return Err(OutputError::NotEmpty(target.to_owned()));
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
+                return Err(OutputError::NotADirectory(target.to_owned()));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        let parent = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        fs::create_dir_all(parent).map_err(failed)?;
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
+        fs::create_dir(&partial).map_err(failed)?;
+        Ok(Output { target: target.to_owned(), partial })
+    }
+
+    /// Writes the result's files and gives the directory its name.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or the directory renamed; then nothing is left behind.
+    pub fn write(
+        self,
+        plan: &Plan,
+        finished: &[(Cell, RunRecord)],
+        summary: &Summary,
+    ) -> Result<(), OutputError> {
+        write_all(&self.partial, plan, finished, summary)?;
+        self.publish().map_err(|source| OutputError::Io { folder: self.target.clone(), source })
+    }
+
+    fn publish(&self) -> io::Result<()> {
+        // An empty folder gives way; what is in a full one and is not ours stays as it is.
+        match fs::remove_dir(&self.target) {
+            Ok(()) => fs::rename(&self.partial, &self.target),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                fs::rename(&self.partial, &self.target)
+            }
+            Err(_) => NAMES
+                .iter()
+                .try_for_each(|name| fs::rename(self.partial.join(name), self.target.join(name))),
+        }
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        // Gone already if the result was published; if it cannot be removed, nobody can help.
+        let _ = fs::remove_dir_all(&self.partial);
+    }
+}

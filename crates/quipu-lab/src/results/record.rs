@@ -1,0 +1,114 @@
+//! What one run measured: integers in nanoseconds, bytes and counts.
+
+use std::fmt;
+
+use quipu_base::{Bytes, Duration, Instant};
+
+/// Everything that one run measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunRecord {
+    /// From the start of the connection to the handshake's end.
+    pub connect_time: Duration,
+    /// From the first request to the last byte of the last object that the load waits for.
+    pub page_time: Duration,
+    /// Mean over the objects of the time from the page's start to their completion.
+    pub object_index: Duration,
+    /// Integral over time of the share of body bytes that is still missing.
+    pub byte_index: Duration,
+    /// Completion of the last of the document, blocking style sheets and blocking scripts.
+    pub critical_time: Duration,
+    /// Times that the server changed the path from one packet to the next.
+    pub path_switches: u64,
+    /// Answers of the server's policy that the engine refused. Zero for a sound policy.
+    pub refused: u64,
+    /// Decisions that the engine took for the server's policy. Zero for a sound policy.
+    pub overridden: u64,
+    /// When the run ended.
+    pub ended_at: Instant,
+    /// The page's objects, in order of their ids.
+    pub objects: Vec<ObjectRecord>,
+    /// Paths of the server, then of the client, each in order of their ids.
+    pub paths: Vec<PathRecord>,
+}
+
+/// One object of one run. Instants are those of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectRecord {
+    /// Position in the page.
+    pub object: u32,
+    /// Bytes of the body.
+    pub body: Bytes,
+    /// Whether the page's time waits for it.
+    pub held: bool,
+    /// When it was asked for.
+    pub requested_at: Instant,
+    /// When the first byte of its body, or the head of a body without bytes, had arrived.
+    pub first_byte_at: Instant,
+    /// When it was complete.
+    pub completed_at: Instant,
+    /// From the start of the page to its completion.
+    pub since_page_start: Duration,
+    /// From its request to its completion.
+    pub since_request: Duration,
+}
+
+/// One path of one run, as one end saw what it sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathRecord {
+    /// Which end sent.
+    pub end: End,
+    /// Identifier of the path.
+    pub path: u32,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// UDP payload sent.
+    pub bytes_sent: Bytes,
+    /// Stream bytes sent again because they counted as lost.
+    pub bytes_resent: Bytes,
+    /// Stream bytes sent as copies of bytes still in flight elsewhere.
+    pub bytes_copies: Bytes,
+    /// Bytes of packets that counted as lost.
+    pub bytes_lost: Bytes,
+    /// Bytes of packets that counted as lost and arrived nevertheless.
+    pub bytes_spurious: Bytes,
+}
+
+/// An end of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The end that serves the page.
+    Server,
+    /// The end that asks for it.
+    Client,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            End::Server => "server",
+            End::Client => "client",
+        })
+    }
+}
+
+impl RunRecord {
+    /// The paths as `end` sent on them.
+    pub fn paths_of(&self, end: End) -> impl Iterator<Item = &PathRecord> {
+        self.paths.iter().filter(move |path| path.end == end)
+    }
+
+    /// Sum over the server's paths.
+    pub fn server_total(&self, amount: impl Fn(&PathRecord) -> Bytes) -> Bytes {
+        self.paths_of(End::Server).map(amount).sum()
+    }
+
+    /// Packets that the server sent.
+    pub fn server_packets(&self) -> u64 {
+        self.paths_of(End::Server).map(|path| path.packets_sent).sum()
+    }
+
+    /// Path stability index: packets sent per change of path; all packets if there was none.
+    pub fn path_stability(&self) -> u64 {
+        self.server_packets() / self.path_switches.max(1)
+    }
+}

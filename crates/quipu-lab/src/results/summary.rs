@@ -1,0 +1,297 @@
+//! What the runs of a sweep say together: medians, percentiles, paired ratios.
+
+use std::fmt;
+
+use quipu_base::Seed;
+use serde::Serialize;
+
+use super::{COMMIT, End, RunRecord, VERSION};
+use crate::plan::{Cell, Plan};
+use crate::stats::{Comparison, Ratio, median, p95};
+
+/// Where the results of this crate come from: virtual time and modelled links.
+pub const WORLD: &str = "simulated";
+
+/// A quantity measured once per run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Until the handshake's end.
+    ConnectTime,
+    /// Until the page is complete.
+    PageTime,
+    /// Mean completion of objects.
+    ObjectIndex,
+    /// Mean arrival of bytes.
+    ByteIndex,
+    /// Until all that blocks is complete.
+    CriticalTime,
+    /// Bytes that the server sent again after a loss.
+    BytesResent,
+    /// Bytes that the server sent as copies.
+    BytesCopies,
+    /// Packets per change of path.
+    PathStability,
+}
+
+/// The runs of one metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// The metric.
+    pub metric: Metric,
+    /// The middle run, in nanoseconds, bytes or packets.
+    pub median: u64,
+    /// What 95 % of the runs do not exceed.
+    pub p95: u64,
+    /// Geometric mean of the paired ratios to the first row; `null` for what has none.
+    pub ratio: Option<f64>,
+    /// Lower end of the ratio's 95 % interval; `null` without randomness.
+    pub ratio_low: Option<f64>,
+    /// Upper end of the ratio's 95 % interval.
+    pub ratio_high: Option<f64>,
+}
+
+/// How much of the server's bytes went over a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathShare {
+    /// The path.
+    pub path: u32,
+    /// What the network calls it.
+    pub name: String,
+    /// Share of all bytes of all runs, in thousandths.
+    pub per_mille: u64,
+}
+
+/// All runs of one page over one network with one policy.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowSummary {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policy.
+    pub policy: String,
+    /// Runs that ended well.
+    pub runs: usize,
+    /// Each metric.
+    pub metrics: Vec<MetricSummary>,
+    /// Each path of the network.
+    pub shares: Vec<PathShare>,
+    /// Answers that the engine refused, over all runs.
+    pub refused: u64,
+    /// Decisions that the engine took itself, over all runs.
+    pub overridden: u64,
+}
+
+/// What the table says about a page.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PageNote {
+    /// Its name.
+    pub name: String,
+    /// Its objects.
+    pub objects: usize,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Hosts that were folded into one server.
+    pub hosts: usize,
+    /// Hash of what the page is made of, so that a changed file is noticed.
+    pub hash: String,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policy.
+    pub policy: String,
+    /// The run.
+    pub run: u32,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a sweep says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Version of the program.
+    pub version: &'static str,
+    /// Commit of the program.
+    pub commit: &'static str,
+    /// Which world the numbers are from.
+    pub world: &'static str,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// Whether all planned runs ended well.
+    pub complete: bool,
+    /// Runs that were planned.
+    pub runs_planned: usize,
+    /// Runs that ended well.
+    pub runs_finished: usize,
+    /// Runs that failed.
+    pub failures: Vec<Failure>,
+    /// The pages.
+    pub pages: Vec<PageNote>,
+    /// One row per page, network and policy, in that order.
+    pub rows: Vec<RowSummary>,
+}
+
+impl Metric {
+    /// All metrics, in the order of the files.
+    pub const ALL: [Metric; 8] = [
+        Metric::ConnectTime,
+        Metric::PageTime,
+        Metric::ObjectIndex,
+        Metric::ByteIndex,
+        Metric::CriticalTime,
+        Metric::BytesResent,
+        Metric::BytesCopies,
+        Metric::PathStability,
+    ];
+
+    /// The metric of `record`, in nanoseconds, bytes or packets.
+    pub fn of(self, record: &RunRecord) -> u64 {
+        match self {
+            Metric::ConnectTime => record.connect_time.as_nanos(),
+            Metric::PageTime => record.page_time.as_nanos(),
+            Metric::ObjectIndex => record.object_index.as_nanos(),
+            Metric::ByteIndex => record.byte_index.as_nanos(),
+            Metric::CriticalTime => record.critical_time.as_nanos(),
+            Metric::BytesResent => record.server_total(|path| path.bytes_resent).0,
+            Metric::BytesCopies => record.server_total(|path| path.bytes_copies).0,
+            Metric::PathStability => record.path_stability(),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Metric::ConnectTime => "connect time",
+            Metric::PageTime => "page time",
+            Metric::ObjectIndex => "ObjectIndex",
+            Metric::ByteIndex => "ByteIndex",
+            Metric::CriticalTime => "critical time",
+            Metric::BytesResent => "resent bytes",
+            Metric::BytesCopies => "copied bytes",
+            Metric::PathStability => "packets per path switch",
+        })
+    }
+}
+
+impl RowSummary {
+    /// The summary of `metric`; `None` if no run ended well.
+    pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
+        self.metrics.iter().find(|summary| summary.metric == metric)
+    }
+}
+
+impl Summary {
+    /// Summarises the runs that ended well, in the order of the plan's cells.
+    pub fn new(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failure>) -> Summary {
+        let planned = plan.cells().count();
+        Summary {
+            version: VERSION,
+            commit: COMMIT,
+            world: WORLD,
+            seed: plan.scenario.seed,
+            complete: finished.len() == planned,
+            runs_planned: planned,
+            runs_finished: finished.len(),
+            failures,
+            pages: plan.pages.iter().map(|page| page.note.clone()).collect(),
+            rows: rows(plan, finished),
+        }
+    }
+}
+
+fn rows(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<RowSummary> {
+    let mut rows = Vec::new();
+    for page in 0..plan.pages.len() {
+        for network in 0..plan.networks.len() {
+            let runs_of = |policy: usize| -> Vec<(u32, &RunRecord)> {
+                finished
+                    .iter()
+                    .filter(|(cell, _)| {
+                        (cell.page, cell.network, cell.policy) == (page, network, policy)
+                    })
+                    .map(|(cell, record)| (cell.run, record))
+                    .collect()
+            };
+            let base = runs_of(0);
+            for policy in 0..plan.networks[network].policies.len() {
+                let cell = Cell { page, network, policy, run: 0 };
+                rows.push(row(plan, cell, &runs_of(policy), &base));
+            }
+        }
+    }
+    rows
+}
+
+fn row(
+    plan: &Plan,
+    cell: Cell,
+    runs: &[(u32, &RunRecord)],
+    base: &[(u32, &RunRecord)],
+) -> RowSummary {
+    let network = &plan.networks[cell.network];
+    let random = plan.scenario.is_random(&network.network);
+    let comparison = Comparison::new(Seed::new(plan.scenario.seed), random);
+    let metrics = Metric::ALL
+        .into_iter()
+        .filter_map(|metric| {
+            let values: Vec<u64> = runs.iter().map(|(_, record)| metric.of(record)).collect();
+            let pairs: Vec<(u64, u64)> = runs
+                .iter()
+                .filter_map(|(run, record)| {
+                    let (_, base) = base.iter().find(|(base_run, _)| base_run == run)?;
+                    Some((metric.of(record), metric.of(base)))
+                })
+                .collect();
+            // The first row is what the others are compared with.
+            let ratio = if cell.policy == 0 { None } else { comparison.ratio(&pairs) };
+            let interval = ratio.and_then(|Ratio { interval, .. }| interval);
+            Some(MetricSummary {
+                metric,
+                median: median(&values)?,
+                p95: p95(&values)?,
+                ratio: ratio.map(|ratio| ratio.mean),
+                ratio_low: interval.map(|(low, _)| low),
+                ratio_high: interval.map(|(_, high)| high),
+            })
+        })
+        .collect();
+    RowSummary {
+        page: plan.pages[cell.page].note.name.clone(),
+        network: network.network.name.clone(),
+        policy: network.policies[cell.policy].label.clone(),
+        runs: runs.len(),
+        metrics,
+        shares: shares(plan, cell, runs),
+        refused: runs.iter().map(|(_, record)| record.refused).sum(),
+        overridden: runs.iter().map(|(_, record)| record.overridden).sum(),
+    }
+}
+
+fn shares(plan: &Plan, cell: Cell, runs: &[(u32, &RunRecord)]) -> Vec<PathShare> {
+    let paths = &plan.networks[cell.network].network.paths;
+    let sent = |id: Option<u32>| -> u128 {
+        runs.iter()
+            .flat_map(|(_, record)| record.paths_of(End::Server))
+            .filter(|path| id.is_none_or(|id| path.path == id))
+            .map(|path| u128::from(path.bytes_sent.0))
+            .sum()
+    };
+    let total = sent(None).max(1);
+    (0..)
+        .zip(paths)
+        .map(|(path, spec)| PathShare {
+            path,
+            name: spec.name.clone(),
+            // At most 1,000, so it fits.
+            per_mille: ((sent(Some(path)) * 1_000 + total / 2) / total) as u64,
+        })
+        .collect()
+}

@@ -1,0 +1,180 @@
+//! Statistics of repeated runs: quantiles, paired ratios, bootstrap intervals.
+//!
+//! Only `+ − × ÷`, and `log` and `exp` of `libm`: the same numbers on every machine.
+
+use quipu_base::{Random, Seed};
+use rand::Rng;
+
+/// Resamples of a bootstrap. Our choice, from the project's conventions.
+pub const RESAMPLES: usize = 10_000;
+
+/// A ratio of paired runs, with the interval that holds it with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// Geometric mean of the pairs' ratios.
+    pub mean: f64,
+    /// Lower and upper end; `None` if chance decides nothing or there is only one pair.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// The middle value; the mean of the two middle ones if their number is even. `None` of nothing.
+pub fn median(values: &[u64]) -> Option<u64> {
+    let sorted = sorted(values);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    if sorted.len() % 2 == 1 {
+        return Some(upper);
+    }
+    // Rounded down: half a nanosecond is nothing.
+    Some(sorted[middle - 1].midpoint(upper))
+}
+
+/// The 95th percentile by nearest rank: the least value that 95 % do not exceed. `None` of nothing.
+pub fn p95(values: &[u64]) -> Option<u64> {
+    let sorted = sorted(values);
+    let rank = (sorted.len() * 95).div_ceil(100);
+    sorted.get(rank.checked_sub(1)?).copied()
+}
+
+fn sorted(values: &[u64]) -> Vec<u64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable();
+    sorted
+}
+
+/// Compares runs with the runs of a base in the same conditions.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    seed: Seed,
+    random: bool,
+}
+
+impl Comparison {
+    /// Intervals are drawn from `seed`; `random` says whether chance decides anything in the runs.
+    pub fn new(seed: Seed, random: bool) -> Self {
+        Comparison { seed, random }
+    }
+
+    /// The ratio `value ÷ base` over pairs `(value, base)`, one pair for each seed. `None` if there is
+    /// no pair, or a value of zero, which has no ratio.
+    pub fn ratio(&self, pairs: &[(u64, u64)]) -> Option<Ratio> {
+        if pairs.is_empty() || pairs.iter().any(|&(value, base)| value == 0 || base == 0) {
+            return None;
+        }
+        let logs: Vec<f64> =
+            pairs.iter().map(|&(value, base)| libm::log(value as f64 / base as f64)).collect();
+        let mean = libm::exp(logs.iter().sum::<f64>() / logs.len() as f64);
+        let interval = (self.random && logs.len() > 1).then(|| {
+            let (low, high) = bootstrap(&logs, self.seed.stream("bootstrap", 0));
+            (libm::exp(low), libm::exp(high))
+        });
+        Some(Ratio { mean, interval })
+    }
+}
+
+/// The 2.5th and 97.5th percentile of the means of [`RESAMPLES`] resamples of `values`, which are
+/// not empty.
+fn bootstrap(values: &[f64], mut random: Random) -> (f64, f64) {
+    let count = values.len() as u64;
+    let mut means = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
+        let mut sum = 0.0;
+        for _ in values {
+            // Upper half of a product: an index below `count`, which is far below 2^32.
+            let index = (u64::from(random.next_u32()) * count) >> 32;
+            sum += values[index as usize];
+        }
+        means.push(sum / count as f64);
+    }
+    means.sort_unstable_by(f64::total_cmp);
+    let at = |per_mille: usize| means[(RESAMPLES - 1) * per_mille / 1_000];
+    (at(25), at(975))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_and_percentiles_of_small_sets() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(p95(&[]), None);
+        assert_eq!(median(&[5]), Some(5));
+        assert_eq!(p95(&[5]), Some(5));
+        assert_eq!(median(&[9, 1, 5]), Some(5));
+        assert_eq!(median(&[4, 1, 8, 2]), Some(3));
+        let hundred: Vec<u64> = (1..=100).collect();
+        assert_eq!(p95(&hundred), Some(95));
+        assert_eq!(p95(&(1..=30).collect::<Vec<u64>>()), Some(29));
+        assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
+    }
+
+    #[test]
+    fn ratios_are_of_pairs_not_of_means() {
+        let comparison = Comparison::new(Seed::new(1), true);
+        let ratio = comparison.ratio(&[(2, 1), (8, 1), (100, 100)]).unwrap();
+        // (2 · 8 · 1)^(1/3)
+        assert!((ratio.mean - 2.519_842).abs() < 1e-6);
+        let (low, high) = ratio.interval.unwrap();
+        assert!(low >= 1.0 && low < ratio.mean && ratio.mean < high && high <= 8.0);
+    }
+
+    #[test]
+    fn equal_runs_have_ratio_one_and_an_interval_of_no_width() {
+        let ratio = Comparison::new(Seed::new(1), true).ratio(&[(7, 7), (9, 9)]).unwrap();
+        assert_eq!(ratio, Ratio { mean: 1.0, interval: Some((1.0, 1.0)) });
+    }
+
+    #[test]
+    fn without_chance_there_is_no_interval() {
+        let ratio = Comparison::new(Seed::new(1), false).ratio(&[(3, 2), (3, 2)]).unwrap();
+        assert_eq!(ratio.interval, None);
+        let single = Comparison::new(Seed::new(1), true).ratio(&[(3, 2)]).unwrap();
+        assert_eq!(single.interval, None);
+    }
+
+    #[test]
+    fn zeros_and_nothing_have_no_ratio() {
+        let comparison = Comparison::new(Seed::new(1), true);
+        assert_eq!(comparison.ratio(&[]), None);
+        assert_eq!(comparison.ratio(&[(0, 1)]), None);
+        assert_eq!(comparison.ratio(&[(1, 0)]), None);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_interval() {
+        let pairs: Vec<(u64, u64)> =
+            (1..=30).map(|run| (100 + run * run, 100 + 20 * run)).collect();
+        let interval = |seed| {
+            let ratio = Comparison::new(Seed::new(seed), true).ratio(&pairs);
+            ratio.unwrap().interval.unwrap()
+        };
+        assert_eq!(interval(1), interval(1));
+        assert_ne!(interval(1), interval(2));
+    }
+
+    #[test]
+    fn the_interval_holds_the_true_mean_about_as_often_as_it_says() {
+        // 30 pairs of log-normal-like noise around ratio 1; 95 % of 200 intervals should hold it.
+        let mut held = 0;
+        for experiment in 0..200 {
+            let mut random = Seed::new(experiment).stream("noise", 0);
+            let pairs: Vec<(u64, u64)> = (0..30)
+                .map(|_| {
+                    let noise: u32 = (0..12).map(|_| random.next_u32() >> 16).sum();
+                    // Symmetric in the ratio: the same factor goes up or down with equal chance.
+                    let factor = 1_000_000 + u64::from(noise);
+                    if random.next_u32() & 1 == 0 {
+                        (factor, 1_000_000)
+                    } else {
+                        (1_000_000, factor)
+                    }
+                })
+                .collect();
+            let ratio = Comparison::new(Seed::new(1), true).ratio(&pairs).unwrap();
+            let (low, high) = ratio.interval.unwrap();
+            held += u32::from(low <= 1.0 && 1.0 <= high);
+        }
+        assert!((175..=200).contains(&held), "{held} of 200");
+    }
+}

@@ -1,0 +1,87 @@
+//! All runs of a plan, on all cores, with the same results on any number of them.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use rayon::prelude::*;
+use thiserror::Error;
+
+use crate::plan::{Cell, Plan};
+use crate::results::{Failure, RunRecord, Summary};
+
+/// What a sweep gave.
+#[derive(Debug)]
+pub struct Swept {
+    /// The runs that ended well, in the order of the plan's cells.
+    pub finished: Vec<(Cell, RunRecord)>,
+    /// The summary of them.
+    pub summary: Summary,
+}
+
+/// The threads of a sweep could not be started.
+#[derive(Debug, Error)]
+#[error("cannot start {jobs} threads: {reason}")]
+pub struct SweepError {
+    /// How many threads.
+    pub jobs: usize,
+    /// Why.
+    pub reason: String,
+}
+
+/// Runs every cell of `plan` by `run` on `jobs` threads; `None` is one per core.
+///
+/// `progress` is called after each run with the number of runs done. When `cancelled` is set, runs
+/// that have begun are finished and no more begin.
+///
+/// # Errors
+/// If the threads cannot be started. A run that fails is a [`Failure`] in the summary.
+pub fn sweep<E: std::fmt::Display>(
+    plan: &Plan,
+    jobs: Option<usize>,
+    cancelled: &AtomicBool,
+    progress: &(dyn Fn(usize) + Sync),
+    run: &(dyn Fn(&Plan, Cell) -> Result<RunRecord, E> + Sync),
+) -> Result<Swept, SweepError> {
+    let cells: Vec<Cell> = plan.cells().collect();
+    let done = AtomicUsize::new(0);
+    let one = |cell: &Cell| {
+        if cancelled.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = run(plan, *cell).map_err(|error| error.to_string());
+        progress(done.fetch_add(1, Ordering::Relaxed) + 1);
+        Some((*cell, result))
+    };
+    // 0 lets rayon take one thread per core.
+    let jobs = jobs.unwrap_or(0);
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(jobs)
+        .build()
+        .map_err(|error| SweepError { jobs, reason: error.to_string() })?;
+    // An indexed parallel iterator collects in order, whichever thread is first.
+    let outcomes: Vec<_> = pool.install(|| cells.par_iter().with_max_len(1).map(one).collect());
+
+    let mut finished = Vec::with_capacity(outcomes.len());
+    let mut failures = Vec::new();
+    for (cell, result) in outcomes.into_iter().flatten() {
+        match result {
+            Ok(record) => finished.push((cell, record)),
+            Err(reason) => failures.push(failure(plan, cell, reason)),
+        }
+    }
+    let summary = Summary::new(plan, &finished, failures);
+    Ok(Swept { finished, summary })
+}
+
+fn failure(plan: &Plan, cell: Cell, reason: String) -> Failure {
+    let network = &plan.networks[cell.network];
+    Failure {
+        page: plan.pages[cell.page].note.name.clone(),
+        network: network.network.name.clone(),
+        policy: network.policies[cell.policy].label.clone(),
+        run: cell.run,
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+use std::sync::Mutex;
+
+use quipu_base::{Bytes, Duration, Instant};
+use rand::Rng;
+
+use super::*;
+use crate::results::{End, Metric, ObjectRecord, Output, PathRecord};
+use crate::scenario::Scenario;
+
+fn plan(runs: u32) -> Plan {
+    let scenario = Scenario { runs, pages: vec!["sitespeed".to_owned()], ..Scenario::default() };
+    Plan::new(scenario).unwrap()
+}
+
+/// A run without a network: times from the seed, the policy and the object's size.
+fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
+    let mut random = plan.scenario.run_seed(cell.run).stream("made-up", 0);
+    let noise = u64::from(random.next_u32() % 1_000_000);
+    let time = |millis: u64| {
+        Duration::from_nanos(millis * 1_000_000 + noise + 10_000_000 * cell.policy as u64)
+    };
+    let objects = (0..)
+        .zip(plan.pages[cell.page].page.objects())
+        .map(|(object, spec)| ObjectRecord {
+            object,
+            body: spec.response_bytes,
+            held: spec.holds_load(),
+            requested_at: Instant::ZERO,
+            first_byte_at: Instant::ZERO + time(30),
+            completed_at: Instant::ZERO + time(40),
+            since_page_start: time(40),
+            since_request: time(40),
+        })
+        .collect();
+    let path = |end, path, bytes| PathRecord {
+        end,
+        path,
+        packets_sent: bytes / 1_350,
+        bytes_sent: Bytes(bytes),
+        bytes_resent: Bytes(0),
+        bytes_copies: Bytes(0),
+        bytes_lost: Bytes(0),
+        bytes_spurious: Bytes(0),
+    };
+    Ok(RunRecord {
+        connect_time: time(20),
+        page_time: time(100),
+        object_index: time(50),
+        byte_index: time(60),
+        critical_time: time(40),
+        path_switches: 7,
+        ended_at: Instant::ZERO + time(120),
+        objects,
+        paths: vec![path(End::Server, 0, 600_000), path(End::Server, 1, 400_000)],
+        ..RunRecord::default()
+    })
+}
+
+fn swept(plan: &Plan, jobs: usize) -> Swept {
+    sweep(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &made_up).unwrap()
+}
+
+fn files(plan: &Plan, swept: &Swept) -> Vec<(String, Vec<u8>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("result");
+    let output = Output::prepare(&target, false).unwrap();
+    output.write(plan, &swept.finished, &swept.summary).unwrap();
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(&target)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    // Nothing but the result is left beside it.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    files
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let plan = plan(5);
+    let one = files(&plan, &swept(&plan, 1));
+    assert_eq!(one, files(&plan, &swept(&plan, 4)));
+    let names: Vec<&str> = one.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["objects.csv", "paths.csv", "runs.csv", "scenario.toml", "summary.json"]);
+    let lines = |index: usize| one[index].1.iter().filter(|byte| **byte == b'\n').count();
+    // Five policies and two single paths, five runs each, and a header.
+    assert_eq!(lines(2), 36);
+    assert_eq!(lines(0), 1 + 35 * plan.pages[0].page.objects().len());
+    assert_eq!(lines(1), 71);
+}
+
+#[test]
+fn the_scenario_of_a_result_is_complete() {
+    let plan = plan(2);
+    let files = files(&plan, &swept(&plan, 1));
+    let text = String::from_utf8(files[3].1.clone()).unwrap();
+    assert_eq!(Scenario::from_toml(&text, "scenario.toml").unwrap(), plan.scenario);
+    let summary: serde_json::Value = serde_json::from_slice(&files[4].1).unwrap();
+    assert_eq!(summary["world"], "simulated");
+    assert_eq!(summary["seed"], 1);
+    assert_eq!(summary["complete"], true);
+    assert_eq!(summary["version"], crate::results::VERSION);
+    assert!(summary["commit"].is_string());
+}
+
+#[test]
+fn rows_are_compared_with_the_first_by_pairs() {
+    let plan = plan(10);
+    let summary = swept(&plan, 2).summary;
+    assert_eq!(summary.rows.len(), 7);
+    let page_time = |row: usize| summary.rows[row].metric(Metric::PageTime).unwrap();
+    assert_eq!(page_time(0).ratio, None);
+    let ratio = page_time(1).ratio.unwrap();
+    assert!((1.09..1.1).contains(&ratio), "{ratio}");
+    assert!(page_time(1).ratio_low.unwrap() <= ratio && ratio <= page_time(1).ratio_high.unwrap());
+    assert_eq!(summary.rows[0].shares[0].per_mille, 600);
+    assert_eq!(summary.rows[0].shares[1].name, "lte");
+    assert_eq!(summary.rows[5].policy, "rr + single:id=0");
+}
+
+#[test]
+fn a_cancelled_sweep_keeps_what_is_finished_and_says_so() {
+    let plan = plan(10);
+    let cancelled = AtomicBool::new(false);
+    let stop_after = |done: usize| cancelled.store(done >= 12, Ordering::Relaxed);
+    let swept = sweep(&plan, Some(1), &cancelled, &stop_after, &made_up).unwrap();
+    assert_eq!(swept.finished.len(), 12);
+    assert!(!swept.summary.complete);
+    assert_eq!(swept.summary.runs_planned, 70);
+    assert_eq!(swept.summary.rows[1].runs, 2);
+    assert_eq!(swept.summary.rows[2].metric(Metric::PageTime), None);
+    files(&plan, &swept);
+}
+
+#[test]
+fn a_run_that_fails_is_told_and_the_others_go_on() {
+    let plan = plan(3);
+    let seen = Mutex::new(0);
+    let run = |plan: &Plan, cell: Cell| {
+        if cell.policy == 1 && cell.run == 2 {
+            Err("no route".to_owned())
+        } else {
+            made_up(plan, cell)
+        }
+    };
+    let progress = |_: usize| *seen.lock().unwrap() += 1;
+    let swept = sweep(&plan, Some(2), &AtomicBool::new(false), &progress, &run).unwrap();
+    assert_eq!(*seen.lock().unwrap(), 21);
+    assert_eq!(swept.finished.len(), 20);
+    assert!(!swept.summary.complete);
+    assert_eq!(swept.summary.failures[0].policy, "fifo + minrtt");
+    assert_eq!(swept.summary.failures[0].reason, "no route");
+}
+
+#[test]
+fn a_folder_with_content_is_refused_and_forced_only_for_our_files() {
+    let plan = plan(1);
+    let swept = swept(&plan, 1);
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("result");
+    std::fs::create_dir(&target).unwrap();
+    std::fs::write(target.join("notes.txt"), "mine").unwrap();
+    let error = Output::prepare(&target, false).unwrap_err().to_string();
+    assert!(error.ends_with("is not empty; --force replaces the results in it"), "{error}");
+    let output = Output::prepare(&target, true).unwrap();
+    output.write(&plan, &swept.finished, &swept.summary).unwrap();
+    assert_eq!(std::fs::read(target.join("notes.txt")).unwrap(), b"mine");
+    assert!(target.join("summary.json").exists());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn an_output_never_written_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Output::prepare(&folder.path().join("result"), false).unwrap());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    assert!(Output::prepare(&file, true).unwrap_err().to_string().contains("is a file"));
+}
