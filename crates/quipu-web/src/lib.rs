@@ -9,6 +9,8 @@
 //! it drives, and tells what arrived.
 
 pub mod har;
+pub mod load;
+pub mod metrics;
 mod name;
 pub mod page;
 pub mod pages;

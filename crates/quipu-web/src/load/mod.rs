@@ -1,0 +1,202 @@
+//! The load of one page: what to ask for, and when.
+//!
+//! A [`PageLoad`] holds no connection and no clock. The driver tells what arrives (`on_*`) and
+//! that time has come ([`PageLoad::handle_timeout`]); after each of these it takes requests out of
+//! [`PageLoad::poll_request`] until there are none, and then arms [`PageLoad::poll_timeout`].
+//! Extra calls are harmless.
+//!
+//! Requests of one moment come in the order of their bytes in the parent, then of object ids. An event costs O(log n) for each object
+//! that it discovers, whatever the size of the page.
+
+mod children;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use quipu_base::{Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+use self::children::Children;
+use crate::page::{Discovery, ObjectId, Page};
+
+/// When objects are discovered.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum DiscoveryMode {
+    /// All at the start, as the client of the framework paper does.
+    AllAtOnce,
+    /// As the page says.
+    #[default]
+    Recorded,
+}
+
+/// One load of a page.
+#[derive(Debug, Clone)]
+pub struct PageLoad {
+    page: Arc<Page>,
+    /// Objects by parent; of [`DiscoveryMode::AllAtOnce`], nothing.
+    children: Children,
+    progress: Vec<Progress>,
+    ready: VecDeque<ObjectId>,
+    /// Objects whose gap is running.
+    waiting: BinaryHeap<Reverse<(Instant, ObjectId)>>,
+    /// Objects that are not complete.
+    open: usize,
+    /// Of these, the ones that the load waits for.
+    open_held: usize,
+}
+
+/// How far an object has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    /// The page has asked the driver to request it, or will when its gap is over.
+    discovered: bool,
+    /// The head of the response has arrived.
+    head: bool,
+    /// Body bytes that have arrived.
+    received: Bytes,
+    complete: bool,
+    /// Children that the parser has come to.
+    parsed: u32,
+}
+
+impl PageLoad {
+    /// Starts to load `page` at `now`: the roots are ready at once.
+    pub fn new(page: Arc<Page>, mode: DiscoveryMode, now: Instant) -> PageLoad {
+        let objects = page.objects();
+        let children = match mode {
+            DiscoveryMode::AllAtOnce => Children::default(),
+            DiscoveryMode::Recorded => Children::of(&page),
+        };
+        let mut load = PageLoad {
+            children,
+            progress: vec![Progress::default(); objects.len()],
+            ready: VecDeque::new(),
+            waiting: BinaryHeap::new(),
+            open: objects.len(),
+            open_held: objects.iter().filter(|object| object.holds_load()).count(),
+            page: Arc::clone(&page),
+        };
+        for object in page.objects() {
+            if mode == DiscoveryMode::AllAtOnce || object.discovery == Discovery::Root {
+                load.discover(object.id, Duration::ZERO, now);
+            }
+        }
+        load
+    }
+
+    /// The page.
+    pub fn page(&self) -> &Arc<Page> {
+        &self.page
+    }
+
+    /// The header of the response to `object` has arrived.
+    pub fn on_response_head(&mut self, object: ObjectId, now: Instant) {
+        let Some(progress) = self.progress.get_mut(object.index()) else { return };
+        if !progress.head {
+            progress.head = true;
+            self.parse(object, now);
+        }
+    }
+
+    /// `total` bytes of the body of `object` have arrived, counted without gaps from its start.
+    /// A total that does not grow is ignored.
+    pub fn on_body_bytes(&mut self, object: ObjectId, total: Bytes, now: Instant) {
+        let Some(progress) = self.progress.get_mut(object.index()) else { return };
+        if total > progress.received {
+            progress.received = total;
+            progress.head = true;
+            self.parse(object, now);
+        }
+    }
+
+    /// The response to `object` is complete. A second time is ignored.
+    pub fn on_complete(&mut self, object: ObjectId, now: Instant) {
+        let Some(progress) = self.progress.get_mut(object.index()) else { return };
+        if progress.complete {
+            return;
+        }
+        progress.complete = true;
+        progress.head = true;
+        // A response may be shorter than its recording: its parser still comes to the end.
+        progress.received = Bytes::MAX;
+        self.open -= 1;
+        let held = self.page.object(object).is_some_and(|object| object.holds_load());
+        self.open_held -= usize::from(held);
+        self.parse(object, now);
+        for index in self.children.completed_range(object) {
+            let (gap, child) = self.children.after_completion(index);
+            self.discover(child, gap, now);
+        }
+    }
+
+    /// The time has come that [`PageLoad::poll_timeout`] told, or any other.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&Reverse((due, object))) = self.waiting.peek()
+            && due <= now
+        {
+            self.waiting.pop();
+            self.ready.push_back(object);
+        }
+    }
+
+    /// The next object to request now; `None` if there is none before the next event.
+    pub fn poll_request(&mut self) -> Option<ObjectId> {
+        self.ready.pop_front()
+    }
+
+    /// When [`PageLoad::handle_timeout`] is to be called; `None` if no gap is running. Changes
+    /// only by the calls that tell something.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.waiting.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// True once every object that the load waits for is complete.
+    pub fn is_finished(&self) -> bool {
+        self.open_held == 0
+    }
+
+    /// True once every object is complete.
+    pub fn is_all_complete(&self) -> bool {
+        self.open == 0
+    }
+
+    /// Objects that are not complete, discovered or not.
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Discovers what the parser of `parent` has come to.
+    fn parse(&mut self, parent: ObjectId, now: Instant) {
+        let Some(progress) = self.progress.get(parent.index()).copied() else { return };
+        let mut parsed = progress.parsed;
+        while let Some((offset, child)) = self.children.parsed(parent, parsed)
+            && offset <= progress.received
+        {
+            parsed += 1;
+            self.discover(child, Duration::ZERO, now);
+        }
+        if let Some(progress) = self.progress.get_mut(parent.index()) {
+            progress.parsed = parsed;
+        }
+    }
+
+    fn discover(&mut self, object: ObjectId, gap: Duration, now: Instant) {
+        let Some(progress) = self.progress.get_mut(object.index()) else { return };
+        if progress.discovered {
+            return;
+        }
+        progress.discovered = true;
+        if gap.is_zero() {
+            self.ready.push_back(object);
+        } else {
+            self.waiting.push(Reverse((now + gap, object)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
