@@ -1,12 +1,17 @@
 //! Web pages, browsers and page loads, sans-IO.
 //!
-//! - [`har`]: HAR 1.2 files as their producers write them.
-//! - [`page`]: a [`page::Page`] of objects, each with its size and how it is discovered, made from a
-//!   HAR file by [`page::read`], which also reports everything that it guessed.
-//! - [`pages`]: the recordings that ship inside the library.
+//! From a recording to a result:
 //!
-//! Not here: any connection. A driver asks a page load what to request, carries it over whatever
-//! it drives, and tells what arrived.
+//! 1. [`har`] reads HAR 1.2 files as their producers write them; [`pages`] has some that ship
+//!    inside the library.
+//! 2. [`page::read`] makes a [`page::Page`] of it: objects with sizes and think times, each with the
+//!    way it is discovered; and a [`page::PageReport`] of everything that was guessed.
+//! 3. [`scheme::BrowserScheme`] says which priority goes with which request.
+//! 4. [`load::PageLoad`] says what to request when, as responses arrive.
+//! 5. [`metrics::Timeline`] records what arrived when, and gives page time, object index, byte
+//!    index and critical time.
+//!
+//! Not here: any connection. A driver carries the requests over whatever it drives.
 
 pub mod har;
 pub mod load;
@@ -14,5 +19,6 @@ pub mod metrics;
 mod name;
 pub mod page;
 pub mod pages;
+pub mod scheme;
 
 pub use name::UnknownName;

@@ -1,0 +1,90 @@
+//! What a scheme looks at.
+
+use serde::Deserialize;
+
+use crate::page::{ChromePriority, Discovery, ObjectId, ObjectKind, Page, SniffedClass};
+
+/// What is known of a request when its priority is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestFacts {
+    /// Type of the object.
+    pub kind: ObjectKind,
+    /// Type that the framework paper's client would detect.
+    pub sniffed: SniffedClass,
+    /// It is the main document, or a redirect on the way to it.
+    pub main: bool,
+    /// Rendering or parsing waits for it.
+    pub blocking: bool,
+    /// The parser comes to it after the first image of its document.
+    pub late: bool,
+    /// Asked for by `rel=preload`.
+    pub preload: bool,
+    /// An image in view.
+    pub visible: bool,
+    /// Chrome's priority in the recording, when the request was sent.
+    pub recorded: Option<ChromePriority>,
+}
+
+/// A fact that a rule can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Fact {
+    Blocking,
+    Late,
+    Main,
+    Preload,
+    Visible,
+}
+
+impl RequestFacts {
+    /// Facts of a request of which nothing but the type is known.
+    pub fn of_kind(kind: ObjectKind) -> RequestFacts {
+        RequestFacts {
+            kind,
+            sniffed: SniffedClass::of_kind(kind),
+            main: kind == ObjectKind::Document,
+            blocking: false,
+            late: false,
+            preload: false,
+            visible: false,
+            recorded: None,
+        }
+    }
+
+    /// Facts of the request for an object of a page; `None` if the page has no such object.
+    pub fn of(page: &Page, object: ObjectId) -> Option<RequestFacts> {
+        let described = page.object(object)?;
+        Some(RequestFacts {
+            kind: described.kind,
+            sniffed: described.sniffed,
+            main: leads_to_main(page, object),
+            blocking: described.blocking.is_critical(),
+            late: described.late,
+            preload: described.preload,
+            visible: described.visible,
+            recorded: described.priority.map(|priority| priority.initial),
+        })
+    }
+
+    pub(super) fn has(&self, fact: Fact) -> bool {
+        match fact {
+            Fact::Blocking => self.blocking,
+            Fact::Late => self.late,
+            Fact::Main => self.main,
+            Fact::Preload => self.preload,
+            Fact::Visible => self.visible,
+        }
+    }
+}
+
+/// True for the main document and the redirects in front of it.
+fn leads_to_main(page: &Page, object: ObjectId) -> bool {
+    let mut hop = page.main_document();
+    while hop != object {
+        match page.object(hop).map(|hop| hop.discovery) {
+            Some(Discovery::AfterCompletion { parent, .. }) => hop = parent,
+            _ => return false,
+        }
+    }
+    true
+}
