@@ -1,0 +1,63 @@
+//! What every foreign node is made of, and what every node of an exchange shows.
+
+use std::net::SocketAddr;
+
+use quipu_base::{Role, Seed};
+use quipu_sim::Node;
+
+use crate::{Exchange, Identity, Plan};
+
+/// How to make a node with a foreign engine.
+///
+/// The engines run with NewReno, without MTU discovery (1,200 B of UDP payload), with a stream
+/// window of 1 MB, and with everything random that can be seeded drawn from `seed`.
+#[derive(Clone, Debug)]
+pub struct PeerConfig {
+    /// Which side the node is.
+    pub role: Role,
+    /// The node's own addresses, one for each path, the handshake's first. All have one port.
+    pub local: Vec<SocketAddr>,
+    /// The server's address, which a client connects to.
+    pub server: SocketAddr,
+    /// The server's certificate.
+    pub identity: Identity,
+    /// How much each side sends.
+    pub plan: Plan,
+    /// Seed of the engine's own randomness.
+    pub seed: Seed,
+}
+
+impl PeerConfig {
+    /// The node's address with this IP address, or its first one.
+    pub(crate) fn local_address(&self, ip: Option<std::net::IpAddr>) -> SocketAddr {
+        let found = ip.and_then(|ip| self.local.iter().find(|local| local.ip() == ip));
+        *found.or(self.local.first()).unwrap_or(&self.server)
+    }
+
+    /// The seed of the engine's generator.
+    pub(crate) fn rng_seed(&self) -> [u8; 32] {
+        let mut seed = [0; 32];
+        for (index, word) in (0..).zip(seed.chunks_exact_mut(8)) {
+            word.copy_from_slice(&self.seed.number("engine", index).to_le_bytes());
+        }
+        seed
+    }
+}
+
+/// Stream receive window of the foreign engines in bytes. They give up when more than 1,024
+/// separate pieces of a stream wait, so the window must not hold more packets than that.
+pub(crate) const STREAM_WINDOW: u32 = 1_000_000;
+
+/// A node that runs an [`Exchange`].
+pub trait ExchangeNode: Node {
+    /// This side of the exchange; `None` while there is no connection.
+    fn exchange(&self) -> Option<&Exchange>;
+
+    /// Why the connection was lost, if it was.
+    fn failure(&self) -> Option<&str>;
+
+    /// Paths that are established, that of the handshake included.
+    fn established_paths(&self) -> usize {
+        1
+    }
+}

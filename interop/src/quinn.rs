@@ -1,0 +1,262 @@
+//! quinn-proto as a node: one path, RFC 9000.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use quinn_proto::congestion::NewRenoConfig;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use quinn_proto::{
+    ClientConfig, Connection, ConnectionHandle, ConnectionId, DatagramEvent, Dir, EcnCodepoint,
+    Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, Transmit,
+    TransportConfig,
+};
+use quipu_base::{Instant, Role};
+use quipu_sim::{Envelope, Node, Outgoing};
+
+use crate::peer::STREAM_WINDOW;
+use crate::{
+    ByteStream, Clock, Exchange, ExchangeNode, PeerConfig, SERVER_NAME, SeededConnectionIds,
+};
+
+/// A quinn-proto endpoint with one connection and one exchange.
+pub struct QuinnNode {
+    config: PeerConfig,
+    clock: Clock,
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    stream: Option<StreamId>,
+    exchange: Exchange,
+    failure: Option<String>,
+    /// What the endpoint itself answers.
+    responses: VecDeque<(Envelope, Vec<u8>)>,
+    buffer: Vec<u8>,
+    deadline: Option<Instant>,
+}
+
+impl QuinnNode {
+    /// A client that connects at the start of the run, or a server that waits for one.
+    ///
+    /// # Errors
+    /// If TLS cannot be set up, or the engine refuses to connect.
+    pub fn new(config: PeerConfig) -> Result<Self, Box<dyn std::error::Error>> {
+        let transport = Arc::new(transport());
+        let mut endpoint_config = EndpointConfig::default();
+        let ids = SeededConnectionIds::new(config.seed);
+        endpoint_config.cid_generator(move || Box::new(ids.clone()));
+        endpoint_config.rng_seed(Some(config.rng_seed()));
+        let server_config = match config.role {
+            Role::Client => None,
+            Role::Server => {
+                let tls = QuicServerConfig::try_from(config.identity.server_tls()?)?;
+                let mut server_config = ServerConfig::with_crypto(Arc::new(tls));
+                server_config.transport_config(transport.clone());
+                Some(Arc::new(server_config))
+            }
+        };
+        let clock = Clock::new();
+        let mut endpoint = Endpoint::new(Arc::new(endpoint_config), server_config, false, None);
+        let connection = match config.role {
+            Role::Server => None,
+            Role::Client => {
+                let tls = QuicClientConfig::try_from(config.identity.client_tls()?)?;
+                let mut client_config = ClientConfig::new(Arc::new(tls));
+                client_config.transport_config(transport);
+                let first_id = config.seed.number("initial-dcid", 0).to_le_bytes();
+                client_config
+                    .initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first_id)));
+                let now = clock.to_std(Instant::ZERO);
+                Some(endpoint.connect(now, client_config, config.server, SERVER_NAME)?)
+            }
+        };
+        Ok(QuinnNode {
+            clock,
+            endpoint,
+            connection,
+            stream: None,
+            exchange: Exchange::new(config.plan, config.role),
+            failure: None,
+            responses: VecDeque::new(),
+            buffer: Vec::new(),
+            deadline: None,
+            config,
+        })
+    }
+
+    fn accept(&mut self, incoming: quinn_proto::Incoming, now: std::time::Instant) {
+        if self.connection.is_some() {
+            self.endpoint.ignore(incoming);
+            return;
+        }
+        self.buffer.clear();
+        match self.endpoint.accept(incoming, now, &mut self.buffer, None) {
+            Ok(connection) => self.connection = Some(connection),
+            Err(error) => {
+                self.failure = Some(error.cause.to_string());
+                if let Some(transmit) = error.response {
+                    self.respond(&transmit);
+                }
+            }
+        }
+    }
+
+    /// Keeps what the endpoint answers until the node may send.
+    fn respond(&mut self, transmit: &Transmit) {
+        let payload = self.buffer[..transmit.size].to_vec();
+        self.responses.push_back((envelope(&self.config, transmit), payload));
+    }
+
+    /// Passes events between endpoint, connection and application; true if there were any.
+    fn handle_events(&mut self) -> bool {
+        let Some((handle, connection)) = &mut self.connection else { return false };
+        let mut any = false;
+        while let Some(event) = connection.poll_endpoint_events() {
+            any = true;
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        while let Some(event) = connection.poll() {
+            any = true;
+            match event {
+                Event::Connected if self.config.role.is_client() => {
+                    self.stream = connection.streams().open(Dir::Bi);
+                }
+                Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
+                    self.stream = connection.streams().accept(Dir::Bi);
+                }
+                Event::ConnectionLost { reason } => self.failure = Some(reason.to_string()),
+                _ => {}
+            }
+        }
+        any
+    }
+}
+
+impl Node for QuinnNode {
+    fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
+        let now = self.clock.to_std(now);
+        self.buffer.clear();
+        let event = self.endpoint.handle(
+            now,
+            envelope.remote,
+            Some(envelope.local.ip()),
+            EcnCodepoint::from_bits(envelope.ecn),
+            BytesMut::from(&*payload),
+            &mut self.buffer,
+        );
+        match event {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.accept(incoming, now),
+            Some(DatagramEvent::Response(transmit)) => self.respond(&transmit),
+            None => {}
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        if let Some((_, connection)) = &mut self.connection {
+            connection.handle_timeout(self.clock.to_std(now));
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        for (envelope, payload) in self.responses.drain(..) {
+            send(out, &envelope, &payload);
+        }
+        loop {
+            let any = self.handle_events();
+            let Some((_, connection)) = &mut self.connection else { return };
+            if let Some(id) = self.stream {
+                self.exchange.drive(now, &mut QuinnStream { connection, id });
+            }
+            let mut sent = false;
+            loop {
+                self.buffer.clear();
+                let now = self.clock.to_std(now);
+                let Some(transmit) = connection.poll_transmit(now, 1, &mut self.buffer) else {
+                    break;
+                };
+                sent = true;
+                send(out, &envelope(&self.config, &transmit), &self.buffer);
+            }
+            self.deadline = connection.poll_timeout().map(|at| self.clock.from_std(at));
+            if !any && !sent {
+                return;
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.deadline
+    }
+}
+
+impl ExchangeNode for QuinnNode {
+    fn exchange(&self) -> Option<&Exchange> {
+        self.connection.is_some().then_some(&self.exchange)
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+}
+
+struct QuinnStream<'a> {
+    connection: &'a mut Connection,
+    id: StreamId,
+}
+
+impl ByteStream for QuinnStream<'_> {
+    fn write(&mut self, data: &[u8]) -> usize {
+        // An error is a blocked stream, or one whose connection's loss is told elsewhere.
+        self.connection.send_stream(self.id).write(data).unwrap_or(0)
+    }
+
+    fn finish(&mut self) {
+        // Fails only on a stream that the peer has stopped.
+        let _ = self.connection.send_stream(self.id).finish();
+    }
+
+    fn read(&mut self, sink: &mut dyn FnMut(&[u8])) -> bool {
+        let mut stream = self.connection.recv_stream(self.id);
+        let Ok(mut chunks) = stream.read(true) else { return false };
+        let ended = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(chunk)) => sink(&chunk.bytes),
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        // The node is polled after each input in any case.
+        let _ = chunks.finalize();
+        ended
+    }
+}
+
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .congestion_controller_factory(Arc::new(NewRenoConfig::default()))
+        .mtu_discovery_config(None)
+        .stream_receive_window(STREAM_WINDOW.into());
+    transport
+}
+
+fn envelope(config: &PeerConfig, transmit: &Transmit) -> Envelope {
+    Envelope {
+        local: config.local_address(transmit.src_ip),
+        remote: transmit.destination,
+        ecn: transmit.ecn.map_or(0, |ecn| ecn as u8),
+    }
+}
+
+fn send(out: &mut Outgoing<'_>, envelope: &Envelope, payload: &[u8]) {
+    if let Some(buffer) = out.buffer().get_mut(..payload.len()) {
+        buffer.copy_from_slice(payload);
+    }
+    out.send(envelope, payload.len());
+}

@@ -1,0 +1,181 @@
+//! Two nodes, some paths between them, and one exchange.
+
+use std::net::SocketAddr;
+
+use quipu_base::{Bytes, Duration, Instant, Rate, Role, Seed};
+use quipu_link::{LinkConfig, LinkStats};
+use quipu_sim::{
+    EventHash, Interface, PathLinks, RunEnd, RunError, TopologyError, World, WorldConfig, address,
+};
+
+use crate::{ExchangeNode, Identity, PeerConfig, Plan};
+
+/// An exchange between a client and a server over one or more paths.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What each side sends.
+    pub plan: Plan,
+    /// One path for each link, used in both directions; the handshake's first.
+    pub paths: Vec<LinkConfig>,
+    /// Seed of links and engines.
+    pub seed: Seed,
+    /// The exchange has to be over by then.
+    pub limit: Duration,
+}
+
+/// How an exchange went.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// When both sides had received everything.
+    pub finished_at: Instant,
+    /// Received bytes of both directions per time, from the start of the connection on.
+    pub goodput: Rate,
+    /// Per path, what the links from client to server and back have seen.
+    pub links: Vec<(LinkStats, LinkStats)>,
+    /// Hash of the times and sizes of all datagrams.
+    pub trace: u64,
+    /// Paths that the client had established in the end.
+    pub client_paths: usize,
+}
+
+/// An exchange did not succeed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The network cannot be built.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The simulator stopped the run.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// A side lost its connection.
+    #[error("{role:?} lost its connection: {reason}")]
+    ConnectionLost {
+        /// Which side.
+        role: Role,
+        /// The engine's words.
+        reason: String,
+    },
+    /// The time was up, or nothing would ever have happened again.
+    #[error("{end:?} at {now}: server has {uploaded}, client {downloaded}")]
+    Unfinished {
+        /// Why the run ended.
+        end: RunEnd,
+        /// When it ended.
+        now: Instant,
+        /// What the server had received.
+        uploaded: Bytes,
+        /// What the client had received.
+        downloaded: Bytes,
+    },
+    /// A side received other bytes than its peer sent.
+    #[error("{role:?} received {received} with hash {found:016x}, expected {expected:016x}")]
+    WrongBytes {
+        /// Which side.
+        role: Role,
+        /// How much it received.
+        received: Bytes,
+        /// Their hash.
+        found: u64,
+        /// The hash of what the peer sent.
+        expected: u64,
+    },
+}
+
+/// The client's address on a path.
+pub fn client_address(path: u8) -> SocketAddr {
+    address(1, path, 50_000)
+}
+
+/// The server's only address.
+pub fn server_address() -> SocketAddr {
+    address(2, 0, 443)
+}
+
+impl Scenario {
+    /// One exchange over these paths, to be done within ten minutes of virtual time.
+    pub fn new(plan: Plan, paths: Vec<LinkConfig>) -> Self {
+        Scenario { plan, paths, seed: Seed::new(1), limit: Duration::from_secs(600) }
+    }
+
+    /// What a foreign node of `role` needs to take part.
+    pub fn peer(&self, role: Role, identity: &Identity) -> PeerConfig {
+        let local = match role {
+            Role::Client => self.path_numbers().map(client_address).collect(),
+            Role::Server => vec![server_address()],
+        };
+        PeerConfig {
+            role,
+            local,
+            server: server_address(),
+            identity: identity.clone(),
+            plan: self.plan,
+            seed: self.seed.child("peer", u64::from(role.is_client())),
+        }
+    }
+
+    /// Lets two nodes meet until both have received everything.
+    ///
+    /// # Errors
+    /// If anything kept them from it, or if other bytes arrived than were sent.
+    pub fn run(
+        &self,
+        client: Box<dyn ExchangeNode>,
+        server: Box<dyn ExchangeNode>,
+    ) -> Result<Outcome, Failure> {
+        let config = WorldConfig::new(self.seed);
+        let mut world = World::with_observer(config, EventHash::without_payload());
+        let (client, server) = (world.add_node(client), world.add_node(server));
+        let there = Interface { node: server, address: server_address() };
+        let mut links = Vec::new();
+        for (path, link) in self.path_numbers().zip(&self.paths) {
+            let here = Interface { node: client, address: client_address(path) };
+            links.push(world.add_path(here, there, link, link)?);
+        }
+
+        let end = world.run_while(Instant::ZERO + self.limit, |world| {
+            let node = |id| -> &dyn ExchangeNode { &**world.node(id) };
+            let lost = node(client).failure().or(node(server).failure()).is_some();
+            let received_all = |id| -> bool {
+                node(id).exchange().is_some_and(|side| side.received_all_at().is_some())
+            };
+            !(lost || received_all(client) && received_all(server))
+        })?;
+        let sides = [(Role::Client, &**world.node(client)), (Role::Server, &**world.node(server))];
+        for (role, node) in sides {
+            if let Some(reason) = node.failure() {
+                return Err(Failure::ConnectionLost { role, reason: reason.to_owned() });
+            }
+        }
+        let [downloaded, uploaded] = sides
+            .map(|(_, node)| node.exchange().map_or(Bytes::ZERO, |exchange| exchange.received()));
+        let now = world.now();
+        if end != RunEnd::Condition {
+            return Err(Failure::Unfinished { end, now, uploaded, downloaded });
+        }
+        for (role, node) in sides {
+            let expected = self.plan.hash_of(role.peer());
+            let Some(exchange) = node.exchange() else { continue };
+            let (found, received) = (exchange.received_hash(), exchange.received());
+            if found != expected {
+                return Err(Failure::WrongBytes { role, received, found, expected });
+            }
+        }
+        let stats = |path: &PathLinks| -> Result<(LinkStats, LinkStats), TopologyError> {
+            Ok((*world.link_stats(path.up)?, *world.link_stats(path.down)?))
+        };
+        Ok(Outcome {
+            finished_at: now,
+            goodput: Rate::from_bytes_over(uploaded + downloaded, now - Instant::ZERO)
+                .unwrap_or(Rate::ZERO),
+            links: links.iter().map(stats).collect::<Result<_, _>>()?,
+            trace: world.observer().value(),
+            client_paths: world.node(client).established_paths(),
+        })
+    }
+
+    /// The numbers of the paths, from zero.
+    fn path_numbers(&self) -> impl Iterator<Item = u8> {
+        (0..=u8::MAX).take(self.paths.len())
+    }
+}
