@@ -1,0 +1,250 @@
+//! What the application does with streams.
+
+use bytes::Bytes;
+use quipu_base::{Instant, StreamDirection, StreamId};
+use quipu_policy::{Priority, StreamKey};
+
+use super::{Edge, RecvState, SendState, Streams};
+use crate::stream::fault::{OpenError, StreamError};
+use crate::stream::frames::Dirty;
+use crate::stream::send::MAX_OFFSET;
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Read {
+    /// Bytes given to the sink.
+    pub bytes: u64,
+    /// True if they were the last: the receiving half is over.
+    pub end: bool,
+}
+
+impl Streams {
+    /// Opens the next stream of ours in `direction`.
+    ///
+    /// # Errors
+    /// [`OpenError::Limit`] if the peer allows no more yet.
+    pub fn open(
+        &mut self,
+        direction: StreamDirection,
+        now: Instant,
+    ) -> Result<StreamId, OpenError> {
+        let known = self.peer_limits.is_some();
+        let space = self.space_mut(self.role, direction);
+        let limit = space.limit;
+        if space.index.opened() >= limit {
+            space.refused = true;
+            if known {
+                self.frames.connection.add(Dirty::streams_blocked(direction));
+            }
+            return Err(OpenError::Limit { direction, limit });
+        }
+        Ok(self.open_next(self.role, direction, now).id)
+    }
+
+    /// Appends bytes to what is to be sent. All is buffered, at no cost of a copy.
+    ///
+    /// # Errors
+    /// [`StreamError`] if the stream cannot send, was finished, or would grow too long.
+    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        let empty = data.is_empty();
+        let Some(half) = self.send_half_mut(key) else { return Err(StreamError::NotOpen(id)) };
+        if !half.write(data) {
+            return Err(if half.is_finished() {
+                StreamError::Finished(id)
+            } else {
+                StreamError::TooLong(id)
+            });
+        }
+        if !empty {
+            self.written(key);
+        }
+        Ok(())
+    }
+
+    /// Ends what is to be sent.
+    ///
+    /// # Errors
+    /// [`StreamError`] if the stream cannot send or was finished before.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        if !self.send_half_mut(key).is_some_and(|half| half.finish()) {
+            return Err(StreamError::Finished(id));
+        }
+        self.written(key);
+        Ok(())
+    }
+
+    fn written(&mut self, key: StreamKey) {
+        let edge = Edge::Written(key);
+        if self.is_visible(key) && self.edges.back() != Some(&edge) {
+            self.edges.push_back(edge);
+        }
+        self.sync(key.slot);
+        self.update_blocked();
+    }
+
+    /// Gives up sending: RESET_STREAM with `code`.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-3.1>
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] if the sending half is over or never was.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        self.reset_slot(key, code);
+        Ok(())
+    }
+
+    /// Resets an active sending half.
+    pub(super) fn reset_slot(&mut self, key: StreamKey, code: u64) {
+        let slot = &mut self.slots[key.index()];
+        let SendState::Active(half) = &slot.send else { return };
+        slot.send = SendState::Resetting { code, final_size: half.high_sent() };
+        slot.dirty.remove(Dirty::STREAM_BLOCKED);
+        slot.mark(Dirty::RESET, &mut self.frames);
+        self.hide(key.slot);
+        self.update_blocked();
+    }
+
+    /// Wants nothing more from the peer: STOP_SENDING with `code`. What is buffered is dropped.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-3.5>
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] if the receiving half is over or never was.
+    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
+        let number = self.slot_of(id).ok_or(StreamError::NotOpen(id))?;
+        let slot = &mut self.slots[number as usize];
+        let RecvState::Active(half) = &mut slot.recv else { return Err(StreamError::NotOpen(id)) };
+        let told = half.is_stopped();
+        let unread = half.stop(&mut self.pool);
+        if half.final_size().is_some() {
+            slot.recv = RecvState::Done;
+            slot.dirty.remove(Dirty::MAX_STREAM_DATA);
+        } else if !told {
+            slot.stop_code = code;
+            slot.dirty.remove(Dirty::MAX_STREAM_DATA);
+            slot.mark(Dirty::STOP, &mut self.frames);
+        }
+        self.consumed(unread);
+        self.close_if_done(number);
+        Ok(())
+    }
+
+    /// Reads up to `max` bytes in order; `sink` is given them in a few pieces.
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] if the receiving half is over (all read, reset or stopped) or
+    /// never was.
+    pub fn read(
+        &mut self,
+        id: StreamId,
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Read, StreamError> {
+        let number = self.slot_of(id).ok_or(StreamError::NotOpen(id))?;
+        let slot = &mut self.slots[number as usize];
+        let RecvState::Active(half) = &mut slot.recv else { return Err(StreamError::NotOpen(id)) };
+        if half.is_stopped() {
+            return Err(StreamError::NotOpen(id));
+        }
+        let bytes = half.read(max, &mut self.pool, sink);
+        let end = half.is_all_read();
+        if half.readable() == 0 {
+            slot.told_readable = false;
+        }
+        if end {
+            slot.recv = RecvState::Done;
+            slot.dirty.remove(Dirty::MAX_STREAM_DATA);
+        } else if half.is_credit_due() {
+            slot.mark(Dirty::MAX_STREAM_DATA, &mut self.frames);
+        }
+        self.consumed(bytes);
+        self.close_if_done(number);
+        Ok(Read { bytes, end })
+    }
+
+    /// Marks a stream as one whose bytes go before every policy's choice, and hides it from
+    /// policies. Best called before the first bytes are written.
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] if the stream cannot send.
+    pub fn set_control(&mut self, id: StreamId) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        if self.slots[key.index()].control {
+            return Ok(());
+        }
+        if self.edges.contains(&Edge::Opened(key)) {
+            // The policy never heard of it.
+            self.edges.retain(|edge| edge.key() != key);
+            self.views[key.index()].key.id = super::HIDDEN;
+        }
+        let slot = &mut self.slots[key.index()];
+        self.conn.unsent.0 -= slot.unsent;
+        self.control_unsent += slot.unsent;
+        slot.control = true;
+        self.hide(key.slot);
+        let slots = &self.slots;
+        let place = self.control.partition_point(|&other| slots[other as usize].key < key);
+        self.control.insert(place, key.slot);
+        Ok(())
+    }
+
+    /// Tells the total size of what will be written.
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] if the stream cannot send.
+    pub fn set_size(&mut self, id: StreamId, size: quipu_base::Bytes) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        self.views[key.index()].size = Some(quipu_base::Bytes(size.0.min(MAX_OFFSET)));
+        if self.is_visible(key) {
+            self.edges.push_back(Edge::Sized(key));
+        }
+        Ok(())
+    }
+
+    /// Changes what is said of a stream's priority.
+    ///
+    /// # Errors
+    /// [`StreamError::NotOpen`] if the stream cannot send.
+    pub fn set_priority(&mut self, id: StreamId, priority: Priority) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        if self.views[key.index()].priority != priority {
+            self.views[key.index()].priority = priority;
+            if self.is_visible(key) {
+                self.edges.push_back(Edge::Reprioritised(key));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was said of a stream's priority; `None` if the stream cannot send.
+    pub fn priority(&self, id: StreamId) -> Option<Priority> {
+        let key = self.sending(id).ok()?;
+        Some(self.views[key.index()].priority)
+    }
+
+    /// The key of a stream whose sending half is active.
+    fn sending(&self, id: StreamId) -> Result<StreamKey, StreamError> {
+        let key = self.key(id).filter(|&key| self.send_half(key).is_some());
+        key.ok_or(StreamError::NotOpen(id))
+    }
+
+    pub(super) fn is_visible(&self, key: StreamKey) -> bool {
+        self.views.get(key.index()).is_some_and(|view| view.key == key)
+    }
+}
+
+impl Edge {
+    /// Of which stream.
+    pub const fn key(self) -> StreamKey {
+        match self {
+            Edge::Opened(key)
+            | Edge::Sized(key)
+            | Edge::Written(key)
+            | Edge::Reprioritised(key)
+            | Edge::Closed(key)
+            | Edge::Ready(key)
+            | Edge::Stopped(key) => key,
+        }
+    }
+}

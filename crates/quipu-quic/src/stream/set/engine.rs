@@ -1,0 +1,170 @@
+//! What the connection does with the sending halves, and what policies read of them.
+
+use quipu_base::{Bytes, Offset};
+use quipu_policy::{PathKey, Refusal, Run, Span, StreamKey, StreamTable, StreamView};
+
+use super::{SendState, StreamEvent, Streams};
+use crate::stream::send::{Placed, SendHalf};
+
+impl Streams {
+    /// What a frame may carry of a stream that policies see: from `from`, which must be pending,
+    /// or from the lowest pending byte; cut to `max`, to the run's end, to stream credit and to
+    /// connection credit, which a skip costs too. Empty for a bare FIN.
+    ///
+    /// # Errors
+    /// Why the policy's answer must be refused.
+    pub fn fit(&self, key: StreamKey, from: Option<Offset>, max: Bytes) -> Result<Span, Refusal> {
+        let half = self.seen(key).ok_or(Refusal::NoStream(key))?;
+        match from {
+            None => self.cut(half, Offset::ZERO, max).ok_or(Refusal::NothingLeft(key)),
+            Some(at) => {
+                if half.pending_from(at).is_none_or(|run| run.span.start != at) {
+                    return Err(Refusal::NotPending(key, at));
+                }
+                self.cut(half, at, max).ok_or(Refusal::NothingLeft(key))
+            }
+        }
+    }
+
+    fn cut(&self, half: &SendHalf, at: Offset, max: Bytes) -> Option<Span> {
+        let span = half.pending_from(at)?.span;
+        if span.is_empty() {
+            return Some(span);
+        }
+        let allowed = half.high_sent().advanced(self.conn.credit);
+        let end = span.end.min(span.start.advanced(max)).min(allowed);
+        (span.start < end).then_some(Span { start: span.start, end })
+    }
+
+    /// What a copy may carry: the front of `span`, all of it in flight and not pending, at most
+    /// `max` bytes. An empty span at the stream's end is a FIN in flight.
+    ///
+    /// # Errors
+    /// Why the policy's answer must be refused.
+    pub fn fit_copy(&self, key: StreamKey, span: Span, max: Bytes) -> Result<Span, Refusal> {
+        let half = self.seen(key).ok_or(Refusal::NoStream(key))?;
+        if span.is_empty() {
+            let fits = half.is_fin_in_flight() && span.start == half.written();
+            return if fits { Ok(span) } else { Err(Refusal::NotInFlight(key, span)) };
+        }
+        let run = half.unacked_from(span.start).filter(|run| run.start == span.start);
+        let run = run.ok_or(Refusal::NotInFlight(key, span))?;
+        let end = run.end.min(span.end).min(span.start.advanced(max));
+        let cut = Span::new(span.start, end);
+        if cut.is_empty() { Err(Refusal::NothingLeft(key)) } else { Ok(cut) }
+    }
+
+    /// What control streams have to send first: the lowest pending bytes of the control stream of
+    /// lowest identifier, at most `max`; a bare FIN if nothing else.
+    pub fn next_control(&self, max: Bytes) -> Option<(StreamKey, Span)> {
+        self.control.iter().find_map(|&number| {
+            let slot = &self.slots[number as usize];
+            let SendState::Active(half) = &slot.send else { return None };
+            Some((slot.key, self.cut(half, Offset::ZERO, max)?))
+        })
+    }
+
+    /// Notes that a STREAM frame with the pending bytes `span` (as [`fit`](Self::fit) or
+    /// [`next_control`](Self::next_control) gave it) is being written. The view and the credit
+    /// change at once; edges wait in the queue. `None` if the stream is gone.
+    pub fn place(&mut self, key: StreamKey, span: Span) -> Option<Placed> {
+        let half = self.send_half_mut(key)?;
+        let before = half.high_sent();
+        let placed = half.place(span);
+        self.sent += half.high_sent().since(before).0;
+        self.sync(key.slot);
+        self.update_blocked();
+        Some(placed)
+    }
+
+    /// Notes that a STREAM frame with a copy of `span` is being written: of bytes in flight, as
+    /// [`fit_copy`](Self::fit_copy) gave it, or for a probe of what
+    /// [`first_unacked`](Self::first_unacked) gave. `None` if the stream is gone.
+    pub fn place_copy(&mut self, key: StreamKey, span: Span) -> Option<Placed> {
+        Some(self.send_half_mut(key)?.place_copy(span))
+    }
+
+    /// True if a frame that ends at `end` would carry FIN.
+    pub fn ends_at(&self, key: StreamKey, end: Offset) -> bool {
+        self.send_half(key).is_some_and(|half| half.is_finished() && half.written() == end)
+    }
+
+    /// Copies bytes that are placed or to be placed to the front of `buffer`. False if they are
+    /// gone or `buffer` is too short.
+    pub fn copy_to(&self, key: StreamKey, span: Span, buffer: &mut [u8]) -> bool {
+        self.send_half(key).is_some_and(|half| half.copy_to(span, buffer))
+    }
+
+    /// The lowest stretch of `span` that the peer is not known to have, pending again or not: what
+    /// a probe of a silent path repeats.
+    pub fn first_unacked(&self, key: StreamKey, span: Span) -> Option<Span> {
+        self.send_half(key)?.first_unacked(span)
+    }
+
+    /// Notes that the peer has a frame. Returns how many of its bytes are acknowledged for the
+    /// first time; frames of streams that are gone are ignored.
+    pub fn on_acked(&mut self, key: StreamKey, span: Span, fin: bool) -> Bytes {
+        let Some(half) = self.send_half_mut(key) else { return Bytes::ZERO };
+        let newly = half.on_acked(span, fin);
+        if half.is_all_acked() {
+            self.slots[key.index()].send = SendState::Done;
+            self.hide(key.slot);
+            self.events.push_back(StreamEvent::Finished(key.id));
+            self.close_if_done(key.slot);
+        } else {
+            self.sync(key.slot);
+        }
+        Bytes(newly)
+    }
+
+    /// Notes that a frame must not be counted upon any more: its packet was lost on `origin`, or
+    /// that path is suspect, abandoned or closed. **Once per frame**: a packet given up with its
+    /// path is not told again when it is declared lost. A late acknowledgement still counts.
+    ///
+    /// What is pending again is appended to `requeued`, unless the stream is hidden from policies.
+    pub fn on_lost(
+        &mut self,
+        key: StreamKey,
+        span: Span,
+        fin: bool,
+        origin: PathKey,
+        requeued: &mut Vec<(StreamKey, Span)>,
+    ) {
+        let visible = self.is_visible(key);
+        let Some(half) = self.send_half_mut(key) else { return };
+        half.on_lost(span, fin, origin, |span| {
+            if visible {
+                requeued.push((key, span));
+            }
+        });
+        self.sync(key.slot);
+    }
+
+    /// The views that policies see, in order of slot: for telling a new policy of all streams.
+    pub fn views(&self) -> impl Iterator<Item = &StreamView> {
+        self.views.iter().filter(|view| view.key.id != super::HIDDEN)
+    }
+
+    fn seen(&self, stream: StreamKey) -> Option<&SendHalf> {
+        self.get(stream)?;
+        self.send_half(stream)
+    }
+}
+
+impl StreamTable for Streams {
+    fn get(&self, stream: StreamKey) -> Option<&StreamView> {
+        self.views.get(stream.index()).filter(|view| view.key == stream)
+    }
+
+    fn pending_from(&self, stream: StreamKey, at: Offset) -> Option<Run> {
+        self.seen(stream)?.pending_from(at)
+    }
+
+    fn pending_before(&self, stream: StreamKey, at: Offset) -> Option<Run> {
+        self.seen(stream)?.pending_before(at)
+    }
+
+    fn unacked_from(&self, stream: StreamKey, at: Offset) -> Option<Span> {
+        self.seen(stream)?.unacked_from(at)
+    }
+}

@@ -1,0 +1,231 @@
+//! What the peer does with streams.
+
+use quipu_base::{Instant, Offset, Role, StreamDirection, StreamId};
+use quipu_policy::StreamKey;
+
+use super::{MAX_STREAMS, PeerLimits, RecvState, SendState, StreamEvent, Streams};
+use crate::stream::fault::StreamFault;
+use crate::stream::frames::Dirty;
+
+impl Streams {
+    /// Takes the peer's transport parameters. May be called again (after remembered values of a
+    /// resumed session): limits only grow.
+    pub fn set_peer_limits(&mut self, limits: PeerLimits) {
+        self.peer_limits = Some(limits);
+        self.on_max_streams(StreamDirection::Bidirectional, limits.max_streams_bidi);
+        self.on_max_streams(StreamDirection::Unidirectional, limits.max_streams_uni);
+        for number in 0..self.slots.len() {
+            let key = self.slots[number].key;
+            let credit_end = match (key.id.direction(), key.id.initiator() == self.role) {
+                (StreamDirection::Bidirectional, true) => limits.max_stream_data_bidi_remote,
+                (StreamDirection::Bidirectional, false) => limits.max_stream_data_bidi_local,
+                (StreamDirection::Unidirectional, _) => limits.max_stream_data_uni,
+            };
+            self.raise_stream_credit(key, Offset(credit_end));
+        }
+        self.on_max_data(limits.max_data);
+    }
+
+    /// A STREAM frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.8>
+    ///
+    /// # Errors
+    /// The fault of the peer; the connection must close.
+    pub fn on_stream_frame(
+        &mut self,
+        id: StreamId,
+        offset: Offset,
+        fin: bool,
+        data: &[u8],
+        now: Instant,
+    ) -> Result<(), StreamFault> {
+        let Some(number) = self.receiving(id, now)? else { return Ok(()) };
+        let slot = &mut self.slots[number as usize];
+        let RecvState::Active(half) = &mut slot.recv else { return Ok(()) };
+        let growth = half.growth(offset, data.len() as u64, fin)?;
+        check_connection_credit(self.received, growth, self.window.limit())?;
+        let received = half.on_data(offset, data, fin, &mut self.pool)?;
+        self.received += received.growth;
+        if half.final_size().is_some() {
+            slot.dirty.remove(Dirty::MAX_STREAM_DATA);
+            slot.dirty.remove(Dirty::STOP);
+            if half.is_stopped() {
+                slot.recv = RecvState::Done;
+            }
+        }
+        if received.readable && !std::mem::replace(&mut slot.told_readable, true) {
+            self.events.push_back(StreamEvent::Readable(id));
+        }
+        if received.discarded > 0 {
+            self.consumed(received.discarded);
+        }
+        self.close_if_done(number);
+        Ok(())
+    }
+
+    /// A RESET_STREAM frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.4>
+    ///
+    /// # Errors
+    /// The fault of the peer; the connection must close.
+    pub fn on_reset_stream(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        final_size: Offset,
+        now: Instant,
+    ) -> Result<(), StreamFault> {
+        let Some(number) = self.receiving(id, now)? else { return Ok(()) };
+        let slot = &mut self.slots[number as usize];
+        let RecvState::Active(half) = &mut slot.recv else { return Ok(()) };
+        let growth = half.growth(final_size, 0, true)?;
+        check_connection_credit(self.received, growth, self.window.limit())?;
+        if half.is_all_received() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-3.2
+            // "receiving RESET_STREAM [...] MAY be ignored" once all data arrived.
+            return Ok(());
+        }
+        let stopped = half.is_stopped();
+        let received = half.on_reset(final_size, &mut self.pool)?;
+        self.received += received.growth;
+        slot.recv = RecvState::Done;
+        slot.dirty.remove(Dirty::MAX_STREAM_DATA);
+        slot.dirty.remove(Dirty::STOP);
+        if !stopped {
+            self.events.push_back(StreamEvent::Reset { stream: id, code });
+        }
+        self.consumed(received.discarded);
+        self.close_if_done(number);
+        Ok(())
+    }
+
+    /// A STOP_SENDING frame: the stream is reset with the same code.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-3.5>
+    ///
+    /// # Errors
+    /// The fault of the peer; the connection must close.
+    pub fn on_stop_sending(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        now: Instant,
+    ) -> Result<(), StreamFault> {
+        let Some(key) = self.sending_to(id, now)? else { return Ok(()) };
+        if self.send_half(key).is_some() {
+            self.reset_slot(key, code);
+            self.events.push_back(StreamEvent::Stopped { stream: id, code });
+        }
+        Ok(())
+    }
+
+    /// A MAX_DATA frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.9>
+    pub fn on_max_data(&mut self, limit: u64) {
+        if limit > self.send_limit {
+            self.send_limit = limit;
+            self.frames.connection.remove(Dirty::DATA_BLOCKED);
+        }
+        self.update_blocked();
+    }
+
+    /// A MAX_STREAM_DATA frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.10>
+    ///
+    /// # Errors
+    /// The fault of the peer; the connection must close.
+    pub fn on_max_stream_data(
+        &mut self,
+        id: StreamId,
+        limit: Offset,
+        now: Instant,
+    ) -> Result<(), StreamFault> {
+        if let Some(key) = self.sending_to(id, now)? {
+            self.raise_stream_credit(key, limit);
+        }
+        Ok(())
+    }
+
+    /// A MAX_STREAMS frame; a limit above 2^60 is taken as 2^60, since the decoder refuses it.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-19.11>
+    pub fn on_max_streams(&mut self, direction: StreamDirection, limit: u64) {
+        let space = self.space_mut(self.role, direction);
+        let limit = limit.min(MAX_STREAMS);
+        if limit <= space.limit {
+            return;
+        }
+        space.limit = limit;
+        if std::mem::take(&mut space.refused) {
+            self.frames.connection.remove(Dirty::streams_blocked(direction));
+            self.events.push_back(StreamEvent::Available(direction));
+        }
+    }
+
+    /// A STREAM_DATA_BLOCKED frame, which asks for nothing that reading does not bring.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-19.13>
+    ///
+    /// # Errors
+    /// The fault of the peer; the connection must close.
+    pub fn on_stream_data_blocked(
+        &mut self,
+        id: StreamId,
+        now: Instant,
+    ) -> Result<(), StreamFault> {
+        self.receiving(id, now).map(|_| ())
+    }
+
+    fn raise_stream_credit(&mut self, key: StreamKey, limit: Offset) {
+        let Some(half) = self.send_half_mut(key) else { return };
+        if half.set_credit(limit) {
+            self.slots[key.index()].dirty.remove(Dirty::STREAM_BLOCKED);
+            self.sync(key.slot);
+        }
+    }
+
+    /// The slot of a stream on which the peer may send; `None` if it is over.
+    fn receiving(&mut self, id: StreamId, now: Instant) -> Result<Option<u32>, StreamFault> {
+        let one_way = id.direction() == StreamDirection::Unidirectional;
+        if one_way && id.initiator() == self.role {
+            return Err(StreamFault::StreamState);
+        }
+        self.find_or_open(id, now)
+    }
+
+    /// The key of a stream on which we may send; `None` if it is over.
+    fn sending_to(&mut self, id: StreamId, now: Instant) -> Result<Option<StreamKey>, StreamFault> {
+        let one_way = id.direction() == StreamDirection::Unidirectional;
+        if one_way && id.initiator() != self.role {
+            return Err(StreamFault::StreamState);
+        }
+        let slot = self.find_or_open(id, now)?;
+        Ok(slot.map(|slot| StreamKey { slot, id }))
+    }
+
+    /// The slot of a stream that the peer named. A new one of the peer's is opened, with all of
+    /// its kind below it (<https://www.rfc-editor.org/rfc/rfc9000#section-3.2>).
+    fn find_or_open(&mut self, id: StreamId, now: Instant) -> Result<Option<u32>, StreamFault> {
+        let initiator: Role = id.initiator();
+        let direction = id.direction();
+        let space = self.space(initiator, direction);
+        if id.index() >= space.index.opened() {
+            if initiator == self.role {
+                return Err(StreamFault::StreamState);
+            }
+            if id.index() >= space.limit {
+                return Err(StreamFault::StreamLimit);
+            }
+            for _ in space.index.opened()..=id.index() {
+                let key = self.open_next(initiator, direction, now);
+                self.events.push_back(StreamEvent::Opened(key.id));
+            }
+        }
+        Ok(self.slot_of(id))
+    }
+
+    /// True if the sending half was reset and the peer may not know yet.
+    pub fn is_resetting(&self, key: StreamKey) -> bool {
+        self.slot(key).is_some_and(|slot| matches!(slot.send, SendState::Resetting { .. }))
+    }
+}
+
+fn check_connection_credit(received: u64, growth: u64, limit: u64) -> Result<(), StreamFault> {
+    if received.saturating_add(growth) > limit {
+        return Err(StreamFault::FlowControl);
+    }
+    Ok(())
+}
