@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use noq_proto::congestion::NewRenoConfig;
@@ -22,6 +23,13 @@ use crate::{
 
 /// Most paths at a time; the peer may use path identifiers below it.
 const MAX_PATHS: u32 = 8;
+
+/// A path without an answer for this long is given up, and what was lost on it goes elsewhere. By
+/// default the engine never gives one up: it resends on the dead path alone until the connection
+/// times out.
+const PATH_IDLE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Keeps idle paths alive; below [`PATH_IDLE_TIMEOUT`].
+const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
 
 /// A noq-proto endpoint with one connection and one exchange. A client opens a path for each of
 /// its addresses once the handshake is confirmed.
@@ -265,7 +273,9 @@ fn transport() -> TransportConfig {
         .congestion_controller_factory(Arc::new(NewRenoConfig::default()))
         .mtu_discovery_config(None)
         .stream_receive_window(STREAM_WINDOW.into())
-        .max_concurrent_multipath_paths(MAX_PATHS);
+        .max_concurrent_multipath_paths(MAX_PATHS)
+        .default_path_max_idle_timeout(Some(PATH_IDLE_TIMEOUT))
+        .default_path_keep_alive_interval(Some(PATH_KEEP_ALIVE));
     transport
 }
 

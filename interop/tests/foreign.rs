@@ -1,19 +1,19 @@
 //! Foreign engines against themselves: proof that nodes, links and application do their part.
 
-use quipu_base::{Duration, Rate, Role, Seed};
+use quipu_base::{Duration, Instant, Rate, Role, Seed};
 use quipu_interop::{ExchangeNode, Identity, NoqNode, Outcome, Plan, QuinnNode, Scenario};
-use quipu_link::LinkConfig;
+use quipu_link::{LinkConfig, Outage};
 
 const MEGABYTES: u64 = 1_000_000;
 
 type MakeNode = fn(&Scenario, Role, &Identity) -> Box<dyn ExchangeNode>;
 
 fn quinn(scenario: &Scenario, role: Role, identity: &Identity) -> Box<dyn ExchangeNode> {
-    Box::new(QuinnNode::new(scenario.peer(role, identity)).unwrap())
+    Box::new(QuinnNode::new(scenario.peer(role, identity)).expect("the engine starts"))
 }
 
 fn noq(scenario: &Scenario, role: Role, identity: &Identity) -> Box<dyn ExchangeNode> {
-    Box::new(NoqNode::new(scenario.peer(role, identity)).unwrap())
+    Box::new(NoqNode::new(scenario.peer(role, identity)).expect("the engine starts"))
 }
 
 fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
@@ -22,7 +22,7 @@ fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
 
 /// Runs the exchange, prints how it went, and returns that.
 fn run(name: &str, scenario: &Scenario, client: MakeNode, server: MakeNode) -> Outcome {
-    let identity = Identity::generate().unwrap();
+    let identity = Identity::generate().expect("a certificate");
     let client = client(scenario, Role::Client, &identity);
     let server = server(scenario, Role::Server, &identity);
     let outcome =
@@ -84,6 +84,14 @@ fn noq_survives_loss_on_both_of_two_paths() {
     let scenario = Scenario::new(Plan::both_ways(2 * MEGABYTES), paths);
     let outcome = run("noq, two paths, 1 % loss", &scenario, noq, noq);
     assert_eq!(outcome.client_paths, 2);
+}
+
+#[test]
+fn noq_finishes_on_the_other_path_when_one_is_cut_for_good() {
+    let cut = path(20, 10).with_outage(Outage::for_good(Instant::from_nanos(1_000_000_000)));
+    let scenario = Scenario::new(Plan::download(10 * MEGABYTES), vec![path(20, 20), cut]);
+    let outcome = run("noq, path 1 cut", &scenario, noq, noq);
+    assert!(outcome.links[1].1.dropped_by_outage.datagrams > 0);
 }
 
 #[test]
