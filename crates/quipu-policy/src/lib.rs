@@ -14,6 +14,7 @@
 //! Not here: packets, sockets, clocks, or any type of the engine.
 
 pub mod ack;
+pub mod conformance;
 pub mod congestion;
 pub mod joint;
 pub mod path;
@@ -25,7 +26,7 @@ pub mod stream;
 
 pub use ack::{AckPolicy, AckRoute};
 pub use congestion::{Controller, ControllerFactory};
-pub use joint::Joint;
+pub use joint::{Joint, Pair};
 pub use path::{Choice, Parcel, PathPolicy, TakeBack};
 pub use priority::{NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit};
 pub use registry::{BuildContext, Built, Entry, Layer, Registry};

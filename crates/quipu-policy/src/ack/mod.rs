@@ -6,6 +6,10 @@ use crate::seam::event::Event;
 use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::View;
 
+mod own;
+
+pub use own::{LeastRtt, Own};
+
 /// Where an acknowledgement goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckRoute {

@@ -7,6 +7,16 @@ use crate::seam::event::Event;
 use crate::seam::key::PathKey;
 use crate::seam::view::View;
 
+mod free_set;
+mod ledger;
+mod pair;
+mod reinjecting;
+
+pub use free_set::{FreeSet, Spare};
+pub use ledger::{Commit, Ledger};
+pub use pair::{Pair, Replan};
+pub use reinjecting::Reinjecting;
+
 /// The one trait the engine knows: what goes next, on which path.
 pub trait Joint: Send {
     /// The one question of the engine. Asked again with no event between, the answer is the same:

@@ -7,12 +7,22 @@ use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, View};
 
+pub(crate) mod choose;
+mod minrtt;
+mod probe;
+mod single;
+
+pub use choose::{eligible, is_promising, rest_unless_stuck};
+pub use minrtt::MinRtt;
+pub use probe::IdleProbe;
+pub use single::Single;
+
 /// What looks for a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel<'a> {
     /// Whose bytes.
     pub stream: StreamKey,
-    /// How many.
+    /// How many: at most one packet's worth, and none for a bare FIN.
     pub len: Bytes,
     /// Why they are pending.
     pub class: Class,
@@ -74,5 +84,17 @@ pub trait PathPolicy: Send {
     /// Which plans no longer hold. Asked when something changed.
     fn take_back(&mut self, _view: &View<'_>) -> TakeBack {
         TakeBack::Nothing
+    }
+
+    /// An open path to refresh with a PING before anything else goes. Asked before every packet
+    /// while there is something to send, so an idle connection is never probed; must give the same
+    /// answer until the PING's [`Event::Sent`](crate::Event::Sent).
+    fn probe(&mut self, _view: &View<'_>) -> Option<PathKey> {
+        None
+    }
+
+    /// Whether plans are made anew when the stream policy's order grows.
+    fn rebinds(&self) -> bool {
+        true
     }
 }

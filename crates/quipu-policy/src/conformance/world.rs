@@ -1,0 +1,191 @@
+//! All that a view shows, in one place that can be changed by hand.
+
+use std::collections::VecDeque;
+
+use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId, PerMille};
+
+use super::streams::Streams;
+use crate::priority::Priorities;
+use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::seam::view::{
+    Class, ConnView, Kind, PathState, PathStatus, PathView, Paths, Piece, SentPacket, SentTable,
+    StreamTable, View,
+};
+
+/// What a view shows: for unit tests that set it up by hand, and for the mock engine.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    /// The present.
+    pub now: Instant,
+    /// The connection as a whole.
+    pub conn: ConnView,
+    /// Every path.
+    pub paths: Paths,
+    /// Every stream.
+    pub streams: Streams,
+    /// Packets in flight.
+    pub flights: Flights,
+    /// The dependency tree.
+    pub priorities: Priorities,
+}
+
+/// Packets in flight, by path slot, in packet-number order.
+#[derive(Clone, Debug, Default)]
+pub struct Flights {
+    by_path: Vec<VecDeque<Flight>>,
+}
+
+/// A packet in flight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flight {
+    /// Where.
+    pub path: PathKey,
+    /// Its number.
+    pub pn: PacketNumber,
+    /// Its size.
+    pub bytes: Bytes,
+    /// When it left.
+    pub sent_at: Instant,
+    /// Its frames.
+    pub pieces: Vec<Piece>,
+    /// Which of them told the end of their stream.
+    pub fins: Vec<bool>,
+    /// False once its path was suspected: its bytes are pending again.
+    pub counts: bool,
+    /// When the acknowledgement arrives; `None` if it never does.
+    pub acked_at: Option<Instant>,
+}
+
+impl Flight {
+    /// As a policy sees it.
+    pub fn as_sent(&self) -> SentPacket<'_> {
+        SentPacket {
+            path: self.path,
+            pn: self.pn,
+            bytes: self.bytes,
+            sent_at: self.sent_at,
+            pieces: &self.pieces,
+        }
+    }
+}
+
+impl World {
+    /// A connection with `credit` and nothing else.
+    pub fn new(credit: Bytes) -> Self {
+        let conn = ConnView { credit, ..ConnView::default() };
+        World { conn, ..World::default() }
+    }
+
+    /// Borrows everything.
+    pub fn view(&self) -> View<'_> {
+        View {
+            now: self.now,
+            conn: &self.conn,
+            paths: &self.paths,
+            streams: &self.streams,
+            sent: &self.flights,
+            priorities: &self.priorities,
+        }
+    }
+
+    /// Adds a usable path in the lowest free slot: a window of ten packets, no sample of the
+    /// round-trip time, validated just now. `None` if there are too many.
+    pub fn add_path(&mut self, id: PathId) -> Option<PathKey> {
+        let slot = (0..Paths::MAX as u8).find(|&slot| self.paths.by_slot(slot).is_none())?;
+        let key = PathKey { slot, id };
+        self.paths.insert(PathView {
+            key,
+            state: PathState::Usable,
+            status: PathStatus::Available,
+            packets_sent: 0,
+            last_sent_at: Some(self.now),
+            pto_count: 0,
+            srtt: None,
+            rttvar: Duration::ZERO,
+            min_rtt: None,
+            latest_rtt: None,
+            owd_difference: None,
+            cwnd: Bytes(12_000),
+            ssthresh: None,
+            in_flight: Bytes::ZERO,
+            release_at: Instant::ZERO,
+            rate: None,
+            limited: false,
+            amplification_limited: false,
+            loss: PerMille(0),
+            payload: Bytes(1_200),
+        });
+        Some(key)
+    }
+
+    /// Changes a path, if it lives.
+    pub fn set_path(&mut self, key: PathKey, change: impl FnOnce(&mut PathView)) {
+        if let Some(path) = self.paths.get_mut(key) {
+            change(path);
+        }
+        self.recount();
+    }
+
+    /// Brings the connection's sums up to date, credit excepted.
+    pub fn recount(&mut self) {
+        self.conn.unsent = self.streams.unsent();
+        self.conn.ready = self.streams.iter().filter(|stream| stream.is_ready()).count() as u32;
+        self.conn.in_flight = self.paths.iter().map(|path| path.in_flight).sum();
+    }
+
+    /// Writes a frame's bytes off what is pending; credit and sums follow. Returns the piece, and
+    /// whether it told the end of its stream.
+    pub fn place(&mut self, stream: StreamKey, span: Span, copy: bool) -> (Piece, bool) {
+        let run = self.streams.pending_from(stream, span.start);
+        let again = run.is_some_and(|run| {
+            run.span.start == span.start && matches!(run.class, Class::Lost { .. })
+        });
+        let high_sent = self.streams.get(stream).map(|view| view.high_sent).unwrap_or_default();
+        let fin = self.streams.place(stream, span, copy);
+        let kind = match (copy, again) {
+            (true, _) => Kind::Copy,
+            (false, true) => Kind::Again,
+            (false, false) => Kind::Fresh,
+        };
+        if !copy {
+            self.conn.credit -= span.end.since(high_sent);
+        }
+        (Piece { stream, span, kind }, fin)
+    }
+}
+
+impl Flights {
+    /// A packet left.
+    pub fn push(&mut self, flight: Flight) {
+        let slot = flight.path.index();
+        if self.by_path.len() <= slot {
+            self.by_path.resize_with(slot + 1, VecDeque::new);
+        }
+        self.by_path[slot].push_back(flight);
+    }
+
+    /// Packets in flight on a path.
+    pub fn on(&self, path: PathKey) -> impl DoubleEndedIterator<Item = &Flight> {
+        self.by_path.get(path.index()).into_iter().flatten().filter(move |it| it.path == path)
+    }
+
+    /// The same, to change them.
+    pub fn on_mut(&mut self, path: PathKey) -> impl Iterator<Item = &mut Flight> {
+        self.by_path.get_mut(path.index()).into_iter().flatten().filter(move |it| it.path == path)
+    }
+
+    /// Takes out the packets on a path that `which` names, in packet-number order.
+    pub fn take(&mut self, path: PathKey, which: impl Fn(&Flight) -> bool) -> Vec<Flight> {
+        let Some(queue) = self.by_path.get_mut(path.index()) else { return Vec::new() };
+        let (taken, kept) =
+            queue.drain(..).partition(|flight| flight.path == path && which(flight));
+        *queue = kept;
+        taken.into()
+    }
+}
+
+impl SentTable for Flights {
+    fn next_sent(&self, path: PathKey, after: Option<PacketNumber>) -> Option<SentPacket<'_>> {
+        self.on(path).find(|flight| after.is_none_or(|pn| flight.pn > pn)).map(Flight::as_sent)
+    }
+}

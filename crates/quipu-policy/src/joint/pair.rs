@@ -1,0 +1,509 @@
+//! A stream policy and a path policy, composed.
+
+use quipu_base::{Bytes, Instant, Offset};
+
+use super::Joint;
+use super::free_set::{FreeSet, Spare};
+use super::ledger::{Commit, Ledger};
+use crate::path::{Choice, Parcel, PathPolicy, TakeBack, choose};
+use crate::reinject::ResendRules;
+use crate::seam::decision::{Ask, Decision, Notes};
+use crate::seam::event::Event;
+use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::seam::view::{Class, Kind, PathState, PathStatus, Paths, Run, StreamView, View};
+use crate::stream::{Pack, StreamPolicy, Turn};
+
+mod edges;
+mod revise;
+
+use edges::Edges;
+
+/// A [`StreamPolicy`] that orders and a [`PathPolicy`] that places, as one [`Joint`].
+///
+/// Per packet, in this order:
+/// 1. plans that no longer hold are taken back, newest first;
+/// 2. lost bytes, if they go first or if connection credit is used up;
+/// 3. the oldest commit whose path is open;
+/// 4. the stream policy's turns, one after the other: the path policy sends a turn now, or plans it
+///    for later (then the next turn is asked for), or waits (then lost bytes of any stream may go).
+///
+/// To the stream policy, *ready* means: has pending bytes that no path holds. A commit charges it
+/// once; its sending later does not charge again. The sum of commits is bounded by the path
+/// policy's limit and by connection credit, which commits reserve.
+///
+/// A wait ends when it said: if nothing but its end came meanwhile, the bytes go on the best open
+/// path. So no path policy can hold a connection up for longer than it stated.
+pub struct Pair {
+    stream: Box<dyn StreamPolicy>,
+    path: Box<dyn PathPolicy>,
+    resend: ResendRules,
+    pack: Pack,
+    replan: Replan,
+    ledger: Ledger,
+    free: FreeSet,
+    edges: Edges,
+    /// The stream policy's order when the plans were made.
+    order: u64,
+    /// Something but the sending of packets happened since the last revision.
+    changed: bool,
+    /// Anything happened since the last revision.
+    touched: bool,
+    /// The end of the wait answered last, if nothing but its end came since.
+    waiting_until: Option<Instant>,
+    /// The stream of the last frame of the open packet.
+    packet_stream: Option<StreamKey>,
+    /// The paths as shown for lost bytes that must avoid one.
+    shown: Paths,
+}
+
+/// When plans are made anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Replan {
+    /// When an estimate that they rest on moved, or the order of streams changed.
+    #[default]
+    OnDrift,
+    /// Before every packet: the literal walk over all pending bytes, for tests.
+    Always,
+}
+
+/// What came of asking for a path.
+enum Placement {
+    On(PathKey),
+    FromBack(PathKey),
+    Later(PathKey),
+    Wait { until: Instant, on: Option<PathKey> },
+    Nowhere,
+}
+
+impl Pair {
+    /// Composes the two. `resend` tells how lost bytes go again, `pack` how many streams may share
+    /// a packet.
+    pub fn new(
+        stream: Box<dyn StreamPolicy>,
+        path: Box<dyn PathPolicy>,
+        resend: ResendRules,
+        pack: Pack,
+    ) -> Self {
+        Pair {
+            stream,
+            path,
+            resend,
+            pack,
+            replan: Replan::OnDrift,
+            ledger: Ledger::new(),
+            free: FreeSet::new(),
+            edges: Edges::default(),
+            order: 0,
+            changed: true,
+            touched: true,
+            waiting_until: None,
+            packet_stream: None,
+            shown: Paths::new(),
+        }
+    }
+
+    /// The same with another rule of making plans anew.
+    #[must_use]
+    pub fn with_replan(mut self, replan: Replan) -> Self {
+        self.replan = replan;
+        self
+    }
+
+    /// What is planned.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    fn packet(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
+        self.revise(view);
+        if let Some(path) = self.path.probe(view) {
+            return Decision::Probe { path };
+        }
+        let credit_used_up = view.conn.credit <= self.ledger.reserved();
+        if (self.resend.first || credit_used_up)
+            && let Some(decision) = self.send_lost(view, notes)
+        {
+            return decision;
+        }
+        if credit_used_up && let Some(decision) = self.send_skipped(view, notes) {
+            return decision;
+        }
+        if let Some(decision) = self.send_commit(view) {
+            return decision;
+        }
+        if credit_used_up { self.rest(view) } else { self.ask_streams(view, notes) }
+    }
+
+    /// Steps 4 and 5: turns are sent or planned until one is sent, waits, or none is left.
+    fn ask_streams(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
+        let packet = view.paths.usable().map(|path| path.payload).max().unwrap_or_default();
+        let mut limit = None;
+        while let Some(turn) = self.stream.next(view, notes) {
+            let Some(stream) = view.streams.get(turn.stream) else { break };
+            let Some(run) = self.ledger.lowest_unheld(turn.stream, view.streams) else {
+                // The policy was told that all is held, or has it from a stale view.
+                if self.refresh(turn.stream, view) { continue } else { break }
+            };
+            let run = self.within_credit(run, stream, view);
+            let max = run.span.len().min(turn.max.max(Bytes(1)));
+            if run.span.is_empty() && !stream.bare_fin {
+                break;
+            }
+            let parcel = Parcel {
+                stream: turn.stream,
+                len: max.min(packet),
+                class: run.class,
+                back_fits: self.back_fits(stream, view),
+                committed: self.ledger.totals(),
+            };
+            match place(&mut *self.path, &self.resend, &mut self.shown, &parcel, view, notes) {
+                Placement::On(path) => return send(path, turn.stream, run.span, max),
+                Placement::FromBack(path) => {
+                    return self
+                        .send_from_back(path, stream, turn, view)
+                        .unwrap_or_else(|| send(path, turn.stream, run.span, max));
+                }
+                Placement::Later(path) => {
+                    let Some(path) = view.paths.get(path) else { break };
+                    let limit = *limit.get_or_insert_with(|| self.path.commit_limit(view));
+                    let len = max.min(path.payload);
+                    if self.ledger.total() + len > limit {
+                        break;
+                    }
+                    self.plan(path.key, stream, Span::from_len(run.span.start, len), view);
+                    if path.is_open(view.now)
+                        && let Some(decision) = self.send_commit(view)
+                    {
+                        return decision;
+                    }
+                }
+                Placement::Wait { until, on } => {
+                    if let Some(decision) = self.send_lost(view, notes) {
+                        return decision;
+                    }
+                    return match self.wait(until, on, view) {
+                        Some(wait) => wait,
+                        None => match fallback(view.paths, view.now) {
+                            Some(path) => send(path, turn.stream, run.span, max),
+                            None => Decision::Idle,
+                        },
+                    };
+                }
+                Placement::Nowhere => {
+                    return self.send_lost(view, notes).unwrap_or_else(|| self.rest(view));
+                }
+            }
+        }
+        self.rest(view)
+    }
+
+    /// Ask::Fill: a commit of that path, else lost bytes that go first, else the next turn.
+    fn fill(
+        &mut self,
+        path: PathKey,
+        space: Bytes,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Decision {
+        while let Some(commit) = self.ledger.front(path) {
+            if let Some(commit) = self.still_pending(commit, view) {
+                return send(path, commit.stream, commit.span, commit.span.len().min(space));
+            }
+        }
+        let credit_used_up = view.conn.credit <= self.ledger.reserved();
+        let lost =
+            if self.resend.first || credit_used_up { self.find(Spare::Lost, view) } else { None };
+        let free = match lost {
+            None if credit_used_up => self.find(Spare::Skipped, view),
+            lost => lost,
+        };
+        let (stream, run, max) = match free {
+            Some((stream, run)) => (stream, run, run.span.len()),
+            None if credit_used_up => return Decision::Idle,
+            None => {
+                let Some(turn) = self.stream.next(view, notes) else { return Decision::Idle };
+                let Some(stream) = view.streams.get(turn.stream) else { return Decision::Idle };
+                let Some(run) = self.ledger.lowest_unheld(turn.stream, view.streams) else {
+                    return Decision::Idle;
+                };
+                let run = self.within_credit(run, stream, view);
+                if run.span.is_empty() && !stream.bare_fin {
+                    return Decision::Idle;
+                }
+                (turn.stream, run, run.span.len().min(turn.max.max(Bytes(1))))
+            }
+        };
+        if self.pack == Pack::One && self.packet_stream != Some(stream) {
+            return Decision::Idle;
+        }
+        let max = max.min(space);
+        let parcel = Parcel {
+            stream,
+            len: max,
+            class: run.class,
+            back_fits: false,
+            committed: self.ledger.totals(),
+        };
+        if avoids(&self.resend, run.class, view) == Some(path)
+            || !self.path.fill(path, &parcel, view)
+        {
+            return Decision::Idle;
+        }
+        send(path, stream, run.span, max)
+    }
+
+    /// The stream longest in the free set that has something to send, and what.
+    fn find(&mut self, why: Spare, view: &View<'_>) -> Option<(StreamKey, Run)> {
+        while let Some(key) = self.free.first(why) {
+            let run = view.streams.get(key).and_then(|stream| match why {
+                Spare::Lost => self.ledger.lowest_lost(stream, view.streams),
+                Spare::Skipped => self
+                    .ledger
+                    .lowest_unheld(key, view.streams)
+                    .filter(|run| costs_no_credit(run, stream)),
+            });
+            match run {
+                Some(run) => return Some((key, run)),
+                None => self.free.remove(key, why),
+            }
+        }
+        None
+    }
+
+    fn send_lost(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
+        let (stream, run) = self.find(Spare::Lost, view)?;
+        self.send_free(stream, run, view, notes)
+    }
+
+    fn send_skipped(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
+        let (stream, run) = self.find(Spare::Skipped, view)?;
+        self.send_free(stream, run, view, notes)
+    }
+
+    /// Sends bytes that cost no credit. A path policy that would wait with them is overruled by
+    /// the best open path: what was skipped may be all that the peer waits for.
+    fn send_free(
+        &mut self,
+        stream: StreamKey,
+        run: Run,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Option<Decision> {
+        let packet = view.paths.usable().map(|path| path.payload).max().unwrap_or_default();
+        let parcel = Parcel {
+            stream,
+            len: run.span.len().min(packet),
+            class: run.class,
+            back_fits: false,
+            committed: self.ledger.totals(),
+        };
+        let path = match place(&mut *self.path, &self.resend, &mut self.shown, &parcel, view, notes)
+        {
+            Placement::On(path) | Placement::FromBack(path) => path,
+            Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
+            Placement::Nowhere => return None,
+        };
+        Some(send(path, stream, run.span, run.span.len()))
+    }
+
+    /// Step 3: the commit of least sequence whose path is open.
+    fn send_commit(&mut self, view: &View<'_>) -> Option<Decision> {
+        let is_open = |path| view.paths.get(path).is_some_and(|path| path.is_open(view.now));
+        while !self.ledger.is_empty() {
+            let (path, commit) = self.ledger.first_on(view.paths, is_open)?;
+            if let Some(commit) = self.still_pending(commit, view) {
+                return Some(send(path, commit.stream, commit.span, commit.span.len()));
+            }
+        }
+        None
+    }
+
+    /// What is left to send of a commit; takes back what is not pending any more.
+    fn still_pending(&mut self, commit: Commit, view: &View<'_>) -> Option<Commit> {
+        let run = view.streams.pending_from(commit.stream, commit.span.start);
+        let gone_below = match (run, commit.span.is_empty()) {
+            (Some(run), true) if run.span.is_empty() => return Some(commit),
+            (_, true) => {
+                self.ledger.release_fin(commit.stream);
+                self.give_back(commit.stream, Bytes::ZERO, view);
+                return None;
+            }
+            (Some(run), false) if run.span.start == commit.span.start => return Some(commit),
+            (Some(run), false) => run.span.start.min(commit.span.end),
+            (None, false) => commit.span.end,
+        };
+        let freed = self.ledger.release(commit.stream, Span::new(commit.span.start, gone_below));
+        self.give_back(commit.stream, freed, view);
+        None
+    }
+
+    fn send_from_back(
+        &mut self,
+        path: PathKey,
+        stream: &StreamView,
+        turn: Turn,
+        view: &View<'_>,
+    ) -> Option<Decision> {
+        let run = self.ledger.highest_unheld(stream.key, view.streams)?;
+        let payload = view.paths.get(path)?.payload;
+        let len = run.span.len().min(payload).min(turn.max.max(Bytes(1)));
+        if run.span.end > self.ledger.credit_end(stream, view.conn.credit) {
+            return None;
+        }
+        let start = Offset(run.span.end.0 - len.0);
+        Some(send(path, stream.key, Span::new(start, run.span.end), len))
+    }
+
+    /// True if all that the application wrote could be sent with the credit there is.
+    fn back_fits(&self, stream: &StreamView, view: &View<'_>) -> bool {
+        stream.fin
+            && stream.written <= stream.credit_end
+            && stream.written <= self.ledger.credit_end(stream, view.conn.credit)
+    }
+
+    /// The part of a run that connection credit allows.
+    fn within_credit(&self, run: Run, stream: &StreamView, view: &View<'_>) -> Run {
+        let end = run.span.end.min(self.ledger.credit_end(stream, view.conn.credit));
+        Run { span: Span::new(run.span.start, end), ..run }
+    }
+
+    fn plan(&mut self, path: PathKey, stream: &StreamView, span: Span, view: &View<'_>) {
+        if self.ledger.is_empty() {
+            self.order = self.stream.order();
+        }
+        self.ledger.commit(path, stream, span);
+        let turn = Turn { stream: stream.key, max: span.len() };
+        self.stream.on_taken(turn, Kind::Fresh, view);
+        self.refresh(stream.key, view);
+    }
+
+    /// Nothing more to send now: the commits wait for their paths.
+    fn rest(&mut self, view: &View<'_>) -> Decision {
+        let Some((path, commit)) = self.ledger.first_on(view.paths, |_| true) else {
+            return Decision::Idle;
+        };
+        let Some(held_by) = view.paths.get(path) else { return Decision::Idle };
+        let until = if held_by.release_at > view.now && held_by.room() >= held_by.payload {
+            held_by.release_at
+        } else {
+            view.now + choose::patience(held_by)
+        };
+        if let Some(wait) = self.wait(until, Some(path), view) {
+            return wait;
+        }
+        let target = fallback(view.paths, view.now);
+        match (target, self.still_pending(commit, view)) {
+            (Some(path), Some(commit)) => send(path, commit.stream, commit.span, commit.span.len()),
+            _ => Decision::Idle,
+        }
+    }
+
+    /// A wait until `until`, or until an earlier end that was stated when nothing but time has
+    /// passed since; `None` once that end has come. With nothing in flight it lasts at most one
+    /// least round-trip time, as no acknowledgement can end it.
+    fn wait(&mut self, until: Instant, on: Option<PathKey>, view: &View<'_>) -> Option<Decision> {
+        let latest = if view.conn.in_flight.is_zero() {
+            let least = view.paths.usable().filter_map(|path| path.srtt).min();
+            view.now + least.unwrap_or(quipu_base::Duration::from_millis(1))
+        } else {
+            Instant::FAR_FUTURE
+        };
+        let until = *self.waiting_until.get_or_insert(until.min(latest));
+        (view.now < until).then_some(Decision::Wait { until, on })
+    }
+}
+
+impl Joint for Pair {
+    fn decide(&mut self, ask: Ask, view: &View<'_>, notes: &mut Notes) -> Decision {
+        match ask {
+            Ask::Packet => self.packet(view, notes),
+            Ask::Fill { path, space } => self.fill(path, space, view, notes),
+        }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        self.note_event(event, view);
+    }
+
+    fn control_path(&mut self, view: &View<'_>) -> Option<PathKey> {
+        fallback(view.paths, view.now)
+    }
+
+    fn committed(&self, path: PathKey) -> Bytes {
+        self.ledger.committed(path)
+    }
+}
+
+/// An answer; from the lowest pending byte for a bare FIN, which has no byte.
+fn send(path: PathKey, stream: StreamKey, span: Span, max: Bytes) -> Decision {
+    let from = (!span.is_empty()).then_some(span.start);
+    Decision::Send { path, stream, from, max }
+}
+
+/// The open path of least round-trip time, backups only where no available path counts; then any.
+fn fallback(paths: &Paths, now: Instant) -> Option<PathKey> {
+    choose::eligible(paths)
+        .filter(|path| path.is_open(now))
+        .min_by_key(|path| (path.srtt.is_none(), path.srtt, path.key))
+        .map(|path| path.key)
+        .or_else(|| paths.least_srtt_open(now))
+}
+
+fn costs_no_credit(run: &Run, stream: &StreamView) -> bool {
+    if run.span.is_empty() { stream.bare_fin } else { run.span.start < stream.high_sent }
+}
+
+/// The path that lost bytes must avoid, if another is open.
+fn avoids(resend: &ResendRules, class: Class, view: &View<'_>) -> Option<PathKey> {
+    let Class::Lost { origin } = class else { return None };
+    let suspicious = view.paths.get(origin)?.pto_count >= resend.avoid_origin_after_pto;
+    let mut others = view.paths.open(view.now).filter(|path| path.key != origin);
+    (suspicious && others.next().is_some()).then_some(origin)
+}
+
+/// Asks the path policy. Lost bytes neither wait nor are planned, and do not see the path that
+/// they must avoid.
+fn place(
+    policy: &mut dyn PathPolicy,
+    resend: &ResendRules,
+    shown: &mut Paths,
+    parcel: &Parcel<'_>,
+    view: &View<'_>,
+    notes: &mut Notes,
+) -> Placement {
+    let Class::Lost { .. } = parcel.class else {
+        return match policy.select(parcel, view, notes) {
+            Choice::Now(path) => Placement::On(path),
+            Choice::NowFromBack(path) if parcel.back_fits => Placement::FromBack(path),
+            Choice::NowFromBack(path) => Placement::On(path),
+            Choice::Later(path) => Placement::Later(path),
+            Choice::Wait { until, on } => Placement::Wait { until, on },
+            Choice::None => Placement::Nowhere,
+        };
+    };
+    let choice = match avoids(resend, parcel.class, view) {
+        None => policy.select(parcel, view, notes),
+        Some(avoided) => {
+            shown.clone_from(view.paths);
+            if let Some(path) = shown.get_mut(avoided) {
+                path.state = PathState::Suspect;
+            }
+            policy.select(parcel, &View { paths: shown, ..*view }, notes)
+        }
+    };
+    match choice {
+        Choice::Now(path) | Choice::NowFromBack(path) => Placement::On(path),
+        Choice::Later(_) | Choice::Wait { .. } => {
+            fallback(view.paths, view.now).map_or(Placement::Nowhere, Placement::On)
+        }
+        Choice::None => Placement::Nowhere,
+    }
+}
+
+/// True if commits must not stay on a path of that status.
+fn is_backup(view: &View<'_>, path: PathKey) -> bool {
+    view.paths.get(path).is_some_and(|path| path.status == PathStatus::Backup)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+use super::*;
+use crate::conformance::{FirstCome, World};
+use crate::path::{MinRtt, Single};
+use crate::seam::view::{Piece, SentPacket};
+use quipu_base::{Duration, PathId};
+
+fn span(start: u64, end: u64) -> Span {
+    Span::new(Offset(start), Offset(end))
+}
+
+/// Plans everything for one path, whatever its window.
+struct OnlyLater(PathKey);
+
+impl PathPolicy for OnlyLater {
+    fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, _notes: &mut Notes) -> Choice {
+        match view.paths.get(self.0).filter(|path| path.is_open(view.now)) {
+            Some(path) => Choice::Now(path.key),
+            None if parcel.committed.first().is_some_and(|&planned| planned >= Bytes(2_400)) => {
+                Choice::Now(PathKey { slot: 1, id: PathId(1) })
+            }
+            None => Choice::Later(self.0),
+        }
+    }
+
+    fn commit_limit(&self, _view: &View<'_>) -> Bytes {
+        Bytes(6_000)
+    }
+}
+
+/// Says `Wait` for a second to everything.
+struct OnlyWait;
+
+impl PathPolicy for OnlyWait {
+    fn select(&mut self, _parcel: &Parcel<'_>, view: &View<'_>, _notes: &mut Notes) -> Choice {
+        Choice::Wait { until: view.now + Duration::from_secs(1), on: None }
+    }
+}
+
+struct Scene {
+    world: World,
+    pair: Pair,
+    fast: PathKey,
+    slow: PathKey,
+}
+
+impl Scene {
+    fn new(policy: impl PathPolicy + 'static) -> Self {
+        Self::with(policy, ResendRules::default(), Pack::One)
+    }
+
+    fn with(policy: impl PathPolicy + 'static, resend: ResendRules, pack: Pack) -> Self {
+        let mut world = World::new(Bytes(1_000_000));
+        let fast = world.add_path(PathId(0)).unwrap();
+        let slow = world.add_path(PathId(1)).unwrap();
+        world.set_path(fast, |path| path.srtt = Some(Duration::from_millis(20)));
+        world.set_path(slow, |path| path.srtt = Some(Duration::from_millis(100)));
+        let pair = Pair::new(Box::new(FirstCome::default()), Box::new(policy), resend, pack);
+        Scene { world, pair, fast, slow }
+    }
+
+    fn open(&mut self, bytes: u64) -> StreamKey {
+        let streams = &mut self.world.streams;
+        let key = streams.open(Instant::ZERO, Default::default(), Bytes(1_000_000));
+        streams.write(key, Bytes(bytes));
+        self.world.recount();
+        for event in [Event::Opened(key), Event::Written(key), Event::Ready(key)] {
+            self.tell(event);
+        }
+        key
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        self.pair.on_event(&event, &self.world.view());
+    }
+
+    fn ask(&mut self) -> Decision {
+        let answer = self.pair.decide(Ask::Packet, &self.world.view(), &mut Notes::off());
+        let again = self.pair.decide(Ask::Packet, &self.world.view(), &mut Notes::off());
+        assert_eq!(answer, again);
+        answer
+    }
+
+    fn fill(&mut self, path: PathKey, space: u64) -> Decision {
+        let ask = Ask::Fill { path, space: Bytes(space) };
+        self.pair.decide(ask, &self.world.view(), &mut Notes::off())
+    }
+
+    fn place(&mut self, path: PathKey, stream: StreamKey, span: Span) {
+        let (piece, _) = self.world.place(stream, span, false);
+        self.world.set_path(path, |path| path.in_flight += span.len());
+        self.tell(Event::Placed { path, piece });
+    }
+
+    fn lose(&mut self, stream: StreamKey, span: Span, origin: PathKey) {
+        self.world.streams.lose(stream, span, false, origin, &mut Vec::new());
+        self.world.recount();
+        self.tell(Event::Requeued { stream, span, origin });
+    }
+
+    fn fill_window(&mut self, path: PathKey) {
+        self.world.set_path(path, |path| path.in_flight = path.cwnd);
+    }
+}
+
+fn sends(decision: Decision) -> Option<(PathKey, StreamKey, u64)> {
+    match decision {
+        Decision::Send { path, stream, from, .. } => {
+            Some((path, stream, from.map_or(u64::MAX, |at| at.0)))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn bytes_go_in_order_on_the_path_named() {
+    let mut scene = Scene::new(MinRtt::default());
+    let stream = scene.open(3_000);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+    scene.place(scene.fast, stream, span(0, 1_200));
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 1_200)));
+    scene.fill_window(scene.fast);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 1_200)));
+}
+
+#[test]
+fn what_is_planned_for_a_full_path_is_skipped_by_an_open_one() {
+    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let stream = scene.open(10_000);
+    scene.fill_window(scene.fast);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 2_400)));
+    assert_eq!(scene.pair.committed(scene.fast), Bytes(2_400));
+    scene.place(scene.slow, stream, span(2_400, 3_600));
+    scene.world.set_path(scene.fast, |path| path.in_flight = Bytes::ZERO);
+    assert_eq!(
+        scene.ask(),
+        Decision::Send { path: scene.fast, stream, from: Some(Offset(0)), max: Bytes(2_400) }
+    );
+    scene.place(scene.fast, stream, span(0, 1_100));
+    assert_eq!(scene.pair.committed(scene.fast), Bytes(1_300), "a cut leaves the rest planned");
+}
+
+#[test]
+fn plans_reserve_credit_and_only_free_bytes_go_when_it_is_used_up() {
+    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let other = scene.open(1_200);
+    let stream = scene.open(10_000);
+    scene.place(scene.slow, other, span(0, 1_200));
+    scene.world.conn.credit = Bytes(2_400);
+    scene.fill_window(scene.fast);
+    assert!(matches!(scene.ask(), Decision::Wait { .. }), "all the credit is reserved");
+    assert_eq!(scene.pair.ledger().reserved(), Bytes(2_400));
+    scene.lose(other, span(0, 1_200), scene.slow);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, other, 0)));
+    scene.place(scene.slow, other, span(0, 1_200));
+    scene.world.set_path(scene.fast, |path| path.in_flight = Bytes::ZERO);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+}
+
+#[test]
+fn a_path_that_leaves_gives_its_plans_back() {
+    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let stream = scene.open(10_000);
+    scene.fill_window(scene.fast);
+    scene.ask();
+    let gone = scene.fast;
+    scene.world.paths.remove(gone);
+    scene.tell(Event::PathGone(gone));
+    assert!(scene.pair.ledger().is_empty());
+    let back = scene.pair.stream.next(&scene.world.view(), &mut Notes::off());
+    assert_eq!(back.map(|turn| turn.stream), Some(stream));
+}
+
+#[test]
+fn a_late_acknowledgement_settles_planned_bytes() {
+    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let stream = scene.open(2_400);
+    scene.fill_window(scene.fast);
+    assert!(matches!(scene.ask(), Decision::Wait { .. }));
+    scene.world.streams.acknowledge(stream, span(0, 1_200), false, false);
+    let piece = Piece { stream, span: span(0, 1_200), kind: Kind::Fresh };
+    let packet = SentPacket {
+        path: scene.slow,
+        pn: quipu_base::PacketNumber(0),
+        bytes: Bytes(1_240),
+        sent_at: Instant::ZERO,
+        pieces: &[piece],
+    };
+    scene.tell(Event::Acked(packet));
+    assert_eq!(scene.pair.committed(scene.fast), Bytes(1_200));
+}
+
+#[test]
+fn credit_that_grows_without_an_edge_is_seen() {
+    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let streams = &mut scene.world.streams;
+    let key = streams.open(Instant::ZERO, Default::default(), Bytes(1_200));
+    streams.write(key, Bytes(5_000));
+    scene.world.recount();
+    scene.tell(Event::Opened(key));
+    scene.tell(Event::Ready(key));
+    scene.fill_window(scene.fast);
+    assert!(matches!(scene.ask(), Decision::Wait { .. }), "all within credit is planned");
+    scene.tell(Event::Drained);
+    scene.world.streams.grant(key, Offset(10_000));
+    assert_eq!(sends(scene.ask()), Some((scene.slow, key, 2_400)));
+}
+
+#[test]
+fn lost_bytes_go_while_fresh_ones_wait() {
+    let mut scene = Scene::new(OnlyWait);
+    let stream = scene.open(5_000);
+    scene.place(scene.slow, stream, span(0, 2_400));
+    assert!(matches!(scene.ask(), Decision::Wait { .. }));
+    scene.lose(stream, span(1_200, 2_400), scene.slow);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 1_200)));
+}
+
+#[test]
+fn a_wait_ends_when_it_said() {
+    let mut scene = Scene::new(OnlyWait);
+    let stream = scene.open(5_000);
+    scene.place(scene.slow, stream, span(0, 1_200));
+    let Decision::Wait { until, .. } = scene.ask() else { panic!("it waits") };
+    scene.world.now = Instant::from_nanos(until.as_nanos() / 2);
+    scene.tell(Event::Woken);
+    assert!(matches!(scene.ask(), Decision::Wait { until: same, .. } if same == until));
+    scene.world.now = until;
+    scene.tell(Event::Woken);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 1_200)));
+}
+
+#[test]
+fn with_nothing_in_flight_a_wait_is_a_round_trip_at_most() {
+    let mut scene = Scene::new(OnlyWait);
+    scene.open(5_000);
+    let until = Instant::ZERO + Duration::from_millis(20);
+    assert_eq!(scene.ask(), Decision::Wait { until, on: None });
+}
+
+#[test]
+fn lost_bytes_avoid_a_path_that_does_not_answer() {
+    let mut scene = Scene::new(MinRtt::default());
+    let stream = scene.open(5_000);
+    scene.place(scene.fast, stream, span(0, 1_200));
+    scene.lose(stream, span(0, 1_200), scene.fast);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+    scene.world.set_path(scene.fast, |path| path.pto_count = 1);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 0)));
+    scene.fill_window(scene.slow);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)), "no other path is open");
+}
+
+#[test]
+fn lost_bytes_go_first_if_the_rules_say_so() {
+    let rules = |first| ResendRules { first, ..ResendRules::default() };
+    for first in [false, true] {
+        let mut scene = Scene::with(MinRtt::default(), rules(first), Pack::One);
+        let early = scene.open(5_000);
+        let late = scene.open(5_000);
+        scene.place(scene.fast, late, span(0, 1_200));
+        scene.lose(late, span(0, 1_200), scene.fast);
+        let stream = if first { late } else { early };
+        assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+    }
+}
+
+#[test]
+fn a_packet_is_shared_only_if_many_streams_may_be_packed() {
+    for pack in [Pack::One, Pack::Many] {
+        let mut scene = Scene::with(MinRtt::default(), ResendRules::default(), pack);
+        let small = scene.open(300);
+        let next = scene.open(5_000);
+        scene.place(scene.fast, small, span(0, 300));
+        let filled = scene.fill(scene.fast, 850);
+        match pack {
+            Pack::One => assert_eq!(filled, Decision::Idle),
+            Pack::Many => assert_eq!(
+                filled,
+                Decision::Send {
+                    path: scene.fast,
+                    stream: next,
+                    from: Some(Offset(0)),
+                    max: Bytes(850)
+                }
+            ),
+        }
+    }
+}
+
+#[test]
+fn a_single_path_is_waited_for_in_silence_and_replaced_when_gone() {
+    let mut scene = Scene::new(Single::new(PathId(1)));
+    let stream = scene.open(5_000);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 0)));
+    scene.fill_window(scene.slow);
+    assert_eq!(scene.ask(), Decision::Idle);
+    let gone = scene.slow;
+    scene.world.paths.remove(gone);
+    scene.tell(Event::PathGone(gone));
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+}
+
+#[test]
+fn an_idle_path_is_probed_once_while_data_flows_elsewhere() {
+    let mut scene = Scene::new(MinRtt::default());
+    let stream = scene.open(50_000);
+    let at = |ms: u64| Some(Instant::ZERO + Duration::from_millis(ms));
+    scene.world.now = Instant::ZERO + Duration::from_secs(10);
+    scene.world.set_path(scene.fast, |path| path.last_sent_at = at(9_999));
+    scene.world.set_path(scene.slow, |path| path.last_sent_at = at(8_001));
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+    scene.world.set_path(scene.slow, |path| path.last_sent_at = at(8_000));
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)), "not due when last looked");
+    scene.world.now = Instant::ZERO + Duration::from_millis(10_001);
+    assert_eq!(scene.ask(), Decision::Probe { path: scene.slow });
+    scene.world.set_path(scene.slow, |path| path.last_sent_at = at(10_001));
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+}
