@@ -8,6 +8,7 @@ use crate::seam::view::View;
 
 mod own;
 
+pub(crate) use own::entries;
 pub use own::{LeastRtt, Own};
 
 /// Where an acknowledgement goes.

@@ -1,6 +1,7 @@
 //! The acknowledgement policies that need no history.
 
 use super::{AckPolicy, AckRoute};
+use crate::registry::{Built, Confidence, Entry, Layer};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::{PathState, View};
@@ -40,4 +41,60 @@ impl AckPolicy for LeastRtt {
     }
 
     fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>) {}
+}
+
+pub(crate) fn entries() -> Vec<Entry> {
+    let own = Entry {
+        name: "own",
+        layer: Layer::Ack,
+        about: "on the path whose packets are acknowledged",
+        params: Vec::new(),
+        source: "mp-quic and xquic, code",
+        confidence: Confidence::High,
+        build: |_, _| Ok(Built::ack(Own)),
+    };
+    let least = Entry {
+        name: "min-rtt",
+        layer: Layer::Ack,
+        about: "on the usable path of least smoothed round-trip time",
+        params: Vec::new(),
+        source: "XLINK (Zheng et al., SIGCOMM 2021); picoquic, code",
+        confidence: Confidence::High,
+        build: |_, _| Ok(Built::ack(LeastRtt)),
+    };
+    vec![own, least]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::World;
+    use quipu_base::{Bytes, Duration, PathId};
+
+    fn world() -> (World, PathKey, PathKey) {
+        let mut world = World::new(Bytes(1_000));
+        let slow = world.add_path(PathId(0)).unwrap();
+        let fast = world.add_path(PathId(1)).unwrap();
+        world.set_path(slow, |path| path.srtt = Some(Duration::from_millis(90)));
+        world.set_path(fast, |path| path.srtt = Some(Duration::from_millis(9)));
+        (world, slow, fast)
+    }
+
+    #[test]
+    fn own_leaves_its_path_only_while_that_cannot_be_used() {
+        let (mut world, slow, fast) = world();
+        assert_eq!(Own.route(slow, &world.view()).on, PathSet::only(slow));
+        world.set_path(slow, |path| path.state = PathState::Suspect);
+        assert_eq!(Own.route(slow, &world.view()).on, PathSet::only(fast));
+        world.paths.remove(fast);
+        assert_eq!(Own.route(slow, &world.view()).on, PathSet::only(slow), "no other is left");
+    }
+
+    #[test]
+    fn least_rtt_follows_the_fastest_usable_path() {
+        let (mut world, slow, fast) = world();
+        assert_eq!(LeastRtt.route(slow, &world.view()).on, PathSet::only(fast));
+        world.set_path(fast, |path| path.state = PathState::Suspect);
+        assert_eq!(LeastRtt.route(fast, &world.view()).on, PathSet::only(slow));
+    }
 }

@@ -168,7 +168,13 @@ impl Pair {
                     let limit = *limit.get_or_insert_with(|| self.path.commit_limit(view));
                     let len = max.min(path.payload);
                     if self.ledger.total() + len > limit {
-                        break;
+                        // With no plan to wait for, the answer is no plan but a fault.
+                        let best =
+                            fallback(view.paths, view.now).filter(|_| self.ledger.is_empty());
+                        return match best {
+                            Some(path) => send(path, turn.stream, run.span, max),
+                            None => self.rest(view),
+                        };
                     }
                     self.plan(path.key, stream, Span::from_len(run.span.start, len), view);
                     if path.is_open(view.now)

@@ -8,11 +8,13 @@ use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, View};
 
 pub(crate) mod choose;
+mod entries;
 mod minrtt;
 mod probe;
 mod single;
 
 pub use choose::{eligible, is_promising, rest_unless_stuck};
+pub(crate) use entries::entries;
 pub use minrtt::MinRtt;
 pub use probe::IdleProbe;
 pub use single::Single;

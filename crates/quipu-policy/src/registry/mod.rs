@@ -27,7 +27,12 @@ impl Registry {
 
     /// Every policy of this crate.
     pub fn builtin() -> Self {
-        let groups = [crate::stream::entries(), crate::congestion::entries()];
+        let groups = [
+            crate::stream::entries(),
+            crate::path::entries(),
+            crate::ack::entries(),
+            crate::congestion::entries(),
+        ];
         Registry { entries: groups.into_iter().flatten().collect() }
     }
 
