@@ -49,18 +49,31 @@ pub(super) fn blocking(draft: &Draft<'_>, place: &Place) -> (Blocking, bool) {
     (if waits { blocks } else { Blocking::None }, true)
 }
 
-/// Offset of the first image that a parser finds in each document; documents by position.
+/// Offset of the first image that the parser finds in each document; documents by position. An
+/// image in front of all style sheets and scripts is the page's icon, and a preloaded one is not
+/// where its `img` stands: neither counts.
 pub(super) fn first_images(
     drafts: &[Draft<'_>],
     discoveries: impl Iterator<Item = Discovery>,
 ) -> Vec<Option<Bytes>> {
-    let mut first = vec![None::<Bytes>; drafts.len()];
-    for (draft, discovery) in drafts.iter().zip(discoveries) {
-        if let (ObjectKind::Image, Discovery::ParserOffset { parent, offset }) =
-            (draft.kind, discovery)
-        {
-            let known = &mut first[parent.index()];
-            *known = Some(known.map_or(offset, |known| known.min(offset)));
+    let mut parsed: Vec<_> = drafts
+        .iter()
+        .zip(discoveries)
+        .filter_map(|(draft, discovery)| match discovery {
+            Discovery::ParserOffset { parent, offset } => Some((offset, parent.index(), draft)),
+            _ => None,
+        })
+        .collect();
+    parsed.sort_by_key(|&(offset, parent, _)| (parent, offset));
+    let mut past_head = vec![false; drafts.len()];
+    let mut first = vec![None; drafts.len()];
+    for (offset, parent, draft) in parsed {
+        match draft.kind {
+            ObjectKind::Stylesheet | ObjectKind::Script => past_head[parent] = true,
+            ObjectKind::Image if past_head[parent] && !draft.named.preload => {
+                first[parent].get_or_insert(offset);
+            }
+            _ => {}
         }
     }
     first
