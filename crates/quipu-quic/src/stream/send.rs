@@ -345,19 +345,24 @@ impl SendHalf {
         Some(Span { start: Offset(entry.start.max(at.0)), end: Offset(entry.end) })
     }
 
-    /// The lowest stretch of `span` that was sent and is not acknowledged, pending again or not:
-    /// what a probe of a silent path repeats.
-    pub fn first_unacked(&self, span: Span) -> Option<Span> {
+    /// The lowest stretch of a frame's `span` that is not acknowledged, pending again or not: what
+    /// a probe of a silent path repeats. Empty at the stream's end if the frame's FIN is all that
+    /// is left.
+    pub fn first_unacked(&self, span: Span, fin: bool) -> Option<Span> {
         let sent = self.unacked_from(span.start);
         let lost = self
             .pending
             .from(span.start.0)
             .map(|entry| Span::new(Offset(entry.start).max(span.start), Offset(entry.end)));
         let lowest = match (sent, lost) {
-            (Some(sent), Some(lost)) => sent.min(lost),
-            (sent, lost) => sent.or(lost)?,
+            (Some(sent), Some(lost)) => Some(sent.min(lost)),
+            (sent, lost) => sent.or(lost),
         };
-        lowest.intersection(span)
+        let fin = fin && self.is_finished() && self.fin != Fin::Acked;
+        let end = Offset(self.written);
+        lowest
+            .and_then(|lowest| lowest.intersection(span))
+            .or_else(|| fin.then_some(Span { start: end, end }))
     }
 
     /// True if the end of the stream was told and is neither pending nor acknowledged.

@@ -339,11 +339,15 @@ fn apply(op: Op, half: &mut SendHalf, model: &mut Model) -> Result<(), TestCaseE
             prop_assert_eq!(half.place_copy(span), model.place(span, true));
         }
         Op::Probe(frame) => {
-            let Some(&Frame { span: sent, .. }) = model.frames.get(frame) else { return Ok(()) };
+            let Some(&Frame { span: sent, fin, .. }) = model.frames.get(frame) else {
+                return Ok(());
+            };
             let mut bytes = sent.start.0 as usize..sent.end.0 as usize;
-            let lowest = bytes.find(|&at| !model.cells[at].acked);
-            let found = half.first_unacked(sent);
-            prop_assert_eq!(found.map(|span| span.start.0 as usize), lowest);
+            let byte = bytes.find(|&at| !model.cells[at].acked);
+            let end = (fin && !model.fin_acked).then_some(model.cells.len());
+            let found = half.first_unacked(sent, fin);
+            prop_assert_eq!(found.map(|span| span.start.0 as usize), byte.or(end));
+            prop_assert_eq!(found.is_some_and(Span::is_empty), byte.is_none() && end.is_some());
             if let Some(span) = found {
                 prop_assert!(span.end <= sent.end);
                 prop_assert_eq!(half.place_copy(span), model.place(span, true));

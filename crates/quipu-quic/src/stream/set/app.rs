@@ -178,10 +178,7 @@ impl Streams {
             self.edges.retain(|edge| edge.key() != key);
             self.views[key.index()].key.id = super::HIDDEN;
         }
-        let slot = &mut self.slots[key.index()];
-        self.conn.unsent.0 -= slot.unsent;
-        self.control_unsent += slot.unsent;
-        slot.control = true;
+        self.slots[key.index()].control = true;
         self.hide(key.slot);
         let slots = &self.slots;
         let place = self.control.partition_point(|&other| slots[other as usize].key < key);

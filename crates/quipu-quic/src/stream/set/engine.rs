@@ -95,10 +95,10 @@ impl Streams {
         self.send_half(key).is_some_and(|half| half.copy_to(span, buffer))
     }
 
-    /// The lowest stretch of `span` that the peer is not known to have, pending again or not: what
-    /// a probe of a silent path repeats.
-    pub fn first_unacked(&self, key: StreamKey, span: Span) -> Option<Span> {
-        self.send_half(key)?.first_unacked(span)
+    /// The lowest stretch of a frame that the peer is not known to have, pending again or not: what
+    /// a probe of a silent path repeats. Empty if only the frame's FIN is left.
+    pub fn first_unacked(&self, key: StreamKey, span: Span, fin: bool) -> Option<Span> {
+        self.send_half(key)?.first_unacked(span, fin)
     }
 
     /// Notes that the peer has a frame. Returns how many of its bytes are acknowledged for the

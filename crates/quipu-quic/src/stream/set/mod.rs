@@ -147,8 +147,10 @@ struct Slot {
     key: StreamKey,
     live: bool,
     control: bool,
-    /// What `conn.unsent` (or `control_unsent`) counts of this stream.
+    /// What `conn.unsent` counts of this stream.
     unsent: u64,
+    /// What `sendable_beyond` counts of this stream.
+    beyond: u64,
     /// What `conn.ready` counts.
     ready: bool,
     /// What the policy knows.
@@ -195,7 +197,8 @@ pub struct Streams {
     conn: ConnView,
     /// Slots of control streams, in order of identifier.
     control: Vec<u32>,
-    control_unsent: u64,
+    /// Sum over all streams of what stream credit lets go and connection credit must pay for.
+    sendable_beyond: u64,
     /// Sum of what was ever sent, by highest offset.
     sent: u64,
     send_limit: u64,
@@ -226,7 +229,7 @@ impl Streams {
             next_seq: 0,
             conn: ConnView::default(),
             control: Vec::new(),
-            control_unsent: 0,
+            sendable_beyond: 0,
             sent: 0,
             send_limit: 0,
             send_blocked: false,
@@ -396,7 +399,7 @@ impl Streams {
     fn sync(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         let view = &mut self.views[number as usize];
-        let (unsent, blocked_at) = match &slot.send {
+        let (unsent, beyond, blocked_at) = match &slot.send {
             SendState::Active(half) => {
                 view.written = half.written();
                 view.fin = half.is_finished();
@@ -405,18 +408,20 @@ impl Streams {
                 view.sendable = Bytes(half.sendable());
                 view.free = Bytes(half.free());
                 view.bare_fin = half.bare_fin();
+                let unsent = if slot.control { 0 } else { half.unsent() };
                 let blocked = half.is_blocked().then(|| half.credit_end());
-                (half.unsent(), blocked)
+                (unsent, half.sendable() - half.free(), blocked)
             }
-            SendState::Done | SendState::Resetting { .. } => (0, None),
+            SendState::Done | SendState::Resetting { .. } => (0, 0, None),
         };
         if blocked_at.is_some() && blocked_at != slot.blocked_at {
             slot.blocked_at = blocked_at;
             slot.mark(Dirty::STREAM_BLOCKED, &mut self.frames);
         }
-        let counted = if slot.control { &mut self.control_unsent } else { &mut self.conn.unsent.0 };
-        *counted = *counted - slot.unsent + unsent;
+        self.conn.unsent.0 = self.conn.unsent.0 - slot.unsent + unsent;
         slot.unsent = unsent;
+        self.sendable_beyond = self.sendable_beyond - slot.beyond + beyond;
+        slot.beyond = beyond;
         let ready = view.key.id != HIDDEN && view.is_ready();
         if ready != slot.ready {
             slot.ready = ready;
@@ -442,11 +447,11 @@ impl Streams {
         self.slots[number as usize].told_ready = false;
     }
 
-    /// Counts connection credit as used up or not.
+    /// Notes whether connection credit stops data.
     fn update_blocked(&mut self) {
         self.conn.credit = Bytes(self.send_limit.saturating_sub(self.sent));
-        let unsent = self.conn.unsent.0 + self.control_unsent;
-        let blocked = self.peer_limits.is_some() && self.conn.credit.is_zero() && unsent > 0;
+        let stopped = self.conn.credit.is_zero() && self.sendable_beyond > 0;
+        let blocked = stopped && self.peer_limits.is_some();
         if blocked && !self.send_blocked {
             self.conn.window_blocked += 1;
             self.frames.connection.add(Dirty::DATA_BLOCKED);
@@ -509,6 +514,7 @@ impl Slot {
             live: false,
             control: false,
             unsent: 0,
+            beyond: 0,
             ready: false,
             told_ready: false,
             told_readable: false,

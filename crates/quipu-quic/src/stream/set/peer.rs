@@ -174,6 +174,7 @@ impl Streams {
         if half.set_credit(limit) {
             self.slots[key.index()].dirty.remove(Dirty::STREAM_BLOCKED);
             self.sync(key.slot);
+            self.update_blocked();
         }
     }
 
