@@ -1,0 +1,22 @@
+//! The seam behind which TLS lives: handshake bytes by encryption level, and keys.
+//!
+//! Start with [`ClientTls`] and [`ServerTls`], which start a [`Session`] for each connection. A
+//! session takes and gives handshake bytes and hands out [`Keys`]; [`protection`] applies them to
+//! packets. [`rustls`] is the implementation that meets the world; another one, for virtual time,
+//! does the same without arithmetic.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc9001>
+//!
+//! Not here: CRYPTO frames, their reassembly and their retransmission.
+
+mod key;
+pub mod protection;
+mod retry;
+pub mod rustls;
+mod session;
+
+pub use key::{DirectionKeys, HeaderKey, Keys, OpenError, PacketKey, PacketKeyPair, SealError};
+pub use retry::retry_tag;
+pub use session::{
+    ClientTls, InitialSecrets, KeyChange, Level, ServerTls, Session, StartError, TlsError,
+};

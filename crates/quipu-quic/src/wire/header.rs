@@ -1,0 +1,93 @@
+//! Packet headers, read in two steps and written in one.
+//!
+//! A datagram holds one or more packets. [`Packet::parse`] reads of the next one what lies open:
+//! form, connection IDs, token, and where the packet ends. [`PartialHeader`] is then the ground on
+//! which [`crate::tls::protection`] removes header protection and opens the payload. Writers leave
+//! a [`HeaderLayout`], on which the same module seals.
+//!
+//! <https://www.rfc-editor.org/rfc/rfc9000#section-17>
+
+mod read;
+mod write;
+
+pub use read::{HeaderError, Packet, PartialHeader};
+pub(crate) use write::set_length;
+pub use write::{
+    HeaderLayout, LongHeader, LongKind, ShortHeader, write_retry, write_version_negotiation,
+};
+
+use std::fmt;
+
+/// First byte: set in long headers.
+pub(crate) const LONG_FORM: u8 = 0x80;
+/// First byte: set in every packet of QUIC v1 but Version Negotiation.
+pub(crate) const FIXED_BIT: u8 = 0x40;
+/// First byte of a short header: the spin bit.
+pub(crate) const SPIN_BIT: u8 = 0x20;
+/// First byte of a short header: the key phase.
+pub(crate) const KEY_PHASE_BIT: u8 = 0x04;
+/// First byte of a long header: bits that are zero once protection is removed.
+pub(crate) const LONG_RESERVED_BITS: u8 = 0x0c;
+/// First byte of a short header: bits that are zero once protection is removed.
+pub(crate) const SHORT_RESERVED_BITS: u8 = 0x18;
+/// First byte: the length of the packet number less one.
+pub(crate) const PACKET_NUMBER_LENGTH_BITS: u8 = 0x03;
+
+/// Length of the integrity tag of a Retry packet in bytes.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
+pub const RETRY_TAG_LENGTH: usize = 16;
+
+/// The smallest UDP payload, in bytes, that carries an Initial packet.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-14.1>
+pub const MIN_INITIAL_DATAGRAM: usize = 1200;
+
+/// A version of QUIC.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub u32);
+
+impl Version {
+    /// What a Version Negotiation packet carries.
+    pub const NEGOTIATION: Version = Version(0);
+    /// QUIC v1. <https://www.rfc-editor.org/rfc/rfc9000#section-15>
+    pub const V1: Version = Version(1);
+
+    /// True for the versions that this crate speaks.
+    pub const fn is_supported(self) -> bool {
+        self.0 == Self::V1.0
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Version({:#x})", self.0)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "version {:#x}", self.0)
+    }
+}
+
+/// The packets that carry frames, in the order in which a connection comes to them.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PacketKind {
+    /// Long header; keys that anyone on the path can derive.
+    Initial,
+    /// Long header; keys of an earlier connection.
+    ZeroRtt,
+    /// Long header; keys of this handshake.
+    Handshake,
+    /// Short header; the connection's keys.
+    OneRtt,
+}
+
+impl PacketKind {
+    /// Every kind.
+    pub const ALL: [PacketKind; 4] =
+        [PacketKind::Initial, PacketKind::ZeroRtt, PacketKind::Handshake, PacketKind::OneRtt];
+}
+
+#[cfg(test)]
+mod tests;
