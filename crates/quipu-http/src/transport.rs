@@ -1,8 +1,16 @@
 //! What HTTP needs of a transport: ordered streams of octets that know priorities.
 //!
-//! The transport reports readable, stopped and closed streams through its own events; whoever drives
-//! both calls the matching `on_stream_*` function of the HTTP end. Nothing here blocks, and no call
-//! leads to another call back.
+//! The transport reports through its own events; whoever drives both passes them on:
+//!
+//! | event of the transport | call |
+//! | --- | --- |
+//! | octets, the end, or a reset came on a stream | `on_stream_readable` |
+//! | the peer sent STOP_SENDING | `on_stream_stopped` |
+//! | all was delivered or reset in both directions, and the end was read | `on_stream_closed` |
+//!
+//! HTTP names a stream on the control stream, perhaps before any frame of that stream came. So an end
+//! may write to, reset, stop and prioritise each stream that the peer may open by the limits in
+//! force. Nothing here blocks, and no call leads to another call back.
 
 use bytes::Bytes;
 use quipu_base::{Duration, StreamId};
@@ -52,6 +60,12 @@ pub trait Transport {
         stream: StreamId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<ReadState, StreamError>;
+
+    /// The code with which the peer abandoned what it sends on `stream`, if it did and [`read`] has not
+    /// told it.
+    ///
+    /// [`read`]: Transport::read
+    fn reset_received(&self, stream: StreamId) -> Option<u64>;
 
     /// Declares `stream` the control stream: policies do not see it, and its data goes first.
     fn set_control(&mut self, stream: StreamId);

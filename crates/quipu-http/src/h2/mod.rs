@@ -18,11 +18,23 @@
 //!   frames carry. Numbers that are no multiple of four never name a request, so that a browser's
 //!   odd group nodes collide with nothing.
 
+mod client;
+mod control;
 mod error;
+mod event;
+mod exchange;
 pub mod frame;
+mod server;
 mod stream_id;
+mod tree;
 
+pub use client::{BodyError, Client, Request, RequestError};
+pub use control::{CONTROL_STREAM, ConnectionError, Limits};
 pub use error::ErrorCode;
+pub use event::{ClientEvent, ServerEvent};
+pub use exchange::{Body, Failure};
+pub use frame::StreamPriority;
+pub use server::{RespondError, Server, ServerConfig};
 pub use stream_id::{FrameStreamId, StreamIdError};
 
 /// The protocol's name in TLS; private.

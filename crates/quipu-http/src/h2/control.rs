@@ -1,0 +1,295 @@
+//! The control stream of either end: frames, settings and field compression.
+
+use bytes::Bytes;
+use quipu_base::StreamId;
+use thiserror::Error;
+
+use super::frame::{
+    self, DEFAULT_FRAME_SIZE, Frame, FrameDecoder, FrameError, Settings, StreamPriority,
+};
+use super::{ErrorCode, FrameStreamId};
+use crate::field::FieldList;
+use crate::hpack::{self, DecodeError, Outcome};
+use crate::transport::{ReadState, StreamError, Transport};
+
+/// The control stream: the first that the client opens.
+pub const CONTROL_STREAM: StreamId = StreamId(0);
+
+/// SETTINGS frames that a peer may send in all. Each must be answered; one is usual. Our choice.
+const MAX_SETTINGS: u32 = 100;
+
+/// What an end is ready to spend on the peer's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Octets of the table for decoding fields; 4,096 is the default of RFC 7541.
+    pub decoding_table: u32,
+    /// Octets of the table for encoding fields, if the peer allows as many; 4,096 by default.
+    pub encoding_table: u32,
+    /// Octets of one message's fields, counted as [`FieldList::size`] does; 64 kB by default, what
+    /// large sites' cookies fit in with room to spare.
+    pub field_list: u32,
+    /// Octets of one compressed header block; 64 kB by default, as no block is larger than its list
+    /// with an encoder that does well.
+    pub header_block: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            decoding_table: hpack::DEFAULT_TABLE_SIZE,
+            encoding_table: hpack::DEFAULT_TABLE_SIZE,
+            field_list: 65_536,
+            header_block: 65_536,
+        }
+    }
+}
+
+/// Why a connection cannot go on. The connection closes with its [code](ConnectionError::code).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConnectionError {
+    /// A frame breaks the rules.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A header block does not decode.
+    #[error("header block: {0}")]
+    Compression(#[from] DecodeError),
+    /// The peer ended or abandoned the control stream.
+    #[error("the peer ended the control stream")]
+    ControlEnded,
+    /// This end cannot write to the control stream, or not read it.
+    #[error("control stream: {0}")]
+    Control(#[from] StreamError),
+    /// The peer sent more SETTINGS frames than anyone needs.
+    #[error("more than {limit} SETTINGS frames")]
+    TooManySettings {
+        /// How many are allowed in all.
+        limit: u32,
+    },
+    /// The server enabled push, which only a client may.
+    #[error("the server set ENABLE_PUSH")]
+    PushEnabled,
+    /// HEADERS for a stream that cannot be.
+    #[error("HEADERS on stream {stream}, which {problem}")]
+    WrongStream {
+        /// The stream.
+        stream: FrameStreamId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// HEADERS for a stream that is over.
+    #[error("HEADERS on stream {stream}, which is over")]
+    StreamClosed {
+        /// The stream.
+        stream: FrameStreamId,
+    },
+    /// A PRIORITY frame lets a node depend on itself that has no stream to reset.
+    #[error("stream {stream} depends on itself")]
+    SelfDependency {
+        /// The node.
+        stream: FrameStreamId,
+    },
+}
+
+impl ConnectionError {
+    /// The code that closes the connection.
+    pub const fn code(&self) -> ErrorCode {
+        match self {
+            ConnectionError::Frame(error) => error.code(),
+            ConnectionError::Compression(_) => ErrorCode::COMPRESSION_ERROR,
+            ConnectionError::ControlEnded
+            | ConnectionError::PushEnabled
+            | ConnectionError::WrongStream { .. }
+            | ConnectionError::SelfDependency { .. } => ErrorCode::PROTOCOL_ERROR,
+            ConnectionError::Control(_) => ErrorCode::INTERNAL_ERROR,
+            ConnectionError::TooManySettings { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            ConnectionError::StreamClosed { .. } => ErrorCode::STREAM_CLOSED,
+        }
+    }
+}
+
+/// What the control stream carries beside settings.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    Headers {
+        stream: FrameStreamId,
+        priority: Option<StreamPriority>,
+        end_stream: bool,
+        fields: FieldList,
+        outcome: Outcome,
+    },
+    Priority {
+        stream: FrameStreamId,
+        priority: StreamPriority,
+    },
+    GoAway {
+        last_stream: FrameStreamId,
+        code: ErrorCode,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Control {
+    frames: FrameDecoder,
+    decoder: hpack::Decoder,
+    encoder: hpack::Encoder,
+    limits: Limits,
+    /// Whether the peer has yet to acknowledge our settings.
+    acknowledgement_due: bool,
+    /// SETTINGS frames received.
+    settings_received: u32,
+    peer_frame_size: u32,
+    peer_field_list: Option<u32>,
+    peer_concurrency: Option<u32>,
+    peer_push: bool,
+    ended: bool,
+    /// Reused between header blocks.
+    block: Vec<u8>,
+}
+
+impl Control {
+    pub(super) fn new(limits: Limits) -> Self {
+        Control {
+            // A block that does not fit into memory cannot come.
+            frames: FrameDecoder::new(usize::try_from(limits.header_block).unwrap_or(usize::MAX)),
+            decoder: hpack::Decoder::new(u64::from(limits.field_list)),
+            encoder: hpack::Encoder::new(limits.encoding_table),
+            limits,
+            acknowledgement_due: false,
+            settings_received: 0,
+            peer_frame_size: DEFAULT_FRAME_SIZE,
+            peer_field_list: None,
+            peer_concurrency: None,
+            peer_push: false,
+            ended: false,
+            block: Vec::new(),
+        }
+    }
+
+    pub(super) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Octets of a field list that the peer takes, if it said.
+    pub(super) const fn peer_field_list(&self) -> Option<u32> {
+        self.peer_field_list
+    }
+
+    /// Requests at a time that the peer takes, if it said.
+    pub(super) const fn peer_concurrency(&self) -> Option<u32> {
+        self.peer_concurrency
+    }
+
+    /// Whether the peer set ENABLE_PUSH.
+    pub(super) const fn peer_push(&self) -> bool {
+        self.peer_push
+    }
+
+    /// Appends the first SETTINGS frame: `settings` and those that the limits ask for.
+    pub(super) fn announce(&mut self, settings: Settings, out: &mut Vec<u8>) {
+        let table = self.limits.decoding_table;
+        let settings = Settings {
+            header_table_size: (table != hpack::DEFAULT_TABLE_SIZE).then_some(table),
+            max_header_list_size: Some(self.limits.field_list),
+            ..settings
+        };
+        frame::encode_settings(&settings, out);
+        self.acknowledgement_due = true;
+    }
+
+    /// Takes what came from the transport.
+    pub(super) fn receive<T: Transport>(
+        &mut self,
+        transport: &mut T,
+    ) -> Result<(), ConnectionError> {
+        let frames = &mut self.frames;
+        match transport.read(CONTROL_STREAM, &mut |octets| frames.push(octets))? {
+            ReadState::Blocked => {}
+            ReadState::Finished | ReadState::Reset(_) => self.ended = true,
+        }
+        Ok(())
+    }
+
+    /// The next frame that is more than settings. Settings are applied and acknowledged on the way.
+    pub(super) fn next<T: Transport>(
+        &mut self,
+        transport: &mut T,
+    ) -> Result<Option<Incoming>, ConnectionError> {
+        while let Some(frame) = self.frames.next_frame()? {
+            match frame {
+                Frame::Settings(settings) => self.apply(transport, &settings)?,
+                Frame::SettingsAck => self.on_acknowledgement(),
+                Frame::Headers { stream, priority, end_stream, block } => {
+                    let mut fields = FieldList::new();
+                    let outcome = self.decoder.decode(&block, &mut fields)?;
+                    return Ok(Some(Incoming::Headers {
+                        stream,
+                        priority,
+                        end_stream,
+                        fields,
+                        outcome,
+                    }));
+                }
+                Frame::Priority { stream, priority } => {
+                    return Ok(Some(Incoming::Priority { stream, priority }));
+                }
+                Frame::GoAway { last_stream, code } => {
+                    return Ok(Some(Incoming::GoAway { last_stream, code }));
+                }
+            }
+        }
+        // The control stream lives as long as the connection.
+        if self.ended { Err(ConnectionError::ControlEnded) } else { Ok(None) }
+    }
+
+    /// Sends a head, which must fit the peer's limit.
+    pub(super) fn send_headers<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: FrameStreamId,
+        fields: &FieldList,
+        priority: Option<StreamPriority>,
+        end_stream: bool,
+    ) -> Result<(), StreamError> {
+        self.block.clear();
+        self.encoder.encode(fields, &mut self.block);
+        // Header and priority take 14 octets; blocks of more than one frame grow the buffer.
+        let mut out = Vec::with_capacity(self.block.len() + 16);
+        let frame_size = self.peer_frame_size;
+        frame::encode_headers(stream, priority, end_stream, &self.block, frame_size, &mut out);
+        transport.write(CONTROL_STREAM, Bytes::from(out))
+    }
+
+    /// <https://www.rfc-editor.org/rfc/rfc7540#section-6.5.3>
+    fn apply<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        settings: &Settings,
+    ) -> Result<(), ConnectionError> {
+        self.settings_received += 1;
+        if self.settings_received > MAX_SETTINGS {
+            return Err(ConnectionError::TooManySettings { limit: MAX_SETTINGS });
+        }
+        if let Some(size) = settings.header_table_size {
+            self.encoder.set_peer_limit(size);
+        }
+        if let Some(size) = settings.max_frame_size {
+            self.peer_frame_size = size;
+        }
+        if let Some(push) = settings.enable_push {
+            self.peer_push = push;
+        }
+        self.peer_field_list = settings.max_header_list_size.or(self.peer_field_list);
+        self.peer_concurrency = settings.max_concurrent_streams.or(self.peer_concurrency);
+        let mut out = Vec::new();
+        frame::encode_settings_ack(&mut out);
+        transport.write(CONTROL_STREAM, Bytes::from(out))?;
+        Ok(())
+    }
+
+    fn on_acknowledgement(&mut self) {
+        if std::mem::take(&mut self.acknowledgement_due) {
+            self.decoder.set_table_limit(self.limits.decoding_table);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What client and server share of one request and its response.
+
+use bytes::Bytes;
+use quipu_base::StreamId;
+use thiserror::Error;
+
+use super::ErrorCode;
+use crate::message::MessageError;
+use crate::transport::{ReadState, Transport};
+
+/// A body to send.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Body {
+    /// None; the stream ends at once.
+    #[default]
+    Empty,
+    /// All of it; the stream ends behind it.
+    Whole(Bytes),
+    /// It follows through `send_body` and `finish`.
+    Streamed,
+}
+
+/// Why a request or a response did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// The peer abandoned it; the code is an [`ErrorCode`] in a sane peer, at any rate below 2^62.
+    #[error("abandoned by the peer with code {0:#x}")]
+    Reset(u64),
+    /// The server went away without looking at the request, which may be sent again elsewhere.
+    #[error("refused: the server went away before it looked at the request")]
+    Refused,
+    /// The message breaks the rules of HTTP.
+    #[error("malformed message: {0}")]
+    Malformed(#[from] MessageError),
+    /// The fields are larger than this end allows.
+    #[error("the fields take more than {limit} octets")]
+    FieldsTooLarge {
+        /// The limit, in octets, counted as [`FieldList::size`](crate::field::FieldList::size) does.
+        limit: u32,
+    },
+}
+
+impl Failure {
+    /// The code for the peer.
+    pub(super) const fn code(&self) -> ErrorCode {
+        match self {
+            Failure::Reset(_) | Failure::Refused => ErrorCode::CANCEL,
+            Failure::Malformed(_) => ErrorCode::PROTOCOL_ERROR,
+            Failure::FieldsTooLarge { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+        }
+    }
+}
+
+/// How far a message was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Its head has not come. The body, if it came, waits in the transport.
+    AwaitHead,
+    /// Its head waits in the queue of events. The body waits, so that it is not told before the head.
+    HeadQueued,
+    /// The application has the head, and gets the body as it comes.
+    Body,
+    /// All came, or nothing more will.
+    Done,
+}
+
+/// The receiving half of an exchange.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    pub(super) phase: Phase,
+    /// Octets that the body must have.
+    expected: Option<u64>,
+    received: u64,
+}
+
+/// What a reading led to.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// More will come.
+    Pending,
+    /// The body is complete.
+    Finished,
+    /// The message will not be complete.
+    Failed(Failure),
+}
+
+impl Receiving {
+    pub(super) const fn new() -> Self {
+        Receiving { phase: Phase::AwaitHead, expected: None, received: 0 }
+    }
+
+    /// The head came: it states `content_length`, and has `END_STREAM` or not. `bodiless` messages have
+    /// no body, whatever length they state.
+    pub(super) fn on_head(
+        &mut self,
+        content_length: Option<u64>,
+        end_stream: bool,
+        bodiless: bool,
+    ) -> Result<(), MessageError> {
+        match content_length {
+            Some(expected) if end_stream && !bodiless && expected > 0 => {
+                return Err(MessageError::BodyLength { expected, received: 0 });
+            }
+            _ if end_stream || bodiless => self.expected = Some(0),
+            _ => self.expected = content_length,
+        }
+        self.phase = Phase::HeadQueued;
+        Ok(())
+    }
+
+    /// Hands what came to `sink`, but no octet beyond the stated length.
+    pub(super) fn read<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) -> Progress {
+        let limit = self.expected.unwrap_or(u64::MAX);
+        let received = &mut self.received;
+        let state = transport.read(stream, &mut |octets| {
+            *received = received.saturating_add(octets.len() as u64);
+            if *received <= limit {
+                sink(stream, octets);
+            }
+        });
+        let wrong_length = |expected| {
+            Failure::Malformed(MessageError::BodyLength { expected, received: self.received })
+        };
+        if self.received > limit {
+            return Progress::Failed(wrong_length(limit));
+        }
+        match (state, self.expected) {
+            (Ok(ReadState::Finished), Some(expected)) if self.received < expected => {
+                Progress::Failed(wrong_length(expected))
+            }
+            (Ok(ReadState::Finished), _) => Progress::Finished,
+            (Ok(ReadState::Reset(code)), _) => Progress::Failed(Failure::Reset(code)),
+            // An error means that the stream or the connection is over, which the transport tells by
+            // itself.
+            (Ok(ReadState::Blocked) | Err(_), _) => Progress::Pending,
+        }
+    }
+}
+
+/// Abandons both directions of a stream. Directions that are over already need nothing, so that errors
+/// say nothing.
+pub(super) fn abandon<T: Transport>(transport: &mut T, stream: StreamId, code: ErrorCode) {
+    let _ = transport.stop_sending(stream, code.to_quic());
+    let _ = transport.reset(stream, code.to_quic());
+}

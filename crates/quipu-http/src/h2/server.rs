@@ -1,0 +1,491 @@
+//! The server's end of a connection.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use quipu_base::{Duration, Instant, StreamId};
+use quipu_policy::PriorityEdit;
+use thiserror::Error;
+
+use super::client::BodyError;
+use super::control::{CONTROL_STREAM, ConnectionError, Control, Incoming, Limits};
+use super::event::ServerEvent;
+use super::exchange::{Body, Failure, Phase, Progress, Receiving, abandon};
+use super::frame::{self, Settings, StreamPriority};
+use super::tree::TreeNames;
+use super::{ErrorCode, FrameStreamId};
+use crate::field::FieldList;
+use crate::hpack::Outcome;
+use crate::message::{self, MessageError};
+use crate::transport::{StreamError, Transport};
+
+/// Streams whose data is still under way that are kept, per request at a time that is allowed; our
+/// choice. A client that never acknowledges could else let them grow.
+const UNCLOSED_PER_REQUEST: usize = 4;
+
+/// How a server behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// What the server is ready to spend on a client's messages.
+    pub limits: Limits,
+    /// Requests at a time; 128 by default, as nginx allows.
+    pub max_requests: u32,
+    /// Least time for which a closed stream's node stays in the dependency tree; it stays two round-trip
+    /// times if they are longer. 100 ms by default, our choice.
+    pub closed_retention: Duration,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        ServerConfig {
+            limits: Limits::default(),
+            max_requests: 128,
+            closed_retention: Duration::from_millis(100),
+        }
+    }
+}
+
+/// Why a response was not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RespondError {
+    /// No request waits for an answer on the stream: there is none, it was answered, or it was cancelled.
+    #[error("no request waits for an answer on {0}")]
+    NoRequest(StreamId),
+    /// The response is malformed.
+    #[error(transparent)]
+    Malformed(#[from] MessageError),
+    /// Responses with status 1xx are not carried.
+    #[error("status {0}; expected 200 to 999")]
+    Informational(u16),
+    /// A body where the method or the status forbids one.
+    #[error("a body for a response that has none: to HEAD, or with status {0}")]
+    BodyNotAllowed(u16),
+    /// The client does not take so many fields.
+    #[error("the fields take {size} octets, where the client takes {limit}")]
+    FieldsTooLarge {
+        /// Size as [`FieldList::size`] counts.
+        size: u64,
+        /// The client's limit, in octets.
+        limit: u32,
+    },
+    /// The transport refused; [`StreamError::Stopped`] if the client cancelled.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// The server's end of a connection: receives requests, sends responses, and keeps the transport's
+/// dependency tree as the client wants it.
+///
+/// It starts by itself when the control stream becomes readable. After each `on_*` call take
+/// [events](Server::poll) until there is none, and do what they ask for. Octets of bodies go from the
+/// transport to the `sink` of [`on_stream_readable`](Server::on_stream_readable) as they lie there.
+#[derive(Debug)]
+pub struct Server {
+    config: ServerConfig,
+    control: Control,
+    names: TreeNames,
+    exchanges: BTreeMap<StreamId, Exchange>,
+    events: VecDeque<ServerEvent>,
+    state: State,
+    /// The last request that is answered when going away.
+    last_answered: Option<FrameStreamId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    Open,
+    Failed,
+}
+
+#[derive(Debug)]
+struct Exchange {
+    receiving: Receiving,
+    is_head: bool,
+    sending: Sending,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    /// The application has not answered.
+    AwaitHead,
+    /// More of the body may come from the application.
+    Body,
+    Done,
+}
+
+impl Server {
+    /// A server that waits for the control stream.
+    pub fn new(config: ServerConfig) -> Self {
+        Server {
+            control: Control::new(config.limits),
+            config,
+            names: TreeNames::default(),
+            exchanges: BTreeMap::new(),
+            events: VecDeque::new(),
+            state: State::Idle,
+            last_answered: None,
+        }
+    }
+
+    /// Answers a request. Tells the transport how large the response's body is: from `body`, else from
+    /// the content length in `fields`.
+    ///
+    /// # Errors
+    /// See [`RespondError`]; nothing was sent then, except after [`RespondError::Stream`].
+    pub fn respond<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        fields: &FieldList,
+        body: Body,
+    ) -> Result<(), RespondError> {
+        let exchange = self
+            .exchanges
+            .get_mut(&stream)
+            .filter(|exchange| exchange.sending == Sending::AwaitHead)
+            .ok_or(RespondError::NoRequest(stream))?;
+        let id = FrameStreamId::try_from(stream).map_err(|_| RespondError::NoRequest(stream))?;
+        let info = message::check_response(fields)?;
+        if info.status < 200 {
+            return Err(RespondError::Informational(info.status));
+        }
+        let bodiless = exchange.is_head || matches!(info.status, 204 | 304);
+        if bodiless && body != Body::Empty {
+            return Err(RespondError::BodyNotAllowed(info.status));
+        }
+        if let Some(limit) = self.control.peer_field_list()
+            && fields.size() > u64::from(limit)
+        {
+            return Err(RespondError::FieldsTooLarge { size: fields.size(), limit });
+        }
+        exchange.sending = if body == Body::Streamed { Sending::Body } else { Sending::Done };
+        self.forget_if_done(stream);
+        self.control.send_headers(transport, id, fields, None, body == Body::Empty)?;
+        let size = match &body {
+            Body::Empty => None,
+            Body::Whole(octets) => Some(octets.len() as u64),
+            Body::Streamed => info.content_length,
+        };
+        if let Some(size) = size {
+            transport.edit_priority(PriorityEdit::Size { stream, size: quipu_base::Bytes(size) });
+        }
+        match body {
+            Body::Empty => transport.finish(stream)?,
+            Body::Whole(octets) => {
+                transport.write(stream, octets)?;
+                transport.finish(stream)?;
+            }
+            Body::Streamed => {}
+        }
+        Ok(())
+    }
+
+    /// Sends more of a [streamed](Body::Streamed) body.
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub fn send_body<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        octets: Bytes,
+    ) -> Result<(), BodyError> {
+        self.exchange_sending(stream)?;
+        Ok(transport.write(stream, octets)?)
+    }
+
+    /// Ends a [streamed](Body::Streamed) body.
+    ///
+    /// # Errors
+    /// See [`BodyError`].
+    pub fn finish<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+    ) -> Result<(), BodyError> {
+        self.exchange_sending(stream)?.sending = Sending::Done;
+        self.forget_if_done(stream);
+        Ok(transport.finish(stream)?)
+    }
+
+    /// Abandons a request and its response. No more events come of it; if it is over, nothing happens.
+    pub fn reset<T: Transport>(&mut self, transport: &mut T, stream: StreamId, code: ErrorCode) {
+        if self.exchanges.remove(&stream).is_some() {
+            self.events.retain(|event| event.stream() != Some(stream));
+            abandon(transport, stream, code);
+        }
+    }
+
+    /// Tells the client that no further requests are taken: those that came are answered, later ones
+    /// are refused.
+    ///
+    /// # Errors
+    /// The transport refused to write.
+    pub fn go_away<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        code: ErrorCode,
+    ) -> Result<(), StreamError> {
+        let last_stream = *self.last_answered.get_or_insert(self.names.last_request());
+        let mut out = Vec::new();
+        frame::encode_go_away(last_stream, code, &mut out);
+        transport.write(CONTROL_STREAM, Bytes::from(out))
+    }
+
+    /// Number of requests whose exchange is not over.
+    pub fn active(&self) -> usize {
+        self.exchanges.len()
+    }
+
+    /// Octets, an end or a reset came on `stream`. Bodies go to `sink`, in order per stream.
+    pub fn on_stream_readable<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
+        if self.state == State::Failed {
+            return;
+        }
+        if stream == CONTROL_STREAM {
+            if let Err(error) = self.read_control(transport) {
+                self.fail_connection(error);
+            }
+            return;
+        }
+        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        if exchange.receiving.phase != Phase::Body {
+            return;
+        }
+        match exchange.receiving.read(transport, stream, sink) {
+            Progress::Pending => {}
+            Progress::Finished => {
+                exchange.receiving.phase = Phase::Done;
+                self.events.push_back(ServerEvent::RequestFinished { stream });
+                self.forget_if_done(stream);
+            }
+            Progress::Failed(failure) => self.fail(transport, stream, failure),
+        }
+    }
+
+    /// The client sent STOP_SENDING for `stream`.
+    pub fn on_stream_stopped<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        code: u64,
+    ) {
+        if stream == CONTROL_STREAM {
+            self.fail_connection(ConnectionError::ControlEnded);
+            return;
+        }
+        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        // The transport may have done so already.
+        let _ = transport.reset(stream, code);
+        exchange.sending = Sending::Done;
+        self.events.push_back(ServerEvent::ResponseStopped { stream, code });
+        self.forget_if_done(stream);
+    }
+
+    /// All of `stream` was delivered or abandoned, in both directions. Its node stays in the dependency
+    /// tree for a while, as requests under way may still name it.
+    pub fn on_stream_closed<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        now: Instant,
+    ) {
+        self.exchanges.remove(&stream);
+        let Ok(id) = FrameStreamId::try_from(stream) else { return };
+        let retention =
+            transport.round_trip_time().saturating_mul(2).max(self.config.closed_retention);
+        self.names.close(id, now + retention, &mut |edit| transport.edit_priority(edit));
+    }
+
+    /// When [`handle_timeout`](Server::handle_timeout) is due next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.names.next_expiry()
+    }
+
+    /// Removes the nodes of streams that were closed long enough ago.
+    pub fn handle_timeout<T: Transport>(&mut self, transport: &mut T, now: Instant) {
+        self.names.expire(now, &mut |edit| transport.edit_priority(edit));
+    }
+
+    /// The next event.
+    pub fn poll(&mut self) -> Option<ServerEvent> {
+        let event = self.events.pop_front()?;
+        if let ServerEvent::RequestHead { stream, .. } = event
+            && let Some(exchange) = self.exchanges.get_mut(&stream)
+        {
+            exchange.receiving.phase = Phase::Body;
+        }
+        Some(event)
+    }
+
+    fn read_control<T: Transport>(&mut self, transport: &mut T) -> Result<(), ConnectionError> {
+        if self.state == State::Idle {
+            self.state = State::Open;
+            transport.set_control(CONTROL_STREAM);
+            let settings = Settings {
+                max_concurrent_streams: Some(self.config.max_requests),
+                ..Settings::default()
+            };
+            let mut out = Vec::new();
+            self.control.announce(settings, &mut out);
+            transport.write(CONTROL_STREAM, Bytes::from(out))?;
+        }
+        self.control.receive(transport)?;
+        while let Some(incoming) = self.control.next(transport)? {
+            match incoming {
+                Incoming::Headers { stream, priority, end_stream, fields, outcome } => {
+                    let stream = self.open(transport, stream, priority, &outcome)?;
+                    if let Some(stream) = stream {
+                        self.on_head(transport, stream, end_stream, fields);
+                    }
+                }
+                Incoming::Priority { stream, priority } => {
+                    self.on_priority(transport, stream, priority)?;
+                }
+                Incoming::GoAway { code, .. } => {
+                    self.events.push_back(ServerEvent::GoAway { code });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a request its exchange and its node, unless it is refused.
+    fn open<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: FrameStreamId,
+        priority: Option<StreamPriority>,
+        outcome: &Outcome,
+    ) -> Result<Option<StreamId>, ConnectionError> {
+        let problem = "the client cannot open";
+        let stream = id.request().ok_or(ConnectionError::WrongStream { stream: id, problem })?;
+        if self.exchanges.contains_key(&stream) {
+            self.fail(transport, stream, Failure::Malformed(MessageError::Trailers));
+            return Ok(None);
+        }
+        // https://www.rfc-editor.org/rfc/rfc7540#section-5.1.1
+        //# The identifier of a newly established stream MUST be numerically
+        //# greater than all streams that the initiating endpoint has opened
+        if id <= self.names.last_request() {
+            return Err(ConnectionError::StreamClosed { stream: id });
+        }
+        let allowed = usize::try_from(self.config.max_requests).unwrap_or(usize::MAX);
+        let refusal = if self.last_answered.is_some()
+            || self.exchanges.len() >= allowed
+            || self.names.live() >= allowed.saturating_mul(UNCLOSED_PER_REQUEST)
+        {
+            Some(ErrorCode::REFUSED_STREAM)
+        } else if *outcome == Outcome::TooLarge {
+            Some(ErrorCode::ENHANCE_YOUR_CALM)
+        } else {
+            None
+        };
+        let edit = &mut |edit| transport.edit_priority(edit);
+        let refusal = match refusal {
+            Some(code) => {
+                self.names.skip(id, edit);
+                Some(code)
+            }
+            None => {
+                self.names.open(id, stream, priority, edit).err().map(|_| ErrorCode::PROTOCOL_ERROR)
+            }
+        };
+        if let Some(code) = refusal {
+            abandon(transport, stream, code);
+            return Ok(None);
+        }
+        let exchange =
+            Exchange { receiving: Receiving::new(), is_head: false, sending: Sending::AwaitHead };
+        self.exchanges.insert(stream, exchange);
+        Ok(Some(stream))
+    }
+
+    fn on_head<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        end_stream: bool,
+        fields: FieldList,
+    ) {
+        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        let checked = message::check_request(&fields).and_then(|info| {
+            exchange.is_head = info.is_head;
+            exchange.receiving.on_head(info.content_length, end_stream, false)
+        });
+        if checked.is_ok() {
+            self.events.push_back(ServerEvent::RequestHead { stream, fields, end_stream });
+        } else {
+            // The application never heard of it.
+            self.exchanges.remove(&stream);
+            abandon(transport, stream, ErrorCode::PROTOCOL_ERROR);
+        }
+    }
+
+    fn on_priority<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: FrameStreamId,
+        priority: StreamPriority,
+    ) -> Result<(), ConnectionError> {
+        let edit = &mut |edit| transport.edit_priority(edit);
+        if self.names.reprioritise(id, priority, edit).is_ok() {
+            return Ok(());
+        }
+        // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.1
+        //# An endpoint MUST treat this as a stream error (Section 5.4.2) of
+        //# type PROTOCOL_ERROR.
+        match id.request().filter(|stream| self.exchanges.contains_key(stream)) {
+            Some(stream) => {
+                self.reset(transport, stream, ErrorCode::PROTOCOL_ERROR);
+                Ok(())
+            }
+            None => Err(ConnectionError::SelfDependency { stream: id }),
+        }
+    }
+
+    /// A request's receiving half ends early. A reset leaves the response alone; a malformed request is
+    /// abandoned altogether.
+    fn fail<T: Transport>(&mut self, transport: &mut T, stream: StreamId, failure: Failure) {
+        if let Failure::Reset(_) = failure {
+            if let Some(exchange) = self.exchanges.get_mut(&stream) {
+                exchange.receiving.phase = Phase::Done;
+            }
+            self.forget_if_done(stream);
+        } else {
+            self.exchanges.remove(&stream);
+            abandon(transport, stream, failure.code());
+        }
+        self.events.push_back(ServerEvent::RequestFailed { stream, failure });
+    }
+
+    fn fail_connection(&mut self, error: ConnectionError) {
+        if self.state != State::Failed {
+            self.state = State::Failed;
+            self.events.push_back(ServerEvent::ConnectionFailed(error));
+        }
+    }
+
+    fn exchange_sending(&mut self, stream: StreamId) -> Result<&mut Exchange, BodyError> {
+        self.exchanges
+            .get_mut(&stream)
+            .filter(|exchange| exchange.sending == Sending::Body)
+            .ok_or(BodyError::NotSending(stream))
+    }
+
+    fn forget_if_done(&mut self, stream: StreamId) {
+        let done = |exchange: &Exchange| {
+            exchange.receiving.phase == Phase::Done && exchange.sending == Sending::Done
+        };
+        if self.exchanges.get(&stream).is_some_and(done) {
+            self.exchanges.remove(&stream);
+        }
+    }
+}

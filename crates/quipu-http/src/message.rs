@@ -1,0 +1,312 @@
+//! What makes a request or a response well-formed, in HTTP/2 and HTTP/3 alike.
+//! <https://www.rfc-editor.org/rfc/rfc7540#section-8.1.2>,
+//! <https://www.rfc-editor.org/rfc/rfc9114#section-4.1.2>
+
+use thiserror::Error;
+
+use crate::field::{Field, FieldList};
+
+/// What the head of a request says that its body depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestInfo {
+    /// Whether the method is HEAD, so that the response has no body.
+    pub is_head: bool,
+    /// Octets of the body, if stated.
+    pub content_length: Option<u64>,
+}
+
+/// What the head of a response says that its body depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResponseInfo {
+    /// Status code, 100 to 999.
+    pub status: u16,
+    /// Octets of the body, if stated.
+    pub content_length: Option<u64>,
+}
+
+/// Why a message is malformed. Names are escaped where they are not ASCII.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MessageError {
+    /// A name that is empty, or contains upper case or no token characters.
+    #[error("field name {name:?} is not a lower-case token")]
+    Name {
+        /// The name.
+        name: String,
+    },
+    /// A value with NUL, CR or LF.
+    #[error("the value of {name} contains NUL, CR or LF")]
+    Value {
+        /// Name of the field.
+        name: String,
+    },
+    /// A field that only makes sense for one hop of HTTP/1.
+    #[error("field {name} belongs to HTTP/1 connections")]
+    ConnectionSpecific {
+        /// Name of the field.
+        name: String,
+    },
+    /// A pseudo-header field that this kind of message does not have.
+    #[error("pseudo-header field {name} is not allowed here")]
+    UnexpectedPseudo {
+        /// Name of the field.
+        name: String,
+    },
+    /// A pseudo-header field after a regular one.
+    #[error("pseudo-header field {name} follows a regular field")]
+    MisplacedPseudo {
+        /// Name of the field.
+        name: String,
+    },
+    /// A pseudo-header field came twice.
+    #[error("pseudo-header field {name} is repeated")]
+    RepeatedPseudo {
+        /// Name of the field.
+        name: &'static str,
+    },
+    /// A mandatory pseudo-header field is missing or empty.
+    #[error("pseudo-header field {name} is missing or empty")]
+    MissingPseudo {
+        /// Name of the field.
+        name: &'static str,
+    },
+    /// The status is not three digits from 100.
+    #[error("status {value:?} is not a number from 100 to 999")]
+    Status {
+        /// The value.
+        value: String,
+    },
+    /// The content length is no number, or two differ.
+    #[error("content-length {value:?} is not one number below 2^64")]
+    ContentLength {
+        /// The value.
+        value: String,
+    },
+    /// The body has another length than was stated.
+    #[error("a body of {received} octets or more, where {expected} are expected")]
+    BodyLength {
+        /// Octets expected.
+        expected: u64,
+        /// Octets received until the end, or until they were too many.
+        received: u64,
+    },
+    /// A second field section; trailers are not carried.
+    #[error("a second field section")]
+    Trailers,
+}
+
+/// Pseudo-header fields seen, by position in a list of names.
+struct Pseudo<const N: usize> {
+    names: [&'static str; N],
+    values: [Option<usize>; N],
+}
+
+/// Checks the head of a request.
+///
+/// # Errors
+/// The request is malformed, a stream error.
+pub fn check_request(fields: &FieldList) -> Result<RequestInfo, MessageError> {
+    let mut pseudo = Pseudo::new([":method", ":scheme", ":path", ":authority"]);
+    let content_length = check_fields(fields, &mut pseudo)?;
+    let method = pseudo.require(0, fields)?;
+    if method == b"CONNECT" {
+        // https://www.rfc-editor.org/rfc/rfc7540#section-8.3
+        pseudo.forbid(1)?;
+        pseudo.forbid(2)?;
+        pseudo.require(3, fields)?;
+    } else {
+        pseudo.require(1, fields)?;
+        pseudo.require(2, fields)?;
+    }
+    Ok(RequestInfo { is_head: method == b"HEAD", content_length })
+}
+
+/// Checks the head of a response.
+///
+/// # Errors
+/// The response is malformed, a stream error.
+pub fn check_response(fields: &FieldList) -> Result<ResponseInfo, MessageError> {
+    let mut pseudo = Pseudo::new([":status"]);
+    let content_length = check_fields(fields, &mut pseudo)?;
+    let value = pseudo.require(0, fields)?;
+    let status = match value {
+        &[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
+            [a, b, c].iter().fold(0, |status, digit| status * 10 + u16::from(digit - b'0'))
+        }
+        _ => return Err(MessageError::Status { value: printable(value) }),
+    };
+    Ok(ResponseInfo { status, content_length })
+}
+
+impl<const N: usize> Pseudo<N> {
+    const fn new(names: [&'static str; N]) -> Self {
+        Pseudo { names, values: [None; N] }
+    }
+
+    fn see(&mut self, field: Field<'_>, at: usize) -> Result<(), MessageError> {
+        let position = self.names.iter().position(|name| name.as_bytes() == field.name);
+        let Some(position) = position else {
+            return Err(MessageError::UnexpectedPseudo { name: printable(field.name) });
+        };
+        match self.values[position].replace(at) {
+            None => Ok(()),
+            Some(_) => Err(MessageError::RepeatedPseudo { name: self.names[position] }),
+        }
+    }
+
+    fn require<'a>(
+        &self,
+        position: usize,
+        fields: &'a FieldList,
+    ) -> Result<&'a [u8], MessageError> {
+        self.values[position]
+            .and_then(|at| fields.iter().nth(at))
+            .map(|field| field.value)
+            .filter(|value| !value.is_empty())
+            .ok_or(MessageError::MissingPseudo { name: self.names[position] })
+    }
+
+    fn forbid(&self, position: usize) -> Result<(), MessageError> {
+        match self.values[position] {
+            None => Ok(()),
+            Some(_) => Err(MessageError::UnexpectedPseudo { name: self.names[position].into() }),
+        }
+    }
+}
+
+/// Checks each field; returns the content length.
+fn check_fields<const N: usize>(
+    fields: &FieldList,
+    pseudo: &mut Pseudo<N>,
+) -> Result<Option<u64>, MessageError> {
+    let mut content_length = None;
+    let mut regular = false;
+    for (at, field) in fields.iter().enumerate() {
+        if field.value.iter().any(|octet| matches!(octet, 0 | b'\r' | b'\n')) {
+            return Err(MessageError::Value { name: printable(field.name) });
+        }
+        if field.name.starts_with(b":") {
+            if regular {
+                return Err(MessageError::MisplacedPseudo { name: printable(field.name) });
+            }
+            pseudo.see(field, at)?;
+            continue;
+        }
+        regular = true;
+        if field.name.is_empty() || !field.name.iter().all(|&octet| is_lower_token(octet)) {
+            return Err(MessageError::Name { name: printable(field.name) });
+        }
+        match field.name {
+            // https://www.rfc-editor.org/rfc/rfc7540#section-8.1.2.2
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
+            | b"upgrade" => {
+                return Err(MessageError::ConnectionSpecific { name: printable(field.name) });
+            }
+            b"te" if field.value != b"trailers" => {
+                return Err(MessageError::ConnectionSpecific { name: printable(field.name) });
+            }
+            b"content-length" => {
+                let length = number(field.value)
+                    .filter(|&length| content_length.is_none_or(|other| other == length));
+                let value = || printable(field.value);
+                let length =
+                    length.ok_or_else(|| MessageError::ContentLength { value: value() })?;
+                content_length = Some(length);
+            }
+            _ => {}
+        }
+    }
+    Ok(content_length)
+}
+
+/// `tchar` without upper case. <https://www.rfc-editor.org/rfc/rfc9110#section-5.6.2>
+const fn is_lower_token(octet: u8) -> bool {
+    matches!(octet, b'a'..=b'z' | b'0'..=b'9' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*'
+        | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~')
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    })
+}
+
+fn printable(octets: &[u8]) -> String {
+    octets.escape_ascii().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GET: [(&str, &str); 4] =
+        [(":method", "GET"), (":scheme", "https"), (":path", "/"), (":authority", "a.example")];
+
+    fn get(extra: &[(&str, &str)]) -> FieldList {
+        GET.iter().chain(extra).copied().collect()
+    }
+
+    #[test]
+    fn well_formed_messages_tell_their_length() {
+        let info = RequestInfo { is_head: false, content_length: Some(12) };
+        assert_eq!(check_request(&get(&[("content-length", "12"), ("te", "trailers")])), Ok(info));
+        let connect = FieldList::new().with(":method", "CONNECT").with(":authority", "a:1");
+        assert!(check_request(&connect).is_ok());
+        let response = FieldList::new().with(":status", "204");
+        let info = ResponseInfo { status: 204, content_length: None };
+        assert_eq!(check_response(&response), Ok(info));
+    }
+
+    #[test]
+    fn malformed_requests_are_named() {
+        let name = |name: &str| name.to_owned();
+        for (fields, error) in [
+            (get(&[("A", "")]), MessageError::Name { name: name("A") }),
+            (get(&[("", "")]), MessageError::Name { name: name("") }),
+            (get(&[("a b", "")]), MessageError::Name { name: name("a b") }),
+            (get(&[("a", "b\r\nc: d")]), MessageError::Value { name: name("a") }),
+            (
+                get(&[("upgrade", "h2c")]),
+                MessageError::ConnectionSpecific { name: name("upgrade") },
+            ),
+            (get(&[("te", "gzip")]), MessageError::ConnectionSpecific { name: name("te") }),
+            (get(&[(":status", "200")]), MessageError::UnexpectedPseudo { name: name(":status") }),
+            (get(&[(":path", "/")]), MessageError::RepeatedPseudo { name: ":path" }),
+            (
+                get(&[("a", "b"), (":path", "/")]),
+                MessageError::MisplacedPseudo { name: name(":path") },
+            ),
+            (get(&[("content-length", "1x")]), MessageError::ContentLength { value: name("1x") }),
+            (
+                get(&[("content-length", "1"), ("content-length", "2")]),
+                MessageError::ContentLength { value: name("2") },
+            ),
+            (
+                get(&[("content-length", "18446744073709551616")]),
+                MessageError::ContentLength { value: name("18446744073709551616") },
+            ),
+            (FieldList::new(), MessageError::MissingPseudo { name: ":method" }),
+            (
+                GET[..2].iter().copied().chain([(":path", "")]).collect(),
+                MessageError::MissingPseudo { name: ":path" },
+            ),
+            (
+                [(":method", "CONNECT"), (":path", "/")].into_iter().collect(),
+                MessageError::UnexpectedPseudo { name: name(":path") },
+            ),
+        ] {
+            assert_eq!(check_request(&fields), Err(error));
+        }
+    }
+
+    #[test]
+    fn a_status_has_three_digits() {
+        for value in ["", "99", "20x", "0200", "1000", "099"] {
+            assert!(check_response(&FieldList::new().with(":status", value)).is_err(), "{value}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Two ends of a connection without packets: what one end sends on a stream reaches the other in
+//! order, in pieces and at times that the test chooses.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+use quipu_base::{Duration, Role, StreamDirection, StreamId};
+use quipu_http::transport::{ReadState, StreamError, Transport};
+use quipu_policy::{Priorities, PriorityEdit};
+
+/// What the transport tells its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    Readable(StreamId),
+    Stopped(StreamId, u64),
+    Closed(StreamId),
+}
+
+/// One end.
+pub(crate) struct End {
+    role: Role,
+    /// Streams that this end may open.
+    pub(crate) stream_limit: u64,
+    opened: u64,
+    sending: BTreeMap<StreamId, Sending>,
+    receiving: BTreeMap<StreamId, Receiving>,
+    /// STOP_SENDING frames under way.
+    stops: VecDeque<(StreamId, u64)>,
+    pub(crate) control: Option<StreamId>,
+    pub(crate) tree: Priorities,
+    pub(crate) sizes: Vec<(StreamId, u64)>,
+}
+
+#[derive(Default)]
+struct Sending {
+    unsent: VecDeque<u8>,
+    finished: bool,
+    reset: Option<u64>,
+    /// The end or the reset reached the peer.
+    delivered: bool,
+    stopped: Option<u64>,
+}
+
+#[derive(Default)]
+struct Receiving {
+    unread: Vec<Vec<u8>>,
+    end: Option<ReadState>,
+    told: bool,
+    stopped: bool,
+}
+
+/// Both ends.
+pub(crate) struct Loopback {
+    pub(crate) client: End,
+    pub(crate) server: End,
+}
+
+impl Loopback {
+    pub(crate) fn new() -> Self {
+        Loopback { client: End::new(Role::Client), server: End::new(Role::Server) }
+    }
+
+    pub(crate) fn end(&mut self, role: Role) -> &mut End {
+        match role {
+            Role::Client => &mut self.client,
+            Role::Server => &mut self.server,
+        }
+    }
+
+    /// Brings something from one end to the other: what, and how much, by `choice`. Returns who learns
+    /// of it and what; nothing if all was delivered.
+    pub(crate) fn deliver(&mut self, choice: u64) -> Option<(Role, Vec<Notice>)> {
+        let mut ready: Vec<(Role, Option<StreamId>)> = Vec::new();
+        for role in [Role::Client, Role::Server] {
+            let end = self.end(role);
+            ready.extend(
+                end.sending
+                    .iter()
+                    .filter(|(_, half)| half.is_ready())
+                    .map(|(&id, _)| (role, Some(id))),
+            );
+            if !end.stops.is_empty() {
+                ready.push((role, None));
+            }
+        }
+        let (from, what) = *ready.get((choice >> 32) as usize % ready.len().max(1))?;
+        let to = from.peer();
+        let notices = match what {
+            None => {
+                let (stream, code) = self.end(from).stops.pop_front()?;
+                let half = self.end(to).sending.entry(stream).or_default();
+                if half.delivered {
+                    Vec::new()
+                } else {
+                    half.stopped = Some(code);
+                    vec![Notice::Stopped(stream, code)]
+                }
+            }
+            Some(stream) => {
+                let amount = 1 + (choice & 0xffff_ffff) as usize % 3000;
+                let half = self.end(from).sending.get_mut(&stream)?;
+                let piece: Vec<u8> = half.unsent.drain(..amount.min(half.unsent.len())).collect();
+                let end = match half.reset {
+                    Some(code) => Some(ReadState::Reset(code)),
+                    None => {
+                        (half.finished && half.unsent.is_empty()).then_some(ReadState::Finished)
+                    }
+                };
+                half.delivered = end.is_some();
+                let peer = self.end(to);
+                let half = peer.receiving.entry(stream).or_default();
+                if end.is_some_and(|end| end != ReadState::Finished) {
+                    half.unread.clear();
+                }
+                half.end = end;
+                half.unread.push(piece);
+                if half.stopped {
+                    half.unread.clear();
+                    half.told = end.is_some();
+                }
+                vec![Notice::Readable(stream)]
+            }
+        };
+        Some((to, notices))
+    }
+
+    /// Streams of `role` that are over in both directions, once each.
+    pub(crate) fn take_closed(&mut self, role: Role) -> Vec<Notice> {
+        let end = self.end(role);
+        let closed: Vec<StreamId> = end
+            .sending
+            .iter()
+            .filter(|(_, half)| half.delivered)
+            .map(|(&stream, _)| stream)
+            .filter(|stream| end.receiving.get(stream).is_some_and(|half| half.told))
+            .collect();
+        for stream in &closed {
+            end.sending.remove(stream);
+            end.receiving.remove(stream);
+        }
+        closed.into_iter().map(Notice::Closed).collect()
+    }
+
+    /// Octets that one end sent and the other did not get, whatever the stream.
+    pub(crate) fn is_idle(&self) -> bool {
+        [&self.client, &self.server]
+            .into_iter()
+            .all(|end| end.stops.is_empty() && end.sending.values().all(|half| !half.is_ready()))
+    }
+}
+
+impl End {
+    fn new(role: Role) -> Self {
+        End {
+            role,
+            stream_limit: 1000,
+            opened: 0,
+            sending: BTreeMap::new(),
+            receiving: BTreeMap::new(),
+            stops: VecDeque::new(),
+            control: None,
+            tree: Priorities::new(),
+            sizes: Vec::new(),
+        }
+    }
+
+    fn half(&mut self, stream: StreamId) -> Result<&mut Sending, StreamError> {
+        let half = self.sending.entry(stream).or_default();
+        if let Some(code) = half.stopped {
+            return Err(StreamError::Stopped { stream, code });
+        }
+        if half.finished || half.reset.is_some() {
+            return Err(StreamError::Unknown(stream));
+        }
+        Ok(half)
+    }
+
+    /// Streams with octets or an end that were not read.
+    pub(crate) fn unread(&self) -> Vec<StreamId> {
+        let unread =
+            |half: &&Receiving| !half.unread.is_empty() || half.end.is_some() && !half.told;
+        self.receiving.iter().filter(|(_, half)| unread(half)).map(|(&stream, _)| stream).collect()
+    }
+}
+
+impl Sending {
+    fn is_ready(&self) -> bool {
+        !self.delivered && (!self.unsent.is_empty() || self.finished || self.reset.is_some())
+    }
+}
+
+impl Transport for End {
+    fn open(&mut self) -> Option<StreamId> {
+        if self.opened == self.stream_limit {
+            return None;
+        }
+        let stream = StreamId::new(self.role, StreamDirection::Bidirectional, self.opened);
+        self.opened += 1;
+        self.sending.insert(stream, Sending::default());
+        Some(stream)
+    }
+
+    fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {
+        self.half(stream)?.unsent.extend(data);
+        Ok(())
+    }
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), StreamError> {
+        self.half(stream)?.finished = true;
+        Ok(())
+    }
+
+    fn reset(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        let half = self.sending.entry(stream).or_default();
+        if half.delivered || half.reset.is_some() {
+            return Err(StreamError::Unknown(stream));
+        }
+        half.reset = Some(code);
+        half.unsent.clear();
+        Ok(())
+    }
+
+    fn stop_sending(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        let half = self.receiving.entry(stream).or_default();
+        if half.told || half.stopped {
+            return Err(StreamError::Unknown(stream));
+        }
+        half.stopped = true;
+        half.unread.clear();
+        half.told = half.end.is_some();
+        self.stops.push_back((stream, code));
+        Ok(())
+    }
+
+    fn read(
+        &mut self,
+        stream: StreamId,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<ReadState, StreamError> {
+        let half = self.receiving.get_mut(&stream).ok_or(StreamError::Unknown(stream))?;
+        if half.told || half.stopped {
+            return Err(StreamError::Unknown(stream));
+        }
+        for piece in half.unread.drain(..) {
+            sink(&piece);
+        }
+        half.told = half.end.is_some();
+        Ok(half.end.unwrap_or(ReadState::Blocked))
+    }
+
+    fn reset_received(&self, stream: StreamId) -> Option<u64> {
+        match self.receiving.get(&stream)?.end {
+            Some(ReadState::Reset(code)) => Some(code),
+            _ => None,
+        }
+    }
+
+    fn set_control(&mut self, stream: StreamId) {
+        self.control = Some(stream);
+    }
+
+    fn edit_priority(&mut self, edit: PriorityEdit) {
+        if let PriorityEdit::Size { stream, size } = edit {
+            self.sizes.push((stream, size.0));
+        }
+        self.tree.apply(&edit, None).unwrap();
+    }
+
+    fn round_trip_time(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+}

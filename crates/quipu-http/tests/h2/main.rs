@@ -1,0 +1,8 @@
+//! Client and server over a transport double that splits, delays and interleaves streams.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod control;
+mod exchanges;
+mod loopback;
+mod priorities;
+mod session;

@@ -1,0 +1,173 @@
+//! A client and a server on a loopback, driven as a runtime would drive them.
+
+use std::collections::BTreeMap;
+
+use quipu_base::{Duration, Instant, Role, StreamId};
+use quipu_http::field::FieldList;
+use quipu_http::h2::{
+    Body, CONTROL_STREAM, Client, ClientEvent, Limits, Request, Server, ServerConfig, ServerEvent,
+};
+
+use crate::loopback::{Loopback, Notice};
+
+pub(crate) struct Session {
+    pub(crate) loopback: Loopback,
+    pub(crate) client: Client,
+    pub(crate) server: Server,
+    pub(crate) client_events: Vec<ClientEvent>,
+    pub(crate) server_events: Vec<ServerEvent>,
+    /// Bodies received.
+    pub(crate) responses: BTreeMap<StreamId, Vec<u8>>,
+    pub(crate) requests: BTreeMap<StreamId, Vec<u8>>,
+    pub(crate) now: Instant,
+    random: u64,
+}
+
+impl Session {
+    /// A connection that has not started.
+    pub(crate) fn idle(seed: u64, config: ServerConfig) -> Self {
+        Session {
+            loopback: Loopback::new(),
+            client: Client::new(Limits::default()),
+            server: Server::new(config),
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+            responses: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            now: Instant::ZERO,
+            random: seed.wrapping_mul(2) + 1,
+        }
+    }
+
+    /// A connection whose client has started, with all default settings.
+    pub(crate) fn started(seed: u64) -> Self {
+        let mut session = Session::idle(seed, ServerConfig::default());
+        session.client.start(&mut session.loopback.client, &[]).unwrap();
+        session
+    }
+
+    /// The next number of a xorshift generator.
+    fn choice(&mut self) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random
+    }
+
+    /// Delivers one piece, and lets the ends work on it. False if there was none.
+    pub(crate) fn step(&mut self) -> bool {
+        let choice = self.choice();
+        let Some((role, notices)) = self.loopback.deliver(choice) else { return false };
+        for notice in notices {
+            self.notify(role, notice);
+        }
+        for role in [Role::Client, Role::Server] {
+            for notice in self.loopback.take_closed(role) {
+                self.notify(role, notice);
+            }
+        }
+        true
+    }
+
+    /// Delivers everything.
+    pub(crate) fn settle(&mut self) {
+        while self.step() {
+            self.now += Duration::from_micros(10);
+        }
+        assert!(self.loopback.is_idle());
+    }
+
+    pub(crate) fn notify(&mut self, role: Role, notice: Notice) {
+        match role {
+            Role::Client => self.notify_client(notice),
+            Role::Server => self.notify_server(notice),
+        }
+    }
+
+    fn notify_client(&mut self, notice: Notice) {
+        let (transport, bodies) = (&mut self.loopback.client, &mut self.responses);
+        let heads = &self.client_events;
+        let mut sink = |stream: StreamId, octets: &[u8]| {
+            let told = |event: &ClientEvent| matches!(event, ClientEvent::ResponseHead { stream: s, .. } if *s == stream);
+            assert!(heads.iter().any(told), "a body before its head");
+            bodies.entry(stream).or_default().extend_from_slice(octets);
+        };
+        match notice {
+            Notice::Readable(stream) => {
+                self.client.on_stream_readable(transport, stream, &mut sink);
+            }
+            Notice::Stopped(stream, code) => self.client.on_stream_stopped(transport, stream, code),
+            Notice::Closed(_) => {}
+        }
+        while let Some(event) = self.client.poll() {
+            let head = match &event {
+                ClientEvent::ResponseHead { stream, .. } => Some(*stream),
+                _ => None,
+            };
+            self.client_events.push(event);
+            if let Some(stream) = head {
+                self.notify_client(Notice::Readable(stream));
+            }
+        }
+    }
+
+    fn notify_server(&mut self, notice: Notice) {
+        let (transport, bodies) = (&mut self.loopback.server, &mut self.requests);
+        let mut sink = |stream: StreamId, octets: &[u8]| {
+            bodies.entry(stream).or_default().extend_from_slice(octets);
+        };
+        match notice {
+            Notice::Readable(stream) => {
+                self.server.on_stream_readable(transport, stream, &mut sink);
+            }
+            Notice::Stopped(stream, code) => self.server.on_stream_stopped(transport, stream, code),
+            Notice::Closed(stream) => self.server.on_stream_closed(transport, stream, self.now),
+        }
+        while let Some(event) = self.server.poll() {
+            let head = match &event {
+                ServerEvent::RequestHead { stream, .. } => Some(*stream),
+                _ => None,
+            };
+            self.server_events.push(event);
+            if let Some(stream) = head {
+                self.notify_server(Notice::Readable(stream));
+            }
+        }
+    }
+
+    pub(crate) fn request(&mut self, request: Request) -> StreamId {
+        self.client.request(&mut self.loopback.client, request).unwrap()
+    }
+
+    pub(crate) fn respond(&mut self, stream: StreamId, fields: &FieldList, body: Body) {
+        self.server.respond(&mut self.loopback.server, stream, fields, body).unwrap();
+    }
+
+    /// Sends raw octets on the client's control stream.
+    pub(crate) fn inject(&mut self, octets: &[u8]) {
+        use quipu_http::transport::Transport as _;
+        let octets = bytes::Bytes::copy_from_slice(octets);
+        self.loopback.client.write(CONTROL_STREAM, octets).unwrap();
+    }
+}
+
+pub(crate) fn get(path: &str) -> FieldList {
+    [(":method", "GET"), (":scheme", "https"), (":authority", "a.example"), (":path", path)]
+        .into_iter()
+        .collect()
+}
+
+pub(crate) fn post(path: &str) -> FieldList {
+    [(":method", "POST"), (":scheme", "https"), (":authority", "a.example"), (":path", path)]
+        .into_iter()
+        .collect()
+}
+
+pub(crate) fn ok() -> FieldList {
+    FieldList::new().with(":status", "200")
+}
+
+/// Octets that tell streams and positions apart.
+pub(crate) fn body(stream: StreamId, length: usize) -> Vec<u8> {
+    (0..length).map(|at| (at as u64 * 31 + stream.0) as u8).collect()
+}
