@@ -3,7 +3,7 @@
 //! From a recording to a result:
 //!
 //! 1. [`har`] reads HAR 1.2 files as their producers write them; [`pages`] has some that ship
-//!    inside the library.
+//!    inside the library, [`synthetic`] makes pages up.
 //! 2. [`page::read`] makes a [`page::Page`] of it: objects with sizes and think times, each with the
 //!    way it is discovered; and a [`page::PageReport`] of everything that was guessed.
 //! 3. [`scheme::BrowserScheme`] says which priority goes with which request.
@@ -20,5 +20,6 @@ mod name;
 pub mod page;
 pub mod pages;
 pub mod scheme;
+pub mod synthetic;
 
 pub use name::UnknownName;

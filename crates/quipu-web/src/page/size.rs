@@ -56,14 +56,15 @@ pub(super) fn response_sizes(entry: &Entry, firefox: bool) -> Sizes {
     // chrome-har calls the whole body saved where none came over the wire.
     let encoded = content.map_or(0, |size| size.saturating_sub(saved));
     let parts = body_field.map(|body| if firefox { body } else { body + header.unwrap_or(0) });
-    let Some(wire) = stated(response.transfer_size).or(stated(entry.bytes_in)).or(parts) else {
+    let counted = stated(response.transfer_size).or(stated(entry.bytes_in)).or(parts);
+    let Some(wire) = counted.filter(|_| !is_revalidated(entry)) else {
         let (body, source) = match (content, response.content.size) {
             (Some(size), _) => (if encoded > 0 { encoded } else { size }, SizeSource::Decoded),
             (None, Some(0.0)) => (0, SizeSource::Wire),
             (None, _) => (0, SizeSource::Unknown),
         };
         return Sizes {
-            recorded: Bytes(header.unwrap_or(0) + encoded),
+            recorded: Bytes(counted.unwrap_or(header.unwrap_or(0) + encoded)),
             body: Bytes(body),
             header: header.map_or(DEFAULT_RESPONSE_HEADER, Bytes),
             source,
@@ -109,13 +110,20 @@ pub(super) fn request_size(entry: &Entry) -> (RequestSize, bool) {
     }
 }
 
-/// True if nothing of the response came over the wire, though there is a decoded body.
+/// True if the browser had the body: nothing of it came over the wire, or the server only said
+/// that it has not changed.
 pub(super) fn came_from_cache(entry: &Entry) -> bool {
     let response = &entry.response;
-    stated(response.content.size).is_some()
-        && stated(response.transfer_size).is_none()
+    let nothing_came = stated(response.transfer_size).is_none()
         && stated(entry.bytes_in).is_none()
-        && stated(response.body_size).is_none()
+        && stated(response.body_size).is_none();
+    let told = entry.from_cache || response.from_disk_cache;
+    stated(response.content.size).is_some() && (nothing_came || told || is_revalidated(entry))
+}
+
+/// True for 304, where the decoded body is known: a cold load gets all of it.
+fn is_revalidated(entry: &Entry) -> bool {
+    entry.response.status == Some(304.0) && stated(entry.response.content.size).is_some()
 }
 
 #[cfg(test)]
@@ -170,6 +178,15 @@ mod tests {
         assert!(came_from_cache(&recorded));
         let sizes = response_sizes(&recorded, false);
         assert_eq!((sizes.body.0, sizes.source), (16_000, SizeSource::Decoded));
+    }
+
+    #[test]
+    fn a_revalidated_object_has_the_size_that_a_cold_load_gets() {
+        let mut recorded = entry(-1.0, 0.0, 180.0, 50_000.0, 0.0);
+        recorded.response.status = Some(304.0);
+        assert!(came_from_cache(&recorded));
+        let sizes = response_sizes(&recorded, false);
+        assert_eq!((sizes.recorded.0, sizes.body.0), (180, 50_000));
     }
 
     #[test]
