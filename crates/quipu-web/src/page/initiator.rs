@@ -6,6 +6,7 @@
 //! others were there before. Otherwise the direct initiator is the parent, and at last the main
 //! document. Each hop of a redirect depends on the hop before.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::ObjectKind;
@@ -45,7 +46,7 @@ pub(super) struct Position {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Named<'a> {
     /// URLs with the place in each, the direct initiator first, each URL once.
-    pub(super) urls: Vec<(std::borrow::Cow<'a, str>, Option<Position>)>,
+    pub(super) urls: Vec<(Cow<'a, str>, Option<Position>)>,
     pub(super) by_script: bool,
     pub(super) preload: bool,
 }
@@ -99,7 +100,7 @@ impl<'a> Named<'a> {
     }
 }
 
-fn add_frames<'a>(urls: &mut Vec<(std::borrow::Cow<'a, str>, Option<Position>)>, level: &'a Stack) {
+fn add_frames<'a>(urls: &mut Vec<(Cow<'a, str>, Option<Position>)>, level: &'a Stack) {
     for frame in &level.call_frames {
         let Some(url) = frame.url.as_deref() else { continue };
         // Stacks name few scripts, each many times.
