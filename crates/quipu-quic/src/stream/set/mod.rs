@@ -555,4 +555,6 @@ fn vacant_view() -> StreamView {
 }
 
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;

@@ -437,4 +437,9 @@ fn closed_streams_of_the_peer_make_room_for_new_ones() {
         assert!(granted.contains(&ControlFrame::MaxStreams { direction: BIDI, limit: index + 9 }));
     }
     assert_eq!(streams.slots.len(), 1);
+    streams.requeue_frame(&ControlFrame::MaxStreams { direction: BIDI, limit: 1007 });
+    assert_eq!(frames(&mut streams), []);
+    let newest = ControlFrame::MaxStreams { direction: BIDI, limit: 1008 };
+    streams.requeue_frame(&newest);
+    assert_eq!(frames(&mut streams), [newest]);
 }
