@@ -31,6 +31,8 @@ pub struct Priorities {
     nodes: Vec<Option<NodeView>>,
     free: Vec<NodeKey>,
     by_id: BTreeMap<NodeId, NodeKey>,
+    /// The node that speaks for a stream, by the stream's slot.
+    by_stream: Vec<Option<NodeKey>>,
 }
 
 /// Elementary edits that one edit came to.
@@ -56,6 +58,7 @@ impl Priorities {
             nodes: vec![Some(root)],
             free: Vec::new(),
             by_id: BTreeMap::from([(NodeId::ROOT, NodeKey::ROOT)]),
+            by_stream: Vec::new(),
         }
     }
 
@@ -133,8 +136,8 @@ impl Priorities {
             }
             PriorityEdit::Attach { node, .. } => {
                 let key = self.inner_key(node)?;
-                if let (Some(stream), Some(view)) = (stream, self.node_mut(key)) {
-                    view.stream = Some(stream);
+                if let Some(stream) = stream {
+                    self.attach(key, stream);
                     done.push(TreeEdit::Attached { node: key, stream });
                 }
             }
@@ -145,10 +148,25 @@ impl Priorities {
         Ok(done)
     }
 
-    /// Forgets the stream of a node: it was closed, the node stays.
-    pub fn detach(&mut self, node: NodeKey) {
-        if let Some(view) = self.node_mut(node) {
+    /// Forgets a stream that was closed; its node stays.
+    pub fn detach(&mut self, stream: StreamKey) {
+        let node = self.by_stream.get_mut(stream.index()).and_then(Option::take);
+        if let Some(view) = node.and_then(|node| self.node_mut(node)) {
             view.stream = None;
+        }
+    }
+
+    fn attach(&mut self, node: NodeKey, stream: StreamKey) {
+        if let Some(before) = self.node(node).and_then(|view| view.stream) {
+            self.detach(before);
+        }
+        self.detach(stream);
+        if self.by_stream.len() <= stream.index() {
+            self.by_stream.resize(stream.index() + 1, None);
+        }
+        self.by_stream[stream.index()] = Some(node);
+        if let Some(view) = self.node_mut(node) {
+            view.stream = Some(stream);
         }
     }
 
@@ -240,6 +258,9 @@ impl Priorities {
         }
         if let Some(view) = self.node_mut(parent) {
             view.children.retain(|&child| child != key);
+        }
+        if let Some(stream) = self.node(key).and_then(|view| view.stream) {
+            self.detach(stream);
         }
         self.nodes[key.index()] = None;
         self.by_id.remove(&id);

@@ -54,6 +54,11 @@ impl Streams {
         if cut.is_empty() { Err(Refusal::NothingLeft(key)) } else { Ok(cut) }
     }
 
+    /// True if a control stream may have something to send.
+    pub fn has_control_data(&self) -> bool {
+        !self.control.is_empty() && self.next_control(Bytes::MAX).is_some()
+    }
+
     /// What control streams have to send first: the lowest pending bytes of the control stream of
     /// lowest identifier, at most `max`; a bare FIN if nothing else.
     pub fn next_control(&self, max: Bytes) -> Option<(StreamKey, Span)> {

@@ -197,6 +197,13 @@ impl Streams {
         Ok(slot.map(|slot| StreamKey { slot, id }))
     }
 
+    /// The key of a stream that can send; a stream that the peer may open but of which nothing
+    /// came yet is opened. `None` if it cannot be, or is over.
+    pub fn ensure_open(&mut self, id: StreamId, now: Instant) -> Option<StreamKey> {
+        let key = self.sending_to(id, now).ok().flatten()?;
+        self.send_half(key).map(|_| key)
+    }
+
     /// The slot of a stream that the peer named. A new one of the peer's is opened, with all of
     /// its kind below it (<https://www.rfc-editor.org/rfc/rfc9000#section-3.2>).
     fn find_or_open(&mut self, id: StreamId, now: Instant) -> Result<Option<u32>, StreamFault> {

@@ -1,0 +1,151 @@
+//! Configuration of connections.
+
+use std::sync::Arc;
+
+use quipu_base::{Bytes, Duration};
+use quipu_policy::{AckPolicy, Controller, Joint, PathKey, ResendRules};
+use thiserror::Error;
+
+/// Makes the congestion controller of a path, given the size of its datagrams.
+pub type ControllerFactory = Arc<dyn Fn(PathKey, Bytes) -> Box<dyn Controller> + Send + Sync>;
+
+/// Smallest UDP payload that every path carries.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-14>
+pub const MIN_UDP_PAYLOAD: u16 = 1200;
+
+/// Settings of the transport. Times are of one connection; amounts are UDP payload bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransportConfig {
+    /// Largest UDP payload sent on a validated path; 1,200 to 65,527. Default 1,350 (our choice:
+    /// what the papers' stacks send). Before validation it is 1,200.
+    pub max_udp_payload: u16,
+    /// Pacing rate as a multiple of window per smoothed round trip, in percent; `None`: no pacing.
+    /// Default 125. <https://www.rfc-editor.org/rfc/rfc9002#section-7.7>
+    pub pacing_percent: Option<u32>,
+    /// Packets that may leave back to back at least. Default 10.
+    pub burst_packets: u32,
+    /// Acknowledge at the latest after so many ack-eliciting packets. Default 2.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.2>
+    pub ack_every: u32,
+    /// Acknowledge at the latest so late. Default 25 ms.
+    pub max_ack_delay: Duration,
+    /// Receive window per stream. Default 6 MiB.
+    pub stream_window: Bytes,
+    /// Receive window of the connection. Default 15 MiB.
+    pub connection_window: Bytes,
+    /// Streams of each direction that the peer may have open. Default 4,096.
+    pub max_streams: u64,
+    /// Silence after which the connection ends; zero: never. Default 30 s.
+    pub idle_timeout: Duration,
+    /// Paths at a time, 1 to 32; 1: the multipath extension is not offered. Default 8.
+    pub max_paths: u32,
+    /// Connection IDs issued for each path. Default 2.
+    pub connection_ids_per_path: u8,
+    /// How lost bytes are sent again.
+    pub resend: ResendRules,
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        TransportConfig {
+            max_udp_payload: 1350,
+            pacing_percent: Some(125),
+            burst_packets: 10,
+            ack_every: 2,
+            max_ack_delay: Duration::from_millis(25),
+            stream_window: Bytes(6 << 20),
+            connection_window: Bytes(15 << 20),
+            max_streams: 4096,
+            idle_timeout: Duration::from_secs(30),
+            max_paths: 8,
+            connection_ids_per_path: 2,
+            resend: ResendRules::default(),
+        }
+    }
+}
+
+/// A setting that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{field} is {value}, expected {expected}")]
+pub struct ConfigError {
+    /// The field of [`TransportConfig`].
+    pub field: &'static str,
+    /// What it holds.
+    pub value: String,
+    /// What it may hold.
+    pub expected: &'static str,
+}
+
+impl TransportConfig {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// The first field whose value cannot be.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let wrong = |field, value: &dyn std::fmt::Display, expected| {
+            Err(ConfigError { field, value: value.to_string(), expected })
+        };
+        if !(MIN_UDP_PAYLOAD..=65_527).contains(&self.max_udp_payload) {
+            return wrong("max_udp_payload", &self.max_udp_payload, "1200 to 65527 bytes");
+        }
+        if self.pacing_percent == Some(0) {
+            return wrong("pacing_percent", &0, "above 0, or none");
+        }
+        if self.burst_packets == 0 {
+            return wrong("burst_packets", &0, "at least 1");
+        }
+        if self.ack_every == 0 {
+            return wrong("ack_every", &0, "at least 1");
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+        //# Values of 2^14 or greater are invalid.
+        if self.max_ack_delay >= Duration::from_millis(1 << 14) {
+            return wrong("max_ack_delay", &self.max_ack_delay, "below 2^14 ms");
+        }
+        if self.stream_window.is_zero() || self.stream_window.0 >= 1 << 40 {
+            return wrong("stream_window", &self.stream_window, "1 byte to 1 TiB");
+        }
+        if self.connection_window.is_zero() || self.connection_window.0 >= 1 << 40 {
+            return wrong("connection_window", &self.connection_window, "1 byte to 1 TiB");
+        }
+        if !(1..=32).contains(&self.max_paths) {
+            return wrong("max_paths", &self.max_paths, "1 to 32");
+        }
+        if !(1..=8).contains(&self.connection_ids_per_path) {
+            return wrong("connection_ids_per_path", &self.connection_ids_per_path, "1 to 8");
+        }
+        if self.max_streams > 1 << 20 {
+            return wrong("max_streams", &self.max_streams, "at most 2^20");
+        }
+        Ok(())
+    }
+}
+
+/// The policies of one connection.
+pub struct Policies {
+    /// What goes next, on which path.
+    pub joint: Box<dyn Joint>,
+    /// Which way acknowledgements return.
+    pub ack: Box<dyn AckPolicy>,
+    /// Congestion control of each path.
+    pub controller: ControllerFactory,
+}
+
+impl std::fmt::Debug for Policies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policies").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_mistakes_name_the_field() {
+        assert_eq!(TransportConfig::default().validate(), Ok(()));
+        let config = TransportConfig { max_paths: 0, ..TransportConfig::default() };
+        let error = config.validate().unwrap_err();
+        assert_eq!(error.to_string(), "max_paths is 0, expected 1 to 32");
+    }
+}

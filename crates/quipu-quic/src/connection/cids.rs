@@ -1,0 +1,204 @@
+//! Connection IDs: those we issue and those the peer issued, per path identifier.
+//! <https://www.rfc-editor.org/rfc/rfc9000#section-5.1>, per path by RFC 10069.
+
+use std::collections::BTreeMap;
+
+use quipu_base::{PathId, Random};
+use rand_core::Rng;
+use smallvec::SmallVec;
+
+use crate::error::{ErrorCode, TransportError};
+use crate::wire::{ConnectionId, ResetToken};
+
+/// Length of the connection IDs that we issue.
+pub(crate) const LOCAL_LEN: usize = 8;
+
+/// Connection IDs of the peer that we are willing to keep for a path; told in
+/// `active_connection_id_limit`.
+pub(crate) const ACTIVE_LIMIT: u64 = 4;
+
+/// Connection IDs of one path that we issued.
+#[derive(Debug, Default)]
+struct Issued {
+    next_sequence: u64,
+    live: SmallVec<[(u64, ConnectionId, ResetToken); 2]>,
+}
+
+/// Connection IDs that we issue.
+#[derive(Debug, Default)]
+pub(crate) struct LocalIds {
+    paths: BTreeMap<PathId, Issued>,
+}
+
+impl LocalIds {
+    /// Keeps the connection ID of the handshake: sequence number 0 of path 0.
+    pub(crate) fn first(cid: ConnectionId) -> Self {
+        let mut ids = LocalIds::default();
+        let issued = ids.paths.entry(PathId::ZERO).or_default();
+        issued.live.push((0, cid, ResetToken::new([0; 16])));
+        issued.next_sequence = 1;
+        ids
+    }
+
+    /// Makes another connection ID for `path`: its sequence number, and it.
+    pub(crate) fn issue(&mut self, path: PathId, random: &mut Random) -> (u64, ConnectionId) {
+        let issued = self.paths.entry(path).or_default();
+        let cid = random_cid(random);
+        let mut token = [0; 16];
+        random.fill_bytes(&mut token);
+        let sequence = issued.next_sequence;
+        issued.next_sequence += 1;
+        issued.live.push((sequence, cid, ResetToken::new(token)));
+        (sequence, cid)
+    }
+
+    /// Number of live connection IDs of `path`.
+    pub(crate) fn live(&self, path: PathId) -> usize {
+        self.paths.get(&path).map_or(0, |issued| issued.live.len())
+    }
+
+    /// A connection ID that is still live, to tell the peer (again).
+    pub(crate) fn get(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
+        let issued = self.paths.get(&path)?;
+        let &(_, cid, token) = issued.live.iter().find(|(own, ..)| *own == sequence)?;
+        Some((cid, token))
+    }
+
+    /// The peer retires one: it, if it was live.
+    pub(crate) fn retire(
+        &mut self,
+        path: PathId,
+        sequence: u64,
+    ) -> Result<Option<ConnectionId>, TransportError> {
+        let never = || TransportError::protocol_violation("retired a connection ID never issued");
+        let issued = self.paths.get_mut(&path).ok_or_else(never)?;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.16
+        //# Receipt of a RETIRE_CONNECTION_ID frame containing a sequence number
+        //# greater than any previously sent to the peer MUST be treated as a
+        //# connection error of type PROTOCOL_VIOLATION.
+        if sequence >= issued.next_sequence {
+            return Err(never());
+        }
+        let at = issued.live.iter().position(|(own, ..)| *own == sequence);
+        Ok(at.map(|at| issued.live.remove(at).1))
+    }
+
+    /// Drops all of a path; the connection IDs that were live.
+    pub(crate) fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
+        let issued = self.paths.remove(&path);
+        issued.into_iter().flat_map(|issued| issued.live).map(|(_, cid, _)| cid).collect()
+    }
+}
+
+/// Connection IDs of one path that the peer issued.
+#[derive(Debug, Default)]
+struct Peers {
+    retire_prior_to: u64,
+    /// In order of sequence number; the first is used.
+    live: SmallVec<[(u64, ConnectionId, Option<ResetToken>); 2]>,
+    used: bool,
+}
+
+/// Connection IDs that the peer issued.
+#[derive(Debug, Default)]
+pub(crate) struct RemoteIds {
+    paths: BTreeMap<PathId, Peers>,
+}
+
+impl RemoteIds {
+    /// The connection ID of the handshake.
+    pub(crate) fn first(cid: ConnectionId) -> Self {
+        let mut ids = RemoteIds::default();
+        let peers = ids.paths.entry(PathId::ZERO).or_default();
+        peers.live.push((0, cid, None));
+        peers.used = true;
+        ids
+    }
+
+    /// The server chose its connection ID: it takes the place of the client's random one.
+    pub(crate) fn replace_first(&mut self, cid: ConnectionId) {
+        if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
+            first.1 = cid;
+        }
+    }
+
+    /// The reset token that came as a transport parameter.
+    pub(crate) fn set_first_token(&mut self, token: ResetToken) {
+        if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
+            first.2 = Some(token);
+        }
+    }
+
+    /// The connection ID to use on `path`.
+    pub(crate) fn active(&self, path: PathId) -> Option<ConnectionId> {
+        self.paths.get(&path)?.live.first().map(|(_, cid, _)| *cid)
+    }
+
+    /// Takes a new connection ID. Sequence numbers to retire are pushed to `retired`.
+    pub(crate) fn on_new(
+        &mut self,
+        path: PathId,
+        sequence: u64,
+        retire_prior_to: u64,
+        cid: ConnectionId,
+        token: ResetToken,
+        retired: &mut Vec<u64>,
+    ) -> Result<(), TransportError> {
+        let peers = self.paths.entry(path).or_default();
+        if retire_prior_to > sequence {
+            return Err(TransportError::new(
+                ErrorCode::FRAME_ENCODING_ERROR,
+                "retire prior to above sequence number",
+            ));
+        }
+        if let Some(known) = peers.live.iter().find(|(own, ..)| *own == sequence) {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+            //# if a sequence number is used for different connection IDs, the
+            //# endpoint MAY treat that receipt as a connection error of type
+            //# PROTOCOL_VIOLATION.
+            if known.1 != cid {
+                return Err(TransportError::protocol_violation("a sequence number used twice"));
+            }
+            return Ok(());
+        }
+        if sequence < peers.retire_prior_to {
+            retired.push(sequence);
+            return Ok(());
+        }
+        let at = peers.live.partition_point(|(own, ..)| *own < sequence);
+        peers.live.insert(at, (sequence, cid, Some(token)));
+        if retire_prior_to > peers.retire_prior_to {
+            peers.retire_prior_to = retire_prior_to;
+            while peers.live.first().is_some_and(|(own, ..)| *own < retire_prior_to) {
+                retired.push(peers.live.remove(0).0);
+            }
+        }
+        if peers.live.len() as u64 > ACTIVE_LIMIT {
+            return Err(too_many());
+        }
+        Ok(())
+    }
+
+    /// Drops all of a path.
+    pub(crate) fn drop_path(&mut self, path: PathId) {
+        self.paths.remove(&path);
+    }
+
+    /// True if that token is one of the peer's.
+    pub(crate) fn is_reset_token(&self, token: &[u8]) -> bool {
+        let mut live = self.paths.values().flat_map(|peers| peers.live.iter());
+        live.any(|(_, _, own)| own.is_some_and(|own| own.as_bytes() == token))
+    }
+}
+
+/// More connection IDs than we said we would keep.
+pub(super) fn too_many() -> TransportError {
+    TransportError::new(ErrorCode::CONNECTION_ID_LIMIT_ERROR, "too many connection IDs")
+}
+
+/// A connection ID of our length.
+pub(crate) fn random_cid(random: &mut Random) -> ConnectionId {
+    let mut bytes = [0; LOCAL_LEN];
+    random.fill_bytes(&mut bytes);
+    ConnectionId::new(&bytes).unwrap_or_default()
+}

@@ -1,0 +1,100 @@
+//! Control frames that wait to be sent, those of streams excepted.
+
+use std::collections::VecDeque;
+
+use quipu_base::{Bytes, PathId};
+use smallvec::SmallVec;
+
+use crate::recovery::SentControl;
+use crate::stream::ControlFrame;
+use crate::wire::Frame;
+
+/// A connection ID by path and sequence number.
+pub(crate) type CidRef = (PathId, u64);
+
+/// Control frames that wait. Values are taken when a frame is written, so the latest goes.
+#[derive(Debug, Default)]
+pub(crate) struct ControlQueue {
+    pub(crate) handshake_done: bool,
+    pub(crate) new_cids: VecDeque<CidRef>,
+    pub(crate) retire_cids: VecDeque<CidRef>,
+    /// Paths to abandon with the error code to tell.
+    pub(crate) abandon: SmallVec<[(PathId, u64); 1]>,
+    pub(crate) status: SmallVec<[PathId; 1]>,
+    pub(crate) max_path_id: bool,
+}
+
+impl ControlQueue {
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.handshake_done
+            && !self.max_path_id
+            && self.new_cids.is_empty()
+            && self.retire_cids.is_empty()
+            && self.abandon.is_empty()
+            && self.status.is_empty()
+    }
+
+    /// A packet with this frame was lost: it waits again. Frames of other layers are not for here.
+    pub(crate) fn requeue(&mut self, control: &SentControl, abandon_code: impl FnOnce() -> u64) {
+        match *control {
+            SentControl::HandshakeDone => self.handshake_done = true,
+            SentControl::NewConnectionId { path, sequence } => {
+                self.new_cids.push_front((path, sequence));
+            }
+            SentControl::RetireConnectionId { path, sequence } => {
+                self.retire_cids.push_front((path, sequence));
+            }
+            SentControl::PathAbandon { path } => {
+                if !self.abandon.iter().any(|(waiting, _)| *waiting == path) {
+                    self.abandon.push((path, abandon_code()));
+                }
+            }
+            SentControl::PathStatus { path } => self.tell_status(path),
+            SentControl::MaxPathId => self.max_path_id = true,
+            SentControl::Ack { .. }
+            | SentControl::Crypto { .. }
+            | SentControl::Stream(_)
+            | SentControl::StreamFrame(_) => {}
+        }
+    }
+
+    /// The status of a path is to be told.
+    pub(crate) fn tell_status(&mut self, path: PathId) {
+        if !self.status.contains(&path) {
+            self.status.push(path);
+        }
+    }
+
+    /// Forgets what concerns a path that is gone.
+    pub(crate) fn forget_path(&mut self, path: PathId) {
+        self.new_cids.retain(|(other, _)| *other != path);
+        self.retire_cids.retain(|(other, _)| *other != path);
+        self.status.retain(|other| *other != path);
+    }
+}
+
+/// A control frame of the stream layer as it goes on the wire.
+pub(super) fn to_frame(control: &ControlFrame) -> Frame<'static> {
+    match *control {
+        ControlFrame::MaxData { limit } => Frame::MaxData { maximum: Bytes(limit) },
+        ControlFrame::MaxStreamData { stream, limit } => {
+            Frame::MaxStreamData { stream: stream.id, maximum: limit }
+        }
+        ControlFrame::MaxStreams { direction, limit } => {
+            Frame::MaxStreams { direction, maximum: limit }
+        }
+        ControlFrame::DataBlocked { limit } => Frame::DataBlocked { limit: Bytes(limit) },
+        ControlFrame::StreamDataBlocked { stream, limit } => {
+            Frame::StreamDataBlocked { stream: stream.id, limit }
+        }
+        ControlFrame::StreamsBlocked { direction, limit } => {
+            Frame::StreamsBlocked { direction, limit }
+        }
+        ControlFrame::ResetStream { stream, code, final_size } => {
+            Frame::ResetStream { stream: stream.id, error_code: code, final_size }
+        }
+        ControlFrame::StopSending { stream, code } => {
+            Frame::StopSending { stream: stream.id, error_code: code }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! The life of one decision: ask, check, write, settle, tell.
+
+use quipu_base::{Bytes, Instant};
+use quipu_policy::{
+    Ask, Decision, Event, Kind, PathKey, PathState, Piece, Refusal, Span, StreamKey,
+};
+
+use super::packet::OpenPacket;
+use super::transmit::Full;
+use super::{Connection, Space};
+use crate::outbox::Outbox;
+use crate::recovery::{SentControl, SentStreamPiece};
+use crate::wire::frame::StreamLayout;
+use crate::wire::{Frame, NoSpace};
+
+/// A checked answer: which bytes go, and whether they are a copy.
+#[derive(Clone, Copy, Debug)]
+struct Placement {
+    stream: StreamKey,
+    span: Span,
+    copy: bool,
+}
+
+/// What a checked answer asks for.
+enum Checked {
+    Frame(PathKey, Placement),
+    Probe(PathKey),
+    Rest,
+}
+
+impl Connection {
+    /// Sends what the policies choose until nothing can go, they wait, or the outbox is full.
+    pub(super) fn send_data(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
+        loop {
+            let control_path = self.control_stream_path(now);
+            let chosen = if self.may_ask(now) { self.ask(now) } else { Checked::Rest };
+            match (chosen, control_path) {
+                (Checked::Frame(key, placement), None) => {
+                    self.send_packet(now, key, Some(placement), false, outbox)?;
+                }
+                (Checked::Frame(key, placement), Some(control)) if key == control => {
+                    self.send_packet(now, key, Some(placement), true, outbox)?;
+                }
+                // Control streams go first, and alone on their path. The answer was not charged:
+                // the next question gets it again.
+                (_, Some(control)) => self.send_packet(now, control, None, true, outbox)?,
+                (Checked::Probe(key), None) => self.send_ping(now, key, outbox)?,
+                (Checked::Rest, None) => return Ok(()),
+            }
+        }
+    }
+
+    /// The path for control-stream bytes, if some wait and a path is open.
+    fn control_stream_path(&mut self, now: Instant) -> Option<PathKey> {
+        if !self.shared.streams.has_control_data() {
+            return None;
+        }
+        self.shared.streams.next_control(Bytes::MAX)?;
+        let key = self.scheduler.control_path(now, &self.shared)?;
+        let view = self.shared.paths.views.get(key)?;
+        view.is_open(now).then_some(key)
+    }
+
+    /// Nothing is asked while no path is open, or nothing waits and no copy may exist.
+    fn may_ask(&self, now: Instant) -> bool {
+        let ready = self.shared.streams.conn_view().ready > 0 || self.scheduler.has_copies();
+        ready && self.shared.paths.views.open(now).next().is_some()
+    }
+
+    /// Asks until an answer holds, at most three times; then the engine chooses.
+    fn ask(&mut self, now: Instant) -> Checked {
+        loop {
+            let decision = self.scheduler.decide(now, &self.shared, Ask::Packet);
+            let refusal = match self.check(now, decision, None, Bytes::MAX) {
+                Ok(checked) => return checked,
+                Err(refusal) => refusal,
+            };
+            if self.scheduler.on_refused(now, &self.shared, refusal) {
+                return self.choose_instead(now);
+            }
+        }
+    }
+
+    /// Checks an answer. `fill`: the path of the open packet.
+    fn check(
+        &mut self,
+        now: Instant,
+        decision: Decision,
+        fill: Option<PathKey>,
+        space: Bytes,
+    ) -> Result<Checked, Refusal> {
+        let check_path = |connection: &Self, path: PathKey| match fill {
+            Some(open) if open == path => Ok(()),
+            Some(_) => Err(Refusal::OtherPath(path)),
+            None => {
+                let view = connection.shared.paths.views.get(path);
+                let open = view.is_some_and(|view| view.is_open(now));
+                if open { Ok(()) } else { Err(Refusal::PathClosed(path)) }
+            }
+        };
+        match decision {
+            Decision::Send { path, stream, from, max } => {
+                check_path(self, path)?;
+                let span = self.shared.streams.fit(stream, from, max.min(space))?;
+                Ok(Checked::Frame(path, Placement { stream, span, copy: false }))
+            }
+            Decision::Copy { path, stream, span } => {
+                check_path(self, path)?;
+                let span = self.shared.streams.fit_copy(stream, span, space)?;
+                Ok(Checked::Frame(path, Placement { stream, span, copy: true }))
+            }
+            Decision::Probe { path } => match self.shared.paths.views.get(path) {
+                Some(view) if fill.is_none() && view.state == PathState::Usable => {
+                    Ok(Checked::Probe(path))
+                }
+                _ => Err(Refusal::PathClosed(path)),
+            },
+            Decision::Wait { until, .. } => {
+                if fill.is_some() || self.scheduler.grant_wait(now, &self.shared, until) {
+                    Ok(Checked::Rest)
+                } else {
+                    Err(Refusal::MustNotWait)
+                }
+            }
+            Decision::Idle => Ok(Checked::Rest),
+        }
+    }
+
+    /// The policy failed: the lowest stream that is ready, on the best open path.
+    fn choose_instead(&mut self, now: Instant) -> Checked {
+        self.scheduler.counters.overridden += 1;
+        let stream = self
+            .shared
+            .streams
+            .views()
+            .filter(|view| view.is_ready())
+            .map(|view| view.key)
+            .filter(|&key| self.shared.streams.fit(key, None, Bytes::MAX).is_ok())
+            .min();
+        let path = self.shared.paths.views.least_srtt_open(now);
+        let (Some(stream), Some(path)) = (stream, path) else { return Checked::Rest };
+        match self.shared.streams.fit(stream, None, Bytes::MAX) {
+            Ok(span) => Checked::Frame(path, Placement { stream, span, copy: false }),
+            Err(_) => Checked::Rest,
+        }
+    }
+
+    /// One packet: acknowledgements and control frames, then the frames that were chosen.
+    fn send_packet(
+        &mut self,
+        now: Instant,
+        key: PathKey,
+        first: Option<Placement>,
+        with_control_streams: bool,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        if !outbox.has_room(key) {
+            return Err(Full);
+        }
+        let size = self.packet_size(key);
+        let buffer = outbox.buffer(size);
+        let space = Space::Data(key.slot);
+        let Some(mut packet) = self.open_packet(now, space, buffer, 0, size) else {
+            return Err(Full);
+        };
+        self.write_acks(now, &mut packet, buffer);
+        if self.has_control_frames() {
+            self.write_controls(&mut packet, buffer);
+        }
+        if with_control_streams {
+            self.write_control_streams(&mut packet, buffer);
+        }
+        if let Some(first) = first {
+            let mut next = Some(first);
+            while let Some(placement) = next.take() {
+                if !self.write_placement(now, &mut packet, buffer, placement) {
+                    break;
+                }
+                next = self.ask_to_fill(now, &packet);
+            }
+            if !packet.record.pieces.is_empty() {
+                self.scheduler.on_data_packet(key);
+            }
+        }
+        self.finish_datagram(now, packet, 0, outbox);
+        Ok(())
+    }
+
+    /// Asks what else goes into an open packet.
+    fn ask_to_fill(&mut self, now: Instant, packet: &OpenPacket) -> Option<Placement> {
+        // A frame of one byte costs up to 14 bytes of header.
+        const LEAST_FRAME: usize = 16;
+        let left = packet.space_left();
+        if left < LEAST_FRAME || packet.record.pieces.len() >= 32 {
+            return None;
+        }
+        let ready = self.shared.streams.conn_view().ready > 0 || self.scheduler.has_copies();
+        if !ready {
+            return None;
+        }
+        let space = Bytes(left as u64);
+        let ask = Ask::Fill { path: packet.key, space };
+        let decision = self.scheduler.decide(now, &self.shared, ask);
+        match self.check(now, decision, Some(packet.key), space) {
+            Ok(Checked::Frame(_, placement)) => Some(placement),
+            Ok(_) => None,
+            Err(refusal) => {
+                self.scheduler.on_refused(now, &self.shared, refusal);
+                None
+            }
+        }
+    }
+
+    /// Writes the STREAM frame of a checked answer and settles it at once. True if it was written.
+    fn write_placement(
+        &mut self,
+        now: Instant,
+        packet: &mut OpenPacket,
+        buffer: &mut [u8],
+        placement: Placement,
+    ) -> bool {
+        let Placement { stream, span, copy } = placement;
+        let Some((span, fin, fills)) = self.write_stream_frame(packet, buffer, stream, span) else {
+            return false;
+        };
+        let streams = &mut self.shared.streams;
+        let placed =
+            if copy { streams.place_copy(stream, span) } else { streams.place(stream, span) };
+        let kind = placed.map_or(Kind::Fresh, |placed| placed.kind);
+        packet.full |= fills;
+        let piece = Piece { stream, span, kind };
+        packet.record.add_piece(piece, fin);
+        self.count_piece(packet.key, span.len(), kind);
+        self.scheduler.tell_joint(now, &self.shared, Event::Placed { path: packet.key, piece });
+        self.flush_edges(now);
+        true
+    }
+
+    /// Writes as much of `span` as fits: what was written, whether it carries the end, and
+    /// whether it reaches the packet's end.
+    fn write_stream_frame(
+        &self,
+        packet: &mut OpenPacket,
+        buffer: &mut [u8],
+        stream: StreamKey,
+        span: Span,
+    ) -> Option<(Span, bool, bool)> {
+        let streams = &self.shared.streams;
+        let available = usize::try_from(span.len().0).unwrap_or(usize::MAX);
+        let layout = StreamLayout::new(stream.id, span.start, available, packet.space_left())?;
+        let span = Span::from_len(span.start, Bytes(layout.data_length() as u64));
+        let fin = streams.ends_at(stream, span.end);
+        let written = packet.write_eliciting(buffer, |writer| {
+            layout.write_header(writer, fin)?;
+            let room = writer.reserve(layout.data_length())?;
+            if streams.copy_to(stream, span, room) { Ok(()) } else { Err(NoSpace) }
+        });
+        written.then_some((span, fin, layout.fills_packet()))
+    }
+
+    /// Writes what control streams have to send.
+    pub(super) fn write_control_streams(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
+        while let Some((stream, span)) = self.shared.streams.next_control(Bytes::MAX) {
+            let written = self.write_stream_frame(packet, buffer, stream, span);
+            let Some((span, fin, fills)) = written else { return };
+            self.shared.streams.place(stream, span);
+            packet.full |= fills;
+            let piece = SentStreamPiece { stream, span, fin };
+            packet.record.controls.push(SentControl::Stream(piece));
+            if packet.full {
+                return;
+            }
+        }
+    }
+
+    /// A PING that a policy asked for.
+    fn send_ping(
+        &mut self,
+        now: Instant,
+        key: PathKey,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        if !outbox.has_room(key) {
+            return Err(Full);
+        }
+        let size = self.packet_size(key).max(100);
+        let buffer = outbox.buffer(size);
+        let Some(mut packet) = self.open_packet(now, Space::Data(key.slot), buffer, 0, size) else {
+            return Err(Full);
+        };
+        self.write_acks(now, &mut packet, buffer);
+        packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+        self.finish_datagram(now, packet, 0, outbox);
+        Ok(())
+    }
+}

@@ -1,0 +1,282 @@
+//! Frames of 1-RTT packets, and of the handshake's.
+
+use quipu_base::{Instant, PathId};
+use quipu_policy::{Event, PathKey, PathStatus};
+
+use super::{CloseReason, Connection, ConnectionEvent, EndpointEvent, Space};
+use crate::error::TransportError;
+use crate::stream::StreamFault;
+use crate::wire::frame::{Ack, NewConnectionId};
+use crate::wire::{Frame, FrameType, Frames, PacketKind};
+
+/// What a packet's frames came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FrameSummary {
+    pub(super) ack_eliciting: bool,
+    /// Only PATH_CHALLENGE, PATH_RESPONSE, NEW_CONNECTION_ID and PADDING.
+    pub(super) crypto: bool,
+}
+
+impl Connection {
+    /// Reads the frames of a packet that came in `space` on the path of `key`.
+    pub(super) fn on_frames(
+        &mut self,
+        now: Instant,
+        space: Space,
+        key: PathKey,
+        kind: PacketKind,
+        payload: &[u8],
+    ) -> Result<FrameSummary, TransportError> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+        //# An endpoint MUST treat receipt of a packet containing no frames as a
+        //# connection error of type PROTOCOL_VIOLATION.
+        if payload.is_empty() {
+            return Err(TransportError::protocol_violation("a packet without frames"));
+        }
+        let mut summary = FrameSummary::default();
+        for frame in Frames::new(payload) {
+            let frame = frame?;
+            let frame_type = frame.frame_type();
+            if !frame_type.is_allowed_in(kind) {
+                return Err(TransportError::protocol_violation("a frame in the wrong packet")
+                    .in_frame(frame_type));
+            }
+            summary.ack_eliciting |= frame_type.is_ack_eliciting();
+            summary.crypto |= frame_type == FrameType::CRYPTO;
+            self.on_frame(now, space, key, frame).map_err(|error| error.in_frame(frame_type))?;
+            if !self.lifecycle.is_open() {
+                break;
+            }
+        }
+        Ok(summary)
+    }
+
+    fn on_frame(
+        &mut self,
+        now: Instant,
+        space: Space,
+        key: PathKey,
+        frame: Frame<'_>,
+    ) -> Result<(), TransportError> {
+        let streams = &mut self.shared.streams;
+        match frame {
+            Frame::Padding { .. } | Frame::Ping | Frame::NewToken { .. } => {}
+            Frame::Stream(stream) => {
+                streams.on_stream_frame(
+                    stream.stream,
+                    stream.offset,
+                    stream.fin,
+                    stream.data,
+                    now,
+                )?;
+            }
+            Frame::Ack(ack) => self.on_ack_frame(now, space, key, &ack)?,
+            Frame::Crypto { offset, data } => {
+                self.crypto.receive(space).on_frame(offset.0, data)?;
+            }
+            Frame::ResetStream { stream, error_code, final_size } => {
+                streams.on_reset_stream(stream, error_code, final_size, now)?;
+            }
+            Frame::StopSending { stream, error_code } => {
+                streams.on_stop_sending(stream, error_code, now)?;
+            }
+            Frame::MaxData { maximum } => streams.on_max_data(maximum.0),
+            Frame::MaxStreamData { stream, maximum } => {
+                streams.on_max_stream_data(stream, maximum, now)?;
+            }
+            Frame::MaxStreams { direction, maximum } => streams.on_max_streams(direction, maximum),
+            Frame::StreamDataBlocked { stream, .. } => {
+                streams.on_stream_data_blocked(stream, now)?;
+            }
+            Frame::DataBlocked { .. } | Frame::StreamsBlocked { .. } => {}
+            Frame::NewConnectionId(new) => self.on_new_connection_id(&new)?,
+            Frame::RetireConnectionId { path, sequence } => {
+                self.on_retire_connection_id(path, sequence)?;
+            }
+            Frame::PathChallenge { data } => {
+                if let Some(path) = self.shared.paths.get_mut(key.slot) {
+                    path.validation.on_challenge(data);
+                }
+            }
+            Frame::PathResponse { data } => self.on_path_response(now, data),
+            Frame::ConnectionClose { error_code, reason, .. } => {
+                let reason = String::from_utf8_lossy(reason).into_owned();
+                self.on_close(now, CloseReason::PeerTransport { code: error_code, reason });
+            }
+            Frame::ApplicationClose { error_code, reason } => {
+                let reason = String::from_utf8_lossy(reason).into_owned();
+                self.on_close(now, CloseReason::PeerApplication { code: error_code, reason });
+            }
+            Frame::HandshakeDone => {
+                if !self.role.is_client() {
+                    return Err(TransportError::protocol_violation("a client confirmed"));
+                }
+                self.confirm(now);
+            }
+            Frame::PathAbandon { path, .. } => {
+                self.require_multipath()?;
+                self.on_path_abandon(now, path)?;
+            }
+            Frame::PathStatusBackup { path, sequence } => {
+                self.on_path_status(now, path, sequence, PathStatus::Backup)?;
+            }
+            Frame::PathStatusAvailable { path, sequence } => {
+                self.on_path_status(now, path, sequence, PathStatus::Available)?;
+            }
+            Frame::MaxPathId { maximum } => {
+                self.require_multipath()?;
+                let known = self.peer.max_path_id.unwrap_or_default();
+                self.peer.max_path_id = Some(known.max(maximum));
+                self.issue_path_ids();
+            }
+            Frame::PathsBlocked { maximum } => {
+                self.require_multipath()?;
+                if maximum > self.paths.local_max {
+                    return Err(TransportError::protocol_violation(
+                        "blocked at a path ID never allowed",
+                    ));
+                }
+            }
+            Frame::PathCidsBlocked { path, .. } => {
+                self.require_multipath()?;
+                if path > self.paths.local_max {
+                    return Err(TransportError::protocol_violation(
+                        "blocked at a path ID never allowed",
+                    ));
+                }
+            }
+            Frame::ReturnPaths(_) => {
+                return Err(TransportError::protocol_violation(
+                    "the return-path extension was not negotiated",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn on_ack_frame(
+        &mut self,
+        now: Instant,
+        space: Space,
+        arrived_on: PathKey,
+        ack: &Ack<'_>,
+    ) -> Result<(), TransportError> {
+        let Space::Data(_) = space else { return self.on_ack(now, space, arrived_on, ack) };
+        let id = match ack.path {
+            Some(id) => {
+                self.require_multipath()?;
+                id
+            }
+            None => PathId::ZERO,
+        };
+        match self.shared.paths.slot_of(id) {
+            Some(slot) => self.on_ack(now, Space::Data(slot), arrived_on, ack),
+            None if self.is_past_path(id) => Ok(()),
+            None => Err(TransportError::protocol_violation("acknowledged on a path never used")),
+        }
+    }
+
+    fn on_new_connection_id(&mut self, new: &NewConnectionId) -> Result<(), TransportError> {
+        let path = match new.path {
+            Some(path) => {
+                self.require_multipath()?;
+                if path > self.paths.local_max {
+                    return Err(TransportError::protocol_violation(
+                        "a connection ID for a path ID never allowed",
+                    ));
+                }
+                path
+            }
+            None => PathId::ZERO,
+        };
+        if self.is_past_path(path) {
+            return Ok(());
+        }
+        let mut retired = Vec::new();
+        self.remote_ids.on_new(
+            path,
+            new.sequence,
+            new.retire_prior_to,
+            new.id,
+            new.reset_token,
+            &mut retired,
+        )?;
+        self.control.retire_cids.extend(retired.into_iter().map(|sequence| (path, sequence)));
+        // Bounded by the peer's need of our answers.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
+        //# An endpoint SHOULD limit the number of connection IDs it has retired
+        //# locally for which RETIRE_CONNECTION_ID frames have not yet been
+        //# acknowledged.
+        if self.control.retire_cids.len() > 256 {
+            return Err(super::cids::too_many());
+        }
+        Ok(())
+    }
+
+    fn on_retire_connection_id(
+        &mut self,
+        path: Option<PathId>,
+        sequence: u64,
+    ) -> Result<(), TransportError> {
+        if path.is_some() {
+            self.require_multipath()?;
+        }
+        let path = path.unwrap_or_default();
+        if self.is_past_path(path) {
+            return Ok(());
+        }
+        if let Some(cid) = self.local_ids.retire(path, sequence)? {
+            self.endpoint_events.push_back(EndpointEvent::Retired(cid));
+            if self.local_ids.live(path) < 2 {
+                self.issue_cid(path);
+            }
+        }
+        Ok(())
+    }
+
+    fn on_path_status(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        sequence: u64,
+        status: PathStatus,
+    ) -> Result<(), TransportError> {
+        self.require_multipath()?;
+        let Some(slot) = self.shared.paths.slot_of(id) else { return Ok(()) };
+        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return Ok(()) };
+        // An older statement is void: https://www.rfc-editor.org/rfc/rfc10069
+        if data.status.peer_sequence.is_some_and(|known| known >= sequence) {
+            return Ok(());
+        }
+        data.status.peer_sequence = Some(sequence);
+        view.status = status;
+        let key = view.key;
+        self.events.push_back(ConnectionEvent::PathStatus(id, status));
+        self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
+        Ok(())
+    }
+
+    fn on_close(&mut self, now: Instant, reason: CloseReason) {
+        let timeout = self.longest_probe_timeout();
+        self.lifecycle.drain(now, timeout, reason);
+    }
+
+    fn require_multipath(&self) -> Result<(), TransportError> {
+        match self.multipath() {
+            Some(_) => Ok(()),
+            None => Err(TransportError::protocol_violation("multipath was not negotiated")),
+        }
+    }
+}
+
+impl From<StreamFault> for TransportError {
+    fn from(fault: StreamFault) -> Self {
+        let code = match fault {
+            StreamFault::FlowControl => crate::error::ErrorCode::FLOW_CONTROL_ERROR,
+            StreamFault::FinalSize => crate::error::ErrorCode::FINAL_SIZE_ERROR,
+            StreamFault::StreamLimit => crate::error::ErrorCode::STREAM_LIMIT_ERROR,
+            StreamFault::StreamState => crate::error::ErrorCode::STREAM_STATE_ERROR,
+        };
+        TransportError::new(code, fault.to_string())
+    }
+}

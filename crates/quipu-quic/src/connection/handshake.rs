@@ -1,0 +1,192 @@
+//! Driving TLS, and what follows from its end.
+//! <https://www.rfc-editor.org/rfc/rfc9001#section-4>
+
+use quipu_base::{Instant, PathId, Role};
+
+use super::{Connection, ConnectionEvent, Space};
+use crate::error::{ErrorCode, TransportError};
+use crate::stream::PeerLimits;
+use crate::tls::{KeyChange, Level};
+use crate::transport_parameters::TransportParameters;
+use crate::wire::ConnectionId;
+
+/// The alert `missing_extension`. <https://www.rfc-editor.org/rfc/rfc9001#section-8.2>
+const MISSING_EXTENSION: u8 = 109;
+
+/// Our transport parameters.
+pub(crate) fn parameters(
+    role: Role,
+    config: &crate::TransportConfig,
+    local_cid: ConnectionId,
+    original_dcid: Option<ConnectionId>,
+) -> TransportParameters {
+    TransportParameters {
+        original_destination_connection_id: if role.is_client() { None } else { original_dcid },
+        max_idle_timeout: config.idle_timeout,
+        initial_max_data: config.connection_window,
+        initial_max_stream_data_bidi_local: config.stream_window,
+        initial_max_stream_data_bidi_remote: config.stream_window,
+        initial_max_stream_data_uni: config.stream_window,
+        initial_max_streams_bidi: config.max_streams,
+        initial_max_streams_uni: config.max_streams,
+        max_ack_delay: config.max_ack_delay,
+        // A packet from another address is read, but nothing is sent there.
+        disable_active_migration: true,
+        active_connection_id_limit: super::cids::ACTIVE_LIMIT,
+        initial_source_connection_id: Some(local_cid),
+        initial_max_path_id: (config.max_paths > 1).then(|| PathId(config.max_paths - 1)),
+        ..TransportParameters::default()
+    }
+}
+
+impl Connection {
+    /// Gives TLS what came in order, takes what it has to say, and installs its keys.
+    pub(super) fn advance_tls(&mut self, now: Instant) {
+        if let Err(error) = self.try_advance_tls(now) {
+            self.fault(now, error);
+        }
+    }
+
+    fn try_advance_tls(&mut self, now: Instant) -> Result<(), TransportError> {
+        let levels = [
+            (Space::Initial, Level::Initial),
+            (Space::Handshake, Level::Handshake),
+            (Space::Data(0), Level::OneRtt),
+        ];
+        self.take_tls_output(now);
+        for (space, level) in levels {
+            while let Some(bytes) = self.crypto.receive(space).read() {
+                self.session.read(level, &bytes)?;
+                self.take_tls_output(now);
+            }
+        }
+        if self.lifecycle.is_handshaking() && !self.session.is_handshaking() {
+            self.complete(now)?;
+        }
+        Ok(())
+    }
+
+    fn take_tls_output(&mut self, now: Instant) {
+        loop {
+            self.crypto_out.clear();
+            let change = self.session.write(&mut self.crypto_out);
+            if self.crypto_out.is_empty() && change.is_none() {
+                return;
+            }
+            // The bytes belong to the level before the keys of the same call.
+            let space = if self.keys.has(Space::Data(0)) {
+                Space::Data(0)
+            } else if self.keys.has_handshake() || self.handshake_keys_gone() {
+                Space::Handshake
+            } else {
+                Space::Initial
+            };
+            if !self.crypto_out.is_empty() {
+                self.crypto.send(space).write(&self.crypto_out);
+            }
+            match change {
+                Some(KeyChange::Handshake(keys)) => self.keys.install_handshake(keys),
+                Some(KeyChange::OneRtt(keys)) => {
+                    self.keys.install_one_rtt(now, keys, &mut *self.session);
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn handshake_keys_gone(&self) -> bool {
+        !self.lifecycle.is_handshaking()
+    }
+
+    /// TLS finished.
+    fn complete(&mut self, now: Instant) -> Result<(), TransportError> {
+        let missing =
+            || TransportError::new(ErrorCode::crypto(MISSING_EXTENSION), "no transport parameters");
+        let encoded = self.session.peer_transport_parameters().ok_or_else(missing)?;
+        let parameters = TransportParameters::read(encoded, self.role.peer())?;
+        self.check_connection_ids(&parameters)?;
+        self.apply_parameters(&parameters);
+        self.lifecycle.on_handshake_complete();
+        self.connected_at = Some(now);
+        self.events.push_back(ConnectionEvent::Connected);
+        self.raise_datagram_size(now, 0);
+        self.issue_path_ids();
+        if !self.role.is_client() {
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.2
+            //# the TLS handshake is considered confirmed at the server when the
+            //# handshake completes. The server MUST send a HANDSHAKE_DONE frame as
+            //# soon as the handshake is complete.
+            self.control.handshake_done = true;
+            self.confirm(now);
+        }
+        Ok(())
+    }
+
+    /// The handshake is confirmed: its keys go, and paths may be opened.
+    pub(super) fn confirm(&mut self, now: Instant) {
+        if self.lifecycle.on_confirmed() {
+            self.discard_space(Space::Initial);
+            self.discard_space(Space::Handshake);
+            self.confirmed_at = Some(now);
+            self.events.push_back(ConnectionEvent::Confirmed);
+        }
+    }
+
+    /// Drops keys and state of a space of the handshake.
+    /// <https://www.rfc-editor.org/rfc/rfc9001#section-4.9>
+    pub(super) fn discard_space(&mut self, space: Space) {
+        if !self.keys.has(space) {
+            return;
+        }
+        self.keys.discard(space);
+        let dropped = std::mem::take(self.handshake_space_mut(space));
+        self.release_in_flight(0, dropped.sent.in_flight());
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
+        //# When Initial or Handshake keys are discarded, the PTO and loss detection
+        //# timers MUST be reset
+        if let Some((_, view)) = self.shared.paths.pair_mut(0) {
+            view.pto_count = 0;
+        }
+    }
+
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-7.3>
+    fn check_connection_ids(&self, peer: &TransportParameters) -> Result<(), TransportError> {
+        let wrong = |reason: &'static str| {
+            Err(TransportError::new(ErrorCode::TRANSPORT_PARAMETER_ERROR, reason))
+        };
+        if peer.initial_source_connection_id != self.remote_ids.active(PathId::ZERO) {
+            return wrong("initial_source_connection_id is not that of the packets");
+        }
+        if self.role.is_client() {
+            if peer.original_destination_connection_id != Some(self.original_dcid) {
+                return wrong("original_destination_connection_id is not ours");
+            }
+            if peer.retry_source_connection_id != self.retry_scid {
+                return wrong("retry_source_connection_id is not that of the Retry");
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_parameters(&mut self, peer: &TransportParameters) {
+        self.shared.streams.set_peer_limits(PeerLimits {
+            max_data: peer.initial_max_data.0,
+            max_stream_data_bidi_local: peer.initial_max_stream_data_bidi_local.0,
+            max_stream_data_bidi_remote: peer.initial_max_stream_data_bidi_remote.0,
+            max_stream_data_uni: peer.initial_max_stream_data_uni.0,
+            max_streams_bidi: peer.initial_max_streams_bidi,
+            max_streams_uni: peer.initial_max_streams_uni,
+        });
+        let settings = &mut self.peer;
+        settings.known = true;
+        settings.ack_delay_exponent = peer.ack_delay_exponent;
+        settings.max_ack_delay = peer.max_ack_delay;
+        settings.max_udp_payload = u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX);
+        settings.active_cid_limit = peer.active_connection_id_limit;
+        settings.max_path_id = peer.initial_max_path_id;
+        self.idle.agree(peer.max_idle_timeout);
+        if let Some(token) = peer.stateless_reset_token {
+            self.remote_ids.set_first_token(token);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Keys of the three levels, and key updates.
+//! <https://www.rfc-editor.org/rfc/rfc9001#section-6>
+
+use quipu_base::{Duration, Instant, PacketNumber, PathId};
+
+use super::Space;
+use crate::tls::protection::{self, UnprotectedHeader};
+use crate::tls::{DirectionKeys, Keys, OpenError, PacketKey, PacketKeyPair, Session};
+
+/// The keys of a connection.
+pub(crate) struct KeyRing {
+    initial: Option<Keys>,
+    handshake: Option<Keys>,
+    one_rtt: Option<OneRtt>,
+    /// Packets that failed to open, against the integrity limit.
+    failures: u64,
+}
+
+/// Keys of 1-RTT packets through all phases.
+struct OneRtt {
+    keys: Keys,
+    phase: bool,
+    /// Opens packets of the phase before; kept for three probe timeouts.
+    previous: Option<Box<dyn PacketKey>>,
+    next: Option<PacketKeyPair>,
+    /// When the present phase began.
+    since: Instant,
+    /// Packets sealed in this phase.
+    sealed: u64,
+    /// A packet of this phase was acknowledged, so that the next may begin.
+    acked: bool,
+}
+
+impl KeyRing {
+    pub(crate) fn new(initial: Keys) -> Self {
+        KeyRing { initial: Some(initial), handshake: None, one_rtt: None, failures: 0 }
+    }
+
+    pub(super) fn replace_initial(&mut self, keys: Keys) {
+        self.initial = Some(keys);
+    }
+
+    pub(super) fn install_handshake(&mut self, keys: Keys) {
+        self.handshake = Some(keys);
+    }
+
+    pub(super) fn install_one_rtt(&mut self, now: Instant, keys: Keys, session: &mut dyn Session) {
+        self.one_rtt = Some(OneRtt {
+            keys,
+            phase: false,
+            previous: None,
+            next: session.next_packet_keys(),
+            since: now,
+            sealed: 0,
+            acked: false,
+        });
+    }
+
+    pub(super) fn discard(&mut self, space: Space) {
+        match space {
+            Space::Initial => self.initial = None,
+            Space::Handshake => self.handshake = None,
+            Space::Data(_) => {}
+        }
+    }
+
+    pub(super) fn has(&self, space: Space) -> bool {
+        match space {
+            Space::Initial => self.initial.is_some(),
+            Space::Handshake => self.handshake.is_some(),
+            Space::Data(_) => self.one_rtt.is_some(),
+        }
+    }
+
+    pub(super) fn has_handshake(&self) -> bool {
+        self.handshake.is_some()
+    }
+
+    /// True while packets of the handshake may be sent or come.
+    pub(super) fn has_handshake_keys(&self) -> bool {
+        self.initial.is_some() || self.handshake.is_some()
+    }
+
+    /// The keys to seal a packet with, and the key phase to write.
+    pub(super) fn sealing(&mut self, space: Space) -> Option<(&DirectionKeys, bool)> {
+        match space {
+            Space::Initial => self.initial.as_ref().map(|keys| (&keys.local, false)),
+            Space::Handshake => self.handshake.as_ref().map(|keys| (&keys.local, false)),
+            Space::Data(_) => self.one_rtt.as_mut().map(|one_rtt| {
+                one_rtt.sealed += 1;
+                (&one_rtt.keys.local, one_rtt.phase)
+            }),
+        }
+    }
+
+    /// The key phase of packets sent now.
+    pub(super) fn phase(&self) -> bool {
+        self.one_rtt.as_ref().is_some_and(|one_rtt| one_rtt.phase)
+    }
+
+    /// Takes header protection off.
+    pub(super) fn unprotect(
+        &self,
+        space: Space,
+        packet: &mut [u8],
+        packet_number_at: usize,
+    ) -> Result<UnprotectedHeader, OpenError> {
+        let keys = match space {
+            Space::Initial => self.initial.as_ref(),
+            Space::Handshake => self.handshake.as_ref(),
+            Space::Data(_) => self.one_rtt.as_ref().map(|one_rtt| &one_rtt.keys),
+        };
+        let keys = keys.ok_or(OpenError)?;
+        protection::unprotect(packet, packet_number_at, &*keys.remote.header)
+    }
+
+    /// Opens a packet. A packet of the next phase, once authentic, moves us there too.
+    pub(super) fn open<'p>(
+        &mut self,
+        now: Instant,
+        space: Space,
+        (path, number): (PathId, PacketNumber),
+        header: &UnprotectedHeader,
+        packet: &'p mut [u8],
+        session: &mut dyn Session,
+    ) -> Result<&'p mut [u8], OpenError> {
+        let opened = self.try_open(now, space, (path, number), header, packet, session);
+        if opened.is_err() {
+            self.failures += 1;
+        }
+        opened
+    }
+
+    fn try_open<'p>(
+        &mut self,
+        now: Instant,
+        space: Space,
+        (path, number): (PathId, PacketNumber),
+        header: &UnprotectedHeader,
+        packet: &'p mut [u8],
+        session: &mut dyn Session,
+    ) -> Result<&'p mut [u8], OpenError> {
+        let length = header.header_length;
+        let one_rtt = match space {
+            Space::Initial => {
+                let keys = self.initial.as_ref().ok_or(OpenError)?;
+                return protection::open(packet, length, path, number, &*keys.remote.packet);
+            }
+            Space::Handshake => {
+                let keys = self.handshake.as_ref().ok_or(OpenError)?;
+                return protection::open(packet, length, path, number, &*keys.remote.packet);
+            }
+            Space::Data(_) => self.one_rtt.as_mut().ok_or(OpenError)?,
+        };
+        if header.key_phase == one_rtt.phase {
+            let key = &*one_rtt.keys.remote.packet;
+            return protection::open(packet, length, path, number, key);
+        }
+        if let Some(previous) = &one_rtt.previous {
+            return protection::open(packet, length, path, number, &**previous);
+        }
+        let next = one_rtt.next.as_ref().ok_or(OpenError)?;
+        let opened = protection::open(packet, length, path, number, &*next.remote)?;
+        one_rtt.advance(now, session);
+        Ok(opened)
+    }
+
+    /// A packet sent at `sent_at` was acknowledged.
+    pub(super) fn on_acked(&mut self, sent_at: Instant) {
+        if let Some(one_rtt) = &mut self.one_rtt {
+            one_rtt.acked |= sent_at >= one_rtt.since;
+        }
+    }
+
+    /// Begins the next phase before the keys wear out, and drops old keys.
+    pub(super) fn maintain(
+        &mut self,
+        now: Instant,
+        probe_timeout: Duration,
+        session: &mut dyn Session,
+    ) {
+        let Some(one_rtt) = &mut self.one_rtt else { return };
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
+        //# An endpoint MAY allow a period of approximately the Probe Timeout (PTO;
+        //# [...]) after promoting the next set of receive keys to be current before
+        //# it creates the subsequent set of packet protection keys.
+        let settled = now - one_rtt.since > probe_timeout.saturating_mul(3);
+        if settled {
+            one_rtt.previous = None;
+        }
+        let limit = one_rtt.keys.local.packet.confidentiality_limit();
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+        //# Endpoints MUST initiate a key update before sending more protected
+        //# packets than the confidentiality limit for the selected AEAD permits.
+        if one_rtt.sealed > limit / 2 && one_rtt.acked && settled {
+            one_rtt.advance(now, session);
+        }
+    }
+
+    /// True if so many packets were sealed that an update may be due.
+    pub(super) fn wants_maintenance(&self) -> bool {
+        self.one_rtt.as_ref().is_some_and(|one_rtt| {
+            let limit = one_rtt.keys.local.packet.confidentiality_limit();
+            one_rtt.previous.is_some() || one_rtt.sealed > limit / 2
+        })
+    }
+
+    /// True if the keys may not be used any more.
+    pub(super) fn is_worn_out(&self) -> bool {
+        self.one_rtt.as_ref().is_some_and(|one_rtt| {
+            let key = &one_rtt.keys.local.packet;
+            one_rtt.sealed >= key.confidentiality_limit() || self.failures >= key.integrity_limit()
+        })
+    }
+
+    /// Begins the next phase now, as a test or an application may ask; false if the present one
+    /// is not acknowledged yet.
+    pub(super) fn update(&mut self, now: Instant, session: &mut dyn Session) -> bool {
+        match &mut self.one_rtt {
+            Some(one_rtt) if one_rtt.acked && one_rtt.previous.is_none() => {
+                one_rtt.advance(now, session);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+impl OneRtt {
+    fn advance(&mut self, now: Instant, session: &mut dyn Session) {
+        let Some(next) = self.next.take() else { return };
+        self.keys.local.packet = next.local;
+        self.previous = Some(std::mem::replace(&mut self.keys.remote.packet, next.remote));
+        self.next = session.next_packet_keys();
+        self.phase = !self.phase;
+        self.since = now;
+        self.sealed = 0;
+        self.acked = false;
+    }
+}

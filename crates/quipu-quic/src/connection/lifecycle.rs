@@ -1,0 +1,271 @@
+//! From handshake to close: the states of a connection and the moves between them.
+//! <https://www.rfc-editor.org/rfc/rfc9000#section-10>
+
+use quipu_base::{Duration, Instant};
+use thiserror::Error;
+
+use crate::error::TransportError;
+
+/// Why a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// We found a fault of the peer.
+    #[error("closed for a fault of the peer: {0}")]
+    PeerFault(TransportError),
+    /// The peer's transport closed.
+    #[error("the peer closed with error {code:#x}: {reason}")]
+    PeerTransport {
+        /// Its error code. <https://www.rfc-editor.org/rfc/rfc9000#section-20.1>
+        code: u64,
+        /// Its words.
+        reason: String,
+    },
+    /// The peer's application closed.
+    #[error("the peer's application closed with code {code}: {reason}")]
+    PeerApplication {
+        /// Its code.
+        code: u64,
+        /// Its words.
+        reason: String,
+    },
+    /// Our application closed.
+    #[error("closed by the application with code {code}")]
+    Application {
+        /// Its code.
+        code: u64,
+    },
+    /// Nothing came for too long.
+    #[error("nothing came for the idle timeout")]
+    IdleTimeout,
+    /// The peer lost the connection's state.
+    #[error("the peer reset the connection")]
+    StatelessReset,
+    /// No version is spoken by both.
+    #[error("the peer speaks no version that we speak")]
+    Version,
+}
+
+/// What CONNECTION_CLOSE says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CloseFrame {
+    Transport(TransportError),
+    Application { code: u64, reason: Vec<u8> },
+}
+
+/// Where a connection is in its life.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// TLS has not finished.
+    Handshaking,
+    /// TLS has finished; `confirmed` once both ends know.
+    Established { confirmed: bool },
+    /// We closed: what comes is answered with CONNECTION_CLOSE.
+    Closing { until: Instant },
+    /// The peer closed, or both: nothing is sent.
+    Draining { until: Instant },
+    /// Over.
+    Closed,
+}
+
+/// A connection's phase with what closing needs.
+#[derive(Debug)]
+pub(crate) struct Lifecycle {
+    phase: Phase,
+    reason: Option<CloseReason>,
+    frame: Option<CloseFrame>,
+    send_close: bool,
+    /// Packets that came since closing, and at how many the next answer goes.
+    received_closing: u64,
+    answer_at: u64,
+}
+
+impl Lifecycle {
+    pub(crate) fn new() -> Self {
+        Lifecycle {
+            phase: Phase::Handshaking,
+            reason: None,
+            frame: None,
+            send_close: false,
+            received_closing: 0,
+            answer_at: 1,
+        }
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.phase == Phase::Handshaking
+    }
+
+    pub(crate) fn is_established(&self) -> bool {
+        matches!(self.phase, Phase::Established { .. })
+    }
+
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.phase == Phase::Established { confirmed: true }
+    }
+
+    /// True while packets are read and written.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Handshaking | Phase::Established { .. })
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        matches!(self.phase, Phase::Closing { .. })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
+    pub(crate) fn on_handshake_complete(&mut self) {
+        if self.phase == Phase::Handshaking {
+            self.phase = Phase::Established { confirmed: false };
+        }
+    }
+
+    /// True if it was not confirmed before.
+    pub(crate) fn on_confirmed(&mut self) -> bool {
+        let news = self.phase == Phase::Established { confirmed: false };
+        if news {
+            self.phase = Phase::Established { confirmed: true };
+        }
+        news
+    }
+
+    /// We close: `frame` is sent, and for three probe timeouts repeated when something comes.
+    pub(crate) fn close(
+        &mut self,
+        now: Instant,
+        probe_timeout: Duration,
+        frame: CloseFrame,
+        reason: CloseReason,
+    ) {
+        if !self.is_open() {
+            return;
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2
+        //# These states SHOULD persist for at least three times the current PTO
+        //# interval
+        self.phase = Phase::Closing { until: now + probe_timeout.saturating_mul(3) };
+        self.reason = Some(reason);
+        self.frame = Some(frame);
+        self.send_close = true;
+    }
+
+    /// The peer closed.
+    pub(crate) fn drain(&mut self, now: Instant, probe_timeout: Duration, reason: CloseReason) {
+        match self.phase {
+            Phase::Handshaking | Phase::Established { .. } => self.reason = Some(reason),
+            Phase::Closing { .. } => {}
+            Phase::Draining { .. } | Phase::Closed => return,
+        }
+        self.phase = Phase::Draining { until: now + probe_timeout.saturating_mul(3) };
+        self.send_close = false;
+    }
+
+    /// The connection ends without a word.
+    pub(crate) fn abort(&mut self, reason: CloseReason) {
+        if self.is_open() {
+            self.reason = Some(reason);
+        }
+        self.phase = Phase::Closed;
+        self.send_close = false;
+    }
+
+    /// Something came while we are closing: answered ever more rarely.
+    pub(crate) fn on_packet_while_closing(&mut self) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
+        //# An endpoint SHOULD limit the rate at which it generates packets in
+        //# the closing state.
+        self.received_closing += 1;
+        if self.received_closing >= self.answer_at {
+            self.answer_at *= 2;
+            self.send_close = true;
+        }
+    }
+
+    /// The CONNECTION_CLOSE to send now.
+    pub(crate) fn take_close(&mut self) -> Option<&CloseFrame> {
+        if !std::mem::take(&mut self.send_close) {
+            return None;
+        }
+        self.frame.as_ref()
+    }
+
+    /// True if a CONNECTION_CLOSE is to be sent.
+    pub(crate) fn wants_close(&self) -> bool {
+        self.send_close
+    }
+
+    /// Why it ended, once it did.
+    pub(crate) fn reason(&self) -> Option<&CloseReason> {
+        self.reason.as_ref()
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match self.phase {
+            Phase::Closing { until } | Phase::Draining { until } => Some(until),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        if self.deadline().is_some_and(|until| until <= now) {
+            self.phase = Phase::Closed;
+            self.send_close = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PTO: Duration = Duration::from_millis(100);
+
+    fn close(lifecycle: &mut Lifecycle, now: Instant) {
+        lifecycle.close(
+            now,
+            PTO,
+            CloseFrame::Application { code: 7, reason: Vec::new() },
+            CloseReason::Application { code: 7 },
+        );
+    }
+
+    #[test]
+    fn closing_answers_ever_more_rarely_and_ends_after_three_timeouts() {
+        let mut lifecycle = Lifecycle::new();
+        close(&mut lifecycle, Instant::ZERO);
+        assert!(lifecycle.take_close().is_some());
+        let answers = (0..16)
+            .filter(|_| {
+                lifecycle.on_packet_while_closing();
+                lifecycle.take_close().is_some()
+            })
+            .count();
+        assert_eq!(answers, 5);
+        lifecycle.handle_timeout(Instant::ZERO + Duration::from_millis(299));
+        assert!(lifecycle.is_closing());
+        lifecycle.handle_timeout(Instant::ZERO + Duration::from_millis(300));
+        assert!(lifecycle.is_closed());
+    }
+
+    #[test]
+    fn a_draining_connection_keeps_silent_and_keeps_the_first_reason() {
+        let mut lifecycle = Lifecycle::new();
+        close(&mut lifecycle, Instant::ZERO);
+        lifecycle.drain(Instant::ZERO, PTO, CloseReason::IdleTimeout);
+        assert!(lifecycle.take_close().is_none());
+        assert_eq!(lifecycle.reason(), Some(&CloseReason::Application { code: 7 }));
+    }
+
+    #[test]
+    fn confirmation_follows_completion() {
+        let mut lifecycle = Lifecycle::new();
+        assert!(!lifecycle.on_confirmed());
+        lifecycle.on_handshake_complete();
+        assert!(lifecycle.on_confirmed());
+        assert!(!lifecycle.on_confirmed());
+        assert!(lifecycle.is_confirmed());
+    }
+}

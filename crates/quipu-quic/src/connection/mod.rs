@@ -1,0 +1,671 @@
+//! One connection, sans-IO.
+//!
+//! Four doors: datagrams in ([`Connection::handle_datagram`]), "time has come" in
+//! ([`Connection::handle_timeout`]), datagrams out ([`Connection::poll_transmit`]), next deadline
+//! out ([`Connection::poll_timeout`]). Events for the application leave through
+//! [`Connection::poll`].
+//!
+//! After any input or call of the application: `poll_transmit`, then `poll` until `None`, then arm
+//! `poll_timeout`. Extra calls are harmless.
+//!
+//! The parts, each with state of its own: TLS and keys (`crypto`, `keys`, `handshake`), connection
+//! IDs (`cids`), control frames (`control`), life and close (`lifecycle`), the policies
+//! (`scheduler`), paths ([`crate::path`]) and streams ([`crate::stream`]). What crosses parts is
+//! here: receiving (`receive`, `frames`), acknowledgements (`acks`), sending (`transmit`, `data`,
+//! `packet`), time (`timers`) and the path machinery (`paths`).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use quipu_base::{Bytes, Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
+use quipu_policy::{
+    Event, PathKey, PathStatus, PathView, Priority, PriorityEdit, PriorityError, StreamKey, View,
+};
+use thiserror::Error;
+
+use crate::config::{Policies, TransportConfig};
+use crate::error::TransportError;
+use crate::outbox::Route;
+use crate::path::{PathCounters, PathTable};
+use crate::recovery::{Received, SentPackets};
+use crate::stream::{Edge, Read, StreamError, StreamEvent, StreamLimits, Streams};
+use crate::tls::{InitialSecrets, Session};
+use crate::wire::ConnectionId;
+
+mod acks;
+mod cids;
+mod control;
+mod crypto;
+mod data;
+mod frames;
+mod handshake;
+mod keys;
+mod lifecycle;
+mod packet;
+mod paths;
+mod receive;
+mod scheduler;
+mod timers;
+mod transmit;
+
+pub(crate) use acks::AckTimes;
+pub(crate) use cids::{LOCAL_LEN, random_cid};
+pub(crate) use handshake::parameters;
+pub(crate) use keys::KeyRing;
+pub use lifecycle::CloseReason;
+pub use paths::OpenPathError;
+pub use receive::Arrival;
+pub use scheduler::SchedulerCounters;
+pub use transmit::Drain;
+
+use acks::Scratch;
+use cids::{LocalIds, RemoteIds};
+use control::ControlQueue;
+use crypto::{CryptoReceive, CryptoSend};
+use lifecycle::Lifecycle;
+use paths::PathPlan;
+use receive::Undecryptable;
+use scheduler::{Scheduler, Shared};
+use timers::IdleTimer;
+
+/// A packet number space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Initial,
+    Handshake,
+    /// 1-RTT packets of the path in that slot.
+    Data(u8),
+}
+
+impl Space {
+    /// The slot of the path that carries it.
+    const fn slot(self) -> u8 {
+        match self {
+            Space::Initial | Space::Handshake => 0,
+            Space::Data(slot) => slot,
+        }
+    }
+}
+
+/// Sent and received packets of a space of the handshake.
+#[derive(Default)]
+pub(crate) struct HandshakeSpace {
+    pub(crate) sent: SentPackets,
+    pub(crate) received: Received,
+    /// Probe packets that a probe timeout asks for.
+    pub(crate) probes_due: u8,
+}
+
+/// The spaces of the handshake.
+#[derive(Default)]
+pub(crate) struct HandshakeSpaces {
+    pub(crate) initial: HandshakeSpace,
+    pub(crate) handshake: HandshakeSpace,
+}
+
+/// CRYPTO streams of the three levels.
+#[derive(Default)]
+pub(crate) struct CryptoStreams {
+    send: [CryptoSend; 3],
+    receive: [CryptoReceive; 3],
+}
+
+impl CryptoStreams {
+    const fn level(space: Space) -> usize {
+        match space {
+            Space::Initial => 0,
+            Space::Handshake => 1,
+            Space::Data(_) => 2,
+        }
+    }
+
+    pub(crate) fn send(&mut self, space: Space) -> &mut CryptoSend {
+        &mut self.send[Self::level(space)]
+    }
+
+    pub(crate) fn receive(&mut self, space: Space) -> &mut CryptoReceive {
+        &mut self.receive[Self::level(space)]
+    }
+
+    pub(crate) fn is_pending(&self, space: Space) -> bool {
+        self.send[Self::level(space)].is_pending()
+    }
+}
+
+/// What the peer's transport parameters came to.
+#[derive(Clone, Debug)]
+pub(crate) struct PeerSettings {
+    pub(crate) known: bool,
+    pub(crate) ack_delay_exponent: u8,
+    pub(crate) max_ack_delay: Duration,
+    pub(crate) max_udp_payload: u16,
+    pub(crate) active_cid_limit: u64,
+    /// Largest path identifier the peer lets us use; `None`: no multipath.
+    pub(crate) max_path_id: Option<PathId>,
+}
+
+impl Default for PeerSettings {
+    fn default() -> Self {
+        PeerSettings {
+            known: false,
+            ack_delay_exponent: 3,
+            max_ack_delay: Duration::from_millis(25),
+            max_udp_payload: 65_527,
+            active_cid_limit: 2,
+            max_path_id: None,
+        }
+    }
+}
+
+/// What a connection tells the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionEvent {
+    /// TLS finished: streams may be opened.
+    Connected,
+    /// Both ends know that it did: paths may be opened.
+    Confirmed,
+    /// The peer opened a stream.
+    StreamOpened(StreamId),
+    /// Bytes or the end can be read.
+    Readable(StreamId),
+    /// The peer has all that was written and the end.
+    Finished(StreamId),
+    /// The peer wants no more of a stream; it was reset with the peer's code.
+    Stopped(StreamId, u64),
+    /// The peer gave up sending on a stream, with this code.
+    Reset(StreamId, u64),
+    /// More streams may be opened.
+    StreamsAvailable(StreamDirection),
+    /// A path became usable.
+    PathUp(PathId),
+    /// A path stopped answering while another went on.
+    PathSuspect(PathId),
+    /// A suspect path answered.
+    PathRevived(PathId),
+    /// The peer prefers, or no longer prefers, that a path be spared.
+    PathStatus(PathId, PathStatus),
+    /// A path was abandoned, by either end.
+    PathGone(PathId),
+    /// The connection ended.
+    Closed(CloseReason),
+}
+
+/// What a connection tells its endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointEvent {
+    /// Datagrams to that connection ID are for this path.
+    Issued(ConnectionId, PathId),
+    /// They are for nobody any more.
+    Retired(ConnectionId),
+}
+
+/// Everything a new connection needs.
+pub(crate) struct Setup {
+    pub(crate) role: Role,
+    pub(crate) config: Arc<TransportConfig>,
+    pub(crate) policies: Policies,
+    pub(crate) session: Box<dyn Session>,
+    pub(crate) keys: KeyRing,
+    pub(crate) route: Route,
+    pub(crate) local_cid: ConnectionId,
+    pub(crate) remote_cid: ConnectionId,
+    /// Destination of the client's first datagram.
+    pub(crate) original_dcid: ConnectionId,
+    pub(crate) random: Random,
+    /// Makes new Initial keys after a Retry: a client's.
+    pub(crate) initial_secrets: Option<Arc<dyn InitialSecrets>>,
+}
+
+/// A connection. See the [module](self) for how to drive it.
+pub struct Connection {
+    role: Role,
+    config: Arc<TransportConfig>,
+    shared: Shared,
+    scheduler: Scheduler,
+    session: Box<dyn Session>,
+    keys: KeyRing,
+    crypto: CryptoStreams,
+    handshake_spaces: HandshakeSpaces,
+    undecryptable: Undecryptable,
+    local_ids: LocalIds,
+    remote_ids: RemoteIds,
+    local_cid: ConnectionId,
+    original_dcid: ConnectionId,
+    initial_secrets: Option<Arc<dyn InitialSecrets>>,
+    retry_scid: Option<ConnectionId>,
+    retry_token: Vec<u8>,
+    control: ControlQueue,
+    lifecycle: Lifecycle,
+    idle: IdleTimer,
+    peer: PeerSettings,
+    paths: PathPlan,
+    pending_revival: Option<PathKey>,
+    events: VecDeque<ConnectionEvent>,
+    endpoint_events: VecDeque<EndpointEvent>,
+    random: Random,
+    scratch: Scratch,
+    crypto_out: Vec<u8>,
+    /// Bytes of the datagram being read.
+    arriving: usize,
+    /// When the pacer lets go of the next path while something waits.
+    release_at: Option<Instant>,
+    /// Datagrams dropped because they could not be read or made no sense.
+    dropped: u64,
+    closed_told: bool,
+    connected_at: Option<Instant>,
+    confirmed_at: Option<Instant>,
+}
+
+/// Why priorities could not be edited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The tree refused.
+    #[error(transparent)]
+    Tree(#[from] PriorityError),
+    /// The stream is not open for sending.
+    #[error("{0} is not open for sending")]
+    NotOpen(StreamId),
+}
+
+impl Connection {
+    pub(crate) fn new(now: Instant, setup: Setup) -> Self {
+        let Setup { role, config, policies, session, keys, route, .. } = setup;
+        let resend = config.resend;
+        let streams = Streams::new(
+            role,
+            StreamLimits {
+                stream_window: config.stream_window.0,
+                connection_window: config.connection_window.0,
+                bidirectional: config.max_streams,
+                unidirectional: config.max_streams,
+            },
+        );
+        let mut connection = Connection {
+            role,
+            shared: Shared {
+                paths: PathTable::default(),
+                streams,
+                priorities: quipu_policy::Priorities::new(),
+            },
+            scheduler: Scheduler::new(policies, resend),
+            session,
+            keys,
+            crypto: CryptoStreams::default(),
+            handshake_spaces: HandshakeSpaces::default(),
+            undecryptable: Undecryptable::default(),
+            local_ids: LocalIds::first(setup.local_cid),
+            remote_ids: RemoteIds::first(setup.remote_cid),
+            local_cid: setup.local_cid,
+            original_dcid: setup.original_dcid,
+            initial_secrets: setup.initial_secrets,
+            retry_scid: None,
+            retry_token: Vec::new(),
+            control: ControlQueue::default(),
+            lifecycle: Lifecycle::new(),
+            idle: IdleTimer::new(now, config.idle_timeout),
+            peer: PeerSettings::default(),
+            paths: PathPlan::new(config.max_paths),
+            pending_revival: None,
+            events: VecDeque::new(),
+            endpoint_events: VecDeque::new(),
+            random: setup.random,
+            scratch: Scratch::default(),
+            crypto_out: Vec::new(),
+            arriving: 0,
+            release_at: None,
+            dropped: 0,
+            closed_told: false,
+            connected_at: None,
+            confirmed_at: None,
+            config,
+        };
+        connection.add_first_path(now, route);
+        if role.is_client() {
+            connection.advance_tls(now);
+        }
+        connection
+    }
+
+    /// Which end this is.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// True once TLS finished.
+    pub fn is_connected(&self) -> bool {
+        self.connected_at.is_some()
+    }
+
+    /// When TLS finished.
+    pub fn connected_at(&self) -> Option<Instant> {
+        self.connected_at
+    }
+
+    /// When both ends knew that TLS finished; paths may be opened from then on.
+    pub fn confirmed_at(&self) -> Option<Instant> {
+        self.confirmed_at
+    }
+
+    /// True once nothing is sent or read any more and the state can be dropped.
+    pub fn is_closed(&self) -> bool {
+        self.lifecycle.is_closed()
+    }
+
+    /// Why the connection ended, once it did.
+    pub fn close_reason(&self) -> Option<&CloseReason> {
+        self.lifecycle.reason()
+    }
+
+    /// The application protocol agreed on, once TLS has.
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.session.alpn()
+    }
+
+    /// The next event for the application.
+    pub fn poll(&mut self) -> Option<ConnectionEvent> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if let Some(event) = self.shared.streams.pop_event() {
+            return Some(event.into());
+        }
+        match self.lifecycle.reason() {
+            Some(reason) if !self.closed_told => {
+                self.closed_told = true;
+                Some(ConnectionEvent::Closed(reason.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
+        self.endpoint_events.pop_front()
+    }
+
+    /// Opens a stream; `None` while the peer's limit or the handshake does not allow one.
+    pub fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId> {
+        if !self.peer.known || !self.lifecycle.is_open() {
+            return None;
+        }
+        let stream = self.shared.streams.open(direction, now).ok()?;
+        self.flush_edges(now);
+        Some(stream)
+    }
+
+    /// Appends bytes to a stream; all of them are buffered.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending, or was finished.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        data: bytes::Bytes,
+    ) -> Result<(), StreamError> {
+        self.shared.streams.write(stream, data)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Ends a stream after what was written.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending.
+    pub fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
+        self.shared.streams.finish(stream)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Gives up sending on a stream; the peer is told `code`.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending.
+    pub fn reset(&mut self, now: Instant, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        self.shared.streams.reset(stream, code)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Asks the peer to send no more on a stream; what comes is dropped.
+    ///
+    /// # Errors
+    /// If the stream is not open for receiving.
+    pub fn stop_sending(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        code: u64,
+    ) -> Result<(), StreamError> {
+        self.shared.streams.stop_sending(stream, code)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Reads all bytes that are there in order; `sink` is given them in a few pieces.
+    ///
+    /// # Errors
+    /// If the stream is not open for receiving.
+    pub fn read(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Read, StreamError> {
+        let read = self.shared.streams.read(stream, u64::MAX, sink)?;
+        self.flush_edges(now);
+        Ok(read)
+    }
+
+    /// Marks a stream as control stream: hidden from policies, sent before everything else.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending.
+    pub fn set_control(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
+        self.shared.streams.set_control(stream)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Edits the dependency tree, or the urgency, deadline or size of a stream.
+    ///
+    /// # Errors
+    /// If the tree refuses, or the stream is not open; nothing is changed then.
+    pub fn edit_priority(&mut self, now: Instant, edit: PriorityEdit) -> Result<(), EditError> {
+        let stream = match edit {
+            PriorityEdit::Attach { stream, .. }
+            | PriorityEdit::Urgency { stream, .. }
+            | PriorityEdit::Deadline { stream, .. }
+            | PriorityEdit::Size { stream, .. } => {
+                Some(self.sending_key(now, stream).ok_or(EditError::NotOpen(stream))?)
+            }
+            _ => None,
+        };
+        let edits = self.shared.priorities.apply(&edit, stream)?;
+        if let (PriorityEdit::Attach { node, stream, .. }, Some(_)) = (&edit, stream) {
+            let node = self.shared.priorities.key(*node);
+            self.update_priority(*stream, |priority| priority.node = node);
+        }
+        for edit in edits {
+            self.scheduler.tell_joint(now, &self.shared, Event::Tree(edit));
+        }
+        match edit {
+            PriorityEdit::Urgency { stream, urgency, incremental } => {
+                self.update_priority(stream, |priority| {
+                    priority.urgency = urgency.min(7);
+                    priority.incremental = incremental;
+                });
+            }
+            PriorityEdit::Deadline { stream, latency } => {
+                self.update_priority(stream, |priority| priority.latency = Some(latency));
+            }
+            PriorityEdit::Size { stream, size } => {
+                // The stream was found open above.
+                let _ = self.shared.streams.set_size(stream, size);
+            }
+            _ => {}
+        }
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    fn update_priority(&mut self, stream: StreamId, change: impl FnOnce(&mut Priority)) {
+        if let Some(mut priority) = self.shared.streams.priority(stream) {
+            change(&mut priority);
+            // The stream was found open above.
+            let _ = self.shared.streams.set_priority(stream, priority);
+        }
+    }
+
+    /// The key of a stream that can send; a stream of the peer that must yet arrive is opened.
+    fn sending_key(&mut self, now: Instant, stream: StreamId) -> Option<StreamKey> {
+        let key = self.shared.streams.ensure_open(stream, now);
+        self.flush_edges(now);
+        key
+    }
+
+    /// Closes the connection; the peer's application is told `code` and `reason`.
+    pub fn close(&mut self, now: Instant, code: u64, reason: &[u8]) {
+        let timeout = self.longest_probe_timeout();
+        let frame = lifecycle::CloseFrame::Application { code, reason: reason.to_vec() };
+        self.lifecycle.close(now, timeout, frame, CloseReason::Application { code });
+    }
+
+    /// Begins the next key phase; `false` if the present one is not acknowledged yet.
+    /// <https://www.rfc-editor.org/rfc/rfc9001#section-6>
+    pub fn update_keys(&mut self, now: Instant) -> bool {
+        self.lifecycle.is_confirmed() && self.keys.update(now, &mut *self.session)
+    }
+
+    /// Puts other policies in place; they are told all that is.
+    pub fn set_policies(&mut self, now: Instant, policies: Policies) {
+        self.scheduler.replace(policies);
+        let (scheduler, shared) = (&mut self.scheduler, &self.shared);
+        for path in shared.paths.views.iter() {
+            match path.state {
+                quipu_policy::PathState::Usable => {
+                    scheduler.tell(now, shared, Event::PathUp(path.key));
+                }
+                quipu_policy::PathState::Suspect => {
+                    scheduler.tell(now, shared, Event::PathUp(path.key));
+                    scheduler.tell(now, shared, Event::PathSuspect(path.key));
+                }
+                _ => {}
+            }
+        }
+        let edits = shared.priorities.replay();
+        let (attached, tree): (Vec<_>, Vec<_>) = edits
+            .into_iter()
+            .partition(|edit| matches!(edit, quipu_policy::TreeEdit::Attached { .. }));
+        for edit in tree {
+            scheduler.tell_joint(now, shared, Event::Tree(edit));
+        }
+        let keys: Vec<StreamKey> = shared.streams.views().map(|view| view.key).collect();
+        for &key in &keys {
+            scheduler.tell_joint(now, shared, Event::Opened(key));
+        }
+        for edit in attached {
+            scheduler.tell_joint(now, shared, Event::Tree(edit));
+        }
+        for &key in &keys {
+            let Some(view) = quipu_policy::StreamTable::get(&shared.streams, key) else {
+                continue;
+            };
+            if view.size.is_some() {
+                scheduler.tell_joint(now, shared, Event::Sized(key));
+            }
+            scheduler.tell_joint(now, shared, Event::Written(key));
+            if view.is_ready() {
+                scheduler.tell_joint(now, shared, Event::Ready(key));
+            }
+        }
+        for data in shared.paths.iter().filter(|data| data.lives()) {
+            for record in data.sent.iter() {
+                scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(data.key)));
+            }
+        }
+    }
+
+    /// What the policies see now.
+    pub fn view(&self, now: Instant) -> View<'_> {
+        self.shared.view(now)
+    }
+
+    /// The paths that live, in order of path identifier.
+    pub fn path_views(&self) -> impl Iterator<Item = &PathView> {
+        self.shared.paths.views.iter()
+    }
+
+    /// The counters of all paths so far, in order of path identifier.
+    pub fn path_counters(&self) -> Vec<(PathId, PathCounters)> {
+        let live = self.shared.paths.iter().map(|data| (data.id(), data.counters));
+        let mut all: Vec<_> = self.paths.past.iter().copied().chain(live).collect();
+        all.sort_unstable_by_key(|(id, _)| *id);
+        all
+    }
+
+    /// How the policies did.
+    pub fn scheduler_counters(&self) -> SchedulerCounters {
+        self.scheduler.counters
+    }
+
+    /// Packets dropped because they could not be opened or made no sense.
+    pub fn dropped_packets(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Bytes waiting to be sent or acknowledged on all streams.
+    pub fn unsent(&self) -> Bytes {
+        self.shared.streams.conn_view().unsent
+    }
+
+    /// Turns what changed on streams into events for the policies.
+    fn flush_edges(&mut self, now: Instant) {
+        while let Some(edge) = self.shared.streams.pop_edge() {
+            let event = match edge {
+                Edge::Opened(key) => Event::Opened(key),
+                Edge::Sized(key) => Event::Sized(key),
+                Edge::Written(key) => Event::Written(key),
+                Edge::Ready(key) => Event::Ready(key),
+                Edge::Stopped(key) => Event::Stopped(key),
+                Edge::Reprioritised(key) => Event::Reprioritised(key),
+                Edge::Closed(key) => {
+                    self.shared.priorities.detach(key);
+                    Event::Closed(key)
+                }
+            };
+            self.scheduler.tell_joint(now, &self.shared, event);
+        }
+    }
+
+    /// The peer broke the protocol: the connection closes.
+    fn fault(&mut self, now: Instant, error: TransportError) {
+        let timeout = self.longest_probe_timeout();
+        let frame = lifecycle::CloseFrame::Transport(error.clone());
+        self.lifecycle.close(now, timeout, frame, CloseReason::PeerFault(error));
+    }
+}
+
+impl From<StreamEvent> for ConnectionEvent {
+    fn from(event: StreamEvent) -> Self {
+        match event {
+            StreamEvent::Opened(stream) => ConnectionEvent::StreamOpened(stream),
+            StreamEvent::Readable(stream) => ConnectionEvent::Readable(stream),
+            StreamEvent::Finished(stream) => ConnectionEvent::Finished(stream),
+            StreamEvent::Stopped { stream, code } => ConnectionEvent::Stopped(stream, code),
+            StreamEvent::Reset { stream, code } => ConnectionEvent::Reset(stream, code),
+            StreamEvent::Available(direction) => ConnectionEvent::StreamsAvailable(direction),
+        }
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("role", &self.role)
+            .field("lifecycle", &self.lifecycle)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,418 @@
+//! Opening, validating, sparing and abandoning paths (RFC 10069).
+
+use quipu_base::{Bytes, Instant, PathId, PerMille};
+use quipu_policy::{Event, PathKey, PathState, PathStatus, PathView};
+use rand_core::Rng;
+use thiserror::Error;
+
+use super::{Connection, ConnectionEvent, EndpointEvent, Space};
+use crate::config::MIN_UDP_PAYLOAD;
+use crate::error::{ErrorCode, TransportError};
+use crate::outbox::Route;
+use crate::path::{Abandon, Amplification, PathCounters, PathData, StatusExchange, Validation};
+use crate::recovery::{INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout, take_rtt_sample};
+
+/// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
+/// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
+const MAX_OVERHEAD: u64 = 1 + 20 + 4 + 16 + 1 + 4 + 8;
+
+/// Most paths abandoned over the life of a connection that may be replaced by new ones.
+const MAX_PATH_IDS: u32 = 1 << 16;
+
+/// Path identifiers: what each end allows, and what was used.
+#[derive(Debug)]
+pub(crate) struct PathPlan {
+    /// Largest identifier that we let the peer use.
+    pub(crate) local_max: PathId,
+    /// Identifiers below this were used.
+    next: PathId,
+    /// Counters of paths that are gone.
+    pub(crate) past: Vec<(PathId, PathCounters)>,
+    /// Errors with which paths were abandoned, to be told (again).
+    abandoned: Vec<(PathId, u64)>,
+    /// Highest identifier for which connection IDs were issued.
+    issued: Option<PathId>,
+}
+
+/// Why a path was not opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OpenPathError {
+    /// Only the client opens paths.
+    #[error("only the client opens paths")]
+    NotClient,
+    /// The peer does not speak the multipath extension.
+    #[error("the peer does not speak the multipath extension")]
+    NoMultipath,
+    /// The handshake is not confirmed yet.
+    #[error("the handshake is not confirmed yet")]
+    NotConfirmed,
+    /// The connection is closing or closed.
+    #[error("the connection is closed")]
+    Closed,
+    /// All path identifiers that both ends allow were used.
+    #[error("path {0:?} is above what both ends allow")]
+    Limit(PathId),
+    /// The peer has issued no connection ID for the path yet.
+    #[error("the peer issued no connection ID for path {0:?} yet")]
+    NoConnectionId(PathId),
+    /// A path between these addresses exists.
+    #[error("a path between these addresses exists")]
+    Exists,
+}
+
+impl PathPlan {
+    pub(crate) fn new(max_paths: u32) -> Self {
+        PathPlan {
+            local_max: PathId(max_paths.saturating_sub(1)),
+            next: PathId(1),
+            past: Vec::new(),
+            abandoned: Vec::new(),
+            issued: None,
+        }
+    }
+}
+
+impl Connection {
+    /// Opens a path between two addresses: it is validated first, and usable one round trip
+    /// later ([`ConnectionEvent::PathUp`]).
+    ///
+    /// # Errors
+    /// See [`OpenPathError`]; nothing is sent then.
+    pub fn open_path(&mut self, now: Instant, route: Route) -> Result<PathId, OpenPathError> {
+        if !self.role.is_client() {
+            return Err(OpenPathError::NotClient);
+        }
+        if !self.lifecycle.is_open() {
+            return Err(OpenPathError::Closed);
+        }
+        if !self.lifecycle.is_confirmed() {
+            return Err(OpenPathError::NotConfirmed);
+        }
+        let peer_max = self.multipath().ok_or(OpenPathError::NoMultipath)?;
+        let id = self.paths.next;
+        let slot = self.shared.paths.free_slot().ok_or(OpenPathError::Limit(id))?;
+        if id > peer_max.min(self.paths.local_max) {
+            return Err(OpenPathError::Limit(id));
+        }
+        if self.remote_ids.active(id).is_none() {
+            return Err(OpenPathError::NoConnectionId(id));
+        }
+        if self.shared.paths.iter().any(|data| data.lives() && data.route == route) {
+            return Err(OpenPathError::Exists);
+        }
+        self.paths.next = PathId(id.0 + 1);
+        self.add_path(now, PathKey { slot, id }, route, true);
+        Ok(id)
+    }
+
+    /// Abandons a path; what was in flight on it is sent again elsewhere. The last one stays.
+    ///
+    /// Returns whether there was such a path to abandon.
+    pub fn abandon_path(&mut self, now: Instant, id: PathId) -> bool {
+        let others = self.shared.paths.views.iter().filter(|view| view.key.id != id).count();
+        let Some(data) = self.shared.paths.by_id(id).filter(|data| data.lives()) else {
+            return false;
+        };
+        if others == 0 || self.multipath().is_none() {
+            return false;
+        }
+        let key = data.key;
+        self.retire_path(now, key, ErrorCode::APPLICATION_ABANDON_PATH.0);
+        true
+    }
+
+    /// Asks the peer to spare a path, or to use it again.
+    ///
+    /// Returns whether there is such a path.
+    pub fn set_path_status(&mut self, now: Instant, id: PathId, status: PathStatus) -> bool {
+        let Some(slot) = self.shared.paths.slot_of(id) else { return false };
+        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return false };
+        data.status.own = status;
+        data.status.own_sequence += 1;
+        view.status = status;
+        let key = view.key;
+        if self.multipath().is_some() {
+            self.control.tell_status(id);
+        }
+        self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
+        true
+    }
+
+    /// Largest path identifier that the peer allows, if both ends speak multipath.
+    pub(super) fn multipath(&self) -> Option<PathId> {
+        if self.config.max_paths > 1 { self.peer.max_path_id } else { None }
+    }
+
+    pub(super) fn add_first_path(&mut self, now: Instant, route: Route) {
+        let validated = self.role.is_client();
+        self.add_path(now, PathKey { slot: 0, id: PathId::ZERO }, route, validated);
+    }
+
+    /// Adds a path. `known`: the peer's address needs no amplification limit.
+    fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
+        let datagram_size = MIN_UDP_PAYLOAD;
+        let size = Bytes(u64::from(datagram_size));
+        let controller = (self.scheduler.controller)(key, size);
+        let published = controller.published();
+        let first = key.id == PathId::ZERO;
+        let mut validation = Validation::default();
+        if !first {
+            validation.start();
+        }
+        let data = PathData {
+            key,
+            route,
+            sent: SentPackets::default(),
+            received: Received::default(),
+            controller,
+            pacer: Pacer::new(now, size, self.config.burst_packets),
+            validation,
+            amplification: Amplification::new(known),
+            datagram_size,
+            app_limited: true,
+            first_sample_at: None,
+            probes_due: 0,
+            acked_at: None,
+            ack_pinged_at: now,
+            pto_fired_at: None,
+            status: StatusExchange::default(),
+            abandon: Abandon::No,
+            counters: PathCounters::default(),
+            ack_times: super::AckTimes::default(),
+            ecn_ce: 0,
+        };
+        let view = PathView {
+            key,
+            state: if first { PathState::Usable } else { PathState::Validating },
+            status: PathStatus::Available,
+            packets_sent: 0,
+            last_sent_at: None,
+            pto_count: 0,
+            srtt: None,
+            rttvar: INITIAL_RTT.divided_by(2),
+            min_rtt: None,
+            latest_rtt: None,
+            owd_difference: None,
+            cwnd: published.cwnd,
+            ssthresh: published.ssthresh,
+            in_flight: Bytes::ZERO,
+            release_at: now,
+            rate: None,
+            limited: false,
+            amplification_limited: !known,
+            loss: PerMille(0),
+            payload: payload(datagram_size),
+        };
+        self.shared.paths.insert(data, view);
+        if first {
+            self.scheduler.tell(now, &self.shared, Event::PathUp(key));
+        }
+    }
+
+    /// The first packet on a path that the peer opened.
+    pub(super) fn accept_path(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        route: Route,
+    ) -> Result<u8, TransportError> {
+        if self.role.is_client() {
+            return Err(TransportError::protocol_violation("a server opened a path"));
+        }
+        let slot = self.shared.paths.free_slot();
+        let slot = slot.ok_or_else(|| TransportError::protocol_violation("too many paths"))?;
+        self.paths.next = self.paths.next.max(PathId(id.0.saturating_add(1)));
+        self.add_path(now, PathKey { slot, id }, route, false);
+        Ok(slot)
+    }
+
+    /// True if a path of that identifier was used before and is gone.
+    pub(super) fn is_past_path(&self, id: PathId) -> bool {
+        self.paths.past.iter().any(|(past, _)| *past == id)
+    }
+
+    /// A PATH_CHALLENGE for this path is to be sent: its data.
+    pub(super) fn new_challenge(&mut self, now: Instant, slot: u8) -> Option<[u8; 8]> {
+        let mut bytes = [0; 8];
+        self.random.fill_bytes(&mut bytes);
+        let (data, view) = self.shared.paths.pair_mut(slot)?;
+        let timeout = probe_timeout(view, quipu_base::Duration::ZERO);
+        data.validation.on_challenge_sent(now, bytes, timeout);
+        Some(bytes)
+    }
+
+    /// A PATH_RESPONSE came on `arrived_on`; it validates the path whose challenge it answers.
+    pub(super) fn on_path_response(&mut self, now: Instant, response: [u8; 8]) {
+        for slot in 0..self.shared.paths.slots() {
+            let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
+            let Some(sent_at) = data.validation.on_response(response) else { continue };
+            data.amplification.validate();
+            view.amplification_limited = false;
+            if view.srtt.is_none() {
+                data.first_sample_at = Some(now);
+                take_rtt_sample(view, now - sent_at, quipu_base::Duration::ZERO);
+            }
+            let (key, state) = (view.key, view.state);
+            if state == PathState::Validating {
+                view.state = PathState::Usable;
+                self.events.push_back(ConnectionEvent::PathUp(key.id));
+                self.raise_datagram_size(now, slot);
+                self.scheduler.tell(now, &self.shared, Event::PathUp(key));
+            }
+            return;
+        }
+    }
+
+    /// A path was validated, or the handshake is complete: full datagrams may go.
+    pub(super) fn raise_datagram_size(&mut self, now: Instant, slot: u8) {
+        let size = self.config.max_udp_payload.min(self.peer.max_udp_payload);
+        let peers = std::mem::take(&mut self.shared.paths.published);
+        if let Some((data, view)) = self.shared.paths.pair_mut(slot)
+            && size > data.datagram_size
+        {
+            data.datagram_size = size;
+            view.payload = payload(size);
+            let bytes = Bytes(u64::from(size));
+            data.change(quipu_policy::congestion::PathChange::DatagramSize(bytes), &peers);
+        }
+        self.shared.paths.published = peers;
+        self.publish(now, slot);
+    }
+
+    /// No answer to any challenge: the path is abandoned.
+    pub(super) fn give_up_validation(&mut self, now: Instant, key: PathKey) {
+        self.retire_path(now, key, ErrorCode::PATH_UNSTABLE_OR_POOR.0);
+    }
+
+    /// PATH_ABANDON came.
+    pub(super) fn on_path_abandon(
+        &mut self,
+        now: Instant,
+        id: PathId,
+    ) -> Result<(), TransportError> {
+        if id > self.paths.local_max {
+            return Err(TransportError::protocol_violation("abandoned a path never allowed"));
+        }
+        let Some(data) = self.shared.paths.by_id(id) else {
+            // A path that was never opened here: its identifier is used up all the same.
+            if !self.is_past_path(id) && id != PathId::ZERO {
+                self.forget_path_ids(id);
+                self.paths.past.push((id, PathCounters::default()));
+                self.paths.next = self.paths.next.max(PathId(id.0.saturating_add(1)));
+                self.replace_path_id();
+            }
+            return Ok(());
+        };
+        if data.lives() {
+            let key = data.key;
+            // https://www.rfc-editor.org/rfc/rfc10069 (PATH_ABANDON): an endpoint that receives
+            // PATH_ABANDON answers with its own, unless it sent one before.
+            self.retire_path(now, key, 0);
+        }
+        if self.shared.paths.views.is_empty() {
+            let error = TransportError::new(ErrorCode::NO_ERROR, "the last path was abandoned");
+            self.fault(now, error);
+        }
+        Ok(())
+    }
+
+    /// Takes a path out of use on our side and tells the peer.
+    fn retire_path(&mut self, now: Instant, key: PathKey, code: u64) {
+        let timeout = self.longest_probe_timeout();
+        let Some(data) = self.shared.paths.get_mut(key.slot).filter(|data| data.lives()) else {
+            return;
+        };
+        data.abandon = Abandon::Draining { until: now + timeout.saturating_mul(3) };
+        let in_flight: Bytes = data.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
+        self.control.abandon.push((key.id, code));
+        self.paths.abandoned.push((key.id, code));
+        self.shared.streams.conn_view_mut().in_flight -= in_flight;
+        self.shared.paths.hide(key);
+        self.events.push_back(ConnectionEvent::PathGone(key.id));
+        self.scheduler.tell(now, &self.shared, Event::PathGone(key));
+        self.requeue_in_flight(now, key.slot);
+    }
+
+    /// The error code with which a path was abandoned.
+    pub(super) fn abandoned_code(&self, control: &crate::recovery::SentControl) -> u64 {
+        let crate::recovery::SentControl::PathAbandon { path } = control else { return 0 };
+        let known = self.paths.abandoned.iter().find(|(id, _)| id == path);
+        known.map_or(0, |(_, code)| *code)
+    }
+
+    /// The state of an abandoned path is dropped; another identifier takes its place.
+    pub(super) fn drop_path(&mut self, key: PathKey) {
+        let Some(mut data) = self.shared.paths.remove(key) else { return };
+        let mut requeued = Vec::new();
+        for record in data.sent.drain() {
+            if !record.requeued {
+                self.settle_lost(Space::Data(key.slot), &record, &mut requeued);
+            }
+        }
+        self.paths.past.push((key.id, data.counters));
+        self.forget_path_ids(key.id);
+        self.replace_path_id();
+    }
+
+    fn forget_path_ids(&mut self, id: PathId) {
+        for cid in self.local_ids.drop_path(id) {
+            self.endpoint_events.push_back(EndpointEvent::Retired(cid));
+        }
+        self.remote_ids.drop_path(id);
+        self.control.forget_path(id);
+    }
+
+    /// Lets the peer use one more path identifier, since one was used up.
+    fn replace_path_id(&mut self) {
+        if self.multipath().is_some() && self.paths.local_max.0 < MAX_PATH_IDS {
+            self.paths.local_max.0 += 1;
+            self.control.max_path_id = true;
+            self.issue_path_ids();
+        }
+    }
+
+    /// Issues connection IDs for every path that both ends allow and that has none yet.
+    pub(super) fn issue_path_ids(&mut self) {
+        let Some(peer_max) = self.multipath() else { return };
+        let max = peer_max.min(self.paths.local_max);
+        let first = self.paths.issued.map_or(1, |issued| issued.0 + 1);
+        let each = u64::from(self.config.connection_ids_per_path).min(self.peer.active_cid_limit);
+        for id in (first..=max.0).map(PathId) {
+            for _ in 0..each {
+                self.issue_cid(id);
+            }
+            self.paths.issued = Some(id);
+        }
+    }
+
+    /// Issues one more connection ID for a path.
+    pub(super) fn issue_cid(&mut self, path: PathId) {
+        let (sequence, cid) = self.local_ids.issue(path, &mut self.random);
+        self.endpoint_events.push_back(EndpointEvent::Issued(cid, path));
+        self.control.new_cids.push_back((path, sequence));
+    }
+
+    /// Sets the pace of a path from its window and round-trip time.
+    pub(super) fn update_pace(&mut self, now: Instant, slot: u8) {
+        let Some(percent) = self.config.pacing_percent else { return };
+        let burst = self.config.burst_packets;
+        let published = self.shared.paths.published_rate(slot);
+        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
+        let rate = published.or_else(|| {
+            let rate = quipu_base::Rate::from_bytes_over(view.cwnd, view.srtt?)?;
+            let bits = u128::from(rate.bits_per_sec()) * u128::from(percent) / 100;
+            Some(quipu_base::Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX)))
+        });
+        if let Some(rate) = rate {
+            let size = data.datagram_bytes();
+            data.pacer.set_rate(now, rate, size, burst);
+            view.release_at = data.pacer.release_at();
+        }
+    }
+}
+
+/// Stream bytes that fit one packet of that size.
+fn payload(datagram_size: u16) -> Bytes {
+    Bytes(u64::from(datagram_size).saturating_sub(MAX_OVERHEAD))
+}

@@ -1,0 +1,313 @@
+//! Datagrams in: packets found, opened, and their frames read.
+
+use quipu_base::{Instant, PacketNumber, PathId};
+
+use super::{CloseReason, Connection, Space};
+use crate::error::TransportError;
+use crate::outbox::Route;
+use crate::recovery::AckSettings;
+use crate::wire::header::Packet;
+use crate::wire::{PacketKind, PartialHeader, Version};
+
+/// Datagrams kept until their keys are there; what a peer can make grow.
+const MAX_UNDECRYPTABLE: usize = 16;
+
+/// How a datagram came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Our address and the peer's.
+    pub route: Route,
+    /// The two ECN bits of the IP header.
+    pub ecn: u8,
+}
+
+/// Packets that came before their keys.
+#[derive(Debug, Default)]
+pub(crate) struct Undecryptable {
+    kept: Vec<(Arrival, PathId, Vec<u8>)>,
+}
+
+impl Undecryptable {
+    fn keep(&mut self, arrival: Arrival, path: PathId, packet: &[u8]) -> bool {
+        let room = self.kept.len() < MAX_UNDECRYPTABLE;
+        if room {
+            self.kept.push((arrival, path, packet.to_vec()));
+        }
+        room
+    }
+}
+
+impl Connection {
+    /// A datagram for this connection came. `path` is that of its connection ID. It is opened in
+    /// place.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        path: PathId,
+        datagram: &mut [u8],
+    ) {
+        if self.lifecycle.is_closing() {
+            self.lifecycle.on_packet_while_closing();
+        }
+        self.arriving = datagram.len();
+        if let Some(slot) = self.shared.paths.slot_of(path)
+            && let Some((data, view)) = self.shared.paths.pair_mut(slot)
+        {
+            data.counters.packets_received += 1;
+            data.counters.bytes_received += datagram.len() as u64;
+            if data.route == arrival.route {
+                data.amplification.on_received(datagram.len());
+                view.amplification_limited =
+                    !data.amplification.allows(usize::from(data.datagram_size));
+            }
+        }
+        let had_keys = self.keys.has(Space::Data(0));
+        self.read_packets(now, arrival, path, datagram);
+        if !had_keys && self.keys.has(Space::Data(0)) || self.lifecycle.is_established() {
+            self.read_kept(now);
+        }
+        self.flush_edges(now);
+    }
+
+    fn read_kept(&mut self, now: Instant) {
+        for (arrival, path, mut packet) in std::mem::take(&mut self.undecryptable.kept) {
+            self.read_packets(now, arrival, path, &mut packet);
+        }
+    }
+
+    fn read_packets(&mut self, now: Instant, arrival: Arrival, path: PathId, mut rest: &mut [u8]) {
+        while !rest.is_empty() {
+            let length = match Packet::parse(rest, super::LOCAL_LEN) {
+                Ok(Packet::Protected(header)) => {
+                    let length = header.packet_length;
+                    let Some((packet, after)) = rest.split_at_mut_checked(length) else { return };
+                    self.read_packet(now, arrival, path, &header, packet);
+                    rest = after;
+                    continue;
+                }
+                Ok(Packet::Retry { dcid: _, scid, token, protected, tag }) => {
+                    let valid = self.retry_tag(protected) == tag;
+                    let token = token.to_vec();
+                    if valid {
+                        self.on_retry(scid, token);
+                    }
+                    return;
+                }
+                Ok(packet @ Packet::VersionNegotiation { .. }) => {
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
+                    //# A client MUST discard a Version Negotiation packet that lists the
+                    //# QUIC version selected by the client.
+                    let listed = packet.versions().any(|version| version == Version::V1);
+                    let early = self.role.is_client() && !self.keys.has_handshake();
+                    if !listed
+                        && early
+                        && self.handshake_spaces.initial.received.largest().is_none()
+                    {
+                        self.lifecycle.abort(CloseReason::Version);
+                    }
+                    return;
+                }
+                Ok(Packet::UnknownVersion { .. }) | Err(_) => 0,
+            };
+            debug_assert_eq!(length, 0);
+            self.dropped += 1;
+            return;
+        }
+    }
+
+    fn read_packet(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        path: PathId,
+        header: &PartialHeader,
+        packet: &mut [u8],
+    ) {
+        if !self.lifecycle.is_open() && !self.lifecycle.is_closing() {
+            return;
+        }
+        let (space, path) = match header.kind {
+            PacketKind::Initial => (Space::Initial, PathId::ZERO),
+            PacketKind::Handshake => (Space::Handshake, PathId::ZERO),
+            PacketKind::ZeroRtt => {
+                self.dropped += 1;
+                return;
+            }
+            PacketKind::OneRtt => (Space::Data(0), path),
+        };
+        // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
+        //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
+        //# 1-RTT protected packets before the TLS handshake is complete.
+        let too_early = space == Space::Data(0) && self.lifecycle.is_handshaking();
+        if !self.keys.has(space) || too_early {
+            let may_come = self.lifecycle.is_handshaking() && space != Space::Initial;
+            if !may_come || !self.undecryptable.keep(arrival, path, packet) {
+                self.dropped += 1;
+            }
+            return;
+        }
+        let number_at = header.packet_number_at;
+        let Ok(unprotected) = self.keys.unprotect(space, packet, number_at) else {
+            self.on_unreadable(packet);
+            return;
+        };
+        let largest = match space {
+            Space::Data(_) => {
+                self.shared.paths.by_id(path).and_then(|data| data.received.largest())
+            }
+            _ => self.handshake_space(space).received.largest(),
+        };
+        let expected = largest.map_or(PacketNumber(0), PacketNumber::next);
+        let number = unprotected.packet_number.expand(expected);
+        let opened =
+            self.keys.open(now, space, (path, number), &unprotected, packet, &mut *self.session);
+        let Ok(payload) = opened else {
+            self.dropped += 1;
+            self.on_unreadable(packet);
+            return;
+        };
+        // The payload is read while `self` changes: it lies in the caller's datagram.
+        let payload: &[u8] = payload;
+        if !unprotected.reserved_bits_clear {
+            self.fault(now, TransportError::protocol_violation("reserved bits are set"));
+            return;
+        }
+        let space = match (space, self.data_slot(now, path, arrival.route)) {
+            (Space::Data(_), Ok(Some(slot))) => Space::Data(slot),
+            (Space::Data(_), Ok(None)) => return,
+            (Space::Data(_), Err(error)) => return self.fault(now, error),
+            (space, _) => space,
+        };
+        if self.received_mut(space).is_none_or(|received| received.is_duplicate(number)) {
+            return;
+        }
+        self.on_authentic(now, space, header);
+        let Some(key) = self.shared.paths.get(space.slot()).map(|data| data.key) else { return };
+        match self.on_frames(now, space, key, header.kind, payload) {
+            Ok(summary) => {
+                self.note_received(now, space, number, summary.ack_eliciting, arrival.ecn);
+                if summary.crypto {
+                    self.advance_tls(now);
+                }
+            }
+            Err(error) => self.fault(now, error),
+        }
+    }
+
+    /// The slot of a path by identifier; a server takes a new path. `None`: it is gone.
+    fn data_slot(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        route: Route,
+    ) -> Result<Option<u8>, TransportError> {
+        if let Some(slot) = self.shared.paths.slot_of(path) {
+            return Ok(Some(slot));
+        }
+        if self.is_past_path(path) || !self.lifecycle.is_established() {
+            return Ok(None);
+        }
+        let slot = self.accept_path(now, path, route)?;
+        // The datagram that opens a path counts towards its amplification limit.
+        let arriving = self.arriving;
+        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
+            data.counters.packets_received += 1;
+            data.counters.bytes_received += arriving as u64;
+            data.amplification.on_received(arriving);
+            view.amplification_limited = true;
+        }
+        Ok(Some(slot))
+    }
+
+    /// A packet proved to come from the peer.
+    fn on_authentic(&mut self, now: Instant, space: Space, header: &PartialHeader) {
+        self.idle.on_received(now);
+        match space {
+            Space::Initial
+                if self.role.is_client()
+                    && self.handshake_spaces.initial.received.largest().is_none() =>
+            {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+                //# A client MUST change the Destination Connection ID it uses for
+                //# sending packets in response to only the first received Initial
+                //# or Retry packet.
+                self.remote_ids.replace_first(header.scid);
+            }
+            Space::Handshake if !self.role.is_client() => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+                //# receipt of a packet protected with Handshake keys confirms that
+                //# the peer successfully processed an Initial packet.
+                if let Some((data, view)) = self.shared.paths.pair_mut(0) {
+                    data.amplification.validate();
+                    view.amplification_limited = false;
+                }
+                self.discard_space(Space::Initial);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_received(
+        &mut self,
+        now: Instant,
+        space: Space,
+        number: PacketNumber,
+        ack_eliciting: bool,
+        ecn: u8,
+    ) {
+        let settings = match space {
+            Space::Data(_) => {
+                AckSettings { every: self.config.ack_every, max_delay: self.config.max_ack_delay }
+            }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+            //# An endpoint MUST acknowledge all ack-eliciting Initial and Handshake
+            //# packets immediately
+            _ => AckSettings { every: 1, max_delay: quipu_base::Duration::ZERO },
+        };
+        if let Some(received) = self.received_mut(space) {
+            received.on_packet(now, number, ack_eliciting, ecn, &settings);
+        }
+    }
+
+    pub(super) fn received_mut(&mut self, space: Space) -> Option<&mut crate::recovery::Received> {
+        match space {
+            Space::Data(slot) => self.shared.paths.get_mut(slot).map(|data| &mut data.received),
+            _ => Some(&mut self.handshake_space_mut(space).received),
+        }
+    }
+
+    /// A datagram that opens with no key may be a stateless reset.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1>
+    fn on_unreadable(&mut self, packet: &[u8]) {
+        let token = packet.last_chunk::<16>();
+        if token.is_some_and(|token| self.remote_ids.is_reset_token(token)) {
+            self.lifecycle.abort(CloseReason::StatelessReset);
+        }
+    }
+
+    fn retry_tag(&self, protected: &[u8]) -> [u8; 16] {
+        crate::tls::retry_tag(&self.original_dcid, protected)
+    }
+
+    /// A Retry came: the first flight goes again, with the token and new keys.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
+    fn on_retry(&mut self, scid: crate::wire::ConnectionId, token: Vec<u8>) {
+        let fresh = self.role.is_client()
+            && self.retry_scid.is_none()
+            && !token.is_empty()
+            && self.handshake_spaces.initial.received.largest().is_none();
+        let Some(secrets) = self.initial_secrets.as_ref().filter(|_| fresh) else { return };
+        self.keys.replace_initial(secrets.initial_keys(&scid, self.role));
+        self.retry_scid = Some(scid);
+        self.retry_token = token;
+        self.remote_ids.replace_first(scid);
+        let lost = self.handshake_spaces.initial.sent.drain();
+        let mut in_flight = quipu_base::Bytes::ZERO;
+        for record in lost {
+            in_flight += quipu_base::Bytes(u64::from(record.bytes));
+            self.settle_lost(Space::Initial, &record, &mut Vec::new());
+        }
+        self.release_in_flight(0, in_flight);
+    }
+}

@@ -1,0 +1,207 @@
+//! The policies at work: asking, telling, and the watch over bad answers.
+
+use quipu_base::{Duration, Instant};
+use quipu_policy::{
+    AckPolicy, AckRoute, Ask, Decision, Event, Joint, Notes, PathKey, Priorities, Refusal,
+    ResendRules, View,
+};
+
+use crate::config::{ControllerFactory, Policies};
+use crate::path::PathTable;
+use crate::stream::Streams;
+
+/// Answers refused in one drain before the engine chooses itself.
+const MAX_REFUSALS: u32 = 3;
+
+/// What a view is built from.
+pub(crate) struct Shared {
+    pub(crate) paths: PathTable,
+    pub(crate) streams: Streams,
+    pub(crate) priorities: Priorities,
+}
+
+impl Shared {
+    pub(crate) fn view(&self, now: Instant) -> View<'_> {
+        View {
+            now,
+            conn: self.streams.conn_view(),
+            paths: &self.paths.views,
+            streams: &self.streams,
+            sent: &self.paths,
+            priorities: &self.priorities,
+        }
+    }
+}
+
+/// How the policies did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedulerCounters {
+    /// Questions asked.
+    pub asked: u64,
+    /// Answers refused.
+    pub refused: u64,
+    /// Times that the engine chose itself after refusals.
+    pub overridden: u64,
+    /// Waits granted.
+    pub waits: u64,
+    /// Changes of path between one data packet and the next.
+    pub path_switches: u64,
+}
+
+/// The policies of a connection.
+pub(crate) struct Scheduler {
+    joint: Box<dyn Joint>,
+    ack: Box<dyn AckPolicy>,
+    pub(crate) controller: ControllerFactory,
+    pub(crate) resend: ResendRules,
+    notes: Notes,
+    pub(crate) counters: SchedulerCounters,
+    /// Until when the policy waits.
+    wait_until: Option<Instant>,
+    /// When a wait began with nothing in flight; the watchdog allows one.
+    idle_wait_since: Option<Instant>,
+    refusals: u32,
+    /// Something was told since the last `Drained`.
+    news: bool,
+    last_path: Option<PathKey>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(policies: Policies, resend: ResendRules) -> Self {
+        Scheduler {
+            joint: policies.joint,
+            ack: policies.ack,
+            controller: policies.controller,
+            resend,
+            notes: Notes::off(),
+            counters: SchedulerCounters::default(),
+            wait_until: None,
+            idle_wait_since: None,
+            refusals: 0,
+            news: false,
+            last_path: None,
+        }
+    }
+
+    /// Tells both policies what happened.
+    pub(crate) fn tell(&mut self, now: Instant, shared: &Shared, event: Event<'_>) {
+        let view = shared.view(now);
+        self.joint.on_event(&event, &view);
+        self.ack.on_event(&event, &view);
+        self.news = true;
+    }
+
+    /// Tells only the joint policy: events of single frames and packets.
+    pub(crate) fn tell_joint(&mut self, now: Instant, shared: &Shared, event: Event<'_>) {
+        self.joint.on_event(&event, &shared.view(now));
+        self.news = true;
+    }
+
+    /// Tells only the acknowledgement policy.
+    pub(crate) fn tell_ack_policy(&mut self, now: Instant, shared: &Shared, event: Event<'_>) {
+        self.ack.on_event(&event, &shared.view(now));
+    }
+
+    pub(crate) fn decide(&mut self, now: Instant, shared: &Shared, ask: Ask) -> Decision {
+        self.counters.asked += 1;
+        self.joint.decide(ask, &shared.view(now), &mut self.notes)
+    }
+
+    pub(crate) fn has_copies(&self) -> bool {
+        self.joint.has_copies()
+    }
+
+    pub(crate) fn control_path(&mut self, now: Instant, shared: &Shared) -> Option<PathKey> {
+        self.joint.control_path(&shared.view(now))
+    }
+
+    pub(crate) fn ack_route(&mut self, now: Instant, shared: &Shared, data: PathKey) -> AckRoute {
+        self.ack.route(data, &shared.view(now))
+    }
+
+    pub(crate) fn takes_sample(&self, data: PathKey, arrived_on: PathKey) -> bool {
+        self.ack.takes_sample(data, arrived_on)
+    }
+
+    /// Counts a refusal; true if the engine is to choose itself now.
+    pub(crate) fn on_refused(&mut self, now: Instant, shared: &Shared, refusal: Refusal) -> bool {
+        self.counters.refused += 1;
+        self.refusals += 1;
+        self.tell_joint(now, shared, Event::Refused(refusal));
+        self.refusals >= MAX_REFUSALS
+    }
+
+    /// A drain begins.
+    pub(crate) fn start_drain(&mut self) {
+        self.refusals = 0;
+        self.wait_until = None;
+    }
+
+    /// A data packet goes on `path`.
+    pub(crate) fn on_data_packet(&mut self, path: PathKey) {
+        if self.last_path.is_some_and(|last| last != path) {
+            self.counters.path_switches += 1;
+        }
+        self.last_path = Some(path);
+        self.idle_wait_since = None;
+    }
+
+    /// Whether the policy may wait until `until`. With nothing in flight one wait of a round trip
+    /// is allowed: nothing else would wake the sender.
+    pub(crate) fn grant_wait(&mut self, now: Instant, shared: &Shared, until: Instant) -> bool {
+        let view = shared.view(now);
+        if view.paths.usable().nth(1).is_none() {
+            return false;
+        }
+        let srtts = || view.paths.usable().filter_map(|path| path.srtt);
+        let longest = srtts().max().unwrap_or(Duration::from_millis(100));
+        let mut until = until.clamp(
+            now + Duration::from_millis(1),
+            now + longest.saturating_mul(2).max(Duration::from_millis(1)),
+        );
+        if view.conn.in_flight.is_zero() {
+            let shortest = srtts().min().unwrap_or(Duration::from_millis(100));
+            let began = *self.idle_wait_since.get_or_insert(now);
+            let limit = began + shortest.max(Duration::from_millis(1));
+            if now >= limit {
+                return false;
+            }
+            until = until.min(limit);
+        } else {
+            self.idle_wait_since = None;
+        }
+        self.counters.waits += 1;
+        self.wait_until = Some(until);
+        true
+    }
+
+    /// The send loop came to rest; the end of a send batch, told once.
+    pub(crate) fn rest(&mut self, now: Instant, shared: &Shared) {
+        if std::mem::take(&mut self.news) {
+            self.tell(now, shared, Event::Drained);
+            self.news = false;
+        }
+    }
+
+    /// When a policy is to be woken.
+    pub(crate) fn wake_at(&self) -> Option<Instant> {
+        [self.wait_until, self.joint.wake_at(), self.ack.wake_at()].into_iter().flatten().min()
+    }
+
+    /// Time has come: wakes the policies if they asked for it.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &Shared) {
+        if self.wake_at().is_some_and(|at| at <= now) {
+            self.wait_until = None;
+            self.tell(now, shared, Event::Woken);
+        }
+    }
+
+    /// Puts other policies in place. What the new ones must know is told by the caller.
+    pub(crate) fn replace(&mut self, policies: Policies) {
+        self.joint = policies.joint;
+        self.ack = policies.ack;
+        self.controller = policies.controller;
+        self.wait_until = None;
+        self.idle_wait_since = None;
+    }
+}

@@ -1,0 +1,435 @@
+//! Many connections behind the same sockets: which datagram is for whom, who wants to send, whose
+//! deadline is next.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use quipu_base::{Instant, PathId, Random, Role};
+use rand_core::Rng;
+use thiserror::Error;
+
+use crate::config::{ConfigError, Policies, TransportConfig};
+use crate::connection::{
+    Arrival, Connection, Drain, EndpointEvent, KeyRing, LOCAL_LEN, Setup, parameters, random_cid,
+};
+use crate::outbox::{Outbox, Route, Transmit};
+use crate::tls::{ClientTls, InitialSecrets, ServerTls, Session, StartError};
+use crate::wire::header::{Packet, write_version_negotiation};
+use crate::wire::{ConnectionId, PacketKind, Version, Writer};
+
+/// Datagrams without a connection that wait to be sent.
+const MAX_RESPONSES: usize = 64;
+
+/// A connection of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnectionHandle(usize);
+
+/// Makes the policies of a new connection.
+pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
+
+/// What a server needs to accept connections.
+#[derive(Clone)]
+pub struct ServerConfig {
+    /// TLS with certificate and application protocols.
+    pub tls: Arc<dyn ServerTls>,
+    /// Settings of the transport.
+    pub transport: Arc<TransportConfig>,
+    /// Policies of each connection.
+    pub policies: PolicyFactory,
+    /// Connections at a time; more are not answered.
+    pub max_connections: usize,
+}
+
+/// What a client needs to open a connection.
+#[derive(Clone)]
+pub struct ClientConfig {
+    /// TLS with trust anchors and application protocols.
+    pub tls: Arc<dyn ClientTls>,
+    /// Settings of the transport.
+    pub transport: Arc<TransportConfig>,
+    /// Policies of the connection.
+    pub policies: PolicyFactory,
+}
+
+/// Why a connection was not opened.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// A setting of the transport cannot be.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// TLS refuses.
+    #[error(transparent)]
+    Tls(#[from] StartError),
+}
+
+/// One place in the list of connections.
+struct Slot {
+    connection: Connection,
+    cids: BTreeSet<ConnectionId>,
+    deadline: Option<Instant>,
+    dirty: bool,
+}
+
+/// Connections that share sockets. Drive it like a connection: datagrams and time in, then
+/// [`Endpoint::poll_transmit`], then the deadline of [`Endpoint::poll_timeout`].
+pub struct Endpoint {
+    random: Random,
+    server: Option<ServerConfig>,
+    slots: Vec<Option<Slot>>,
+    routes: BTreeMap<ConnectionId, (ConnectionHandle, PathId)>,
+    /// The connection ID looked up last: most datagrams are for it again.
+    last: Option<(ConnectionId, ConnectionHandle, PathId)>,
+    deadlines: BTreeSet<(Instant, ConnectionHandle)>,
+    dirty: VecDeque<ConnectionHandle>,
+    accepted: VecDeque<ConnectionHandle>,
+    responses: VecDeque<(Route, Vec<u8>)>,
+    ignored: u64,
+}
+
+impl Endpoint {
+    /// An endpoint without connections, whose random numbers come from `random`.
+    pub fn new(random: Random) -> Self {
+        Endpoint {
+            random,
+            server: None,
+            slots: Vec::new(),
+            routes: BTreeMap::new(),
+            last: None,
+            deadlines: BTreeSet::new(),
+            dirty: VecDeque::new(),
+            accepted: VecDeque::new(),
+            responses: VecDeque::new(),
+            ignored: 0,
+        }
+    }
+
+    /// Accepts connections from now on.
+    ///
+    /// # Errors
+    /// If a setting of the transport cannot be.
+    pub fn listen(&mut self, config: ServerConfig) -> Result<(), ConfigError> {
+        config.transport.validate()?;
+        self.server = Some(config);
+        Ok(())
+    }
+
+    /// Opens a connection to the server of that name.
+    ///
+    /// # Errors
+    /// If the configuration or the name is wrong; nothing is sent then.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        config: &ClientConfig,
+        server_name: &str,
+        route: Route,
+    ) -> Result<ConnectionHandle, ConnectError> {
+        config.transport.validate()?;
+        let local_cid = self.unused_cid();
+        let remote_cid = random_cid(&mut self.random);
+        let own = parameters(Role::Client, &config.transport, local_cid, None);
+        let session = config.tls.start(server_name, &own.encode())?;
+        let secrets: Arc<dyn InitialSecrets> = config.tls.clone();
+        let setup = Setup {
+            role: Role::Client,
+            config: Arc::clone(&config.transport),
+            policies: (config.policies)(),
+            session,
+            keys: KeyRing::new(secrets.initial_keys(&remote_cid, Role::Client)),
+            route,
+            local_cid,
+            remote_cid,
+            original_dcid: remote_cid,
+            random: self.child_random(),
+            initial_secrets: Some(secrets),
+        };
+        let handle = self.insert(Connection::new(now, setup));
+        self.add_route(local_cid, handle, PathId::ZERO);
+        Ok(handle)
+    }
+
+    /// A datagram came; it is opened in place. Returns the connection that it is for.
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) -> Option<ConnectionHandle> {
+        let (handle, path) = match self.lookup(datagram) {
+            Some(found) => found,
+            None => (self.accept_first(now, arrival, datagram)?, PathId::ZERO),
+        };
+        let slot = self.slots.get_mut(handle.0)?.as_mut()?;
+        slot.connection.handle_datagram(now, arrival, path, datagram);
+        self.touch(handle);
+        Some(handle)
+    }
+
+    /// The next connection that a client opened.
+    pub fn accept(&mut self) -> Option<ConnectionHandle> {
+        self.accepted.pop_front()
+    }
+
+    /// A connection.
+    pub fn connection(&self, handle: ConnectionHandle) -> Option<&Connection> {
+        Some(&self.slots.get(handle.0)?.as_ref()?.connection)
+    }
+
+    /// The same, to call it; it is polled in the next [`Endpoint::poll_transmit`].
+    pub fn connection_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
+        self.touch(handle);
+        Some(&mut self.slots.get_mut(handle.0)?.as_mut()?.connection)
+    }
+
+    /// Drops a connection, closed or not.
+    pub fn remove(&mut self, handle: ConnectionHandle) -> Option<Connection> {
+        let slot = self.slots.get_mut(handle.0)?.take()?;
+        for cid in &slot.cids {
+            self.routes.remove(cid);
+        }
+        self.last = None;
+        if let Some(deadline) = slot.deadline {
+            self.deadlines.remove(&(deadline, handle));
+        }
+        self.accepted.retain(|other| *other != handle);
+        Some(slot.connection)
+    }
+
+    /// Handles of all connections.
+    pub fn handles(&self) -> impl Iterator<Item = ConnectionHandle> + '_ {
+        let live = self.slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
+        live.map(|(index, _)| ConnectionHandle(index))
+    }
+
+    /// Datagrams that were for no connection.
+    pub fn ignored_datagrams(&self) -> u64 {
+        self.ignored
+    }
+
+    /// Writes all datagrams that can go now.
+    pub fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
+        while let Some((route, response)) = self.responses.front() {
+            let key = quipu_policy::PathKey { slot: 0, id: PathId::ZERO };
+            if !outbox.has_room(key) {
+                return Drain::Full;
+            }
+            if let Some(place) = outbox.buffer(response.len()).get_mut(..response.len()) {
+                place.copy_from_slice(response);
+                let len = response.len();
+                outbox.send(Transmit { path: key, route: *route, ecn: 0, len });
+            }
+            self.responses.pop_front();
+        }
+        while let Some(&handle) = self.dirty.front() {
+            if let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut) {
+                if slot.connection.poll_transmit(now, outbox) == Drain::Full {
+                    return Drain::Full;
+                }
+                slot.dirty = false;
+            }
+            self.dirty.pop_front();
+            self.settle(handle);
+        }
+        Drain::Rest
+    }
+
+    /// When [`Endpoint::handle_timeout`] is to be called.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Time has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        while let Some(&(at, handle)) = self.deadlines.first() {
+            if at > now {
+                return;
+            }
+            self.deadlines.pop_first();
+            if let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut) {
+                slot.deadline = None;
+                slot.connection.handle_timeout(now);
+            }
+            self.touch(handle);
+        }
+    }
+
+    /// Brings routes and deadline of a connection up to date after it was polled.
+    fn settle(&mut self, handle: ConnectionHandle) {
+        let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut) else { return };
+        while let Some(event) = slot.connection.poll_endpoint_event() {
+            match event {
+                EndpointEvent::Issued(cid, path) => {
+                    slot.cids.insert(cid);
+                    self.routes.insert(cid, (handle, path));
+                }
+                EndpointEvent::Retired(cid) => {
+                    slot.cids.remove(&cid);
+                    self.routes.remove(&cid);
+                    self.last = None;
+                }
+            }
+        }
+        let deadline = slot.connection.poll_timeout();
+        if deadline != slot.deadline {
+            if let Some(before) = slot.deadline {
+                self.deadlines.remove(&(before, handle));
+            }
+            if let Some(deadline) = deadline {
+                self.deadlines.insert((deadline, handle));
+            }
+            slot.deadline = deadline;
+        }
+    }
+
+    fn touch(&mut self, handle: ConnectionHandle) {
+        if let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut)
+            && !std::mem::replace(&mut slot.dirty, true)
+        {
+            self.dirty.push_back(handle);
+        }
+    }
+
+    fn insert(&mut self, connection: Connection) -> ConnectionHandle {
+        let slot = Slot { connection, cids: BTreeSet::new(), deadline: None, dirty: false };
+        let free = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        let handle = ConnectionHandle(free);
+        if free == self.slots.len() {
+            self.slots.push(None);
+        }
+        self.slots[free] = Some(slot);
+        self.touch(handle);
+        handle
+    }
+
+    fn add_route(&mut self, cid: ConnectionId, handle: ConnectionHandle, path: PathId) {
+        self.routes.insert(cid, (handle, path));
+        if let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut) {
+            slot.cids.insert(cid);
+        }
+    }
+
+    /// The connection and path of a datagram's first packet.
+    fn lookup(&mut self, datagram: &[u8]) -> Option<(ConnectionHandle, PathId)> {
+        let dcid = destination(datagram)?;
+        if let Some((cid, handle, path)) = &self.last
+            && *cid == dcid
+        {
+            return Some((*handle, *path));
+        }
+        let &(handle, path) = self.routes.get(&dcid)?;
+        self.last = Some((dcid, handle, path));
+        Some((handle, path))
+    }
+
+    /// A datagram for no connection: a client's first, or nothing for us.
+    fn accept_first(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        datagram: &[u8],
+    ) -> Option<ConnectionHandle> {
+        let packet = Packet::parse(datagram, LOCAL_LEN).ok();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+        //# A server MUST discard an Initial packet that is carried in a UDP
+        //# datagram with a payload that is smaller than the smallest allowed
+        //# maximum datagram size of 1200 bytes.
+        let long_enough = datagram.len() >= crate::wire::header::MIN_INITIAL_DATAGRAM;
+        let handle = match packet {
+            Some(Packet::Protected(header))
+                if long_enough
+                    && header.kind == PacketKind::Initial
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+                    //# This Destination Connection ID MUST be at least 8 bytes in length.
+                    && header.dcid.length() >= 8 =>
+            {
+                self.accept_initial(now, arrival, header.dcid, header.scid)
+            }
+            Some(Packet::UnknownVersion { dcid, scid, .. }) if long_enough => {
+                self.negotiate_version(arrival.route, dcid, scid);
+                None
+            }
+            _ => None,
+        };
+        if handle.is_none() {
+            self.ignored += 1;
+        }
+        handle
+    }
+
+    fn accept_initial(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        original_dcid: ConnectionId,
+        remote_cid: ConnectionId,
+    ) -> Option<ConnectionHandle> {
+        let config = self.server.clone()?;
+        if self.slots.iter().flatten().count() >= config.max_connections {
+            return None;
+        }
+        let local_cid = self.unused_cid();
+        let own = parameters(Role::Server, &config.transport, local_cid, Some(original_dcid));
+        let session: Box<dyn Session> = config.tls.start(&own.encode()).ok()?;
+        let setup = Setup {
+            role: Role::Server,
+            config: Arc::clone(&config.transport),
+            policies: (config.policies)(),
+            session,
+            keys: KeyRing::new(config.tls.initial_keys(&original_dcid, Role::Server)),
+            route: arrival.route,
+            local_cid,
+            remote_cid,
+            original_dcid,
+            random: self.child_random(),
+            initial_secrets: None,
+        };
+        let handle = self.insert(Connection::new(now, setup));
+        self.add_route(local_cid, handle, PathId::ZERO);
+        self.add_route(original_dcid, handle, PathId::ZERO);
+        self.accepted.push_back(handle);
+        Some(handle)
+    }
+
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-6.1>
+    fn negotiate_version(&mut self, route: Route, dcid: &[u8], scid: &[u8]) {
+        if self.server.is_none() || self.responses.len() >= MAX_RESPONSES {
+            return;
+        }
+        let mut buffer = vec![0; 1 + 4 + 1 + scid.len() + 1 + dcid.len() + 4];
+        let random = self.random.next_u32() as u8 & 0x7f;
+        let mut writer = Writer::new(&mut buffer);
+        if write_version_negotiation(&mut writer, random, scid, dcid, &[Version::V1]).is_ok() {
+            self.responses.push_back((route, buffer));
+        }
+    }
+
+    fn unused_cid(&mut self) -> ConnectionId {
+        loop {
+            let cid = random_cid(&mut self.random);
+            if !self.routes.contains_key(&cid) {
+                return cid;
+            }
+        }
+    }
+
+    fn child_random(&mut self) -> Random {
+        quipu_base::Seed::new(self.random.next_u64()).stream("connection", 0)
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("connections", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+/// The destination connection ID of a datagram's first packet.
+fn destination(datagram: &[u8]) -> Option<ConnectionId> {
+    let (&first, rest) = datagram.split_first()?;
+    if first & 0x80 == 0 {
+        return ConnectionId::new(rest.get(..LOCAL_LEN)?);
+    }
+    let length = usize::from(*datagram.get(5)?);
+    ConnectionId::new(datagram.get(6..6 + length)?)
+}

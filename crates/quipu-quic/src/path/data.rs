@@ -1,0 +1,121 @@
+//! What the engine keeps of a path beside its view.
+
+use quipu_base::{Bytes, Instant, PathId};
+use quipu_policy::congestion::{PathChange, Peers, Published};
+use quipu_policy::{Controller, PathKey, PathStatus};
+
+use super::{Amplification, Validation};
+use crate::connection::AckTimes;
+use crate::outbox::Route;
+use crate::recovery::{Pacer, Received, SentPackets};
+
+/// A path, beside what its view holds.
+pub(crate) struct PathData {
+    pub(crate) key: PathKey,
+    pub(crate) route: Route,
+    pub(crate) sent: SentPackets,
+    pub(crate) received: Received,
+    pub(crate) controller: Box<dyn Controller>,
+    pub(crate) pacer: Pacer,
+    pub(crate) validation: Validation,
+    pub(crate) amplification: Amplification,
+    /// Size of datagrams sent on it now.
+    pub(crate) datagram_size: u16,
+    /// The sender came to rest with window left since it last filled it.
+    pub(crate) app_limited: bool,
+    /// When the first round-trip sample was taken.
+    pub(crate) first_sample_at: Option<Instant>,
+    /// Probe packets that a probe timeout asks for.
+    pub(crate) probes_due: u8,
+    /// When the probe timeout last fired.
+    pub(crate) pto_fired_at: Option<Instant>,
+    /// When the last acknowledgement of its packets came.
+    pub(crate) acked_at: Option<Instant>,
+    /// When a PING last asked for an acknowledgement of our acknowledgements.
+    pub(crate) ack_pinged_at: Instant,
+    pub(crate) status: StatusExchange,
+    pub(crate) abandon: Abandon,
+    pub(crate) counters: PathCounters,
+    /// Send times of the packets last acknowledged as largest.
+    pub(crate) ack_times: AckTimes,
+    /// CE marks that the peer last reported.
+    pub(crate) ecn_ce: u64,
+}
+
+/// PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP, both ways.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StatusExchange {
+    /// Sequence number of the last status that the peer told.
+    pub(crate) peer_sequence: Option<u64>,
+    /// Sequence number of our last status.
+    pub(crate) own_sequence: u64,
+    pub(crate) own: PathStatus,
+}
+
+/// How far the abandoning of a path has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Abandon {
+    /// It lives.
+    #[default]
+    No,
+    /// PATH_ABANDON goes both ways; what comes late is still read until `until`.
+    Draining {
+        /// The state is dropped then.
+        until: Instant,
+    },
+}
+
+/// Counters of a path, in packets and UDP payload bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PathCounters {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Bytes sent.
+    pub bytes_sent: u64,
+    /// Stream bytes sent that were neither pending before nor lost: copies and probes.
+    pub copy_bytes: u64,
+    /// Stream bytes sent again after a loss.
+    pub again_bytes: u64,
+    /// Stream bytes sent in all.
+    pub stream_bytes: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Bytes of packets declared lost.
+    pub bytes_lost: u64,
+    /// Packets declared lost and acknowledged later.
+    pub packets_spurious: u64,
+    /// Bytes of those.
+    pub bytes_spurious: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Bytes received.
+    pub bytes_received: u64,
+    /// Probe timeouts.
+    pub probe_timeouts: u64,
+}
+
+impl PathData {
+    /// Tells the controller of a change and gives what it publishes then.
+    pub(crate) fn change(
+        &mut self,
+        change: PathChange,
+        peers: &[(PathKey, Published)],
+    ) -> Published {
+        self.controller.on_change(change, &Peers { own: self.key, all: peers });
+        self.controller.published()
+    }
+
+    /// The size of a full datagram.
+    pub(crate) fn datagram_bytes(&self) -> Bytes {
+        Bytes(u64::from(self.datagram_size))
+    }
+
+    pub(crate) fn id(&self) -> PathId {
+        self.key.id
+    }
+
+    /// True unless the path is being abandoned.
+    pub(crate) fn lives(&self) -> bool {
+        self.abandon == Abandon::No
+    }
+}

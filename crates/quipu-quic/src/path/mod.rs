@@ -1,0 +1,12 @@
+//! The paths of a connection: addresses, validation, packet number space, controller.
+
+mod amplification;
+mod data;
+mod table;
+mod validation;
+
+pub(crate) use amplification::Amplification;
+pub use data::PathCounters;
+pub(crate) use data::{Abandon, PathData, StatusExchange};
+pub(crate) use table::PathTable;
+pub(crate) use validation::Validation;

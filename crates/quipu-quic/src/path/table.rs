@@ -1,0 +1,107 @@
+//! All paths of a connection, by slot.
+
+use quipu_base::{PacketNumber, PathId, Rate};
+use quipu_policy::congestion::Published;
+use quipu_policy::{PathKey, PathView, Paths, SentPacket, SentTable};
+
+use super::PathData;
+
+/// The paths with their views. A slot is used again only after its path is dropped.
+#[derive(Default)]
+pub(crate) struct PathTable {
+    /// What policies see.
+    pub(crate) views: Paths,
+    data: Vec<Option<Box<PathData>>>,
+    /// What the controllers last published, in order of path identifier.
+    pub(crate) published: Vec<(PathKey, Published)>,
+}
+
+impl PathTable {
+    /// The lowest free slot.
+    pub(crate) fn free_slot(&self) -> Option<u8> {
+        let free = self.data.iter().position(Option::is_none).unwrap_or(self.data.len());
+        (free < Paths::MAX).then_some(free as u8)
+    }
+
+    pub(crate) fn insert(&mut self, data: PathData, view: PathView) {
+        let key = data.key;
+        if self.data.len() <= key.index() {
+            self.data.resize_with(key.index() + 1, || None);
+        }
+        let at = self.published.partition_point(|(other, _)| *other < key);
+        self.published.insert(at, (key, data.controller.published()));
+        self.data[key.index()] = Some(Box::new(data));
+        self.views.insert(view);
+    }
+
+    /// Hides a path from policies; its state stays until [`PathTable::remove`].
+    pub(crate) fn hide(&mut self, key: PathKey) {
+        self.views.remove(key);
+        self.published.retain(|(other, _)| *other != key);
+    }
+
+    pub(crate) fn remove(&mut self, key: PathKey) -> Option<Box<PathData>> {
+        self.hide(key);
+        self.data.get_mut(key.index())?.take()
+    }
+
+    pub(crate) fn get(&self, slot: u8) -> Option<&PathData> {
+        self.data.get(usize::from(slot))?.as_deref()
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: u8) -> Option<&mut PathData> {
+        self.data.get_mut(usize::from(slot))?.as_deref_mut()
+    }
+
+    /// A path and its view, if policies still see it.
+    pub(crate) fn pair_mut(&mut self, slot: u8) -> Option<(&mut PathData, &mut PathView)> {
+        let data = self.data.get_mut(usize::from(slot))?.as_deref_mut()?;
+        let view = self.views.get_mut(data.key)?;
+        Some((data, view))
+    }
+
+    pub(crate) fn by_id(&self, id: PathId) -> Option<&PathData> {
+        self.iter().find(|data| data.key.id == id)
+    }
+
+    pub(crate) fn slot_of(&self, id: PathId) -> Option<u8> {
+        self.by_id(id).map(|data| data.key.slot)
+    }
+
+    /// Paths with state, by slot; those being abandoned too.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &PathData> {
+        self.data.iter().filter_map(Option::as_deref)
+    }
+
+    /// One past the highest slot ever used.
+    pub(crate) fn slots(&self) -> u8 {
+        self.data.len() as u8
+    }
+
+    /// The pace that the controller of a path asks for.
+    pub(crate) fn published_rate(&self, slot: u8) -> Option<Rate> {
+        let key = self.get(slot)?.key;
+        let (_, published) = self.published.iter().find(|(other, _)| *other == key)?;
+        published.pacing_rate
+    }
+
+    /// Stores what a controller published, and copies it into the path's view.
+    pub(crate) fn publish(&mut self, key: PathKey, mut published: Published) {
+        if let Some(view) = self.views.get_mut(key) {
+            published.srtt = view.srtt;
+            view.cwnd = published.cwnd;
+            view.ssthresh = published.ssthresh;
+            view.rate = published.bandwidth;
+        }
+        if let Some(entry) = self.published.iter_mut().find(|(other, _)| *other == key) {
+            entry.1 = published;
+        }
+    }
+}
+
+impl SentTable for PathTable {
+    fn next_sent(&self, path: PathKey, after: Option<PacketNumber>) -> Option<SentPacket<'_>> {
+        let data = self.get(path.slot).filter(|data| data.key == path)?;
+        data.sent.next_after(after).map(|record| record.as_packet(path))
+    }
+}

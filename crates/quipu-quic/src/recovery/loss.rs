@@ -1,0 +1,100 @@
+//! Loss detection thresholds and probe timeouts of RFC 9002.
+
+use quipu_base::{Duration, Instant, PacketNumber};
+use quipu_policy::PathView;
+
+use super::rtt::{GRANULARITY, INITIAL_RTT};
+
+// https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
+//# The RECOMMENDED initial value for the packet reordering threshold
+//# (kPacketThreshold) is 3
+pub(crate) const PACKET_THRESHOLD: u64 = 3;
+
+/// How long after a later packet's acknowledgement a packet may still come.
+/// <https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2>
+pub(crate) fn loss_delay(path: &PathView) -> Duration {
+    let srtt = path.srtt.unwrap_or(INITIAL_RTT);
+    let latest = path.latest_rtt.unwrap_or(srtt);
+    srtt.max(latest).scaled(9, 8).max(GRANULARITY)
+}
+
+/// The probe timeout without backoff. `max_ack_delay` is the peer's, zero before the handshake is
+/// confirmed. <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1>
+pub(crate) fn probe_timeout(path: &PathView, max_ack_delay: Duration) -> Duration {
+    let srtt = path.srtt.unwrap_or(INITIAL_RTT);
+    srtt + path.rttvar.saturating_mul(4).max(GRANULARITY) + max_ack_delay
+}
+
+/// Whether these lost packets, in packet-number order as (number, sent at), show persistent
+/// congestion: two of them further apart than three probe timeouts, with nothing acknowledged
+/// between. <https://www.rfc-editor.org/rfc/rfc9002#section-7.6>
+pub(crate) fn is_persistent_congestion(
+    lost: impl Iterator<Item = (PacketNumber, Instant)>,
+    path: &PathView,
+    first_sample_at: Option<Instant>,
+    max_ack_delay: Duration,
+) -> bool {
+    // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.2
+    //# The persistent congestion period SHOULD NOT start until there is at
+    //# least one RTT sample.
+    let Some(first_sample_at) = first_sample_at else { return false };
+    let period = probe_timeout(path, max_ack_delay).saturating_mul(3);
+    let mut run: Option<(PacketNumber, Instant)> = None;
+    for (pn, sent_at) in lost {
+        if sent_at < first_sample_at {
+            continue;
+        }
+        match run {
+            Some((last, start)) if last.next() == pn => {
+                if sent_at - start > period {
+                    return true;
+                }
+                run = Some((pn, start));
+            }
+            _ => run = Some((pn, sent_at)),
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rtt::tests::view;
+    use super::*;
+
+    fn lost(packets: &[(u64, u64)]) -> Vec<(PacketNumber, Instant)> {
+        packets
+            .iter()
+            .map(|&(pn, ms)| (PacketNumber(pn), Instant::from_nanos(ms * 1_000_000)))
+            .collect()
+    }
+
+    #[test]
+    fn timeouts_follow_the_estimate() {
+        let mut path = view();
+        assert_eq!(
+            probe_timeout(&path, Duration::ZERO),
+            INITIAL_RTT.saturating_mul(3).scaled(1, 1)
+        );
+        path.srtt = Some(Duration::from_millis(40));
+        path.latest_rtt = Some(Duration::from_millis(80));
+        path.rttvar = Duration::from_millis(10);
+        assert_eq!(probe_timeout(&path, Duration::from_millis(25)), Duration::from_millis(105));
+        assert_eq!(loss_delay(&path), Duration::from_millis(90));
+    }
+
+    #[test]
+    fn persistent_congestion_needs_an_unbroken_row_longer_than_three_timeouts() {
+        let mut path = view();
+        path.srtt = Some(Duration::from_millis(40));
+        path.rttvar = Duration::from_millis(10);
+        let zero = Some(Instant::ZERO);
+        let check = |packets: &[(u64, u64)], first| {
+            is_persistent_congestion(lost(packets).into_iter(), &path, first, Duration::ZERO)
+        };
+        assert!(check(&[(1, 0), (2, 100), (3, 250)], zero));
+        assert!(!check(&[(1, 0), (2, 100), (4, 250)], zero));
+        assert!(!check(&[(1, 0), (2, 240)], zero));
+        assert!(!check(&[(1, 0), (2, 100), (3, 250)], None));
+    }
+}

@@ -1,0 +1,104 @@
+use super::*;
+use proptest::prelude::*;
+use quipu_base::Duration;
+
+fn send(sent: &mut SentPackets, at_ms: u64) -> u64 {
+    let pn = sent.take_pn();
+    let mut record = SentRecord::new(pn, Instant::from_nanos(at_ms * 1_000_000));
+    record.bytes = 1200;
+    record.ack_eliciting = true;
+    sent.on_sent(record);
+    pn.0
+}
+
+fn ack(sent: &mut SentPackets, ranges: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>, bool) {
+    let (mut acked, mut late) = (Vec::new(), Vec::new());
+    let new = sent.on_ack(ranges.iter().copied(), &mut acked, &mut late);
+    let numbers = |records: &[SentRecord]| records.iter().map(|r| r.pn.0).collect();
+    (numbers(&acked), numbers(&late), new)
+}
+
+fn lost(sent: &mut SentPackets, now_ms: u64, delay_ms: u64) -> Vec<u64> {
+    let mut lost = Vec::new();
+    let now = Instant::from_nanos(now_ms * 1_000_000);
+    sent.detect_lost(now, Duration::from_millis(delay_ms), 3, &mut lost);
+    let numbers = lost.iter().map(|record| record.pn.0).collect();
+    for record in lost {
+        sent.remember_lost(record);
+    }
+    numbers
+}
+
+#[test]
+fn acknowledged_packets_come_out_once_in_order() {
+    let mut sent = SentPackets::default();
+    for at in 0..6 {
+        send(&mut sent, at);
+    }
+    assert_eq!(ack(&mut sent, &[(4, 5), (1, 2)]), (vec![1, 2, 4, 5], vec![], true));
+    assert_eq!(ack(&mut sent, &[(4, 5), (1, 3)]), (vec![3], vec![], false));
+    assert_eq!(sent.in_flight(), Bytes(1200));
+}
+
+#[test]
+fn three_later_packets_or_time_declare_a_packet_lost() {
+    let mut sent = SentPackets::default();
+    for at in 0..5 {
+        send(&mut sent, at);
+    }
+    ack(&mut sent, &[(3, 3)]);
+    assert_eq!(lost(&mut sent, 10, 100), [0]);
+    assert_eq!(sent.loss_time, Some(Instant::from_nanos(101_000_000)));
+    assert_eq!(lost(&mut sent, 101, 100), [1]);
+    assert_eq!(lost(&mut sent, 200, 100), [2]);
+    assert_eq!(sent.loss_time, None);
+}
+
+#[test]
+fn a_late_acknowledgement_finds_the_lost_packet() {
+    let mut sent = SentPackets::default();
+    for at in 0..5 {
+        send(&mut sent, at);
+    }
+    ack(&mut sent, &[(4, 4)]);
+    assert_eq!(lost(&mut sent, 10, 100), [0, 1]);
+    assert_eq!(ack(&mut sent, &[(0, 4)]), (vec![2, 3], vec![0, 1], false));
+}
+
+#[test]
+fn numbers_that_were_not_kept_leave_gaps() {
+    let mut sent = SentPackets::default();
+    send(&mut sent, 0);
+    sent.take_pn();
+    sent.take_pn();
+    send(&mut sent, 1);
+    assert_eq!(sent.next_after(Some(PacketNumber(0))).map(|r| r.pn.0), Some(3));
+    assert_eq!(ack(&mut sent, &[(1, 3)]), (vec![3], vec![], true));
+    assert_eq!(ack(&mut sent, &[(0, 0)]), (vec![0], vec![], true));
+}
+
+proptest! {
+    #[test]
+    fn every_packet_is_settled_exactly_once(
+        kept in proptest::collection::vec(any::<bool>(), 1..60),
+        acks in proptest::collection::vec((0u64..60, 0u64..8), 1..40),
+    ) {
+        let mut sent = SentPackets::default();
+        let mut open = std::collections::BTreeSet::new();
+        for keep in kept {
+            if keep { open.insert(send(&mut sent, 0)); } else { sent.take_pn(); }
+        }
+        let last = sent.next_pn().0 - 1;
+        for (start, len) in acks {
+            let start = start.min(last);
+            let end = (start + len).min(last);
+            let (acked, _, _) = ack(&mut sent, &[(start, end)]);
+            let expected: Vec<u64> = open.range(start..=end).copied().collect();
+            prop_assert_eq!(&acked, &expected);
+            open.retain(|pn| !expected.contains(pn));
+            prop_assert_eq!(sent.in_flight(), Bytes(1200 * open.len() as u64));
+        }
+        let left: Vec<u64> = sent.drain().iter().map(|record| record.pn.0).collect();
+        prop_assert_eq!(left, open.into_iter().collect::<Vec<_>>());
+    }
+}
