@@ -65,8 +65,8 @@ impl RustlsClient {
         Ok(RustlsClient { config, initial })
     }
 
-    /// Trusts `roots`, offers `alpn` in this order, shows no certificate. Certificates are checked
-    /// against the host's clock.
+    /// Trusts `roots`, offers `alpn` in this order, shows no certificate, resumes no session: every
+    /// handshake has the flights of a first one. Certificates are checked against the host's clock.
     ///
     /// # Errors
     /// [`ConfigError`] if `rustls` refuses.
@@ -76,6 +76,7 @@ impl RustlsClient {
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = owned(alpn);
+        config.resumption = tls::client::Resumption::disabled();
         Self::new(Arc::new(config))
     }
 }
