@@ -5,8 +5,10 @@ use thiserror::Error;
 
 use crate::seam::key::StreamKey;
 
+mod active;
 mod container;
 
+pub use active::{ActiveTree, Change, DEFAULT_WEIGHT, Place};
 pub use container::{NodeView, Priorities, TreeEdits};
 
 /// A node of the dependency tree as HTTP names it. Not a stream identifier: a browser's groups are
