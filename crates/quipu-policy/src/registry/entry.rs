@@ -104,6 +104,8 @@ pub struct Built {
     pub pack: Option<Pack>,
     /// How lost bytes go again.
     pub resend: Option<ResendRules>,
+    /// True if a stream policy asks that lost bytes go before all fresh ones.
+    pub lost_first: bool,
 }
 
 impl Layer {
@@ -212,10 +214,15 @@ impl Built {
         self
     }
 
-    /// The same with rules for lost bytes.
+    /// Rules for lost bytes.
+    pub fn resend(rules: ResendRules) -> Self {
+        Built { resend: Some(rules), ..Built::default() }
+    }
+
+    /// The same, asking that lost bytes go before all fresh ones.
     #[must_use]
-    pub fn with_resend(mut self, resend: ResendRules) -> Self {
-        self.resend = Some(resend);
+    pub fn with_lost_first(mut self) -> Self {
+        self.lost_first = true;
         self
     }
 

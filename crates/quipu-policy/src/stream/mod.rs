@@ -1,12 +1,44 @@
 //! Stream policies: whose bytes go next.
+//!
+//! - `rr`: [`RoundRobin`]
+//! - `fifo`: [`Fifo`]
+//! - `wrr:mode=fluid`: [`FluidWrr`]; `wrr:mode=quantum`: [`QuantumWrr`]
+//! - `swrr`: [`ScatteredWrr`]; `swrr:mode=smooth`: [`SmoothWrr`]
+//! - `dwrr:mode=paper`: [`GroupedWrr`]; `dwrr:mode=code`: [`QuantumWrr::with_sorted_root`]
+//!
+//! All but the first two share by the dependency tree.
+//!
+//! [`gps`] computes what an ideal fluid sharing by the tree would do.
+
+mod entries;
+mod fifo;
+mod fluid;
+pub mod gps;
+mod grouped;
+mod heap;
+mod quantum;
+mod rr;
+mod scattered;
+mod smooth;
+mod sorted_root;
+#[cfg(test)]
+pub(crate) mod testing;
 
 use quipu_base::Bytes;
 
-use crate::registry::Entry;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
+
+pub(crate) use entries::entries;
+pub use fifo::Fifo;
+pub use fluid::FluidWrr;
+pub use grouped::GroupedWrr;
+pub use quantum::QuantumWrr;
+pub use rr::RoundRobin;
+pub use scattered::{ScatteredWrr, Tokens};
+pub use smooth::SmoothWrr;
 
 /// A stream's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +47,13 @@ pub struct Turn {
     pub stream: StreamKey,
     /// At most so many bytes: the rest of a quantum, slot or written chunk.
     pub max: Bytes,
+}
+
+impl Turn {
+    /// A turn of as much as fits one packet.
+    pub const fn unlimited(stream: StreamKey) -> Self {
+        Turn { stream, max: Bytes::MAX }
+    }
 }
 
 /// How many streams share a packet.
@@ -46,9 +85,4 @@ pub trait StreamPolicy: Send {
     fn order(&self) -> u64 {
         0
     }
-}
-
-/// The stream policies of this crate.
-pub(crate) fn entries() -> Vec<Entry> {
-    Vec::new()
 }

@@ -1,0 +1,179 @@
+//! Generalized processor sharing over a tree: the ideal that packet schedulers follow.
+//!
+//! All active siblings are served at once, at rates in proportion to their weights; a node with
+//! bytes of its own goes before all below it (Parekh and Gallager 1993;
+//! <https://www.rfc-editor.org/rfc/rfc7540#section-5.3.1>). Nothing arrives later.
+//!
+//! Within a subtree, who has ended after so many bytes *of that subtree* does not depend on the
+//! rest of the tree. So the ends are computed from the leaves upwards, each level once:
+//! O(n log n · depth).
+
+use quipu_base::{Bytes, StreamId};
+
+use crate::priority::{ActiveTree, Place};
+use crate::seam::key::StreamKey;
+
+/// A node of a tree whose bytes are served by processor sharing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GpsNode {
+    /// Index of the parent in the list, which must be smaller than the node's own; `None`: the root
+    /// is the parent.
+    pub parent: Option<usize>,
+    /// Share among its siblings; not zero.
+    pub weight: u16,
+    /// Bytes of its own.
+    pub bytes: Bytes,
+}
+
+/// When the own bytes of a node end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GpsEnd {
+    /// Index of the node.
+    pub node: usize,
+    /// Bytes that all nodes together have got by then: over the total rate, the time since the
+    /// start.
+    pub served: f64,
+}
+
+/// The ends of all nodes that have bytes, in order of time; ties in order of index.
+///
+/// A node whose parent does not come before it in the list counts as a child of the root.
+pub fn finish(nodes: &[GpsNode]) -> Vec<GpsEnd> {
+    // Ends within each node's subtree, in bytes of that subtree; the last place is the root's.
+    let root = nodes.len();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); root + 1];
+    for (index, node) in nodes.iter().enumerate() {
+        children[node.parent.filter(|&parent| parent < index).unwrap_or(root)].push(index);
+    }
+    let mut subtrees: Vec<Subtree> = Vec::new();
+    subtrees.resize_with(root + 1, Subtree::default);
+    for index in (0..=root).rev() {
+        // The root is done last, every other node after its children, which have larger indices.
+        let index = if index == 0 { root } else { index - 1 };
+        subtrees[index] = merge(index, nodes.get(index), &children[index], nodes, &mut subtrees);
+    }
+    subtrees.swap_remove(root).ends
+}
+
+#[derive(Default)]
+struct Subtree {
+    /// In order of `served`, which counts bytes of this subtree.
+    ends: Vec<GpsEnd>,
+    bytes: u64,
+}
+
+/// Joins the subtrees of a node's children.
+fn merge(
+    index: usize,
+    node: Option<&GpsNode>,
+    children: &[usize],
+    nodes: &[GpsNode],
+    subtrees: &mut [Subtree],
+) -> Subtree {
+    let own = node.map_or(0, |node| node.bytes.0);
+    let mut merged = Subtree { ends: Vec::new(), bytes: own };
+    if own > 0 {
+        merged.ends.push(GpsEnd { node: index, served: own as f64 });
+    }
+    // Virtual time: bytes over weight. A child that is done stops at its last virtual time.
+    let mut last: Vec<(f64, u64, u16)> = Vec::new();
+    let mut ends: Vec<(f64, usize)> = Vec::new();
+    for &child in children {
+        let subtree = std::mem::take(&mut subtrees[child]);
+        let weight = nodes[child].weight.max(1);
+        if subtree.bytes == 0 {
+            continue;
+        }
+        merged.bytes = merged.bytes.saturating_add(subtree.bytes);
+        last.push((subtree.bytes as f64 / f64::from(weight), subtree.bytes, weight));
+        ends.extend(subtree.ends.iter().map(|end| (end.served / f64::from(weight), end.node)));
+    }
+    last.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let (mut done_bytes, mut done) = (own, 0);
+    let mut weight: u64 = last.iter().map(|&(_, _, weight)| u64::from(weight)).sum();
+    for (time, node) in ends {
+        while let Some(&(end, bytes, child_weight)) = last.get(done).filter(|child| child.0 <= time)
+        {
+            debug_assert!(end <= time);
+            done_bytes = done_bytes.saturating_add(bytes);
+            weight -= u64::from(child_weight);
+            done += 1;
+        }
+        merged.ends.push(GpsEnd { node, served: done_bytes as f64 + time * weight as f64 });
+    }
+    merged
+}
+
+/// The streams of a policy's tree in the order in which processor sharing would finish them, with
+/// the bytes that all have got by then. `remaining` tells what a ready stream still has to send; a
+/// stream of zero bytes comes first. Ties go to the lower stream identifier.
+pub fn finish_order<T>(
+    tree: &ActiveTree<T>,
+    remaining: impl Fn(StreamKey) -> Bytes,
+) -> Vec<(StreamKey, f64)> {
+    let mut nodes: Vec<GpsNode> = Vec::new();
+    let mut streams: Vec<Option<StreamKey>> = Vec::new();
+    let mut order: Vec<(StreamKey, f64)> = Vec::new();
+    let mut open: Vec<(Place, Option<usize>)> = vec![(Place::ROOT, None)];
+    while let Some((place, parent)) = open.pop() {
+        let stream = tree.ready(place);
+        let bytes = stream.map_or(Bytes::ZERO, &remaining);
+        order.extend(stream.filter(|_| bytes.is_zero()).map(|stream| (stream, 0.0)));
+        let index = nodes.len();
+        nodes.push(GpsNode { parent, weight: tree.weight(place), bytes });
+        streams.push(stream);
+        open.extend(tree.active_children(place).map(|child| (child, Some(index))));
+    }
+    let ends = finish(&nodes);
+    order.extend(ends.iter().filter_map(|end| Some((streams[end.node]?, end.served))));
+    let key = |stream: &StreamKey| -> StreamId { stream.id };
+    order.sort_by(|a, b| a.1.total_cmp(&b.1).then(key(&a.0).cmp(&key(&b.0))));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(weight: u16, bytes: u64) -> GpsNode {
+        GpsNode { parent: None, weight, bytes: Bytes(bytes) }
+    }
+
+    fn at(parent: usize, weight: u16, bytes: u64) -> GpsNode {
+        GpsNode { parent: Some(parent), weight, bytes: Bytes(bytes) }
+    }
+
+    /// The example of "A Multipath QUIC Scheduler for Mobile HTTP/2": 1 MB/s.
+    #[test]
+    fn three_streams_end_as_in_the_paper() {
+        let ends = finish(&[leaf(32, 2_000_000), leaf(42, 1_000_000), leaf(22, 2_000_000)]);
+        let seconds: Vec<(usize, f64)> =
+            ends.iter().map(|end| (end.node, end.served / 1e6)).collect();
+        assert_eq!(seconds, [(1, 16.0 / 7.0), (0, 4.375), (2, 5.0)]);
+    }
+
+    #[test]
+    fn a_parent_goes_first_and_leaves_its_share_to_its_children() {
+        // Node 0 (weight 1) has 100 bytes and a child of 100; node 2 (weight 1) has 300.
+        let ends = finish(&[leaf(1, 100), at(0, 200, 100), leaf(1, 300)]);
+        let served: Vec<(usize, f64)> = ends.iter().map(|end| (end.node, end.served)).collect();
+        assert_eq!(served, [(0, 200.0), (1, 400.0), (2, 500.0)]);
+    }
+
+    #[test]
+    fn a_group_without_bytes_only_divides() {
+        // Two groups of equal weight; one holds two streams.
+        let ends = finish(&[leaf(5, 0), leaf(5, 0), at(0, 1, 30), at(0, 3, 30), at(1, 9, 60)]);
+        let served: Vec<(usize, f64)> = ends.iter().map(|end| (end.node, end.served)).collect();
+        assert_eq!(served, [(3, 80.0), (2, 120.0), (4, 120.0)]);
+    }
+
+    #[test]
+    fn equal_streams_end_together_in_order_of_index() {
+        let ends = finish(&[leaf(7, 90), leaf(7, 90), leaf(7, 90)]);
+        assert!(ends.iter().all(|end| end.served == 270.0));
+        assert!(ends.iter().map(|end| end.node).eq(0..3));
+        assert!(finish(&[]).is_empty());
+    }
+}

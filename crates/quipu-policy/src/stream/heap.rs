@@ -1,0 +1,134 @@
+//! A binary min-heap whose items can be found, re-keyed and taken out from the middle.
+
+/// Where each item is. An item is in at most one of the heaps that share a `Positions`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Positions(Vec<u32>);
+
+/// A heap of items, least key first. Keys should be unique, so that ties do not depend on history.
+#[derive(Clone, Debug)]
+pub(crate) struct Heap<K> {
+    items: Vec<(K, u32)>,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
+impl Positions {
+    fn get(&self, item: u32) -> Option<usize> {
+        let position = *self.0.get(item as usize)?;
+        (position != NOWHERE).then_some(position as usize)
+    }
+
+    fn set(&mut self, item: u32, position: u32) {
+        let index = item as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, NOWHERE);
+        }
+        self.0[index] = position;
+    }
+}
+
+impl<K> Default for Heap<K> {
+    fn default() -> Self {
+        Heap { items: Vec::new() }
+    }
+}
+
+impl<K: Ord + Copy> Heap<K> {
+    /// The least item with its key.
+    pub(crate) fn first(&self) -> Option<(K, u32)> {
+        self.items.first().copied()
+    }
+
+    /// True if nothing is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Puts an item in, or gives it another key.
+    pub(crate) fn set(&mut self, positions: &mut Positions, item: u32, key: K) {
+        let index = match self.index_of(positions, item) {
+            Some(index) => {
+                self.items[index].0 = key;
+                index
+            }
+            None => {
+                self.items.push((key, item));
+                self.items.len() - 1
+            }
+        };
+        self.place(positions, index);
+    }
+
+    /// Takes an item out; does nothing if it is not in.
+    pub(crate) fn remove(&mut self, positions: &mut Positions, item: u32) {
+        let Some(index) = self.index_of(positions, item) else { return };
+        self.items.swap_remove(index);
+        positions.set(item, NOWHERE);
+        if index < self.items.len() {
+            self.place(positions, index);
+        }
+    }
+
+    fn index_of(&self, positions: &Positions, item: u32) -> Option<usize> {
+        let index = positions.get(item)?;
+        self.items.get(index).is_some_and(|&(_, other)| other == item).then_some(index)
+    }
+
+    /// Moves the item at `index` up or down to where it belongs.
+    fn place(&mut self, positions: &mut Positions, mut index: usize) {
+        let moving = self.items[index];
+        while index > 0 {
+            let parent = (index - 1) / 2;
+            if self.items[parent].0 <= moving.0 {
+                break;
+            }
+            self.put(positions, index, self.items[parent]);
+            index = parent;
+        }
+        loop {
+            let left = 2 * index + 1;
+            let Some(&(left_key, _)) = self.items.get(left) else { break };
+            let right = self.items.get(left + 1).filter(|(key, _)| *key < left_key);
+            let child = if right.is_some() { left + 1 } else { left };
+            if self.items[child].0 >= moving.0 {
+                break;
+            }
+            self.put(positions, index, self.items[child]);
+            index = child;
+        }
+        self.put(positions, index, moving);
+    }
+
+    fn put(&mut self, positions: &mut Positions, index: usize, item: (K, u32)) {
+        self.items[index] = item;
+        positions.set(item.1, index as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_is_always_the_least(steps in prop::collection::vec((0..20u32, 0..50u64, any::<bool>()), 1..200)) {
+            let (mut positions, mut heap) = (Positions::default(), Heap::default());
+            let mut model = BTreeMap::new();
+            for (item, key, insert) in steps {
+                if insert {
+                    heap.set(&mut positions, item, (key, item));
+                    model.insert(item, (key, item));
+                } else {
+                    heap.remove(&mut positions, item);
+                    model.remove(&item);
+                }
+                prop_assert_eq!(heap.first().map(|(key, _)| key), model.values().min().copied());
+                prop_assert_eq!(heap.is_empty(), model.is_empty());
+            }
+        }
+    }
+}

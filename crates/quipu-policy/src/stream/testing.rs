@@ -1,0 +1,351 @@
+//! A sender without paths, for unit tests of stream policies: streams with their pending bytes, and
+//! a driver that asks and tells a policy as a `Pair` does.
+
+use std::collections::BTreeMap;
+
+use quipu_base::{Bytes, Duration, Instant, Offset, PathId, StreamId};
+
+use super::{StreamPolicy, Turn};
+use crate::priority::{NodeId, Priorities, Priority, PriorityEdit};
+use crate::seam::decision::Notes;
+use crate::seam::event::Event;
+use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::seam::view::{
+    Class, ConnView, Kind, Paths, Run, SentPacket, SentTable, StreamTable, StreamView, View,
+};
+
+const PATH: PathKey = PathKey { slot: 0, id: PathId(0) };
+
+/// A stream with its pending runs, by start.
+#[derive(Clone, Debug)]
+struct Sender {
+    view: StreamView,
+    pending: BTreeMap<u64, Run>,
+    /// Sent and not acknowledged, by start.
+    unacked: BTreeMap<u64, u64>,
+    blocked: bool,
+    ready: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Streams(Vec<Option<Sender>>);
+
+struct NoPackets;
+
+impl SentTable for NoPackets {
+    fn next_sent(
+        &self,
+        _path: PathKey,
+        _after: Option<quipu_base::PacketNumber>,
+    ) -> Option<SentPacket<'_>> {
+        None
+    }
+}
+
+impl Streams {
+    fn sender(&self, stream: StreamKey) -> Option<&Sender> {
+        self.0.get(stream.index())?.as_ref().filter(|sender| sender.view.key == stream)
+    }
+}
+
+impl StreamTable for Streams {
+    fn get(&self, stream: StreamKey) -> Option<&StreamView> {
+        self.sender(stream).map(|sender| &sender.view)
+    }
+
+    fn pending_from(&self, stream: StreamKey, at: Offset) -> Option<Run> {
+        let sender = self.sender(stream).filter(|sender| !sender.blocked)?;
+        sender.pending.values().find(|run| run.span.end > at || run.span.is_empty()).map(|run| {
+            Run { span: Span::new(run.span.start.max(at), run.span.end), class: run.class }
+        })
+    }
+
+    fn pending_before(&self, _stream: StreamKey, _at: Offset) -> Option<Run> {
+        None
+    }
+
+    fn unacked_from(&self, stream: StreamKey, at: Offset) -> Option<Span> {
+        let unacked = &self.sender(stream)?.unacked;
+        unacked
+            .iter()
+            .find(|&(_, &end)| end > at.0)
+            .map(|(&start, &end)| Span::new(Offset(start.max(at.0)), Offset(end)))
+    }
+}
+
+/// What `send` did: whose bytes, and which.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Taken {
+    pub(crate) stream: StreamKey,
+    pub(crate) span: Span,
+    pub(crate) class: Class,
+}
+
+pub(crate) struct Driver<P> {
+    pub(crate) policy: P,
+    pub(crate) now: Instant,
+    pub(crate) priorities: Priorities,
+    conn: ConnView,
+    paths: Paths,
+    pub(crate) streams: Streams,
+    by_id: BTreeMap<u64, StreamKey>,
+}
+
+impl<P: StreamPolicy> Driver<P> {
+    pub(crate) fn new(policy: P) -> Self {
+        Driver {
+            policy,
+            now: Instant::ZERO,
+            priorities: Priorities::new(),
+            conn: ConnView { credit: Bytes::MAX, ..ConnView::default() },
+            paths: Paths::new(),
+            streams: Streams::default(),
+            by_id: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn tell(&mut self, event: &Event<'_>) {
+        let view = View {
+            now: self.now,
+            conn: &self.conn,
+            paths: &self.paths,
+            streams: &self.streams,
+            sent: &NoPackets,
+            priorities: &self.priorities,
+        };
+        self.policy.on_event(event, &view);
+    }
+
+    fn with_policy<R>(&mut self, call: impl FnOnce(&mut P, &View<'_>) -> R) -> R {
+        let view = View {
+            now: self.now,
+            conn: &self.conn,
+            paths: &self.paths,
+            streams: &self.streams,
+            sent: &NoPackets,
+            priorities: &self.priorities,
+        };
+        call(&mut self.policy, &view)
+    }
+
+    pub(crate) fn advance(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    pub(crate) fn key(&self, id: u64) -> StreamKey {
+        self.by_id[&id]
+    }
+
+    /// A node of the tree; 0 names the root.
+    pub(crate) fn node(&mut self, node: u64, parent: u64, weight: u16) {
+        let parent = if parent == 0 { NodeId::ROOT } else { NodeId(parent) };
+        let edit = PriorityEdit::Insert { node: NodeId(node), parent, weight, exclusive: false };
+        self.edit(&edit, None);
+    }
+
+    pub(crate) fn edit(&mut self, edit: &PriorityEdit, stream: Option<StreamKey>) {
+        for edit in self.priorities.apply(edit, stream).unwrap() {
+            self.tell(&Event::Tree(edit));
+        }
+    }
+
+    /// A stream without bytes.
+    pub(crate) fn create(&mut self, id: u64, size: Option<u64>) -> StreamKey {
+        let slot = self.streams.0.len();
+        let key = StreamKey { slot: slot as u32, id: StreamId(id) };
+        let view = StreamView {
+            key,
+            priority: Priority::default(),
+            seq: slot as u64,
+            opened_at: self.now,
+            size: size.map(Bytes),
+            written: Offset::ZERO,
+            fin: false,
+            high_sent: Offset::ZERO,
+            credit_end: Offset(u64::MAX),
+            sendable: Bytes::ZERO,
+            free: Bytes::ZERO,
+            bare_fin: false,
+        };
+        self.streams.0.push(Some(Sender {
+            view,
+            pending: BTreeMap::new(),
+            unacked: BTreeMap::new(),
+            blocked: false,
+            ready: false,
+        }));
+        self.by_id.insert(id, key);
+        self.tell(&Event::Opened(key));
+        key
+    }
+
+    /// A finished stream of so many bytes, of unknown total size.
+    pub(crate) fn open(&mut self, id: u64, bytes: u64) -> StreamKey {
+        let key = self.create(id, None);
+        self.write(id, bytes, true);
+        key
+    }
+
+    /// The same, with a node of its own in the tree.
+    pub(crate) fn open_at(&mut self, id: u64, parent: u64, weight: u16, bytes: u64) -> StreamKey {
+        let key = self.create(id, None);
+        self.node(1_000 + id, parent, weight);
+        let node = NodeId(1_000 + id);
+        self.edit(&PriorityEdit::Attach { node, stream: key.id }, Some(key));
+        self.write(id, bytes, true);
+        key
+    }
+
+    pub(crate) fn write(&mut self, id: u64, bytes: u64, fin: bool) {
+        let key = self.key(id);
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        let start = sender.view.written;
+        sender.view.written = start.advanced(Bytes(bytes));
+        sender.view.fin = fin;
+        if bytes > 0 {
+            let span = Span::new(start, sender.view.written);
+            sender.pending.insert(start.0, Run { span, class: Class::Fresh });
+        } else if fin && sender.pending.is_empty() {
+            let span = Span::new(start, start);
+            sender.pending.insert(start.0, Run { span, class: Class::Fresh });
+        }
+        self.tell(&Event::Written(key));
+        self.settle(key);
+    }
+
+    /// Bytes `start..end`, sent before, are lost and pending again.
+    pub(crate) fn lose(&mut self, id: u64, start: u64, end: u64) {
+        let key = self.key(id);
+        let span = Span::new(Offset(start), Offset(end));
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        sender.pending.insert(start, Run { span, class: Class::Lost { origin: PATH } });
+        sender.unacked.remove(&start);
+        self.tell(&Event::Requeued { stream: key, span, origin: PATH });
+        self.settle(key);
+    }
+
+    pub(crate) fn block(&mut self, id: u64) {
+        self.set_blocked(id, true);
+    }
+
+    pub(crate) fn unblock(&mut self, id: u64) {
+        self.set_blocked(id, false);
+    }
+
+    fn set_blocked(&mut self, id: u64, blocked: bool) {
+        let key = self.key(id);
+        self.streams.0[key.index()].as_mut().unwrap().blocked = blocked;
+        self.settle(key);
+    }
+
+    pub(crate) fn close(&mut self, id: u64) {
+        let key = self.key(id);
+        self.streams.0[key.index()] = None;
+        self.tell(&Event::Closed(key));
+    }
+
+    /// Brings the view up to date and tells the edge.
+    fn settle(&mut self, key: StreamKey) {
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        let bytes: Bytes = sender.pending.values().map(|run| run.span.len()).sum();
+        sender.view.sendable = if sender.blocked { Bytes::ZERO } else { bytes };
+        sender.view.bare_fin =
+            !sender.blocked && sender.pending.values().any(|run| run.span.is_empty());
+        let ready = sender.view.is_ready();
+        if std::mem::replace(&mut sender.ready, ready) != ready {
+            self.tell(&if ready { Event::Ready(key) } else { Event::Stopped(key) });
+        }
+    }
+
+    /// Whose turn it is; asked twice.
+    pub(crate) fn peek(&mut self) -> Option<Turn> {
+        self.with_policy(|policy, view| {
+            let turn = policy.next(view, &mut Notes::off());
+            assert_eq!(turn, policy.next(view, &mut Notes::off()), "asked twice");
+            turn
+        })
+    }
+
+    /// Takes the next packet of at most `payload` bytes.
+    pub(crate) fn send(&mut self, payload: u64) -> Option<Taken> {
+        let turn = self.peek()?;
+        let key = turn.stream;
+        let run = self.streams.pending_from(key, Offset::ZERO).expect("the stream is ready");
+        let len = run.span.len().min(turn.max).min(Bytes(payload));
+        let span = Span::from_len(run.span.start, len);
+        assert!(run.span.is_empty() || !len.is_zero(), "a turn of no bytes");
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        sender.pending.remove(&run.span.start.0);
+        if span.end < run.span.end {
+            let rest = Span::new(span.end, run.span.end);
+            sender.pending.insert(rest.start.0, Run { span: rest, class: run.class });
+        }
+        if !len.is_zero() {
+            sender.unacked.insert(span.start.0, span.end.0);
+        }
+        sender.view.high_sent = sender.view.high_sent.max(span.end);
+        let kind = if run.class == Class::Fresh { Kind::Fresh } else { Kind::Again };
+        self.with_policy(|policy, view| {
+            policy.on_taken(Turn { stream: key, max: len }, kind, view);
+        });
+        self.settle(key);
+        Some(Taken { stream: key, span, class: run.class })
+    }
+
+    /// The same when something must be ready.
+    pub(crate) fn take(&mut self, payload: u64) -> Taken {
+        self.send(payload).expect("a stream is ready")
+    }
+
+    /// Takes back what `take` planned.
+    pub(crate) fn give_back(&mut self, taken: Taken) {
+        let key = taken.stream;
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        sender.unacked.remove(&taken.span.start.0);
+        let run = Run { span: taken.span, class: taken.class };
+        sender.pending.insert(taken.span.start.0, run);
+        sender.view.high_sent = taken.span.start;
+        self.with_policy(|policy, view| {
+            policy.on_returned(Turn { stream: key, max: taken.span.len() }, view);
+        });
+        self.settle(key);
+    }
+
+    /// Stream identifiers of the next packets.
+    pub(crate) fn packets(&mut self, count: usize, payload: u64) -> Vec<u64> {
+        (0..count).map_while(|_| self.send(payload)).map(|taken| taken.stream.id.0).collect()
+    }
+
+    /// Sends until nothing is left; for each stream the bytes sent by all when it ended.
+    pub(crate) fn drain(&mut self, payload: u64) -> BTreeMap<u64, u64> {
+        let (mut sent, mut ended) = (0, BTreeMap::new());
+        while let Some(taken) = self.send(payload) {
+            sent += taken.span.len().0;
+            ended.insert(taken.stream.id.0, sent);
+        }
+        ended
+    }
+
+    /// Everything sent of `id` up to `end` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, id: u64, end: u64) {
+        use crate::seam::view::Piece;
+        let key = self.key(id);
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        sender.unacked.retain(|_, &mut until| until > end);
+        let piece =
+            Piece { stream: key, span: Span::new(Offset(0), Offset(end)), kind: Kind::Fresh };
+        let packet = SentPacket {
+            path: PATH,
+            pn: quipu_base::PacketNumber(0),
+            bytes: Bytes(end),
+            sent_at: self.now,
+            pieces: &[piece],
+        };
+        self.tell(&Event::Acked(packet));
+    }
+}
+
+/// Runs of equal identifiers: (identifier, length).
+pub(crate) fn runs(order: &[u64]) -> Vec<(u64, usize)> {
+    order.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
+}
