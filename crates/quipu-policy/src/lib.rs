@@ -29,7 +29,7 @@ pub use congestion::{Controller, ControllerFactory};
 pub use joint::{Joint, Pair};
 pub use path::{Choice, Parcel, PathPolicy, TakeBack};
 pub use priority::{NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit};
-pub use registry::{BuildContext, Built, Entry, Layer, Registry};
+pub use registry::{BuildContext, Built, Entry, Layer, Policies, PolicySpec, Registry};
 pub use reinject::{Reinject, ResendRules};
 pub use seam::decision::{Ask, Decision, Notes, Refusal};
 pub use seam::event::{Event, Quality};

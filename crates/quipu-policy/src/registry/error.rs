@@ -27,6 +27,24 @@ pub enum SpecError {
         /// What it could have been.
         hint: Hint,
     },
+    /// No policy of that name in any layer.
+    #[error("no policy is called `{name}`{}", .hint.text("Known"))]
+    UnknownName {
+        /// The name given.
+        name: String,
+        /// What it could have been.
+        hint: Hint,
+    },
+    /// A policy of another layer.
+    #[error("`{name}` is no {layer} policy but a {is} policy")]
+    OtherLayer {
+        /// The name given.
+        name: String,
+        /// The layer asked for.
+        layer: Layer,
+        /// The layer it is of.
+        is: Layer,
+    },
     /// The policy has no such parameter.
     #[error("{policy} has no parameter `{param}`{}", .hint.text("It has"))]
     UnknownParam {

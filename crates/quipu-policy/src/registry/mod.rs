@@ -1,17 +1,38 @@
 //! Policies by name: `ecf:beta=0.25`.
 //!
 //! A [`Registry`] knows every policy with its parameters, defaults, ranges and source. Whoever
-//! writes a new one adds an [`Entry`].
+//! writes a new one adds an [`Entry`]. A [`PolicySpec`] is a choice of policies for a connection:
+//!
+//! ```
+//! use quipu_base::Seed;
+//! use quipu_policy::{BuildContext, PolicySpec, Registry};
+//!
+//! let registry = Registry::builtin();
+//! let spec = PolicySpec::parse(&registry, "stream=wrr:mode=quantum path=minrtt")?;
+//! assert_eq!(spec.to_string(), "stream=wrr:mode=quantum path=minrtt ack=own congestion=newreno");
+//! let policies = spec.build(&BuildContext::new(Seed::new(1)))?;
+//! assert!(!policies.joint.has_copies());
+//!
+//! let error = PolicySpec::parse(&registry, "stream=wrrr").unwrap_err();
+//! assert!(error.to_string().contains("did you mean `wrr`?"));
+//! # Ok::<(), quipu_policy::registry::SpecError>(())
+//! ```
 
 use strsim::damerau_levenshtein;
 
+mod describe;
 mod entry;
 mod error;
 mod param;
+mod part;
+mod rules;
+mod spec;
 
 pub use entry::{Build, BuildContext, Built, Confidence, Entry, Layer};
 pub use error::{AddError, BuildError, Hint, SpecError};
 pub use param::{Domain, Param, Value, Values};
+pub use part::Part;
+pub use spec::{Policies, PolicySpec};
 
 /// The policies that can be chosen by name.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +51,7 @@ impl Registry {
         let groups = [
             crate::stream::entries(),
             crate::path::entries(),
+            rules::entries(),
             crate::ack::entries(),
             crate::congestion::entries(),
         ];
