@@ -4,9 +4,10 @@
 //!
 //! | event of the transport | call |
 //! | --- | --- |
-//! | octets, the end, or a reset came on a stream | `on_stream_readable` |
-//! | the peer sent STOP_SENDING | `on_stream_stopped` |
-//! | all was delivered or reset in both directions, and the end was read | `on_stream_closed` |
+//! | octets or the end came on a stream, after all before was read | `on_stream_readable` |
+//! | the peer sent RESET_STREAM before all had come | `on_stream_reset` |
+//! | the peer sent STOP_SENDING, and the transport reset the stream for it | `on_stream_stopped` |
+//! | the peer has all that was written, and the end | `on_stream_delivered`, at the server |
 //!
 //! HTTP names a stream on the control stream, perhaps before any frame of that stream came. So an end
 //! may write to, reset, stop and prioritise each stream that the peer may open by the limits in
@@ -50,22 +51,15 @@ pub trait Transport {
     fn stop_sending(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError>;
 
     /// Hands all octets that are next in order on `stream` to `sink`, in slices as they lie in memory,
-    /// and gives flow-control credit for them. Tells what comes after them; the end of a stream is
-    /// told once.
+    /// and gives flow-control credit for them.
     ///
     /// # Errors
-    /// See [`StreamError`]; reading again after the end is [`StreamError::Unknown`].
+    /// See [`StreamError`]. After the end was told, or a reset or stop, the stream is not open.
     fn read(
         &mut self,
         stream: StreamId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<ReadState, StreamError>;
-
-    /// The code with which the peer abandoned what it sends on `stream`, if it did and [`read`] has not
-    /// told it.
-    ///
-    /// [`read`]: Transport::read
-    fn reset_received(&self, stream: StreamId) -> Option<u64>;
 
     /// Declares `stream` the control stream: policies do not see it, and its data goes first.
     fn set_control(&mut self, stream: StreamId);
@@ -85,25 +79,15 @@ pub enum ReadState {
     Blocked,
     /// The end of the stream.
     Finished,
-    /// The peer abandoned the stream with this code.
-    Reset(u64),
 }
 
 /// Why a stream could not be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum StreamError {
-    /// The stream was never opened, or is over in this direction.
-    #[error("{0} was never opened, or is over in this direction")]
-    Unknown(StreamId),
-    /// The peer asked to abandon the stream with this code.
-    #[error("the peer stopped {stream} with code {code:#x}")]
-    Stopped {
-        /// The stream.
-        stream: StreamId,
-        /// The application's code, below 2^62.
-        code: u64,
-    },
+    /// The stream cannot be open yet, or is over in this direction: ended, reset or stopped.
+    #[error("{0} is not open in this direction")]
+    NotOpen(StreamId),
     /// The connection is over.
     #[error("the connection is over")]
     Closed,

@@ -278,28 +278,22 @@ impl Client {
             return;
         }
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
-        match exchange.receiving.phase {
-            Phase::Body => match exchange.receiving.read(transport, stream, sink) {
-                Progress::Pending => {}
-                Progress::Finished => {
-                    exchange.receiving.phase = Phase::Done;
-                    self.events.push_back(ClientEvent::ResponseFinished { stream });
-                    self.forget_if_done(stream);
-                }
-                Progress::Failed(failure) => self.fail(transport, stream, failure),
-            },
-            // A server that refuses a request sends no head.
-            Phase::AwaitHead => {
-                if let Some(code) = transport.reset_received(stream) {
-                    self.fail(transport, stream, Failure::Reset(code));
-                }
+        if exchange.receiving.phase != Phase::Body {
+            return;
+        }
+        match exchange.receiving.read(transport, stream, sink) {
+            Progress::Pending => {}
+            Progress::Finished => {
+                exchange.receiving.phase = Phase::Done;
+                self.events.push_back(ClientEvent::ResponseFinished { stream });
+                self.forget_if_done(stream);
             }
-            Phase::HeadQueued | Phase::Done => {}
+            Progress::Failed(failure) => self.fail(transport, stream, failure),
         }
     }
 
-    /// The server sent STOP_SENDING for `stream`.
-    pub fn on_stream_stopped<T: Transport>(
+    /// The server abandoned what it sends on `stream`.
+    pub fn on_stream_reset<T: Transport>(
         &mut self,
         transport: &mut T,
         stream: StreamId,
@@ -307,11 +301,18 @@ impl Client {
     ) {
         if stream == CONTROL_STREAM {
             self.fail_connection(ConnectionError::ControlEnded);
+        } else if self.exchanges.contains_key(&stream) {
+            self.fail(transport, stream, Failure::Reset(code));
+        }
+    }
+
+    /// The server sent STOP_SENDING for `stream`.
+    pub fn on_stream_stopped(&mut self, stream: StreamId, code: u64) {
+        if stream == CONTROL_STREAM {
+            self.fail_connection(ConnectionError::ControlEnded);
             return;
         }
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
-        // The transport may have done so already.
-        let _ = transport.reset(stream, code);
         if std::mem::take(&mut exchange.sending) {
             self.events.push_back(ClientEvent::UploadStopped { stream, code });
             self.forget_if_done(stream);

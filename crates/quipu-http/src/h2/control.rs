@@ -66,6 +66,12 @@ pub enum ConnectionError {
         /// How many are allowed in all.
         limit: u32,
     },
+    /// The client cancelled more streams whose HEADERS have not come than anyone needs.
+    #[error("more than {limit} streams cancelled before their HEADERS")]
+    TooManyCancelled {
+        /// How many are allowed at a time.
+        limit: usize,
+    },
     /// The server enabled push, which only a client may.
     #[error("the server set ENABLE_PUSH")]
     PushEnabled,
@@ -102,7 +108,9 @@ impl ConnectionError {
             | ConnectionError::WrongStream { .. }
             | ConnectionError::SelfDependency { .. } => ErrorCode::PROTOCOL_ERROR,
             ConnectionError::Control(_) => ErrorCode::INTERNAL_ERROR,
-            ConnectionError::TooManySettings { .. } => ErrorCode::ENHANCE_YOUR_CALM,
+            ConnectionError::TooManySettings { .. } | ConnectionError::TooManyCancelled { .. } => {
+                ErrorCode::ENHANCE_YOUR_CALM
+            }
             ConnectionError::StreamClosed { .. } => ErrorCode::STREAM_CLOSED,
         }
     }
@@ -205,7 +213,7 @@ impl Control {
         let frames = &mut self.frames;
         match transport.read(CONTROL_STREAM, &mut |octets| frames.push(octets))? {
             ReadState::Blocked => {}
-            ReadState::Finished | ReadState::Reset(_) => self.ended = true,
+            ReadState::Finished => self.ended = true,
         }
         Ok(())
     }

@@ -135,9 +135,7 @@ impl Receiving {
                 Progress::Failed(wrong_length(expected))
             }
             (Ok(ReadState::Finished), _) => Progress::Finished,
-            (Ok(ReadState::Reset(code)), _) => Progress::Failed(Failure::Reset(code)),
-            // An error means that the stream or the connection is over, which the transport tells by
-            // itself.
+            // An error means a reset or the end of the connection, which the transport tells by itself.
             (Ok(ReadState::Blocked) | Err(_), _) => Progress::Pending,
         }
     }

@@ -1,6 +1,6 @@
 //! The server's end of a connection.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamId};
@@ -69,7 +69,7 @@ pub enum RespondError {
         /// The client's limit, in octets.
         limit: u32,
     },
-    /// The transport refused; [`StreamError::Stopped`] if the client cancelled.
+    /// The transport refused, as it does after the client cancelled.
     #[error(transparent)]
     Stream(#[from] StreamError),
 }
@@ -90,6 +90,8 @@ pub struct Server {
     state: State,
     /// The last request that is answered when going away.
     last_answered: Option<FrameStreamId>,
+    /// Streams that were cancelled before their HEADERS came.
+    cancelled: BTreeSet<StreamId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +128,7 @@ impl Server {
             events: VecDeque::new(),
             state: State::Idle,
             last_answered: None,
+            cancelled: BTreeSet::new(),
         }
     }
 
@@ -211,10 +214,16 @@ impl Server {
     }
 
     /// Abandons a request and its response. No more events come of it; if it is over, nothing happens.
-    pub fn reset<T: Transport>(&mut self, transport: &mut T, stream: StreamId, code: ErrorCode) {
-        if self.exchanges.remove(&stream).is_some() {
+    pub fn reset<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        code: ErrorCode,
+        now: Instant,
+    ) {
+        if self.exchanges.contains_key(&stream) {
             self.events.retain(|event| event.stream() != Some(stream));
-            abandon(transport, stream, code);
+            self.abandon(transport, stream, code, now);
         }
     }
 
@@ -244,13 +253,14 @@ impl Server {
         &mut self,
         transport: &mut T,
         stream: StreamId,
+        now: Instant,
         sink: &mut dyn FnMut(StreamId, &[u8]),
     ) {
         if self.state == State::Failed {
             return;
         }
         if stream == CONTROL_STREAM {
-            if let Err(error) = self.read_control(transport) {
+            if let Err(error) = self.read_control(transport, now) {
                 self.fail_connection(error);
             }
             return;
@@ -266,7 +276,24 @@ impl Server {
                 self.events.push_back(ServerEvent::RequestFinished { stream });
                 self.forget_if_done(stream);
             }
-            Progress::Failed(failure) => self.fail(transport, stream, failure),
+            Progress::Failed(failure) => self.fail(transport, stream, failure, now),
+        }
+    }
+
+    /// The client abandoned what it sends on `stream`.
+    pub fn on_stream_reset<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        code: u64,
+        now: Instant,
+    ) {
+        if stream == CONTROL_STREAM {
+            self.fail_connection(ConnectionError::ControlEnded);
+        } else if self.exchanges.contains_key(&stream) {
+            self.fail(transport, stream, Failure::Reset(code), now);
+        } else {
+            self.note_cancelled(stream);
         }
     }
 
@@ -276,32 +303,31 @@ impl Server {
         transport: &mut T,
         stream: StreamId,
         code: u64,
+        now: Instant,
     ) {
         if stream == CONTROL_STREAM {
             self.fail_connection(ConnectionError::ControlEnded);
             return;
         }
-        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
-        // The transport may have done so already.
-        let _ = transport.reset(stream, code);
-        exchange.sending = Sending::Done;
-        self.events.push_back(ServerEvent::ResponseStopped { stream, code });
-        self.forget_if_done(stream);
+        if let Some(exchange) = self.exchanges.get_mut(&stream) {
+            exchange.sending = Sending::Done;
+            self.events.push_back(ServerEvent::ResponseStopped { stream, code });
+            self.forget_if_done(stream);
+        } else {
+            self.note_cancelled(stream);
+        }
+        self.close_node(transport, stream, now);
     }
 
-    /// All of `stream` was delivered or abandoned, in both directions. Its node stays in the dependency
-    /// tree for a while, as requests under way may still name it.
-    pub fn on_stream_closed<T: Transport>(
+    /// The client has all of the response on `stream`. The stream's node stays in the dependency tree
+    /// for a while, as requests under way may still name it.
+    pub fn on_stream_delivered<T: Transport>(
         &mut self,
         transport: &mut T,
         stream: StreamId,
         now: Instant,
     ) {
-        self.exchanges.remove(&stream);
-        let Ok(id) = FrameStreamId::try_from(stream) else { return };
-        let retention =
-            transport.round_trip_time().saturating_mul(2).max(self.config.closed_retention);
-        self.names.close(id, now + retention, &mut |edit| transport.edit_priority(edit));
+        self.close_node(transport, stream, now);
     }
 
     /// When [`handle_timeout`](Server::handle_timeout) is due next.
@@ -325,7 +351,11 @@ impl Server {
         Some(event)
     }
 
-    fn read_control<T: Transport>(&mut self, transport: &mut T) -> Result<(), ConnectionError> {
+    fn read_control<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        now: Instant,
+    ) -> Result<(), ConnectionError> {
         if self.state == State::Idle {
             self.state = State::Open;
             transport.set_control(CONTROL_STREAM);
@@ -341,13 +371,13 @@ impl Server {
         while let Some(incoming) = self.control.next(transport)? {
             match incoming {
                 Incoming::Headers { stream, priority, end_stream, fields, outcome } => {
-                    let stream = self.open(transport, stream, priority, &outcome)?;
+                    let stream = self.open(transport, stream, priority, outcome, now)?;
                     if let Some(stream) = stream {
-                        self.on_head(transport, stream, end_stream, fields);
+                        self.on_head(transport, stream, end_stream, fields, now);
                     }
                 }
                 Incoming::Priority { stream, priority } => {
-                    self.on_priority(transport, stream, priority)?;
+                    self.on_priority(transport, stream, priority, now)?;
                 }
                 Incoming::GoAway { code, .. } => {
                     self.events.push_back(ServerEvent::GoAway { code });
@@ -363,12 +393,13 @@ impl Server {
         transport: &mut T,
         id: FrameStreamId,
         priority: Option<StreamPriority>,
-        outcome: &Outcome,
+        outcome: Outcome,
+        now: Instant,
     ) -> Result<Option<StreamId>, ConnectionError> {
         let problem = "the client cannot open";
         let stream = id.request().ok_or(ConnectionError::WrongStream { stream: id, problem })?;
         if self.exchanges.contains_key(&stream) {
-            self.fail(transport, stream, Failure::Malformed(MessageError::Trailers));
+            self.fail(transport, stream, Failure::Malformed(MessageError::Trailers), now);
             return Ok(None);
         }
         // https://www.rfc-editor.org/rfc/rfc7540#section-5.1.1
@@ -377,13 +408,20 @@ impl Server {
         if id <= self.names.last_request() {
             return Err(ConnectionError::StreamClosed { stream: id });
         }
-        let allowed = usize::try_from(self.config.max_requests).unwrap_or(usize::MAX);
-        let refusal = if self.last_answered.is_some()
+        let allowed = self.allowed();
+        let cancelled = self.cancelled.remove(&stream);
+        // HEADERS come in the order of their streams: those of older ones never will.
+        while self.cancelled.first().is_some_and(|&other| other < stream) {
+            self.cancelled.pop_first();
+        }
+        let refusal = if cancelled {
+            Some(ErrorCode::CANCEL)
+        } else if self.last_answered.is_some()
             || self.exchanges.len() >= allowed
             || self.names.live() >= allowed.saturating_mul(UNCLOSED_PER_REQUEST)
         {
             Some(ErrorCode::REFUSED_STREAM)
-        } else if *outcome == Outcome::TooLarge {
+        } else if outcome == Outcome::TooLarge {
             Some(ErrorCode::ENHANCE_YOUR_CALM)
         } else {
             None
@@ -414,6 +452,7 @@ impl Server {
         stream: StreamId,
         end_stream: bool,
         fields: FieldList,
+        now: Instant,
     ) {
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
         let checked = message::check_request(&fields).and_then(|info| {
@@ -424,8 +463,7 @@ impl Server {
             self.events.push_back(ServerEvent::RequestHead { stream, fields, end_stream });
         } else {
             // The application never heard of it.
-            self.exchanges.remove(&stream);
-            abandon(transport, stream, ErrorCode::PROTOCOL_ERROR);
+            self.abandon(transport, stream, ErrorCode::PROTOCOL_ERROR, now);
         }
     }
 
@@ -434,6 +472,7 @@ impl Server {
         transport: &mut T,
         id: FrameStreamId,
         priority: StreamPriority,
+        now: Instant,
     ) -> Result<(), ConnectionError> {
         let edit = &mut |edit| transport.edit_priority(edit);
         if self.names.reprioritise(id, priority, edit).is_ok() {
@@ -444,7 +483,7 @@ impl Server {
         //# type PROTOCOL_ERROR.
         match id.request().filter(|stream| self.exchanges.contains_key(stream)) {
             Some(stream) => {
-                self.reset(transport, stream, ErrorCode::PROTOCOL_ERROR);
+                self.reset(transport, stream, ErrorCode::PROTOCOL_ERROR, now);
                 Ok(())
             }
             None => Err(ConnectionError::SelfDependency { stream: id }),
@@ -453,17 +492,62 @@ impl Server {
 
     /// A request's receiving half ends early. A reset leaves the response alone; a malformed request is
     /// abandoned altogether.
-    fn fail<T: Transport>(&mut self, transport: &mut T, stream: StreamId, failure: Failure) {
+    fn fail<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        failure: Failure,
+        now: Instant,
+    ) {
         if let Failure::Reset(_) = failure {
             if let Some(exchange) = self.exchanges.get_mut(&stream) {
                 exchange.receiving.phase = Phase::Done;
             }
             self.forget_if_done(stream);
         } else {
-            self.exchanges.remove(&stream);
-            abandon(transport, stream, failure.code());
+            self.abandon(transport, stream, failure.code(), now);
         }
         self.events.push_back(ServerEvent::RequestFailed { stream, failure });
+    }
+
+    /// Ends an exchange and its stream in both directions.
+    fn abandon<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        code: ErrorCode,
+        now: Instant,
+    ) {
+        self.exchanges.remove(&stream);
+        abandon(transport, stream, code);
+        self.close_node(transport, stream, now);
+    }
+
+    /// Nothing more is sent on `stream`: its node goes after a while.
+    fn close_node<T: Transport>(&mut self, transport: &mut T, stream: StreamId, now: Instant) {
+        let Ok(id) = FrameStreamId::try_from(stream) else { return };
+        let retention =
+            transport.round_trip_time().saturating_mul(2).max(self.config.closed_retention);
+        self.names.close(id, now + retention, &mut |edit| transport.edit_priority(edit));
+    }
+
+    /// A stream was reset or stopped. If that came before its HEADERS, nobody waits for an answer any
+    /// more; it is remembered until they come.
+    fn note_cancelled(&mut self, stream: StreamId) {
+        let Ok(id) = FrameStreamId::try_from(stream) else { return };
+        if id.request().is_none() || id <= self.names.last_request() {
+            return;
+        }
+        self.cancelled.insert(stream);
+        let limit = self.allowed().saturating_mul(UNCLOSED_PER_REQUEST);
+        if self.cancelled.len() > limit {
+            self.fail_connection(ConnectionError::TooManyCancelled { limit });
+        }
+    }
+
+    /// Requests at a time that are allowed.
+    fn allowed(&self) -> usize {
+        usize::try_from(self.config.max_requests).unwrap_or(usize::MAX)
     }
 
     fn fail_connection(&mut self, error: ConnectionError) {

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use quipu_base::Role;
+use quipu_base::{Role, StreamId};
 use quipu_http::h2::frame::{Settings, encode_go_away, encode_settings, encode_settings_ack};
 use quipu_http::h2::{
     CONTROL_STREAM, ClientEvent, ConnectionError, ErrorCode, FrameStreamId, Request, ServerConfig,
@@ -93,6 +93,24 @@ fn the_control_stream_does_not_end() {
     let mut session = Session::started(3);
     session.notify(Role::Client, Notice::Stopped(CONTROL_STREAM, 0));
     assert_eq!(client_error(&session), Some(&ConnectionError::ControlEnded));
+}
+
+#[test]
+fn streams_cancelled_before_their_headers_are_bounded() {
+    let mut session = Session::started(3);
+    let stream = |index: u64| StreamId(4 * index);
+    for index in 1..=512 {
+        session.notify(Role::Server, Notice::Reset(stream(index), 8));
+    }
+    // HEADERS of the last: those of the others never come.
+    session.inject(&frame(1, 5, 4 * 512, &[0x82, 0x87, 0x84]));
+    session.settle();
+    assert_eq!(session.server_events, []);
+    for index in 513..=1025 {
+        session.notify(Role::Server, Notice::Stopped(stream(index), 8));
+    }
+    let error = ConnectionError::TooManyCancelled { limit: 512 };
+    assert_eq!(session.server_events, [ServerEvent::ConnectionFailed(error)]);
 }
 
 /// A session whose server is played by the test, with what it sends on the control stream.

@@ -13,7 +13,8 @@ use quipu_policy::{Priorities, PriorityEdit};
 pub(crate) enum Notice {
     Readable(StreamId),
     Stopped(StreamId, u64),
-    Closed(StreamId),
+    Reset(StreamId, u64),
+    Delivered(StreamId),
 }
 
 /// One end.
@@ -38,15 +39,15 @@ struct Sending {
     reset: Option<u64>,
     /// The end or the reset reached the peer.
     delivered: bool,
-    stopped: Option<u64>,
 }
 
 #[derive(Default)]
 struct Receiving {
     unread: Vec<Vec<u8>>,
-    end: Option<ReadState>,
-    told: bool,
+    finished: bool,
     stopped: bool,
+    /// The end was read, or a reset came.
+    over: bool,
 }
 
 /// Both ends.
@@ -69,7 +70,7 @@ impl Loopback {
 
     /// Brings something from one end to the other: what, and how much, by `choice`. Returns who learns
     /// of it and what; nothing if all was delivered.
-    pub(crate) fn deliver(&mut self, choice: u64) -> Option<(Role, Vec<Notice>)> {
+    pub(crate) fn deliver(&mut self, choice: u64) -> Option<Vec<(Role, Notice)>> {
         let mut ready: Vec<(Role, Option<StreamId>)> = Vec::new();
         for role in [Role::Client, Role::Server] {
             let end = self.end(role);
@@ -85,60 +86,46 @@ impl Loopback {
         }
         let (from, what) = *ready.get((choice >> 32) as usize % ready.len().max(1))?;
         let to = from.peer();
-        let notices = match what {
+        let notices: Vec<(Role, Notice)> = match what {
             None => {
                 let (stream, code) = self.end(from).stops.pop_front()?;
-                let half = self.end(to).sending.entry(stream).or_default();
-                if half.delivered {
+                let end = self.end(to);
+                let over = end.sending.get(&stream).is_some_and(|half| half.delivered);
+                if over || end.reset(stream, code).is_err() {
                     Vec::new()
                 } else {
-                    half.stopped = Some(code);
-                    vec![Notice::Stopped(stream, code)]
+                    vec![(to, Notice::Stopped(stream, code))]
                 }
             }
             Some(stream) => {
                 let amount = 1 + (choice & 0xffff_ffff) as usize % 3000;
                 let half = self.end(from).sending.get_mut(&stream)?;
                 let piece: Vec<u8> = half.unsent.drain(..amount.min(half.unsent.len())).collect();
-                let end = match half.reset {
-                    Some(code) => Some(ReadState::Reset(code)),
-                    None => {
-                        (half.finished && half.unsent.is_empty()).then_some(ReadState::Finished)
+                let reset = half.reset;
+                let finished = reset.is_none() && half.finished && half.unsent.is_empty();
+                half.delivered = reset.is_some() || finished;
+                let mut notices = Vec::new();
+                if finished {
+                    notices.push((from, Notice::Delivered(stream)));
+                }
+                let half = self.end(to).receiving.entry(stream).or_default();
+                if let Some(code) = reset {
+                    half.unread.clear();
+                    half.over = true;
+                    if !half.stopped {
+                        notices.push((to, Notice::Reset(stream, code)));
                     }
-                };
-                half.delivered = end.is_some();
-                let peer = self.end(to);
-                let half = peer.receiving.entry(stream).or_default();
-                if end.is_some_and(|end| end != ReadState::Finished) {
-                    half.unread.clear();
+                } else if half.stopped {
+                    half.over |= finished;
+                } else {
+                    half.unread.push(piece);
+                    half.finished = finished;
+                    notices.push((to, Notice::Readable(stream)));
                 }
-                half.end = end;
-                half.unread.push(piece);
-                if half.stopped {
-                    half.unread.clear();
-                    half.told = end.is_some();
-                }
-                vec![Notice::Readable(stream)]
+                notices
             }
         };
-        Some((to, notices))
-    }
-
-    /// Streams of `role` that are over in both directions, once each.
-    pub(crate) fn take_closed(&mut self, role: Role) -> Vec<Notice> {
-        let end = self.end(role);
-        let closed: Vec<StreamId> = end
-            .sending
-            .iter()
-            .filter(|(_, half)| half.delivered)
-            .map(|(&stream, _)| stream)
-            .filter(|stream| end.receiving.get(stream).is_some_and(|half| half.told))
-            .collect();
-        for stream in &closed {
-            end.sending.remove(stream);
-            end.receiving.remove(stream);
-        }
-        closed.into_iter().map(Notice::Closed).collect()
+        Some(notices)
     }
 
     /// Octets that one end sent and the other did not get, whatever the stream.
@@ -166,19 +153,17 @@ impl End {
 
     fn half(&mut self, stream: StreamId) -> Result<&mut Sending, StreamError> {
         let half = self.sending.entry(stream).or_default();
-        if let Some(code) = half.stopped {
-            return Err(StreamError::Stopped { stream, code });
-        }
         if half.finished || half.reset.is_some() {
-            return Err(StreamError::Unknown(stream));
+            return Err(StreamError::NotOpen(stream));
         }
         Ok(half)
     }
 
     /// Streams with octets or an end that were not read.
     pub(crate) fn unread(&self) -> Vec<StreamId> {
-        let unread =
-            |half: &&Receiving| !half.unread.is_empty() || half.end.is_some() && !half.told;
+        let unread = |half: &&Receiving| {
+            !half.unread.is_empty() || half.finished && !half.over && !half.stopped
+        };
         self.receiving.iter().filter(|(_, half)| unread(half)).map(|(&stream, _)| stream).collect()
     }
 }
@@ -213,7 +198,7 @@ impl Transport for End {
     fn reset(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
         let half = self.sending.entry(stream).or_default();
         if half.delivered || half.reset.is_some() {
-            return Err(StreamError::Unknown(stream));
+            return Err(StreamError::NotOpen(stream));
         }
         half.reset = Some(code);
         half.unsent.clear();
@@ -222,12 +207,12 @@ impl Transport for End {
 
     fn stop_sending(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
         let half = self.receiving.entry(stream).or_default();
-        if half.told || half.stopped {
-            return Err(StreamError::Unknown(stream));
+        if half.over || half.stopped {
+            return Err(StreamError::NotOpen(stream));
         }
         half.stopped = true;
         half.unread.clear();
-        half.told = half.end.is_some();
+        half.over = half.finished;
         self.stops.push_back((stream, code));
         Ok(())
     }
@@ -237,22 +222,15 @@ impl Transport for End {
         stream: StreamId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<ReadState, StreamError> {
-        let half = self.receiving.get_mut(&stream).ok_or(StreamError::Unknown(stream))?;
-        if half.told || half.stopped {
-            return Err(StreamError::Unknown(stream));
+        let half = self.receiving.get_mut(&stream).ok_or(StreamError::NotOpen(stream))?;
+        if half.over || half.stopped {
+            return Err(StreamError::NotOpen(stream));
         }
         for piece in half.unread.drain(..) {
             sink(&piece);
         }
-        half.told = half.end.is_some();
-        Ok(half.end.unwrap_or(ReadState::Blocked))
-    }
-
-    fn reset_received(&self, stream: StreamId) -> Option<u64> {
-        match self.receiving.get(&stream)?.end {
-            Some(ReadState::Reset(code)) => Some(code),
-            _ => None,
-        }
+        half.over = half.finished;
+        Ok(if half.finished { ReadState::Finished } else { ReadState::Blocked })
     }
 
     fn set_control(&mut self, stream: StreamId) {

@@ -57,14 +57,9 @@ impl Session {
     /// Delivers one piece, and lets the ends work on it. False if there was none.
     pub(crate) fn step(&mut self) -> bool {
         let choice = self.choice();
-        let Some((role, notices)) = self.loopback.deliver(choice) else { return false };
-        for notice in notices {
+        let Some(notices) = self.loopback.deliver(choice) else { return false };
+        for (role, notice) in notices {
             self.notify(role, notice);
-        }
-        for role in [Role::Client, Role::Server] {
-            for notice in self.loopback.take_closed(role) {
-                self.notify(role, notice);
-            }
         }
         true
     }
@@ -96,8 +91,9 @@ impl Session {
             Notice::Readable(stream) => {
                 self.client.on_stream_readable(transport, stream, &mut sink);
             }
-            Notice::Stopped(stream, code) => self.client.on_stream_stopped(transport, stream, code),
-            Notice::Closed(_) => {}
+            Notice::Stopped(stream, code) => self.client.on_stream_stopped(stream, code),
+            Notice::Reset(stream, code) => self.client.on_stream_reset(transport, stream, code),
+            Notice::Delivered(_) => {}
         }
         while let Some(event) = self.client.poll() {
             let head = match &event {
@@ -112,16 +108,22 @@ impl Session {
     }
 
     fn notify_server(&mut self, notice: Notice) {
+        let now = self.now;
         let (transport, bodies) = (&mut self.loopback.server, &mut self.requests);
         let mut sink = |stream: StreamId, octets: &[u8]| {
             bodies.entry(stream).or_default().extend_from_slice(octets);
         };
         match notice {
             Notice::Readable(stream) => {
-                self.server.on_stream_readable(transport, stream, &mut sink);
+                self.server.on_stream_readable(transport, stream, now, &mut sink);
             }
-            Notice::Stopped(stream, code) => self.server.on_stream_stopped(transport, stream, code),
-            Notice::Closed(stream) => self.server.on_stream_closed(transport, stream, self.now),
+            Notice::Stopped(stream, code) => {
+                self.server.on_stream_stopped(transport, stream, code, now);
+            }
+            Notice::Reset(stream, code) => {
+                self.server.on_stream_reset(transport, stream, code, now);
+            }
+            Notice::Delivered(stream) => self.server.on_stream_delivered(transport, stream, now),
         }
         while let Some(event) = self.server.poll() {
             let head = match &event {
