@@ -75,9 +75,8 @@ impl World {
 
     fn close(&mut self, slot: u32) {
         let Some(stream) = self.live(slot) else { return };
-        if let Some((_, Some(node))) = self.streams.remove(&stream) {
-            self.priorities.detach(node);
-        }
+        self.streams.remove(&stream);
+        self.priorities.detach(stream);
         self.tell(&Event::Closed(stream));
     }
 
@@ -193,8 +192,7 @@ proptest! {
             match step {
                 Step::Edit(edit) => world.edit(&edit, None),
                 Step::Attach { node, slot } => {
-                    // Browsers attach a stream once; a second node would leave both naming it.
-                    if let Some(stream) = world.live(slot).filter(|s| world.streams[s].1.is_none()) {
+                    if let Some(stream) = world.live(slot) {
                         let edit = PriorityEdit::Attach { node: NodeId(node), stream: stream.id };
                         world.edit(&edit, Some(stream));
                     }
