@@ -3,9 +3,7 @@
 use std::net::SocketAddr;
 
 use quipu_base::{Role, Seed};
-use quipu_sim::Node;
-
-use crate::{Exchange, Identity, Plan};
+use quipu_testkit::{Identity, Plan, Scenario, server_address};
 
 /// How to make a node with a foreign engine.
 ///
@@ -28,6 +26,18 @@ pub struct PeerConfig {
 }
 
 impl PeerConfig {
+    /// What a foreign node of `role` needs to take part in `scenario`.
+    pub fn new(scenario: &Scenario, role: Role, identity: &Identity) -> Self {
+        PeerConfig {
+            role,
+            local: scenario.addresses(role),
+            server: server_address(),
+            identity: identity.clone(),
+            plan: scenario.plan,
+            seed: scenario.peer_seed(role),
+        }
+    }
+
     /// The node's address with this IP address, or its first one.
     pub(crate) fn local_address(&self, ip: Option<std::net::IpAddr>) -> SocketAddr {
         let found = ip.and_then(|ip| self.local.iter().find(|local| local.ip() == ip));
@@ -47,17 +57,3 @@ impl PeerConfig {
 /// Stream receive window of the foreign engines in bytes. They give up when more than 1,024
 /// separate pieces of a stream wait, so the window must not hold more packets than that.
 pub(crate) const STREAM_WINDOW: u32 = 1_000_000;
-
-/// A node that runs an [`Exchange`].
-pub trait ExchangeNode: Node {
-    /// This side of the exchange; `None` while there is no connection.
-    fn exchange(&self) -> Option<&Exchange>;
-
-    /// Why the connection was lost, if it was.
-    fn failure(&self) -> Option<&str>;
-
-    /// Paths that are established, that of the handshake included.
-    fn established_paths(&self) -> usize {
-        1
-    }
-}

@@ -1,13 +1,7 @@
 //! Configuration of connections.
 
-use std::sync::Arc;
-
 use quipu_base::{Bytes, Duration};
-use quipu_policy::{AckPolicy, Controller, Joint, PathKey, ResendRules};
 use thiserror::Error;
-
-/// Makes the congestion controller of a path, given the size of its datagrams.
-pub type ControllerFactory = Arc<dyn Fn(PathKey, Bytes) -> Box<dyn Controller> + Send + Sync>;
 
 /// Smallest UDP payload that every path carries.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-14>
@@ -41,8 +35,6 @@ pub struct TransportConfig {
     pub max_paths: u32,
     /// Connection IDs issued for each path. Default 2.
     pub connection_ids_per_path: u8,
-    /// How lost bytes are sent again.
-    pub resend: ResendRules,
 }
 
 impl Default for TransportConfig {
@@ -59,7 +51,6 @@ impl Default for TransportConfig {
             idle_timeout: Duration::from_secs(30),
             max_paths: 8,
             connection_ids_per_path: 2,
-            resend: ResendRules::default(),
         }
     }
 }
@@ -118,22 +109,6 @@ impl TransportConfig {
             return wrong("max_streams", &self.max_streams, "at most 2^20");
         }
         Ok(())
-    }
-}
-
-/// The policies of one connection.
-pub struct Policies {
-    /// What goes next, on which path.
-    pub joint: Box<dyn Joint>,
-    /// Which way acknowledgements return.
-    pub ack: Box<dyn AckPolicy>,
-    /// Congestion control of each path.
-    pub controller: ControllerFactory,
-}
-
-impl std::fmt::Debug for Policies {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Policies").finish_non_exhaustive()
     }
 }
 

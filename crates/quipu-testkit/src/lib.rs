@@ -1,1 +1,21 @@
-//! A client and a server in virtual time, random operation scripts and foreign drivers, for tests and benches.
+//! A client and a server in virtual time, for integration tests and benches.
+//!
+//! - [`Exchange`]: the application that all nodes run. Each side sends a pattern on one
+//!   bidirectional stream and hashes what arrives. It needs a [`ByteStream`], nothing else.
+//! - [`QuicNode`]: our engine as a node of the simulator that runs an exchange.
+//! - [`Scenario`]: paths, seed and [`Plan`]; [`Scenario::run`] lets two nodes meet and returns an
+//!   [`Outcome`].
+//! - [`Identity`]: an Ed25519 certificate and the TLS configurations, for every engine that uses
+//!   rustls.
+//!
+//! Unpublished. Not here: HTTP, pages, foreign engines (those are in `interop/`).
+
+mod exchange;
+mod identity;
+mod node;
+mod scenario;
+
+pub use exchange::{ByteStream, Exchange, Plan};
+pub use identity::{ALPN, Identity, SERVER_NAME};
+pub use node::{Action, NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
+pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};

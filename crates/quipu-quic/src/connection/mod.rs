@@ -19,11 +19,12 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
 use quipu_policy::{
-    Event, PathKey, PathStatus, PathView, Priority, PriorityEdit, PriorityError, StreamKey, View,
+    Event, PathKey, PathStatus, PathView, Policies, Priority, PriorityEdit, PriorityError,
+    StreamKey, View,
 };
 use thiserror::Error;
 
-use crate::config::{Policies, TransportConfig};
+use crate::config::TransportConfig;
 use crate::error::TransportError;
 use crate::outbox::Route;
 use crate::path::{PathCounters, PathTable};
@@ -272,7 +273,6 @@ pub enum EditError {
 impl Connection {
     pub(crate) fn new(now: Instant, setup: Setup) -> Self {
         let Setup { role, config, policies, session, keys, route, .. } = setup;
-        let resend = config.resend;
         let streams = Streams::new(
             role,
             StreamLimits {
@@ -289,7 +289,7 @@ impl Connection {
                 streams,
                 priorities: quipu_policy::Priorities::new(),
             },
-            scheduler: Scheduler::new(policies, resend),
+            scheduler: Scheduler::new(policies),
             session,
             keys,
             crypto: CryptoStreams::default(),

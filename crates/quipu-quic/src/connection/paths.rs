@@ -153,7 +153,7 @@ impl Connection {
     fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
         let datagram_size = MIN_UDP_PAYLOAD;
         let size = Bytes(u64::from(datagram_size));
-        let controller = (self.scheduler.controller)(key, size);
+        let controller = self.scheduler.controllers.make(key, size);
         let published = controller.published();
         let first = key.id == PathId::ZERO;
         let mut validation = Validation::default();

@@ -2,11 +2,10 @@
 
 use quipu_base::{Duration, Instant};
 use quipu_policy::{
-    AckPolicy, AckRoute, Ask, Decision, Event, Joint, Notes, PathKey, Priorities, Refusal,
-    ResendRules, View,
+    AckPolicy, AckRoute, Ask, ControllerFactory, Decision, Event, Joint, Notes, PathKey, Policies,
+    Priorities, Refusal, ResendRules, View,
 };
 
-use crate::config::{ControllerFactory, Policies};
 use crate::path::PathTable;
 use crate::stream::Streams;
 
@@ -52,7 +51,7 @@ pub struct SchedulerCounters {
 pub(crate) struct Scheduler {
     joint: Box<dyn Joint>,
     ack: Box<dyn AckPolicy>,
-    pub(crate) controller: ControllerFactory,
+    pub(crate) controllers: ControllerFactory,
     pub(crate) resend: ResendRules,
     notes: Notes,
     pub(crate) counters: SchedulerCounters,
@@ -67,12 +66,12 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    pub(crate) fn new(policies: Policies, resend: ResendRules) -> Self {
+    pub(crate) fn new(policies: Policies) -> Self {
         Scheduler {
             joint: policies.joint,
             ack: policies.ack,
-            controller: policies.controller,
-            resend,
+            controllers: policies.controllers,
+            resend: policies.resend,
             notes: Notes::off(),
             counters: SchedulerCounters::default(),
             wait_until: None,
@@ -200,7 +199,8 @@ impl Scheduler {
     pub(crate) fn replace(&mut self, policies: Policies) {
         self.joint = policies.joint;
         self.ack = policies.ack;
-        self.controller = policies.controller;
+        self.controllers = policies.controllers;
+        self.resend = policies.resend;
         self.wait_until = None;
         self.idle_wait_since = None;
     }

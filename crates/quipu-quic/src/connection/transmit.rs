@@ -563,7 +563,8 @@ impl Connection {
             let whole = if lives {
                 let route = self.scheduler.ack_route(now, &self.shared, key);
                 let named = route.on.contains(packet.key) && (due || route.on.len() == 1);
-                if !named && !(route.ride && due) {
+                let rides = route.ride && due;
+                if !named && !rides {
                     continue;
                 }
                 route.on.len() == 1 || route.ride
@@ -687,12 +688,15 @@ impl Connection {
     }
 }
 
+/// What a probe repeats: stream pieces, each with whether it carried the end, and control frames.
+type ProbeContent = (Vec<(Piece, bool)>, Vec<SentControl>);
+
 /// The stream pieces of the `nth` oldest ack-eliciting packet in flight, and its control frames,
 /// which move to the probe.
 fn take_for_probe<'a>(
     records: impl Iterator<Item = &'a mut SentRecord>,
     nth: usize,
-) -> Option<(Vec<(Piece, bool)>, Vec<SentControl>)> {
+) -> Option<ProbeContent> {
     let record = records.filter(|record| record.ack_eliciting).nth(nth)?;
     let (acks, controls) = std::mem::take(&mut record.controls).into_iter().partition(is_ack);
     record.controls = acks;

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use quipu_base::{Instant, PathId, Random, Role};
+use quipu_policy::Policies;
 use rand_core::Rng;
 use thiserror::Error;
 
-use crate::config::{ConfigError, Policies, TransportConfig};
+use crate::config::{ConfigError, TransportConfig};
 use crate::connection::{
     Arrival, Connection, Drain, EndpointEvent, KeyRing, LOCAL_LEN, Setup, parameters, random_cid,
 };

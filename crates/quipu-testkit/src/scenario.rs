@@ -5,10 +5,25 @@ use std::net::SocketAddr;
 use quipu_base::{Bytes, Duration, Instant, Rate, Role, Seed};
 use quipu_link::{LinkConfig, LinkStats};
 use quipu_sim::{
-    EventHash, Interface, PathLinks, RunEnd, RunError, TopologyError, World, WorldConfig, address,
+    EventHash, Interface, Node, PathLinks, RunEnd, RunError, TopologyError, World, WorldConfig,
+    address,
 };
 
-use crate::{ExchangeNode, Identity, PeerConfig, Plan};
+use crate::{Exchange, Plan};
+
+/// A node that runs an [`Exchange`].
+pub trait ExchangeNode: Node {
+    /// This side of the exchange; `None` while there is no connection.
+    fn exchange(&self) -> Option<&Exchange>;
+
+    /// Why the connection was lost, if it was.
+    fn failure(&self) -> Option<&str>;
+
+    /// Paths that are established, that of the handshake included.
+    fn established_paths(&self) -> usize {
+        1
+    }
+}
 
 /// An exchange between a client and a server over one or more paths.
 #[derive(Clone, Debug)]
@@ -98,20 +113,17 @@ impl Scenario {
         Scenario { plan, paths, seed: Seed::new(1), limit: Duration::from_secs(600) }
     }
 
-    /// What a foreign node of `role` needs to take part.
-    pub fn peer(&self, role: Role, identity: &Identity) -> PeerConfig {
-        let local = match role {
+    /// The addresses of one side, one for each path; the server has just one.
+    pub fn addresses(&self, role: Role) -> Vec<SocketAddr> {
+        match role {
             Role::Client => self.path_numbers().map(client_address).collect(),
             Role::Server => vec![server_address()],
-        };
-        PeerConfig {
-            role,
-            local,
-            server: server_address(),
-            identity: identity.clone(),
-            plan: self.plan,
-            seed: self.seed.child("peer", u64::from(role.is_client())),
         }
+    }
+
+    /// The seed of the engine of one side.
+    pub fn peer_seed(&self, role: Role) -> Seed {
+        self.seed.child("peer", u64::from(role.is_client()))
     }
 
     /// Lets two nodes meet until both have received everything.

@@ -1,0 +1,298 @@
+//! Our engine as a node of the simulator.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use quipu_base::{Instant, PathId, Role, Seed, StreamDirection, StreamId};
+use quipu_null_tls::{NullClient, NullServer};
+use quipu_policy::PathKey;
+use quipu_policy::{BuildContext, PolicySpec, Registry};
+use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
+use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
+use quipu_quic::tls::{ClientTls, ServerTls};
+use quipu_quic::{
+    Arrival, Connection, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit,
+    TransportConfig,
+};
+use quipu_sim::{Envelope, Node, Outgoing};
+
+use crate::{ALPN, ByteStream, Exchange, ExchangeNode, Identity, Plan, SERVER_NAME};
+
+/// What TLS a node speaks.
+#[derive(Clone, Debug)]
+pub enum Tls {
+    /// Without arithmetic; certificate chain of so many bytes.
+    Null {
+        /// Bytes of the certificate chain.
+        chain: usize,
+    },
+    /// rustls with this identity.
+    Rustls(Identity),
+}
+
+/// Something to do at a set time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Abandon a path.
+    Abandon(PathId),
+    /// Begin the next key phase.
+    UpdateKeys,
+    /// Close the connection.
+    Close,
+}
+
+/// How to make a node.
+#[derive(Clone)]
+pub struct NodeConfig {
+    /// Which side.
+    pub role: Role,
+    /// The node's own addresses, one for each path, the handshake's first.
+    pub local: Vec<SocketAddr>,
+    /// The server's address.
+    pub server: SocketAddr,
+    /// TLS.
+    pub tls: Tls,
+    /// Settings of the transport.
+    pub transport: TransportConfig,
+    /// Policies of each connection.
+    pub policies: PolicyFactory,
+    /// What each side sends.
+    pub plan: Plan,
+    /// Seed of the node.
+    pub seed: Seed,
+    /// What to do when, in order of time.
+    pub actions: Vec<(Instant, Action)>,
+}
+
+/// Our engine with one [`Exchange`] over the client's first stream.
+pub struct QuicNode {
+    config: NodeConfig,
+    endpoint: Endpoint,
+    handle: Option<ConnectionHandle>,
+    stream: Option<StreamId>,
+    exchange: Exchange,
+    actions: VecDeque<(Instant, Action)>,
+    failure: Option<String>,
+    established: usize,
+    events: Vec<(Instant, ConnectionEvent)>,
+    started: bool,
+}
+
+/// The simulator's buffers as an outbox of the engine.
+pub struct SimOutbox<'a, 'b>(pub &'a mut Outgoing<'b>);
+
+impl Outbox for SimOutbox<'_, '_> {
+    fn has_room(&self, _path: PathKey) -> bool {
+        true
+    }
+
+    fn buffer(&mut self, _size: usize) -> &mut [u8] {
+        self.0.buffer()
+    }
+
+    fn send(&mut self, transmit: Transmit) {
+        let Route { local, remote } = transmit.route;
+        self.0.send(&Envelope { local, remote, ecn: transmit.ecn }, transmit.len);
+    }
+}
+
+/// The plainest policies: streams in turn, the path of least round-trip time, NewReno with ten
+/// packets.
+pub fn plain_policies() -> PolicyFactory {
+    policies("")
+}
+
+/// Policies as text, such as `stream=wrr path=ecf:beta=0.5`; what is not given is the default.
+///
+/// # Panics
+/// If the text is no choice of policies: this is for tests.
+pub fn policies(text: &str) -> PolicyFactory {
+    let registry = Registry::builtin();
+    let spec = PolicySpec::parse(&registry, text).expect("a choice of policies");
+    Arc::new(move || {
+        spec.build(&BuildContext::new(Seed::new(1))).expect("a choice was built when read")
+    })
+}
+
+impl QuicNode {
+    /// A node that is ready to run.
+    ///
+    /// # Panics
+    /// If the configuration is wrong: this is for tests.
+    pub fn new(config: NodeConfig) -> Self {
+        let mut endpoint = Endpoint::new(config.seed.stream("endpoint", 0));
+        if config.role == Role::Server {
+            let tls: Arc<dyn ServerTls> = match &config.tls {
+                Tls::Null { chain } => Arc::new(
+                    NullServer::new(&[ALPN])
+                        .and_then(|server| server.with_certificate_chain(*chain))
+                        .expect("a valid chain"),
+                ),
+                Tls::Rustls(identity) => {
+                    let config = identity.server_tls().expect("a valid identity");
+                    Arc::new(RustlsServer::new(Arc::new(config)).expect("usable with QUIC"))
+                }
+            };
+            let server = ServerConfig {
+                tls,
+                transport: Arc::new(config.transport.clone()),
+                policies: Arc::clone(&config.policies),
+                max_connections: 100,
+            };
+            endpoint.listen(server).expect("a valid transport");
+        }
+        QuicNode {
+            exchange: Exchange::new(config.plan, config.role),
+            actions: config.actions.iter().copied().collect(),
+            config,
+            endpoint,
+            handle: None,
+            stream: None,
+            failure: None,
+            established: 0,
+            events: Vec::new(),
+            started: false,
+        }
+    }
+
+    /// The connection, once there is one.
+    pub fn connection(&self) -> Option<&Connection> {
+        self.endpoint.connection(self.handle?)
+    }
+
+    /// What the connection told, and when.
+    pub fn events(&self) -> &[(Instant, ConnectionEvent)] {
+        &self.events
+    }
+
+    fn start(&mut self, now: Instant) {
+        if std::mem::replace(&mut self.started, true) || self.config.role == Role::Server {
+            return;
+        }
+        let tls: Arc<dyn ClientTls> = match &self.config.tls {
+            Tls::Null { .. } => Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
+            Tls::Rustls(identity) => {
+                let config = identity.client_tls().expect("a valid identity");
+                Arc::new(RustlsClient::new(Arc::new(config)).expect("usable with QUIC"))
+            }
+        };
+        let client = ClientConfig {
+            tls,
+            transport: Arc::new(self.config.transport.clone()),
+            policies: Arc::clone(&self.config.policies),
+        };
+        let route = Route { local: self.config.local[0], remote: self.config.server };
+        let handle = self.endpoint.connect(now, &client, SERVER_NAME, route);
+        self.handle = Some(handle.expect("a valid configuration"));
+    }
+
+    fn advance(&mut self, now: Instant) {
+        if self.handle.is_none() {
+            self.handle = self.endpoint.accept();
+        }
+        let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
+            return;
+        };
+        while let Some(event) = connection.poll() {
+            match &event {
+                ConnectionEvent::Connected if self.config.role == Role::Client => {
+                    self.stream = connection.open_stream(now, StreamDirection::Bidirectional);
+                    self.established = 1;
+                }
+                ConnectionEvent::Confirmed if self.config.role == Role::Client => {
+                    for &local in &self.config.local[1..] {
+                        let route = Route { local, remote: self.config.server };
+                        // Fails against a peer without multipath, as some tests want.
+                        let _ = connection.open_path(now, route);
+                    }
+                }
+                ConnectionEvent::StreamOpened(stream) if self.stream.is_none() => {
+                    self.stream = Some(*stream);
+                }
+                ConnectionEvent::PathUp(_) => self.established += 1,
+                ConnectionEvent::Closed(reason) => self.failure = Some(reason.to_string()),
+                _ => {}
+            }
+            self.events.push((now, event));
+        }
+        while let Some(&(at, action)) = self.actions.front() {
+            if at > now {
+                break;
+            }
+            self.actions.pop_front();
+            match action {
+                Action::Abandon(path) => {
+                    assert!(connection.abandon_path(now, path), "{path} cannot be abandoned");
+                }
+                Action::UpdateKeys => assert!(connection.update_keys(now), "no key update now"),
+                Action::Close => connection.close(now, 0, b"done"),
+            }
+        }
+        if let Some(stream) = self.stream {
+            self.exchange.drive(now, &mut EngineStream { connection, stream, now });
+        }
+    }
+}
+
+impl Node for QuicNode {
+    fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
+        let route = Route { local: envelope.local, remote: envelope.remote };
+        let arrival = Arrival { route, ecn: envelope.ecn };
+        self.endpoint.handle_datagram(now, arrival, payload);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.start(now);
+        self.advance(now);
+        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        let action = self.actions.front().map(|(at, _)| *at);
+        [self.endpoint.poll_timeout(), action].into_iter().flatten().min()
+    }
+}
+
+impl ExchangeNode for QuicNode {
+    fn exchange(&self) -> Option<&Exchange> {
+        self.stream.map(|_| &self.exchange)
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn established_paths(&self) -> usize {
+        self.established
+    }
+}
+
+/// A stream of a connection for an exchange.
+struct EngineStream<'a> {
+    connection: &'a mut Connection,
+    stream: StreamId,
+    now: Instant,
+}
+
+impl ByteStream for EngineStream<'_> {
+    fn write(&mut self, data: &[u8]) -> usize {
+        let bytes = bytes::Bytes::copy_from_slice(data);
+        match self.connection.write(self.now, self.stream, bytes) {
+            Ok(()) => data.len(),
+            Err(_) => 0,
+        }
+    }
+
+    fn finish(&mut self) {
+        let _ = self.connection.finish(self.now, self.stream);
+    }
+
+    fn read(&mut self, sink: &mut dyn FnMut(&[u8])) -> bool {
+        self.connection.read(self.now, self.stream, sink).is_ok_and(|read| read.end)
+    }
+}

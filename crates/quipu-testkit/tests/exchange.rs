@@ -1,0 +1,69 @@
+//! Whole exchanges of our engine with itself.
+
+use quipu_base::{Duration, Rate, Role};
+use quipu_link::LinkConfig;
+use quipu_quic::TransportConfig;
+use quipu_testkit::{
+    NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls, plain_policies, server_address,
+};
+
+const MEGABYTE: u64 = 1_000_000;
+
+fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
+    LinkConfig::new(Rate::from_mbit_per_sec(mbit), Duration::from_millis(one_way_millis))
+}
+
+fn config(scenario: &Scenario, role: Role) -> NodeConfig {
+    NodeConfig {
+        role,
+        local: scenario.addresses(role),
+        server: server_address(),
+        tls: Tls::Null { chain: 3000 },
+        transport: TransportConfig::default(),
+        policies: plain_policies(),
+        plan: scenario.plan,
+        seed: scenario.peer_seed(role),
+        actions: Vec::new(),
+    }
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    let node = |role| Box::new(QuicNode::new(config(scenario, role)));
+    let outcome = scenario.run(node(Role::Client), node(Role::Server));
+    let outcome = outcome.expect("the exchange ends");
+    println!("{} in {}", outcome.goodput, outcome.finished_at);
+    for (up, down) in &outcome.links {
+        println!(
+            "up {} dropped {}; down {} dropped {}",
+            up.offered.datagrams,
+            up.dropped().datagrams,
+            down.offered.datagrams,
+            down.dropped().datagrams
+        );
+    }
+    outcome
+}
+
+#[test]
+fn a_small_object_arrives() {
+    run(&Scenario::new(Plan::download(1000), vec![path(20, 20)]));
+}
+
+#[test]
+fn ten_megabytes_arrive_at_the_rate_of_the_link() {
+    let outcome = run(&Scenario::new(Plan::download(10 * MEGABYTE), vec![path(20, 20)]));
+    assert!(outcome.goodput > Rate::from_mbit_per_sec(18), "{}", outcome.goodput);
+}
+
+#[test]
+fn ten_megabytes_arrive_under_loss() {
+    let paths = vec![path(20, 20).with_loss(0.01)];
+    run(&Scenario::new(Plan::both_ways(10 * MEGABYTE), paths));
+}
+
+#[test]
+fn two_paths_carry_more_than_one() {
+    let outcome =
+        run(&Scenario::new(Plan::download(10 * MEGABYTE), vec![path(20, 20), path(20, 10)]));
+    assert!(outcome.goodput > Rate::from_mbit_per_sec(32), "{}", outcome.goodput);
+}
