@@ -1,7 +1,6 @@
 //! Sealing and opening a 1,350-byte packet with keys that are names.
 
 #![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
-#![expect(missing_docs, reason = "the macros of criterion make public items")]
 
 use std::hint::black_box;
 

@@ -118,3 +118,6 @@ pub fn open<'a>(
     let length = key.open(path, number, header, payload)?;
     payload.get_mut(..length).ok_or(OpenError)
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,6 +165,7 @@ impl From<EndedEarly> for AckFault {
 }
 
 /// Reads what follows the type.
+#[inline]
 pub(super) fn read<'a>(
     reader: &mut Reader<'a>,
     names_path: bool,

@@ -149,10 +149,13 @@ impl<'a> Iterator for Frames<'a> {
         if before - self.reader.remaining() != varint::size(value) {
             return Some(Err(self.fail(frame_type, FrameFault::TypeNotShortest)));
         }
-        let frame = if frame_type.is_stream() {
-            stream(frame_type, &mut self.reader)
-        } else {
-            read(frame_type, &mut self.reader)
+        // What nearly every packet holds comes first.
+        let frame = match frame_type {
+            _ if frame_type.is_stream() => stream(frame_type, &mut self.reader),
+            FrameType::ACK | FrameType::ACK_ECN | FrameType::PATH_ACK | FrameType::PATH_ACK_ECN => {
+                acknowledgement(frame_type, &mut self.reader)
+            }
+            _ => read(frame_type, &mut self.reader),
         };
         Some(frame.map_err(|fault| self.fail(frame_type, fault)))
     }
@@ -180,6 +183,16 @@ fn stream<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a
     Ok(Frame::Stream(Stream { stream, offset: Offset(offset), fin, data }))
 }
 
+#[inline]
+fn acknowledgement<'a>(
+    frame_type: FrameType,
+    reader: &mut Reader<'a>,
+) -> Result<Frame<'a>, FrameFault> {
+    let names_path = matches!(frame_type, FrameType::PATH_ACK | FrameType::PATH_ACK_ECN);
+    let ecn = matches!(frame_type, FrameType::ACK_ECN | FrameType::PATH_ACK_ECN);
+    Ok(Frame::Ack(ack::read(reader, names_path, ecn)?))
+}
+
 /// > The largest offset delivered on a stream -- the sum of the offset and data length -- cannot
 /// > exceed 2^62-1
 ///
@@ -192,15 +205,12 @@ fn check_end(offset: u64, data: &[u8]) -> Result<(), FrameFault> {
     Ok(())
 }
 
+/// Reads every frame but STREAM frames and acknowledgements.
 fn read<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a>, FrameFault> {
     use StreamDirection::{Bidirectional, Unidirectional};
     Ok(match frame_type {
         FrameType::PADDING => padding(reader),
         FrameType::PING => Frame::Ping,
-        FrameType::ACK => Frame::Ack(ack::read(reader, false, false)?),
-        FrameType::ACK_ECN => Frame::Ack(ack::read(reader, false, true)?),
-        FrameType::PATH_ACK => Frame::Ack(ack::read(reader, true, false)?),
-        FrameType::PATH_ACK_ECN => Frame::Ack(ack::read(reader, true, true)?),
         FrameType::RESET_STREAM => Frame::ResetStream {
             stream: StreamId(reader.varint()?),
             error_code: reader.varint()?,
