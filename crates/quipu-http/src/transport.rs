@@ -13,6 +13,8 @@
 //! may write to, reset, stop and prioritise each stream that the peer may open by the limits in
 //! force. Nothing here blocks, and no call leads to another call back.
 
+pub mod quic;
+
 use bytes::Bytes;
 use quipu_base::{Duration, StreamId};
 use quipu_policy::PriorityEdit;

@@ -1,0 +1,130 @@
+//! The streams of a `quipu-quic` connection, as HTTP wants them.
+//!
+//! For each event of the connection, make [`QuicStreams`] and [pass it on](pass_to_client); then take
+//! the events of the HTTP end. What the events of HTTP ask for, do with [`QuicStreams`] too.
+
+use bytes::Bytes;
+use quipu_base::{Duration, Instant, StreamDirection, StreamId};
+use quipu_policy::PriorityEdit;
+use quipu_quic::{Connection, ConnectionEvent};
+
+use super::{ReadState, StreamError, Transport};
+use crate::h2::{Client, Server};
+
+/// Assumed before the first sample. <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>
+const INITIAL_ROUND_TRIP_TIME: Duration = Duration::from_millis(333);
+
+/// A connection at one moment.
+pub struct QuicStreams<'a> {
+    /// The connection.
+    pub connection: &'a mut Connection,
+    /// The time now.
+    pub now: Instant,
+}
+
+impl QuicStreams<'_> {
+    /// Does `act`, and again with the stream open if it is one of the peer's that has yet to arrive.
+    /// Requests that are answered need no such care: their stream was opened with their node.
+    fn on_stream(
+        &mut self,
+        stream: StreamId,
+        mut act: impl FnMut(&mut Connection) -> Result<(), quipu_quic::StreamError>,
+    ) -> Result<(), StreamError> {
+        let mut result = act(self.connection);
+        if result.is_err() && stream.initiator() != self.connection.role() {
+            // An edit opens a stream of the peer. This one says what holds of a new stream anyway.
+            let edit = PriorityEdit::Urgency { stream, urgency: 3, incremental: false };
+            if self.connection.edit_priority(self.now, edit).is_ok() {
+                result = act(self.connection);
+            }
+        }
+        result.map_err(|_| StreamError::NotOpen(stream))
+    }
+}
+
+impl Transport for QuicStreams<'_> {
+    fn open(&mut self) -> Option<StreamId> {
+        self.connection.open_stream(self.now, StreamDirection::Bidirectional)
+    }
+
+    fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {
+        let written = self.connection.write(self.now, stream, data);
+        written.map_err(|_| StreamError::NotOpen(stream))
+    }
+
+    fn finish(&mut self, stream: StreamId) -> Result<(), StreamError> {
+        let finished = self.connection.finish(self.now, stream);
+        finished.map_err(|_| StreamError::NotOpen(stream))
+    }
+
+    fn reset(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        let now = self.now;
+        self.on_stream(stream, |connection| connection.reset(now, stream, code))
+    }
+
+    fn stop_sending(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        let now = self.now;
+        self.on_stream(stream, |connection| connection.stop_sending(now, stream, code))
+    }
+
+    fn read(
+        &mut self,
+        stream: StreamId,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<ReadState, StreamError> {
+        match self.connection.read(self.now, stream, sink) {
+            Ok(read) if read.end => Ok(ReadState::Finished),
+            Ok(_) => Ok(ReadState::Blocked),
+            Err(_) => Err(StreamError::NotOpen(stream)),
+        }
+    }
+
+    fn set_control(&mut self, stream: StreamId) {
+        // A stream that is over cannot be the control stream; the next write tells.
+        let _ = self.connection.set_control(self.now, stream);
+    }
+
+    fn edit_priority(&mut self, edit: PriorityEdit) {
+        // What the tree refuses has no effect, as the trait says.
+        let _ = self.connection.edit_priority(self.now, edit);
+    }
+
+    fn round_trip_time(&self) -> Duration {
+        let samples = self.connection.path_views().filter_map(|path| path.srtt);
+        samples.max().unwrap_or(INITIAL_ROUND_TRIP_TIME)
+    }
+}
+
+/// Tells a client of an event of its connection, if it is about streams. Bodies go to `sink`.
+pub fn pass_to_client(
+    client: &mut Client,
+    streams: &mut QuicStreams<'_>,
+    event: &ConnectionEvent,
+    sink: &mut dyn FnMut(StreamId, &[u8]),
+) {
+    match *event {
+        ConnectionEvent::Readable(stream) => client.on_stream_readable(streams, stream, sink),
+        ConnectionEvent::Reset(stream, code) => client.on_stream_reset(streams, stream, code),
+        ConnectionEvent::Stopped(stream, code) => client.on_stream_stopped(stream, code),
+        _ => {}
+    }
+}
+
+/// Tells a server of an event of its connection, if it is about streams. Bodies go to `sink`.
+pub fn pass_to_server(
+    server: &mut Server,
+    streams: &mut QuicStreams<'_>,
+    event: &ConnectionEvent,
+    sink: &mut dyn FnMut(StreamId, &[u8]),
+) {
+    let now = streams.now;
+    match *event {
+        ConnectionEvent::Readable(stream) => server.on_stream_readable(streams, stream, now, sink),
+        ConnectionEvent::Reset(stream, code) => server.on_stream_reset(streams, stream, code, now),
+        ConnectionEvent::Stopped(stream, code) => {
+            server.on_stream_stopped(streams, stream, code, now);
+        }
+        ConnectionEvent::Finished(stream) => server.on_stream_delivered(streams, stream, now),
+        _ => {}
+    }
+}
