@@ -223,18 +223,52 @@ impl<T> ActiveTree<T> {
         &mut self.nodes[place.index()]
     }
 
+    /// Moves an active node before an active sibling; does nothing if they are none.
+    pub fn move_before(&mut self, node: Place, sibling: Place) {
+        let siblings = self.parent(node).is_some() && self.parent(node) == self.parent(sibling);
+        if node != sibling && siblings && self.is_active(node) && self.is_active(sibling) {
+            self.unlink(node);
+            self.link(node, Some(sibling));
+        }
+    }
+
+    /// Puts a node before one of its parent's active children, or after all of them.
+    fn link(&mut self, node: Place, next: Option<Place>) {
+        let parent = self.node(node).parent;
+        let previous = match next {
+            Some(next) => self.node_mut(next).previous.replace(node),
+            None => self.node_mut(parent).last.replace(node),
+        };
+        match previous {
+            Some(previous) => self.node_mut(previous).next = Some(node),
+            None => self.node_mut(parent).first = Some(node),
+        }
+        self.node_mut(node).previous = previous;
+        self.node_mut(node).next = next;
+    }
+
+    /// Takes a node out of its parent's active children; returns the one that followed it.
+    fn unlink(&mut self, node: Place) -> Option<Place> {
+        let parent = self.node(node).parent;
+        let previous = self.node_mut(node).previous.take();
+        let next = self.node_mut(node).next.take();
+        match previous {
+            Some(previous) => self.node_mut(previous).next = next,
+            None => self.node_mut(parent).first = next,
+        }
+        match next {
+            Some(next) => self.node_mut(next).previous = previous,
+            None => self.node_mut(parent).last = previous,
+        }
+        next
+    }
+
     /// Links a node, which just became active, and its ancestors as far as they were inactive.
     fn activate(&mut self, mut node: Place, observe: Observer<'_, T>) {
         while node != Place::ROOT {
             let (parent, weight) = (self.node(node).parent, u32::from(self.node(node).weight));
             let parent_was_active = self.is_active(parent);
-            let previous = self.node_mut(parent).last.replace(node);
-            match previous {
-                Some(previous) => self.node_mut(previous).next = Some(node),
-                None => self.node_mut(parent).first = Some(node),
-            }
-            self.node_mut(node).previous = previous;
-            self.node_mut(node).next = None;
+            self.link(node, None);
             self.node_mut(parent).active_children += 1;
             self.node_mut(parent).active_weight += weight;
             observe(self, Change::Activated { node, parent });
@@ -250,16 +284,7 @@ impl<T> ActiveTree<T> {
     fn deactivate(&mut self, mut node: Place, observe: Observer<'_, T>) {
         while node != Place::ROOT {
             let (parent, weight) = (self.node(node).parent, u32::from(self.node(node).weight));
-            let (previous, next) =
-                (self.node_mut(node).previous.take(), self.node_mut(node).next.take());
-            match previous {
-                Some(previous) => self.node_mut(previous).next = next,
-                None => self.node_mut(parent).first = next,
-            }
-            match next {
-                Some(next) => self.node_mut(next).previous = previous,
-                None => self.node_mut(parent).last = previous,
-            }
+            let next = self.unlink(node);
             self.node_mut(parent).active_children -= 1;
             self.node_mut(parent).active_weight -= weight;
             observe(self, Change::Deactivated { node, parent, next });

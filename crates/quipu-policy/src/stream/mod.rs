@@ -86,3 +86,6 @@ pub trait StreamPolicy: Send {
         0
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use super::{StreamPolicy, Turn};
 use crate::priority::{ActiveTree, Change, Place};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
+use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// Rounds of tokens: a node sends its weight in packets, then its next sibling does. Siblings are in
@@ -25,6 +26,8 @@ pub struct QuantumWrr {
     tree: ActiveTree<Tokens>,
     /// Set: the root's children are in this order, not in that of activation.
     root: Option<SortedRoot>,
+    /// A stream whose plan was just taken back while it was not ready.
+    returned: Option<StreamKey>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,6 +80,15 @@ impl QuantumWrr {
     }
 }
 
+/// True if the event makes the stream ready whose plan was just taken back: it is put where it was,
+/// before the one whose turn it is, and not behind all others.
+pub(super) fn regains_turn(returned: &mut Option<StreamKey>, event: &Event<'_>) -> bool {
+    match *event {
+        Event::Ready(stream) => returned.take() == Some(stream),
+        _ => false,
+    }
+}
+
 impl StreamPolicy for QuantumWrr {
     fn next(&mut self, view: &View<'_>, _notes: &mut Notes) -> Option<Turn> {
         if let Some(root) = &mut self.root {
@@ -93,13 +105,19 @@ impl StreamPolicy for QuantumWrr {
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         let root = &mut self.root;
+        let regains_turn = regains_turn(&mut self.returned, event);
         self.tree.on_event(event, view.priorities, &mut |tree, change| match change {
             Change::Activated { node, parent } => {
-                let first = tree.first_active(parent);
-                let current = &mut tree.state_mut(parent).current;
-                *current = current.or(first);
+                match tree.state(parent).current {
+                    Some(current) if regains_turn => {
+                        tree.move_before(node, current);
+                        tree.state_mut(parent).current = Some(node);
+                    }
+                    Some(_) => {}
+                    None => tree.state_mut(parent).current = Some(node),
+                }
                 if let Some(root) = root.as_mut().filter(|_| parent == Place::ROOT) {
-                    root.push(node);
+                    root.push(node, regains_turn);
                 }
             }
             Change::Deactivated { node, parent, next } => {
@@ -141,6 +159,9 @@ impl StreamPolicy for QuantumWrr {
             return;
         }
         let Some(mut node) = self.tree.place_of(turn.stream) else { return };
+        if self.tree.ready(node).is_none() {
+            self.returned = Some(turn.stream);
+        }
         while let Some(parent) = self.tree.parent(node) {
             let weight = self.tree.weight(node);
             let left = &mut self.tree.state_mut(node).left;
@@ -222,6 +243,22 @@ mod tests {
             driver.give_back(taken);
         }
         assert_eq!(runs(&driver.packets(7, 1_000)), [(4, 2), (8, 2), (4, 3)]);
+    }
+
+    #[test]
+    fn plans_of_all_that_streams_have_go_back_in_their_order() {
+        for policy in [QuantumWrr::new(), QuantumWrr::with_sorted_root()] {
+            let mut driver = Driver::new(policy);
+            driver.node(1, 0, 8);
+            driver.open_at(0, 1, 8, 2_000);
+            driver.open_at(4, 1, 8, 1_000);
+            driver.open_at(8, 1, 8, 3_000);
+            let plans: Vec<_> = (0..6).map(|_| driver.take(1_000)).collect();
+            for taken in plans.into_iter().rev() {
+                driver.give_back(taken);
+            }
+            assert_eq!(driver.packets(6, 1_000), [0, 0, 4, 8, 8, 8]);
+        }
     }
 
     #[test]

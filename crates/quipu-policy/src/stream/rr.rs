@@ -19,6 +19,8 @@ pub struct RoundRobin {
     last: Option<u32>,
     /// Whose turn it is.
     cursor: Option<u32>,
+    /// A stream whose plan was just taken back while it was not in the ring.
+    returned: Option<StreamKey>,
 }
 
 /// A stream in the ring, with its neighbours.
@@ -55,13 +57,20 @@ impl RoundRobin {
         if self.slots.len() <= stream.index() {
             self.slots.resize(stream.index() + 1, None);
         }
-        let previous = self.last.replace(stream.slot);
-        self.slots[stream.index()] = Some(Link { stream, previous, next: None });
+        let regains_turn = self.returned.take() == Some(stream);
+        let next = self.cursor.filter(|_| regains_turn);
+        let previous = match next.and_then(|slot| self.link_mut(slot)) {
+            Some(link) => link.previous.replace(stream.slot),
+            None => self.last.replace(stream.slot),
+        };
         match previous.and_then(|slot| self.link_mut(slot)) {
             Some(link) => link.next = Some(stream.slot),
             None => self.first = Some(stream.slot),
         }
-        self.cursor = self.cursor.or(self.first);
+        self.slots[stream.index()] = Some(Link { stream, previous, next });
+        if regains_turn || self.cursor.is_none() {
+            self.cursor = Some(stream.slot);
+        }
     }
 
     fn remove(&mut self, slot: u32) {
@@ -110,6 +119,8 @@ impl StreamPolicy for RoundRobin {
     fn on_returned(&mut self, turn: Turn, _view: &View<'_>) {
         if self.has(turn.stream) {
             self.cursor = Some(turn.stream.slot);
+        } else {
+            self.returned = Some(turn.stream);
         }
     }
 }
@@ -161,6 +172,19 @@ mod tests {
         let second = driver.take(1_000);
         driver.give_back(second);
         driver.give_back(first);
+        assert_eq!(driver.packets(3, 1_000), [0, 4, 8]);
+    }
+
+    #[test]
+    fn plans_of_all_that_streams_have_go_back_in_their_order() {
+        let mut driver = Driver::new(RoundRobin::new());
+        for id in [0, 4, 8] {
+            driver.open(id, 1_000);
+        }
+        let plans: Vec<_> = (0..3).map(|_| driver.take(1_000)).collect();
+        for taken in plans.into_iter().rev() {
+            driver.give_back(taken);
+        }
         assert_eq!(driver.packets(3, 1_000), [0, 4, 8]);
     }
 }

@@ -5,10 +5,12 @@
 //! of the weight, so every stream gets one token: the published curves are those of
 //! [`Tokens::One`]. What was meant is [`Tokens::Scaled`].
 
+use super::quantum::regains_turn;
 use super::{StreamPolicy, Turn};
 use crate::priority::{ActiveTree, Change, Place};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
+use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// How many packets a round brings to a child.
@@ -29,6 +31,8 @@ pub enum Tokens {
 pub struct ScatteredWrr {
     tree: ActiveTree<Round>,
     tokens: Tokens,
+    /// A stream whose plan was just taken back while it was not ready.
+    returned: Option<StreamKey>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,7 +61,7 @@ impl Tokens {
 impl ScatteredWrr {
     /// Rounds with that many tokens.
     pub fn new(tokens: Tokens) -> Self {
-        ScatteredWrr { tree: ActiveTree::new(), tokens }
+        ScatteredWrr { tree: ActiveTree::new(), tokens, returned: None }
     }
 
     fn start_round(&mut self, parent: Place) {
@@ -99,12 +103,17 @@ impl StreamPolicy for ScatteredWrr {
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        let regains_turn = regains_turn(&mut self.returned, event);
         self.tree.on_event(event, view.priorities, &mut |tree, change| match change {
             Change::Activated { node, parent } => {
                 if tree.state(node).left > 0 {
                     tree.state_mut(parent).holders += 1;
                 }
-                let current = tree.state(parent).current;
+                let mut current = tree.state(parent).current;
+                if let Some(before) = current.filter(|_| regains_turn) {
+                    tree.move_before(node, before);
+                    current = Some(node);
+                }
                 give_turn(tree, parent, current);
             }
             Change::Deactivated { node, parent, next } => {
@@ -146,6 +155,9 @@ impl StreamPolicy for ScatteredWrr {
             return;
         }
         let Some(mut node) = self.tree.place_of(turn.stream) else { return };
+        if self.tree.ready(node).is_none() {
+            self.returned = Some(turn.stream);
+        }
         while let Some(parent) = self.tree.parent(node) {
             let left = self.tree.state(node).left;
             self.tree.state_mut(node).left = left.saturating_add(1);
@@ -233,5 +245,18 @@ mod tests {
             driver.give_back(taken);
         }
         assert_eq!(runs(&driver.packets(9, 1_000)), [(4, 2), (8, 2), (4, 3), (8, 2)]);
+    }
+
+    #[test]
+    fn plans_of_all_that_streams_have_go_back_in_their_order() {
+        let mut driver = Driver::new(ScatteredWrr::new(Tokens::Scaled(3)));
+        for id in [0, 4, 8] {
+            driver.open_at(id, 0, 90, 2_000);
+        }
+        let plans: Vec<_> = (0..6).map(|_| driver.take(1_000)).collect();
+        for taken in plans.into_iter().rev() {
+            driver.give_back(taken);
+        }
+        assert_eq!(driver.packets(6, 1_000), [0, 0, 4, 4, 8, 8]);
     }
 }

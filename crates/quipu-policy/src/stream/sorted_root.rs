@@ -33,8 +33,10 @@ impl SortedRoot {
         self.cursor = if self.cursor + 1 < self.order.len() { self.cursor + 1 } else { 0 };
     }
 
-    pub(super) fn push(&mut self, node: Place) {
-        self.order.push(node);
+    /// Adds a child as the last, or as the one whose turn it is.
+    pub(super) fn push(&mut self, node: Place, at_cursor: bool) {
+        let index = if at_cursor { self.cursor } else { self.order.len() };
+        self.order.insert(index.min(self.order.len()), node);
     }
 
     pub(super) fn remove(&mut self, node: Place) {

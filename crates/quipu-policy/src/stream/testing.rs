@@ -257,6 +257,19 @@ impl<P: StreamPolicy> Driver<P> {
         }
     }
 
+    pub(crate) fn is_ready(&self, stream: StreamKey) -> bool {
+        self.streams.sender(stream).is_some_and(|sender| sender.ready)
+    }
+
+    pub(crate) fn any_ready(&self) -> bool {
+        self.streams.0.iter().flatten().any(|sender| sender.ready)
+    }
+
+    /// Pending bytes of a stream.
+    pub(crate) fn left(&self, stream: StreamKey) -> u64 {
+        self.streams.get(stream).map_or(0, |view| view.sendable.0)
+    }
+
     /// Whose turn it is; asked twice.
     pub(crate) fn peek(&mut self) -> Option<Turn> {
         self.with_policy(|policy, view| {
@@ -348,4 +361,26 @@ impl<P: StreamPolicy> Driver<P> {
 /// Runs of equal identifiers: (identifier, length).
 pub(crate) fn runs(order: &[u64]) -> Vec<(u64, usize)> {
     order.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect()
+}
+
+impl StreamPolicy for Box<dyn StreamPolicy> {
+    fn next(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Turn> {
+        (**self).next(view, notes)
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        (**self).on_event(event, view);
+    }
+
+    fn on_taken(&mut self, turn: Turn, kind: Kind, view: &View<'_>) {
+        (**self).on_taken(turn, kind, view);
+    }
+
+    fn on_returned(&mut self, turn: Turn, view: &View<'_>) {
+        (**self).on_returned(turn, view);
+    }
+
+    fn order(&self) -> u64 {
+        (**self).order()
+    }
 }

@@ -271,3 +271,23 @@ fn a_slot_used_again_belongs_to_the_new_stream() {
     assert_eq!(tree.place_of(old), None);
     assert_eq!(tree.share(new), 1.0);
 }
+
+#[test]
+fn an_active_node_moves_before_a_sibling() {
+    let mut world = World::default();
+    for slot in 0..3 {
+        world.open(slot);
+        world.set_ready(slot, true);
+    }
+    let places: Vec<Place> = world.tree.active_children(Place::ROOT).collect();
+    let [a, b, c] = places[..] else { panic!("three streams are ready") };
+    let order = |world: &World| world.tree.active_children(Place::ROOT).collect::<Vec<_>>();
+    world.tree.move_before(c, a);
+    assert_eq!(order(&world), [c, a, b]);
+    world.tree.move_before(c, b);
+    assert_eq!(order(&world), [a, c, b]);
+    world.tree.move_before(a, Place::ROOT);
+    world.tree.move_before(b, b);
+    assert_eq!(order(&world), [a, c, b]);
+    world.check();
+}
