@@ -55,6 +55,7 @@ fn stream(criterion: &mut Criterion) {
         }
         writer.position()
     };
+    write(&mut packet, true);
     criterion.bench_function("STREAM/write header", |bencher| {
         bencher.iter(|| write(black_box(&mut packet), false));
     });
