@@ -76,7 +76,8 @@ pub enum ServerEvent {
         /// Why.
         failure: Failure,
     },
-    /// The client does not want the rest of a response.
+    /// The client does not want the rest of a response. Not told when the application has handed over
+    /// all of it: the transport drops what it has not sent.
     ResponseStopped {
         /// The stream.
         stream: StreamId,
