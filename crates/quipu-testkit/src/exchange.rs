@@ -143,9 +143,12 @@ fn fill(sender: Role, offset: u64, end: u64, chunk: &mut Vec<u8>) -> bool {
     chunk.clear();
     let len = usize::try_from(end.saturating_sub(offset)).map_or(CHUNK, |left| left.min(CHUNK));
     let sender_bit = u64::from(sender.is_client()) << 63;
-    let words = (offset / 8..).flat_map(|word| mixed(sender_bit | word).to_le_bytes());
-    // Below eight.
-    chunk.extend(words.skip((offset % 8) as usize).take(len));
+    // Chunks begin at multiples of eight: only the last may end within a word.
+    let first = offset / 8;
+    for word in first..first + len.div_ceil(8) as u64 {
+        chunk.extend_from_slice(&mixed(sender_bit | word).to_le_bytes());
+    }
+    chunk.truncate(len);
     len > 0
 }
 

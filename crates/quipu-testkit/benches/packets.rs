@@ -1,0 +1,115 @@
+//! Packets per CPU second of whole transfers in the simulator.
+//!
+//! A packet counts once per delivery to an endpoint, both directions; the time is user and system
+//! CPU of one thread; bodies are carried and hashed. The scenario is bulk: one flow, 10 Mbit/s,
+//! 10 ms round trip, 10 simulated seconds; and the same with two paths.
+//!
+//! `cargo bench -p quipu-testkit --bench packets` prints one line per case; a word as argument picks
+//! cases by name.
+
+use std::process::ExitCode;
+
+use quipu_base::{Duration, Rate, Role};
+use quipu_link::LinkConfig;
+use quipu_quic::TransportConfig;
+use quipu_testkit::{
+    Identity, NodeConfig, Plan, QuicNode, Scenario, Tls, plain_policies, server_address,
+};
+
+/// How often a case runs; the median counts.
+const ROUNDS: usize = 7;
+
+struct Case {
+    name: &'static str,
+    paths: Vec<LinkConfig>,
+    bytes: u64,
+    tls: Tls,
+}
+
+fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
+    LinkConfig::new(Rate::from_mbit_per_sec(mbit), Duration::from_millis(one_way_millis))
+}
+
+fn cases() -> Vec<Case> {
+    let null = || Tls::Null { chain: 3000 };
+    let identity = Identity::generate().expect("the system has randomness");
+    vec![
+        Case { name: "bulk null", paths: vec![path(10, 5)], bytes: 12_000_000, tls: null() },
+        Case {
+            name: "bulk null 100M 1%",
+            paths: vec![path(100, 5).with_loss(0.01)],
+            bytes: 12_000_000,
+            tls: null(),
+        },
+        Case {
+            name: "bulk null two paths",
+            paths: vec![path(10, 5), path(10, 10)],
+            bytes: 24_000_000,
+            tls: null(),
+        },
+        Case {
+            name: "bulk rustls",
+            paths: vec![path(10, 5)],
+            bytes: 12_000_000,
+            tls: Tls::Rustls(identity),
+        },
+    ]
+}
+
+/// User and system CPU time of this process in seconds, from the kernel's own count.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let nanos: f64 =
+        stat.split_whitespace().next().and_then(|field| field.parse().ok()).unwrap_or(0.0);
+    nanos / 1e9
+}
+
+fn run(case: &Case) -> (u64, f64, f64) {
+    let scenario = Scenario::new(Plan::download(case.bytes), case.paths.clone());
+    let node = |role| {
+        Box::new(QuicNode::new(NodeConfig {
+            role,
+            local: scenario.addresses(role),
+            server: server_address(),
+            tls: case.tls.clone(),
+            transport: TransportConfig::default(),
+            policies: plain_policies(),
+            plan: scenario.plan,
+            seed: scenario.peer_seed(role),
+            actions: Vec::new(),
+        }))
+    };
+    let (client, server) = (node(Role::Client), node(Role::Server));
+    let before = cpu_seconds();
+    let outcome = scenario.run(client, server).expect("the transfer ends");
+    let seconds = cpu_seconds() - before;
+    let packets =
+        outcome.links.iter().map(|(up, down)| up.delivered.datagrams + down.delivered.datagrams);
+    (packets.sum(), seconds, outcome.finished_at.as_nanos() as f64 / 1e9)
+}
+
+fn main() -> ExitCode {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    for case in cases() {
+        if !wanted.is_empty() && !wanted.iter().any(|word| case.name.contains(word.as_str())) {
+            continue;
+        }
+        let mut rates: Vec<f64> = Vec::new();
+        let mut last = (0, 0.0, 0.0);
+        for _ in 0..ROUNDS {
+            last = run(&case);
+            rates.push(last.0 as f64 / last.1);
+        }
+        rates.sort_by(f64::total_cmp);
+        let median = rates[rates.len() / 2];
+        println!(
+            "{:<22} {:>9.0} packets per CPU second ({} packets, {:.2} CPU ms per simulated second)",
+            case.name,
+            median,
+            last.0,
+            last.0 as f64 / median * 1e3 / last.2,
+        );
+    }
+    ExitCode::SUCCESS
+}
