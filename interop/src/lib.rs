@@ -4,7 +4,7 @@
 //! [`Node`](quipu_sim::Node), so that any two engines meet over our links, in one thread and in
 //! virtual time.
 //!
-//! - [`QuinnNode`] and [`NoqNode`]: [`ExchangeNode`]s, as our own
+//! - [`QuinnNode`] and [`NoqNode`]: [`ExchangeNode`](quipu_testkit::ExchangeNode)s, as our own
 //!   [`QuicNode`](quipu_testkit::QuicNode) is;
 //! - [`PeerConfig`]: what they are made of.
 //!
@@ -25,5 +25,4 @@ pub use clock::Clock;
 pub use connection_id::SeededConnectionIds;
 pub use noq::NoqNode;
 pub use peer::PeerConfig;
-pub use quipu_testkit::ExchangeNode;
 pub use quinn::QuinnNode;

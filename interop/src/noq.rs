@@ -15,11 +15,10 @@ use noq_proto::{
 };
 use quipu_base::{Instant, Role};
 use quipu_sim::{Envelope, Node, Outgoing};
+use quipu_testkit::{ByteStream, Exchange, ExchangeNode, SERVER_NAME};
 
 use crate::peer::STREAM_WINDOW;
-use crate::{
-    ByteStream, Clock, Exchange, ExchangeNode, PeerConfig, SERVER_NAME, SeededConnectionIds,
-};
+use crate::{Clock, PeerConfig, SeededConnectionIds};
 
 /// Most paths at a time; the peer may use path identifiers below it.
 const MAX_PATHS: u32 = 8;

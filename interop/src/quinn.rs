@@ -13,11 +13,10 @@ use quinn_proto::{
 };
 use quipu_base::{Instant, Role};
 use quipu_sim::{Envelope, Node, Outgoing};
+use quipu_testkit::{ByteStream, Exchange, ExchangeNode, SERVER_NAME};
 
 use crate::peer::STREAM_WINDOW;
-use crate::{
-    ByteStream, Clock, Exchange, ExchangeNode, PeerConfig, SERVER_NAME, SeededConnectionIds,
-};
+use crate::{Clock, PeerConfig, SeededConnectionIds};
 
 /// A quinn-proto endpoint with one connection and one exchange.
 pub struct QuinnNode {

@@ -1,19 +1,20 @@
 //! Foreign engines against themselves: proof that nodes, links and application do their part.
 
 use quipu_base::{Duration, Instant, Rate, Role, Seed};
-use quipu_interop::{ExchangeNode, Identity, NoqNode, Outcome, Plan, QuinnNode, Scenario};
+use quipu_interop::{NoqNode, PeerConfig, QuinnNode};
 use quipu_link::{LinkConfig, Outage};
+use quipu_testkit::{ExchangeNode, Identity, Outcome, Plan, Scenario};
 
 const MEGABYTES: u64 = 1_000_000;
 
 type MakeNode = fn(&Scenario, Role, &Identity) -> Box<dyn ExchangeNode>;
 
 fn quinn(scenario: &Scenario, role: Role, identity: &Identity) -> Box<dyn ExchangeNode> {
-    Box::new(QuinnNode::new(scenario.peer(role, identity)).expect("the engine starts"))
+    Box::new(QuinnNode::new(PeerConfig::new(scenario, role, identity)).expect("the engine starts"))
 }
 
 fn noq(scenario: &Scenario, role: Role, identity: &Identity) -> Box<dyn ExchangeNode> {
-    Box::new(NoqNode::new(scenario.peer(role, identity)).expect("the engine starts"))
+    Box::new(NoqNode::new(PeerConfig::new(scenario, role, identity)).expect("the engine starts"))
 }
 
 fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
