@@ -30,8 +30,19 @@ struct Share {
     virtual_time: u64,
     /// Virtual time among the children: the start of the last service.
     children_time: u64,
-    /// Active children by (virtual time, identifier, place).
-    order: Heap<(u64, u64, Place)>,
+    /// Active children by virtual time, then identifier.
+    order: Heap<Rank>,
+}
+
+/// Virtual time above, identifier below: one number compares without a branch.
+type Rank = u128;
+
+fn rank(time: u64, id: u64) -> Rank {
+    u128::from(time) << 64 | u128::from(id)
+}
+
+fn time_of(rank: Rank) -> u64 {
+    (rank >> 64) as u64
 }
 
 impl FluidWrr {
@@ -47,7 +58,7 @@ impl FluidWrr {
             let own = tree.state(node).virtual_time;
             let siblings = tree.state_mut(parent);
             // The start of this service; of the least active child, if another went out of turn.
-            let start = siblings.order.first().map_or(own, |((least, _, _), _)| least.min(own));
+            let start = siblings.order.first().map_or(own, |(least, _)| time_of(least).min(own));
             siblings.children_time = siblings.children_time.max(start);
             let cost = turn.max.0.saturating_mul(SCALE) / u64::from(tree.weight(node));
             set_time(tree, positions, node, own.saturating_add(cost));
@@ -71,8 +82,8 @@ impl FluidWrr {
 fn set_time(tree: &mut ActiveTree<Share>, positions: &mut Positions, node: Place, time: u64) {
     tree.state_mut(node).virtual_time = time;
     if let Some(parent) = tree.parent(node).filter(|_| tree.is_active(node)) {
-        let key = (time, tree.id(node), node);
-        tree.state_mut(parent).order.set(positions, node.number(), key);
+        let rank = rank(time, tree.id(node));
+        tree.state_mut(parent).order.set(positions, node.number(), rank);
     }
 }
 
@@ -83,8 +94,8 @@ impl StreamPolicy for FluidWrr {
             if let Some(stream) = self.tree.ready(node) {
                 return Some(Turn::unlimited(stream));
             }
-            let ((_, _, child), _) = self.tree.state(node).order.first()?;
-            node = child;
+            let (_, child) = self.tree.state(node).order.first()?;
+            node = Place::from_number(child);
         }
     }
 

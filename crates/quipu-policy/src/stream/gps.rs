@@ -133,47 +133,4 @@ pub fn finish_order<T>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn leaf(weight: u16, bytes: u64) -> GpsNode {
-        GpsNode { parent: None, weight, bytes: Bytes(bytes) }
-    }
-
-    fn at(parent: usize, weight: u16, bytes: u64) -> GpsNode {
-        GpsNode { parent: Some(parent), weight, bytes: Bytes(bytes) }
-    }
-
-    /// The example of "A Multipath QUIC Scheduler for Mobile HTTP/2": 1 MB/s.
-    #[test]
-    fn three_streams_end_as_in_the_paper() {
-        let ends = finish(&[leaf(32, 2_000_000), leaf(42, 1_000_000), leaf(22, 2_000_000)]);
-        let seconds: Vec<(usize, f64)> =
-            ends.iter().map(|end| (end.node, end.served / 1e6)).collect();
-        assert_eq!(seconds, [(1, 16.0 / 7.0), (0, 4.375), (2, 5.0)]);
-    }
-
-    #[test]
-    fn a_parent_goes_first_and_leaves_its_share_to_its_children() {
-        // Node 0 (weight 1) has 100 bytes and a child of 100; node 2 (weight 1) has 300.
-        let ends = finish(&[leaf(1, 100), at(0, 200, 100), leaf(1, 300)]);
-        let served: Vec<(usize, f64)> = ends.iter().map(|end| (end.node, end.served)).collect();
-        assert_eq!(served, [(0, 200.0), (1, 400.0), (2, 500.0)]);
-    }
-
-    #[test]
-    fn a_group_without_bytes_only_divides() {
-        // Two groups of equal weight; one holds two streams.
-        let ends = finish(&[leaf(5, 0), leaf(5, 0), at(0, 1, 30), at(0, 3, 30), at(1, 9, 60)]);
-        let served: Vec<(usize, f64)> = ends.iter().map(|end| (end.node, end.served)).collect();
-        assert_eq!(served, [(3, 80.0), (2, 120.0), (4, 120.0)]);
-    }
-
-    #[test]
-    fn equal_streams_end_together_in_order_of_index() {
-        let ends = finish(&[leaf(7, 90), leaf(7, 90), leaf(7, 90)]);
-        assert!(ends.iter().all(|end| end.served == 270.0));
-        assert!(ends.iter().map(|end| end.node).eq(0..3));
-        assert!(finish(&[]).is_empty());
-    }
-}
+mod tests;

@@ -1,16 +1,20 @@
-//! A binary min-heap whose items can be found, re-keyed and taken out from the middle.
+//! A min-heap whose items can be found, re-keyed and taken out from the middle.
 
 /// Where each item is. An item is in at most one of the heaps that share a `Positions`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Positions(Vec<u32>);
 
-/// A heap of items, least key first. Keys should be unique, so that ties do not depend on history.
+/// A heap of items, least key first; of equal keys, the lower item.
 #[derive(Clone, Debug)]
 pub(crate) struct Heap<K> {
     items: Vec<(K, u32)>,
 }
 
 const NOWHERE: u32 = u32::MAX;
+
+/// Children per node: a schedule mostly moves the first item to the bottom, and a flat heap has
+/// fewer levels to write.
+const ARITY: usize = 4;
 
 impl Positions {
     fn get(&self, item: u32) -> Option<usize> {
@@ -78,25 +82,34 @@ impl<K: Ord + Copy> Heap<K> {
     fn place(&mut self, positions: &mut Positions, mut index: usize) {
         let moving = self.items[index];
         while index > 0 {
-            let parent = (index - 1) / 2;
-            if self.items[parent].0 <= moving.0 {
+            let parent = (index - 1) / ARITY;
+            if self.items[parent] <= moving {
                 break;
             }
             self.put(positions, index, self.items[parent]);
             index = parent;
         }
-        loop {
-            let left = 2 * index + 1;
-            let Some(&(left_key, _)) = self.items.get(left) else { break };
-            let right = self.items.get(left + 1).filter(|(key, _)| *key < left_key);
-            let child = if right.is_some() { left + 1 } else { left };
-            if self.items[child].0 >= moving.0 {
+        while let Some(child) = self.least_child(index) {
+            if self.items[child] >= moving {
                 break;
             }
             self.put(positions, index, self.items[child]);
             index = child;
         }
         self.put(positions, index, moving);
+    }
+
+    fn least_child(&self, index: usize) -> Option<usize> {
+        let first = ARITY * index + 1;
+        let children = self.items.get(first..)?;
+        let children = &children[..children.len().min(ARITY)];
+        let (mut at, mut least) = (0, *children.first()?);
+        for (offset, &child) in children.iter().enumerate().skip(1) {
+            let less = child < least;
+            at = if less { offset } else { at };
+            least = if less { child } else { least };
+        }
+        Some(first + at)
     }
 
     fn put(&mut self, positions: &mut Positions, index: usize, item: (K, u32)) {
@@ -120,13 +133,13 @@ mod tests {
             let mut model = BTreeMap::new();
             for (item, key, insert) in steps {
                 if insert {
-                    heap.set(&mut positions, item, (key, item));
+                    heap.set(&mut positions, item, key);
                     model.insert(item, (key, item));
                 } else {
                     heap.remove(&mut positions, item);
                     model.remove(&item);
                 }
-                prop_assert_eq!(heap.first().map(|(key, _)| key), model.values().min().copied());
+                prop_assert_eq!(heap.first(), model.values().min().copied());
                 prop_assert_eq!(heap.is_empty(), model.is_empty());
             }
         }
