@@ -63,6 +63,7 @@ impl Connection {
         self.flush_edges(now);
         scratch.recycle(self.sent_mut(space));
         self.scratch = scratch;
+        self.suspect_silent_paths(now, slot);
         Ok(())
     }
 

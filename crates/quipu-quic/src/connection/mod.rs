@@ -10,7 +10,7 @@
 //!
 //! The parts, each with state of its own: TLS and keys (`crypto`, `keys`, `handshake`), connection
 //! IDs (`cids`), control frames (`control`), life and close (`lifecycle`), the policies
-//! (`scheduler`), paths ([`crate::path`]) and streams ([`crate::stream`]). What crosses parts is
+//! (`scheduler`), paths (`path`) and streams (`stream`). What crosses parts is
 //! here: receiving (`receive`, `frames`), acknowledgements (`acks`), sending (`transmit`, `data`,
 //! `packet`), time (`timers`) and the path machinery (`paths`).
 

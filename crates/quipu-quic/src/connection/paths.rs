@@ -174,6 +174,7 @@ impl Connection {
             first_sample_at: None,
             probes_due: 0,
             acked_at: None,
+            heard_at: None,
             ack_pinged_at: now,
             pto_fired_at: None,
             status: StatusExchange::default(),

@@ -234,12 +234,37 @@ impl Connection {
         self.shared.paths.published = peers;
         self.publish(now, slot);
         self.scheduler.tell(now, &self.shared, Event::Pto(key));
-        self.suspect(now, key, pto_count);
+        if !self.suspect(now, key, pto_count) {
+            self.ask_other_paths(key);
+        }
     }
 
-    /// A path that is silent while another answers is spared, and its bytes go elsewhere.
-    fn suspect(&mut self, now: Instant, key: PathKey, pto_count: u32) {
-        let Some(data) = self.shared.paths.get(key.slot) else { return };
+    /// Nobody knows whether the other paths live: each that owes no answer is asked for one.
+    fn ask_other_paths(&mut self, silent: PathKey) {
+        for slot in 0..self.shared.paths.slots() {
+            let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
+            let idle = view.state == PathState::Usable && !data.sent.has_eliciting();
+            if data.key != silent && idle {
+                data.probes_due = data.probes_due.max(1);
+            }
+        }
+    }
+
+    /// The path in `slot` answered: paths whose probe timeout fired meanwhile are suspect.
+    pub(super) fn suspect_silent_paths(&mut self, now: Instant, slot: u8) {
+        for other in 0..self.shared.paths.slots() {
+            let Some(view) = self.shared.paths.views.by_slot(other) else { continue };
+            let (key, pto_count) = (view.key, view.pto_count);
+            if other != slot && pto_count > 0 && view.state == PathState::Usable {
+                self.suspect(now, key, pto_count);
+            }
+        }
+    }
+
+    /// A path that is silent while another answers is spared, and its bytes go elsewhere. True if
+    /// it is suspect.
+    fn suspect(&mut self, now: Instant, key: PathKey, pto_count: u32) -> bool {
+        let Some(data) = self.shared.paths.get(key.slot) else { return false };
         let oldest = data.sent.oldest_sent_at();
         let another_answered = self.shared.paths.iter().any(|other| {
             let usable = self
@@ -248,9 +273,11 @@ impl Connection {
                 .views
                 .get(other.key)
                 .is_some_and(|view| view.state == PathState::Usable);
-            usable && other.key != key && other.acked_at > oldest
+            // An end that only receives on the other path gets no acknowledgement there.
+            let answered = other.acked_at.max(other.heard_at) > oldest;
+            usable && other.key != key && answered
         });
-        let Some((_, view)) = self.shared.paths.pair_mut(key.slot) else { return };
+        let Some((_, view)) = self.shared.paths.pair_mut(key.slot) else { return false };
         if another_answered && view.state == PathState::Usable {
             view.state = PathState::Suspect;
             self.events.push_back(ConnectionEvent::PathSuspect(key.id));
@@ -261,6 +288,7 @@ impl Connection {
         if suspect && pto_count >= self.scheduler.resend.requeue_after_pto {
             self.requeue_in_flight(now, key.slot);
         }
+        suspect
     }
 
     fn handle_path_timeout(&mut self, now: Instant, slot: u8) {

@@ -352,7 +352,11 @@ impl Connection {
         if !data.amplification.allows(size) {
             return Ok(());
         }
+        let key = data.key;
         let oldest = take_for_probe(data.sent.iter_mut(), nth);
+        // What a suspect path owes is for the others: a probe must not take it back.
+        let views = &self.shared.paths.views;
+        let suspect = views.get(key).is_some_and(|view| view.state == PathState::Suspect);
         let buffer = outbox.buffer(size);
         let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, size) else {
             return Ok(());
@@ -362,8 +366,10 @@ impl Connection {
             for control in &controls {
                 self.requeue_control(slot, control);
             }
-            self.write_controls(&mut packet, buffer);
-            self.write_control_streams(&mut packet, buffer);
+            if !suspect {
+                self.write_controls(&mut packet, buffer);
+                self.write_control_streams(&mut packet, buffer);
+            }
             for piece in pieces {
                 self.write_probe_piece(&mut packet, buffer, piece);
             }

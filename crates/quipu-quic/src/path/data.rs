@@ -31,6 +31,8 @@ pub(crate) struct PathData {
     pub(crate) pto_fired_at: Option<Instant>,
     /// When the last acknowledgement of its packets came.
     pub(crate) acked_at: Option<Instant>,
+    /// When the last authentic packet came on it.
+    pub(crate) heard_at: Option<Instant>,
     /// When a PING last asked for an acknowledgement of our acknowledgements.
     pub(crate) ack_pinged_at: Instant,
     pub(crate) status: StatusExchange,
