@@ -185,10 +185,11 @@ impl Connection {
 
     /// Takes bytes off what is in flight on a path and in all.
     pub(super) fn release_in_flight(&mut self, slot: u8, bytes: Bytes) {
+        // What was in flight on an abandoned path went off the count with its view.
         if let Some((_, view)) = self.shared.paths.pair_mut(slot) {
             view.in_flight -= bytes;
+            self.shared.streams.conn_view_mut().in_flight -= bytes;
         }
-        self.shared.streams.conn_view_mut().in_flight -= bytes;
     }
 
     fn settle_acked(&mut self, space: Space, record: &SentRecord) {

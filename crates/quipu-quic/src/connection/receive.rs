@@ -268,10 +268,10 @@ impl Connection {
         if let Some(received) = self.received_mut(space) {
             received.on_packet(now, number, ack_eliciting, ecn, &settings);
         }
-        if let Space::Data(slot) = space {
-            if let Some(data) = self.shared.paths.get_mut(slot) {
-                data.heard_at = Some(now);
-            }
+        if let Space::Data(slot) = space
+            && let Some(data) = self.shared.paths.get_mut(slot)
+        {
+            data.heard_at = Some(now);
         }
     }
 

@@ -127,6 +127,11 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
         let spaces = [Space::Initial, Space::Handshake];
         let Some(slot) = self.closing_slot() else { return Ok(()) };
+        let allowed =
+            |data: &crate::path::PathData| data.amplification.allows(usize::from(MIN_UDP_PAYLOAD));
+        if !self.shared.paths.get(slot).is_some_and(allowed) {
+            return Ok(());
+        }
         self.require_room(outbox, slot)?;
         let Some(frame) = self.lifecycle.take_close().cloned() else { return Ok(()) };
         let size = usize::from(MIN_UDP_PAYLOAD);
@@ -531,8 +536,14 @@ impl Connection {
         data_path: PathKey,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
+        // Room for the acknowledgement and nothing else.
+        const ACK_DATAGRAM: usize = 400;
+        let allowed = |data: &crate::path::PathData| data.amplification.allows(ACK_DATAGRAM);
+        if !self.shared.paths.get(slot).is_some_and(allowed) {
+            return Ok(());
+        }
         self.require_room(outbox, slot)?;
-        let size = usize::from(MIN_UDP_PAYLOAD);
+        let size = ACK_DATAGRAM;
         let buffer = outbox.buffer(size);
         let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, size) else {
             return Ok(());
