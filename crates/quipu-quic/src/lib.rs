@@ -1,4 +1,21 @@
-//! QUIC v1 and its multipath extension (RFC 10069), sans-IO.
+//! QUIC v1 (RFC 8999, 9000, 9001, 9002) and its multipath extension (RFC 10069), sans-IO.
+//!
+//! The engine owns every byte, range and packet; what goes next and on which path is asked of the
+//! policies of `quipu-policy`. Time and datagrams come in, datagrams and a deadline come out: no
+//! socket, no clock, no thread.
+//!
+//! Start with three types:
+//! - [`Endpoint`]: many connections behind the same sockets;
+//! - [`Connection`]: one of them, with its streams and paths;
+//! - [`Outbox`]: where finished datagrams go.
+//!
+//! From the ground up: [`wire`] reads and writes packets and frames, [`tls`] is the seam behind
+//! which rustls (or a TLS without arithmetic) lives, `stream` keeps what is sent and received,
+//! `recovery` what is in flight, `path` the paths, and [`connection`] brings them together.
+//!
+//! Not here: HTTP, sockets, simulated links, and any scheduling order. Not done: 0-RTT, server-side
+//! Retry and address tokens, connection migration (a packet from a new address is read, but
+//! nothing is sent there), sending ECN marks, path MTU discovery.
 
 mod config;
 pub mod connection;
