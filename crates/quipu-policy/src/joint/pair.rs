@@ -119,19 +119,34 @@ impl Pair {
         if let Some(path) = self.path.probe(view) {
             return Decision::Probe { path };
         }
-        let credit_used_up = view.conn.credit <= self.ledger.reserved();
-        if (self.resend.first || credit_used_up)
+        if self.credit_used_up(view) {
+            return self.without_credit(view, notes);
+        }
+        if self.resend.first
             && let Some(decision) = self.send_lost(view, notes)
         {
-            return decision;
-        }
-        if credit_used_up && let Some(decision) = self.send_skipped(view, notes) {
             return decision;
         }
         if let Some(decision) = self.send_commit(view) {
             return decision;
         }
-        if credit_used_up { self.rest(view) } else { self.ask_streams(view, notes) }
+        self.ask_streams(view, notes)
+    }
+
+    /// True if nothing is left of connection credit but what the plans reserve.
+    fn credit_used_up(&self, view: &View<'_>) -> bool {
+        view.conn.credit <= self.ledger.reserved()
+    }
+
+    /// Steps 2 and 3 if credit is used up: only plans and what costs no credit can go.
+    fn without_credit(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
+        if let Some(decision) = self.send_lost(view, notes) {
+            return decision;
+        }
+        if let Some(decision) = self.send_skipped(view, notes) {
+            return decision;
+        }
+        self.send_commit(view).unwrap_or_else(|| self.rest(view, notes))
     }
 
     /// Steps 4 and 5: turns are sent or planned until one is sent, waits, or none is left.
@@ -139,6 +154,9 @@ impl Pair {
         let packet = view.paths.usable().map(|path| path.payload).max().unwrap_or_default();
         let mut limit = None;
         while let Some(turn) = self.stream.next(view, notes) {
+            if self.credit_used_up(view) {
+                return self.without_credit(view, notes);
+            }
             let Some(stream) = view.streams.get(turn.stream) else { break };
             let Some(run) = self.ledger.lowest_unheld(turn.stream, view.streams) else {
                 // The policy was told that all is held, or has it from a stale view.
@@ -173,7 +191,7 @@ impl Pair {
                             fallback(view.paths, view.now).filter(|_| self.ledger.is_empty());
                         return match best {
                             Some(path) => send(path, turn.stream, run.span, max),
-                            None => self.rest(view),
+                            None => self.rest(view, notes),
                         };
                     }
                     self.plan(path.key, stream, Span::from_len(run.span.start, len), view);
@@ -196,11 +214,11 @@ impl Pair {
                     };
                 }
                 Placement::Nowhere => {
-                    return self.send_lost(view, notes).unwrap_or_else(|| self.rest(view));
+                    return self.rest(view, notes);
                 }
             }
         }
-        self.rest(view)
+        self.rest(view, notes)
     }
 
     /// Ask::Fill: a commit of that path, else lost bytes that go first, else the next turn.
@@ -216,7 +234,7 @@ impl Pair {
                 return send(path, commit.stream, commit.span, commit.span.len().min(space));
             }
         }
-        let credit_used_up = view.conn.credit <= self.ledger.reserved();
+        let credit_used_up = self.credit_used_up(view);
         let lost =
             if self.resend.first || credit_used_up { self.find(Spare::Lost, view) } else { None };
         let free = match lost {
@@ -383,8 +401,11 @@ impl Pair {
         self.refresh(stream.key, view);
     }
 
-    /// Nothing more to send now: the commits wait for their paths.
-    fn rest(&mut self, view: &View<'_>) -> Decision {
+    /// Nothing more to send but lost bytes: the commits wait for their paths.
+    fn rest(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
+        if let Some(decision) = self.send_lost(view, notes) {
+            return decision;
+        }
         let Some((path, commit)) = self.ledger.first_on(view.paths, |_| true) else {
             return Decision::Idle;
         };

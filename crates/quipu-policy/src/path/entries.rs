@@ -2,8 +2,9 @@
 
 use quipu_base::{Duration, PathId};
 
-use super::{IdleProbe, MinRtt, Single};
-use crate::registry::{Built, Confidence, Entry, Layer, Param};
+use super::{Backlog, Bind, Ecf, IdleProbe, MinRtt, Pats, RoundRobin, Single, Turns};
+use crate::registry::{BuildError, Built, Confidence, Entry, Layer, Param, Values};
+use crate::reinject::{Redundant, most_urgency};
 
 const PROBE: Param = Param::time(
     "probe",
@@ -13,7 +14,11 @@ const PROBE: Param = Param::time(
 );
 
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![minrtt(), single()]
+    vec![minrtt(), round_robin(), single(), ecf(), pats(), redundant()]
+}
+
+fn probe(values: &Values) -> Result<IdleProbe, BuildError> {
+    Ok(IdleProbe::new(values.time("probe")?))
 }
 
 fn minrtt() -> Entry {
@@ -40,6 +45,105 @@ fn single() -> Entry {
         build: |values, _| {
             let id = u32::try_from(values.integer("id")?).unwrap_or(u32::MAX);
             Ok(Built::path(Single::new(PathId(id))))
+        },
+    }
+}
+
+fn round_robin() -> Entry {
+    let turns = Param::choice(
+        "by",
+        &["cursor", "packets"],
+        "next in order of identifier, or fewest packets sent",
+    );
+    Entry {
+        name: "path-rr",
+        layer: Layer::Path,
+        about: "packets go round the open paths",
+        params: vec![turns],
+        source: "tquic (cursor) and mp-quic (packets), code",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let turns = match values.choice("by")? {
+                "packets" => Turns::Packets,
+                _ => Turns::Cursor,
+            };
+            Ok(Built::path(RoundRobin::new(turns)))
+        },
+    }
+}
+
+fn ecf() -> Entry {
+    Entry {
+        name: "ecf",
+        layer: Layer::Path,
+        about: "a slow path is used only if waiting for the fast one would not complete earlier",
+        params: vec![
+            Param::number("beta", Ecf::BETA, (0.0, 100.0), "how much longer it waits once it does"),
+            Param::choice(
+                "backlog",
+                &["paper", "linux"],
+                "waiting bytes as they are, or at least a window",
+            ),
+            PROBE,
+        ],
+        source: "ECF (Lim et al., CoNEXT 2017); Linux mptcp_ecf.c, code",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let backlog = match values.choice("backlog")? {
+                "linux" => Backlog::Linux,
+                _ => Backlog::Paper,
+            };
+            Ok(Built::path(Ecf::new(values.number("beta")?, backlog, probe(values)?)))
+        },
+    }
+}
+
+fn pats() -> Entry {
+    Entry {
+        name: "pats",
+        layer: Layer::Path,
+        about: "the path on which a packet arrives first, its window open or not",
+        params: vec![
+            Param::choice(
+                "bind",
+                &["late", "early", "literal"],
+                "when a packet is bound to a path; literal: to open ones only",
+            ),
+            Param::number(
+                "lookahead",
+                0.0,
+                (0.0, 64.0),
+                "most bytes planned, in sums of all windows; 0: 2 if late, 1 if early",
+            ),
+            Param::flag("rebind", true, "plans are made anew when a more urgent stream arrives"),
+            PROBE,
+        ],
+        source: "OTIAS (Yang et al., 2014); PATS (Gao et al., 2024) after PW-PATS (Du et al., 2026)",
+        confidence: Confidence::Medium,
+        build: |values, _| {
+            let bind = match values.choice("bind")? {
+                "early" => Bind::Early,
+                "literal" => Bind::Literal,
+                _ => Bind::Late,
+            };
+            let lookahead = values.number("lookahead")?;
+            Ok(Built::path(Pats::new(bind, lookahead, values.flag("rebind")?, probe(values)?)))
+        },
+    }
+}
+
+fn redundant() -> Entry {
+    Entry {
+        name: "redundant",
+        layer: Layer::Path,
+        about: "minrtt, and every path carries all that is not yet acknowledged",
+        params: vec![most_urgency(), PROBE],
+        source: "Linux MPTCP, code",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let urgency = u8::try_from(values.integer("urgency")?).unwrap_or(7);
+            let path = MinRtt::new(values.time("probe")?);
+            Ok(Built::path(path).with_reinject(Redundant::new(urgency)))
         },
     }
 }

@@ -8,15 +8,21 @@ use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, View};
 
 pub(crate) mod choose;
+mod ecf;
 mod entries;
 mod minrtt;
+mod pats;
 mod probe;
+mod round_robin;
 mod single;
 
 pub use choose::{eligible, is_promising, rest_unless_stuck};
+pub use ecf::{Backlog, Ecf};
 pub(crate) use entries::entries;
 pub use minrtt::MinRtt;
+pub use pats::{Bind, Pats};
 pub use probe::IdleProbe;
+pub use round_robin::{RoundRobin, Turns};
 pub use single::Single;
 
 /// What looks for a path.

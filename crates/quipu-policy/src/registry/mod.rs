@@ -52,6 +52,7 @@ impl Registry {
             crate::stream::entries(),
             crate::path::entries(),
             rules::entries(),
+            crate::reinject::entries(),
             crate::ack::entries(),
             crate::congestion::entries(),
         ];

@@ -5,6 +5,12 @@ use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::View;
 
+mod entries;
+mod redundant;
+
+pub(crate) use entries::{entries, most_urgency};
+pub use redundant::Redundant;
+
 /// Decides on copies.
 pub trait Reinject: Send {
     /// A copy to send now: on which path, of what. `instead_of` is the stream whose own bytes

@@ -1,0 +1,531 @@
+//! An engine that knows [`Joint`] only: the life of a decision, to the letter.
+
+use std::collections::BTreeMap;
+
+use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId, StreamId};
+
+use super::audit::Audit;
+use super::network::Link;
+use super::world::{Flight, World};
+use crate::joint::Joint;
+use crate::path::eligible;
+use crate::seam::decision::{Ask, Decision, Notes, Refusal};
+use crate::seam::event::Event;
+use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::seam::view::{PathState, Piece, StreamTable};
+
+/// Bytes of a packet beside the first frame's data, and of a frame beside its data.
+const PACKET_OVERHEAD: u64 = 40;
+const FRAME_OVERHEAD: u64 = 8;
+/// Refusals in one drain after which the engine decides itself.
+const REFUSALS_PER_DRAIN: u32 = 3;
+
+/// A policy under test.
+pub struct Subject {
+    /// The policy.
+    pub joint: Box<dyn Joint>,
+    /// Its stream policy's books, where it has one that is watched.
+    pub audit: Option<Audit>,
+    /// True if it may answer [`Decision::Copy`].
+    pub copies: bool,
+}
+
+/// How the mock engine asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// Packets that a path's batch holds.
+    pub batch: usize,
+    /// True to ask every question twice.
+    pub twice: bool,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// Answers refused.
+    pub refused: u32,
+    /// Times that the engine decided itself.
+    pub overridden: u32,
+    /// Packets with a copy, probe packets of policies, packets in all.
+    pub copies: u64,
+    /// PINGs that a policy asked for.
+    pub probes: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Answers carried out, with rests.
+    pub decisions: Vec<Decision>,
+    /// What went against the rules.
+    pub faults: Vec<String>,
+}
+
+/// The engine.
+pub struct MockEngine {
+    pub(super) world: World,
+    pub(super) joint: Box<dyn Joint>,
+    audit: Option<Audit>,
+    copies: bool,
+    manner: Manner,
+    pub(super) report: Report,
+    /// By path slot.
+    pub(super) links: Vec<Option<Link>>,
+    /// By stream slot: the last edge told.
+    ready: Vec<bool>,
+    /// Bytes placed by stream, copies excepted, since the policy took over.
+    placed: BTreeMap<StreamId, i128>,
+    refusals: u32,
+    /// An answer dropped because its batch was full: it must come again.
+    dropped: Option<Decision>,
+    /// The `until` of a wait since which nothing but time has passed.
+    waiting_until: Option<Instant>,
+    /// The end of the one rest allowed with nothing in flight.
+    stalled_until: Option<Instant>,
+    pub(super) wake_at: Option<Instant>,
+    next_path: u32,
+}
+
+/// Why sending stopped.
+enum Stop {
+    BatchFull,
+    Rest,
+    Limit,
+}
+
+/// A frame that passed the checks.
+struct Frame {
+    stream: StreamKey,
+    span: Span,
+    copy: bool,
+}
+
+impl MockEngine {
+    /// A connection of `paths` paths with `credit` and a policy.
+    pub fn new(subject: Subject, manner: Manner, paths: u8, credit: Bytes) -> Self {
+        let mut engine = MockEngine {
+            world: World::new(credit),
+            joint: subject.joint,
+            audit: subject.audit,
+            copies: subject.copies,
+            manner,
+            report: Report::default(),
+            links: Vec::new(),
+            ready: Vec::new(),
+            placed: BTreeMap::new(),
+            refusals: 0,
+            dropped: None,
+            waiting_until: None,
+            stalled_until: None,
+            wake_at: None,
+            next_path: 0,
+        };
+        for index in 0..paths {
+            engine.add_path(Duration::from_millis(10 + 40 * u64::from(index)));
+        }
+        engine
+    }
+
+    /// All that a view shows.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// What the run came to so far.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// A path comes up.
+    pub(super) fn add_path(&mut self, rtt: Duration) {
+        let Some(key) = self.world.add_path(PathId(self.next_path)) else { return };
+        self.next_path += 1;
+        if self.links.len() <= key.index() {
+            self.links.resize_with(key.index() + 1, || None);
+        }
+        self.links[key.index()] = Some(Link::new(rtt));
+        self.tell(Event::PathUp(key));
+    }
+
+    pub(super) fn fault(&mut self, fault: String) {
+        self.report.faults.push(format!("at {}: {fault}", self.world.now));
+    }
+
+    pub(super) fn tell(&mut self, event: Event<'_>) {
+        if !matches!(event, Event::Woken | Event::Drained) {
+            self.waiting_until = None;
+        }
+        self.joint.on_event(&event, &self.world.view());
+    }
+
+    /// Tells the edges of readiness that are due, of one stream or of all.
+    pub(super) fn tell_edges(&mut self, only: Option<StreamKey>) {
+        let keys: Vec<StreamKey> = match only {
+            Some(key) => vec![key],
+            None => self.world.streams.keys().collect(),
+        };
+        for key in keys {
+            let Some(ready) = self.world.streams.get(key).map(|view| view.is_ready()) else {
+                continue;
+            };
+            if self.ready.len() <= key.index() {
+                self.ready.resize(key.index() + 1, false);
+            }
+            if std::mem::replace(&mut self.ready[key.index()], ready) != ready {
+                self.tell(if ready { Event::Ready(key) } else { Event::Stopped(key) });
+            }
+        }
+    }
+
+    /// A stream ended: state first, then the event.
+    pub(super) fn tell_closed(&mut self, key: StreamKey) {
+        if let Some(ready) = self.ready.get_mut(key.index()) {
+            *ready = false;
+        }
+        self.world.recount();
+        self.tell(Event::Closed(key));
+    }
+
+    /// Puts another policy in place and replays the present to it.
+    pub(super) fn swap(&mut self, subject: Subject) {
+        self.check_books();
+        self.joint = subject.joint;
+        self.audit = subject.audit;
+        self.placed.clear();
+        self.dropped = None;
+        let paths: Vec<(PathKey, PathState)> =
+            self.world.paths.iter().map(|path| (path.key, path.state)).collect();
+        for (key, state) in paths {
+            self.tell(Event::PathUp(key));
+            if state == PathState::Suspect {
+                self.tell(Event::PathSuspect(key));
+            }
+        }
+        for edit in self.world.priorities.replay() {
+            self.tell(Event::Tree(edit));
+        }
+        let streams: Vec<StreamKey> = self.world.streams.keys().collect();
+        for &key in &streams {
+            self.tell(Event::Opened(key));
+            self.tell(Event::Written(key));
+        }
+        self.ready.fill(false);
+        self.tell_edges(None);
+        let view = self.world.view();
+        for path in view.paths.iter() {
+            for flight in self.world.flights.on(path.key) {
+                self.joint.on_event(&Event::Sent(flight.as_sent()), &view);
+            }
+        }
+    }
+
+    /// Sends until rest, or at most `limit` packets.
+    pub(super) fn send(&mut self, limit: Option<u8>) {
+        let mut left = limit.map_or(u32::MAX, u32::from);
+        while let Stop::BatchFull = self.fill_batches(&mut left) {}
+    }
+
+    fn fill_batches(&mut self, left: &mut u32) -> Stop {
+        let mut batches = [0usize; 32];
+        while *left > 0 {
+            let view = self.world.view();
+            let any_open = view.paths.open(view.now).next().is_some();
+            if !any_open || (view.conn.ready == 0 && !self.joint.has_copies()) {
+                self.rest(None);
+                return Stop::Rest;
+            }
+            let decision = self.ask(Ask::Packet);
+            let path = match decision {
+                Decision::Send { path, .. }
+                | Decision::Copy { path, .. }
+                | Decision::Probe { path } => path,
+                Decision::Wait { .. } | Decision::Idle => {
+                    self.report.decisions.push(decision);
+                    if self.check_rest(decision) {
+                        self.send_by_fallback();
+                        *left -= 1;
+                        continue;
+                    }
+                    self.rest(Some(decision));
+                    return Stop::Rest;
+                }
+            };
+            let used = &mut batches[path.index() & 31];
+            if *used >= self.manner.batch {
+                self.dropped = Some(decision);
+                return Stop::BatchFull;
+            }
+            match self.check(Ask::Packet, decision) {
+                Ok(frame) => {
+                    *used += 1;
+                    *left -= 1;
+                    self.report.decisions.push(decision);
+                    self.packet(path, frame);
+                }
+                Err(refusal) => self.refuse(decision, refusal),
+            }
+            if self.refusals >= REFUSALS_PER_DRAIN {
+                self.refusals = 0;
+                self.send_by_fallback();
+            }
+        }
+        Stop::Limit
+    }
+
+    fn ask(&mut self, ask: Ask) -> Decision {
+        let mut notes = Notes::off();
+        let decision = self.joint.decide(ask, &self.world.view(), &mut notes);
+        if self.manner.twice {
+            let again = self.joint.decide(ask, &self.world.view(), &mut notes);
+            if again != decision {
+                self.fault(format!("asked {ask:?}: {decision:?}, then {again:?}"));
+            }
+        }
+        if ask == Ask::Packet
+            && let Some(dropped) = self.dropped.take()
+            && dropped != decision
+        {
+            self.fault(format!("after a full batch {dropped:?} became {decision:?}"));
+        }
+        decision
+    }
+
+    /// Step 4: what of an answer can be sent.
+    fn check(&mut self, ask: Ask, decision: Decision) -> Result<Option<Frame>, Refusal> {
+        let view = self.world.view();
+        let is_open = |path| view.paths.get(path).filter(|path| path.is_open(view.now));
+        let space = |path: PathKey| match ask {
+            Ask::Packet => Ok(is_open(path).ok_or(Refusal::PathClosed(path))?.payload),
+            Ask::Fill { path: open, space } if open == path => Ok(space),
+            Ask::Fill { .. } => Err(Refusal::OtherPath(path)),
+        };
+        match decision {
+            Decision::Send { path, stream, from, max } => {
+                let space = space(path)?;
+                let view_of = view.streams.get(stream).ok_or(Refusal::NoStream(stream))?;
+                let at = from.unwrap_or(Offset::ZERO);
+                let run = view
+                    .streams
+                    .pending_from(stream, at)
+                    .filter(|run| from.is_none_or(|from| run.span.start == from))
+                    .ok_or(Refusal::NotPending(stream, at))?;
+                let start = run.span.start;
+                let credit_end = view_of.high_sent.advanced(view.conn.credit);
+                let len = run.span.len().min(space).min(max).min(credit_end.since(start));
+                if len.is_zero() && !run.span.is_empty() {
+                    return Err(Refusal::NothingLeft(stream));
+                }
+                Ok(Some(Frame { stream, span: Span::from_len(start, len), copy: false }))
+            }
+            Decision::Copy { path, stream, span } => {
+                let space = space(path)?;
+                let refusal = Refusal::NotInFlight(stream, span);
+                let found = view.streams.unacked_from(stream, span.start).ok_or(refusal)?;
+                let span = found.intersection(span).ok_or(refusal)?;
+                if found.start != span.start {
+                    return Err(refusal);
+                }
+                let span = Span::from_len(span.start, span.len().min(space));
+                Ok(Some(Frame { stream, span, copy: true }))
+            }
+            Decision::Probe { path } => space(path).map(|_| None),
+            Decision::Wait { .. } | Decision::Idle => Err(Refusal::MustNotWait),
+        }
+    }
+
+    fn refuse(&mut self, decision: Decision, refusal: Refusal) {
+        self.fault(format!("refused {decision:?}: {refusal:?}"));
+        self.report.refused += 1;
+        self.refusals += 1;
+        self.tell(Event::Refused(refusal));
+    }
+
+    /// Steps 5 and 6: writes the packet that begins with `frame`, or a PING.
+    fn packet(&mut self, path: PathKey, frame: Option<Frame>) {
+        let mut pieces = Vec::new();
+        let mut fins = Vec::new();
+        let payload = self.world.paths.get(path).map_or(0, |path| path.payload.0);
+        let mut space = payload;
+        let mut next = frame;
+        self.report.probes += u64::from(next.is_none());
+        while let Some(frame) = next.take() {
+            space = space.saturating_sub(frame.span.len().0 + FRAME_OVERHEAD);
+            let (piece, fin) = self.write(path, &frame);
+            pieces.push(piece);
+            fins.push(fin);
+            if space <= FRAME_OVERHEAD {
+                break;
+            }
+            let ask = Ask::Fill { path, space: Bytes(space) };
+            let decision = self.ask(ask);
+            if decision != Decision::Idle {
+                match self.check(ask, decision) {
+                    Ok(frame) => {
+                        self.report.decisions.push(decision);
+                        next = frame;
+                    }
+                    Err(refusal) => self.refuse(decision, refusal),
+                }
+            }
+        }
+        let bytes = Bytes(payload.saturating_sub(space) + PACKET_OVERHEAD);
+        self.close_packet(path, bytes, pieces, fins);
+    }
+
+    fn write(&mut self, path: PathKey, frame: &Frame) -> (Piece, bool) {
+        if frame.copy {
+            self.report.copies += 1;
+            if !self.copies {
+                self.fault(format!("an undeclared copy of {:?}", frame.stream));
+            }
+        }
+        let (piece, fin) = self.world.place(frame.stream, frame.span, frame.copy);
+        if !frame.copy {
+            *self.placed.entry(frame.stream.id).or_default() += i128::from(frame.span.len().0);
+        }
+        self.world.recount();
+        self.tell(Event::Placed { path, piece });
+        self.tell_edges(Some(frame.stream));
+        (piece, fin)
+    }
+
+    /// Step 6, and what the network does with the packet.
+    pub(super) fn close_packet(
+        &mut self,
+        path: PathKey,
+        bytes: Bytes,
+        pieces: Vec<Piece>,
+        fins: Vec<bool>,
+    ) {
+        let now = self.world.now;
+        let Some(Some(link)) = self.links.get_mut(path.index()) else { return };
+        let pn = PacketNumber(link.next_pn);
+        let (acked_at, release_at) = link.on_sent(now);
+        self.world.set_path(path, |path| {
+            path.in_flight += bytes;
+            path.packets_sent += 1;
+            path.last_sent_at = Some(now);
+            path.release_at = path.release_at.max(release_at);
+        });
+        let flight = Flight { path, pn, bytes, sent_at: now, pieces, fins, counts: true, acked_at };
+        self.world.flights.push(flight.clone());
+        self.arm_pto(path);
+        self.report.packets += 1;
+        self.stalled_until = None;
+        self.tell(Event::Sent(flight.as_sent()));
+    }
+
+    /// Checks a rest; `true` if the watchdog must send.
+    fn check_rest(&mut self, decision: Decision) -> bool {
+        let view = self.world.view();
+        let now = view.now;
+        let sendable = |credit: Bytes| {
+            self.world.streams.iter().any(|stream| {
+                !stream.free.is_zero()
+                    || stream.bare_fin
+                    || (!stream.sendable.is_zero() && !credit.is_zero())
+            })
+        };
+        if !sendable(view.conn.credit) {
+            return false;
+        }
+        let mut faults = Vec::new();
+        if view.paths.usable().count() == 1 {
+            faults.push(format!("{decision:?} with one usable path, and that open"));
+        }
+        if let Decision::Wait { until, .. } = decision {
+            let lost = self.world.streams.keys().any(|key| self.world.streams.has_lost(key));
+            if lost && eligible(view.paths).any(|path| path.is_open(now)) {
+                faults.push(format!("{decision:?} with lost bytes pending"));
+            }
+            let stated = *self.waiting_until.get_or_insert(until);
+            if now >= stated {
+                faults.push(format!("{decision:?}, but had said until {stated}"));
+            }
+        }
+        let least = view.paths.usable().filter_map(|path| path.srtt).min();
+        let in_flight = view.conn.in_flight;
+        for fault in faults {
+            self.fault(fault);
+        }
+        if !in_flight.is_zero() {
+            self.stalled_until = None;
+            return false;
+        }
+        let latest = now + least.unwrap_or(Duration::from_millis(1)).max(Duration::from_millis(1));
+        now >= *self.stalled_until.get_or_insert(latest) && latest > now
+    }
+
+    /// The lowest pending stream's front on the best open path.
+    fn send_by_fallback(&mut self) {
+        self.report.overridden += 1;
+        self.fault("the engine had to decide itself".to_owned());
+        let view = self.world.view();
+        let Some(path) = view.paths.least_srtt_open(view.now) else { return };
+        let streams: Vec<StreamKey> = {
+            let mut keys: Vec<StreamKey> = self.world.streams.keys().collect();
+            keys.sort();
+            keys
+        };
+        for stream in streams {
+            let decision = Decision::Send { path, stream, from: None, max: Bytes::MAX };
+            if let Ok(frame) = self.check(Ask::Packet, decision) {
+                self.packet(path, frame);
+                return;
+            }
+        }
+    }
+
+    /// Step 7.
+    fn rest(&mut self, decision: Option<Decision>) {
+        self.refusals = 0;
+        self.check_commits();
+        self.tell(Event::Drained);
+        let view = self.world.view();
+        let largest = view.paths.usable().filter_map(|path| path.srtt).max().unwrap_or_default();
+        let soonest = view.now + Duration::from_millis(1);
+        let until = match decision {
+            Some(Decision::Wait { until, .. }) => {
+                Some(until.min(view.now + largest.saturating_mul(2)).max(soonest))
+            }
+            _ => None,
+        };
+        let periodic = self.joint.wake_at().map(|at| at.max(soonest));
+        let released = view
+            .paths
+            .usable()
+            .filter(|path| path.release_at > view.now && path.room() >= path.payload)
+            .map(|path| path.release_at)
+            .min();
+        let stalled = self.stalled_until.map(|at| at.max(soonest));
+        self.wake_at = [until, periodic, released, stalled].into_iter().flatten().min();
+    }
+
+    /// Plans stay within what is pending and within credit.
+    fn check_commits(&mut self) {
+        let planned: Bytes =
+            self.world.paths.iter().map(|path| self.joint.committed(path.key)).sum();
+        let sendable: Bytes = self.world.streams.iter().map(|stream| stream.sendable).sum();
+        let free: Bytes = self.world.streams.iter().map(|stream| stream.free).sum();
+        let affordable = free + self.world.conn.credit;
+        if planned > sendable || planned > affordable {
+            self.fault(format!("{planned} planned of {sendable} pending and {affordable} credit"));
+        }
+    }
+
+    /// The stream policy was charged what was sent, plans aside.
+    pub(super) fn check_books(&mut self) {
+        let Some(audit) = self.audit.clone() else { return };
+        for fault in audit.faults() {
+            self.fault(format!("the stream policy {fault}"));
+        }
+        let planned: Bytes =
+            self.world.paths.iter().map(|path| self.joint.committed(path.key)).sum();
+        if !planned.is_zero() {
+            return;
+        }
+        let (mut charged, mut placed) = (audit.charged(), self.placed.clone());
+        charged.retain(|_, bytes| *bytes != 0);
+        placed.retain(|_, bytes| *bytes != 0);
+        if charged != placed {
+            self.fault(format!("charged {charged:?}, sent {placed:?}"));
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Earliest completion first.
+
+use quipu_base::Bytes;
+
+use super::choose::{eligible, is_promising, patience, rest_unless_stuck};
+use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy};
+use crate::seam::decision::{Note, Notes};
+use crate::seam::event::Event;
+use crate::seam::key::PathKey;
+use crate::seam::view::{Class, PathView, View};
+
+/// How many waiting bytes the estimate counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backlog {
+    /// What is waiting, as in the paper.
+    #[default]
+    Paper,
+    /// At least one window of the path in question, as in the Linux implementation: it waits also
+    /// with little to send.
+    Linux,
+}
+
+/// `ecf`: a slow path is used only if waiting for the fast one would not complete earlier.
+///
+/// With `k` never-sent bytes on the connection, `f` the usable path of least round-trip time and
+/// `s` the open one that [`MinRtt`] would take: wait for `f` if
+/// `(1 + k/cwnd_f)·rtt_f < (1 + waiting·β)·(rtt_s + δ)` and `k/cwnd_s·rtt_s ≥ 2·rtt_f + δ`, where δ
+/// is the larger deviation of the two. `waiting` is set by a wait, and cleared when the first test
+/// fails or `f` becomes another path.
+///
+/// It sends without waiting: lost bytes; where `f` has no sample, does not answer (a probe timeout
+/// passed) or cannot carry a packet; on an unprobed `s`, which then gets its first sample. Of more
+/// than two paths only `f` and the best open one are compared.
+///
+/// Source: Lim et al., "ECF: An MPTCP path scheduler to manage heterogeneous paths", CoNEXT 2017;
+/// Linux `mptcp_ecf.c`; confidence high.
+#[derive(Clone, Debug)]
+pub struct Ecf {
+    beta: f64,
+    backlog: Backlog,
+    /// The fast path that was last waited for: `waiting` is set for it alone.
+    waiting_for: Option<PathKey>,
+    probe: IdleProbe,
+}
+
+impl Ecf {
+    /// β of the paper.
+    pub const BETA: f64 = 0.25;
+
+    /// The policy with hysteresis `beta` (0 or more).
+    pub const fn new(beta: f64, backlog: Backlog, probe: IdleProbe) -> Self {
+        Ecf { beta, backlog, waiting_for: None, probe }
+    }
+
+    /// The path worth waiting for, open or not.
+    fn fastest<'v>(view: &View<'v>) -> Option<&'v PathView> {
+        eligible(view.paths)
+            .filter(|path| is_promising(path) && path.srtt.is_some())
+            .min_by_key(|path| (path.srtt, path.key))
+    }
+
+    /// Whether waiting for `fast` completes earlier than sending on `slow`; keeps `waiting`.
+    fn waits(
+        &mut self,
+        fast: &PathView,
+        slow: &PathView,
+        unsent: Bytes,
+        notes: &mut Notes,
+    ) -> bool {
+        let (Some(rtt_f), Some(rtt_s)) = (fast.srtt, slow.srtt) else { return false };
+        let (rtt_f, rtt_s) = (rtt_f.as_secs_f64(), rtt_s.as_secs_f64());
+        let delta = fast.rttvar.max(slow.rttvar).as_secs_f64();
+        let windows = |path: &PathView| {
+            let backlog = match self.backlog {
+                Backlog::Paper => unsent,
+                Backlog::Linux => unsent.max(path.cwnd),
+            };
+            backlog.0 as f64 / path.cwnd.0.max(1) as f64
+        };
+        let fast_ends = (1.0 + windows(fast)) * rtt_f;
+        let slow_ends = rtt_s + delta;
+        let waiting = self.waiting_for == Some(fast.key);
+        for (label, path, score) in
+            [("ends on fast, s", fast, fast_ends), ("ends on slow, s", slow, slow_ends)]
+        {
+            notes.add(|| Note { label, path: Some(path.key), stream: None, score });
+        }
+        let patience = if waiting { 1.0 + self.beta } else { 1.0 };
+        if fast_ends >= patience * slow_ends {
+            self.waiting_for = None;
+            return false;
+        }
+        if windows(slow) * rtt_s < 2.0 * rtt_f + delta {
+            return false;
+        }
+        self.waiting_for = Some(fast.key);
+        true
+    }
+}
+
+impl Default for Ecf {
+    fn default() -> Self {
+        Ecf::new(Self::BETA, Backlog::default(), IdleProbe::default())
+    }
+}
+
+impl PathPolicy for Ecf {
+    fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
+        let Some(slow) = MinRtt::pick(view, notes) else { return rest_unless_stuck(parcel, view) };
+        if matches!(parcel.class, Class::Lost { .. }) {
+            return Choice::Now(slow.key);
+        }
+        let fast = Ecf::fastest(view)
+            .filter(|fast| fast.key != slow.key && fast.pto_count == 0 && fast.srtt <= slow.srtt);
+        match fast {
+            Some(fast) if self.waits(fast, slow, view.conn.unsent, notes) => {
+                let until = if fast.room() >= fast.payload {
+                    fast.release_at
+                } else {
+                    view.now + patience(fast)
+                };
+                Choice::Wait { until, on: Some(fast.key) }
+            }
+            _ => Choice::Now(slow.key),
+        }
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        self.probe.on_event(event);
+        if let Event::PathGone(path) = event
+            && self.waiting_for == Some(*path)
+        {
+            self.waiting_for = None;
+        }
+    }
+
+    fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
+        self.probe.due(view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::World;
+    use crate::seam::key::StreamKey;
+    use quipu_base::{Duration, PathId, StreamId};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn world() -> (World, PathKey, PathKey) {
+        let mut world = World::new(Bytes(1_000_000));
+        let fast = world.add_path(PathId(0)).unwrap();
+        let slow = world.add_path(PathId(1)).unwrap();
+        world.set_path(fast, |path| {
+            path.srtt = Some(MS.saturating_mul(20));
+            path.rttvar = MS.saturating_mul(2);
+            path.cwnd = Bytes(15_000);
+            path.in_flight = Bytes(15_000);
+        });
+        world.set_path(slow, |path| {
+            path.srtt = Some(MS.saturating_mul(100));
+            path.rttvar = MS.saturating_mul(5);
+            path.cwnd = Bytes(30_000);
+        });
+        (world, fast, slow)
+    }
+
+    fn select(policy: &mut Ecf, world: &mut World, unsent: u64, class: Class) -> Choice {
+        world.conn.unsent = Bytes(unsent);
+        let stream = StreamKey { slot: 0, id: StreamId(0) };
+        let len = Bytes(1_200);
+        let parcel = Parcel { stream, len, class, back_fits: false, committed: &[] };
+        policy.select(&parcel, &world.view(), &mut Notes::off())
+    }
+
+    fn waits(choice: Choice) -> bool {
+        matches!(choice, Choice::Wait { .. })
+    }
+
+    #[test]
+    fn it_waits_while_the_fast_path_completes_earlier() {
+        let (mut world, _, slow) = world();
+        let mut ecf = Ecf::default();
+        assert_eq!(select(&mut ecf, &mut world, 5_000, Class::Fresh), Choice::Now(slow));
+        assert!(waits(select(&mut ecf, &mut world, 20_000, Class::Fresh)));
+        assert!(waits(select(&mut ecf, &mut world, 60_000, Class::Fresh)));
+        assert_eq!(select(&mut ecf, &mut world, 120_000, Class::Fresh), Choice::Now(slow));
+        assert_eq!(ecf.waiting_for, None);
+    }
+
+    #[test]
+    fn having_waited_it_waits_a_little_longer() {
+        // 110 ms on the fast path: more than 105, less than 1.25 times that.
+        let (mut world, _, slow) = world();
+        let mut ecf = Ecf::default();
+        assert_eq!(select(&mut ecf, &mut world, 67_500, Class::Fresh), Choice::Now(slow));
+        assert!(waits(select(&mut ecf, &mut world, 60_000, Class::Fresh)));
+        assert!(waits(select(&mut ecf, &mut world, 67_500, Class::Fresh)));
+    }
+
+    #[test]
+    fn what_it_waited_for_is_forgotten_with_another_fast_path() {
+        let (mut world, fast, slow) = world();
+        let mut ecf = Ecf::default();
+        assert!(waits(select(&mut ecf, &mut world, 60_000, Class::Fresh)));
+        let other = world.add_path(PathId(2)).unwrap();
+        let view = world.paths.get(fast).cloned().unwrap();
+        world.paths.remove(fast);
+        world.set_path(other, |path| {
+            path.srtt = view.srtt;
+            path.cwnd = view.cwnd;
+            path.in_flight = view.in_flight;
+        });
+        assert_eq!(select(&mut ecf, &mut world, 67_500, Class::Fresh), Choice::Now(slow));
+    }
+
+    #[test]
+    fn lost_bytes_and_paths_that_do_not_answer_are_not_waited_for() {
+        let (mut world, fast, slow) = world();
+        let mut ecf = Ecf::default();
+        let lost = Class::Lost { origin: slow };
+        assert_eq!(select(&mut ecf, &mut world, 20_000, lost), Choice::Now(slow));
+        world.set_path(fast, |path| path.pto_count = 1);
+        assert_eq!(select(&mut ecf, &mut world, 20_000, Class::Fresh), Choice::Now(slow));
+    }
+
+    #[test]
+    fn a_paced_fast_path_is_waited_for_until_its_release() {
+        let (mut world, fast, _) = world();
+        let mut ecf = Ecf::default();
+        let release_at = world.now + MS;
+        world.set_path(fast, |path| {
+            path.in_flight = Bytes::ZERO;
+            path.release_at = release_at;
+        });
+        assert_eq!(
+            select(&mut ecf, &mut world, 20_000, Class::Fresh),
+            Choice::Wait { until: release_at, on: Some(fast) }
+        );
+    }
+
+    #[test]
+    fn the_linux_form_counts_a_window_at_least() {
+        let (mut world, ..) = world();
+        let mut ecf = Ecf::new(Ecf::BETA, Backlog::Linux, IdleProbe::default());
+        assert!(waits(select(&mut ecf, &mut world, 5_000, Class::Fresh)));
+    }
+}

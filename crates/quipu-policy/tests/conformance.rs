@@ -1,0 +1,128 @@
+//! Every registered combination of policies stands the conformance suite on the mock engine.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use quipu_base::Seed;
+use quipu_policy::conformance::{Audit, FirstCome, Script, Step, Subject, check};
+use quipu_policy::joint::{Pair, Reinjecting};
+use quipu_policy::registry::{Built, Part, Registry};
+use quipu_policy::{BuildContext, Joint, Layer, Pack, ResendRules, StreamPolicy};
+
+/// What is composed: names with parameters; an empty stream is [`FirstCome`].
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    stream: &'static str,
+    path: &'static str,
+    reinject: &'static str,
+    pack: Pack,
+    resend: ResendRules,
+}
+
+const PLAIN: ResendRules =
+    ResendRules { first: false, avoid_origin_after_pto: 1, requeue_after_pto: 1 };
+
+const PATHS: [&str; 15] = [
+    "minrtt",
+    "minrtt:probe=0s",
+    "path-rr",
+    "path-rr:by=packets",
+    "single",
+    "single:id=1",
+    "ecf",
+    "ecf:beta=0,backlog=linux",
+    "ecf:beta=100",
+    "pats",
+    "pats:bind=early",
+    "pats:bind=early,rebind=false",
+    "pats:lookahead=0.1",
+    "pats:bind=literal",
+    "redundant",
+];
+
+fn build(layer: Layer, text: &str) -> Built {
+    let part = Part::read(&Registry::builtin(), layer, text).unwrap();
+    part.build(&mut BuildContext::new(Seed::new(1))).unwrap()
+}
+
+impl Choice {
+    const fn of_path(path: &'static str) -> Self {
+        Choice { stream: "", path, reinject: "", pack: Pack::One, resend: PLAIN }
+    }
+
+    fn subject(&self) -> Subject {
+        let stream: Box<dyn StreamPolicy> = match self.stream {
+            "" => Box::new(FirstCome::default()),
+            name => build(Layer::Stream, name).stream.unwrap(),
+        };
+        let path = build(Layer::Path, self.path);
+        let reinject = match self.reinject {
+            "" => path.reinject,
+            name => build(Layer::Reinject, name).reinject,
+        };
+        let audit = Audit::default();
+        let pair = Pair::new(audit.watch(stream), path.path.unwrap(), self.resend, self.pack);
+        let copies = reinject.is_some();
+        let joint: Box<dyn Joint> = match reinject {
+            Some(reinject) => Box::new(Reinjecting::new(Box::new(pair), reinject)),
+            None => Box::new(pair),
+        };
+        Subject { joint, audit: Some(audit), copies }
+    }
+
+    /// The choice stands the script.
+    fn stands(&self, script: &Script) -> Result<(), TestCaseError> {
+        let report = check(&|| self.subject(), script);
+        let first = &report.faults[..report.faults.len().min(8)];
+        prop_assert!(first.is_empty(), "{self:?}: {first:#?}");
+        prop_assert_eq!((report.refused, report.overridden), (0, 0));
+        Ok(())
+    }
+
+    fn stands_scripts(&self, cases: u32) {
+        let config = Config { cases, failure_persistence: None, ..Config::default() };
+        let mut runner = TestRunner::new_with_rng(
+            config,
+            proptest::test_runner::TestRng::deterministic_rng(
+                proptest::test_runner::RngAlgorithm::ChaCha,
+            ),
+        );
+        let result = runner.run(&scripts(), |script| self.stands(&script));
+        assert!(result.is_ok(), "{}", result.unwrap_err());
+    }
+}
+
+/// A step made of numbers that shrink towards the plainest step.
+fn step() -> impl Strategy<Value = Step> {
+    prop::collection::vec(any::<u32>(), 6).prop_map(|numbers| {
+        let mut numbers = numbers.into_iter();
+        Step::draw(&mut |bound| numbers.next().unwrap_or(0) % bound)
+    })
+}
+
+fn scripts() -> impl Strategy<Value = Script> {
+    let paths = prop_oneof![Just(1u8), Just(2), Just(3), Just(8)];
+    let credit = prop::sample::select(&Script::CREDITS);
+    let backlog = prop::sample::select(&Script::BACKLOGS);
+    let steps = prop::collection::vec(step(), 1..90);
+    (paths, credit, backlog, steps).prop_map(|(paths, credit, backlog, steps)| Script {
+        paths,
+        credit,
+        backlog,
+        steps,
+    })
+}
+
+#[test]
+fn every_path_policy_conforms() {
+    for path in PATHS {
+        Choice::of_path(path).stands_scripts(200);
+    }
+}
+
+#[test]
+fn every_registered_path_policy_is_tried() {
+    for entry in Registry::builtin().of(Layer::Path) {
+        let tried = |text: &&str| text.split(':').next() == Some(entry.name);
+        assert!(PATHS.iter().any(tried), "{} is not in the list", entry.name);
+    }
+}
