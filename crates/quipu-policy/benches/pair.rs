@@ -9,12 +9,11 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId, Seed};
 use quipu_policy::conformance::World;
-use quipu_policy::registry::Registry;
+use quipu_policy::registry::{PolicySpec, Registry};
 use quipu_policy::{
     Ask, BuildContext, Decision, Event, Joint, Kind, Notes, PathKey, Piece, Priority, SentPacket,
     Span, StreamKey,
 };
-use quipu_policy::registry::PolicySpec;
 
 struct Scene {
     world: World,
@@ -25,11 +24,12 @@ impl Scene {
     /// Two paths of 20 and 100 ms; if `full`, the window of the fast one is closed.
     fn new(path: &str, streams: u32, full: bool) -> Self {
         let registry = Registry::builtin();
-        let spec = PolicySpec::parse(&registry, &format!("stream=rr path={path}")).unwrap();
-        let joint = spec.build(&BuildContext::new(Seed::new(1))).unwrap().joint;
+        let spec = PolicySpec::parse(&registry, &format!("stream=rr path={path}"))
+            .expect("known policies");
+        let joint = spec.build(&BuildContext::new(Seed::new(1))).expect("they build").joint;
         let mut scene = Scene { world: World::new(Bytes(1 << 40)), joint };
         for (id, rtt) in [(0, 20), (1, 100)] {
-            let key = scene.world.add_path(PathId(id)).unwrap();
+            let key = scene.world.add_path(PathId(id)).expect("a free slot");
             scene.world.set_path(key, |path| {
                 path.srtt = Some(Duration::from_millis(rtt));
                 path.cwnd = Bytes(60_000);

@@ -40,8 +40,8 @@ const PATHS: [&str; 15] = [
 ];
 
 fn build(layer: Layer, text: &str) -> Built {
-    let part = Part::read(&Registry::builtin(), layer, text).unwrap();
-    part.build(&mut BuildContext::new(Seed::new(1))).unwrap()
+    let part = Part::read(&Registry::builtin(), layer, text).expect("a known policy");
+    part.build(&mut BuildContext::new(Seed::new(1))).expect("it builds")
 }
 
 impl Choice {
@@ -52,7 +52,7 @@ impl Choice {
     fn subject(&self) -> Subject {
         let stream: Box<dyn StreamPolicy> = match self.stream {
             "" => Box::new(FirstCome::default()),
-            name => build(Layer::Stream, name).stream.unwrap(),
+            name => build(Layer::Stream, name).stream.expect("a stream policy"),
         };
         let path = build(Layer::Path, self.path);
         let reinject = match self.reinject {
@@ -60,7 +60,12 @@ impl Choice {
             name => build(Layer::Reinject, name).reinject,
         };
         let audit = Audit::default();
-        let pair = Pair::new(audit.watch(stream), path.path.unwrap(), self.resend, self.pack);
+        let pair = Pair::new(
+            audit.watch(stream),
+            path.path.expect("a path policy"),
+            self.resend,
+            self.pack,
+        );
         let copies = reinject.is_some();
         let joint: Box<dyn Joint> = match reinject {
             Some(reinject) => Box::new(Reinjecting::new(Box::new(pair), reinject)),
@@ -87,7 +92,7 @@ impl Choice {
             ),
         );
         let result = runner.run(&scripts(), |script| self.stands(&script));
-        assert!(result.is_ok(), "{}", result.unwrap_err());
+        assert_eq!(result.map_err(|error| error.to_string()), Ok(()));
     }
 }
 
@@ -112,6 +117,51 @@ fn scripts() -> impl Strategy<Value = Script> {
     })
 }
 
+const STREAMS: [&str; 10] = [
+    "rr",
+    "rr:unit=frame",
+    "fifo",
+    "wrr:mode=fluid",
+    "wrr:mode=quantum",
+    "swrr:mode=scaled",
+    "swrr:mode=as-published",
+    "swrr:mode=smooth",
+    "dwrr:mode=paper",
+    "dwrr:mode=code",
+];
+
+#[test]
+fn every_stream_policy_conforms_with_plans_and_without() {
+    for stream in STREAMS {
+        for (path, pack) in [("minrtt", Pack::Many), ("pats", Pack::One), ("pats", Pack::Many)] {
+            let choice = Choice { stream, pack, ..Choice::of_path(path) };
+            choice.stands_scripts(40);
+        }
+    }
+}
+
+#[test]
+fn every_rule_of_sending_again_conforms() {
+    for first in [false, true] {
+        for avoid_origin_after_pto in [0, 1, u32::MAX] {
+            let resend = ResendRules { first, avoid_origin_after_pto, ..PLAIN };
+            for path in ["minrtt", "ecf", "pats"] {
+                Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_conform_beside_any_path_policy() {
+    for path in ["ecf", "pats", "path-rr", "single"] {
+        for pack in [Pack::One, Pack::Many] {
+            let choice = Choice { reinject: "redundant", pack, ..Choice::of_path(path) };
+            choice.stands_scripts(40);
+        }
+    }
+}
+
 #[test]
 fn every_path_policy_conforms() {
     for path in PATHS {
@@ -120,9 +170,11 @@ fn every_path_policy_conforms() {
 }
 
 #[test]
-fn every_registered_path_policy_is_tried() {
-    for entry in Registry::builtin().of(Layer::Path) {
-        let tried = |text: &&str| text.split(':').next() == Some(entry.name);
-        assert!(PATHS.iter().any(tried), "{} is not in the list", entry.name);
+fn every_registered_policy_is_tried() {
+    for (layer, texts) in [(Layer::Path, &PATHS[..]), (Layer::Stream, &STREAMS)] {
+        for entry in Registry::builtin().of(layer) {
+            let tried = |text: &&str| text.split(':').next() == Some(entry.name);
+            assert!(texts.iter().any(tried), "{layer} policy {} is not tried", entry.name);
+        }
     }
 }

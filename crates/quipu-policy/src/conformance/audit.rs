@@ -76,25 +76,22 @@ impl StreamPolicy for Watched {
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
-        {
-            let mut books = self.audit.books();
-            match *event {
-                Event::Ready(stream) => {
-                    if !books.ready.insert(stream) {
-                        books.faults.push(format!("{stream:?} was told ready twice"));
-                    }
-                }
-                Event::Stopped(stream) => {
-                    if !books.ready.remove(&stream) {
-                        books.faults.push(format!("{stream:?} was stopped, but not ready"));
-                    }
-                }
-                Event::Closed(stream) => {
-                    books.ready.remove(&stream);
-                }
-                _ => {}
+        let mut books = self.audit.books();
+        let fault = match *event {
+            Event::Ready(stream) => {
+                (!books.ready.insert(stream)).then_some((stream, "ready twice"))
             }
-        }
+            Event::Stopped(stream) => {
+                (!books.ready.remove(&stream)).then_some((stream, "stopped without being ready"))
+            }
+            Event::Closed(stream) => {
+                books.ready.remove(&stream);
+                None
+            }
+            _ => None,
+        };
+        books.faults.extend(fault.map(|(stream, what)| format!("was told {stream:?} is {what}")));
+        drop(books);
         self.inner.on_event(event, view);
     }
 

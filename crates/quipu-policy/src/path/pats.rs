@@ -81,24 +81,21 @@ impl Pats {
     }
 
     fn best<'v>(parcel: &Parcel<'_>, view: &View<'v>, notes: &mut Notes) -> Option<&'v PathView> {
-        let mut best: Option<((Duration, Option<Duration>, PathKey), &PathView)> = None;
-        for path in eligible(view.paths) {
-            if !path.is_open(view.now) && (path.pto_count > 0 || !is_promising(path)) {
-                continue;
-            }
-            let planned = parcel.committed.get(path.key.index()).copied().unwrap_or_default();
-            let Some(arrival) = Pats::arrival(planned + parcel.len, path) else { continue };
-            notes.add(|| Note {
-                label: "arrival in seconds",
-                path: Some(path.key),
-                stream: Some(parcel.stream),
-                score: arrival.as_secs_f64(),
+        let can_wait = |path: &PathView| path.pto_count == 0 && is_promising(path);
+        let arrivals = eligible(view.paths)
+            .filter(|path| path.is_open(view.now) || can_wait(path))
+            .filter_map(|path| {
+                let planned = parcel.committed.get(path.key.index()).copied().unwrap_or_default();
+                let arrival = Pats::arrival(planned + parcel.len, path)?;
+                notes.add(|| Note {
+                    label: "arrival in seconds",
+                    path: Some(path.key),
+                    stream: Some(parcel.stream),
+                    score: arrival.as_secs_f64(),
+                });
+                Some((arrival, path))
             });
-            let rank = (arrival, path.srtt, path.key);
-            if best.is_none_or(|(other, _)| rank < other) {
-                best = Some((rank, path));
-            }
-        }
+        let best = arrivals.min_by_key(|(arrival, path)| (*arrival, path.srtt, path.key));
         best.map(|(_, path)| path)
     }
 
