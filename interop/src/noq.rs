@@ -10,12 +10,12 @@ use noq_proto::congestion::NewRenoConfig;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, FourTuple, PathEvent, PathStatus, ServerConfig, StreamEvent,
-    StreamId, Transmit, TransportConfig,
+    Endpoint, EndpointConfig, Event, FourTuple, PathEvent, PathId, PathStatus, ServerConfig,
+    StreamEvent, StreamId, Transmit, TransportConfig, VarInt,
 };
 use quipu_base::{Instant, Role};
 use quipu_sim::{Envelope, Node, Outgoing};
-use quipu_testkit::{ByteStream, Exchange, ExchangeNode, SERVER_NAME};
+use quipu_testkit::{Action, ByteStream, Exchange, ExchangeNode, SERVER_NAME, Script};
 
 use crate::peer::STREAM_WINDOW;
 use crate::{Clock, PeerConfig, SeededConnectionIds};
@@ -39,6 +39,7 @@ pub struct NoqNode {
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
     exchange: Exchange,
+    script: Script,
     failure: Option<String>,
     established_paths: usize,
     /// What the endpoint itself answers.
@@ -88,6 +89,7 @@ impl NoqNode {
             connection,
             stream: None,
             exchange: Exchange::new(config.plan, config.role),
+            script: Script::new(&config.actions),
             failure: None,
             established_paths: 1,
             responses: VecDeque::new(),
@@ -158,6 +160,25 @@ impl NoqNode {
         }
         any
     }
+
+    /// Does what the script asks for by now.
+    fn act(&mut self, virtual_now: Instant) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        let now = self.clock.to_std(virtual_now);
+        while let Some(action) = self.script.pop_due(virtual_now) {
+            match action {
+                Action::Abandon(path) => {
+                    let closed =
+                        connection.close_path(now, PathId::from(path.0), VarInt::from_u32(0));
+                    if let Err(error) = closed {
+                        self.failure = Some(format!("cannot abandon {path}: {error}"));
+                    }
+                }
+                Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
+                Action::UpdateKeys => connection.force_key_update(),
+            }
+        }
+    }
 }
 
 impl Node for NoqNode {
@@ -193,6 +214,7 @@ impl Node for NoqNode {
         for (envelope, payload) in self.responses.drain(..) {
             send(out, &envelope, &payload);
         }
+        self.act(now);
         loop {
             let any = self.handle_events(self.clock.to_std(now));
             let Some((_, connection)) = &mut self.connection else { return };
@@ -216,7 +238,7 @@ impl Node for NoqNode {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline
+        [self.deadline, self.script.next_at()].into_iter().flatten().min()
     }
 }
 

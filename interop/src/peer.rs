@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use quipu_base::{Role, Seed};
-use quipu_testkit::{Identity, Plan, Scenario, server_address};
+use quipu_base::{Instant, Role, Seed};
+use quipu_testkit::{Action, Identity, Plan, Scenario, server_address};
 
 /// How to make a node with a foreign engine.
 ///
@@ -23,6 +23,8 @@ pub struct PeerConfig {
     pub plan: Plan,
     /// Seed of the engine's own randomness.
     pub seed: Seed,
+    /// What to do when.
+    pub actions: Vec<(Instant, Action)>,
 }
 
 impl PeerConfig {
@@ -35,6 +37,7 @@ impl PeerConfig {
             identity: identity.clone(),
             plan: scenario.plan,
             seed: scenario.peer_seed(role),
+            actions: Vec::new(),
         }
     }
 

@@ -9,11 +9,11 @@ use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, Transmit,
-    TransportConfig,
+    TransportConfig, VarInt,
 };
 use quipu_base::{Instant, Role};
 use quipu_sim::{Envelope, Node, Outgoing};
-use quipu_testkit::{ByteStream, Exchange, ExchangeNode, SERVER_NAME};
+use quipu_testkit::{Action, ByteStream, Exchange, ExchangeNode, SERVER_NAME, Script};
 
 use crate::peer::STREAM_WINDOW;
 use crate::{Clock, PeerConfig, SeededConnectionIds};
@@ -26,6 +26,7 @@ pub struct QuinnNode {
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
     exchange: Exchange,
+    script: Script,
     failure: Option<String>,
     /// What the endpoint itself answers.
     responses: VecDeque<(Envelope, Vec<u8>)>,
@@ -74,6 +75,7 @@ impl QuinnNode {
             connection,
             stream: None,
             exchange: Exchange::new(config.plan, config.role),
+            script: Script::new(&config.actions),
             failure: None,
             responses: VecDeque::new(),
             buffer: Vec::new(),
@@ -130,6 +132,21 @@ impl QuinnNode {
         }
         any
     }
+
+    /// Does what the script asks for by now.
+    fn act(&mut self, virtual_now: Instant) {
+        let Some((_, connection)) = &mut self.connection else { return };
+        let now = self.clock.to_std(virtual_now);
+        while let Some(action) = self.script.pop_due(virtual_now) {
+            match action {
+                Action::Abandon(path) => {
+                    self.failure = Some(format!("cannot abandon {path}: no multipath"));
+                }
+                Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
+                Action::UpdateKeys => connection.force_key_update(),
+            }
+        }
+    }
 }
 
 impl Node for QuinnNode {
@@ -166,6 +183,7 @@ impl Node for QuinnNode {
         for (envelope, payload) in self.responses.drain(..) {
             send(out, &envelope, &payload);
         }
+        self.act(now);
         loop {
             let any = self.handle_events();
             let Some((_, connection)) = &mut self.connection else { return };
@@ -190,7 +208,7 @@ impl Node for QuinnNode {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.deadline
+        [self.deadline, self.script.next_at()].into_iter().flatten().min()
     }
 }
 

@@ -11,10 +11,7 @@ use std::process::ExitCode;
 
 use quipu_base::{Duration, Rate, Role};
 use quipu_link::LinkConfig;
-use quipu_quic::TransportConfig;
-use quipu_testkit::{
-    Identity, NodeConfig, Plan, QuicNode, Scenario, Tls, plain_policies, server_address,
-};
+use quipu_testkit::{Identity, NodeConfig, Plan, QuicNode, Scenario, Tls};
 
 /// How often a case runs; the median counts.
 const ROUNDS: usize = 7;
@@ -66,19 +63,7 @@ fn cpu_seconds() -> f64 {
 
 fn run(case: &Case) -> (u64, f64, f64) {
     let scenario = Scenario::new(Plan::download(case.bytes), case.paths.clone());
-    let node = |role| {
-        Box::new(QuicNode::new(NodeConfig {
-            role,
-            local: scenario.addresses(role),
-            server: server_address(),
-            tls: case.tls.clone(),
-            transport: TransportConfig::default(),
-            policies: plain_policies(),
-            plan: scenario.plan,
-            seed: scenario.peer_seed(role),
-            actions: Vec::new(),
-        }))
-    };
+    let node = |role| Box::new(QuicNode::new(NodeConfig::new(&scenario, role, case.tls.clone())));
     let (client, server) = (node(Role::Client), node(Role::Server));
     let before = cpu_seconds();
     let outcome = scenario.run(client, server).expect("the transfer ends");

@@ -14,8 +14,10 @@ mod exchange;
 mod identity;
 mod node;
 mod scenario;
+mod script;
 
 pub use exchange::{ByteStream, Exchange, Plan};
 pub use identity::{ALPN, Identity, SERVER_NAME};
-pub use node::{Action, NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
+pub use node::{NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
 pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};
+pub use script::{Action, Script};

@@ -1,10 +1,9 @@
 //! Our engine as a node of the simulator.
 
-use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Instant, PathId, Role, Seed, StreamDirection, StreamId};
+use quipu_base::{Instant, Role, Seed, StreamDirection, StreamId};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::PathKey;
 use quipu_policy::{BuildContext, PolicySpec, Registry};
@@ -17,7 +16,10 @@ use quipu_quic::{
 };
 use quipu_sim::{Envelope, Node, Outgoing};
 
-use crate::{ALPN, ByteStream, Exchange, ExchangeNode, Identity, Plan, SERVER_NAME};
+use crate::{
+    ALPN, Action, ByteStream, Exchange, ExchangeNode, Identity, Plan, SERVER_NAME, Scenario,
+    Script, server_address,
+};
 
 /// What TLS a node speaks.
 #[derive(Clone, Debug)]
@@ -29,17 +31,6 @@ pub enum Tls {
     },
     /// rustls with this identity.
     Rustls(Identity),
-}
-
-/// Something to do at a set time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Abandon a path.
-    Abandon(PathId),
-    /// Begin the next key phase.
-    UpdateKeys,
-    /// Close the connection.
-    Close,
 }
 
 /// How to make a node.
@@ -61,8 +52,26 @@ pub struct NodeConfig {
     pub plan: Plan,
     /// Seed of the node.
     pub seed: Seed,
-    /// What to do when, in order of time.
+    /// What to do when.
     pub actions: Vec<(Instant, Action)>,
+}
+
+impl NodeConfig {
+    /// What the node of `role` needs to take part in `scenario`: the transport's defaults and the
+    /// plainest policies.
+    pub fn new(scenario: &Scenario, role: Role, tls: Tls) -> Self {
+        NodeConfig {
+            role,
+            local: scenario.addresses(role),
+            server: server_address(),
+            tls,
+            transport: TransportConfig::default(),
+            policies: plain_policies(),
+            plan: scenario.plan,
+            seed: scenario.peer_seed(role),
+            actions: Vec::new(),
+        }
+    }
 }
 
 /// Our engine with one [`Exchange`] over the client's first stream.
@@ -72,7 +81,7 @@ pub struct QuicNode {
     handle: Option<ConnectionHandle>,
     stream: Option<StreamId>,
     exchange: Exchange,
-    actions: VecDeque<(Instant, Action)>,
+    script: Script,
     failure: Option<String>,
     established: usize,
     events: Vec<(Instant, ConnectionEvent)>,
@@ -144,7 +153,7 @@ impl QuicNode {
         }
         QuicNode {
             exchange: Exchange::new(config.plan, config.role),
-            actions: config.actions.iter().copied().collect(),
+            script: Script::new(&config.actions),
             config,
             endpoint,
             handle: None,
@@ -211,16 +220,13 @@ impl QuicNode {
                     self.stream = Some(*stream);
                 }
                 ConnectionEvent::PathUp(_) => self.established += 1,
+                ConnectionEvent::PathGone(_) => self.established -= 1,
                 ConnectionEvent::Closed(reason) => self.failure = Some(reason.to_string()),
                 _ => {}
             }
             self.events.push((now, event));
         }
-        while let Some(&(at, action)) = self.actions.front() {
-            if at > now {
-                break;
-            }
-            self.actions.pop_front();
+        while let Some(action) = self.script.pop_due(now) {
             match action {
                 Action::Abandon(path) => {
                     assert!(connection.abandon_path(now, path), "{path} cannot be abandoned");
@@ -253,8 +259,7 @@ impl Node for QuicNode {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let action = self.actions.front().map(|(at, _)| *at);
-        [self.endpoint.poll_timeout(), action].into_iter().flatten().min()
+        [self.endpoint.poll_timeout(), self.script.next_at()].into_iter().flatten().min()
     }
 }
 

@@ -2,10 +2,7 @@
 
 use quipu_base::{Duration, Rate, Role};
 use quipu_link::LinkConfig;
-use quipu_quic::TransportConfig;
-use quipu_testkit::{
-    NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls, plain_policies, server_address,
-};
+use quipu_testkit::{NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls};
 
 const MEGABYTE: u64 = 1_000_000;
 
@@ -13,22 +10,9 @@ fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
     LinkConfig::new(Rate::from_mbit_per_sec(mbit), Duration::from_millis(one_way_millis))
 }
 
-fn config(scenario: &Scenario, role: Role) -> NodeConfig {
-    NodeConfig {
-        role,
-        local: scenario.addresses(role),
-        server: server_address(),
-        tls: Tls::Null { chain: 3000 },
-        transport: TransportConfig::default(),
-        policies: plain_policies(),
-        plan: scenario.plan,
-        seed: scenario.peer_seed(role),
-        actions: Vec::new(),
-    }
-}
-
 fn run(scenario: &Scenario) -> Outcome {
-    let node = |role| Box::new(QuicNode::new(config(scenario, role)));
+    let node =
+        |role| Box::new(QuicNode::new(NodeConfig::new(scenario, role, Tls::Null { chain: 3000 })));
     let outcome = scenario.run(node(Role::Client), node(Role::Server));
     let outcome = outcome.expect("the exchange ends");
     println!("{} in {}", outcome.goodput, outcome.finished_at);

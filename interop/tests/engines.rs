@@ -1,0 +1,105 @@
+//! Our engine under rustls with foreign engines, in both roles.
+
+mod common;
+
+use common::{MEGABYTES, MakeNode, mbit, noq, ours, path, quinn, run};
+use quipu_base::{Bytes, Duration, Instant, PathId};
+use quipu_interop::{NoqNode, PeerConfig};
+use quipu_testkit::{
+    Action, ExchangeNode, Identity, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
+};
+
+/// Ten megabytes each way without loss and with one percent, in both roles.
+fn exchange_both_ways(name: &str, foreign: MakeNode<'_>) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for loss in [0.0, 0.01] {
+        let paths = vec![path(20, 20).with_loss(loss)];
+        let scenario = Scenario::new(Plan::both_ways(10 * MEGABYTES), paths);
+        let percent = 100.0 * loss;
+        let label = format!("{name} from ours, {percent} % loss");
+        outcomes.push(run(&label, &scenario, &ours, foreign));
+        let label = format!("ours from {name}, {percent} % loss");
+        outcomes.push(run(&label, &scenario, foreign, &ours));
+    }
+    outcomes
+}
+
+#[test]
+fn ours_and_quinn_exchange_ten_megabytes_both_ways() {
+    exchange_both_ways("quinn", &quinn);
+}
+
+#[test]
+fn ours_and_noq_exchange_ten_megabytes_both_ways() {
+    exchange_both_ways("noq", &noq);
+}
+
+/// Ten megabytes each way over two paths; both must carry data in both directions.
+fn over_two_paths(name: &str, client: MakeNode<'_>, server: MakeNode<'_>) -> Outcome {
+    let paths = vec![path(20, 20), path(20, 10)];
+    let scenario = Scenario::new(Plan::both_ways(10 * MEGABYTES), paths);
+    let outcome = run(name, &scenario, client, server);
+    for (index, (up, down)) in outcome.links.iter().enumerate() {
+        for (direction, link) in [("up", up), ("down", down)] {
+            let carried = link.delivered.bytes;
+            assert!(carried > Bytes(MEGABYTES), "path {index} {direction} carried {carried}");
+        }
+    }
+    outcome
+}
+
+/// The same, where a side abandons path `id` after a second.
+fn abandon_one(name: &str, id: u32, client: MakeNode<'_>, server: MakeNode<'_>) {
+    let outcome = over_two_paths(name, client, server);
+    assert_eq!(outcome.client_paths, 1, "one path is left");
+    let (up, down) = outcome.links[id as usize];
+    for link in [up, down] {
+        // 20 Mbit/s for a second are 2.5 MB.
+        let offered = link.offered.bytes;
+        assert!(offered < Bytes(4 * MEGABYTES), "the abandoned path was offered {offered}");
+    }
+}
+
+/// One action a second after the start.
+fn after_a_second(action: Action) -> Vec<(Instant, Action)> {
+    vec![(Instant::ZERO + Duration::from_secs(1), action)]
+}
+
+#[test]
+fn ours_and_noq_use_two_paths() {
+    for (name, client, server) in [
+        ("noq serves ours", &ours as MakeNode<'_>, &noq as MakeNode<'_>),
+        ("ours serves noq", &noq, &ours),
+    ] {
+        let outcome = over_two_paths(name, client, server);
+        assert_eq!(outcome.client_paths, 2, "{name}");
+        assert!(mbit(&outcome) > 45.0, "{name}: {}", outcome.goodput);
+    }
+}
+
+#[test]
+fn the_rest_arrives_when_ours_abandons_a_path() {
+    for id in [0, 1] {
+        let ours = |scenario: &Scenario, role, identity: &Identity| -> Box<dyn ExchangeNode> {
+            let tls = Tls::Rustls(identity.clone());
+            let actions = after_a_second(Action::Abandon(PathId(id)));
+            let config = NodeConfig { actions, ..NodeConfig::new(scenario, role, tls) };
+            Box::new(QuicNode::new(config))
+        };
+        abandon_one(&format!("ours abandons path {id}, noq serves"), id, &ours, &noq);
+        abandon_one(&format!("ours abandons path {id}, ours serves"), id, &noq, &ours);
+    }
+}
+
+#[test]
+fn the_rest_arrives_when_noq_abandons_a_path() {
+    for id in [0, 1] {
+        let noq = |scenario: &Scenario, role, identity: &Identity| -> Box<dyn ExchangeNode> {
+            let actions = after_a_second(Action::Abandon(PathId(id)));
+            let config = PeerConfig { actions, ..PeerConfig::new(scenario, role, identity) };
+            Box::new(NoqNode::new(config).expect("the engine starts"))
+        };
+        abandon_one(&format!("noq abandons path {id}, noq serves"), id, &ours, &noq);
+        abandon_one(&format!("noq abandons path {id}, ours serves"), id, &noq, &ours);
+    }
+}
