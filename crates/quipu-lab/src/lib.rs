@@ -7,6 +7,7 @@
 //! - [`sweep::sweep`]: all runs on all cores, collected in the plan's order.
 //! - [`results`]: what a run measured, what all say together, and the files of both.
 //! - [`stats`]: medians, paired ratios, bootstrap intervals.
+//! - [`table`]: both as text for a terminal.
 //!
 //! [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
 //!
@@ -16,6 +17,8 @@ pub mod pages;
 pub mod plan;
 pub mod policies;
 pub mod results;
+pub mod run;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
+pub mod table;

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
+use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::plan::is_file_name;
 use crate::results::PageNote;
-use crate::scenario::{Discovery, ScenarioError};
+use crate::run::{Bodies, file_hash};
+use crate::scenario::ScenarioError;
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;
@@ -18,12 +19,14 @@ const MOST_BYTES: u64 = 256 << 20;
 /// A page, ready to be loaded.
 #[derive(Clone, Debug)]
 pub struct LoadedPage {
-    /// The page, with the scenario's way of discovery.
+    /// The page.
     pub page: Arc<Page>,
     /// What results say about it.
     pub note: PageNote,
     /// Everything that was guessed when it was read.
     pub report: PageReport,
+    /// What its objects' bodies are.
+    pub bodies: Bodies,
 }
 
 /// A page that cannot be read.
@@ -64,22 +67,19 @@ impl LoadedPage {
     ///
     /// # Errors
     /// If there is no such page, or the file is unreadable or describes none.
-    pub fn load(name: &str, discovery: Discovery) -> Result<LoadedPage, PageLoadError> {
+    pub fn load(name: &str) -> Result<LoadedPage, PageLoadError> {
         let (bytes, short) = content(name)?;
         let ReadPage { page, report } = read(&short, &bytes, &ReadOptions::default())
             .map_err(|source| PageLoadError::Page { page: name.to_owned(), source })?;
-        let page = match discovery {
-            Discovery::Recorded => page,
-            Discovery::AllAtOnce => page.all_at_once(),
-        };
         let note = PageNote {
             name: short,
             objects: page.objects().len(),
             bytes: page.body_bytes().0,
             hosts: page.hosts(),
-            hash: format!("{:016x}", xxh3_64(&bytes)),
+            hash: file_hash(&bytes),
         };
-        Ok(LoadedPage { page: page.shared(), note, report })
+        let bodies = Bodies::new(&page);
+        Ok(LoadedPage { page: page.shared(), note, report, bodies })
     }
 
     /// URL of object `id`, or nothing.
@@ -114,29 +114,19 @@ pub fn builtin_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
     quipu_web::pages::builtin().iter().map(|page| (page.name, page.about))
 }
 
-/// Makes sure that there is a browser called `name`.
+/// The priority scheme of the browser called `name`.
 ///
 /// # Errors
 /// If there is none; the error names the nearest.
-pub fn check_browser(name: &str) -> Result<(), ScenarioError> {
-    if BROWSERS.iter().any(|(known, _)| *known == name) {
-        return Ok(());
-    }
-    Err(ScenarioError::unknown("browser", name, BROWSERS.iter().map(|(known, _)| *known)))
+pub fn browser(name: &str) -> Result<BrowserScheme, ScenarioError> {
+    BrowserScheme::builtin(name)
+        .map_err(|_| ScenarioError::unknown("browser", name, BrowserScheme::names()))
 }
 
 /// Names and one line each of the browsers.
-pub fn browsers() -> impl Iterator<Item = (&'static str, &'static str)> {
-    BROWSERS.into_iter()
+pub fn browsers() -> impl Iterator<Item = (&'static str, String)> {
+    BrowserScheme::names().map(|name| {
+        let about = BrowserScheme::builtin(name).map(|scheme| scheme.about().to_owned());
+        (name, about.unwrap_or_default())
+    })
 }
-
-const BROWSERS: [(&str, &str); 8] = [
-    ("chrome", "one exclusive chain in order of priority; HTTP/3: urgencies 0 to 4"),
-    ("firefox", "groups by phantom nodes: urgent, leaders, others, followers"),
-    ("safari", "flat weights: HTML 255, CSS and JS 24, fonts and XHR 16, images 8"),
-    ("framework-chrome", "what the framework paper's client sent as Chrome: flat weights"),
-    ("framework-firefox", "what the framework paper's client sent as Firefox"),
-    ("framework-safari", "what the framework paper's client sent as Safari"),
-    ("mobileh2", "MobileH2's flat example: HTML 32, fonts 42, images 22"),
-    ("none", "no signals: weight 16 at the root"),
-];

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
 use crate::pages::{LoadedPage, PageLoadError};
@@ -13,6 +14,8 @@ use crate::scenario::{Network, Scenario, ScenarioError};
 pub struct Plan {
     /// The scenario.
     pub scenario: Scenario,
+    /// Its browser's priorities.
+    pub browser: BrowserScheme,
     /// Its pages.
     pub pages: Vec<LoadedPage>,
     /// Its networks, each with the policies that make sense on it.
@@ -62,11 +65,14 @@ impl Plan {
     /// If a field is wrong, a page is unreadable, or a browser or policy unknown.
     pub fn new(scenario: Scenario) -> Result<Plan, PlanError> {
         scenario.validate()?;
-        crate::pages::check_browser(&scenario.browser)?;
+        if let Some((field, value, expected)) = crate::run::unsupported(&scenario) {
+            return Err(ScenarioError::NotImplemented { field, value, expected }.into());
+        }
+        let browser = crate::pages::browser(&scenario.browser)?;
         let pages = scenario
             .pages
             .iter()
-            .map(|name| LoadedPage::load(name, scenario.discovery))
+            .map(|name| LoadedPage::load(name))
             .collect::<Result<Vec<_>, _>>()?;
         let networks = scenario
             .networks
@@ -79,7 +85,7 @@ impl Plan {
                 })
             })
             .collect::<Result<Vec<_>, ScenarioError>>()?;
-        Ok(Plan { scenario, pages, networks })
+        Ok(Plan { scenario, browser, pages, networks })
     }
 
     /// All runs: by page, then network, then policy, then number.

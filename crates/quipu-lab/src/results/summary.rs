@@ -71,6 +71,8 @@ pub struct RowSummary {
     pub network: String,
     /// The policy.
     pub policy: String,
+    /// The same with every layer and parameter.
+    pub choice: String,
     /// Runs that ended well.
     pub runs: usize,
     /// Each metric.
@@ -267,6 +269,7 @@ fn row(
         page: plan.pages[cell.page].note.name.clone(),
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
+        choice: network.policies[cell.policy].spec.full_text(),
         runs: runs.len(),
         metrics,
         shares: shares(plan, cell, runs),

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
+use quipu_policy::registry::SpecError;
 use thiserror::Error;
 
 use super::link::LinkError;
@@ -66,6 +67,9 @@ pub enum ScenarioError {
         /// What is wrong.
         source: LinkError,
     },
+    /// A policy's parameters are wrong.
+    #[error(transparent)]
+    Policy(#[from] SpecError),
     /// Something that exists by name but not yet in this program.
     #[error("{field} = {value} is not implemented; expected {expected}")]
     NotImplemented {

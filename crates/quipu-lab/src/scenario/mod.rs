@@ -80,7 +80,11 @@ pub struct Policies {
     pub joint: Vec<String>,
     /// Which path an acknowledgement takes. Its own.
     pub ack: String,
-    /// Copies of bytes in flight on other paths. None.
+    /// How many streams share a packet. `default`: what the stream policy says.
+    pub pack: String,
+    /// When and where lost bytes go again. `default`: what the stream policy says.
+    pub resend: String,
+    /// Copies of bytes in flight on other paths. None but those that a path policy brings.
     pub reinject: String,
     /// Whether each path alone is a row too (`single:id=N` with the first stream policy). Yes.
     pub baselines: bool,
@@ -113,6 +117,8 @@ impl Default for Policies {
             path: vec!["minrtt".to_owned()],
             joint: Vec::new(),
             ack: "own".to_owned(),
+            pack: "default".to_owned(),
+            resend: "default".to_owned(),
             reinject: "none".to_owned(),
             baselines: true,
         }

@@ -182,3 +182,25 @@ fn an_output_never_written_leaves_nothing() {
     std::fs::write(&file, "").unwrap();
     assert!(Output::prepare(&file, true).unwrap_err().to_string().contains("is a file"));
 }
+
+#[test]
+fn the_comparison_reads_as_a_table() {
+    let plan = plan(10);
+    let mut summary = swept(&plan, 2).summary;
+    summary.rows[1].refused = 3;
+    insta::assert_snapshot!(crate::table::compare(&plan, &summary));
+}
+
+#[test]
+fn a_load_reads_as_a_waterfall() {
+    let plan = plan(1);
+    let mut record = swept(&plan, 1).finished.remove(0).1;
+    for (index, object) in (0..).zip(&mut record.objects) {
+        object.requested_at = Instant::ZERO + Duration::from_millis(20 + index * 7);
+        object.first_byte_at = object.requested_at + Duration::from_millis(30);
+        object.completed_at = object.first_byte_at + Duration::from_millis(index * 4);
+        object.held = index != 3;
+    }
+    let options = crate::table::WaterfallOptions { width: 100, rows: 8 };
+    insta::assert_snapshot!(crate::table::waterfall(&plan.pages[0], &record, options));
+}

@@ -1,0 +1,142 @@
+//! The client: a browser that loads one page over one connection.
+
+use std::collections::VecDeque;
+
+use quipu_base::Instant;
+use quipu_http::transport::quic::QuicStreams;
+use quipu_quic::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, Route};
+use quipu_sim::{Envelope, Outgoing};
+use quipu_web::metrics::Timeline;
+use quipu_web::page::ObjectId;
+
+use super::RunError;
+use super::engine::{SetupError, SimOutbox, arrival, client, route};
+use super::loading::Loading;
+use super::requests::Requests;
+use crate::plan::{Cell, Plan};
+use crate::scenario::Start;
+
+/// A browser, its connection and its load.
+pub(super) struct Browser {
+    endpoint: Endpoint,
+    handle: ConnectionHandle,
+    /// Further paths to open, in order.
+    routes: VecDeque<Route>,
+    /// Paths of the network that are not usable yet.
+    paths_missing: usize,
+    start: Start,
+    requests: Requests,
+    loading: Loading,
+    error: Option<RunError>,
+}
+
+impl Browser {
+    pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Browser, SetupError> {
+        let (endpoint, handle) = client(plan, cell)?;
+        let paths = plan.networks[cell.network].network.paths.len();
+        let start = plan.scenario.transport.start;
+        // At most 32 paths, as the scenario was checked.
+        let routes: VecDeque<Route> =
+            (1..paths).filter_map(|index| u8::try_from(index).ok()).map(route).collect();
+        let mut browser = Browser {
+            endpoint,
+            handle,
+            paths_missing: routes.len(),
+            routes,
+            start,
+            requests: Requests::new(plan.browser.session()),
+            loading: Loading::new(&plan.pages[cell.page], plan.scenario.discovery),
+            error: None,
+        };
+        match start {
+            // The first request opens the connection: the page's time counts from here.
+            Start::Cold => {
+                browser.loading.begin(Instant::ZERO);
+                browser.requests.collect(&mut browser.loading, Instant::ZERO);
+            }
+            Start::PathsReady => {}
+            Start::Warm(objects) => browser.requests.warm_up(objects),
+        }
+        Ok(browser)
+    }
+
+    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
+        self.endpoint.handle_datagram(now, arrival(from), payload);
+        self.drive(now);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.drive(now);
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout().into_iter().chain(self.loading.poll_timeout()).min()
+    }
+
+    /// True once the page is there, or never will be.
+    pub(super) fn is_done(&self) -> bool {
+        self.error.is_some() || self.loading.is_finished()
+    }
+
+    pub(super) fn take_error(&mut self) -> Option<RunError> {
+        self.error.take()
+    }
+
+    /// Objects that are not complete.
+    pub(super) fn open(&self) -> usize {
+        self.loading.open()
+    }
+
+    pub(super) fn timeline(&self) -> Option<&Timeline> {
+        self.loading.timeline()
+    }
+
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.endpoint.connection(self.handle)
+    }
+
+    pub(super) fn first_byte_at(&self, object: ObjectId) -> Option<Instant> {
+        self.loading.first_byte_at(object)
+    }
+
+    /// Does everything that can be done now.
+    fn drive(&mut self, now: Instant) {
+        if self.error.is_none() {
+            self.error = self.try_drive(now).err();
+        }
+    }
+
+    fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
+        let Some(connection) = self.endpoint.connection_mut(self.handle) else { return Ok(()) };
+        let mut streams = QuicStreams { connection, now };
+        while let Some(event) = streams.connection.poll() {
+            if let ConnectionEvent::PathUp(_) = event {
+                self.paths_missing = self.paths_missing.saturating_sub(1);
+            }
+            self.requests.on_event(&mut streams, event, &mut self.loading)?;
+        }
+        // Refused until the handshake is confirmed and the server has sent connection IDs; asked
+        // again after each input.
+        while let Some(&route) = self.routes.front()
+            && streams.connection.open_path(now, route).is_ok()
+        {
+            self.routes.pop_front();
+        }
+        self.loading.handle_timeout(now);
+        let ready = match self.start {
+            Start::Cold => false,
+            Start::PathsReady | Start::Warm(_) => {
+                self.requests.is_warm() && self.paths_missing == 0
+            }
+        };
+        if ready && !self.loading.has_begun() {
+            self.loading.begin(now);
+        }
+        self.requests.send(&mut streams, &mut self.loading)
+    }
+}

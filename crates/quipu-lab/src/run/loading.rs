@@ -1,0 +1,142 @@
+//! The page as it arrives: what to ask for, what came when, whether it is right.
+
+use std::sync::Arc;
+
+use quipu_base::Instant;
+use quipu_web::load::{DiscoveryMode, PageLoad};
+use quipu_web::metrics::Timeline;
+use quipu_web::page::{Object, ObjectId, Page};
+use quipu_web::scheme::RequestFacts;
+
+use super::RunError;
+use super::body::{Bodies, BodyCheck};
+use crate::pages::LoadedPage;
+use crate::scenario::Discovery;
+
+/// A page load with its record and its checks.
+pub(super) struct Loading {
+    page: Arc<Page>,
+    mode: DiscoveryMode,
+    bodies: Bodies,
+    /// The load and its record, once it has begun.
+    running: Option<(PageLoad, Timeline)>,
+    /// Of objects whose body is arriving.
+    checks: Vec<Option<Box<BodyCheck>>>,
+    first_byte_at: Vec<Option<Instant>>,
+}
+
+impl Loading {
+    pub(super) fn new(loaded: &LoadedPage, discovery: Discovery) -> Loading {
+        let objects = loaded.page.objects().len();
+        Loading {
+            page: Arc::clone(&loaded.page),
+            mode: match discovery {
+                Discovery::Recorded => DiscoveryMode::Recorded,
+                Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
+            },
+            bodies: loaded.bodies.clone(),
+            running: None,
+            checks: std::iter::repeat_with(|| None).take(objects).collect(),
+            first_byte_at: vec![None; objects],
+        }
+    }
+
+    /// The page is asked for.
+    pub(super) fn begin(&mut self, now: Instant) {
+        let load = PageLoad::new(Arc::clone(&self.page), self.mode, now);
+        self.running = Some((load, Timeline::new(Arc::clone(&self.page))));
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.running.is_some()
+    }
+
+    pub(super) fn is_finished(&self) -> bool {
+        self.running.as_ref().is_some_and(|(load, _)| load.is_finished())
+    }
+
+    /// Objects that are not complete.
+    pub(super) fn open(&self) -> usize {
+        self.running.as_ref().map_or(self.page.objects().len(), |(load, _)| load.open())
+    }
+
+    pub(super) fn timeline(&self) -> Option<&Timeline> {
+        self.running.as_ref().map(|(_, timeline)| timeline)
+    }
+
+    pub(super) fn first_byte_at(&self, object: ObjectId) -> Option<Instant> {
+        self.first_byte_at.get(object.index()).copied().flatten()
+    }
+
+    pub(super) fn object(&self, object: ObjectId) -> Option<&Object> {
+        self.page.object(object)
+    }
+
+    pub(super) fn facts(&self, object: ObjectId) -> Option<RequestFacts> {
+        RequestFacts::of(&self.page, object)
+    }
+
+    /// The next object to ask for.
+    pub(super) fn poll_request(&mut self, now: Instant) -> Option<ObjectId> {
+        let (load, timeline) = self.running.as_mut()?;
+        let object = load.poll_request()?;
+        timeline.on_request(object, now);
+        Some(object)
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.running.as_ref().and_then(|(load, _)| load.poll_timeout())
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        if let Some((load, _)) = &mut self.running {
+            load.handle_timeout(now);
+        }
+    }
+
+    pub(super) fn on_head(&mut self, object: ObjectId, now: Instant) {
+        if let Some((load, timeline)) = &mut self.running {
+            timeline.on_response_head(object, now);
+            load.on_response_head(object, now);
+        }
+    }
+
+    /// The next bytes of the body.
+    pub(super) fn on_body(&mut self, object: ObjectId, data: &[u8], now: Instant) {
+        let Some(check) = self.checks.get_mut(object.index()) else { return };
+        let check = check.get_or_insert_with(|| Box::new(BodyCheck::new()));
+        check.update(data);
+        let received = check.received();
+        self.mark_first_byte(object, now);
+        if let Some((load, timeline)) = &mut self.running {
+            timeline.on_body_bytes(object, received, now);
+            load.on_body_bytes(object, received, now);
+        }
+    }
+
+    /// The response is complete.
+    pub(super) fn on_complete(&mut self, object: ObjectId, now: Instant) -> Result<(), RunError> {
+        self.mark_first_byte(object, now);
+        let check = self.checks.get_mut(object.index()).and_then(Option::take);
+        let check = check.unwrap_or_else(|| Box::new(BodyCheck::new()));
+        if !self.bodies.matches(object, &check) {
+            let expected = self.page.object(object).map(|object| object.response_bytes);
+            return Err(RunError::WrongBody {
+                object: object.0,
+                received: check.received(),
+                expected: expected.unwrap_or_default(),
+            });
+        }
+        if let Some((load, timeline)) = &mut self.running {
+            timeline.on_complete(object, now);
+            load.on_complete(object, now);
+        }
+        Ok(())
+    }
+
+    fn mark_first_byte(&mut self, object: ObjectId, now: Instant) {
+        if let Some(first) = self.first_byte_at.get_mut(object.index()) {
+            first.get_or_insert(now);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! One run: a client that loads a page and a server that has it, in virtual time.
+//!
+//! `engine` is the seam to the transport, `tls` makes both ends' handshakes, `client` is the browser
+//! with its `requests` and its `loading`, `server` answers after each object's think time, `body` makes and checks what
+//! is carried. A body that is missing or wrong is an error of the run, never a good result.
+
+mod body;
+mod client;
+mod engine;
+mod host;
+mod loading;
+mod requests;
+mod server;
+mod tls;
+
+use quipu_base::{Bytes, Instant, PathId};
+use quipu_quic::Connection;
+use quipu_sim::{Interface, NodeId, RunEnd, TopologyError, World, WorldConfig, address};
+use thiserror::Error;
+
+pub use crate::plan::{Cell, Plan};
+use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
+pub use body::Bodies;
+pub(crate) use body::file_hash;
+use client::Browser;
+pub use engine::SetupError;
+pub(crate) use engine::unsupported;
+use host::Host;
+use server::Site;
+
+/// The request field that names the object: several objects of a recording may have one URL.
+const OBJECT_FIELD: &str = "object";
+/// What the field says of an object that only warms the connection up.
+const WARM_UP: &str = "warm";
+
+/// A run that gave no result.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// An end could not be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The links make no topology.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The world does not come to an end.
+    #[error(transparent)]
+    World(#[from] quipu_sim::RunError),
+    /// The connection ended.
+    #[error("the connection of the {end} ended after {at}: {reason}")]
+    Closed {
+        /// Whose.
+        end: End,
+        /// When.
+        at: Instant,
+        /// Why.
+        reason: String,
+    },
+    /// HTTP failed.
+    #[error("HTTP at the {end} failed after {at}: {reason}")]
+    Http {
+        /// At which end.
+        end: End,
+        /// When.
+        at: Instant,
+        /// Why.
+        reason: String,
+    },
+    /// A body is not the one that the server sent.
+    #[error("object {object} arrived with {received} and a wrong content; expected {expected}")]
+    WrongBody {
+        /// The object.
+        object: u32,
+        /// Bytes that arrived.
+        received: Bytes,
+        /// Bytes that it has.
+        expected: Bytes,
+    },
+    /// The load did not end.
+    #[error("the load had not ended after {at}: {open} of {objects} objects were missing")]
+    Unfinished {
+        /// When it was given up.
+        at: Instant,
+        /// Objects that were not complete.
+        open: usize,
+        /// All objects.
+        objects: usize,
+    },
+}
+
+/// Runs `cell` of `plan`.
+///
+/// # Errors
+/// If an end cannot be set up, or the page does not arrive whole within the scenario's time limit.
+pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
+    let mut world = World::new(WorldConfig {
+        host_jitter: plan.scenario.host_jitter,
+        max_payload: engine::datagram_size(&plan.scenario),
+        ..WorldConfig::new(plan.scenario.run_seed(cell.run))
+    });
+    let client = world.add_node(Host::Client(Box::new(Browser::new(plan, cell)?)));
+    let server = world.add_node(Host::Server(Box::new(Site::new(plan, cell)?)));
+    connect(plan, cell, &mut world, client, server)?;
+
+    let limit = Instant::ZERO + plan.scenario.time_limit;
+    let end = world.run_while(limit, |world| {
+        !world.node(client).is_done() && !world.node(server).has_failed()
+    })?;
+    let at = world.now();
+    let (nodes, ()) = world.into_parts();
+    let mut browser = None;
+    let mut site = None;
+    for node in nodes {
+        match node {
+            Host::Client(node) => browser = Some(node),
+            Host::Server(node) => site = Some(node),
+        }
+    }
+    let (Some(mut browser), Some(mut site)) = (browser, site) else {
+        return Err(unfinished(plan, cell, at, 0));
+    };
+    if let Some(error) = browser.take_error().or_else(|| site.take_error()) {
+        return Err(error);
+    }
+    if end != RunEnd::Condition {
+        return Err(unfinished(plan, cell, at, browser.open()));
+    }
+    record(plan, cell, at, &browser, &site)
+}
+
+/// Interface addresses of path `index`: of the client, of the server.
+fn addresses(index: u8) -> [std::net::SocketAddr; 2] {
+    [address(1, index, 50_000), address(2, index, 443)]
+}
+
+fn connect(
+    plan: &Plan,
+    cell: Cell,
+    world: &mut World<Host>,
+    client: NodeId,
+    server: NodeId,
+) -> Result<(), RunError> {
+    let overhead = plan.scenario.link_overhead;
+    for (index, path) in (0..).zip(&plan.networks[cell.network].network.paths) {
+        let [local, remote] = addresses(index);
+        let ends = [(client, local), (server, remote)];
+        let [client, server] = ends.map(|(node, address)| Interface { node, address });
+        world.add_path(client, server, &path.up.config(overhead), &path.down.config(overhead))?;
+    }
+    Ok(())
+}
+
+fn unfinished(plan: &Plan, cell: Cell, at: Instant, open: usize) -> RunError {
+    RunError::Unfinished { at, open, objects: plan.pages[cell.page].page.objects().len() }
+}
+
+fn record(
+    plan: &Plan,
+    cell: Cell,
+    at: Instant,
+    browser: &Browser,
+    site: &Site,
+) -> Result<RunRecord, RunError> {
+    let missing = || unfinished(plan, cell, at, browser.open());
+    let timeline = browser.timeline().ok_or_else(missing)?;
+    let metrics = timeline.page_metrics().ok_or_else(missing)?;
+    let start = timeline.started_at().ok_or_else(missing)?;
+    let client = browser.connection().ok_or_else(missing)?;
+    let server = site.connection().ok_or_else(missing)?;
+    let connected_at = client.connected_at().ok_or_else(missing)?;
+    let object = |spec: &quipu_web::page::Object| {
+        let times = timeline.object_times(spec.id)?;
+        Some(ObjectRecord {
+            object: spec.id.0,
+            body: spec.response_bytes,
+            held: spec.holds_load(),
+            requested_at: start + times.requested,
+            first_byte_at: browser.first_byte_at(spec.id)?,
+            completed_at: start + times.since_page_start,
+            since_page_start: times.since_page_start,
+            since_request: times.since_request,
+        })
+    };
+    let counters = server.scheduler_counters();
+    Ok(RunRecord {
+        connect_time: connected_at - Instant::ZERO,
+        page_time: metrics.page_time,
+        object_index: metrics.object_index,
+        byte_index: metrics.byte_index,
+        critical_time: metrics.critical_time,
+        path_switches: counters.path_switches,
+        refused: counters.refused,
+        overridden: counters.overridden,
+        ended_at: at,
+        objects: plan.pages[cell.page].page.objects().iter().filter_map(object).collect(),
+        paths: [(End::Server, server), (End::Client, client)]
+            .into_iter()
+            .flat_map(|(end, connection)| path_records(end, connection))
+            .collect(),
+    })
+}
+
+fn path_records(end: End, connection: &Connection) -> impl Iterator<Item = PathRecord> {
+    connection.path_counters().into_iter().map(move |(PathId(path), counters)| PathRecord {
+        end,
+        path,
+        packets_sent: counters.packets_sent,
+        bytes_sent: Bytes(counters.bytes_sent),
+        bytes_resent: Bytes(counters.again_bytes),
+        bytes_copies: Bytes(counters.copy_bytes),
+        bytes_lost: Bytes(counters.bytes_lost),
+        bytes_spurious: Bytes(counters.bytes_spurious),
+    })
+}
+
+#[cfg(test)]
+mod tests;

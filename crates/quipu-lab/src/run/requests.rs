@@ -1,0 +1,250 @@
+//! The client's HTTP: requests with the browser's priorities, responses to the page load.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use quipu_base::{Bytes, Instant, StreamId};
+use quipu_http::field::FieldList;
+use quipu_http::h2::{
+    Body, Client, ClientEvent, FrameStreamId, Limits, Request, RequestError, StreamPriority,
+};
+use quipu_http::transport::quic::{QuicStreams, pass_to_client};
+use quipu_quic::ConnectionEvent;
+use quipu_web::page::{Object, ObjectId, ObjectKind};
+use quipu_web::scheme::{PhantomNode, RequestFacts, SchemeState, Signal};
+
+use super::body::Bodies;
+use super::loading::Loading;
+use super::{OBJECT_FIELD, RunError, WARM_UP};
+use crate::results::End;
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// An object of the page.
+    Page(ObjectId),
+    /// Nothing but windows and round-trip times.
+    WarmUp,
+}
+
+/// The requests of one connection.
+pub(super) struct Requests {
+    client: Client,
+    open: bool,
+    scheme: SchemeState,
+    streams: BTreeMap<StreamId, Purpose>,
+    /// What waits for the connection or for a stream.
+    waiting: VecDeque<Purpose>,
+    /// The stream of the next request: priorities are drawn before it is opened.
+    next_stream: StreamId,
+    warm_ups_open: u32,
+}
+
+/// Distance between a client's streams, of which the first is the control stream.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-2.1>
+const STREAM_STEP: u64 = 4;
+
+impl Requests {
+    pub(super) fn new(scheme: SchemeState) -> Requests {
+        Requests {
+            client: Client::new(Limits::default()),
+            open: false,
+            scheme,
+            streams: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            next_stream: StreamId(STREAM_STEP),
+            warm_ups_open: 0,
+        }
+    }
+
+    /// Asks for `objects` small objects that belong to no page.
+    pub(super) fn warm_up(&mut self, objects: u32) {
+        self.warm_ups_open = objects;
+        self.waiting.extend((0..objects).map(|_| Purpose::WarmUp));
+    }
+
+    /// True if the connection is open and all objects of the warm-up are there.
+    pub(super) fn is_warm(&self) -> bool {
+        self.open && self.warm_ups_open == 0
+    }
+
+    /// Takes an event of the connection.
+    pub(super) fn on_event(
+        &mut self,
+        streams: &mut QuicStreams<'_>,
+        event: ConnectionEvent,
+        loading: &mut Loading,
+    ) -> Result<(), RunError> {
+        let now = streams.now;
+        match event {
+            ConnectionEvent::Connected => {
+                let phantoms = self.scheme.initial_phantoms();
+                let groups: Vec<_> = phantoms.iter().filter_map(group).collect();
+                self.client.start(streams, &groups).map_err(|error| failed(now, error))?;
+                self.open = true;
+            }
+            ConnectionEvent::Closed(reason) => {
+                let reason = reason.to_string();
+                return Err(RunError::Closed { end: End::Client, at: now, reason });
+            }
+            event => pass_to_client(
+                &mut self.client,
+                streams,
+                &event,
+                &mut sink(&self.streams, loading, now),
+            ),
+        }
+        self.take_events(streams, loading)
+    }
+
+    fn take_events(
+        &mut self,
+        streams: &mut QuicStreams<'_>,
+        loading: &mut Loading,
+    ) -> Result<(), RunError> {
+        let now = streams.now;
+        while let Some(event) = self.client.poll() {
+            match event {
+                ClientEvent::ResponseHead { stream, .. } => {
+                    if let Some(Purpose::Page(object)) = self.streams.get(&stream) {
+                        loading.on_head(*object, now);
+                    }
+                    // The body may have come before.
+                    let mut sink = sink(&self.streams, loading, now);
+                    self.client.on_stream_readable(streams, stream, &mut sink);
+                }
+                ClientEvent::ResponseFinished { stream } => {
+                    self.scheme.on_closed(stream);
+                    match self.streams.remove(&stream) {
+                        Some(Purpose::Page(object)) => loading.on_complete(object, now)?,
+                        Some(Purpose::WarmUp) => self.warm_ups_open -= 1,
+                        None => {}
+                    }
+                }
+                ClientEvent::ResponseFailed { stream, failure } => {
+                    return Err(failed(now, format!("{stream}: {failure}")));
+                }
+                ClientEvent::ConnectionFailed(error) => return Err(failed(now, error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the load wants; it waits for the connection or a stream.
+    pub(super) fn collect(&mut self, loading: &mut Loading, now: Instant) {
+        while let Some(object) = loading.poll_request(now) {
+            self.waiting.push_back(Purpose::Page(object));
+        }
+    }
+
+    /// Sends what can be sent of what the load wants.
+    pub(super) fn send(
+        &mut self,
+        streams: &mut QuicStreams<'_>,
+        loading: &mut Loading,
+    ) -> Result<(), RunError> {
+        let now = streams.now;
+        self.collect(loading, now);
+        while self.open
+            && let Some(&purpose) = self.waiting.front()
+        {
+            match self.request(streams, purpose, loading) {
+                Ok(()) => self.waiting.pop_front(),
+                // Asked again when a response is complete, or the server allows more.
+                Err(RequestError::NoStream) => return Ok(()),
+                Err(error) => return Err(failed(now, error)),
+            };
+        }
+        Ok(())
+    }
+
+    fn request(
+        &mut self,
+        streams: &mut QuicStreams<'_>,
+        purpose: Purpose,
+        loading: &Loading,
+    ) -> Result<(), RequestError> {
+        let object = match purpose {
+            Purpose::Page(id) => loading.object(id).zip(loading.facts(id)),
+            Purpose::WarmUp => None,
+        };
+        let facts =
+            object.map_or_else(|| RequestFacts::of_kind(ObjectKind::Other), |(_, facts)| facts);
+        let signal = self.scheme.priority_for(&facts, self.next_stream);
+        let body = object.map_or(Bytes::ZERO, |(object, _)| object.request.body);
+        let request = Request {
+            fields: fields(object.map(|(object, _)| object), body),
+            body: if body.is_zero() { Body::Empty } else { Body::Streamed },
+            priority: Some(priority(signal)),
+        };
+        let stream = match self.client.request(streams, request) {
+            Ok(stream) => stream,
+            Err(error) => {
+                self.scheme.on_closed(self.next_stream);
+                return Err(error);
+            }
+        };
+        self.streams.insert(stream, purpose);
+        self.next_stream = StreamId(stream.0 + STREAM_STEP);
+        if let Purpose::Page(id) = purpose
+            && !body.is_zero()
+        {
+            let sent = Bodies::body(id, body)
+                .try_for_each(|part| self.client.send_body(streams, stream, part))
+                .and_then(|()| self.client.finish(streams, stream));
+            sent.map_err(|_| RequestError::NotOpen)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the bytes of bodies to the page.
+fn sink<'a>(
+    purposes: &'a BTreeMap<StreamId, Purpose>,
+    loading: &'a mut Loading,
+    now: Instant,
+) -> impl FnMut(StreamId, &[u8]) + 'a {
+    move |stream, data| {
+        if let Some(Purpose::Page(object)) = purposes.get(&stream) {
+            loading.on_body(*object, data, now);
+        }
+    }
+}
+
+fn failed(at: Instant, reason: impl ToString) -> RunError {
+    RunError::Http { end: End::Client, at, reason: reason.to_string() }
+}
+
+/// The head of a request for `object`, or for an object that belongs to no page.
+fn fields(object: Option<&Object>, body: Bytes) -> FieldList {
+    let method = if body.is_zero() { "GET" } else { "POST" };
+    let (host, path) = object.map_or(("page.test", "/"), |object| (object.host(), object.path()));
+    let mut fields = FieldList::new()
+        .with(":method", method)
+        .with(":scheme", "https")
+        .with(":authority", host)
+        .with(":path", path);
+    match object {
+        Some(object) => fields.push(OBJECT_FIELD, object.id.0.to_string()),
+        None => fields.push(OBJECT_FIELD, WARM_UP),
+    }
+    if !body.is_zero() {
+        fields.push("content-length", body.0.to_string());
+    }
+    fields
+}
+
+fn priority(signal: Signal) -> StreamPriority {
+    StreamPriority {
+        parent: FrameStreamId::try_from(signal.parent).unwrap_or_default(),
+        weight: signal.weight,
+        exclusive: signal.exclusive,
+    }
+}
+
+/// A node that never carries data.
+fn group(phantom: &PhantomNode) -> Option<(FrameStreamId, StreamPriority)> {
+    let id = FrameStreamId::try_from(phantom.id).ok()?;
+    let parent = FrameStreamId::try_from(phantom.parent).ok()?;
+    Some((id, StreamPriority { parent, weight: phantom.weight, exclusive: false }))
+}

@@ -1,0 +1,215 @@
+//! The server: answers each request after the object's think time.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use quipu_base::{Bytes, Duration, Instant, StreamId};
+use quipu_http::field::FieldList;
+use quipu_http::h2::{Body, RespondError, Server, ServerConfig, ServerEvent};
+use quipu_http::transport::quic::{QuicStreams, pass_to_server};
+use quipu_quic::{Connection, ConnectionEvent, ConnectionHandle, Endpoint};
+use quipu_sim::{Envelope, Outgoing};
+use quipu_web::page::{ObjectId, Page};
+
+use super::body::Bodies;
+use super::engine::{SetupError, SimOutbox, arrival, server};
+use super::{OBJECT_FIELD, RunError, WARM_UP};
+use crate::plan::{Cell, Plan};
+use crate::results::End;
+
+/// Bytes of an object that only warms the connection up: as in the framework paper.
+const WARM_UP_BYTES: Bytes = Bytes(2_600);
+/// Where the bytes of such an object are taken from: no page has so many objects.
+const WARM_UP_OBJECT: ObjectId = ObjectId(u32::MAX);
+
+/// A server that has one page.
+pub(super) struct Site {
+    endpoint: Endpoint,
+    handle: Option<ConnectionHandle>,
+    http: Server,
+    page: Arc<Page>,
+    /// Objects asked for whose request is not complete.
+    asked: BTreeMap<StreamId, ObjectId>,
+    /// Objects that the server thinks about: when it answers, in order of asking.
+    thinking: BinaryHeap<Reverse<(Instant, u64, StreamId, ObjectId)>>,
+    sequence: u64,
+    error: Option<RunError>,
+}
+
+impl Site {
+    pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Site, SetupError> {
+        Ok(Site {
+            endpoint: server(plan, cell)?,
+            handle: None,
+            http: Server::new(ServerConfig::default()),
+            page: Arc::clone(&plan.pages[cell.page].page),
+            asked: BTreeMap::new(),
+            thinking: BinaryHeap::new(),
+            sequence: 0,
+            error: None,
+        })
+    }
+
+    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
+        self.endpoint.handle_datagram(now, arrival(from), payload);
+        self.drive(now);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+        self.drive(now);
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let answer = self.thinking.peek().map(|Reverse((at, ..))| *at);
+        let timers = [self.endpoint.poll_timeout(), self.http.poll_timeout(), answer];
+        timers.into_iter().flatten().min()
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    pub(super) fn take_error(&mut self) -> Option<RunError> {
+        self.error.take()
+    }
+
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.endpoint.connection(self.handle?)
+    }
+
+    /// Does everything that can be done now.
+    fn drive(&mut self, now: Instant) {
+        if self.error.is_none() {
+            self.error = self.try_drive(now).err();
+        }
+    }
+
+    fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
+        if self.handle.is_none() {
+            self.handle = self.endpoint.accept();
+        }
+        let Some(handle) = self.handle else { return Ok(()) };
+        let Some(connection) = self.endpoint.connection_mut(handle) else { return Ok(()) };
+        let mut streams = QuicStreams { connection, now };
+        let mut answers = Answers {
+            page: &self.page,
+            asked: &mut self.asked,
+            thinking: &mut self.thinking,
+            sequence: &mut self.sequence,
+        };
+        self.http.handle_timeout(&mut streams, now);
+        while let Some(event) = streams.connection.poll() {
+            on_event(&mut self.http, &mut streams, event, &mut answers)?;
+        }
+        while let Some((stream, object)) = answers.due(now) {
+            respond(&mut self.http, &mut streams, stream, object, &self.page)
+                .map_err(|error| failed(now, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// What will be answered when.
+struct Answers<'a> {
+    page: &'a Page,
+    asked: &'a mut BTreeMap<StreamId, ObjectId>,
+    thinking: &'a mut BinaryHeap<Reverse<(Instant, u64, StreamId, ObjectId)>>,
+    sequence: &'a mut u64,
+}
+
+impl Answers<'_> {
+    /// The request on `stream` is complete.
+    fn think(&mut self, stream: StreamId, now: Instant) {
+        let Some(object) = self.asked.remove(&stream) else { return };
+        let spec = self.page.object(object);
+        let think_time = spec.map_or(Duration::ZERO, |object| object.think_time);
+        self.thinking.push(Reverse((now + think_time, *self.sequence, stream, object)));
+        *self.sequence += 1;
+    }
+
+    /// The next answer that is due.
+    fn due(&mut self, now: Instant) -> Option<(StreamId, ObjectId)> {
+        let Reverse((at, ..)) = self.thinking.peek()?;
+        if *at > now {
+            return None;
+        }
+        self.thinking.pop().map(|Reverse((_, _, stream, object))| (stream, object))
+    }
+}
+
+fn on_event(
+    http: &mut Server,
+    streams: &mut QuicStreams<'_>,
+    event: ConnectionEvent,
+    answers: &mut Answers<'_>,
+) -> Result<(), RunError> {
+    let now = streams.now;
+    // The content of a request's body changes nothing.
+    let mut sink = |_: StreamId, _: &[u8]| {};
+    match event {
+        ConnectionEvent::Closed(reason) => {
+            let reason = reason.to_string();
+            return Err(RunError::Closed { end: End::Server, at: now, reason });
+        }
+        event => pass_to_server(http, streams, &event, &mut sink),
+    }
+    while let Some(event) = http.poll() {
+        match event {
+            ServerEvent::RequestHead { stream, fields, end_stream } => {
+                let object = object_of(&fields)
+                    .ok_or_else(|| failed(now, format!("{stream} asks for no object")))?;
+                answers.asked.insert(stream, object);
+                if end_stream {
+                    answers.think(stream, now);
+                }
+                // The end or the body may have come before.
+                http.on_stream_readable(streams, stream, now, &mut sink);
+            }
+            ServerEvent::RequestFinished { stream } => answers.think(stream, now),
+            ServerEvent::RequestFailed { stream, failure } => {
+                return Err(failed(now, format!("{stream}: {failure}")));
+            }
+            ServerEvent::ConnectionFailed(error) => return Err(failed(now, error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn respond(
+    http: &mut Server,
+    streams: &mut QuicStreams<'_>,
+    stream: StreamId,
+    object: ObjectId,
+    page: &Page,
+) -> Result<(), RespondError> {
+    let len = page.object(object).map_or(WARM_UP_BYTES, |object| object.response_bytes);
+    let fields = FieldList::new().with(":status", "200").with("content-length", len.0.to_string());
+    if len.is_zero() {
+        return http.respond(streams, stream, &fields, Body::Empty);
+    }
+    http.respond(streams, stream, &fields, Body::Streamed)?;
+    Bodies::body(object, len)
+        .try_for_each(|part| http.send_body(streams, stream, part))
+        .and_then(|()| http.finish(streams, stream))
+        .map_err(|_| RespondError::NoRequest(stream))
+}
+
+/// The object that a request asks for.
+fn object_of(fields: &FieldList) -> Option<ObjectId> {
+    let value = std::str::from_utf8(fields.get(OBJECT_FIELD)?).ok()?;
+    if value == WARM_UP {
+        return Some(WARM_UP_OBJECT);
+    }
+    value.parse().ok().map(ObjectId)
+}
+
+fn failed(at: Instant, reason: impl ToString) -> RunError {
+    RunError::Http { end: End::Server, at, reason: reason.to_string() }
+}

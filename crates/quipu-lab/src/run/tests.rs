@@ -1,0 +1,155 @@
+use quipu_base::{Bytes, Duration};
+
+use super::*;
+use crate::scenario::{PathSpec, Scenario, find_network};
+
+fn plan(change: impl FnOnce(&mut Scenario)) -> Plan {
+    let mut scenario =
+        Scenario { pages: vec!["sitespeed".to_owned()], runs: 2, ..Scenario::default() };
+    change(&mut scenario);
+    Plan::new(scenario).unwrap()
+}
+
+fn first(plan: &Plan) -> RunRecord {
+    run(plan, Cell { page: 0, network: 0, policy: 0, run: 0 }).unwrap()
+}
+
+fn held(plan: &Plan) -> usize {
+    plan.pages[0].page.objects().iter().filter(|object| object.holds_load()).count()
+}
+
+#[test]
+fn a_page_arrives_whole_over_both_paths() {
+    let plan = plan(|_| {});
+    let record = first(&plan);
+    assert_eq!(record.objects.iter().filter(|object| object.held).count(), held(&plan));
+    assert_eq!((record.refused, record.overridden), (0, 0));
+    assert!(record.paths_of(End::Server).all(|path| path.packets_sent > 5));
+    // A handshake takes a round trip of 30 ms, and the page begins with its start.
+    assert!(record.connect_time >= Duration::from_millis(30));
+    assert!(record.critical_time >= record.connect_time + Duration::from_millis(30));
+    assert!(record.page_time >= record.critical_time);
+    for object in &record.objects {
+        assert!(object.requested_at <= object.first_byte_at);
+        assert!(object.first_byte_at <= object.completed_at);
+        assert!(object.since_request <= object.since_page_start);
+    }
+}
+
+#[test]
+fn the_same_run_twice_is_the_same_and_another_run_is_another() {
+    let plan = plan(|scenario| scenario.networks = vec![find_network("wifi+lte-lossy").unwrap()]);
+    let cell = Cell { page: 0, network: 0, policy: 3, run: 0 };
+    assert_eq!(run(&plan, cell).unwrap(), run(&plan, cell).unwrap());
+    assert_ne!(run(&plan, cell).unwrap(), run(&plan, Cell { run: 1, ..cell }).unwrap());
+}
+
+#[test]
+fn losses_are_sent_again_and_counted() {
+    let plan =
+        plan(|scenario| scenario.networks = vec![find_network("mobileh2-high-lossy").unwrap()]);
+    let record = first(&plan);
+    assert!(record.server_total(|path| path.bytes_lost) > Bytes::ZERO);
+    assert!(record.server_total(|path| path.bytes_resent) > Bytes::ZERO);
+}
+
+#[test]
+fn every_default_policy_and_each_path_alone_loads_a_page_of_many_objects() {
+    let plan = plan(|scenario| {
+        scenario.pages = vec!["mobileh2-google".to_owned()];
+        scenario.networks = vec![find_network("wifi+lte-lossy").unwrap()];
+    });
+    for cell in plan.cells().filter(|cell| cell.run == 0) {
+        let record = run(&plan, cell).unwrap();
+        assert_eq!((record.refused, record.overridden), (0, 0), "{}", plan.name_of(cell));
+    }
+}
+
+#[test]
+fn a_single_path_alone_carries_nearly_all() {
+    let plan = plan(|scenario| scenario.pages = vec!["framework-google".to_owned()]);
+    for (policy, alone) in [(5, 0), (6, 1)] {
+        let record = run(&plan, Cell { page: 0, network: 0, policy, run: 0 }).unwrap();
+        let all = record.server_total(|path| path.bytes_sent).0;
+        let path = record.paths_of(End::Server).find(|path| path.path == alone).unwrap();
+        assert!(path.bytes_sent.0 * 100 > all * 95, "path {alone}");
+    }
+}
+
+#[test]
+fn all_at_once_is_no_slower_than_as_recorded() {
+    let recorded = first(&plan(|_| {})).page_time;
+    let plan = plan(|scenario| scenario.discovery = crate::scenario::Discovery::AllAtOnce);
+    assert!(first(&plan).page_time < recorded);
+}
+
+#[test]
+fn a_ready_or_warm_connection_saves_the_handshake() {
+    let time = |start: &str| {
+        let plan = plan(|scenario| scenario.transport.start = start.parse().unwrap());
+        let record = first(&plan);
+        (record.page_time, record.connect_time)
+    };
+    let (cold, connect) = time("cold");
+    assert!(time("paths-ready").0 + connect <= cold + Duration::from_millis(1));
+    assert!(time("warm:4").0 + connect <= cold + Duration::from_millis(1));
+}
+
+#[test]
+fn rustls_gives_the_sizes_of_the_null_tls() {
+    let bytes = |tls: &str| {
+        let plan = plan(|scenario| {
+            scenario.transport.tls = tls.parse().unwrap();
+            scenario.host_jitter = Duration::ZERO;
+        });
+        first(&plan).server_total(|path| path.bytes_sent)
+    };
+    assert_eq!(bytes("rustls"), bytes("null"));
+}
+
+#[test]
+fn one_path_and_four_paths_load_the_page() {
+    for count in [1, 4] {
+        let path: PathSpec = "rate=10mbit,delay=10ms".parse().unwrap();
+        let network = crate::scenario::Network::from_links(vec![path; count]);
+        let plan = plan(|scenario| scenario.networks = vec![network]);
+        let record = first(&plan);
+        assert_eq!(record.paths_of(End::Server).count(), count);
+    }
+}
+
+#[test]
+fn a_dead_network_is_an_error_that_tells_what_is_missing() {
+    let path: PathSpec = "rate=10mbit,delay=10ms,outage=50ms".parse().unwrap();
+    let plan = plan(|scenario| {
+        scenario.networks = vec![crate::scenario::Network::from_links(vec![path])];
+        scenario.time_limit = Duration::from_secs(20);
+    });
+    let cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
+    let error = run(&plan, cell).unwrap_err().to_string();
+    assert!(error.contains("of 9 objects were missing"), "{error}");
+}
+
+#[test]
+fn what_is_not_implemented_is_refused_by_name() {
+    let refused = |field: &str, value: &str| {
+        let scenario = Scenario::default().with_field(field, value).unwrap();
+        Plan::new(scenario).unwrap_err().to_string()
+    };
+    assert_eq!(refused("http", "h3"), "http = h3 is not implemented; expected h2");
+    assert!(refused("server_write_chunk", "32KiB").contains("expected unlimited"));
+}
+
+#[test]
+fn unknown_names_are_told_the_nearest() {
+    let refused = |field: &str, value: &str| {
+        let scenario = Scenario::default().with_field(field, value).unwrap();
+        Plan::new(scenario).unwrap_err().to_string()
+    };
+    assert!(refused("browser", "chrom").contains("did you mean `chrome`?"));
+    assert!(refused("pages", "wikipeda").contains("did you mean `wikipedia`?"));
+    assert!(refused("stream", "dwr").contains("did you mean `dwrr`?"));
+    assert!(refused("path", "minrt").contains("did you mean `minrtt`?"));
+    assert!(refused("path", "single:ix=1").contains("did you mean `id`?"));
+    assert!(refused("controller", "newren").contains("did you mean `newreno`?"));
+}

@@ -1,0 +1,166 @@
+//! The comparison of policies: one block per page and network.
+
+use std::fmt::Write;
+
+use super::grid::{Align, Grid};
+use super::{bytes, millis};
+use crate::plan::{Plan, PlannedNetwork};
+use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
+
+/// The metrics that are compared as ratios.
+const COMPARED: [Metric; 5] = [
+    Metric::ConnectTime,
+    Metric::PageTime,
+    Metric::ObjectIndex,
+    Metric::ByteIndex,
+    Metric::CriticalTime,
+];
+
+/// What there is where a number is missing.
+const NOTHING: &str = "–";
+
+/// The whole comparison as text.
+pub fn compare(plan: &Plan, summary: &Summary) -> String {
+    let mut text = String::new();
+    let mut rows = summary.rows.iter();
+    for page in &plan.pages {
+        for network in &plan.networks {
+            let block: Vec<&RowSummary> = rows.by_ref().take(network.policies.len()).collect();
+            let note = &page.note;
+            let hosts = match note.hosts {
+                1 => "1 host".to_owned(),
+                hosts => format!("{hosts} hosts folded into one"),
+            };
+            let size = bytes(note.bytes);
+            let (name, objects) = (&note.name, note.objects);
+            text.push_str(&format!("{name}: {objects} objects, {size}, {hosts}\n"));
+            text.push_str(&format!("{}\n\n", conditions(plan, network)));
+            text.push_str(&values(network, &block).to_string());
+            let ratios = ratios(&block);
+            if !ratios.is_empty() {
+                let base = block.first().map_or(NOTHING, |row| &row.policy);
+                text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
+                text.push_str(&ratios.to_string());
+            }
+            text.push('\n');
+        }
+    }
+    text.push_str(&notes(summary));
+    text
+}
+
+fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
+    let scenario = &plan.scenario;
+    let paths: Vec<String> = network.network.paths.iter().map(|path| path.summary()).collect();
+    let runs = match network.runs {
+        1 => "1 run".to_owned(),
+        runs => format!("{runs} runs"),
+    };
+    format!(
+        "{} ({}) · {} over {} · {} discovery · {} start · {} TLS · {runs}, seed {} · {WORLD}",
+        network.network.name,
+        paths.join(", "),
+        scenario.browser,
+        scenario.http,
+        scenario.discovery,
+        scenario.transport.start,
+        scenario.transport.tls,
+        scenario.seed,
+    )
+}
+
+/// Medians of all metrics, and what else belongs to a row.
+fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
+    let names: Vec<&str> = network.network.paths.iter().map(|path| path.name.as_str()).collect();
+    let mut grid = Grid::new([
+        ("policy".to_owned(), Align::Left),
+        ("connect".to_owned(), Align::Right),
+        ("p95".to_owned(), Align::Right),
+        ("page ms".to_owned(), Align::Right),
+        ("p95".to_owned(), Align::Right),
+        ("ObjectIndex".to_owned(), Align::Right),
+        ("ByteIndex".to_owned(), Align::Right),
+        ("critical".to_owned(), Align::Right),
+        (format!("% {}", names.join("/")), Align::Right),
+        ("resent".to_owned(), Align::Right),
+    ]);
+    for row in rows {
+        let of = |metric, value: fn(&MetricSummary) -> u64| {
+            row.metric(metric).map_or(NOTHING.to_owned(), |summary| millis(value(summary)))
+        };
+        let shares: Vec<String> = row.shares.iter().map(|share| percent(share.per_mille)).collect();
+        let resent = row.metric(Metric::BytesResent);
+        grid.row([
+            row.policy.clone(),
+            of(Metric::ConnectTime, |summary| summary.median),
+            of(Metric::ConnectTime, |summary| summary.p95),
+            of(Metric::PageTime, |summary| summary.median),
+            of(Metric::PageTime, |summary| summary.p95),
+            of(Metric::ObjectIndex, |summary| summary.median),
+            of(Metric::ByteIndex, |summary| summary.median),
+            of(Metric::CriticalTime, |summary| summary.median),
+            if row.runs == 0 { NOTHING.to_owned() } else { shares.join("/") },
+            resent.map_or(NOTHING.to_owned(), |summary| bytes(summary.median)),
+        ]);
+    }
+    grid
+}
+
+/// Thousandths as a percentage: `41.5`.
+fn percent(per_mille: u64) -> String {
+    format!("{}.{}", per_mille / 10, per_mille % 10)
+}
+
+/// Each row but the first as a ratio to it.
+fn ratios(rows: &[&RowSummary]) -> Grid {
+    let titles = ["connect", "page", "ObjectIndex", "ByteIndex", "critical"];
+    let columns = std::iter::once(("policy", Align::Left))
+        .chain(titles.into_iter().map(|title| (title, Align::Left)));
+    let mut grid = Grid::new(columns);
+    for row in rows.iter().skip(1) {
+        let ratios = COMPARED.into_iter().map(|metric| ratio(row.metric(metric)));
+        grid.row(std::iter::once(row.policy.clone()).chain(ratios));
+    }
+    grid
+}
+
+fn ratio(summary: Option<&MetricSummary>) -> String {
+    let Some(MetricSummary { ratio: Some(ratio), ratio_low, ratio_high, .. }) = summary else {
+        return NOTHING.to_owned();
+    };
+    match (ratio_low, ratio_high) {
+        (Some(low), Some(high)) => format!("{ratio:.3} {low:.3}–{high:.3}"),
+        _ => format!("{ratio:.3} {NOTHING}"),
+    }
+}
+
+/// What a reader must know beyond the numbers.
+fn notes(summary: &Summary) -> String {
+    /// More failures than this are counted, not told.
+    const MOST_FAILURES: usize = 5;
+
+    let mut text = String::new();
+    let mut note = |line: String| {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{line}");
+    };
+    if !summary.complete {
+        let (finished, planned) = (summary.runs_finished, summary.runs_planned);
+        note(format!("Incomplete: {finished} of {planned} runs ended well."));
+    }
+    for failure in summary.failures.iter().take(MOST_FAILURES) {
+        let (page, network, policy) = (&failure.page, &failure.network, &failure.policy);
+        let (run, reason) = (failure.run, &failure.reason);
+        note(format!("Failed: {page} over {network} with {policy}, run {run}: {reason}"));
+    }
+    if summary.failures.len() > MOST_FAILURES {
+        note(format!("Failed: {} more", summary.failures.len() - MOST_FAILURES));
+    }
+    for row in summary.rows.iter().filter(|row| row.refused + row.overridden > 0) {
+        note(format!(
+            "{} on {} over {}: {} answers refused, {} decisions taken by the engine",
+            row.policy, row.page, row.network, row.refused, row.overridden
+        ));
+    }
+    text
+}
