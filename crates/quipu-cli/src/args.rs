@@ -1,0 +1,249 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ErrorKind};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::failure::Failure;
+
+/// HTTP over Multipath QUIC, with every scheduling decision open to choice.
+#[derive(Debug, Parser)]
+#[command(name = "quipu", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Load pages with several schedulers and compare them
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareOptions),
+    /// Load one page once and draw its waterfall
+    #[command(after_help = LOAD_EXAMPLES)]
+    Load(LoadOptions),
+    /// Look at one page
+    Page {
+        #[command(subcommand)]
+        command: PageCommand,
+    },
+    /// List the pages that come with the program
+    Pages,
+    /// List the networks that come with the program
+    Networks,
+    /// List the browsers whose requests and priorities are known
+    Browsers,
+    /// List all schedulers and other policies, or explain one
+    Schedulers {
+        /// The one to explain, such as `dwrr`
+        name: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PageCommand {
+    /// Tell what a page is made of, and what was guessed
+    Show {
+        /// A HAR file, or the name of a page that comes with the program
+        page: String,
+        /// Print complete lists
+        #[arg(long)]
+        all: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareOptions {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioOptions,
+    /// Runs of each combination [default: 30]
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<String>,
+    /// Stream policies, separated by commas [default: rr,fifo,wrr,swrr,dwrr]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) stream: Option<String>,
+    /// Path policies, separated by commas [default: minrtt]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) path: Option<String>,
+    /// Policies that choose stream and path at once, separated by commas
+    #[arg(long, value_name = "LIST")]
+    pub(crate) joint: Option<String>,
+    /// Leave out the rows that use one path alone
+    #[arg(long)]
+    pub(crate) no_baselines: bool,
+    /// Threads [default: one per core]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Folder for the results: scenario, summary, and tables of runs, objects and paths
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace results in a folder that is not empty
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LoadOptions {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioOptions,
+    /// Stream policy [default: dwrr]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) stream: Option<String>,
+    /// Path policy [default: minrtt]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) path: Option<String>,
+    /// Policy that chooses stream and path at once
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["stream", "path"])]
+    pub(crate) joint: Option<String>,
+    /// Which run of a comparison to repeat, from 0
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) run: u32,
+    /// Objects to draw at most
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) rows: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioOptions {
+    /// HAR file or name of a page; may be repeated
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) page: Vec<String>,
+    /// Browser whose requests and priorities are used [default: chrome]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) browser: Option<String>,
+    /// Network by name, or a file that describes one; may be repeated [default: wifi+lte]
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    pub(crate) network: Vec<String>,
+    /// One path of a network of your own; repeat it for each path
+    #[arg(long, value_name = "FIELDS", conflicts_with = "network")]
+    pub(crate) link: Vec<String>,
+    /// Path of acknowledgements [default: own]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) ack: Option<String>,
+    /// When objects are asked for: recorded or all-at-once
+    #[arg(long, value_name = "HOW")]
+    pub(crate) discovery: Option<String>,
+    /// How HTTP is carried: h2, over QUIC as in the papers
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) http: Option<String>,
+    /// Handshake and packet protection: null or rustls
+    #[arg(long, value_name = "KIND")]
+    pub(crate) tls: Option<String>,
+    /// What is done before the page: cold, paths-ready or warm:N
+    #[arg(long, value_name = "HOW")]
+    pub(crate) start: Option<String>,
+    /// Seed of all chance [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<String>,
+    /// Scenario file to begin with; other options change it
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Set any other field of the scenario; `--KEY=VALUE` does the same
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  quipu compare
+  quipu compare --page cnn --network wifi+lte-lossy --runs 10
+  quipu compare --page my.har --stream wrr,dwrr --path minrtt,single:id=1 --out results/mine
+  quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
+  quipu compare --initial-window=32 --pacing=false --start warm:4
+
+Fields of --link: name, rate, delay, jitter, loss, queue (default, 1bdp, 50p, 64KiB, unlimited),
+reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the uplink as up.FIELD.";
+
+const LOAD_EXAMPLES: &str = "\
+Examples:
+  quipu load
+  quipu load --page framework-youtube --stream fifo --path single:id=0
+  quipu load --page my.har --network dsl+lte --run 3";
+
+/// Reads the command line. Options that are unknown but have the form `--KEY=VALUE` set a field of
+/// the scenario.
+pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Arguments, Failure> {
+    let arguments = with_fields(arguments.collect());
+    Arguments::try_parse_from(arguments).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Shown(error.to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::Nothing(error.to_string()),
+        _ => Failure::Usage(first_paragraph(&error)),
+    })
+}
+
+/// The error without usage, and with the tip that clap has, if it has one.
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let message = text.split("\n\n").next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message).to_owned();
+    let tip =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue]
+            .into_iter()
+            .find_map(|kind| error.get(kind))
+            .map(|tip| format!("; did you mean `{tip}`?"));
+    message + &tip.unwrap_or_default()
+}
+
+/// Turns `--KEY=VALUE` into `--set=KEY=VALUE` where a subcommand has `--set` but not `--KEY`.
+fn with_fields(arguments: Vec<OsString>) -> Vec<OsString> {
+    let root = Arguments::command();
+    let named = arguments.get(1).and_then(|name| name.to_str());
+    let Some(command) = named.and_then(|name| root.find_subcommand(name)) else {
+        return arguments;
+    };
+    let known: Vec<&str> = command.get_arguments().filter_map(|arg| arg.get_long()).collect();
+    if !known.contains(&"set") {
+        return arguments;
+    }
+    let rewrite = |argument: OsString| {
+        let field = argument
+            .to_str()
+            .and_then(|text| text.strip_prefix("--"))
+            .filter(|text| text.split_once('=').is_some_and(|(key, _)| !known.contains(&key)))
+            .map(|text| format!("--set={text}"));
+        field.map_or(argument, OsString::from)
+    };
+    arguments.into_iter().map(rewrite).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str) -> Result<Arguments, String> {
+        parse(text.split(' ').map(OsString::from)).map_err(|failure| format!("{failure:?}"))
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn unknown_options_with_a_value_are_fields() {
+        let arguments = parse_text("quipu compare --seed=4 --initial-window=32").unwrap();
+        let Command::Compare(options) = arguments.command else { panic!("another command") };
+        assert_eq!(options.scenario.seed.as_deref(), Some("4"));
+        assert_eq!(options.scenario.set, ["initial-window=32"]);
+    }
+
+    #[test]
+    fn a_misspelt_command_or_option_is_told_its_name() {
+        assert!(parse_text("quipu compar").unwrap_err().contains("did you mean `compare`?"));
+        let error = parse_text("quipu compare --sed 4").unwrap_err();
+        assert!(error.contains("did you mean `--seed`?"), "{error}");
+    }
+
+    #[test]
+    fn help_is_stable() {
+        let mut root = Arguments::command().term_width(100);
+        root.build();
+        insta::assert_snapshot!("help", root.render_long_help().to_string());
+        for name in ["compare", "load", "page", "schedulers"] {
+            let command = root.find_subcommand_mut(name).unwrap();
+            insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
+        }
+    }
+}

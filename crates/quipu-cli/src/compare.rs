@@ -1,0 +1,67 @@
+//! `quipu compare`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use quipu_lab::plan::Plan;
+use quipu_lab::results::Output;
+use quipu_lab::sweep::{Swept, sweep};
+use quipu_lab::table;
+
+use crate::args::CompareOptions;
+use crate::failure::Failure;
+use crate::{progress, scenario};
+
+pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
+    let plan = plan(options)?;
+    let output = options
+        .out
+        .as_deref()
+        .map(|folder| Output::prepare(folder, options.force))
+        .transpose()
+        .map_err(Failure::usage)?;
+
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+
+    let swept = run_all(&plan, options.jobs, &cancelled)?;
+    if let Some(output) = output {
+        output.write(&plan, &swept.finished, &swept.summary).map_err(Failure::run)?;
+    }
+    crate::print(&table::compare(&plan, &swept.summary))?;
+    if cancelled.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    match swept.summary.failures.len() {
+        0 => Ok(()),
+        failures => {
+            let planned = swept.summary.runs_planned;
+            Err(Failure::Run(format!("{failures} of {planned} runs failed")))
+        }
+    }
+}
+
+fn plan(options: &CompareOptions) -> Result<Plan, Failure> {
+    let mut scenario = scenario::build(&options.scenario)?;
+    let fields = [
+        ("runs", &options.runs),
+        ("policies.stream", &options.stream),
+        ("policies.path", &options.path),
+        ("policies.joint", &options.joint),
+    ];
+    for (field, value) in fields {
+        scenario = scenario::set(scenario, field, value.as_deref())?;
+    }
+    scenario.policies.baselines &= !options.no_baselines;
+    Plan::new(scenario).map_err(Failure::usage)
+}
+
+fn run_all(plan: &Plan, jobs: Option<u16>, cancelled: &AtomicBool) -> Result<Swept, Failure> {
+    let bar = progress::bar(plan.cells().count() as u64);
+    let jobs = jobs.map(usize::from);
+    let swept = sweep(plan, jobs, cancelled, &|_| bar.inc(1), &quipu_lab::run::run);
+    bar.finish_and_clear();
+    swept.map_err(Failure::run)
+}

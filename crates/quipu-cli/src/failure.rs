@@ -1,0 +1,55 @@
+//! What went wrong: one line, and the exit code that goes with it.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The arguments or an input file are wrong.
+    Usage(String),
+    /// A run failed, or its results could not be written.
+    Run(String),
+    /// Ctrl-C.
+    Interrupted,
+    /// Help or a version was asked for.
+    Shown(String),
+    /// Nothing was asked for, so help is shown instead.
+    Nothing(String),
+}
+
+impl Failure {
+    /// The arguments or an input file are wrong.
+    pub(crate) fn usage(error: impl Display) -> Failure {
+        Failure::Usage(error.to_string())
+    }
+
+    /// A run failed.
+    pub(crate) fn run(error: impl Display) -> Failure {
+        Failure::Run(error.to_string())
+    }
+
+    /// Tells the user.
+    pub(crate) fn report(self) -> ExitCode {
+        let (message, code) = match self {
+            Failure::Usage(message) => (message, 2),
+            Failure::Run(message) => (message, 1),
+            Failure::Interrupted => ("interrupted".to_owned(), 130),
+            Failure::Shown(text) => {
+                return crate::print(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS);
+            }
+            Failure::Nothing(text) => {
+                eprint!("{text}");
+                return ExitCode::from(2);
+            }
+        };
+        eprintln!("error: {}", one_line(&message));
+        ExitCode::from(code)
+    }
+}
+
+/// The message without line breaks or other control characters, which may come from a file.
+fn one_line(message: &str) -> String {
+    let words: Vec<&str> = message.split_whitespace().collect();
+    words.join(" ").chars().filter(|sign| !sign.is_control()).collect()
+}

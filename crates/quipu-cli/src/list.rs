@@ -1,0 +1,43 @@
+//! `quipu pages`, `networks`, `browsers` and `schedulers`.
+
+use quipu_lab::table::{Align, Grid};
+use quipu_lab::{pages, policies, scenario};
+
+use crate::failure::Failure;
+
+pub(crate) fn pages() -> Result<(), Failure> {
+    let mut grid = Grid::new([("page", Align::Left), ("what it is", Align::Left)]);
+    for (name, about) in pages::builtin_pages() {
+        grid.row([name, about]);
+    }
+    crate::print(&grid.to_string())
+}
+
+pub(crate) fn networks() -> Result<(), Failure> {
+    let mut grid = Grid::new([
+        ("network", Align::Left),
+        ("paths", Align::Left),
+        ("what it stands for", Align::Left),
+    ]);
+    for network in scenario::builtin_networks() {
+        let paths: Vec<String> = network.paths.iter().map(|path| path.summary()).collect();
+        grid.row([network.name, paths.join(", "), network.about]);
+    }
+    crate::print(&grid.to_string())
+}
+
+pub(crate) fn browsers() -> Result<(), Failure> {
+    let mut grid = Grid::new([("browser", Align::Left), ("what it does", Align::Left)]);
+    for (name, about) in pages::browsers() {
+        grid.row([name.to_owned(), about]);
+    }
+    crate::print(&grid.to_string())
+}
+
+pub(crate) fn schedulers(name: Option<&str>) -> Result<(), Failure> {
+    let text = match name {
+        Some(name) => policies::explain(name).map_err(Failure::usage)?,
+        None => policies::list(),
+    };
+    crate::print(&text)
+}

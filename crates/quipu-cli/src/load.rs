@@ -1,0 +1,59 @@
+//! `quipu load`.
+
+use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::table::{self, WaterfallOptions};
+
+use crate::args::LoadOptions;
+use crate::failure::Failure;
+use crate::scenario;
+
+/// Columns of a terminal of unknown width.
+const USUAL_WIDTH: usize = 100;
+
+pub(crate) fn run(options: &LoadOptions) -> Result<(), Failure> {
+    let plan = plan(options)?;
+    let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
+    let record = quipu_lab::run::run(&plan, cell).map_err(Failure::run)?;
+    let waterfall = WaterfallOptions { width: width(), rows: options.rows };
+    let text = [
+        table::load_summary(&plan, cell, &record),
+        table::waterfall(&plan.pages[cell.page], &record, waterfall),
+    ];
+    crate::print(&text.join("\n"))
+}
+
+fn plan(options: &LoadOptions) -> Result<Plan, Failure> {
+    let mut scenario = scenario::build(&options.scenario)?;
+    for (what, many) in [("--page", scenario.pages.len()), ("--network", scenario.networks.len())] {
+        let given = options.scenario.page.len().max(options.scenario.network.len());
+        if many > 1 && given > 1 {
+            return Err(Failure::Usage(format!("{what}: one load takes one, not {many}")));
+        }
+    }
+    scenario.pages.truncate(1);
+    scenario.networks.truncate(1);
+    scenario.policies.baselines = false;
+    match &options.joint {
+        Some(joint) => {
+            scenario.policies.stream.clear();
+            scenario.policies.path.clear();
+            scenario.policies.joint = vec![joint.clone()];
+        }
+        None => {
+            scenario.policies.joint.clear();
+            scenario.policies.stream = vec![options.stream.clone().unwrap_or("dwrr".to_owned())];
+            scenario.policies.path = vec![options.path.clone().unwrap_or("minrtt".to_owned())];
+        }
+    }
+    Plan::new(scenario).map_err(Failure::usage)
+}
+
+/// Columns of the terminal: as it says, else as `COLUMNS` says, else the usual.
+fn width() -> usize {
+    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
+    terminal_size::terminal_size()
+        .map(|(width, _)| usize::from(width.0))
+        .or_else(told)
+        .unwrap_or(USUAL_WIDTH)
+        .clamp(40, 400)
+}

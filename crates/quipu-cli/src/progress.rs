@@ -1,0 +1,30 @@
+//! The progress bar: on standard error, and only on a terminal.
+
+use std::io::IsTerminal;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar for `runs` runs.
+pub(crate) fn bar(runs: u64) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(runs), target);
+    // The template is constant and a test reads it; the default bar would do as well.
+    bar.set_style(style().unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+fn style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_template_is_one() {
+        assert!(super::style().is_ok());
+    }
+}
