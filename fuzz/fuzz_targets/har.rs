@@ -1,0 +1,26 @@
+//! A HAR file: a page that is read can be described, and all of it comes in one load.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use quipu_base::Instant;
+use quipu_web::load::{DiscoveryMode, PageLoad};
+use quipu_web::page::{ReadOptions, read};
+
+fuzz_target!(|file: &[u8]| {
+    let Ok(page) = read("fuzz", file, &ReadOptions::default()) else { return };
+    let _ = format!("{}{:#}", page.report, page.report);
+    let page = page.page.shared();
+    let mut load = PageLoad::new(page.clone(), DiscoveryMode::Recorded, Instant::ZERO);
+    let (mut now, mut loaded) = (Instant::ZERO, 0);
+    loop {
+        load.handle_timeout(now);
+        while let Some(object) = load.poll_request() {
+            load.on_complete(object, now);
+            loaded += 1;
+        }
+        let Some(deadline) = load.poll_timeout() else { break };
+        now = now.max(deadline);
+    }
+    assert!(load.is_finished());
+    assert_eq!(loaded, page.objects().len());
+});

@@ -1,0 +1,15 @@
+//! A scenario file: what is accepted is written out and read again as the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use quipu_lab::scenario::Scenario;
+
+fuzz_target!(|text: &str| {
+    let Ok(scenario) = Scenario::from_toml(text, "fuzz.toml") else { return };
+    if scenario.validate().is_err() {
+        return;
+    }
+    let written = scenario.to_toml().expect("a valid scenario can be written");
+    let again = Scenario::from_toml(&written, "written.toml").expect("what was written is good");
+    assert_eq!(again, scenario);
+});
