@@ -1,0 +1,168 @@
+//! Whole page loads under every kind of fault, with every policy: every object arrives complete
+//! and byte-correct, or the run is an error.
+//!
+//! `cargo test` does a slice; `QUIPU_LOADS=1000 cargo test --release -p quipu-lab --test loads` all.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use quipu_base::{Duration, Instant, Seed};
+use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::run::run;
+use quipu_lab::scenario::{Network, OutageSpec, PathSpec, Scenario};
+use rand::RngExt;
+
+/// Loads that `cargo test` does.
+const SLICE: u64 = 60;
+
+const STREAMS: [&str; 12] = [
+    "rr",
+    "rr:unit=frame",
+    "fifo",
+    "fifo:retx_first=false",
+    "wrr",
+    "wrr:mode=quantum",
+    "swrr",
+    "swrr:mode=as-published",
+    "swrr:mode=smooth",
+    "dwrr",
+    "dwrr:mode=code",
+    "wrr:mode=fluid",
+];
+
+const PATHS: [&str; 9] = [
+    "minrtt",
+    "path-rr",
+    "single:id=0",
+    "single:id=1",
+    "ecf",
+    "pats:bind=late",
+    "pats:bind=early",
+    "pats:bind=literal",
+    "redundant",
+];
+
+const FAULTS: [&str; 12] = [
+    "none",
+    "loss 1.5%",
+    "loss 3%",
+    "loss 10%",
+    "reordering",
+    "duplication",
+    "uplink of path 0 blackholed",
+    "downlink of path 1 blackholed",
+    "downlink of path 0 blackholed",
+    "path 0 flapping",
+    "path 0 cut for good",
+    "path 1 cut for good",
+];
+
+fn path(fields: &str) -> PathSpec {
+    fields.parse().unwrap()
+}
+
+/// Two paths like `wifi+lte`, but slower, so that a load lasts; with one fault.
+fn network(fault: &str, seed: Seed) -> Network {
+    let mut random = seed.stream("faults", 0);
+    let mut instant = || Duration::from_micros(random.random_range(1_000..1_500_000));
+    let fields = match fault {
+        "loss 1.5%" => ",loss=1.5%",
+        "loss 3%" => ",loss=3%",
+        "loss 10%" => ",loss=10%",
+        "reordering" => ",reorder=5%+8ms",
+        "duplication" => ",duplicate=5%+1ms",
+        _ => "",
+    };
+    let mut paths = vec![
+        path(&format!("rate=12mbit,delay=15ms{fields}")),
+        path(&format!("rate=8mbit,delay=10ms{fields}")),
+    ];
+    let from = instant();
+    let for_good = OutageSpec { from, until: None };
+    match fault {
+        "uplink of path 0 blackholed" => paths[0].up.outages = vec![for_good],
+        "downlink of path 0 blackholed" => paths[0].down.outages = vec![for_good],
+        "downlink of path 1 blackholed" => paths[1].down.outages = vec![for_good],
+        "path 0 flapping" => {
+            let outages: Vec<OutageSpec> = (0..40)
+                .map(|n| {
+                    let from = Duration::from_millis(200 + 700 * n);
+                    OutageSpec { from, until: Some(from + Duration::from_millis(300)) }
+                })
+                .collect();
+            paths[0].up.outages = outages.clone();
+            paths[0].down.outages = outages;
+        }
+        "path 0 cut for good" | "path 1 cut for good" => {
+            let victim = usize::from(fault.contains('1'));
+            paths[victim].up.outages = vec![for_good];
+            paths[victim].down.outages = vec![for_good];
+        }
+        _ => {}
+    }
+    // The handshake needs its path: a fault of path 0 begins after it.
+    let PathSpec { up, down, .. } = &mut paths[0];
+    for outage in up.outages.iter_mut().chain(&mut down.outages) {
+        outage.from = outage.from.max(Duration::from_millis(150));
+    }
+    Network::from_links(paths)
+}
+
+fn scenario(load: u64) -> (Scenario, &'static str) {
+    let seed = Seed::new(load);
+    let mut random = seed.stream("choice", 0);
+    let fault = FAULTS[(load % FAULTS.len() as u64) as usize];
+    let mut scenario = Scenario {
+        seed: load,
+        runs: 1,
+        pages: vec!["framework-youtube".to_owned()],
+        browser: ["chrome", "firefox", "safari", "none"][random.random_range(0..4)].to_owned(),
+        time_limit: Duration::from_secs(120),
+        networks: vec![network(fault, seed)],
+        ..Scenario::default()
+    };
+    scenario.policies.stream = vec![STREAMS[random.random_range(0..STREAMS.len())].to_owned()];
+    scenario.policies.path = vec![PATHS[random.random_range(0..PATHS.len())].to_owned()];
+    scenario.policies.ack = ["own", "min-rtt"][random.random_range(0..2)].to_owned();
+    scenario.policies.resend = ["rank", "first"][random.random_range(0..2)].to_owned();
+    scenario.policies.baselines = false;
+    // `fifo` and `redundant` bring a rule of their own.
+    if scenario.policies.stream[0].starts_with("fifo") {
+        scenario.policies.resend = Scenario::default().policies.resend;
+    }
+    (scenario, fault)
+}
+
+#[test]
+fn every_object_arrives_whole_whatever_the_fault_and_the_policy() {
+    let loads = std::env::var("QUIPU_LOADS").map_or(SLICE, |text| text.parse().unwrap());
+    let first = std::env::var("QUIPU_FIRST_LOAD").map_or(0, |text| text.parse().unwrap());
+    let mut failures = Vec::new();
+    let mut slowest = (Instant::ZERO, String::new());
+    for load in first..first + loads {
+        let (scenario, fault) = scenario(load);
+        let policies = format!(
+            "{} + {}, ack {}, resend {}, {}",
+            scenario.policies.stream[0],
+            scenario.policies.path[0],
+            scenario.policies.ack,
+            scenario.policies.resend,
+            scenario.browser,
+        );
+        let plan = Plan::new(scenario).unwrap();
+        let cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
+        let name = format!("load {load}: {fault}, {policies}");
+        match run(&plan, cell) {
+            Ok(record) => {
+                if (record.refused, record.overridden) != (0, 0) {
+                    let (refused, overridden) = (record.refused, record.overridden);
+                    failures.push(format!("{name}: {refused} refused, {overridden} overridden"));
+                }
+                if record.ended_at > slowest.0 {
+                    slowest = (record.ended_at, name);
+                }
+            }
+            Err(error) => failures.push(format!("{name}: {error}")),
+        }
+    }
+    println!("{loads} loads, the slowest ended at {}: {}", slowest.0, slowest.1);
+    assert!(failures.is_empty(), "{} of {loads} failed:\n{}", failures.len(), failures.join("\n"));
+}
