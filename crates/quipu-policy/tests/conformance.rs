@@ -92,7 +92,8 @@ impl Choice {
             ),
         );
         let result = runner.run(&scripts(), |script| self.stands(&script));
-        assert_eq!(result.map_err(|error| error.to_string()), Ok(()));
+        let fault = result.err().map_or_else(String::new, |error| error.to_string());
+        assert!(fault.is_empty(), "{fault}");
     }
 }
 
