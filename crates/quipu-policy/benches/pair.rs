@@ -27,7 +27,7 @@ impl Scene {
         let spec = PolicySpec::parse(&registry, &format!("stream=rr path={path}"))
             .expect("known policies");
         let joint = spec.build(&BuildContext::new(Seed::new(1))).expect("they build").joint;
-        let mut scene = Scene { world: World::new(Bytes(1 << 40)), joint };
+        let mut scene = Scene { world: World::new(Bytes(1 << 60)), joint };
         for (id, rtt) in [(0, 20), (1, 100)] {
             let key = scene.world.add_path(PathId(id)).expect("a free slot");
             scene.world.set_path(key, |path| {
@@ -39,8 +39,8 @@ impl Scene {
         }
         for _ in 0..streams {
             let table = &mut scene.world.streams;
-            let key = table.open(Instant::ZERO, Priority::default(), Bytes(1 << 40));
-            table.write(key, Bytes(1 << 30));
+            let key = table.open(Instant::ZERO, Priority::default(), Bytes(1 << 60));
+            table.write(key, Bytes(1 << 50));
             for event in [Event::Opened(key), Event::Written(key), Event::Ready(key)] {
                 scene.tell(event);
             }

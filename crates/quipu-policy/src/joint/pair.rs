@@ -50,6 +50,8 @@ pub struct Pair {
     touched: bool,
     /// The end of the wait answered last, if nothing but its end came since.
     waiting_until: Option<Instant>,
+    /// Stream bytes that fit one packet, on the path where most fit.
+    packet: Bytes,
     /// The stream of the last frame of the open packet.
     packet_stream: Option<StreamKey>,
     /// The paths as shown for lost bytes that must avoid one.
@@ -97,6 +99,7 @@ impl Pair {
             changed: true,
             touched: true,
             waiting_until: None,
+            packet: Bytes::ZERO,
             packet_stream: None,
             shown: Paths::new(),
         }
@@ -114,7 +117,7 @@ impl Pair {
         &self.ledger
     }
 
-    fn packet(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
+    fn next_packet(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
         self.revise(view);
         if let Some(path) = self.path.probe(view) {
             return Decision::Probe { path };
@@ -151,7 +154,6 @@ impl Pair {
 
     /// Steps 4 and 5: turns are sent or planned until one is sent, waits, or none is left.
     fn ask_streams(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
-        let packet = view.paths.usable().map(|path| path.payload).max().unwrap_or_default();
         let mut limit = None;
         while let Some(turn) = self.stream.next(view, notes) {
             if self.credit_used_up(view) {
@@ -169,7 +171,7 @@ impl Pair {
             }
             let parcel = Parcel {
                 stream: turn.stream,
-                len: max.min(packet),
+                len: max.min(self.packet),
                 class: run.class,
                 back_fits: self.back_fits(stream, view),
                 committed: self.ledger.totals(),
@@ -313,10 +315,9 @@ impl Pair {
         view: &View<'_>,
         notes: &mut Notes,
     ) -> Option<Decision> {
-        let packet = view.paths.usable().map(|path| path.payload).max().unwrap_or_default();
         let parcel = Parcel {
             stream,
-            len: run.span.len().min(packet),
+            len: run.span.len().min(self.packet),
             class: run.class,
             back_fits: false,
             committed: self.ledger.totals(),
@@ -443,7 +444,7 @@ impl Pair {
 impl Joint for Pair {
     fn decide(&mut self, ask: Ask, view: &View<'_>, notes: &mut Notes) -> Decision {
         match ask {
-            Ask::Packet => self.packet(view, notes),
+            Ask::Packet => self.next_packet(view, notes),
             Ask::Fill { path, space } => self.fill(path, space, view, notes),
         }
     }

@@ -1,6 +1,6 @@
 //! Earliest completion first.
 
-use quipu_base::Bytes;
+use quipu_base::{Bytes, Duration};
 
 use super::choose::{eligible, is_promising, patience, rest_unless_stuck};
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy};
@@ -68,8 +68,9 @@ impl Ecf {
         notes: &mut Notes,
     ) -> bool {
         let (Some(rtt_f), Some(rtt_s)) = (fast.srtt, slow.srtt) else { return false };
-        let (rtt_f, rtt_s) = (rtt_f.as_secs_f64(), rtt_s.as_secs_f64());
-        let delta = fast.rttvar.max(slow.rttvar).as_secs_f64();
+        let nanos = |time: Duration| time.as_nanos() as f64;
+        let (rtt_f, rtt_s) = (nanos(rtt_f), nanos(rtt_s));
+        let delta = nanos(fast.rttvar.max(slow.rttvar));
         let windows = |path: &PathView| {
             let backlog = match self.backlog {
                 Backlog::Paper => unsent,
@@ -81,7 +82,7 @@ impl Ecf {
         let slow_ends = rtt_s + delta;
         let waiting = self.waiting_for == Some(fast.key);
         for (label, path, score) in
-            [("ends on fast, s", fast, fast_ends), ("ends on slow, s", slow, slow_ends)]
+            [("ends on fast, ns", fast, fast_ends), ("ends on slow, ns", slow, slow_ends)]
         {
             notes.add(|| Note { label, path: Some(path.key), stream: None, score });
         }
@@ -144,7 +145,7 @@ mod tests {
     use super::*;
     use crate::conformance::World;
     use crate::seam::key::StreamKey;
-    use quipu_base::{Duration, PathId, StreamId};
+    use quipu_base::{PathId, StreamId};
 
     const MS: Duration = Duration::from_millis(1);
 

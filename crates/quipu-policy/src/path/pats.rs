@@ -76,6 +76,9 @@ impl Pats {
     pub fn arrival(queue: Bytes, path: &PathView) -> Option<Duration> {
         let srtt = path.srtt?;
         let beyond = queue.saturating_sub(path.room());
+        if beyond.is_zero() {
+            return Some(srtt.divided_by(2));
+        }
         let rounds = beyond.0.div_ceil(path.cwnd.0.max(1));
         Some(srtt.saturating_mul(rounds) + srtt.divided_by(2))
     }

@@ -15,6 +15,8 @@ impl Pair {
         let changed = std::mem::take(&mut self.changed);
         let touched = std::mem::take(&mut self.touched);
         if changed {
+            let payloads = view.paths.usable().map(|path| path.payload);
+            self.packet = payloads.max().unwrap_or_default();
             // Stream credit may have grown without an edge: the engine held these for ready.
             let covered = self.edges.take_covered();
             for &stream in &covered {
