@@ -1,12 +1,12 @@
 //! Every registered combination of policies stands the conformance suite on the mock engine.
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
-use quipu_base::Seed;
-use quipu_policy::conformance::{Audit, FirstCome, Script, Step, Subject, check};
-use quipu_policy::joint::{Pair, Reinjecting};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use quipu_base::{Instant, PathId, Seed};
+use quipu_policy::conformance::{Audit, FirstCome, Manner, Script, Step, Subject, check, run};
+use quipu_policy::joint::{Pair, Reinjecting, Replan};
 use quipu_policy::registry::{Built, Part, Registry};
-use quipu_policy::{BuildContext, Joint, Layer, Pack, ResendRules, StreamPolicy};
+use quipu_policy::{BuildContext, Decision, Joint, Layer, Pack, ResendRules, StreamPolicy};
 
 /// What is composed: names with parameters; an empty stream is [`FirstCome`].
 #[derive(Clone, Copy, Debug)]
@@ -85,16 +85,15 @@ impl Choice {
 
     fn stands_scripts(&self, cases: u32) {
         let config = Config { cases, failure_persistence: None, ..Config::default() };
-        let mut runner = TestRunner::new_with_rng(
-            config,
-            proptest::test_runner::TestRng::deterministic_rng(
-                proptest::test_runner::RngAlgorithm::ChaCha,
-            ),
-        );
+        let mut runner = TestRunner::new_with_rng(config, deterministic());
         let result = runner.run(&scripts(), |script| self.stands(&script));
         let fault = result.err().map_or_else(String::new, |error| error.to_string());
         assert!(fault.is_empty(), "{fault}");
     }
+}
+
+fn deterministic() -> TestRng {
+    TestRng::deterministic_rng(RngAlgorithm::ChaCha)
 }
 
 /// A step made of numbers that shrink towards the plainest step.
@@ -168,6 +167,66 @@ fn every_path_policy_conforms() {
     for path in PATHS {
         Choice::of_path(path).stands_scripts(200);
     }
+}
+
+/// The walk over all pending bytes before every packet, which the kept plans stand for.
+fn literal_walk(choice: Choice) -> Subject {
+    let path = build(Layer::Path, choice.path).path.expect("a path policy");
+    let stream = Box::new(FirstCome::default());
+    let pair = Pair::new(stream, path, choice.resend, choice.pack).with_replan(Replan::Always);
+    Subject { joint: Box::new(pair), audit: None, copies: false }
+}
+
+/// Packets of stream data by path, and when the last byte was delivered.
+fn outcome(subject: &dyn Fn() -> Subject, script: &Script) -> ([usize; 3], Instant) {
+    let report = run(subject, script, Manner { batch: 40, twice: false });
+    assert_eq!(report.faults, Vec::<String>::new());
+    let on = |id: u32| {
+        let sends = report.decisions.iter().filter(
+            |decision| matches!(decision, Decision::Send { path, .. } if path.id == PathId(id)),
+        );
+        sends.count()
+    };
+    ([0, 1, 2].map(on), report.ended_at)
+}
+
+#[test]
+fn kept_plans_place_like_the_literal_walk_while_no_estimate_moves() {
+    let choice = Choice::of_path("pats");
+    let windows = (0..3).map(|path| Step::Window { path, packets: 200 });
+    let steps = windows.chain([Step::Pass { ms: 2_000 }]).collect();
+    let script = Script { paths: 3, credit: 100_000_000, backlog: 3_000_000, steps };
+    let (kept, kept_end) = outcome(&|| choice.subject(), &script);
+    let (walked, walked_end) = outcome(&|| literal_walk(choice), &script);
+    for (kept, walked) in kept.into_iter().zip(walked) {
+        assert!(kept.abs_diff(walked) <= 2, "{kept} packets, not {walked}");
+    }
+    assert_eq!(kept_end, walked_end);
+}
+
+#[test]
+fn kept_plans_end_like_the_literal_walk_while_windows_grow() {
+    let choice = Choice::of_path("pats");
+    for backlog in [60_000, 300_000, 1_000_000] {
+        let steps = vec![Step::Finish { stream: 0 }, Step::Finish { stream: 1 }];
+        let script = Script { paths: 3, credit: 100_000_000, backlog, steps };
+        let (_, kept) = outcome(&|| choice.subject(), &script);
+        let (_, walked) = outcome(&|| literal_walk(choice), &script);
+        let difference = kept.as_nanos().abs_diff(walked.as_nanos());
+        assert!(difference <= walked.as_nanos() / 8, "{kept}, not {walked}");
+    }
+}
+
+#[test]
+fn the_literal_walk_conforms() {
+    let config = Config { cases: 60, failure_persistence: None, ..Config::default() };
+    let result = TestRunner::new_with_rng(config, deterministic()).run(&scripts(), |script| {
+        let faults = check(&|| literal_walk(Choice::of_path("pats")), &script).faults;
+        prop_assert_eq!(faults, Vec::<String>::new());
+        Ok(())
+    });
+    let fault = result.err().map_or_else(String::new, |error| error.to_string());
+    assert!(fault.is_empty(), "{fault}");
 }
 
 #[test]

@@ -46,12 +46,14 @@ pub struct Report {
     pub refused: u32,
     /// Times that the engine decided itself.
     pub overridden: u32,
-    /// Packets with a copy, probe packets of policies, packets in all.
+    /// Frames that were copies.
     pub copies: u64,
     /// PINGs that a policy asked for.
     pub probes: u64,
-    /// Packets.
+    /// Packets in all.
     pub packets: u64,
+    /// When everything was delivered.
+    pub ended_at: Instant,
     /// Answers carried out, with rests.
     pub decisions: Vec<Decision>,
     /// What went against the rules.

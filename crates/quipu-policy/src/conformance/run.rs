@@ -1,6 +1,6 @@
 //! Runs a script, and holds a policy to the rules.
 
-use quipu_base::{Bytes, Duration, Instant, PathId};
+use quipu_base::{Bytes, Duration, PathId};
 
 use super::engine::{Manner, MockEngine, Report, Subject};
 use super::script::{Script, Step};
@@ -290,6 +290,7 @@ impl MockEngine {
                 return;
             }
         }
+        self.report.ended_at = self.world.now;
         self.send(None);
         let planned: Bytes =
             self.world.paths.iter().map(|path| self.joint.committed(path.key)).sum();
@@ -297,10 +298,5 @@ impl MockEngine {
             self.fault(format!("{planned} planned although every stream ended"));
         }
         self.check_books();
-    }
-
-    /// The instant that it has come to.
-    pub fn now(&self) -> Instant {
-        self.world.now
     }
 }

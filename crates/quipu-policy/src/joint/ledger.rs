@@ -322,6 +322,23 @@ impl Ledger {
         self.pop_back(slot)
     }
 
+    /// Takes back the last `len` bytes of the newest commit over all paths, or all of it if that is
+    /// less. Call [`settle`](Self::settle) after it.
+    pub fn pop_newest_tail(&mut self, len: Bytes) -> Option<Commit> {
+        let commit = self.newest()?;
+        if commit.span.len() <= len {
+            return self.pop_newest();
+        }
+        let span = Span::new(Offset(commit.span.end.0 - len.0), commit.span.end);
+        self.release(commit.stream, span);
+        Some(Commit { span, ..commit })
+    }
+
+    fn newest(&self) -> Option<Commit> {
+        let backs = self.queues.iter().filter_map(|queue| queue.back());
+        backs.max_by_key(|commit| commit.sequence).copied()
+    }
+
     /// Takes back the newest commit of one path. Call [`settle`](Self::settle) after it.
     pub fn pop_newest_of(&mut self, path: PathKey) -> Option<Commit> {
         self.pop_back(path.index())

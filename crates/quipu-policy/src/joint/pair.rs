@@ -28,7 +28,8 @@ use edges::Edges;
 ///    for later (then the next turn is asked for), or waits (then lost bytes of any stream may go).
 ///
 /// To the stream policy, *ready* means: has pending bytes that no path holds. A commit charges it
-/// once; its sending later does not charge again. The sum of commits is bounded by the path
+/// once; its sending later does not charge again. If all that is pending is planned while a path is
+/// open, the newest packet planned is looked at once more: that path may have opened since. The sum of commits is bounded by the path
 /// policy's limit and by connection credit, which commits reserve.
 ///
 /// A wait ends when it said: if nothing but its end came meanwhile, the bytes go on the best open
@@ -48,6 +49,8 @@ pub struct Pair {
     changed: bool,
     /// Anything happened since the last revision.
     touched: bool,
+    /// The newest plan was reconsidered since anything happened.
+    reconsidered: bool,
     /// The end of the wait answered last, if nothing but its end came since.
     waiting_until: Option<Instant>,
     /// Stream bytes that fit one packet, on the path where most fit.
@@ -98,6 +101,7 @@ impl Pair {
             order: 0,
             changed: true,
             touched: true,
+            reconsidered: false,
             waiting_until: None,
             packet: Bytes::ZERO,
             packet_stream: None,
@@ -155,7 +159,10 @@ impl Pair {
     /// Steps 4 and 5: turns are sent or planned until one is sent, waits, or none is left.
     fn ask_streams(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
         let mut limit = None;
-        while let Some(turn) = self.stream.next(view, notes) {
+        loop {
+            let Some(turn) = self.stream.next(view, notes) else {
+                if self.reconsider(view) { continue } else { break }
+            };
             if self.credit_used_up(view) {
                 return self.without_credit(view, notes);
             }

@@ -66,6 +66,21 @@ fn a_plan_that_goes_on_joins_the_newest_and_comes_back_as_one() {
 }
 
 #[test]
+fn the_newest_plan_comes_back_packet_by_packet() {
+    let mut world = World::new(Bytes(100_000));
+    let view = stream(&mut world);
+    let mut ledger = Ledger::new();
+    ledger.commit(SLOW, &view, span(0, 1000));
+    ledger.commit(FAST, &view, span(1000, 3500));
+    let mut pop = || ledger.pop_newest_tail(Bytes(1200)).map(|commit| commit.span);
+    assert_eq!(pop(), Some(span(2300, 3500)));
+    assert_eq!(pop(), Some(span(1100, 2300)));
+    assert_eq!(pop(), Some(span(1000, 1100)));
+    assert_eq!(pop(), Some(span(0, 1000)));
+    assert_eq!(pop(), None);
+}
+
+#[test]
 fn a_plan_reserves_the_credit_up_to_its_end() {
     let mut world = World::new(Bytes(100_000));
     let mut view = stream(&mut world);

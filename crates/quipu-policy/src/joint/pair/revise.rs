@@ -62,8 +62,20 @@ impl Pair {
         true
     }
 
+    /// Takes back the newest packet planned, so that an open path with nothing else to carry may
+    /// have it; `false` if there is none or it was tried already.
+    pub(super) fn reconsider(&mut self, view: &View<'_>) -> bool {
+        if self.reconsidered || self.ledger.is_empty() || !self.path.rebinds() {
+            return false;
+        }
+        self.reconsidered = true;
+        let newest = self.ledger.pop_newest_tail(self.packet.max(Bytes(1)));
+        newest.map(|commit| self.returned(commit, view)).is_some()
+    }
+
     pub(super) fn note_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         self.touched = true;
+        self.reconsidered = false;
         self.changed |= !matches!(event, Event::Placed { .. } | Event::Sent(_));
         if !matches!(event, Event::Woken | Event::Drained) {
             self.waiting_until = None;
