@@ -31,6 +31,11 @@ impl Identity {
         Ok(Identity { certificate: certificate.der().clone(), key: key.serialize_der() })
     }
 
+    /// Bytes of the certificate, in DER.
+    pub fn certificate_length(&self) -> usize {
+        self.certificate.len()
+    }
+
     /// TLS of a server with this identity.
     ///
     /// # Errors

@@ -5,18 +5,21 @@
 //! - [`QuicNode`]: our engine as a node of the simulator that runs an exchange.
 //! - [`Scenario`]: paths, seed and [`Plan`]; [`Scenario::run`] lets two nodes meet and returns an
 //!   [`Outcome`].
+//! - [`Hostile`]: a node in a network that forges, damages and repeats datagrams.
 //! - [`Identity`]: an Ed25519 certificate and the TLS configurations, for every engine that uses
 //!   rustls.
 //!
 //! Unpublished. Not here: HTTP, pages, foreign engines (those are in `interop/`).
 
 mod exchange;
+mod hostile;
 mod identity;
 mod node;
 mod scenario;
 mod script;
 
 pub use exchange::{ByteStream, Exchange, Plan};
+pub use hostile::{Hostile, Mischief};
 pub use identity::{ALPN, Identity, SERVER_NAME};
 pub use node::{NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
 pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};

@@ -70,6 +70,14 @@ impl Connection {
         self.flush_edges(now);
     }
 
+    /// True once a packet of the peer opened, be it a faulty one: before that, nothing proves that
+    /// there is a peer.
+    pub(crate) fn has_opened_packet(&self) -> bool {
+        self.handshake_spaces.initial.received.largest().is_some()
+            || self.keys.has_handshake()
+            || !self.lifecycle.is_open()
+    }
+
     fn read_kept(&mut self, now: Instant) {
         for (arrival, path, mut packet) in std::mem::take(&mut self.undecryptable.kept) {
             self.read_packets(now, arrival, path, &mut packet);
@@ -94,16 +102,17 @@ impl Connection {
                     }
                     return;
                 }
-                Ok(packet @ Packet::VersionNegotiation { .. }) => {
+                Ok(packet @ Packet::VersionNegotiation { scid, .. }) => {
+                    // https://www.rfc-editor.org/rfc/rfc8999#section-6
+                    //# Echoing both connection IDs gives clients some assurance that the
+                    //# server received the packet
+                    let echoed = scid == self.original_dcid.as_bytes();
                     // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
                     //# A client MUST discard a Version Negotiation packet that lists the
                     //# QUIC version selected by the client.
                     let listed = packet.versions().any(|version| version == Version::V1);
-                    let early = self.role.is_client() && !self.keys.has_handshake();
-                    if !listed
-                        && early
-                        && self.handshake_spaces.initial.received.largest().is_none()
-                    {
+                    let early = self.role.is_client() && !self.has_opened_packet();
+                    if echoed && !listed && early {
                         self.lifecycle.abort(CloseReason::Version);
                     }
                     return;

@@ -157,12 +157,25 @@ impl Endpoint {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Option<ConnectionHandle> {
-        let (handle, path) = match self.lookup(datagram) {
+        let known = self.lookup(datagram);
+        let (handle, path) = match known {
             Some(found) => found,
             None => (self.accept_first(now, arrival, datagram)?, PathId::ZERO),
         };
         let slot = self.slots.get_mut(handle.0)?.as_mut()?;
         slot.connection.handle_datagram(now, arrival, path, datagram);
+        if known.is_none() {
+            // A first packet that does not open is nobody's: its connection IDs may be forged.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.2
+            //# Invalid packets that lack strong integrity protection, such as Initial,
+            //# Retry, or Version Negotiation, MAY be discarded.
+            if !slot.connection.has_opened_packet() {
+                self.remove(handle);
+                self.ignored += 1;
+                return None;
+            }
+            self.accepted.push_back(handle);
+        }
         self.touch(handle);
         Some(handle)
     }
@@ -388,7 +401,6 @@ impl Endpoint {
         let handle = self.insert(Connection::new(now, setup));
         self.add_route(local_cid, handle, PathId::ZERO);
         self.add_route(original_dcid, handle, PathId::ZERO);
-        self.accepted.push_back(handle);
         Some(handle)
     }
 

@@ -1,0 +1,163 @@
+//! What an endpoint answers to datagrams that belong to no connection.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use quipu_base::{Instant, Seed};
+use quipu_null_tls::NullClient;
+use quipu_policy::PathKey;
+use quipu_quic::connection::CloseReason;
+use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::tls::rustls::RustlsServer;
+use quipu_quic::{Arrival, ConnectionEvent, Endpoint, Outbox, Route, Transmit, TransportConfig};
+use quipu_testkit::{ALPN, Identity, SERVER_NAME, client_address, plain_policies, server_address};
+use rand_core::Rng;
+
+/// Keeps what is sent.
+#[derive(Default)]
+struct Sent {
+    buffer: Vec<u8>,
+    datagrams: Vec<(SocketAddr, Vec<u8>)>,
+}
+
+impl Outbox for Sent {
+    fn has_room(&self, _path: PathKey) -> bool {
+        true
+    }
+
+    fn buffer(&mut self, size: usize) -> &mut [u8] {
+        self.buffer.resize(size, 0);
+        &mut self.buffer
+    }
+
+    fn send(&mut self, transmit: Transmit) {
+        let datagram = self.buffer[..transmit.len].to_vec();
+        self.datagrams.push((transmit.route.remote, datagram));
+    }
+}
+
+fn from_client() -> Arrival {
+    let route = Route { local: server_address(), remote: client_address(0) };
+    Arrival { route, ecn: 0 }
+}
+
+fn server() -> Endpoint {
+    let identity = Identity::generate().expect("a certificate");
+    let tls = RustlsServer::new(Arc::new(identity.server_tls().expect("an identity")));
+    let mut endpoint = Endpoint::new(Seed::new(1).stream("endpoint", 0));
+    let config = ServerConfig {
+        tls: Arc::new(tls.expect("usable with QUIC")),
+        transport: Arc::new(TransportConfig::default()),
+        policies: plain_policies(),
+        max_connections: 3,
+    };
+    endpoint.listen(config).expect("a valid transport");
+    endpoint
+}
+
+/// What the endpoint sends when this comes.
+fn answers(endpoint: &mut Endpoint, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
+    let mut sent = Sent::default();
+    endpoint.handle_datagram(Instant::ZERO, from_client(), &mut datagram.to_vec());
+    endpoint.poll_transmit(Instant::ZERO, &mut sent);
+    sent.datagrams
+}
+
+/// A long header with these connection IDs, padded to `length`.
+fn long_header(version: u32, dcid: &[u8], scid: &[u8], length: usize) -> Vec<u8> {
+    let mut datagram = vec![0xc3];
+    datagram.extend(version.to_be_bytes());
+    for id in [dcid, scid] {
+        datagram.push(id.len() as u8);
+        datagram.extend(id);
+    }
+    datagram.resize(length, 0x55);
+    datagram
+}
+
+#[test]
+fn an_unknown_version_is_answered_with_ours_and_the_ids_swapped() {
+    let mut endpoint = server();
+    let (dcid, scid) = ([7; 30], [9; 5]);
+    let sent = answers(&mut endpoint, &long_header(0x1a2a_3a4a, &dcid, &scid, 1200));
+    let [(to, answer)] = &sent[..] else { panic!("one answer, not {}", sent.len()) };
+    assert_eq!(*to, client_address(0));
+    assert_eq!(answer[0] & 0x80, 0x80);
+    let mut expected = vec![0, 0, 0, 0, 5];
+    expected.extend(scid);
+    expected.push(30);
+    expected.extend(dcid);
+    expected.extend(1u32.to_be_bytes());
+    assert_eq!(answer[1..], expected);
+    // So short a datagram could be used to make us send more than came.
+    assert_eq!(answers(&mut endpoint, &long_header(0x1a2a_3a4a, &dcid, &scid, 1199)), []);
+    assert_eq!(endpoint.handles().count(), 0);
+}
+
+/// A client's connection and its first datagram.
+fn client() -> (Endpoint, Vec<u8>) {
+    let mut endpoint = Endpoint::new(Seed::new(2).stream("endpoint", 0));
+    let config = ClientConfig {
+        tls: Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
+        transport: Arc::new(TransportConfig::default()),
+        policies: plain_policies(),
+    };
+    let route = Route { local: client_address(0), remote: server_address() };
+    endpoint.connect(Instant::ZERO, &config, SERVER_NAME, route).expect("a valid configuration");
+    let mut sent = Sent::default();
+    endpoint.poll_transmit(Instant::ZERO, &mut sent);
+    let (_, first) = sent.datagrams.swap_remove(0);
+    (endpoint, first)
+}
+
+/// Whether the client gives up when a server answers that it speaks `version`, with these
+/// connection IDs as destination and source.
+fn gives_up(version: u32, ids: impl FnOnce(&[u8], &[u8]) -> (Vec<u8>, Vec<u8>)) -> bool {
+    let (mut endpoint, first) = client();
+    let (dcid, rest) = first[6..].split_at(usize::from(first[5]));
+    let scid = &rest[1..1 + usize::from(rest[0])];
+    let (to, from) = ids(dcid, scid);
+    let mut answer = long_header(0, &to, &from, 7 + to.len() + from.len());
+    answer.extend(version.to_be_bytes());
+    let route = Route { local: client_address(0), remote: server_address() };
+    endpoint.handle_datagram(Instant::ZERO, Arrival { route, ecn: 0 }, &mut answer);
+    let handle = endpoint.handles().next().expect("the connection");
+    let event = endpoint.connection_mut(handle).and_then(|connection| connection.poll());
+    event == Some(ConnectionEvent::Closed(CloseReason::Version))
+}
+
+#[test]
+fn a_client_gives_up_when_its_first_packet_is_answered_with_other_versions_only() {
+    let swapped = |dcid: &[u8], scid: &[u8]| (scid.to_vec(), dcid.to_vec());
+    assert!(gives_up(0x6b33_43cf, swapped));
+    assert!(!gives_up(1, swapped), "it lists the version that was tried");
+    let forged = |_: &[u8], scid: &[u8]| (scid.to_vec(), vec![1; 8]);
+    assert!(!gives_up(0x6b33_43cf, forged), "the server's ID is not the one that was tried");
+}
+
+#[test]
+fn junk_is_neither_answered_nor_kept() {
+    let mut endpoint = server();
+    let mut random = Seed::new(3).stream("junk", 0);
+    for round in 0..2000 {
+        let length = [1200, 1500, random.next_u32() as usize % 100][round % 3];
+        let mut datagram = vec![0; length];
+        random.fill_bytes(&mut datagram);
+        if round % 2 == 0 {
+            // An Initial of our version, but nothing that opens.
+            let header = long_header(1, &[round as u8; 8], &[2; 8], 22);
+            let within = header.len().min(length);
+            datagram[..within].copy_from_slice(&header[..within]);
+            if let Some(token_and_length) = datagram.get_mut(within..within + 3) {
+                token_and_length.copy_from_slice(&[0, 0x44, 0x50]);
+            }
+        } else if let Some(first) = datagram.first_mut() {
+            *first &= 0x7f;
+        }
+        assert_eq!(answers(&mut endpoint, &datagram), []);
+    }
+    assert_eq!(endpoint.handles().count(), 0);
+    assert_eq!(endpoint.accept(), None);
+    assert_eq!(endpoint.ignored_datagrams(), 2000);
+    assert_eq!(endpoint.poll_timeout(), None);
+}

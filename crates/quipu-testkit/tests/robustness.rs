@@ -1,0 +1,85 @@
+//! Exchanges in hostile networks: nothing that arrives makes the engine panic, and nothing that
+//! nobody sent changes what is received.
+
+use quipu_base::{Duration, Rate, Role, Seed};
+use quipu_link::{Duplicate, LinkConfig, Reorder};
+use quipu_testkit::{
+    Failure, Hostile, Identity, Mischief, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
+};
+
+fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
+    LinkConfig::new(Rate::from_mbit_per_sec(mbit), Duration::from_millis(one_way_millis))
+}
+
+fn run(scenario: &Scenario, tls: &Tls, mischief: Mischief) -> Result<Outcome, Failure> {
+    let node = |role: Role| {
+        let node = QuicNode::new(NodeConfig::new(scenario, role, tls.clone()));
+        Box::new(Hostile::new(node, mischief, scenario.peer_seed(role)))
+    };
+    scenario.run(node(Role::Client), node(Role::Server))
+}
+
+fn rustls() -> Tls {
+    Tls::Rustls(Identity::generate().expect("a certificate"))
+}
+
+#[test]
+fn forged_datagrams_change_nothing() {
+    let tls = rustls();
+    for seed in 0..40 {
+        let paths = vec![path(20, 20).with_loss(0.01), path(20, 10)];
+        let plan = Plan::both_ways(300_000);
+        let scenario = Scenario { seed: Seed::new(seed), ..Scenario::new(plan, paths) };
+        let outcome = run(&scenario, &tls, Mischief::around(30));
+        let outcome = outcome.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        assert_eq!(outcome.client_paths, 2);
+    }
+}
+
+#[test]
+fn damaged_datagrams_are_lost_datagrams() {
+    let tls = rustls();
+    for seed in 0..40 {
+        let plan = Plan::both_ways(300_000);
+        let scenario =
+            Scenario { seed: Seed::new(seed), ..Scenario::new(plan, vec![path(20, 20)]) };
+        let outcome = run(&scenario, &tls, Mischief::damage(5));
+        outcome.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+    }
+}
+
+#[test]
+fn late_and_doubled_datagrams_change_nothing() {
+    let identity = rustls();
+    for tls in [Tls::Null { chain: 3000 }, identity] {
+        for seed in 0..10 {
+            let rough = |link: LinkConfig| LinkConfig {
+                reorder: Some(Reorder { share: 0.1, extra: Duration::from_millis(30) }),
+                duplicate: Some(Duplicate { share: 0.1, after: Duration::from_millis(15) }),
+                ..link.with_loss(0.01).with_jitter(Duration::from_millis(5))
+            };
+            let paths = vec![rough(path(20, 20)), rough(path(20, 10))];
+            let plan = Plan::both_ways(1_000_000);
+            let scenario = Scenario { seed: Seed::new(seed), ..Scenario::new(plan, paths) };
+            let outcome = run(&scenario, &tls, Mischief::around(0));
+            outcome.unwrap_or_else(|failure| panic!("seed {seed}: {failure}"));
+        }
+    }
+}
+
+/// Null TLS does not protect what is in a packet, so that damaged frames reach the engine: it may
+/// close the connection, but must not panic.
+#[test]
+fn damaged_frames_never_panic() {
+    let mut closed = 0;
+    for seed in 0..400 {
+        let paths = vec![path(20, 20), path(20, 10)];
+        let plan = Plan::both_ways(50_000);
+        let limit = Duration::from_secs(60);
+        let scenario = Scenario { seed: Seed::new(seed), limit, ..Scenario::new(plan, paths) };
+        let outcome = run(&scenario, &Tls::Null { chain: 1000 }, Mischief::damage(10));
+        closed += u32::from(matches!(outcome, Err(Failure::ConnectionLost { .. })));
+    }
+    println!("{closed} of 400 connections closed");
+    assert!(closed > 100);
+}
