@@ -59,7 +59,7 @@ pub(crate) struct CompareOptions {
     #[command(flatten)]
     pub(crate) scenario: ScenarioOptions,
     /// Runs of each combination [default: 30]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,
     /// Stream policies, separated by commas [default: rr,fifo,wrr,swrr,dwrr]
     #[arg(long, value_name = "LIST")]
@@ -135,7 +135,7 @@ pub(crate) struct ScenarioOptions {
     #[arg(long, value_name = "HOW")]
     pub(crate) start: Option<String>,
     /// Seed of all chance [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,
     /// Scenario file to begin with; other options change it
     #[arg(long, value_name = "FILE.toml")]

@@ -12,7 +12,7 @@ pub use files::FileError;
 pub use output::{Output, OutputError};
 pub use record::{End, ObjectRecord, PathRecord, RunRecord};
 pub use summary::{
-    Failure, Metric, MetricSummary, PageNote, PathShare, RowSummary, Summary, WORLD,
+    Failure, Identical, Metric, MetricSummary, PageNote, PathShare, RowSummary, Summary, WORLD,
 };
 
 /// The version of this program.

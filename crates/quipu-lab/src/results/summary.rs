@@ -115,6 +115,17 @@ pub struct Failure {
     pub reason: String,
 }
 
+/// Policies that gave the same in every run, to the nanosecond: nothing made them differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Identical {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policies, two or more.
+    pub policies: Vec<String>,
+}
+
 /// What a sweep says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -138,6 +149,8 @@ pub struct Summary {
     pub pages: Vec<PageNote>,
     /// One row per page, network and policy, in that order.
     pub rows: Vec<RowSummary>,
+    /// Rows that are not merely alike.
+    pub identical: Vec<Identical>,
 }
 
 impl Metric {
@@ -205,27 +218,57 @@ impl Summary {
             failures,
             pages: plan.pages.iter().map(|page| page.note.clone()).collect(),
             rows: rows(plan, finished),
+            identical: identical(plan, finished),
         }
     }
+}
+
+/// Runs by number.
+type Runs<'a> = Vec<(u32, &'a RunRecord)>;
+
+/// The runs of one page over one network with one policy.
+fn runs_of(finished: &[(Cell, RunRecord)], page: usize, network: usize, policy: usize) -> Runs<'_> {
+    finished
+        .iter()
+        .filter(|(cell, _)| (cell.page, cell.network, cell.policy) == (page, network, policy))
+        .map(|(cell, record)| (cell.run, record))
+        .collect()
+}
+
+fn identical(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Identical> {
+    let mut all = Vec::new();
+    for (page, loaded) in plan.pages.iter().enumerate() {
+        for (network, planned) in plan.networks.iter().enumerate() {
+            // Policies by what their runs gave; the first of a group stands for it.
+            let mut groups: Vec<(Runs<'_>, Vec<String>)> = Vec::new();
+            for (policy, row) in planned.policies.iter().enumerate() {
+                let runs = runs_of(finished, page, network, policy);
+                match groups.iter_mut().find(|(first, _)| *first == runs) {
+                    _ if runs.is_empty() => {}
+                    Some((_, names)) => names.push(row.label.clone()),
+                    None => groups.push((runs, vec![row.label.clone()])),
+                }
+            }
+            let groups = groups.into_iter().filter(|(_, policies)| policies.len() > 1);
+            all.extend(groups.map(|(_, policies)| Identical {
+                page: loaded.note.name.clone(),
+                network: planned.network.name.clone(),
+                policies,
+            }));
+        }
+    }
+    all
 }
 
 fn rows(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<RowSummary> {
     let mut rows = Vec::new();
     for page in 0..plan.pages.len() {
         for network in 0..plan.networks.len() {
-            let runs_of = |policy: usize| -> Vec<(u32, &RunRecord)> {
-                finished
-                    .iter()
-                    .filter(|(cell, _)| {
-                        (cell.page, cell.network, cell.policy) == (page, network, policy)
-                    })
-                    .map(|(cell, record)| (cell.run, record))
-                    .collect()
-            };
-            let base = runs_of(0);
+            let base = runs_of(finished, page, network, 0);
             for policy in 0..plan.networks[network].policies.len() {
                 let cell = Cell { page, network, policy, run: 0 };
-                rows.push(row(plan, cell, &runs_of(policy), &base));
+                let runs = runs_of(finished, page, network, policy);
+                rows.push(row(plan, cell, &runs, &base));
             }
         }
     }

@@ -95,7 +95,7 @@ impl Default for Scenario {
         Scenario {
             seed: 1,
             runs: 30,
-            pages: ["framework-youtube", "wikipedia"].map(str::to_owned).to_vec(),
+            pages: ["framework-youtube", "ilmessaggero"].map(str::to_owned).to_vec(),
             browser: "chrome".to_owned(),
             discovery: Discovery::Recorded,
             origins: Origins::One,

@@ -156,6 +156,10 @@ fn notes(summary: &Summary) -> String {
     if summary.failures.len() > MOST_FAILURES {
         note(format!("Failed: {} more", summary.failures.len() - MOST_FAILURES));
     }
+    for same in &summary.identical {
+        let (policies, page, network) = (same.policies.join(", "), &same.page, &same.network);
+        note(format!("The same in every run on {page} over {network}: {policies}"));
+    }
     for row in summary.rows.iter().filter(|row| row.refused + row.overridden > 0) {
         note(format!(
             "{} on {} over {}: {} answers refused, {} decisions taken by the engine",

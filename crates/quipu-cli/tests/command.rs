@@ -1,0 +1,362 @@
+//! The command as a user meets it: output, exit codes, files, and every kind of bad input.
+#![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+fn quipu(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_quipu"))
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("the program starts")
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+/// The one line of an error, after making sure of exit code and form.
+fn error_of(output: &Output, code: i32) -> String {
+    let text = String::from_utf8(output.stderr.clone()).expect("UTF-8");
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    let message = text.trim_end().strip_prefix("error: ");
+    message.unwrap_or_else(|| panic!("{text}")).to_owned()
+}
+
+/// The error of `quipu ARGUMENTS` in an empty folder, in which nothing must be left.
+fn refused(arguments: &[&str]) -> String {
+    let folder = folder();
+    let output = quipu(folder.path(), arguments);
+    assert_eq!(files(folder.path()), Vec::<String>::new());
+    assert_eq!(stdout(&output), "");
+    error_of(&output, 2)
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.expect("an entry").file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+const QUICK: [&str; 5] = ["compare", "--page", "sitespeed", "--runs", "2"];
+
+fn quick(more: &[&str]) -> Vec<String> {
+    QUICK.iter().chain(more).map(|argument| (*argument).to_owned()).collect()
+}
+
+fn run_quick(folder: &Path, more: &[&str]) -> Output {
+    let arguments = quick(more);
+    quipu(folder, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_comparison_prints_a_table_and_nothing_else() {
+    let folder = folder();
+    let output = run_quick(folder.path(), &["--stream", "rr,dwrr"]);
+    assert!(output.status.success());
+    assert_eq!(output.stderr, b"");
+    let text = stdout(&output);
+    assert!(text.starts_with("sitespeed: 9 objects, 131.7 kB, 1 host\n"), "{text}");
+    for row in ["rr + minrtt", "dwrr + minrtt", "rr + single:id=0", "rr + single:id=1"] {
+        assert!(text.contains(row), "{row}");
+    }
+    assert!(text.contains("Ratio to rr + minrtt"));
+    assert_eq!(files(folder.path()), Vec::<String>::new());
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let folder = folder();
+    let read = |jobs: &str| {
+        let output = run_quick(folder.path(), &["--jobs", jobs, "--out", jobs]);
+        assert!(output.status.success());
+        let target = folder.path().join(jobs);
+        assert_eq!(
+            files(&target),
+            ["objects.csv", "paths.csv", "runs.csv", "scenario.toml", "summary.json"]
+        );
+        let contents = files(&target).into_iter().map(|name| std::fs::read(target.join(name)));
+        contents.collect::<Result<Vec<_>, _>>().expect("readable files")
+    };
+    assert_eq!(read("1"), read("3"));
+    assert_eq!(files(folder.path()), ["1", "3"]);
+}
+
+#[test]
+fn a_results_scenario_repeats_the_result() {
+    let folder = folder();
+    let first = run_quick(folder.path(), &["--network", "wifi+lte-lossy", "--out", "first"]);
+    assert!(first.status.success());
+    let again = ["compare", "--scenario", "first/scenario.toml", "--out", "again"];
+    assert_eq!(quipu(folder.path(), &again).stdout, first.stdout);
+    for name in ["runs.csv", "objects.csv", "paths.csv", "summary.json", "scenario.toml"] {
+        let read = |folder_name: &str| {
+            std::fs::read(folder.path().join(folder_name).join(name)).expect("a file")
+        };
+        assert_eq!(read("first"), read("again"), "{name}");
+    }
+}
+
+#[test]
+fn a_load_draws_its_waterfall_in_the_width_of_the_terminal() {
+    let folder = folder();
+    let output = quipu(folder.path(), &["load", "--page", "sitespeed"]);
+    assert!(output.status.success());
+    let text = stdout(&output);
+    assert!(text.starts_with("sitespeed over wifi+lte with dwrr + minrtt, run 0\n"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.ends_with('│')).count(), 8);
+}
+
+#[test]
+fn lists_name_what_there_is() {
+    let folder = folder();
+    for (list, name) in [
+        ("pages", "framework-youtube"),
+        ("networks", "wifi+lte"),
+        ("browsers", "firefox"),
+        ("schedulers", "dwrr"),
+    ] {
+        let output = quipu(folder.path(), &[list]);
+        assert!(output.status.success());
+        assert!(stdout(&output).contains(name), "{list}");
+    }
+    let output = quipu(folder.path(), &["schedulers", "minrtt"]);
+    assert!(stdout(&output).contains("probe"));
+    let output = quipu(folder.path(), &["page", "show", "sitespeed"]);
+    assert!(stdout(&output).contains("sitespeed"));
+}
+
+#[test]
+fn misspelt_names_are_told_the_nearest() {
+    for (arguments, nearest) in [
+        (vec!["--stream", "dwr"], "dwrr"),
+        (vec!["--path", "minrt"], "minrtt"),
+        (vec!["--path", "single:idd=1"], "id"),
+        (vec!["--browser", "firefx"], "firefox"),
+        (vec!["--page", "wikipeda"], "wikipedia"),
+        (vec!["--network", "wifi+lt"], "wifi+lte"),
+        (vec!["--initial-windw=3"], "transport.initial_window"),
+        (vec!["--discovery", "recoded"], "recorded"),
+        (vec!["--start", "paths-redy"], "paths-ready"),
+        (vec!["--sed", "3"], "--seed"),
+        (vec!["--link", "rat=3mbit,delay=1ms"], "rate"),
+    ] {
+        let all: Vec<&str> = ["compare"].into_iter().chain(arguments).collect();
+        let message = refused(&all);
+        assert!(message.contains(&format!("did you mean `{nearest}`?")), "{message}");
+    }
+    assert!(refused(&["compar"]).contains("did you mean `compare`?"));
+    assert!(refused(&["schedulers", "dwr"]).contains("did you mean `dwrr`?"));
+}
+
+#[test]
+fn values_that_make_no_experiment_are_refused() {
+    for (arguments, expected) in [
+        (vec!["--runs", "0"], "runs is 0; expected 1 to 100000"),
+        (vec!["--runs", "-1"], "runs"),
+        (vec!["--runs", "many"], "runs is many; expected a whole number"),
+        (vec!["--jobs", "0"], "0"),
+        (vec!["--link", "rate=-3mbit,delay=1ms"], "rate is `-3mbit`"),
+        (vec!["--link", "rate=NaNmbit,delay=1ms"], "rate is `NaNmbit`"),
+        (vec!["--link", "rate=0mbit,delay=1ms"], "rate is `0mbit`"),
+        (vec!["--link", "rate=1mbit,delay=-1ms"], "delay is `-1ms`"),
+        (vec!["--link", "rate=1mbit,delay=1ms,loss=101%"], "loss is `101%`"),
+        (vec!["--link", "rate=1mbit,delay=1ms,jitter=2ms"], "jitter"),
+        (vec!["--link", "rate=1mbit,delay=1ms,queue=0p"], "queue is `0p`"),
+        (vec!["--link", ""], "rate is missing"),
+        (vec!["--network", "lte", "--link", "rate=1mbit,delay=1ms"], "--link"),
+        (vec!["--http", "h3"], "not implemented"),
+        (vec!["--tls", "openssl"], "openssl"),
+        (vec!["--start", "warm:0"], "warm:1 to warm:1000"),
+        (vec!["--udp-payload=100B"], "1200B to 65527B"),
+        (vec!["--pacing-factor=NaN"], "0.1 to 100"),
+        (vec!["--page", "nowhere.har"], "cannot read page nowhere.har"),
+        (vec!["--scenario", "nowhere.toml"], "cannot read nowhere.toml"),
+        (vec!["--network", "nowhere.toml"], "cannot read nowhere.toml"),
+        (vec!["--force"], "--out"),
+        (vec!["--set", "runs"], "expected KEY=VALUE"),
+    ] {
+        let all: Vec<&str> = ["compare"].into_iter().chain(arguments).collect();
+        let message = refused(&all);
+        assert!(message.contains(expected), "{message}");
+    }
+    let links = ["--link", "rate=1mbit,delay=1ms"].repeat(33);
+    let message = refused(&["compare"].into_iter().chain(links).collect::<Vec<_>>());
+    assert!(message.contains("expected 1 to 32 paths"), "{message}");
+}
+
+/// What the command says of a file with `content`, given as option or as argument.
+fn file_refused(name: &str, content: &str, arguments: &[&str]) -> String {
+    let folder = folder();
+    std::fs::write(folder.path().join(name), content).expect("a file");
+    let output = quipu(folder.path(), arguments);
+    assert_eq!(files(folder.path()), [name]);
+    error_of(&output, 2)
+}
+
+fn har(entries: &str) -> String {
+    format!(
+        r#"{{"log": {{"version": "1.2", "creator": {{"name": "a", "version": "1"}}, "entries": [{entries}]}}}}"#
+    )
+}
+
+fn entry(url: &str, initiator: &str, size: &str) -> String {
+    format!(
+        r#"{{"startedDateTime": "2026-01-01T00:00:00.000Z", "time": 10, "_initiator": "{initiator}",
+        "request": {{"method": "GET", "url": "{url}", "httpVersion": "h2", "headers": [],
+        "headersSize": -1, "bodySize": 0}},
+        "response": {{"status": 200, "httpVersion": "h2", "headers": [], "headersSize": -1,
+        "bodySize": {size}, "content": {{"size": {size}, "mimeType": "text/html"}}}},
+        "timings": {{"send": 0, "wait": 5, "receive": 5}}}}"#
+    )
+}
+
+#[test]
+fn broken_pages_are_refused_in_one_line() {
+    let whole = har(&entry("https://a.test/", "", "5000"));
+    let long_cut = &whole[..whole.len() / 2];
+    for (content, what) in [
+        (long_cut, "cut in the middle"),
+        ("not JSON", "not JSON"),
+        ("", "empty"),
+        ("{}", "no log"),
+        (&har(""), "no entries"),
+        ("\u{0}\u{1}\u{2}", "binary"),
+        (&"[".repeat(100_000), "deeply nested"),
+    ] {
+        for command in
+            [vec!["compare", "--runs", "1", "--page", "p.har"], vec!["page", "show", "p.har"]]
+        {
+            let message = file_refused("p.har", content, &command);
+            assert!(message.starts_with("page p.har: "), "{what}: {message}");
+        }
+    }
+}
+
+#[test]
+fn strange_sizes_and_cycles_are_loaded_or_refused_but_never_crash() {
+    let cyclic = [
+        entry("https://a.test/", "", "5000"),
+        entry("https://a.test/1", "https://a.test/2", "500"),
+        entry("https://a.test/2", "https://a.test/1", "500"),
+    ];
+    let pages = [
+        har(&entry("https://a.test/", "", "-1")),
+        har(&entry("https://a.test/", "", "-99999999999999999999")),
+        har(&entry("https://a.test/", "https://a.test/", "0")),
+        har(&cyclic.join(",")),
+    ];
+    for page in pages {
+        let folder = folder();
+        std::fs::write(folder.path().join("p.har"), page).expect("a file");
+        let arguments = ["compare", "--page", "p.har", "--runs", "1", "--stream", "rr"];
+        let output = quipu(folder.path(), &arguments);
+        if !output.status.success() {
+            error_of(&output, 2);
+        }
+    }
+}
+
+#[test]
+fn a_size_beyond_all_measure_ends_with_an_error() {
+    let folder = folder();
+    let page = har(&entry("https://a.test/", "", "99999999999999999999999"));
+    std::fs::write(folder.path().join("p.har"), page).expect("a file");
+    let output = quipu(folder.path(), &["page", "show", "p.har"]);
+    if !output.status.success() {
+        error_of(&output, 2);
+    }
+    let arguments = ["compare", "--page", "p.har", "--runs", "1", "--out", "r"];
+    error_of(&quipu(folder.path(), &arguments), 2);
+    assert_eq!(files(folder.path()), ["p.har"]);
+}
+
+#[test]
+fn broken_scenarios_and_networks_name_the_line() {
+    let scenario = ["compare", "--scenario", "s.toml"];
+    let message = file_refused("s.toml", "runs = 3\nsed = 4\n", &scenario);
+    assert!(message.starts_with("s.toml line 2: unknown field `sed`"), "{message}");
+    let message = file_refused("s.toml", "runs = \n", &scenario);
+    assert!(message.starts_with("s.toml line 1: "), "{message}");
+    let message = file_refused("s.toml", "networks = []\n", &scenario);
+    assert!(message.contains("expected at least one network"), "{message}");
+    let network = ["compare", "--network", "n.toml"];
+    let message = file_refused("n.toml", "name = \"n\"\npaths = []\n", &network);
+    assert!(message.contains("expected 1 to 32 paths"), "{message}");
+    let text = "name = \"n\"\npaths = [{ name = \"a\", down = { rate = \"1mbit\" } }]\n";
+    let message = file_refused("n.toml", text, &network);
+    assert!(message.contains("delay is missing"), "{message}");
+}
+
+#[test]
+fn an_output_folder_is_never_half_written() {
+    let folder = folder();
+    std::fs::create_dir(folder.path().join("full")).expect("a folder");
+    std::fs::write(folder.path().join("full/notes"), "mine").expect("a file");
+    std::fs::write(folder.path().join("file"), "").expect("a file");
+    let message = error_of(&run_quick(folder.path(), &["--out", "full"]), 2);
+    assert!(message.contains("not empty"), "{message}");
+    let message = error_of(&run_quick(folder.path(), &["--out", "file"]), 2);
+    assert!(message.contains("is a file"), "{message}");
+    let message = error_of(&run_quick(folder.path(), &["--out", "file/below"]), 2);
+    assert!(message.contains("output folder"), "{message}");
+    assert_eq!(files(folder.path()), ["file", "full"]);
+    assert_eq!(files(&folder.path().join("full")), ["notes"]);
+    assert!(run_quick(folder.path(), &["--out", "full", "--force"]).status.success());
+    assert_eq!(files(&folder.path().join("full")).len(), 6);
+}
+
+#[test]
+fn a_load_that_cannot_end_is_a_failed_run_with_what_there_is() {
+    let folder = folder();
+    let dead = "rate=10mbit,delay=10ms,outage=50ms";
+    let output = run_quick(
+        folder.path(),
+        &["--link", dead, "--stream", "rr", "--time-limit=5s", "--out", "r"],
+    );
+    assert_eq!(error_of(&output, 1), "2 of 2 runs failed");
+    assert!(stdout(&output).contains("Incomplete: 0 of 2 runs ended well."));
+    let summary = std::fs::read_to_string(folder.path().join("r/summary.json")).expect("a file");
+    assert!(summary.contains("\"complete\": false"));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_leaves_what_is_finished() {
+    let folder = folder();
+    let child = Command::new(env!("CARGO_BIN_EXE_quipu"))
+        .args(["compare", "--page", "framework-google", "--runs", "100000", "--out", "r"])
+        .args(["--jobs", "1"])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // The partial folder is made just before the handler and the runs.
+    while files(folder.path()).is_empty() {
+        std::thread::yield_now();
+    }
+    let stop = format!("kill -INT {}", child.id());
+    // Until the handler listens the signal would end the program at once.
+    let listening = format!("grep -q '^SigCgt:.*[2367abef]$' /proc/{}/status", child.id());
+    let script = format!("until {listening}; do :; done; {stop}");
+    assert!(Command::new("sh").args(["-c", &script]).status().expect("a shell").success());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(error_of(&output, 130), "interrupted");
+    assert!(stdout(&output).contains("Incomplete: "));
+    assert_eq!(files(folder.path()), ["r"]);
+    assert_eq!(files(&folder.path().join("r")).len(), 5);
+}
