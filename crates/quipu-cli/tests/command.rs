@@ -78,6 +78,14 @@ fn a_comparison_prints_a_table_and_nothing_else() {
 }
 
 #[test]
+fn without_chance_one_run_is_all_and_there_are_no_intervals() {
+    let folder = folder();
+    let text = stdout(&run_quick(folder.path(), &["--host-jitter=0ms", "--stream", "rr"]));
+    assert!(text.contains("· 1 run, seed 1 ·"), "{text}");
+    assert!(text.contains("rr + single:id=0  1.000 –"), "{text}");
+}
+
+#[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let folder = folder();
     let read = |jobs: &str| {
@@ -165,7 +173,7 @@ fn misspelt_names_are_told_the_nearest() {
 #[test]
 fn values_that_make_no_experiment_are_refused() {
     for (arguments, expected) in [
-        (vec!["--runs", "0"], "runs is 0; expected 1 to 100000"),
+        (vec!["--runs", "0"], "runs is 0; expected 1 to 10000"),
         (vec!["--runs", "-1"], "runs"),
         (vec!["--runs", "many"], "runs is many; expected a whole number"),
         (vec!["--jobs", "0"], "0"),
@@ -187,6 +195,8 @@ fn values_that_make_no_experiment_are_refused() {
         (vec!["--scenario", "nowhere.toml"], "cannot read nowhere.toml"),
         (vec!["--network", "nowhere.toml"], "cannot read nowhere.toml"),
         (vec!["--force"], "--out"),
+        (vec!["--page", "cnn", "--page", "cnn"], "pages is cnn twice"),
+        (vec!["--network", "lte", "--network", "lte"], "networks is lte twice"),
         (vec!["--set", "runs"], "expected KEY=VALUE"),
     ] {
         let all: Vec<&str> = ["compare"].into_iter().chain(arguments).collect();
@@ -338,7 +348,7 @@ fn a_load_that_cannot_end_is_a_failed_run_with_what_there_is() {
 fn ctrl_c_leaves_what_is_finished() {
     let folder = folder();
     let child = Command::new(env!("CARGO_BIN_EXE_quipu"))
-        .args(["compare", "--page", "framework-google", "--runs", "100000", "--out", "r"])
+        .args(["compare", "--page", "framework-google", "--runs", "10000", "--out", "r"])
         .args(["--jobs", "1"])
         .current_dir(folder.path())
         .stdout(std::process::Stdio::piped())

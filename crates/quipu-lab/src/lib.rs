@@ -4,12 +4,14 @@
 //!
 //! - [`scenario::Scenario`]: every value that decides a result, read from TOML or the command line.
 //! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
+//! - [`run::run`]: one run, in virtual time.
 //! - [`sweep::sweep`]: all runs on all cores, collected in the plan's order.
 //! - [`results`]: what a run measured, what all say together, and the files of both.
 //! - [`stats`]: medians, paired ratios, bootstrap intervals.
 //! - [`table`]: both as text for a terminal.
 //!
-//! [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
+//! Start with [`Scenario`](scenario::Scenario), [`Plan`](plan::Plan) and
+//! [`Summary`](results::Summary). [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
 //!
 //! Not here: the command line, the wall clock, sockets.
 

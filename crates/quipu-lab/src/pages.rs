@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use quipu_base::Bytes;
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
@@ -15,6 +16,9 @@ use crate::scenario::ScenarioError;
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;
+
+/// The most bytes of bodies that a page may have: 16 GiB.
+const MOST_BODY: Bytes = Bytes(16 << 30);
 
 /// A page, ready to be loaded.
 #[derive(Clone, Debug)]
@@ -52,6 +56,14 @@ pub enum PageLoadError {
         /// Its size.
         bytes: u64,
     },
+    /// The page is too large.
+    #[error("page {page} has bodies of {bytes}; expected at most 16 GiB")]
+    TooMuch {
+        /// The page.
+        page: String,
+        /// Bytes of its bodies.
+        bytes: Bytes,
+    },
     /// The file describes no page.
     #[error("page {page}: {source}")]
     Page {
@@ -78,6 +90,10 @@ impl LoadedPage {
             hosts: page.hosts(),
             hash: file_hash(&bytes),
         };
+        if page.body_bytes() > MOST_BODY {
+            let (page, bytes) = (name.to_owned(), page.body_bytes());
+            return Err(PageLoadError::TooMuch { page, bytes });
+        }
         let bodies = Bodies::new(&page);
         Ok(LoadedPage { page: page.shared(), note, report, bodies })
     }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::pages::{LoadedPage, PageLoadError};
 use crate::policies::{self, PolicyRow};
-use crate::scenario::{Network, Scenario, ScenarioError};
+use crate::scenario::{Network, Scenario, ScenarioError, distinct};
 
 /// A scenario, ready to run.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ impl Plan {
             .iter()
             .map(|name| LoadedPage::load(name))
             .collect::<Result<Vec<_>, _>>()?;
+        distinct("pages", pages.iter().map(|page| page.note.name.as_str()))?;
         let networks = scenario
             .networks
             .iter()

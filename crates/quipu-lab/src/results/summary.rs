@@ -291,8 +291,8 @@ fn row(
             let pairs: Vec<(u64, u64)> = runs
                 .iter()
                 .filter_map(|(run, record)| {
-                    let (_, base) = base.iter().find(|(base_run, _)| base_run == run)?;
-                    Some((metric.of(record), metric.of(base)))
+                    let position = base.binary_search_by_key(run, |(run, _)| *run).ok()?;
+                    Some((metric.of(record), metric.of(base[position].1)))
                 })
                 .collect();
             // The first row is what the others are compared with.

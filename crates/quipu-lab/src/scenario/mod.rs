@@ -29,7 +29,7 @@ use units::{Unit, human};
 /// Paths that a network may have; QUIC's policies keep them in sets of 32.
 pub const MOST_PATHS: usize = 32;
 /// Runs that a scenario may ask for.
-pub const MOST_RUNS: u32 = 100_000;
+pub const MOST_RUNS: u32 = 10_000;
 
 /// An experiment: every page over every network with every policy, `runs` times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -164,7 +164,7 @@ impl Scenario {
             ));
         }
         if !(1..=MOST_RUNS).contains(&self.runs) {
-            return Err(ScenarioError::invalid("runs", self.runs, "1 to 100000"));
+            return Err(ScenarioError::invalid("runs", self.runs, "1 to 10000"));
         }
         if self.pages.is_empty() {
             return Err(ScenarioError::invalid("pages", "empty", "at least one page"));
@@ -195,6 +195,7 @@ impl Scenario {
         if self.networks.is_empty() {
             return Err(ScenarioError::invalid("networks", "empty", "at least one network"));
         }
+        distinct("networks", self.networks.iter().map(|network| network.name.as_str()))?;
         self.networks.iter().try_for_each(networks::validate)
     }
 
@@ -226,6 +227,20 @@ impl Policies {
         }
         Ok(())
     }
+}
+
+/// Checks that no two of `names` are the same: results tell them apart by name alone.
+pub(crate) fn distinct<'a>(
+    field: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<(), ScenarioError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(ScenarioError::invalid(field, format!("{name} twice"), "different names"));
+        }
+    }
+    Ok(())
 }
 
 /// The text of the file at `path`, at most 64 MiB of it.

@@ -49,7 +49,7 @@ fn values_out_of_range_are_refused() {
         let changed = Scenario::default().with_field(key, value);
         changed.and_then(|scenario| scenario.validate()).unwrap_err().to_string()
     };
-    assert_eq!(refused("runs", "0"), "runs is 0; expected 1 to 100000");
+    assert_eq!(refused("runs", "0"), "runs is 0; expected 1 to 10000");
     assert!(refused("pages", "").starts_with("pages is empty"));
     assert!(refused("pacing_factor", "NaN").starts_with("transport.pacing_factor is NaN"));
     assert!(refused("udp-payload", "1000B").contains("expected 1200B to 65527B"));
