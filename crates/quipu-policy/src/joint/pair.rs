@@ -1,22 +1,25 @@
 //! A stream policy and a path policy, composed.
 
-use quipu_base::{Bytes, Instant, Offset};
+use quipu_base::{Bytes, Duration, Instant, Offset};
 
 use super::Joint;
 use super::free_set::{FreeSet, Spare};
 use super::ledger::{Commit, Ledger};
-use crate::path::{Choice, Parcel, PathPolicy, TakeBack, choose};
+use crate::path::{Parcel, PathPolicy, choose};
 use crate::reinject::ResendRules;
 use crate::seam::decision::{Ask, Decision, Notes};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
-use crate::seam::view::{Class, Kind, PathState, PathStatus, Paths, Run, StreamView, View};
+use crate::seam::view::{Kind, Paths, Run, StreamView, View};
 use crate::stream::{Pack, StreamPolicy, Turn};
 
 mod edges;
+mod free;
+mod place;
 mod revise;
 
 use edges::Edges;
+use place::{Placement, avoids, fallback, place, send};
 
 /// A [`StreamPolicy`] that orders and a [`PathPolicy`] that places, as one [`Joint`].
 ///
@@ -28,9 +31,10 @@ use edges::Edges;
 ///    for later (then the next turn is asked for), or waits (then lost bytes of any stream may go).
 ///
 /// To the stream policy, *ready* means: has pending bytes that no path holds. A commit charges it
-/// once; its sending later does not charge again. If all that is pending is planned while a path is
-/// open, the newest packet planned is looked at once more: that path may have opened since. The sum of commits is bounded by the path
-/// policy's limit and by connection credit, which commits reserve.
+/// once; its sending later does not charge again. The sum of commits is bounded by the path
+/// policy's limit and by connection credit, which commits reserve. If all that is pending is
+/// planned while a path is open, the newest packet planned is looked at once more: that path may
+/// have opened since.
 ///
 /// A wait ends when it said: if nothing but its end came meanwhile, the bytes go on the best open
 /// path. So no path policy can hold a connection up for longer than it stated.
@@ -53,6 +57,8 @@ pub struct Pair {
     reconsidered: bool,
     /// The end of the wait answered last, if nothing but its end came since.
     waiting_until: Option<Instant>,
+    /// When it first waited with nothing in flight.
+    stalled_since: Option<Instant>,
     /// Stream bytes that fit one packet, on the path where most fit.
     packet: Bytes,
     /// The stream of the last frame of the open packet.
@@ -69,15 +75,6 @@ pub enum Replan {
     OnDrift,
     /// Before every packet: the literal walk over all pending bytes, for tests.
     Always,
-}
-
-/// What came of asking for a path.
-enum Placement {
-    On(PathKey),
-    FromBack(PathKey),
-    Later(PathKey),
-    Wait { until: Instant, on: Option<PathKey> },
-    Nowhere,
 }
 
 impl Pair {
@@ -103,6 +100,7 @@ impl Pair {
             touched: true,
             reconsidered: false,
             waiting_until: None,
+            stalled_since: None,
             packet: Bytes::ZERO,
             packet_stream: None,
             shown: Paths::new(),
@@ -214,6 +212,9 @@ impl Pair {
                     if let Some(decision) = self.send_lost(view, notes) {
                         return decision;
                     }
+                    if self.find(Spare::Lost, view).is_some() {
+                        return Decision::Idle;
+                    }
                     return match self.wait(until, on, view) {
                         Some(wait) => wait,
                         None => match fallback(view.paths, view.now) {
@@ -283,59 +284,6 @@ impl Pair {
             return Decision::Idle;
         }
         send(path, stream, run.span, max)
-    }
-
-    /// The stream longest in the free set that has something to send, and what.
-    fn find(&mut self, why: Spare, view: &View<'_>) -> Option<(StreamKey, Run)> {
-        while let Some(key) = self.free.first(why) {
-            let run = view.streams.get(key).and_then(|stream| match why {
-                Spare::Lost => self.ledger.lowest_lost(stream, view.streams),
-                Spare::Skipped => self
-                    .ledger
-                    .lowest_unheld(key, view.streams)
-                    .filter(|run| costs_no_credit(run, stream)),
-            });
-            match run {
-                Some(run) => return Some((key, run)),
-                None => self.free.remove(key, why),
-            }
-        }
-        None
-    }
-
-    fn send_lost(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
-        let (stream, run) = self.find(Spare::Lost, view)?;
-        self.send_free(stream, run, view, notes)
-    }
-
-    fn send_skipped(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
-        let (stream, run) = self.find(Spare::Skipped, view)?;
-        self.send_free(stream, run, view, notes)
-    }
-
-    /// Sends bytes that cost no credit. A path policy that would wait with them is overruled by
-    /// the best open path: what was skipped may be all that the peer waits for.
-    fn send_free(
-        &mut self,
-        stream: StreamKey,
-        run: Run,
-        view: &View<'_>,
-        notes: &mut Notes,
-    ) -> Option<Decision> {
-        let parcel = Parcel {
-            stream,
-            len: run.span.len().min(self.packet),
-            class: run.class,
-            back_fits: false,
-            committed: self.ledger.totals(),
-        };
-        let path = match place(&mut *self.path, &self.resend, &mut self.shown, &parcel, view, notes)
-        {
-            Placement::On(path) | Placement::FromBack(path) => path,
-            Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
-            Placement::Nowhere => return None,
-        };
-        Some(send(path, stream, run.span, run.span.len()))
     }
 
     /// Step 3: the commit of least sequence whose path is open.
@@ -414,6 +362,10 @@ impl Pair {
         if let Some(decision) = self.send_lost(view, notes) {
             return decision;
         }
+        if self.find(Spare::Lost, view).is_some() {
+            // No open path may have them; a wait is not for lost bytes.
+            return Decision::Idle;
+        }
         let Some((path, commit)) = self.ledger.first_on(view.paths, |_| true) else {
             return Decision::Idle;
         };
@@ -437,13 +389,15 @@ impl Pair {
     /// passed since; `None` once that end has come. With nothing in flight it lasts at most one
     /// least round-trip time, as no acknowledgement can end it.
     fn wait(&mut self, until: Instant, on: Option<PathKey>, view: &View<'_>) -> Option<Decision> {
-        let latest = if view.conn.in_flight.is_zero() {
+        let until = *self.waiting_until.get_or_insert(until);
+        let until = if view.conn.in_flight.is_zero() {
+            let since = *self.stalled_since.get_or_insert(view.now);
             let least = view.paths.usable().filter_map(|path| path.srtt).min();
-            view.now + least.unwrap_or(quipu_base::Duration::from_millis(1))
+            until.min(since + least.unwrap_or(Duration::from_millis(1)))
         } else {
-            Instant::FAR_FUTURE
+            self.stalled_since = None;
+            until
         };
-        let until = *self.waiting_until.get_or_insert(until.min(latest));
         (view.now < until).then_some(Decision::Wait { until, on })
     }
 }
@@ -461,83 +415,12 @@ impl Joint for Pair {
     }
 
     fn control_path(&mut self, view: &View<'_>) -> Option<PathKey> {
-        fallback(view.paths, view.now)
+        fallback(view.paths, view.now).or_else(|| view.paths.least_srtt_open(view.now))
     }
 
     fn committed(&self, path: PathKey) -> Bytes {
         self.ledger.committed(path)
     }
-}
-
-/// An answer; from the lowest pending byte for a bare FIN, which has no byte.
-fn send(path: PathKey, stream: StreamKey, span: Span, max: Bytes) -> Decision {
-    let from = (!span.is_empty()).then_some(span.start);
-    Decision::Send { path, stream, from, max }
-}
-
-/// The open path of least round-trip time, backups only where no available path counts; then any.
-fn fallback(paths: &Paths, now: Instant) -> Option<PathKey> {
-    choose::eligible(paths)
-        .filter(|path| path.is_open(now))
-        .min_by_key(|path| (path.srtt.is_none(), path.srtt, path.key))
-        .map(|path| path.key)
-        .or_else(|| paths.least_srtt_open(now))
-}
-
-fn costs_no_credit(run: &Run, stream: &StreamView) -> bool {
-    if run.span.is_empty() { stream.bare_fin } else { run.span.start < stream.high_sent }
-}
-
-/// The path that lost bytes must avoid, if another is open.
-fn avoids(resend: &ResendRules, class: Class, view: &View<'_>) -> Option<PathKey> {
-    let Class::Lost { origin } = class else { return None };
-    let suspicious = view.paths.get(origin)?.pto_count >= resend.avoid_origin_after_pto;
-    let mut others = view.paths.open(view.now).filter(|path| path.key != origin);
-    (suspicious && others.next().is_some()).then_some(origin)
-}
-
-/// Asks the path policy. Lost bytes neither wait nor are planned, and do not see the path that
-/// they must avoid.
-fn place(
-    policy: &mut dyn PathPolicy,
-    resend: &ResendRules,
-    shown: &mut Paths,
-    parcel: &Parcel<'_>,
-    view: &View<'_>,
-    notes: &mut Notes,
-) -> Placement {
-    let Class::Lost { .. } = parcel.class else {
-        return match policy.select(parcel, view, notes) {
-            Choice::Now(path) => Placement::On(path),
-            Choice::NowFromBack(path) if parcel.back_fits => Placement::FromBack(path),
-            Choice::NowFromBack(path) => Placement::On(path),
-            Choice::Later(path) => Placement::Later(path),
-            Choice::Wait { until, on } => Placement::Wait { until, on },
-            Choice::None => Placement::Nowhere,
-        };
-    };
-    let choice = match avoids(resend, parcel.class, view) {
-        None => policy.select(parcel, view, notes),
-        Some(avoided) => {
-            shown.clone_from(view.paths);
-            if let Some(path) = shown.get_mut(avoided) {
-                path.state = PathState::Suspect;
-            }
-            policy.select(parcel, &View { paths: shown, ..*view }, notes)
-        }
-    };
-    match choice {
-        Choice::Now(path) | Choice::NowFromBack(path) => Placement::On(path),
-        Choice::Later(_) | Choice::Wait { .. } => {
-            fallback(view.paths, view.now).map_or(Placement::Nowhere, Placement::On)
-        }
-        Choice::None => Placement::Nowhere,
-    }
-}
-
-/// True if commits must not stay on a path of that status.
-fn is_backup(view: &View<'_>, path: PathKey) -> bool {
-    view.paths.get(path).is_some_and(|path| path.status == PathStatus::Backup)
 }
 
 #[cfg(test)]

@@ -2,12 +2,15 @@
 
 use quipu_base::Bytes;
 
-use super::{Pair, Replan, TakeBack, Turn, is_backup};
+use super::place::is_backup;
+use super::{Pair, Replan};
 use crate::joint::free_set::Spare;
 use crate::joint::ledger::Commit;
+use crate::path::TakeBack;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, Piece, SentPacket, View};
+use crate::stream::Turn;
 
 impl Pair {
     /// Step 1: takes back the plans that no longer hold.
@@ -96,6 +99,7 @@ impl Pair {
             Event::Placed { piece, .. } => self.placed(event, piece, view),
             Event::Sent(_) => {
                 self.packet_stream = None;
+                self.stalled_since = None;
                 self.tell_both(event, view);
             }
             Event::Acked(packet) => self.acked(event, packet, view),

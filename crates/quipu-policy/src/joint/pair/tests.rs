@@ -1,8 +1,8 @@
 use super::*;
 use crate::conformance::{FirstCome, World};
-use crate::path::{MinRtt, Single};
+use crate::path::{Choice, MinRtt, Single};
 use crate::seam::view::{Piece, SentPacket};
-use quipu_base::{Duration, PathId};
+use quipu_base::PathId;
 
 fn span(start: u64, end: u64) -> Span {
     Span::new(Offset(start), Offset(end))

@@ -1,0 +1,64 @@
+//! Sending what costs no connection credit.
+
+use super::Pair;
+use super::place::{Placement, costs_no_credit, fallback, place, send};
+use crate::joint::free_set::Spare;
+use crate::path::Parcel;
+use crate::seam::decision::{Decision, Notes};
+use crate::seam::key::StreamKey;
+use crate::seam::view::{Run, View};
+
+impl Pair {
+    /// The stream longest in the free set that has something to send, and what.
+    pub(super) fn find(&mut self, why: Spare, view: &View<'_>) -> Option<(StreamKey, Run)> {
+        while let Some(key) = self.free.first(why) {
+            let run = view.streams.get(key).and_then(|stream| match why {
+                Spare::Lost => self.ledger.lowest_lost(stream, view.streams),
+                Spare::Skipped => self
+                    .ledger
+                    .lowest_unheld(key, view.streams)
+                    .filter(|run| costs_no_credit(run, stream)),
+            });
+            match run {
+                Some(run) => return Some((key, run)),
+                None => self.free.remove(key, why),
+            }
+        }
+        None
+    }
+
+    pub(super) fn send_lost(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
+        let (stream, run) = self.find(Spare::Lost, view)?;
+        self.send_free(stream, run, view, notes)
+    }
+
+    pub(super) fn send_skipped(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
+        let (stream, run) = self.find(Spare::Skipped, view)?;
+        self.send_free(stream, run, view, notes)
+    }
+
+    /// Sends bytes that cost no credit. A path policy that would wait with them is overruled by
+    /// the best open path: what was skipped may be all that the peer waits for.
+    fn send_free(
+        &mut self,
+        stream: StreamKey,
+        run: Run,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Option<Decision> {
+        let parcel = Parcel {
+            stream,
+            len: run.span.len().min(self.packet),
+            class: run.class,
+            back_fits: false,
+            committed: self.ledger.totals(),
+        };
+        let path = match place(&mut *self.path, &self.resend, &mut self.shown, &parcel, view, notes)
+        {
+            Placement::On(path) | Placement::FromBack(path) => path,
+            Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
+            Placement::Nowhere => return None,
+        };
+        Some(send(path, stream, run.span, run.span.len()))
+    }
+}
