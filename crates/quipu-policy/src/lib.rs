@@ -11,6 +11,8 @@
 //! - [`Joint`]: the one trait the engine knows, usually a `Pair` of a [`StreamPolicy`] and a
 //!   [`PathPolicy`].
 //!
+//! Whoever writes a policy finds in [`conformance`] what it must stand, and the means to test it.
+//!
 //! Not here: packets, sockets, clocks, or any type of the engine.
 
 pub mod ack;

@@ -177,6 +177,20 @@ fn literal_walk(choice: Choice) -> Subject {
     Subject { joint: Box::new(pair), audit: None, copies: false }
 }
 
+#[test]
+fn a_thousand_streams_conform() {
+    let open = Step::Open { urgency: 3, incremental: false, credit: 60_000 };
+    let opens = std::iter::repeat_n(open, 1_000);
+    let writes = (0..=255).map(|stream| Step::Write { stream, bytes: 2_000 });
+    let steps = opens.chain(writes).chain([Step::Trickle { packets: 200 }]).collect();
+    let script = Script { paths: 2, credit: 10_000_000, backlog: 0, steps };
+    for path in ["minrtt", "pats"] {
+        let choice = Choice { stream: "rr", ..Choice::of_path(path) };
+        let report = run(&|| choice.subject(), &script, Manner { batch: 40, twice: false });
+        assert_eq!(report.faults, Vec::<String>::new());
+    }
+}
+
 /// Packets of stream data by path, and when the last byte was delivered.
 fn outcome(subject: &dyn Fn() -> Subject, script: &Script) -> ([usize; 3], Instant) {
     let report = run(subject, script, Manner { batch: 40, twice: false });

@@ -6,10 +6,10 @@ use crate::seam::event::Event;
 use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::View;
 
-mod own;
+mod plain;
 
-pub(crate) use own::entries;
-pub use own::{LeastRtt, Own};
+pub(crate) use plain::entries;
+pub use plain::{LeastRtt, Own};
 
 /// Where an acknowledgement goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

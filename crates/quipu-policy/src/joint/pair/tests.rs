@@ -1,6 +1,6 @@
 use super::*;
 use crate::conformance::{FirstCome, World};
-use crate::path::{Choice, MinRtt, Single};
+use crate::path::{Bind, Choice, IdleProbe, MinRtt, Pats, Single};
 use crate::seam::view::{Piece, SentPacket};
 use quipu_base::PathId;
 
@@ -24,6 +24,19 @@ impl PathPolicy for OnlyLater {
 
     fn commit_limit(&self, _view: &View<'_>) -> Bytes {
         Bytes(6_000)
+    }
+}
+
+/// Sends everything on one path at once.
+struct Fixed(PathKey);
+
+impl PathPolicy for Fixed {
+    fn select(&mut self, _parcel: &Parcel<'_>, _view: &View<'_>, _notes: &mut Notes) -> Choice {
+        Choice::Now(self.0)
+    }
+
+    fn commit_limit(&self, _view: &View<'_>) -> Bytes {
+        Bytes::MAX
     }
 }
 
@@ -154,6 +167,35 @@ fn plans_reserve_credit_and_only_free_bytes_go_when_it_is_used_up() {
     scene.place(scene.slow, other, span(0, 1_200));
     scene.world.set_path(scene.fast, |path| path.in_flight = Bytes::ZERO);
     assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+}
+
+#[test]
+fn plans_shrink_with_the_windows_that_bound_them() {
+    let mut scene = Scene::new(Pats::new(Bind::Early, 0.0, true, IdleProbe::default()));
+    scene.open(1_000_000);
+    scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(900)));
+    scene.fill_window(scene.fast);
+    scene.ask();
+    assert_eq!(scene.pair.ledger().total(), Bytes(24_000));
+    for path in [scene.fast, scene.slow] {
+        scene.world.set_path(path, |path| path.cwnd = Bytes(6_000));
+        scene.tell(Event::PathMeasured(path));
+    }
+    scene.ask();
+    assert!(scene.pair.ledger().total() <= Bytes(12_000));
+}
+
+#[test]
+fn an_open_path_without_work_gets_the_newest_packet_planned() {
+    let mut scene = Scene::new(Pats::default());
+    let stream = scene.open(30_000);
+    scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(900)));
+    scene.fill_window(scene.fast);
+    assert!(matches!(scene.ask(), Decision::Wait { .. }), "all is planned for the fast path");
+    scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(21)));
+    scene.pair.path = Box::new(Fixed(scene.slow));
+    scene.tell(Event::Drained);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 28_800)));
 }
 
 #[test]
