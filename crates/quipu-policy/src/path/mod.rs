@@ -96,7 +96,7 @@ pub trait PathPolicy: Send {
 
     /// An open path to refresh with a PING before anything else goes. Asked before every packet
     /// while there is something to send, so an idle connection is never probed; must give the same
-    /// answer until the PING's [`Event::Sent`](crate::Event::Sent).
+    /// answer until the PING's [`Event::Sent`].
     fn probe(&mut self, _view: &View<'_>) -> Option<PathKey> {
         None
     }
