@@ -20,6 +20,11 @@ fuzz_target!(|blocks: Vec<Vec<u8>>| {
         let mut encoded = Vec::new();
         encoder.encode(&fields, &mut encoded);
         let outcome = second.decode(&encoded, &mut again).expect("our own block is good");
-        assert_eq!((outcome, &again), (Outcome::Complete, &fields));
+        assert_eq!(outcome, Outcome::Complete);
+        // The encoder marks more fields as sensitive than the peer did.
+        let pairs = |list: &FieldList| -> Vec<_> {
+            list.iter().map(|field| (field.name.to_vec(), field.value.to_vec())).collect()
+        };
+        assert_eq!(pairs(&again), pairs(&fields));
     }
 });
