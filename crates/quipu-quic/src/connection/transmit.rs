@@ -18,6 +18,9 @@ use crate::wire::{Frame, FrameType, NoSpace};
 /// Ranges written in one acknowledgement at most; our choice.
 const MAX_ACK_RANGES: usize = 32;
 
+/// Shortest time between checks of a path that only carries acknowledgements of others; our choice.
+const RETURN_PATH_CHECK: quipu_base::Duration = quipu_base::Duration::from_millis(50);
+
 /// Ranges from which on an acknowledgement asks to be acknowledged itself; our choice.
 const PING_ABOVE_RANGES: usize = 8;
 
@@ -506,13 +509,18 @@ impl Connection {
                 let Some(view) = self.shared.paths.views.by_slot(other) else { continue };
                 let named = on.contains(view.key) && view.state != PathState::Closing;
                 if named {
+                    // A return path that does not answer itself may be dead: the acknowledgement
+                    // also goes the way of its data.
+                    sent |= view.pto_count == 0 || view.key == key;
                     self.send_ack_packet(now, other, key, outbox)?;
-                    sent = true;
                 }
             }
             if !sent {
-                // The policy names no path that lives: the best one carries it.
-                match self.shared.paths.views.least_srtt_usable() {
+                // The policy names no path that is known to live: that of the data carries it, or,
+                // if it is gone, the best one.
+                let views = &self.shared.paths.views;
+                let itself = views.get(key).map(|view| view.key);
+                match itself.or_else(|| views.least_srtt_usable()) {
                     Some(best) => self.send_ack_packet(now, best.slot, key, outbox)?,
                     None => {
                         if let Some(data) = self.shared.paths.get_mut(slot) {
@@ -557,12 +565,24 @@ impl Connection {
 
     /// Once in a round trip, an acknowledgement with many ranges asks for one itself, so that the
     /// peer's answer lets old ranges go. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
+    ///
+    /// So does, now and then, one that returns on another path than that of its data: nothing else
+    /// would tell that the return path is dead.
     fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut OpenPacket, buffer: &mut [u8]) {
         let many =
             self.shared.paths.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
         let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
-        if many && view.state == PathState::Usable && now - data.ack_pinged_at >= rtt {
+        let own = data.key;
+        let foreign = packet
+            .record
+            .controls
+            .iter()
+            .any(|control| matches!(control, SentControl::Ack { path, .. } if *path != own));
+        let unwatched = foreign && !data.sent.has_eliciting();
+        let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
+        let due = now - data.ack_pinged_at >= interval;
+        if (many || unwatched) && due && view.state == PathState::Usable {
             data.ack_pinged_at = now;
             packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
         }
@@ -584,7 +604,14 @@ impl Connection {
                 if !named && !rides {
                     continue;
                 }
-                route.on.len() == 1 || route.ride
+                let answers = packet.key == key
+                    || self
+                        .shared
+                        .paths
+                        .views
+                        .get(packet.key)
+                        .is_some_and(|view| view.pto_count == 0);
+                answers && (route.on.len() == 1 || route.ride)
             } else if due {
                 true
             } else {
