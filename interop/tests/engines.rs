@@ -4,7 +4,7 @@ mod common;
 
 use common::{MEGABYTES, MakeNode, mbit, noq, ours, path, quinn, run};
 use quipu_base::{Bytes, Duration, Instant, PathId};
-use quipu_interop::{NoqNode, PeerConfig};
+use quipu_interop::{NoqNode, PeerConfig, QuinnNode};
 use quipu_testkit::{
     Action, ExchangeNode, Identity, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
 };
@@ -102,4 +102,30 @@ fn the_rest_arrives_when_noq_abandons_a_path() {
         abandon_one(&format!("noq abandons path {id}, noq serves"), id, &ours, &noq);
         abandon_one(&format!("noq abandons path {id}, ours serves"), id, &noq, &ours);
     }
+}
+
+/// Ours updates its keys after a second, the foreign engine after two, in mid-transfer. Both
+/// foreign engines also do so of themselves, somewhere in their first thousand packets.
+fn update_keys(name: &str, foreign: impl Fn(PeerConfig) -> Box<dyn ExchangeNode>) {
+    let after = |seconds| vec![(Instant::ZERO + Duration::from_secs(seconds), Action::UpdateKeys)];
+    let ours = |scenario: &Scenario, role, identity: &Identity| -> Box<dyn ExchangeNode> {
+        let config = NodeConfig::new(scenario, role, Tls::Rustls(identity.clone()));
+        Box::new(QuicNode::new(NodeConfig { actions: after(1), ..config }))
+    };
+    let foreign = |scenario: &Scenario, role, identity: &Identity| {
+        let config = PeerConfig::new(scenario, role, identity);
+        foreign(PeerConfig { actions: after(2), ..config })
+    };
+    let paths = vec![path(20, 20).with_loss(0.002)];
+    let scenario = Scenario::new(Plan::both_ways(10 * MEGABYTES), paths);
+    let outcome = run(&format!("key updates, {name} serves"), &scenario, &ours, &foreign);
+    assert!(outcome.key_updates[0] >= 2, "{:?}", outcome.key_updates);
+    let outcome = run(&format!("key updates, ours serves {name}"), &scenario, &foreign, &ours);
+    assert!(outcome.key_updates[1] >= 2, "{:?}", outcome.key_updates);
+}
+
+#[test]
+fn either_engine_updates_its_keys_in_mid_transfer() {
+    update_keys("quinn", |config| Box::new(QuinnNode::new(config).expect("the engine starts")));
+    update_keys("noq", |config| Box::new(NoqNode::new(config).expect("the engine starts")));
 }

@@ -175,4 +175,8 @@ impl<N: ExchangeNode> ExchangeNode for Hostile<N> {
     fn established_paths(&self) -> usize {
         self.node.established_paths()
     }
+
+    fn key_updates(&self) -> u64 {
+        self.node.key_updates()
+    }
 }

@@ -275,6 +275,10 @@ impl ExchangeNode for QuicNode {
     fn established_paths(&self) -> usize {
         self.established
     }
+
+    fn key_updates(&self) -> u64 {
+        self.connection().map_or(0, Connection::key_updates)
+    }
 }
 
 /// A stream of a connection for an exchange.

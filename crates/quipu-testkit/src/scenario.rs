@@ -23,6 +23,11 @@ pub trait ExchangeNode: Node {
     fn established_paths(&self) -> usize {
         1
     }
+
+    /// How often the next key phase began; zero if the engine does not tell.
+    fn key_updates(&self) -> u64 {
+        0
+    }
 }
 
 /// An exchange between a client and a server over one or more paths.
@@ -32,6 +37,8 @@ pub struct Scenario {
     pub plan: Plan,
     /// One path for each link, used in both directions; the handshake's first.
     pub paths: Vec<LinkConfig>,
+    /// What differs from client to server: the number of a path, and its link in that direction.
+    pub up: Vec<(usize, LinkConfig)>,
     /// Seed of links and engines.
     pub seed: Seed,
     /// The exchange has to be over by then.
@@ -51,6 +58,8 @@ pub struct Outcome {
     pub trace: u64,
     /// Paths that the client had established in the end.
     pub client_paths: usize,
+    /// Key updates that the client and the server saw, as far as their engines tell.
+    pub key_updates: [u64; 2],
 }
 
 /// An exchange did not succeed.
@@ -110,7 +119,13 @@ pub fn server_address() -> SocketAddr {
 impl Scenario {
     /// One exchange over these paths, to be done within ten minutes of virtual time.
     pub fn new(plan: Plan, paths: Vec<LinkConfig>) -> Self {
-        Scenario { plan, paths, seed: Seed::new(1), limit: Duration::from_secs(600) }
+        Scenario {
+            plan,
+            paths,
+            up: Vec::new(),
+            seed: Seed::new(1),
+            limit: Duration::from_secs(600),
+        }
     }
 
     /// The addresses of one side, one for each path; the server has just one.
@@ -142,7 +157,8 @@ impl Scenario {
         let mut links = Vec::new();
         for (path, link) in self.path_numbers().zip(&self.paths) {
             let here = Interface { node: client, address: client_address(path) };
-            links.push(world.add_path(here, there, link, link)?);
+            let up = self.up.iter().find(|(number, _)| *number == usize::from(path));
+            links.push(world.add_path(here, there, up.map_or(link, |(_, up)| up), link)?);
         }
 
         let end = world.run_while(Instant::ZERO + self.limit, |world| {
@@ -183,6 +199,7 @@ impl Scenario {
             links: links.iter().map(stats).collect::<Result<_, _>>()?,
             trace: world.observer().value(),
             client_paths: world.node(client).established_paths(),
+            key_updates: [client, server].map(|id| world.node(id).key_updates()),
         })
     }
 

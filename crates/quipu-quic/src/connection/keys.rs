@@ -19,12 +19,16 @@ pub(crate) struct KeyRing {
 /// Keys of 1-RTT packets through all phases.
 struct OneRtt {
     keys: Keys,
-    phase: bool,
-    /// Opens packets of the phase before; kept for three probe timeouts.
+    /// Phases before the present one; the phase bit is its lowest.
+    updates: u64,
+    /// Opens packets of the phase before; kept for three probe timeouts after the peer was seen in
+    /// the present one.
     previous: Option<Box<dyn PacketKey>>,
     next: Option<PacketKeyPair>,
     /// When the present phase began.
     since: Instant,
+    /// When the first packet of the present phase came.
+    peer_since: Option<Instant>,
     /// Packets sealed in this phase.
     sealed: u64,
     /// A packet of this phase was acknowledged, so that the next may begin.
@@ -47,10 +51,11 @@ impl KeyRing {
     pub(super) fn install_one_rtt(&mut self, now: Instant, keys: Keys, session: &mut dyn Session) {
         self.one_rtt = Some(OneRtt {
             keys,
-            phase: false,
+            updates: 0,
             previous: None,
             next: session.next_packet_keys(),
             since: now,
+            peer_since: None,
             sealed: 0,
             acked: false,
         });
@@ -88,14 +93,19 @@ impl KeyRing {
             Space::Handshake => self.handshake.as_ref().map(|keys| (&keys.local, false)),
             Space::Data(_) => self.one_rtt.as_mut().map(|one_rtt| {
                 one_rtt.sealed += 1;
-                (&one_rtt.keys.local, one_rtt.phase)
+                (&one_rtt.keys.local, one_rtt.phase())
             }),
         }
     }
 
     /// The key phase of packets sent now.
     pub(super) fn phase(&self) -> bool {
-        self.one_rtt.as_ref().is_some_and(|one_rtt| one_rtt.phase)
+        self.one_rtt.as_ref().is_some_and(OneRtt::phase)
+    }
+
+    /// How often the next phase began, at whichever end's wish.
+    pub(super) fn updates(&self) -> u64 {
+        self.one_rtt.as_ref().map_or(0, |one_rtt| one_rtt.updates)
     }
 
     /// Takes header protection off.
@@ -152,9 +162,11 @@ impl KeyRing {
             }
             Space::Data(_) => self.one_rtt.as_mut().ok_or(OpenError)?,
         };
-        if header.key_phase == one_rtt.phase {
+        if header.key_phase == one_rtt.phase() {
             let key = &*one_rtt.keys.remote.packet;
-            return protection::open(packet, length, path, number, key);
+            let opened = protection::open(packet, length, path, number, key)?;
+            one_rtt.peer_since.get_or_insert(now);
+            return Ok(opened);
         }
         if let Some(previous) = &one_rtt.previous {
             return protection::open(packet, length, path, number, &**previous);
@@ -162,6 +174,7 @@ impl KeyRing {
         let next = one_rtt.next.as_ref().ok_or(OpenError)?;
         let opened = protection::open(packet, length, path, number, &*next.remote)?;
         one_rtt.advance(now, session);
+        one_rtt.peer_since = Some(now);
         Ok(opened)
     }
 
@@ -181,10 +194,10 @@ impl KeyRing {
     ) {
         let Some(one_rtt) = &mut self.one_rtt else { return };
         // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
-        //# An endpoint MAY allow a period of approximately the Probe Timeout (PTO;
-        //# [...]) after promoting the next set of receive keys to be current before
-        //# it creates the subsequent set of packet protection keys.
-        let settled = now - one_rtt.since > probe_timeout.saturating_mul(3);
+        //# An endpoint SHOULD retain old read keys for no more than three times
+        //# the PTO after having received a packet protected using the new keys.
+        let settled =
+            one_rtt.peer_since.is_some_and(|since| now - since > probe_timeout.saturating_mul(3));
         if settled {
             one_rtt.previous = None;
         }
@@ -227,13 +240,18 @@ impl KeyRing {
 }
 
 impl OneRtt {
+    fn phase(&self) -> bool {
+        self.updates & 1 == 1
+    }
+
     fn advance(&mut self, now: Instant, session: &mut dyn Session) {
         let Some(next) = self.next.take() else { return };
         self.keys.local.packet = next.local;
         self.previous = Some(std::mem::replace(&mut self.keys.remote.packet, next.remote));
         self.next = session.next_packet_keys();
-        self.phase = !self.phase;
+        self.updates += 1;
         self.since = now;
+        self.peer_since = None;
         self.sealed = 0;
         self.acked = false;
     }

@@ -539,6 +539,11 @@ impl Connection {
         self.lifecycle.is_confirmed() && self.keys.update(now, &mut *self.session)
     }
 
+    /// How often the next key phase began, at whichever end's wish.
+    pub fn key_updates(&self) -> u64 {
+        self.keys.updates()
+    }
+
     /// Puts other policies in place; they are told all that is.
     pub fn set_policies(&mut self, now: Instant, policies: Policies) {
         self.scheduler.replace(policies);
