@@ -167,8 +167,11 @@ impl Connection {
         if self.has_control_frames() {
             self.write_controls(&mut packet, buffer);
         }
+        let mut first = first;
         if with_control_streams {
             self.write_control_streams(&mut packet, buffer);
+            // They took their bytes from the same credit.
+            first = first.and_then(|placement| self.fit_again(placement));
         }
         if let Some(first) = first {
             let mut next = Some(first);
@@ -184,6 +187,17 @@ impl Connection {
         }
         self.finish_datagram(now, packet, 0, outbox);
         Ok(())
+    }
+
+    /// What is left of a checked answer after others used credit; `None`: the next question gets
+    /// it again.
+    fn fit_again(&self, placement: Placement) -> Option<Placement> {
+        let Placement { stream, span, copy } = placement;
+        if copy {
+            return Some(placement);
+        }
+        let span = self.shared.streams.fit(stream, Some(span.start), span.len()).ok()?;
+        Some(Placement { stream, span, copy })
     }
 
     /// Asks what else goes into an open packet.
