@@ -146,10 +146,11 @@ impl Connection {
 
     /// When packets of a space are overdue, or its probe timeout fires.
     fn loss_deadline(&self, space: Space) -> Option<Instant> {
+        // What an abandoned path had in flight is pending elsewhere already.
+        let view = self.shared.paths.views.by_slot(space.slot())?;
         if let Some(at) = self.loss_time(space) {
             return Some(at);
         }
-        let view = self.shared.paths.views.by_slot(space.slot())?;
         let backoff = 1u64 << view.pto_count.min(MAX_BACKOFF);
         match space {
             Space::Initial | Space::Handshake => {
