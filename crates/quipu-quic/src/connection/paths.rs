@@ -243,6 +243,14 @@ impl Connection {
         Some(bytes)
     }
 
+    /// A PATH_CHALLENGE is to be sent, but the anti-amplification limit does not allow it.
+    pub(super) fn withhold_challenge(&mut self, now: Instant, slot: u8) {
+        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
+            let timeout = probe_timeout(view, quipu_base::Duration::ZERO);
+            data.validation.on_challenge_withheld(now, timeout);
+        }
+    }
+
     /// A PATH_RESPONSE came on `arrived_on`; it validates the path whose challenge it answers.
     pub(super) fn on_path_response(&mut self, now: Instant, response: [u8; 8]) {
         for slot in 0..self.shared.paths.slots() {

@@ -330,6 +330,7 @@ impl Connection {
         //# sending a datagram of this size.
         let pad_to = if data.amplification.allows(full) { full } else { 0 };
         if pad_to == 0 && !data.amplification.allows(100) {
+            self.withhold_challenge(now, slot);
             return Ok(());
         }
         let buffer = outbox.buffer(full);

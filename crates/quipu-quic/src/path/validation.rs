@@ -41,6 +41,18 @@ impl Validation {
         }
         self.challenges.push((data, now));
         self.wants_challenge = false;
+        self.arm(now, timeout);
+    }
+
+    /// The anti-amplification limit lets no challenge go. It goes as soon as more came from the
+    /// peer; meanwhile the tries pass, so that an address that keeps silent is given up.
+    pub(crate) fn on_challenge_withheld(&mut self, now: Instant, timeout: Duration) {
+        if self.wants_challenge && self.resend_at.is_none() {
+            self.arm(now, timeout);
+        }
+    }
+
+    fn arm(&mut self, now: Instant, timeout: Duration) {
         let backoff = 1 << self.tries.min(6);
         self.tries += 1;
         self.resend_at = Some(now + timeout.saturating_mul(backoff));
@@ -116,6 +128,21 @@ mod tests {
             validation.on_challenge_sent(now, [round as u8; 8], Duration::from_millis(100));
             let due = validation.resend_at().unwrap();
             assert_eq!(due - now, Duration::from_millis(100 << round));
+            now = due;
+            assert_eq!(validation.handle_timeout(now), round + 1 < MAX_TRIES);
+        }
+    }
+    #[test]
+    fn tries_pass_while_no_challenge_may_go() {
+        let mut validation = Validation::default();
+        validation.start();
+        let mut now = Instant::ZERO;
+        for round in 0..MAX_TRIES {
+            validation.on_challenge_withheld(now, Duration::from_millis(100));
+            let due = validation.resend_at().unwrap();
+            validation.on_challenge_withheld(due, Duration::from_millis(100));
+            assert_eq!(validation.resend_at(), Some(due), "one try at a time");
+            assert!(validation.wants_challenge());
             now = due;
             assert_eq!(validation.handle_timeout(now), round + 1 < MAX_TRIES);
         }
