@@ -6,6 +6,7 @@
 //! - [`Scenario`]: paths, seed and [`Plan`]; [`Scenario::run`] lets two nodes meet and returns an
 //!   [`Outcome`].
 //! - [`Hostile`]: a node in a network that forges, damages and repeats datagrams.
+//! - [`trial`]: random operations on two ends, and what must hold whatever they do.
 //! - [`Identity`]: an Ed25519 certificate and the TLS configurations, for every engine that uses
 //!   rustls.
 //!
@@ -17,6 +18,7 @@ mod identity;
 mod node;
 mod scenario;
 mod script;
+pub mod trial;
 
 pub use exchange::{ByteStream, Exchange, Plan};
 pub use hostile::{Hostile, Mischief};

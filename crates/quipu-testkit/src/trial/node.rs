@@ -1,0 +1,205 @@
+//! One end of a trial: our engine with its application.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use quipu_base::{Instant, PathId, Role, Seed};
+use quipu_null_tls::{NullClient, NullServer};
+use quipu_policy::PathKey;
+use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::{
+    Arrival, Connection, ConnectionEvent, ConnectionHandle, Drain, Endpoint, Outbox, Route,
+    Transmit,
+};
+use quipu_sim::{Envelope, Node, Outgoing};
+
+use super::application::Application;
+use super::{Op, Trial};
+use crate::{ALPN, SERVER_NAME, SimOutbox, policies, server_address};
+
+/// The code with which trials close.
+pub(crate) const CLOSE_CODE: u64 = 9;
+
+/// One end.
+pub(crate) struct TrialNode {
+    role: Role,
+    endpoint: Endpoint,
+    handle: Option<ConnectionHandle>,
+    batch: usize,
+    /// The client's addresses that are not in use, per link.
+    free: Vec<Vec<SocketAddr>>,
+    /// Under which address the client opened a path.
+    pub(crate) addresses: Vec<(PathId, SocketAddr)>,
+    pub(crate) application: Application,
+    /// The client opens the paths of these links when the handshake is confirmed.
+    to_open: std::ops::Range<usize>,
+    client: Option<ClientConfig>,
+}
+
+impl TrialNode {
+    /// An end of `trial`. `addresses`: the client's, per link.
+    pub(crate) fn new(trial: &Trial, role: Role, addresses: &[Vec<SocketAddr>]) -> Self {
+        let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
+        let mut endpoint = Endpoint::new(seed.stream("endpoint", 0));
+        let transport = Arc::new(trial.transport());
+        let chosen = policies(&trial.policies[usize::from(!role.is_client())]);
+        let client = role.is_client().then(|| ClientConfig {
+            tls: Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
+            transport: Arc::clone(&transport),
+            policies: Arc::clone(&chosen),
+        });
+        if !role.is_client() {
+            let tls = NullServer::new(&[ALPN])
+                .and_then(|server| server.with_certificate_chain(3000))
+                .expect("a valid chain");
+            endpoint
+                .listen(ServerConfig {
+                    tls: Arc::new(tls),
+                    transport,
+                    policies: chosen,
+                    max_connections: 4,
+                })
+                .expect("a valid transport");
+        }
+        let mut free: Vec<Vec<SocketAddr>> = addresses.to_vec();
+        free.iter_mut().for_each(|of_link| of_link.reverse());
+        TrialNode {
+            role,
+            endpoint,
+            handle: None,
+            batch: trial.batch,
+            free,
+            addresses: Vec::new(),
+            application: Application::new(role),
+            to_open: 1..trial.paths.len(),
+            client,
+        }
+    }
+
+    /// The connection, once there is one.
+    pub(crate) fn connection(&self) -> Option<&Connection> {
+        self.endpoint.connection(self.handle?)
+    }
+
+    /// When this end wants to be woken.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+
+    /// Does one operation of this end.
+    pub(crate) fn apply(&mut self, now: Instant, op: &Op) {
+        if let Op::OpenPath(link) = *op {
+            return self.open_path(now, link);
+        }
+        let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
+            return;
+        };
+        match op {
+            Op::Abandon(_, nth) => {
+                let path = connection.path_views().nth(*nth).map(|view| view.key.id);
+                if let Some(path) = path {
+                    connection.abandon_path(now, path);
+                }
+            }
+            Op::UpdateKeys(_) => {
+                connection.update_keys(now);
+            }
+            Op::Policies(_, text) => connection.set_policies(now, policies(text)()),
+            Op::Close(_) => connection.close(now, CLOSE_CODE, b"done"),
+            op => self.application.apply(connection, now, op),
+        }
+    }
+
+    /// Everything is ended and read from now on.
+    pub(crate) fn wind_up(&mut self, now: Instant) {
+        if let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) {
+            self.application.wind_up(connection, now);
+        }
+    }
+
+    fn connect(&mut self, now: Instant) {
+        let Some(config) = self.client.take() else { return };
+        let local = self.free[0].pop().expect("a link has addresses");
+        let route = Route { local, remote: server_address() };
+        let handle = self.endpoint.connect(now, &config, SERVER_NAME, route);
+        self.handle = Some(handle.expect("a valid configuration"));
+        self.addresses.push((PathId::ZERO, local));
+    }
+
+    fn open_path(&mut self, now: Instant, link: usize) {
+        let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
+            return;
+        };
+        let Some(&local) = self.free.get(link).and_then(|of_link| of_link.last()) else { return };
+        let route = Route { local, remote: server_address() };
+        if let Ok(path) = connection.open_path(now, route) {
+            self.free[link].pop();
+            self.addresses.push((path, local));
+        }
+    }
+
+    fn advance(&mut self, now: Instant) {
+        self.connect(now);
+        if self.handle.is_none() {
+            self.handle = self.endpoint.accept();
+        }
+        let mut confirmed = false;
+        if let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) {
+            while let Some(event) = connection.poll() {
+                confirmed |= event == ConnectionEvent::Confirmed;
+                self.application.on_event(connection, now, &event);
+            }
+        }
+        if confirmed && self.role.is_client() {
+            for link in self.to_open.clone() {
+                self.open_path(now, link);
+            }
+        }
+    }
+}
+
+impl Node for TrialNode {
+    fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
+        let route = Route { local: envelope.local, remote: envelope.remote };
+        self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.endpoint.handle_timeout(now);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.advance(now);
+        loop {
+            let mut outbox = Batch { inner: SimOutbox(out), left: self.batch };
+            if self.endpoint.poll_transmit(now, &mut outbox) == Drain::Rest {
+                return;
+            }
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.endpoint.poll_timeout()
+    }
+}
+
+/// An outbox that takes so many datagrams at a time.
+struct Batch<'a, 'b> {
+    inner: SimOutbox<'a, 'b>,
+    left: usize,
+}
+
+impl Outbox for Batch<'_, '_> {
+    fn has_room(&self, _path: PathKey) -> bool {
+        self.left > 0
+    }
+
+    fn buffer(&mut self, size: usize) -> &mut [u8] {
+        self.inner.buffer(size)
+    }
+
+    fn send(&mut self, transmit: Transmit) {
+        self.left -= 1;
+        self.inner.send(transmit);
+    }
+}

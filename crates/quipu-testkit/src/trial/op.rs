@@ -1,0 +1,192 @@
+//! What a trial says.
+
+use quipu_base::{Bytes, Duration, Rate, Role};
+use quipu_link::{Duplicate, LinkConfig, Reorder};
+use quipu_quic::TransportConfig;
+
+/// Two ends, the paths between them, and what happens there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The links; the handshake's path first. The client opens the others when the handshake is
+    /// confirmed.
+    pub paths: Vec<PathSetup>,
+    /// Receive window of a stream, in kB.
+    pub stream_window: u64,
+    /// Receive window of the connection, in kB.
+    pub connection_window: u64,
+    /// Streams of each direction that the peer may have open.
+    pub max_streams: u64,
+    /// The policies of client and server, as [`policies`](crate::policies) reads them.
+    pub policies: [String; 2],
+    /// Datagrams that the outbox takes at a time.
+    pub batch: usize,
+    /// When the operations begin, in ms; the handshake begins at zero.
+    pub begin: u64,
+    /// What happens, in order. Only [`Op::Advance`] takes time.
+    pub ops: Vec<Op>,
+    /// All streams have to be done so long after the last operation and the last outage, in ms.
+    pub limit: u64,
+}
+
+/// One path: the same link in both directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathSetup {
+    /// Rate in Mbit/s.
+    pub mbit: u64,
+    /// One-way delay in ms.
+    pub delay: u64,
+    /// Chance of loss, per mille.
+    pub loss: u16,
+    /// One datagram in twenty is 15 ms late, and one in twenty comes twice.
+    pub disorder: bool,
+}
+
+/// Which way over a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From client to server.
+    Up,
+    /// From server to client.
+    Down,
+    /// Both.
+    Both,
+}
+
+/// One operation. Streams are counted back from the one that the end learnt of last, paths of an
+/// end from its lowest; what cannot be done then is not done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// An end opens a stream.
+    Open(Role, bool),
+    /// Bytes are appended to a stream: end, stream, amount.
+    Write(Role, usize, u32),
+    /// A stream is ended.
+    Finish(Role, usize),
+    /// A stream is given up by its sender.
+    Reset(Role, usize),
+    /// A stream is refused by its receiver.
+    Stop(Role, usize),
+    /// An end stops reading a stream.
+    Pause(Role, usize),
+    /// An end goes on reading a stream.
+    Resume(Role, usize),
+    /// A stream becomes a control stream.
+    Control(Role, usize),
+    /// Priorities are edited.
+    Priority(Role, Edit),
+    /// The client opens another path over a link.
+    OpenPath(usize),
+    /// An end abandons a path.
+    Abandon(Role, usize),
+    /// An end wants a path spared (true) or used.
+    Backup(Role, usize, bool),
+    /// A link is down from now on, for so many ms; `None`: for good.
+    Outage(usize, Direction, Option<u64>),
+    /// An end begins the next key phase.
+    UpdateKeys(Role),
+    /// An end changes its policies.
+    Policies(Role, String),
+    /// An end closes the connection.
+    Close(Role),
+    /// So many ms pass.
+    Advance(u64),
+}
+
+/// An edit of priorities. Nodes have small numbers; node 0 is the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit {
+    /// A new node: node, parent, weight, exclusive.
+    Insert(u64, u64, u16, bool),
+    /// A node moves: node, parent, weight, exclusive.
+    Move(u64, u64, u16, bool),
+    /// A node's weight.
+    Weight(u64, u16),
+    /// A node leaves.
+    Remove(u64),
+    /// A node speaks for a stream.
+    Attach(u64, usize),
+    /// Urgency of a stream, and whether parts of it are of use.
+    Urgency(usize, u8, bool),
+    /// Latency in ms that a stream's data may have.
+    Deadline(usize, u64),
+    /// Size told of a stream, in bytes.
+    Size(usize, u64),
+}
+
+impl Trial {
+    /// A trial without operations over these paths: default windows and policies, operations
+    /// from 400 ms on, all done within five minutes.
+    pub fn new(paths: Vec<PathSetup>) -> Self {
+        Trial {
+            paths,
+            stream_window: 6_000,
+            connection_window: 15_000,
+            max_streams: 100,
+            policies: [String::new(), String::new()],
+            batch: usize::MAX,
+            begin: 400,
+            ops: Vec::new(),
+            limit: 300_000,
+        }
+    }
+
+    /// The same with these operations.
+    #[must_use]
+    pub fn with_ops(mut self, ops: impl IntoIterator<Item = Op>) -> Self {
+        self.ops.extend(ops);
+        self
+    }
+
+    /// True if a link goes down and never comes back.
+    pub fn cuts_for_good(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Outage(_, _, None)))
+    }
+
+    /// True if a datagram may be lost other than in a full queue.
+    pub fn loses(&self) -> bool {
+        self.paths.iter().any(|path| path.loss > 0)
+            || self.ops.iter().any(|op| matches!(op, Op::Outage(..)))
+    }
+
+    /// Settings of both ends. Nothing but a lost close makes use of the idle timeout of two
+    /// minutes.
+    pub(crate) fn transport(&self) -> TransportConfig {
+        TransportConfig {
+            stream_window: Bytes(self.stream_window * 1000),
+            connection_window: Bytes(self.connection_window * 1000),
+            max_streams: self.max_streams,
+            idle_timeout: Duration::from_secs(120),
+            ..TransportConfig::default()
+        }
+    }
+}
+
+impl PathSetup {
+    /// A path that loses nothing, of so many Mbit/s and ms one way.
+    pub const fn new(mbit: u64, delay: u64) -> Self {
+        PathSetup { mbit, delay, loss: 0, disorder: false }
+    }
+
+    pub(crate) fn link(self) -> LinkConfig {
+        let rate = Rate::from_mbit_per_sec(self.mbit);
+        let mut link = LinkConfig::new(rate, Duration::from_millis(self.delay))
+            .with_loss(f64::from(self.loss) / 1000.0);
+        if self.disorder {
+            link.reorder = Some(Reorder { share: 0.05, extra: Duration::from_millis(15) });
+            link.duplicate = Some(Duplicate { share: 0.05, after: Duration::from_millis(3) });
+        }
+        link
+    }
+}
+
+impl Direction {
+    /// True if datagrams from client to server are meant.
+    pub(crate) fn is_up(self) -> bool {
+        self != Direction::Down
+    }
+
+    /// True if datagrams from server to client are meant.
+    pub(crate) fn is_down(self) -> bool {
+        self != Direction::Up
+    }
+}

@@ -1,0 +1,114 @@
+//! What must hold in every trial.
+
+use quipu_base::{Bytes, Instant, PathId, Role, StreamId};
+use quipu_quic::connection::CloseReason;
+use quipu_sim::RunError;
+
+/// Something that must not be, and when it was seen.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{rule} ({role:?} at {now})")]
+pub struct Violation {
+    /// When.
+    pub now: Instant,
+    /// At which end, where it is one.
+    pub role: Option<Role>,
+    /// Which rule was broken, and how.
+    pub rule: Rule,
+}
+
+/// What must hold; each with what was found instead.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// Streams carry what was written.
+    #[error("{stream} has a wrong byte at {offset}")]
+    Content {
+        /// The stream.
+        stream: StreamId,
+        /// The first wrong byte.
+        offset: u64,
+    },
+    /// The bytes in flight of the paths are those of the connection.
+    #[error("{paths} in flight on the paths, but {counted} in all")]
+    Balance {
+        /// Sum over the paths.
+        paths: Bytes,
+        /// What the connection counts.
+        counted: Bytes,
+    },
+    /// No more is in flight than the window, and what probes need.
+    #[error("path {path:?} has {in_flight} in flight with a window of {cwnd}")]
+    Window {
+        /// The path.
+        path: PathId,
+        /// Its bytes in flight.
+        in_flight: Bytes,
+        /// Its window.
+        cwnd: Bytes,
+    },
+    /// Built-in policies give answers that hold.
+    #[error("{refused} answers refused, {overridden} overridden")]
+    Refused {
+        /// Answers refused.
+        refused: u64,
+        /// Times that the engine chose itself.
+        overridden: u64,
+    },
+    /// No end finds a fault in the other.
+    #[error("a fault: {reason}")]
+    Fault {
+        /// The engine's words.
+        reason: String,
+    },
+    /// Three times what came from an address may go there before it is proved.
+    #[error("path {path:?} sent {sent} and received {received} before its address was proved")]
+    Amplified {
+        /// The path.
+        path: PathId,
+        /// Bytes from the client.
+        received: Bytes,
+        /// Bytes from the server.
+        sent: Bytes,
+    },
+    /// Every stream ends: read to its end or given up.
+    #[error("not done in time: {what}")]
+    Unfinished {
+        /// What is missing.
+        what: String,
+    },
+    /// A stream that nobody gave up has all its bytes.
+    #[error("{stream} has {received} of {written} bytes")]
+    Incomplete {
+        /// The stream.
+        stream: StreamId,
+        /// Bytes written by the sender.
+        written: u64,
+        /// Bytes read by the receiver.
+        received: u64,
+    },
+    /// At last nothing is in flight, nothing waits, nothing is sent.
+    #[error("not quiet: {what}")]
+    Restless {
+        /// What goes on.
+        what: String,
+    },
+    /// Both ends have the same paths.
+    #[error("the client has paths {client:?}, the server {server:?}")]
+    Paths {
+        /// Of the client.
+        client: Vec<PathId>,
+        /// Of the server.
+        server: Vec<PathId>,
+    },
+    /// Both ends say the same about why the connection ended.
+    #[error("the client says {client:?}, the server {server:?}")]
+    Farewell {
+        /// The client's reason.
+        client: Option<CloseReason>,
+        /// The server's.
+        server: Option<CloseReason>,
+    },
+    /// The simulation goes on.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}

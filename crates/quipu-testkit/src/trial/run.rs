@@ -1,0 +1,269 @@
+//! Running a trial.
+
+use std::net::SocketAddr;
+
+use quipu_base::{Duration, Instant, Role, Seed};
+use quipu_link::Outage;
+use quipu_quic::connection::CloseReason;
+use quipu_sim::{Interface, NodeId, World, WorldConfig, address};
+
+use super::ending::{SILENCE, agree, closed, done, incomplete, missing, restless};
+use super::node::TrialNode;
+use super::watch::{Watch, Wire, amplified};
+use super::{Direction, Op, Rule, Trial, Violation};
+use crate::server_address;
+
+/// Addresses of the client for each link: as many paths can be opened there over time.
+const ADDRESSES: u16 = 4;
+
+/// After this long without work all is quiet: six challenges that nobody answers, probe timeouts,
+/// the drain of abandoned paths and the last acknowledgements are over.
+const SETTLING: Duration = Duration::from_secs(70);
+
+/// Longer than the idle timeout.
+const PARTING: Duration = Duration::from_secs(300);
+
+/// How a trial went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// When every stream was done; `None` if the connection was closed before.
+    pub done_at: Option<Instant>,
+    /// Hash of the times, links and sizes of all datagrams sent.
+    pub trace: u64,
+    /// Why client and server say the connection ended.
+    pub closed: [Option<CloseReason>; 2],
+}
+
+/// A trial at work.
+struct Stage<'a> {
+    trial: &'a Trial,
+    world: World<TrialNode, Wire>,
+    client: NodeId,
+    server: NodeId,
+    watch: Watch,
+}
+
+impl Trial {
+    /// Runs the trial: its operations, the end of all streams, silence, and a close.
+    ///
+    /// # Errors
+    /// The first rule that was broken.
+    ///
+    /// # Panics
+    /// If the trial names links or policies that do not exist.
+    pub fn run(&self) -> Result<Report, Violation> {
+        let mut stage = Stage::new(self);
+        let mut now = Instant::ZERO + Duration::from_millis(self.begin);
+        stage.run_to(now)?;
+        for op in &self.ops {
+            match op {
+                Op::Advance(millis) => {
+                    now += Duration::from_millis(*millis);
+                    stage.run_to(now)?;
+                }
+                op => stage.apply(op),
+            }
+        }
+        let healed = self.outages().iter().filter_map(|(_, _, outage)| outage.until).max();
+        let limit = healed.map_or(now, |at| at.max(now)) + Duration::from_millis(self.limit);
+        let done_at = stage.wind_up(limit)?;
+        if done_at.is_some() && !self.cuts_for_good() {
+            stage.come_to_rest(healed)?;
+        }
+        let closed = stage.part()?;
+        Ok(Report { done_at, trace: stage.world.observer().trace, closed })
+    }
+
+    /// When which link is down.
+    fn outages(&self) -> Vec<(usize, Direction, Outage)> {
+        let mut now = Instant::ZERO + Duration::from_millis(self.begin);
+        let mut outages = Vec::new();
+        for op in &self.ops {
+            match *op {
+                Op::Advance(millis) => now += Duration::from_millis(millis),
+                Op::Outage(link, direction, millis) => {
+                    let outage = match millis {
+                        Some(millis) => {
+                            Outage::between(now, now + Duration::from_millis(millis.max(1)))
+                        }
+                        None => Outage::for_good(now),
+                    };
+                    outages.push((link, direction, outage));
+                }
+                _ => {}
+            }
+        }
+        outages
+    }
+}
+
+impl<'a> Stage<'a> {
+    fn new(trial: &'a Trial) -> Self {
+        let here = |link: u8, nth: u16| address(1, link, 50_000 + nth);
+        let addresses: Vec<Vec<SocketAddr>> = (0..=u8::MAX)
+            .take(trial.paths.len())
+            .map(|link| (0..ADDRESSES).map(|nth| here(link, nth)).collect())
+            .collect();
+        let config = WorldConfig::new(Seed::new(1));
+        let mut world = World::with_observer(config, Wire::new(server_address()));
+        let client = world.add_node(TrialNode::new(trial, Role::Client, &addresses));
+        let server = world.add_node(TrialNode::new(trial, Role::Server, &addresses));
+        let there = Interface { node: server, address: server_address() };
+        let outages = trial.outages();
+        for (index, (setup, of_link)) in trial.paths.iter().zip(&addresses).enumerate() {
+            let (mut up, mut down) = (setup.link(), setup.link());
+            for &(_, direction, outage) in outages.iter().filter(|(link, ..)| *link == index) {
+                if direction.is_up() {
+                    up.outages.push(outage);
+                }
+                if direction.is_down() {
+                    down.outages.push(outage);
+                }
+            }
+            let up = world.add_link(&up).expect("a valid link");
+            let down = world.add_link(&down).expect("a valid link");
+            for &address in of_link {
+                let here = Interface { node: client, address };
+                world.add_route(here, there, up).expect("a new route");
+                world.add_route(there, here, down).expect("a new route");
+            }
+        }
+        Stage { trial, world, client, server, watch: Watch::default() }
+    }
+
+    fn ends(&self) -> [(Role, &TrialNode); 2] {
+        let (client, server) = (self.world.node(self.client), self.world.node(self.server));
+        [(Role::Client, client), (Role::Server, server)]
+    }
+
+    fn broken(&self, role: Option<Role>, rule: Rule) -> Violation {
+        Violation { now: self.world.now(), role, rule }
+    }
+
+    /// Runs while `condition` holds, at most to `until`, and checks after every event. True if the
+    /// condition no longer holds.
+    fn run_while(
+        &mut self,
+        until: Instant,
+        mut condition: impl FnMut(&TrialNode, &TrialNode) -> bool,
+    ) -> Result<bool, Violation> {
+        let mut found: Option<(Option<Role>, Rule)> = None;
+        let mut met = false;
+        let (client, server) = (self.client, self.server);
+        let watch = &mut self.watch;
+        let end = self.world.run_while(until, |world| {
+            let (client, server) = (world.node(client), world.node(server));
+            for (role, node) in [(Role::Client, client), (Role::Server, server)] {
+                if let Some(rule) = watch.check(role, node) {
+                    found = Some((Some(role), rule));
+                    return false;
+                }
+            }
+            if let Some(rule) = amplified(world.observer(), client, server) {
+                found = Some((Some(Role::Server), rule));
+                return false;
+            }
+            met = !condition(client, server);
+            !met
+        });
+        match (end, found) {
+            (Err(error), _) => Err(self.broken(None, error.into())),
+            (Ok(_), Some((role, rule))) => Err(self.broken(role, rule)),
+            (Ok(_), None) => Ok(met),
+        }
+    }
+
+    fn run_to(&mut self, until: Instant) -> Result<(), Violation> {
+        self.run_while(until, |_, _| true)?;
+        // The present moves on to `until`; no event is left before.
+        let end = self.world.run_until(until);
+        end.map(|_| ()).map_err(|error| self.broken(None, error.into()))
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let role = match op {
+            Op::Open(role, _)
+            | Op::Write(role, ..)
+            | Op::Finish(role, _)
+            | Op::Reset(role, _)
+            | Op::Stop(role, _)
+            | Op::Pause(role, _)
+            | Op::Resume(role, _)
+            | Op::Control(role, _)
+            | Op::Priority(role, _)
+            | Op::Abandon(role, _)
+            | Op::Backup(role, ..)
+            | Op::UpdateKeys(role)
+            | Op::Policies(role, _)
+            | Op::Close(role) => *role,
+            Op::OpenPath(_) => Role::Client,
+            Op::Outage(..) | Op::Advance(_) => return,
+        };
+        let node = if role.is_client() { self.client } else { self.server };
+        self.world.update(node, |node, now| node.apply(now, op));
+    }
+
+    /// All streams are ended and read. When that was done, if the connection lived.
+    fn wind_up(&mut self, limit: Instant) -> Result<Option<Instant>, Violation> {
+        for node in [self.client, self.server] {
+            self.world.update(node, |node, now| node.wind_up(now));
+        }
+        self.run_while(limit, |client, server| !(closed(client, server) || done(client, server)))?;
+        let [(_, client), (_, server)] = self.ends();
+        if closed(client, server) {
+            return Ok(None);
+        }
+        if !done(client, server) {
+            return Err(self.broken(None, Rule::Unfinished { what: missing(client, server) }));
+        }
+        match incomplete(client, server) {
+            Some(rule) => Err(self.broken(None, rule)),
+            None => Ok(Some(self.world.now())),
+        }
+    }
+
+    /// Nothing is left to do: nothing waits, and nothing is sent.
+    fn come_to_rest(&mut self, healed: Option<Instant>) -> Result<(), Violation> {
+        let now = self.world.now();
+        self.run_to(healed.map_or(now, |at| at.max(now)) + SETTLING)?;
+        let [(_, client), (_, server)] = self.ends();
+        if closed(client, server) {
+            // Each abandoned the other's last path.
+            return Ok(());
+        }
+        let sent = self.world.observer().sent;
+        for (role, node) in self.ends() {
+            if let Some(what) = restless(node, self.world.now()) {
+                return Err(self.broken(Some(role), Rule::Restless { what }));
+            }
+        }
+        let [client, server] = self.ends().map(|(_, node)| {
+            let paths = node.connection().into_iter().flat_map(|c| c.path_views());
+            paths.map(|view| view.key.id).collect::<Vec<_>>()
+        });
+        if client != server {
+            return Err(self.broken(None, Rule::Paths { client, server }));
+        }
+        self.run_to(self.world.now() + SILENCE)?;
+        let more = self.world.observer().sent - sent;
+        if more > 0 {
+            let what = format!("{more} datagrams sent");
+            return Err(self.broken(None, Rule::Restless { what }));
+        }
+        Ok(())
+    }
+
+    /// The client closes, unless somebody did: both ends' reasons.
+    fn part(&mut self) -> Result<[Option<CloseReason>; 2], Violation> {
+        self.apply(&Op::Close(Role::Client));
+        self.run_to(self.world.now() + PARTING)?;
+        let [client, server] = self.ends().map(|(_, node)| {
+            node.connection().filter(|c| c.is_closed()).and_then(|c| c.close_reason().cloned())
+        });
+        if agree(client.as_ref(), server.as_ref(), self.trial.loses()) {
+            Ok([client, server])
+        } else {
+            Err(self.broken(None, Rule::Farewell { client, server }))
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What must hold after every event.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use quipu_base::{Bytes, Instant, PathId, Role};
+use quipu_policy::PathState;
+use quipu_quic::Connection;
+use quipu_quic::connection::CloseReason;
+use quipu_quic::error::ErrorCode;
+use quipu_sim::{Fate, Observer, Received, Sent};
+
+use super::Rule;
+use super::node::TrialNode;
+
+/// Bytes that may go beyond the window at one instant: two probes, a challenge with its answer,
+/// and an acknowledgement that asks for one.
+const BEYOND_WINDOW: Bytes = Bytes(2 * 1350 + 1200 + 400);
+
+/// What went over the links, as the server sees it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wire {
+    server: Option<SocketAddr>,
+    flows: BTreeMap<SocketAddr, Flow>,
+    /// Datagrams that both ends sent.
+    pub(crate) sent: u64,
+    /// Hash of when they were sent, over which link, and how long they were.
+    pub(crate) trace: u64,
+}
+
+/// Between the server and one address of the client.
+#[derive(Clone, Copy, Debug, Default)]
+struct Flow {
+    received: Bytes,
+    sent: Bytes,
+    /// A Handshake packet came: the client has seen what the server sent there.
+    handshake: bool,
+}
+
+impl Wire {
+    pub(crate) fn new(server: SocketAddr) -> Self {
+        Wire { server: Some(server), ..Wire::default() }
+    }
+}
+
+impl Observer for Wire {
+    fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
+        let link = match sent.fate {
+            Fate::Offered { link, .. } => link.index() as u64,
+            Fate::NoRoute => u64::MAX,
+        };
+        self.sent += 1;
+        let words = [now.as_nanos(), sent.payload.len() as u64, link];
+        for word in words {
+            let mixed = (self.trace ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.trace = mixed ^ mixed >> 29;
+        }
+        if Some(sent.envelope.local) == self.server {
+            let flow = self.flows.entry(sent.envelope.remote).or_default();
+            flow.sent += Bytes(sent.payload.len() as u64);
+        }
+    }
+
+    fn on_received(&mut self, _now: Instant, received: &Received<'_>) {
+        if Some(received.envelope.local) == self.server {
+            let flow = self.flows.entry(received.envelope.remote).or_default();
+            flow.received += Bytes(received.payload.len() as u64);
+            flow.handshake |= has_handshake_packet(received.payload);
+        }
+    }
+}
+
+/// True if a packet of the datagram is a Handshake packet.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>
+fn has_handshake_packet(mut datagram: &[u8]) -> bool {
+    while let [first, rest @ ..] = datagram
+        && first & 0x80 != 0
+    {
+        match first >> 4 & 3 {
+            0 => {}
+            2 => return true,
+            _ => return false,
+        }
+        datagram = match after_initial(rest) {
+            Some(after) => after,
+            None => return false,
+        };
+    }
+    false
+}
+
+/// What follows an Initial packet, given without its first byte.
+fn after_initial(rest: &[u8]) -> Option<&[u8]> {
+    let skip_short = |bytes: &'_ [u8]| -> Option<usize> { Some(1 + usize::from(*bytes.first()?)) };
+    let rest = rest.get(4..)?;
+    let rest = rest.get(skip_short(rest)?..)?;
+    let rest = rest.get(skip_short(rest)?..)?;
+    let (token, rest) = varint(rest)?;
+    let (length, rest) = varint(rest.get(token..)?)?;
+    rest.get(length..)
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-16>
+fn varint(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let first = *bytes.first()?;
+    let (own, rest) = bytes.split_at_checked(1 << (first >> 6))?;
+    let value = own[1..]
+        .iter()
+        .fold(usize::from(first & 0x3f), |value, &byte| value << 8 | usize::from(byte));
+    Some((value, rest))
+}
+
+/// The rules that hold after every event.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    /// Bytes in flight after the event before, per end.
+    before: [BTreeMap<PathId, Bytes>; 2],
+}
+
+impl Watch {
+    /// The first rule that an end breaks now.
+    pub(crate) fn check(&mut self, role: Role, node: &TrialNode) -> Option<Rule> {
+        if let Some((stream, offset)) = node.application.wrong {
+            return Some(Rule::Content { stream, offset });
+        }
+        let connection = node.connection()?;
+        fault(connection)
+            .or_else(|| balance(connection))
+            .or_else(|| overridden(connection))
+            .or_else(|| self.window(role, connection))
+    }
+
+    fn window(&mut self, role: Role, connection: &Connection) -> Option<Rule> {
+        let before = &mut self.before[usize::from(role.is_client())];
+        for view in connection.path_views() {
+            let known = before.insert(view.key.id, view.in_flight).unwrap_or(Bytes::ZERO);
+            // A window that shrinks leaves more in flight than it allows, but lets no more out.
+            if view.in_flight > known.max(view.cwnd) + BEYOND_WINDOW {
+                let (path, in_flight, cwnd) = (view.key.id, view.in_flight, view.cwnd);
+                return Some(Rule::Window { path, in_flight, cwnd });
+            }
+        }
+        None
+    }
+}
+
+fn fault(connection: &Connection) -> Option<Rule> {
+    let reason = connection.close_reason()?;
+    let is_fault = match reason {
+        // Both ends may abandon the other's last path at once.
+        CloseReason::PeerFault(error) => error.code != ErrorCode::NO_ERROR,
+        CloseReason::PeerTransport { code, .. } => {
+            ![ErrorCode::NO_ERROR.0, ErrorCode::APPLICATION_ERROR.0].contains(code)
+        }
+        CloseReason::PeerApplication { .. }
+        | CloseReason::Application { .. }
+        | CloseReason::IdleTimeout => false,
+        _ => true,
+    };
+    is_fault.then(|| Rule::Fault { reason: reason.to_string() })
+}
+
+fn balance(connection: &Connection) -> Option<Rule> {
+    let paths: Bytes = connection.path_views().map(|view| view.in_flight).sum();
+    let counted = connection.view(Instant::ZERO).conn.in_flight;
+    (paths != counted).then_some(Rule::Balance { paths, counted })
+}
+
+fn overridden(connection: &Connection) -> Option<Rule> {
+    let counters = connection.scheduler_counters();
+    let (refused, overridden) = (counters.refused, counters.overridden);
+    (refused + overridden > 0).then_some(Rule::Refused { refused, overridden })
+}
+
+/// The first address that has not proved to be the client's and to which the server sent more
+/// than three times what came from there.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-8>
+pub(crate) fn amplified(wire: &Wire, client: &TrialNode, server: &TrialNode) -> Option<Rule> {
+    let validating = |id: PathId| {
+        let mut views = server.connection()?.path_views();
+        Some(views.any(|view| view.key.id == id && view.state == PathState::Validating))
+    };
+    for &(id, address) in &client.addresses {
+        let Some(flow) = wire.flows.get(&address) else { continue };
+        let unproved =
+            if id == PathId::ZERO { !flow.handshake } else { validating(id).unwrap_or(true) };
+        if unproved && flow.sent > flow.received.saturating_mul(3) {
+            return Some(Rule::Amplified { path: id, received: flow.received, sent: flow.sent });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_packet_is_found_behind_an_initial() {
+        let initial = [0xc3, 0, 0, 0, 1, 2, 7, 7, 1, 5, 0, 0x40, 3, 1, 2, 3];
+        assert!(!has_handshake_packet(&initial));
+        let mut both = initial.to_vec();
+        both.push(0xe0);
+        assert!(has_handshake_packet(&both));
+        assert!(has_handshake_packet(&[0xe1, 0]));
+        assert!(!has_handshake_packet(&[0x41, 0xe1]));
+        assert!(!has_handshake_packet(&[0xc3, 0, 0]));
+    }
+}

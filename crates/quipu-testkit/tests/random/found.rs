@@ -1,0 +1,82 @@
+//! What random trials found, shrunken; each test says what was wrong.
+
+use quipu_base::Role::{Client, Server};
+use quipu_testkit::trial::Direction::{Both, Up};
+use quipu_testkit::trial::Op::{
+    Abandon, Advance, Backup, Control, Open, Outage, Stop, UpdateKeys, Write,
+};
+use quipu_testkit::trial::{Op, PathSetup, Trial};
+
+fn keeps_the_rules(trial: Trial) {
+    let outcome = trial.run();
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
+fn with_paths(paths: &[PathSetup], ops: &[Op]) -> Trial {
+    Trial::new(paths.to_vec()).with_ops(ops.iter().cloned())
+}
+
+/// Bytes of control streams took the credit with which the data frame of the same packet had been
+/// checked.
+#[test]
+fn control_streams_and_data_of_one_packet_share_the_credit() {
+    let trial = with_paths(
+        &[PathSetup::new(10, 10), PathSetup::new(10, 1)],
+        &[
+            Open(Server, false),
+            Control(Server, 0),
+            Write(Server, 0, 100_000),
+            Open(Server, false),
+            Open(Server, false),
+            Write(Server, 0, 1000),
+            Outage(0, Both, Some(100)),
+        ],
+    );
+    keeps_the_rules(Trial { connection_window: 50, ..trial });
+}
+
+/// The loss timer of an abandoned path fired again and again at one instant.
+#[test]
+fn an_abandoned_path_has_no_loss_timer() {
+    keeps_the_rules(with_paths(
+        &[
+            PathSetup { loss: 50, ..PathSetup::new(2, 10) },
+            PathSetup::new(10, 10),
+            PathSetup::new(10, 1),
+        ],
+        &[
+            Backup(Client, 1, false),
+            Open(Server, false),
+            Write(Server, 0, 100_000),
+            Abandon(Client, 1),
+            Backup(Client, 1, true),
+            Stop(Client, 0),
+            Advance(100),
+            Abandon(Client, 0),
+        ],
+    ));
+}
+
+/// Keys of the phase before were dropped three probe timeouts after our update, though a peer
+/// that had nothing to say still used them.
+#[test]
+fn a_peer_that_was_silent_after_a_key_update_is_understood() {
+    keeps_the_rules(with_paths(
+        &[PathSetup::new(10, 10)],
+        &[UpdateKeys(Client), Open(Server, false), Advance(700)],
+    ));
+}
+
+/// A server that had used up the anti-amplification limit sent no challenge and never gave the
+/// path up, for the client, which had proved the path for itself, kept silent.
+#[test]
+fn a_path_that_the_server_cannot_prove_is_given_up() {
+    let trial = with_paths(
+        &[
+            PathSetup { loss: 50, ..PathSetup::new(10, 40) },
+            PathSetup { loss: 10, disorder: true, ..PathSetup::new(10, 10) },
+        ],
+        &[Outage(1, Up, Some(100)), Advance(100), Outage(1, Both, Some(1000))],
+    );
+    keeps_the_rules(trial);
+}

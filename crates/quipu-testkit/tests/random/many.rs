@@ -1,0 +1,1 @@
+//! Many connections at one endpoint.
