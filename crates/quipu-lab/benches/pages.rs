@@ -34,7 +34,7 @@ fn measure(name: &str, page: &str, stream: &str, tls: Tls) {
                 .map(|number| {
                     let cell = Cell { page: 0, network: 0, policy: 0, run: number };
                     let record = run(&plan, cell).expect("the page arrives");
-                    record.paths.iter().map(|path| path.packets_sent).sum::<u64>()
+                    record.paths.iter().map(|path| path.datagrams_received).sum::<u64>()
                 })
                 .sum();
             packets as f64 / (cpu_seconds() - before)

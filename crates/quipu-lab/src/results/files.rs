@@ -68,7 +68,7 @@ const OBJECTS: [&str; 13] = [
     "since_page_start_ns",
     "since_request_ns",
 ];
-const PATHS: [&str; 13] = [
+const PATHS: [&str; 14] = [
     "page",
     "network",
     "policy",
@@ -77,6 +77,7 @@ const PATHS: [&str; 13] = [
     "path",
     "name",
     "packets_sent",
+    "datagrams_received",
     "bytes_sent",
     "bytes_resent",
     "bytes_copies",
@@ -199,6 +200,7 @@ fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> Vec<String> {
         path.path.to_string(),
         name.to_owned(),
         path.packets_sent.to_string(),
+        path.datagrams_received.to_string(),
         path.bytes_sent.0.to_string(),
         path.bytes_resent.0.to_string(),
         path.bytes_copies.0.to_string(),

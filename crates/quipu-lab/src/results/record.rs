@@ -61,6 +61,8 @@ pub struct PathRecord {
     pub path: u32,
     /// Packets sent.
     pub packets_sent: u64,
+    /// Datagrams that this end received on the path.
+    pub datagrams_received: u64,
     /// UDP payload sent.
     pub bytes_sent: Bytes,
     /// Stream bytes sent again because they counted as lost.

@@ -205,6 +205,7 @@ fn path_records(end: End, connection: &Connection) -> impl Iterator<Item = PathR
         end,
         path,
         packets_sent: counters.packets_sent,
+        datagrams_received: counters.packets_received,
         bytes_sent: Bytes(counters.bytes_sent),
         bytes_resent: Bytes(counters.again_bytes),
         bytes_copies: Bytes(counters.copy_bytes),

@@ -36,6 +36,7 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
         end,
         path,
         packets_sent: bytes / 1_350,
+        datagrams_received: bytes / 1_350,
         bytes_sent: Bytes(bytes),
         bytes_resent: Bytes(0),
         bytes_copies: Bytes(0),

@@ -9,6 +9,9 @@ use smallvec::SmallVec;
 /// Most lost packets remembered for late acknowledgements; our choice.
 const MAX_LOST: usize = 512;
 
+/// So many times the loss delay after it left, a lost packet is forgotten; our choice.
+const LATE: u64 = 8;
+
 /// A control frame that a packet carried, as far as needed to send it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SentControl {
@@ -111,6 +114,7 @@ impl SentRecord {
 #[derive(Debug, Default)]
 pub(crate) struct SentPackets {
     packets: VecDeque<SentRecord>,
+    /// Declared lost, in packet-number order: both thresholds find lower numbers first.
     lost: VecDeque<SentRecord>,
     next: u64,
     largest_acked: Option<PacketNumber>,
@@ -210,7 +214,7 @@ impl SentPackets {
                 self.take_late(start, end, late);
             }
             if end < first_kept {
-                if self.lost.is_empty() {
+                if self.lost.front().is_none_or(|record| end < record.pn.0) {
                     break;
                 }
                 continue;
@@ -250,6 +254,10 @@ impl SentPackets {
         lost: &mut Vec<SentRecord>,
     ) {
         self.loss_time = None;
+        let forgotten = |record: &SentRecord| record.sent_at + delay.saturating_mul(LATE) < now;
+        while self.lost.front().is_some_and(forgotten) {
+            self.lost.pop_front();
+        }
         let Some(largest) = self.largest_acked else { return };
         for at in 0..self.packets.len() {
             let record = &mut self.packets[at];
@@ -291,14 +299,9 @@ impl SentPackets {
     }
 
     fn take_late(&mut self, start: u64, end: u64, late: &mut Vec<SentRecord>) {
-        let mut at = 0;
-        while at < self.lost.len() {
-            let pn = self.lost[at].pn.0;
-            if start <= pn && pn <= end {
-                late.extend(self.lost.remove(at));
-            } else {
-                at += 1;
-            }
+        let at = self.lost.partition_point(|record| record.pn.0 < start);
+        while self.lost.get(at).is_some_and(|record| record.pn.0 <= end) {
+            late.extend(self.lost.remove(at));
         }
     }
 
