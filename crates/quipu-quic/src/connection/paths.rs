@@ -1,7 +1,7 @@
 //! Opening, validating, sparing and abandoning paths (RFC 10069).
 
 use quipu_base::{Bytes, Instant, PathId, PerMille};
-use quipu_policy::{Event, PathKey, PathState, PathStatus, PathView};
+use quipu_policy::{Event, PathKey, PathSet, PathState, PathStatus, PathView};
 use rand_core::Rng;
 use thiserror::Error;
 
@@ -175,6 +175,7 @@ impl Connection {
             probes_due: 0,
             acked_at: None,
             heard_at: None,
+            ack_owed: PathSet::EMPTY,
             ack_pinged_at: now,
             pto_fired_at: None,
             status: StatusExchange::default(),

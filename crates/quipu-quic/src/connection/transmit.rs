@@ -1,7 +1,7 @@
 //! Datagrams out: the engine's duties first, then what the policies choose, then what is left.
 
 use quipu_base::{Bytes, Instant, PathId};
-use quipu_policy::{Kind, PathKey, PathState, Piece};
+use quipu_policy::{Kind, PathKey, PathSet, PathState, Piece};
 
 use super::control::to_frame;
 use super::lifecycle::CloseFrame;
@@ -500,42 +500,61 @@ impl Connection {
                 continue;
             }
             let key = data.key;
-            let on = if data.lives() {
-                self.scheduler.ack_route(now, &self.shared, key).on
-            } else {
-                quipu_policy::PathSet::EMPTY
-            };
-            let mut sent = false;
+            let (lives, owed) = (data.lives(), data.ack_owed);
+            // What is left of a round that the outbox had no room for, else a new one.
+            let mut owed = if owed.is_empty() { self.ack_paths(now, key, lives) } else { owed };
+            if owed.is_empty() {
+                if let Some(data) = self.shared.paths.get_mut(slot) {
+                    data.received.defer();
+                }
+                continue;
+            }
             for other in 0..self.shared.paths.slots() {
                 let Some(view) = self.shared.paths.views.by_slot(other) else { continue };
-                let named = on.contains(view.key) && view.state != PathState::Closing;
-                if named {
-                    // A return path that does not answer itself may be dead: the acknowledgement
-                    // also goes the way of its data.
-                    sent |= view.pto_count == 0 || view.key == key;
-                    self.send_ack_packet(now, other, key, outbox)?;
+                let on = view.key;
+                if !owed.contains(on) {
+                    continue;
                 }
-            }
-            if !sent {
-                // The policy names no path that is known to live: that of the data carries it, or,
-                // if it is gone, the best one.
-                let views = &self.shared.paths.views;
-                let itself = views.get(key).map(|view| view.key);
-                match itself.or_else(|| views.least_srtt_usable()) {
-                    Some(best) => self.send_ack_packet(now, best.slot, key, outbox)?,
-                    None => {
-                        if let Some(data) = self.shared.paths.get_mut(slot) {
-                            data.received.defer();
-                        }
-                        continue;
-                    }
+                let sent = self.send_ack_packet(now, other, key, outbox);
+                if sent.is_ok() {
+                    owed = owed.without(on);
                 }
+                if let Some(data) = self.shared.paths.get_mut(slot) {
+                    data.ack_owed = owed;
+                }
+                sent?;
             }
             if let Some(data) = self.shared.paths.get_mut(slot) {
+                data.ack_owed = PathSet::EMPTY;
                 data.received.on_ack_written();
             }
         }
         Ok(())
+    }
+
+    /// The paths on which an acknowledgement of `data`'s packets goes now.
+    fn ack_paths(&mut self, now: Instant, data: PathKey, lives: bool) -> PathSet {
+        let on = if lives {
+            self.scheduler.ack_route(now, &self.shared, data).on
+        } else {
+            PathSet::EMPTY
+        };
+        let views = &self.shared.paths.views;
+        let itself = views.get(data).map(|view| view.key);
+        let mut paths = PathSet::EMPTY;
+        let mut answers = false;
+        for view in views.iter().filter(|view| on.contains(view.key)) {
+            if view.state != PathState::Closing {
+                paths = paths.with(view.key);
+                answers |= view.pto_count == 0 || view.key == data;
+            }
+        }
+        // A return path that does not answer itself may be dead: the acknowledgement also goes
+        // the way of its data, or, if that is gone, the best one.
+        if !answers && let Some(path) = itself.or_else(|| views.least_srtt_usable()) {
+            paths = paths.with(path);
+        }
+        paths
     }
 
     fn send_ack_packet(

@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Instant, PathId};
 use quipu_policy::congestion::{PathChange, Peers, Published};
-use quipu_policy::{Controller, PathKey, PathStatus};
+use quipu_policy::{Controller, PathKey, PathSet, PathStatus};
 
 use super::{Amplification, Validation};
 use crate::connection::AckTimes;
@@ -31,6 +31,8 @@ pub(crate) struct PathData {
     pub(crate) pto_fired_at: Option<Instant>,
     /// When the last acknowledgement of its packets came.
     pub(crate) acked_at: Option<Instant>,
+    /// Paths on which an acknowledgement of its packets has yet to go, in the present round.
+    pub(crate) ack_owed: PathSet,
     /// When the last authentic packet came on it.
     pub(crate) heard_at: Option<Instant>,
     /// When a PING last asked for an acknowledgement of our acknowledgements.
