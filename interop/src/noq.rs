@@ -163,21 +163,22 @@ impl NoqNode {
 
     /// Does what the script asks for by now.
     fn act(&mut self, virtual_now: Instant) {
-        let Some((_, connection)) = &mut self.connection else { return };
+        let Some((_, connection)) = &mut self.connection else {
+            // What is due waits for a connection.
+            return self.script.run(virtual_now, |_| false);
+        };
         let now = self.clock.to_std(virtual_now);
-        while let Some(action) = self.script.pop_due(virtual_now) {
+        self.script.run(virtual_now, |action| {
             match action {
                 Action::Abandon(path) => {
-                    let closed =
-                        connection.close_path(now, PathId::from(path.0), VarInt::from_u32(0));
-                    if let Err(error) = closed {
-                        self.failure = Some(format!("cannot abandon {path}: {error}"));
-                    }
+                    let id = PathId::from(path.0);
+                    return connection.close_path(now, id, VarInt::from_u32(0)).is_ok();
                 }
                 Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
                 Action::UpdateKeys => connection.force_key_update(),
             }
-        }
+            true
+        });
     }
 }
 

@@ -3,10 +3,11 @@
 mod common;
 
 use common::{MEGABYTES, MakeNode, mbit, noq, ours, path, quinn, run};
-use quipu_base::{Bytes, Duration, Instant, PathId};
+use quipu_base::{Bytes, Duration, Instant, PathId, Role};
 use quipu_interop::{NoqNode, PeerConfig, QuinnNode};
+use quipu_link::Outage;
 use quipu_testkit::{
-    Action, ExchangeNode, Identity, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
+    Action, ExchangeNode, Failure, Identity, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
 };
 
 /// Ten megabytes each way without loss and with one percent, in both roles.
@@ -128,4 +129,31 @@ fn update_keys(name: &str, foreign: impl Fn(PeerConfig) -> Box<dyn ExchangeNode>
 fn either_engine_updates_its_keys_in_mid_transfer() {
     update_keys("quinn", |config| Box::new(QuinnNode::new(config).expect("the engine starts")));
     update_keys("noq", |config| Box::new(NoqNode::new(config).expect("the engine starts")));
+}
+
+/// noq as client abandons its only path while the other is cut in its direction, so that our
+/// server has none; the other opens again after so many milliseconds.
+fn without_a_path(until_millis: u64) -> Result<Outcome, Failure> {
+    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+    let paths = vec![path(20, 20), path(20, 20)];
+    let cut = path(20, 20).with_outage(Outage::between(at(0), at(until_millis)));
+    let up = vec![(1, cut)];
+    let scenario = Scenario { up, ..Scenario::new(Plan::both_ways(MEGABYTES), paths) };
+    let identity = Identity::generate().expect("a certificate");
+    let actions = vec![(at(200), Action::Abandon(PathId(0)))];
+    let client = PeerConfig { actions, ..PeerConfig::new(&scenario, Role::Client, &identity) };
+    let client = NoqNode::new(client).expect("the engine starts");
+    scenario.run(Box::new(client), ours(&scenario, Role::Server, &identity))
+}
+
+#[test]
+fn our_server_waits_for_a_path_when_the_last_was_abandoned() {
+    without_a_path(1000).expect("the exchange ends");
+}
+
+#[test]
+fn our_server_closes_when_no_path_comes_after_the_last_was_abandoned() {
+    let failure = without_a_path(60_000).expect_err("the connection ends");
+    println!("{failure}");
+    assert!(failure.to_string().contains("NO_VIABLE_PATH"), "{failure}");
 }

@@ -201,6 +201,8 @@ impl QuicNode {
             self.handle = self.endpoint.accept();
         }
         let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
+            // What is due waits for a connection.
+            self.script.run(now, |_| false);
             return;
         };
         while let Some(event) = connection.poll() {
@@ -226,15 +228,14 @@ impl QuicNode {
             }
             self.events.push((now, event));
         }
-        while let Some(action) = self.script.pop_due(now) {
-            match action {
-                Action::Abandon(path) => {
-                    assert!(connection.abandon_path(now, path), "{path} cannot be abandoned");
-                }
-                Action::UpdateKeys => assert!(connection.update_keys(now), "no key update now"),
-                Action::Close => connection.close(now, 0, b"done"),
+        self.script.run(now, |action| match action {
+            Action::Abandon(path) => connection.abandon_path(now, path),
+            Action::UpdateKeys => connection.update_keys(now),
+            Action::Close => {
+                connection.close(now, 0, b"done");
+                true
             }
-        }
+        });
         if let Some(stream) = self.stream {
             self.exchange.drive(now, &mut EngineStream { connection, stream, now });
         }

@@ -15,10 +15,12 @@ pub enum Action {
     UpdateKeys,
 }
 
-/// Actions in order of time.
+/// Actions in order of time. What cannot be done when it is due is tried again after each input.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     left: VecDeque<(Instant, Action)>,
+    /// Due, but not possible so far.
+    delayed: Vec<Action>,
 }
 
 impl Script {
@@ -26,7 +28,7 @@ impl Script {
     pub fn new(actions: &[(Instant, Action)]) -> Self {
         let mut actions = actions.to_vec();
         actions.sort_by_key(|(at, _)| *at);
-        Script { left: actions.into() }
+        Script { left: actions.into(), delayed: Vec::new() }
     }
 
     /// When the next action is due.
@@ -34,12 +36,16 @@ impl Script {
         self.left.front().map(|(at, _)| *at)
     }
 
-    /// The next action, if it is due by now.
-    pub fn pop_due(&mut self, now: Instant) -> Option<Action> {
-        let &(at, action) = self.left.front()?;
-        (at <= now).then(|| {
+    /// Does everything that is due by now; `act` says whether it could be done.
+    pub fn run(&mut self, now: Instant, mut act: impl FnMut(Action) -> bool) {
+        self.delayed.retain(|&action| !act(action));
+        while let Some(&(at, action)) = self.left.front()
+            && at <= now
+        {
             self.left.pop_front();
-            action
-        })
+            if !act(action) {
+                self.delayed.push(action);
+            }
+        }
     }
 }

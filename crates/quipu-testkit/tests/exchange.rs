@@ -1,8 +1,8 @@
 //! Whole exchanges of our engine with itself.
 
-use quipu_base::{Duration, Rate, Role};
-use quipu_link::LinkConfig;
-use quipu_testkit::{NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls};
+use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role};
+use quipu_link::{LinkConfig, Outage};
+use quipu_testkit::{Action, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls};
 
 const MEGABYTE: u64 = 1_000_000;
 
@@ -50,4 +50,23 @@ fn two_paths_carry_more_than_one() {
     let outcome =
         run(&Scenario::new(Plan::download(10 * MEGABYTE), vec![path(20, 20), path(20, 10)]));
     assert!(outcome.goodput > Rate::from_mbit_per_sec(32), "{}", outcome.goodput);
+}
+
+#[test]
+fn the_only_validated_path_stays() {
+    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
+    let cut = path(20, 20).with_outage(Outage::between(at(0), at(1500)));
+    let paths = vec![path(20, 20), cut];
+    let scenario = Scenario::new(Plan::both_ways(10 * MEGABYTE), paths);
+    let node = |role, actions| {
+        let config = NodeConfig::new(&scenario, role, Tls::Null { chain: 3000 });
+        Box::new(QuicNode::new(NodeConfig { actions, ..config }))
+    };
+    // Tried again after each input, it succeeds once the other path is validated.
+    let abandon = vec![(at(200), Action::Abandon(PathId(0)))];
+    let outcome = scenario.run(node(Role::Client, abandon), node(Role::Server, Vec::new()));
+    let outcome = outcome.expect("the exchange ends");
+    assert_eq!(outcome.client_paths, 1);
+    let (up, _) = outcome.links[0];
+    assert!(up.offered.bytes > Bytes(2 * MEGABYTE), "{}", up.offered.bytes);
 }

@@ -32,6 +32,8 @@ pub(crate) struct PathPlan {
     abandoned: Vec<(PathId, u64)>,
     /// Highest identifier for which connection IDs were issued.
     issued: Option<PathId>,
+    /// The peer abandoned the last path: until then another may come.
+    pathless_until: Option<Instant>,
 }
 
 /// Why a path was not opened.
@@ -69,6 +71,7 @@ impl PathPlan {
             past: Vec::new(),
             abandoned: Vec::new(),
             issued: None,
+            pathless_until: None,
         }
     }
 }
@@ -106,15 +109,17 @@ impl Connection {
         Ok(id)
     }
 
-    /// Abandons a path; what was in flight on it is sent again elsewhere. The last one stays.
+    /// Abandons a path; what was in flight on it is sent again elsewhere. The last one that is
+    /// validated stays: nothing, not even that it is abandoned, could be told.
     ///
     /// Returns whether there was such a path to abandon.
     pub fn abandon_path(&mut self, now: Instant, id: PathId) -> bool {
-        let others = self.shared.paths.views.iter().filter(|view| view.key.id != id).count();
+        let other = |view: &PathView| view.key.id != id && view.state != PathState::Validating;
+        let another = self.shared.paths.views.iter().any(other);
         let Some(data) = self.shared.paths.by_id(id).filter(|data| data.lives()) else {
             return false;
         };
-        if others == 0 || self.multipath().is_none() {
+        if !another || self.multipath().is_none() {
             return false;
         }
         let key = data.key;
@@ -151,6 +156,7 @@ impl Connection {
 
     /// Adds a path. `known`: the peer's address needs no amplification limit.
     fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
+        self.paths.pathless_until = None;
         let datagram_size = MIN_UDP_PAYLOAD;
         let size = Bytes(u64::from(datagram_size));
         let controller = self.scheduler.controllers.make(key, size);
@@ -321,10 +327,24 @@ impl Connection {
             self.retire_path(now, key, 0);
         }
         if self.shared.paths.views.is_empty() {
-            let error = TransportError::new(ErrorCode::NO_ERROR, "the last path was abandoned");
-            self.fault(now, error);
+            // The first packet of the next path may be lost or on its way: RFC 10069 has a server
+            // wait for one probe timeout; three let the packet be sent again.
+            let grace = self.longest_probe_timeout().saturating_mul(3);
+            self.paths.pathless_until.get_or_insert(now + grace);
         }
         Ok(())
+    }
+
+    /// When the connection closes for want of a path.
+    pub(super) fn pathless_until(&self) -> Option<Instant> {
+        self.paths.pathless_until
+    }
+
+    /// The peer abandoned the last path, and no other came.
+    pub(super) fn close_pathless(&mut self, now: Instant) {
+        self.paths.pathless_until = None;
+        let code = ErrorCode::NO_VIABLE_PATH;
+        self.fault(now, TransportError::new(code, "the last path was abandoned"));
     }
 
     /// Takes a path out of use on our side and tells the peer.

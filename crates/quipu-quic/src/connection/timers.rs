@@ -91,6 +91,7 @@ impl Connection {
             }
         }
         consider(self.release_at);
+        consider(self.pathless_until());
         for data in self.shared.paths.iter() {
             consider(self.loss_deadline(Space::Data(data.key.slot)));
             consider(data.received.deadline());
@@ -108,6 +109,10 @@ impl Connection {
         }
         if self.idle.deadline(self.longest_probe_timeout()).is_some_and(|at| at <= now) {
             self.lifecycle.abort(CloseReason::IdleTimeout);
+            return;
+        }
+        if self.pathless_until().is_some_and(|until| until <= now) {
+            self.close_pathless(now);
             return;
         }
         if self.keys.has_handshake_keys() {
