@@ -5,6 +5,7 @@
 //! - [`QuicNode`]: our engine as a node of the simulator that runs an exchange.
 //! - [`Scenario`]: paths, seed and [`Plan`]; [`Scenario::run`] lets two nodes meet and returns an
 //!   [`Outcome`].
+//! - [`Watch`]: policies that are held to the rules of the seam while the engine runs them.
 //! - [`Hostile`]: a node in a network that forges, damages and repeats datagrams.
 //! - [`trial`]: random operations on two ends, and what must hold whatever they do.
 //! - [`Identity`]: an Ed25519 certificate and the TLS configurations, for every engine that uses
@@ -19,6 +20,7 @@ mod node;
 mod scenario;
 mod script;
 pub mod trial;
+mod watched;
 
 pub use exchange::{ByteStream, Exchange, Plan};
 pub use hostile::{Hostile, Mischief};
@@ -26,3 +28,4 @@ pub use identity::{ALPN, Identity, SERVER_NAME};
 pub use node::{NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
 pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};
 pub use script::{Action, Script};
+pub use watched::{Account, Watch};
