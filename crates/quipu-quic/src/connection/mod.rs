@@ -251,6 +251,8 @@ pub struct Connection {
     arriving: usize,
     /// When the pacer lets go of the next path while something waits.
     release_at: Option<Instant>,
+    /// Policies have said all they have to say since the last input; what is left over goes.
+    rested: bool,
     /// Datagrams dropped because they could not be read or made no sense.
     dropped: u64,
     closed_told: bool,
@@ -315,6 +317,7 @@ impl Connection {
             crypto_out: Vec::new(),
             arriving: 0,
             release_at: None,
+            rested: false,
             dropped: 0,
             closed_told: false,
             connected_at: None,
@@ -547,6 +550,7 @@ impl Connection {
     /// Puts other policies in place; they are told all that is.
     pub fn set_policies(&mut self, now: Instant, policies: Policies) {
         self.scheduler.replace(policies);
+        self.rested = false;
         let (scheduler, shared) = (&mut self.scheduler, &self.shared);
         for path in shared.paths.views.iter() {
             match path.state {
@@ -629,6 +633,7 @@ impl Connection {
     /// Turns what changed on streams into events for the policies.
     fn flush_edges(&mut self, now: Instant) {
         while let Some(edge) = self.shared.streams.pop_edge() {
+            self.rested = false;
             let event = match edge {
                 Edge::Opened(key) => Event::Opened(key),
                 Edge::Sized(key) => Event::Sized(key),

@@ -104,6 +104,7 @@ impl Connection {
         if self.shared.paths.iter().any(|data| data.lives() && data.route == route) {
             return Err(OpenPathError::Exists);
         }
+        self.rested = false;
         self.paths.next = PathId(id.0 + 1);
         self.add_path(now, PathKey { slot, id }, route, true);
         Ok(id)
@@ -123,6 +124,7 @@ impl Connection {
             return false;
         }
         let key = data.key;
+        self.rested = false;
         self.retire_path(now, key, ErrorCode::APPLICATION_ABANDON_PATH.0);
         true
     }
@@ -133,6 +135,7 @@ impl Connection {
     pub fn set_path_status(&mut self, now: Instant, id: PathId, status: PathStatus) -> bool {
         let Some(slot) = self.shared.paths.slot_of(id) else { return false };
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return false };
+        self.rested = false;
         data.status.own = status;
         data.status.own_sequence += 1;
         view.status = status;

@@ -47,6 +47,7 @@ impl Connection {
         path: PathId,
         datagram: &mut [u8],
     ) {
+        self.rested = false;
         if self.lifecycle.is_closing() {
             self.lifecycle.on_packet_while_closing();
         }

@@ -103,6 +103,7 @@ impl Connection {
 
     /// Time has come. Harmless if nothing is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.rested = false;
         self.lifecycle.handle_timeout(now);
         if !self.lifecycle.is_open() {
             return;

@@ -24,6 +24,9 @@ const RETURN_PATH_CHECK: quipu_base::Duration = quipu_base::Duration::from_milli
 /// Ranges from which on an acknowledgement asks to be acknowledged itself; our choice.
 const PING_ABOVE_RANGES: usize = 8;
 
+/// Size of a datagram with an acknowledgement and nothing else, at most; our choice.
+const ACK_DATAGRAM: usize = 400;
+
 /// How a call of [`Connection::poll_transmit`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drain {
@@ -53,6 +56,23 @@ impl Connection {
         if !self.lifecycle.is_open() {
             return self.send_close(now, outbox);
         }
+        // An outbox that filled up among the leftovers changes no decision.
+        if !self.rested {
+            self.send_by_choice(now, outbox)?;
+        }
+        if !self.lifecycle.is_established() {
+            return Ok(());
+        }
+        self.rested = true;
+        self.send_left_over_controls(now, outbox)?;
+        self.send_left_over_acks(now, outbox)?;
+        self.come_to_rest(now);
+        self.rested = false;
+        Ok(())
+    }
+
+    /// The engine's duties, and then what the policies choose.
+    fn send_by_choice(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
         self.scheduler.start_drain();
         if self.keys.has_handshake_keys() {
             self.send_handshake(now, outbox)?;
@@ -63,11 +83,7 @@ impl Connection {
         for slot in 0..self.shared.paths.slots() {
             self.send_path_duties(now, slot, outbox)?;
         }
-        self.send_data(now, outbox)?;
-        self.send_left_over_controls(now, outbox)?;
-        self.send_left_over_acks(now, outbox)?;
-        self.come_to_rest(now);
-        Ok(())
+        self.send_data(now, outbox)
     }
 
     fn maintain_keys(&mut self, now: Instant) {
@@ -540,21 +556,28 @@ impl Connection {
             PathSet::EMPTY
         };
         let views = &self.shared.paths.views;
-        let itself = views.get(data).map(|view| view.key);
+        let itself = views.get(data).map(|view| view.key).filter(|&key| self.carries_acks(key));
         let mut paths = PathSet::EMPTY;
         let mut answers = false;
         for view in views.iter().filter(|view| on.contains(view.key)) {
-            if view.state != PathState::Closing {
+            if self.carries_acks(view.key) && view.state != PathState::Closing {
                 paths = paths.with(view.key);
                 answers |= view.pto_count == 0 || view.key == data;
             }
         }
         // A return path that does not answer itself may be dead: the acknowledgement also goes
-        // the way of its data, or, if that is gone, the best one.
+        // the way of its data, or, if that cannot carry it, the best one.
         if !answers && let Some(path) = itself.or_else(|| views.least_srtt_usable()) {
             paths = paths.with(path);
         }
         paths
+    }
+
+    /// True if a packet with an acknowledgement may leave on a path.
+    fn carries_acks(&self, path: PathKey) -> bool {
+        let data = self.shared.paths.get(path.slot);
+        data.is_some_and(|data| data.amplification.allows(ACK_DATAGRAM))
+            && self.remote_ids.active(path.id).is_some()
     }
 
     fn send_ack_packet(
@@ -564,12 +587,6 @@ impl Connection {
         data_path: PathKey,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        // Room for the acknowledgement and nothing else.
-        const ACK_DATAGRAM: usize = 400;
-        let allowed = |data: &crate::path::PathData| data.amplification.allows(ACK_DATAGRAM);
-        if !self.shared.paths.get(slot).is_some_and(allowed) {
-            return Ok(());
-        }
         self.require_room(outbox, slot)?;
         let size = ACK_DATAGRAM;
         let buffer = outbox.buffer(size);
@@ -755,13 +772,15 @@ impl Connection {
 /// What a probe repeats: stream pieces, each with whether it carried the end, and control frames.
 type ProbeContent = (Vec<(Piece, bool)>, Vec<SentControl>);
 
-/// The stream pieces of the `nth` oldest ack-eliciting packet in flight, and its control frames,
-/// which move to the probe.
+/// The stream pieces of the `nth` oldest packet in flight that has something to repeat, and its
+/// control frames, which move to the probe.
 fn take_for_probe<'a>(
     records: impl Iterator<Item = &'a mut SentRecord>,
     nth: usize,
 ) -> Option<ProbeContent> {
-    let record = records.filter(|record| record.ack_eliciting).nth(nth)?;
+    let has_content =
+        |record: &SentRecord| !record.pieces.is_empty() || !record.controls.iter().all(is_ack);
+    let record = records.filter(|record| record.ack_eliciting && has_content(record)).nth(nth)?;
     let (acks, controls) = std::mem::take(&mut record.controls).into_iter().partition(is_ack);
     record.controls = acks;
     let pieces = record.pieces.iter().enumerate();
