@@ -112,7 +112,7 @@ impl Word {
     fn of(reason: Option<&CloseReason>) -> Self {
         match reason {
             Some(CloseReason::Application { code: CLOSE_CODE }) => Word::Done,
-            Some(CloseReason::PeerFault(error)) if error.code == ErrorCode::NO_ERROR => {
+            Some(CloseReason::PeerFault(error)) if error.code == ErrorCode::NO_VIABLE_PATH => {
                 Word::LastPath
             }
             Some(CloseReason::PeerApplication { code: CLOSE_CODE, reason }) if reason == "done" => {
@@ -123,7 +123,9 @@ impl Word {
             {
                 Word::HeardDoneEarly
             }
-            Some(CloseReason::PeerTransport { code, .. }) if *code == ErrorCode::NO_ERROR.0 => {
+            Some(CloseReason::PeerTransport { code, .. })
+                if *code == ErrorCode::NO_VIABLE_PATH.0 =>
+            {
                 Word::HeardLastPath
             }
             Some(CloseReason::IdleTimeout) => Word::Silence,

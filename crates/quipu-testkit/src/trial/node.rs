@@ -20,6 +20,9 @@ use crate::{ALPN, SERVER_NAME, SimOutbox, policies, server_address};
 /// The code with which trials close.
 pub(crate) const CLOSE_CODE: u64 = 9;
 
+/// As many datagrams at one instant are taken for a loop without end.
+const MOST_AT_ONCE: usize = 10_000;
+
 /// One end.
 pub(crate) struct TrialNode {
     role: Role,
@@ -67,7 +70,7 @@ impl TrialNode {
             role,
             endpoint,
             handle: None,
-            batch: trial.batch,
+            batch: trial.batch.min(MOST_AT_ONCE),
             free,
             addresses: Vec::new(),
             application: Application::new(role),
@@ -170,11 +173,15 @@ impl Node for TrialNode {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         self.advance(now);
+        let mut sent = 0;
         loop {
             let mut outbox = Batch { inner: SimOutbox(out), left: self.batch };
-            if self.endpoint.poll_transmit(now, &mut outbox) == Drain::Rest {
+            let drain = self.endpoint.poll_transmit(now, &mut outbox);
+            sent += self.batch - outbox.left;
+            if drain == Drain::Rest {
                 return;
             }
+            assert!(sent < MOST_AT_ONCE, "{sent} datagrams at {now}, and more to come");
         }
     }
 

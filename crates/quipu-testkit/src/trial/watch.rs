@@ -148,9 +148,9 @@ fn fault(connection: &Connection) -> Option<Rule> {
     let reason = connection.close_reason()?;
     let is_fault = match reason {
         // Both ends may abandon the other's last path at once.
-        CloseReason::PeerFault(error) => error.code != ErrorCode::NO_ERROR,
+        CloseReason::PeerFault(error) => error.code != ErrorCode::NO_VIABLE_PATH,
         CloseReason::PeerTransport { code, .. } => {
-            ![ErrorCode::NO_ERROR.0, ErrorCode::APPLICATION_ERROR.0].contains(code)
+            ![ErrorCode::NO_VIABLE_PATH.0, ErrorCode::APPLICATION_ERROR.0].contains(code)
         }
         CloseReason::PeerApplication { .. }
         | CloseReason::Application { .. }

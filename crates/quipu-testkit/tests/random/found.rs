@@ -3,7 +3,7 @@
 use quipu_base::Role::{Client, Server};
 use quipu_testkit::trial::Direction::{Both, Up};
 use quipu_testkit::trial::Op::{
-    Abandon, Advance, Backup, Control, Open, Outage, Stop, UpdateKeys, Write,
+    Abandon, Advance, Backup, Control, Finish, Open, Outage, Policies, Stop, UpdateKeys, Write,
 };
 use quipu_testkit::trial::{Op, PathSetup, Trial};
 
@@ -79,4 +79,70 @@ fn a_path_that_the_server_cannot_prove_is_given_up() {
         &[Outage(1, Up, Some(100)), Advance(100), Outage(1, Both, Some(1000))],
     );
     keeps_the_rules(trial);
+}
+
+/// A server abandoned its only proved path while the client's connection IDs for the other one
+/// were lost, and could not even say so.
+#[test]
+fn the_last_proved_path_cannot_be_abandoned() {
+    let trial = with_paths(
+        &[PathSetup { loss: 50, ..PathSetup::new(2, 100) }, PathSetup::new(10, 10)],
+        &[Advance(700), Outage(0, Both, Some(1000)), Abandon(Server, 0)],
+    );
+    keeps_the_rules(Trial { begin: 0, ..trial });
+}
+
+/// With room for one datagram, an acknowledgement for two return paths went on the first of them
+/// again and again.
+#[test]
+fn an_acknowledgement_for_two_paths_leaves_through_an_outbox_for_one() {
+    let trial = with_paths(
+        &[PathSetup { loss: 50, ..PathSetup::new(2, 100) }, PathSetup::new(10, 10)],
+        &[Advance(700), Outage(0, Both, Some(1000))],
+    );
+    let policies = [String::new(), "ack=min-rtt".to_owned()];
+    keeps_the_rules(Trial { policies, batch: 1, begin: 0, ..trial });
+}
+
+/// When the outbox was full in the middle of leftover acknowledgements, the policies were asked
+/// again, and answered otherwise.
+#[test]
+fn leftovers_that_wait_for_the_outbox_change_no_decision() {
+    let trial = with_paths(
+        &[
+            PathSetup { loss: 100, ..PathSetup::new(10, 1) },
+            PathSetup::new(10, 100),
+            PathSetup { disorder: true, ..PathSetup::new(2, 100) },
+        ],
+        &[
+            Open(Server, false),
+            Open(Server, false),
+            Open(Client, false),
+            Open(Server, false),
+            Open(Client, false),
+            Open(Server, false),
+            Policies(Server, "path=ecf".to_owned()),
+            Open(Client, false),
+            Advance(100),
+            Write(Client, 0, 1000),
+            Open(Client, true),
+            Finish(Server, 2),
+            Write(Client, 3, 100_000),
+            Advance(10),
+            Write(Client, 0, 10_000),
+            Outage(1, Both, Some(1000)),
+            Write(Server, 0, 100_000),
+            Advance(100),
+            Policies(Client, "pack=many reinject=redundant ack=min-rtt".to_owned()),
+            Advance(710),
+        ],
+    );
+    let trial = Trial {
+        stream_window: 20,
+        connection_window: 4,
+        policies: ["stream=wrr".to_owned(), String::new()],
+        ..trial
+    };
+    let single = Trial { batch: 1, ..trial.clone() }.run();
+    assert_eq!(trial.run().unwrap().trace, single.unwrap().trace);
 }
