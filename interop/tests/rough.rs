@@ -12,7 +12,7 @@ use quipu_testkit::{
 };
 
 /// Exchanges of each pair of engines.
-const ROUNDS: u64 = 60;
+const ROUNDS: u64 = 150;
 
 /// What a seed makes of the network and the nodes.
 struct Case {
@@ -120,4 +120,9 @@ fn with_noq_on_one_path() {
 #[test]
 fn with_noq_on_two_paths() {
     exchange("noq, two paths", 2, noq);
+}
+
+#[test]
+fn with_noq_on_three_paths() {
+    exchange("noq, three paths", 3, noq);
 }
