@@ -80,8 +80,8 @@ pub enum Op {
     Abandon(Role, usize),
     /// An end wants a path spared (true) or used.
     Backup(Role, usize, bool),
-    /// A link is down from now on, for so many ms; `None`: for good.
-    Outage(usize, Direction, Option<u64>),
+    /// A link goes down in so many ms from now, for so many ms; `None`: for good.
+    Outage(usize, Direction, u64, Option<u64>),
     /// An end begins the next key phase.
     UpdateKeys(Role),
     /// An end changes its policies.
@@ -139,7 +139,7 @@ impl Trial {
 
     /// True if a link goes down and never comes back.
     pub fn cuts_for_good(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Outage(_, _, None)))
+        self.ops.iter().any(|op| matches!(op, Op::Outage(.., None)))
     }
 
     /// True if a datagram may be lost other than in a full queue.

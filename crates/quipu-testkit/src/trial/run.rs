@@ -81,13 +81,12 @@ impl Trial {
         for op in &self.ops {
             match *op {
                 Op::Advance(millis) => now += Duration::from_millis(millis),
-                Op::Outage(link, direction, millis) => {
-                    let outage = match millis {
-                        Some(millis) => {
-                            Outage::between(now, now + Duration::from_millis(millis.max(1)))
-                        }
-                        None => Outage::for_good(now),
-                    };
+                Op::Outage(link, direction, wait, millis) => {
+                    let from = now + Duration::from_millis(wait);
+                    let end = |millis: u64| from + Duration::from_millis(millis.max(1));
+                    let outage = millis.map_or(Outage::for_good(from), |millis| {
+                        Outage::between(from, end(millis))
+                    });
                     outages.push((link, direction, outage));
                 }
                 _ => {}

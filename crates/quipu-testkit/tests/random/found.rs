@@ -29,7 +29,7 @@ fn control_streams_and_data_of_one_packet_share_the_credit() {
             Open(Server, false),
             Open(Server, false),
             Write(Server, 0, 1000),
-            Outage(0, Both, Some(100)),
+            Outage(0, Both, 0, Some(100)),
         ],
     );
     keeps_the_rules(Trial { connection_window: 50, ..trial });
@@ -76,7 +76,7 @@ fn a_path_that_the_server_cannot_prove_is_given_up() {
             PathSetup { loss: 50, ..PathSetup::new(10, 40) },
             PathSetup { loss: 10, disorder: true, ..PathSetup::new(10, 10) },
         ],
-        &[Outage(1, Up, Some(100)), Advance(100), Outage(1, Both, Some(1000))],
+        &[Outage(1, Up, 0, Some(100)), Advance(100), Outage(1, Both, 0, Some(1000))],
     );
     keeps_the_rules(trial);
 }
@@ -87,7 +87,7 @@ fn a_path_that_the_server_cannot_prove_is_given_up() {
 fn the_last_proved_path_cannot_be_abandoned() {
     let trial = with_paths(
         &[PathSetup { loss: 50, ..PathSetup::new(2, 100) }, PathSetup::new(10, 10)],
-        &[Advance(700), Outage(0, Both, Some(1000)), Abandon(Server, 0)],
+        &[Advance(700), Outage(0, Both, 0, Some(1000)), Abandon(Server, 0)],
     );
     keeps_the_rules(Trial { begin: 0, ..trial });
 }
@@ -98,7 +98,7 @@ fn the_last_proved_path_cannot_be_abandoned() {
 fn an_acknowledgement_for_two_paths_leaves_through_an_outbox_for_one() {
     let trial = with_paths(
         &[PathSetup { loss: 50, ..PathSetup::new(2, 100) }, PathSetup::new(10, 10)],
-        &[Advance(700), Outage(0, Both, Some(1000))],
+        &[Advance(700), Outage(0, Both, 0, Some(1000))],
     );
     let policies = [String::new(), "ack=min-rtt".to_owned()];
     keeps_the_rules(Trial { policies, batch: 1, begin: 0, ..trial });
@@ -130,7 +130,7 @@ fn leftovers_that_wait_for_the_outbox_change_no_decision() {
             Write(Client, 3, 100_000),
             Advance(10),
             Write(Client, 0, 10_000),
-            Outage(1, Both, Some(1000)),
+            Outage(1, Both, 0, Some(1000)),
             Write(Server, 0, 100_000),
             Advance(100),
             Policies(Client, "pack=many reinject=redundant ack=min-rtt".to_owned()),

@@ -92,8 +92,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (end(), link.clone()).prop_map(|(end, nth)| Op::Abandon(end, nth)),
         1 => (end(), link.clone(), any::<bool>())
             .prop_map(|(end, nth, spared)| Op::Backup(end, nth, spared)),
-        3 => (link, direction, select(vec![100, 10, 1000, 3000]))
-            .prop_map(|(link, way, millis)| Op::Outage(link, way, Some(millis))),
+        3 => (link, direction, select(vec![0, 10, 200]), select(vec![100, 10, 1000, 3000]))
+            .prop_map(|(link, way, wait, millis)| Op::Outage(link, way, wait, Some(millis))),
         1 => end().prop_map(Op::UpdateKeys),
         2 => (end(), policies()).prop_map(|(end, text)| Op::Policies(end, text)),
         12 => select(vec![10, 1, 100, 700]).prop_map(Op::Advance),
