@@ -13,7 +13,9 @@ use crate::wire::{Frame, FrameType, Frames, PacketKind};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FrameSummary {
     pub(super) ack_eliciting: bool,
-    /// Only PATH_CHALLENGE, PATH_RESPONSE, NEW_CONNECTION_ID and PADDING.
+    /// Something ack-eliciting other than a PING.
+    pub(super) content: bool,
+    /// TLS messages.
     pub(super) crypto: bool,
 }
 
@@ -42,6 +44,7 @@ impl Connection {
                     .in_frame(frame_type));
             }
             summary.ack_eliciting |= frame_type.is_ack_eliciting();
+            summary.content |= frame_type.is_ack_eliciting() && frame_type != FrameType::PING;
             summary.crypto |= frame_type == FrameType::CRYPTO;
             self.on_frame(now, space, key, frame).map_err(|error| error.in_frame(frame_type))?;
             if !self.lifecycle.is_open() {

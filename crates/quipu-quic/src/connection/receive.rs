@@ -2,6 +2,7 @@
 
 use quipu_base::{Instant, PacketNumber, PathId};
 
+use super::frames::FrameSummary;
 use super::{CloseReason, Connection, Space};
 use crate::error::TransportError;
 use crate::outbox::Route;
@@ -196,7 +197,7 @@ impl Connection {
         let Some(key) = self.shared.paths.get(space.slot()).map(|data| data.key) else { return };
         match self.on_frames(now, space, key, header.kind, payload) {
             Ok(summary) => {
-                self.note_received(now, space, number, summary.ack_eliciting, arrival.ecn);
+                self.note_received(now, space, number, summary, arrival.ecn);
                 if summary.crypto {
                     self.advance_tls(now);
                 }
@@ -263,7 +264,7 @@ impl Connection {
         now: Instant,
         space: Space,
         number: PacketNumber,
-        ack_eliciting: bool,
+        summary: FrameSummary,
         ecn: u8,
     ) {
         let settings = match space {
@@ -276,12 +277,13 @@ impl Connection {
             _ => AckSettings { every: 1, max_delay: quipu_base::Duration::ZERO },
         };
         if let Some(received) = self.received_mut(space) {
-            received.on_packet(now, number, ack_eliciting, ecn, &settings);
+            received.on_packet(now, number, summary.ack_eliciting, ecn, &settings);
         }
         if let Space::Data(slot) = space
             && let Some(data) = self.shared.paths.get_mut(slot)
         {
             data.heard_at = Some(now);
+            data.has_content |= summary.content;
         }
     }
 

@@ -604,24 +604,36 @@ impl Connection {
     /// peer's answer lets old ranges go. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
     ///
     /// So does, now and then, one that returns on another path than that of its data: nothing else
-    /// would tell that the return path is dead.
+    /// would tell that the return path is dead. Not for PINGs alone, or two such ends would go on
+    /// asking each other. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
     fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut OpenPacket, buffer: &mut [u8]) {
         let many =
             self.shared.paths.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
+        let own = packet.key;
+        let foreign = |control: &SentControl| match control {
+            SentControl::Ack { path, .. } if *path != own => Some(*path),
+            _ => None,
+        };
+        let has_content = |path: PathKey| {
+            let data = self.shared.paths.get(path.slot).filter(|data| data.key == path);
+            data.is_some_and(|data| data.has_content)
+        };
+        let foreign: smallvec::SmallVec<[PathKey; 4]> =
+            packet.record.controls.iter().filter_map(foreign).collect();
+        let unwatched = foreign.iter().copied().any(has_content);
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
         let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
-        let own = data.key;
-        let foreign = packet
-            .record
-            .controls
-            .iter()
-            .any(|control| matches!(control, SentControl::Ack { path, .. } if *path != own));
-        let unwatched = foreign && !data.sent.has_eliciting();
+        let unwatched = unwatched && !data.sent.has_eliciting();
         let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
         let due = now - data.ack_pinged_at >= interval;
         if (many || unwatched) && due && view.state == PathState::Usable {
             data.ack_pinged_at = now;
             packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+            for path in foreign {
+                if let Some(data) = self.shared.paths.get_mut(path.slot) {
+                    data.has_content = false;
+                }
+            }
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct PathData {
     pub(crate) ack_owed: PathSet,
     /// When the last authentic packet came on it.
     pub(crate) heard_at: Option<Instant>,
+    /// Something other than a PING came since the return path of acknowledgements was checked.
+    pub(crate) has_content: bool,
     /// When a PING last asked for an acknowledgement of our acknowledgements.
     pub(crate) ack_pinged_at: Instant,
     pub(crate) status: StatusExchange,
