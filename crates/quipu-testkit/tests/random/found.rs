@@ -3,7 +3,8 @@
 use quipu_base::Role::{Client, Server};
 use quipu_testkit::trial::Direction::{Both, Up};
 use quipu_testkit::trial::Op::{
-    Abandon, Advance, Backup, Control, Finish, Open, Outage, Policies, Stop, UpdateKeys, Write,
+    Abandon, Advance, Backup, Control, Finish, Open, OpenPath, Outage, Pause, Policies, Stop,
+    UpdateKeys, Write,
 };
 use quipu_testkit::trial::{Op, PathSetup, Trial};
 
@@ -145,4 +146,30 @@ fn leftovers_that_wait_for_the_outbox_change_no_decision() {
     };
     let single = Trial { batch: 1, ..trial.clone() }.run();
     assert_eq!(trial.run().unwrap().trace, single.unwrap().trace);
+}
+
+/// Two ends whose acknowledgements returned on different paths asked each other for ever whether
+/// those lived.
+#[test]
+fn checks_of_return_paths_come_to_an_end() {
+    let trial = with_paths(
+        &[PathSetup::new(10, 1), PathSetup::new(2, 10), PathSetup::new(10, 40)],
+        &[
+            Open(Client, false),
+            Policies(Client, "path=single ack=min-rtt".to_owned()),
+            Policies(Server, "ack=min-rtt".to_owned()),
+            Open(Server, false),
+            Open(Client, false),
+            OpenPath(0),
+            Open(Server, true),
+            Write(Client, 0, 100_000),
+            Open(Server, false),
+            Open(Server, true),
+            Abandon(Client, 3),
+            Pause(Client, 0),
+            Open(Server, false),
+            Advance(10),
+        ],
+    );
+    keeps_the_rules(Trial { policies: ["ack=min-rtt".to_owned(), String::new()], ..trial });
 }
