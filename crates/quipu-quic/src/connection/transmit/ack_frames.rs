@@ -1,0 +1,248 @@
+//! Acknowledgements into packets: those that ride on others, and those that are due alone.
+
+use quipu_base::{Duration, Instant, PathId};
+use quipu_policy::{PathKey, PathSet, PathState};
+
+use super::Full;
+use crate::connection::packet::OpenPacket;
+use crate::connection::{Connection, Space};
+use crate::outbox::Outbox;
+use crate::recovery::SentControl;
+use crate::wire::Frame;
+use crate::wire::frame::{AckRange, EcnCounts, write_ack};
+
+/// Ranges written in one acknowledgement at most; our choice.
+const MAX_ACK_RANGES: usize = 32;
+
+/// Shortest time between checks of a path that only carries acknowledgements of others; our choice.
+const RETURN_PATH_CHECK: quipu_base::Duration = Duration::from_millis(50);
+
+/// Ranges from which on an acknowledgement asks to be acknowledged itself; our choice.
+const PING_ABOVE_RANGES: usize = 8;
+
+/// Size of a datagram with an acknowledgement and nothing else, at most; our choice.
+const ACK_DATAGRAM: usize = 400;
+
+impl Connection {
+    /// Acknowledgements that are due and that no packet carried.
+    pub(super) fn send_left_over_acks(
+        &mut self,
+        now: Instant,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        for slot in 0..self.shared.paths.slots() {
+            let Some(data) = self.shared.paths.get(slot) else { continue };
+            if !data.received.wants_ack() || !data.received.is_due(now) {
+                continue;
+            }
+            let key = data.key;
+            let (lives, owed) = (data.lives(), data.ack_owed);
+            // What is left of a round that the outbox had no room for, else a new one.
+            let mut owed = if owed.is_empty() { self.ack_paths(now, key, lives) } else { owed };
+            if owed.is_empty() {
+                if let Some(data) = self.shared.paths.get_mut(slot) {
+                    data.received.defer();
+                }
+                continue;
+            }
+            for other in 0..self.shared.paths.slots() {
+                let Some(view) = self.shared.paths.views.by_slot(other) else { continue };
+                let on = view.key;
+                if !owed.contains(on) {
+                    continue;
+                }
+                let sent = self.send_ack_packet(now, other, key, outbox);
+                if sent.is_ok() {
+                    owed = owed.without(on);
+                }
+                if let Some(data) = self.shared.paths.get_mut(slot) {
+                    data.ack_owed = owed;
+                }
+                sent?;
+            }
+            if let Some(data) = self.shared.paths.get_mut(slot) {
+                data.ack_owed = PathSet::EMPTY;
+                data.received.on_ack_written();
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths on which an acknowledgement of `data`'s packets goes now.
+    fn ack_paths(&mut self, now: Instant, data: PathKey, lives: bool) -> PathSet {
+        let on = if lives {
+            self.scheduler.ack_route(now, &self.shared, data).on
+        } else {
+            PathSet::EMPTY
+        };
+        let views = &self.shared.paths.views;
+        let itself = views.get(data).map(|view| view.key).filter(|&key| self.carries_acks(key));
+        let mut paths = PathSet::EMPTY;
+        let mut answers = false;
+        for view in views.iter().filter(|view| on.contains(view.key)) {
+            if self.carries_acks(view.key) && view.state != PathState::Closing {
+                paths = paths.with(view.key);
+                answers |= view.pto_count == 0 || view.key == data;
+            }
+        }
+        // A return path that does not answer itself may be dead: the acknowledgement also goes
+        // the way of its data, or, if that cannot carry it, the best one.
+        if !answers && let Some(path) = itself.or_else(|| views.least_srtt_usable()) {
+            paths = paths.with(path);
+        }
+        paths
+    }
+
+    /// True if a packet with an acknowledgement may leave on a path.
+    fn carries_acks(&self, path: PathKey) -> bool {
+        let data = self.shared.paths.get(path.slot);
+        data.is_some_and(|data| data.amplification.allows(ACK_DATAGRAM))
+            && self.remote_ids.active(path.id).is_some()
+    }
+
+    fn send_ack_packet(
+        &mut self,
+        now: Instant,
+        slot: u8,
+        data_path: PathKey,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        self.require_room(outbox, slot)?;
+        let size = ACK_DATAGRAM;
+        let buffer = outbox.buffer(size);
+        let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, size) else {
+            return Ok(());
+        };
+        self.write_ack_of(now, data_path.slot, &mut packet, buffer);
+        self.write_acks(now, &mut packet, buffer);
+        self.ask_for_ack(now, slot, &mut packet, buffer);
+        self.finish_datagram(now, packet, 0, outbox);
+        Ok(())
+    }
+
+    /// Once in a round trip, an acknowledgement with many ranges asks for one itself, so that the
+    /// peer's answer lets old ranges go. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
+    ///
+    /// So does, now and then, one that returns on another path than that of its data: nothing else
+    /// would tell that the return path is dead. Not for PINGs alone, or two such ends would go on
+    /// asking each other. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
+    fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut OpenPacket, buffer: &mut [u8]) {
+        let many =
+            self.shared.paths.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
+        let own = packet.key;
+        let foreign = |control: &SentControl| match control {
+            SentControl::Ack { path, .. } if *path != own => Some(*path),
+            _ => None,
+        };
+        let has_content = |path: PathKey| {
+            let data = self.shared.paths.get(path.slot).filter(|data| data.key == path);
+            data.is_some_and(|data| data.has_content)
+        };
+        let foreign: smallvec::SmallVec<[PathKey; 4]> =
+            packet.record.controls.iter().filter_map(foreign).collect();
+        let unwatched = foreign.iter().copied().any(has_content);
+        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
+        let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
+        let unwatched = unwatched && !data.sent.has_eliciting();
+        let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
+        let due = now - data.ack_pinged_at >= interval;
+        if (many || unwatched) && due && view.state == PathState::Usable {
+            data.ack_pinged_at = now;
+            packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+            for path in foreign {
+                if let Some(data) = self.shared.paths.get_mut(path.slot) {
+                    data.has_content = false;
+                }
+            }
+        }
+    }
+
+    /// Writes the acknowledgements that are to travel on the packet's path.
+    pub(in crate::connection) fn write_acks(
+        &mut self,
+        now: Instant,
+        packet: &mut OpenPacket,
+        buffer: &mut [u8],
+    ) {
+        for slot in 0..self.shared.paths.slots() {
+            let Some(data) = self.shared.paths.get(slot) else { continue };
+            if !data.received.wants_ack() {
+                continue;
+            }
+            let key = data.key;
+            let (due, lives) = (data.received.is_due(now), data.lives());
+            let whole = if lives {
+                let route = self.scheduler.ack_route(now, &self.shared, key);
+                let named = route.on.contains(packet.key) && (due || route.on.len() == 1);
+                let rides = route.ride && due;
+                if !named && !rides {
+                    continue;
+                }
+                let answers = packet.key == key
+                    || self
+                        .shared
+                        .paths
+                        .views
+                        .get(packet.key)
+                        .is_some_and(|view| view.pto_count == 0);
+                answers && (route.on.len() == 1 || route.ride)
+            } else if due {
+                true
+            } else {
+                continue;
+            };
+            let written = self.write_ack_of(now, slot, packet, buffer);
+            if written
+                && whole
+                && let Some(data) = self.shared.paths.get_mut(slot)
+            {
+                data.received.on_ack_written();
+            }
+        }
+    }
+
+    fn write_ack_of(
+        &mut self,
+        now: Instant,
+        slot: u8,
+        packet: &mut OpenPacket,
+        buffer: &mut [u8],
+    ) -> bool {
+        let multipath = self.multipath().is_some();
+        let Some(data) = self.shared.paths.get_mut(slot) else { return false };
+        let already =
+            packet.record.controls.iter().any(
+                |control| matches!(control, SentControl::Ack { path, .. } if *path == data.key),
+            );
+        if already || !data.received.has_news() && !data.received.wants_ack() {
+            return already;
+        }
+        let path = multipath.then_some(data.key.id);
+        let key = data.key;
+        write_ranges(&data.received, path, now, key, packet, buffer)
+    }
+}
+
+/// Writes an acknowledgement of what was received; true if it fit.
+pub(super) fn write_ranges(
+    received: &crate::recovery::Received,
+    path: Option<PathId>,
+    now: Instant,
+    key: PathKey,
+    packet: &mut OpenPacket,
+    buffer: &mut [u8],
+) -> bool {
+    let Some(largest) = received.largest() else { return false };
+    // Our ack_delay_exponent is the default of 3.
+    let delay = received.ack_delay(now).as_micros() >> 3;
+    let ecn = received.ecn_counts().map(|[ect0, ect1, ce]| EcnCounts { ect0, ect1, ce });
+    let ranges = received.ranges().take(MAX_ACK_RANGES).map(|(first, last)| {
+        AckRange::new(quipu_base::PacketNumber(first), quipu_base::PacketNumber(last))
+    });
+    let written =
+        packet.write(buffer, |writer| write_ack(writer, path, delay, ranges, ecn).map(|_| ()));
+    if written {
+        packet.note_ack(SentControl::Ack { path: key, largest });
+    }
+    written
+}

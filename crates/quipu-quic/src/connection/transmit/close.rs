@@ -1,0 +1,89 @@
+//! The datagram that closes a connection.
+
+use quipu_base::Instant;
+
+use super::Full;
+use crate::config::MIN_UDP_PAYLOAD;
+use crate::connection::lifecycle::CloseFrame;
+use crate::connection::{Connection, Space};
+use crate::error::ErrorCode;
+use crate::outbox::Outbox;
+use crate::path::PathData;
+use crate::wire::{Frame, FrameType, NoSpace, Writer};
+
+impl Connection {
+    pub(super) fn send_close(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
+        if !self.lifecycle.wants_close() {
+            return Ok(());
+        }
+        let Some(slot) = self.closing_slot() else { return Ok(()) };
+        let size = usize::from(MIN_UDP_PAYLOAD);
+        let allowed = |data: &PathData| data.amplification.allows(size);
+        if !self.shared.paths.get(slot).is_some_and(allowed) {
+            return Ok(());
+        }
+        self.require_room(outbox, slot)?;
+        let Some(frame) = self.lifecycle.take_close().cloned() else { return Ok(()) };
+        let buffer = outbox.buffer(size);
+        let mut end = 0;
+        // The peer may not have our latest keys yet: every level that we have says it.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
+        let levels = [Space::Initial, Space::Handshake, Space::Data(slot)];
+        let last = levels.into_iter().rfind(|&space| self.keys.has(space));
+        let pads = self.role.is_client() && self.keys.has(Space::Initial);
+        for space in levels {
+            if !self.keys.has(space) {
+                continue;
+            }
+            let Some(mut packet) = self.open_packet(now, space, buffer, end, size) else {
+                continue;
+            };
+            let early = space != Space::Data(slot);
+            packet.write(buffer, |writer| write_close(&frame, early, writer));
+            // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+            //# A client MUST expand the payload of all UDP datagrams carrying Initial
+            //# packets to at least the smallest allowed maximum datagram size of 1200
+            //# bytes
+            let pad_to = if pads && last == Some(space) { size } else { 0 };
+            end = self.close_packet(now, packet, buffer, pad_to).unwrap_or(end);
+        }
+        if end > 0
+            && let Some(transmit) = self.envelope(slot, end)
+        {
+            outbox.send(transmit);
+        }
+        Ok(())
+    }
+
+    /// The path on which to close: the best usable one, else any.
+    fn closing_slot(&self) -> Option<u8> {
+        let best = self.shared.paths.views.least_srtt_usable();
+        let any = || self.shared.paths.views.iter().next().map(|view| view.key);
+        best.or_else(any)
+            .map(|key| key.slot)
+            .or_else(|| self.shared.paths.iter().next().map(|data| data.key.slot))
+    }
+}
+
+fn write_close(frame: &CloseFrame, early: bool, writer: &mut Writer<'_>) -> Result<(), NoSpace> {
+    match frame {
+        CloseFrame::Transport(error) => Frame::ConnectionClose {
+            error_code: error.code.0,
+            frame_type: error.frame_type.unwrap_or(FrameType::PADDING),
+            reason: error.reason.as_bytes(),
+        }
+        .write_shortened(writer),
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
+        //# A CONNECTION_CLOSE of type 0x1d MUST be replaced by a CONNECTION_CLOSE
+        //# of type 0x1c when sending the frame in Initial or Handshake packets.
+        CloseFrame::Application { .. } if early => Frame::ConnectionClose {
+            error_code: ErrorCode::APPLICATION_ERROR.0,
+            frame_type: FrameType::PADDING,
+            reason: b"",
+        }
+        .write(writer),
+        CloseFrame::Application { code, reason } => {
+            Frame::ApplicationClose { error_code: *code, reason }.write_shortened(writer)
+        }
+    }
+}

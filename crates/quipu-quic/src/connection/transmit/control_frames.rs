@@ -1,0 +1,146 @@
+//! Control frames into packets.
+
+use quipu_base::{Instant, PathId};
+
+use super::Full;
+use crate::connection::control::to_frame;
+use crate::connection::packet::OpenPacket;
+use crate::connection::{Connection, Space};
+use crate::outbox::Outbox;
+use crate::path::PathTable;
+use crate::recovery::SentControl;
+use crate::wire::Frame;
+use crate::wire::frame::NewConnectionId;
+
+impl Connection {
+    pub(in crate::connection) fn has_control_frames(&self) -> bool {
+        !self.control.is_empty()
+            || self.shared.streams.has_frames()
+            || self.crypto.is_pending(Space::Data(0))
+    }
+
+    /// Control frames that no data packet carried go on the path that the policy names.
+    pub(super) fn send_left_over_controls(
+        &mut self,
+        now: Instant,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        while self.has_control_frames() {
+            let Some(key) = self.scheduler.control_path(now, &self.shared) else { return Ok(()) };
+            let open = self.shared.paths.views.get(key).is_some_and(|view| view.is_open(now));
+            if !open {
+                return Ok(());
+            }
+            self.require_room(outbox, key.slot)?;
+            let size = self.packet_size(key);
+            let buffer = outbox.buffer(size);
+            let space = Space::Data(key.slot);
+            let Some(mut packet) = self.open_packet(now, space, buffer, 0, size) else {
+                return Ok(());
+            };
+            self.write_acks(now, &mut packet, buffer);
+            self.write_controls(&mut packet, buffer);
+            if !packet.record.ack_eliciting {
+                return Ok(());
+            }
+            self.finish_datagram(now, packet, 0, outbox);
+        }
+        Ok(())
+    }
+
+    /// Writes waiting control frames, as many as fit.
+    pub(in crate::connection) fn write_controls(
+        &mut self,
+        packet: &mut OpenPacket,
+        buffer: &mut [u8],
+    ) {
+        if self.crypto.is_pending(Space::Data(0)) {
+            let space = std::mem::replace(&mut packet.space, Space::Data(0));
+            self.write_crypto(packet, buffer);
+            packet.space = space;
+        }
+        if !self.control.is_empty() {
+            self.write_queue(packet, buffer);
+        }
+        while self.shared.streams.has_frames() {
+            let space_left = packet.space_left();
+            let Some(control) =
+                self.shared.streams.pop_frame(|frame| to_frame(frame).size() <= space_left)
+            else {
+                return;
+            };
+            packet.write_control(buffer, SentControl::StreamFrame(control), |writer| {
+                to_frame(&control).write(writer)
+            });
+        }
+    }
+
+    fn write_queue(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
+        let multipath = self.multipath().is_some();
+        if self.control.handshake_done
+            && packet.write_control(buffer, SentControl::HandshakeDone, |writer| {
+                Frame::HandshakeDone.write(writer)
+            })
+        {
+            self.control.handshake_done = false;
+        }
+        while let Some(&(path, error_code)) = self.control.abandon.first() {
+            let frame = Frame::PathAbandon { path, error_code };
+            let control = SentControl::PathAbandon { path };
+            if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+                return;
+            }
+            self.control.abandon.remove(0);
+        }
+        if self.control.max_path_id {
+            let frame = Frame::MaxPathId { maximum: self.paths.local_max };
+            if !packet.write_control(buffer, SentControl::MaxPathId, |writer| frame.write(writer)) {
+                return;
+            }
+            self.control.max_path_id = false;
+        }
+        while let Some(&path) = self.control.status.first() {
+            if let Some(frame) = status_frame(&self.shared.paths, path) {
+                let control = SentControl::PathStatus { path };
+                if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+                    return;
+                }
+            }
+            self.control.status.remove(0);
+        }
+        let named = |path: PathId| (multipath || path != PathId::ZERO).then_some(path);
+        while let Some(&(path, sequence)) = self.control.new_cids.front() {
+            if let Some((id, reset_token)) = self.local_ids.get(path, sequence) {
+                let frame = Frame::NewConnectionId(NewConnectionId {
+                    path: named(path),
+                    sequence,
+                    retire_prior_to: 0,
+                    id,
+                    reset_token,
+                });
+                let control = SentControl::NewConnectionId { path, sequence };
+                if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+                    return;
+                }
+            }
+            self.control.new_cids.pop_front();
+        }
+        while let Some(&(path, sequence)) = self.control.retire_cids.front() {
+            let frame = Frame::RetireConnectionId { path: named(path), sequence };
+            let control = SentControl::RetireConnectionId { path, sequence };
+            if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+                return;
+            }
+            self.control.retire_cids.pop_front();
+        }
+    }
+}
+
+fn status_frame(paths: &PathTable, path: PathId) -> Option<Frame<'static>> {
+    let data = paths.by_id(path)?;
+    let sequence = data.status.own_sequence;
+    Some(match data.status.own {
+        quipu_policy::PathStatus::Available => Frame::PathStatusAvailable { path, sequence },
+        quipu_policy::PathStatus::Backup => Frame::PathStatusBackup { path, sequence },
+    })
+}

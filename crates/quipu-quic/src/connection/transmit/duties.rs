@@ -1,0 +1,168 @@
+//! What is bound to one path and asks no policy: path validation and probes.
+
+use quipu_base::{Bytes, Instant};
+use quipu_policy::{Kind, PathState, Piece};
+
+use super::Full;
+use crate::config::MIN_UDP_PAYLOAD;
+use crate::connection::packet::OpenPacket;
+use crate::connection::{Connection, Space};
+use crate::outbox::Outbox;
+use crate::recovery::{SentControl, SentRecord};
+use crate::wire::frame::StreamLayout;
+use crate::wire::{Frame, NoSpace};
+
+impl Connection {
+    /// What is bound to one path: challenges and responses, and probes. No policy is asked.
+    pub(super) fn send_path_duties(
+        &mut self,
+        now: Instant,
+        slot: u8,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        let Some(data) = self.shared.paths.get(slot).filter(|data| data.lives()) else {
+            return Ok(());
+        };
+        if data.validation.wants_challenge() || data.validation.owes_response() {
+            self.send_validation(now, slot, outbox)?;
+        }
+        while self.shared.paths.get(slot).is_some_and(|data| data.probes_due > 0) {
+            self.send_probe(now, slot, outbox)?;
+        }
+        Ok(())
+    }
+
+    fn send_validation(
+        &mut self,
+        now: Instant,
+        slot: u8,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        self.require_room(outbox, slot)?;
+        let Some(data) = self.shared.paths.get(slot) else { return Ok(()) };
+        let full = usize::from(MIN_UDP_PAYLOAD);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
+        //# An endpoint MUST expand datagrams that contain a PATH_CHALLENGE frame
+        //# to at least the smallest allowed maximum datagram size of 1200 bytes,
+        //# unless the anti-amplification limit for the path does not permit
+        //# sending a datagram of this size.
+        let pad_to = if data.amplification.allows(full) { full } else { 0 };
+        if pad_to == 0 && !data.amplification.allows(100) {
+            self.withhold_challenge(now, slot);
+            return Ok(());
+        }
+        let buffer = outbox.buffer(full);
+        let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, full) else {
+            return Ok(());
+        };
+        self.write_acks(now, &mut packet, buffer);
+        while let Some(data) =
+            self.shared.paths.get_mut(slot).and_then(|path| path.validation.take_response())
+        {
+            packet.write_eliciting(buffer, |writer| Frame::PathResponse { data }.write(writer));
+        }
+        let wants = self.shared.paths.get(slot).is_some_and(|p| p.validation.wants_challenge());
+        if wants && let Some(data) = self.new_challenge(now, slot) {
+            packet.write_eliciting(buffer, |writer| Frame::PathChallenge { data }.write(writer));
+        }
+        self.finish_datagram(now, packet, pad_to, outbox);
+        Ok(())
+    }
+
+    /// A probe: the oldest bytes that the path still owes, else a PING.
+    fn send_probe(&mut self, now: Instant, slot: u8, outbox: &mut dyn Outbox) -> Result<(), Full> {
+        self.require_room(outbox, slot)?;
+        let Some(data) = self.shared.paths.get_mut(slot) else { return Ok(()) };
+        let nth = usize::from(2u8.saturating_sub(data.probes_due));
+        data.probes_due -= 1;
+        let size = usize::from(data.datagram_size);
+        if !data.amplification.allows(size) {
+            return Ok(());
+        }
+        let key = data.key;
+        let oldest = take_for_probe(data.sent.iter_mut(), nth);
+        // What a suspect path owes is for the others: a probe must not take it back.
+        let views = &self.shared.paths.views;
+        let suspect = views.get(key).is_some_and(|view| view.state == PathState::Suspect);
+        let buffer = outbox.buffer(size);
+        let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, size) else {
+            return Ok(());
+        };
+        self.write_acks(now, &mut packet, buffer);
+        if let Some((pieces, controls)) = oldest {
+            for control in &controls {
+                self.requeue_control(slot, control);
+            }
+            if !suspect {
+                self.write_controls(&mut packet, buffer);
+                self.write_control_streams(&mut packet, buffer);
+            }
+            for piece in pieces {
+                self.write_probe_piece(&mut packet, buffer, piece);
+            }
+        }
+        if !packet.record.ack_eliciting {
+            packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+        }
+        // Its bytes are those of another packet: its own loss asks for nothing.
+        packet.record.requeued = packet.record.controls.iter().all(is_ack);
+        self.finish_datagram(now, packet, 0, outbox);
+        Ok(())
+    }
+
+    fn requeue_control(&mut self, slot: u8, control: &SentControl) {
+        let mut record = SentRecord::new(quipu_base::PacketNumber(0), Instant::ZERO);
+        record.controls.push(control.clone());
+        self.settle_lost(Space::Data(slot), &record, &mut Vec::new());
+    }
+
+    fn write_probe_piece(
+        &mut self,
+        packet: &mut OpenPacket,
+        buffer: &mut [u8],
+        (piece, fin): (Piece, bool),
+    ) {
+        let streams = &self.shared.streams;
+        let Some(span) = streams.first_unacked(piece.stream, piece.span, fin) else { return };
+        let space_left = packet.space_left();
+        let available = usize::try_from(span.len().0).unwrap_or(usize::MAX);
+        let Some(layout) = StreamLayout::new(piece.stream.id, span.start, available, space_left)
+        else {
+            return;
+        };
+        let span = quipu_policy::Span::from_len(span.start, Bytes(layout.data_length() as u64));
+        let fin = streams.ends_at(piece.stream, span.end);
+        let written = packet.write_eliciting(buffer, |writer| {
+            layout.write_header(writer, fin)?;
+            let room = writer.reserve(layout.data_length())?;
+            if streams.copy_to(piece.stream, span, room) { Ok(()) } else { Err(NoSpace) }
+        });
+        if written {
+            packet.full |= layout.fills_packet();
+            packet.record.add_piece(Piece { stream: piece.stream, span, kind: Kind::Copy }, fin);
+            self.count_piece(packet.key, span.len(), Kind::Copy);
+        }
+    }
+}
+
+/// What a probe repeats: stream pieces, each with whether it carried the end, and control frames.
+type ProbeContent = (Vec<(Piece, bool)>, Vec<SentControl>);
+
+/// The stream pieces of the `nth` oldest packet in flight that has something to repeat, and its
+/// control frames, which move to the probe.
+fn take_for_probe<'a>(
+    records: impl Iterator<Item = &'a mut SentRecord>,
+    nth: usize,
+) -> Option<ProbeContent> {
+    let has_content =
+        |record: &SentRecord| !record.pieces.is_empty() || !record.controls.iter().all(is_ack);
+    let record = records.filter(|record| record.ack_eliciting && has_content(record)).nth(nth)?;
+    let (acks, controls) = std::mem::take(&mut record.controls).into_iter().partition(is_ack);
+    record.controls = acks;
+    let pieces = record.pieces.iter().enumerate();
+    Some((pieces.map(|(at, piece)| (*piece, record.carries_fin(at))).collect(), controls))
+}
+
+fn is_ack(control: &SentControl) -> bool {
+    matches!(control, SentControl::Ack { .. })
+}

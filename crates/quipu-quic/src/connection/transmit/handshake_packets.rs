@@ -1,0 +1,131 @@
+//! Initial and Handshake packets.
+
+use quipu_base::{Bytes, Instant};
+
+use super::Full;
+use super::ack_frames::write_ranges;
+use crate::config::MIN_UDP_PAYLOAD;
+use crate::connection::packet::OpenPacket;
+use crate::connection::{Connection, Space};
+use crate::outbox::Outbox;
+use crate::recovery::SentControl;
+use crate::wire::frame::CryptoLayout;
+use crate::wire::{Frame, NoSpace};
+
+impl Connection {
+    /// Initial and Handshake packets, coalesced.
+    pub(super) fn send_handshake(
+        &mut self,
+        now: Instant,
+        outbox: &mut dyn Outbox,
+    ) -> Result<(), Full> {
+        let size = usize::from(MIN_UDP_PAYLOAD);
+        loop {
+            let wants = [Space::Initial, Space::Handshake].map(|space| self.wants(now, space));
+            let Some(data) = self.shared.paths.get(0) else { return Ok(()) };
+            if wants == [false; 2] || !data.amplification.allows(size) {
+                return Ok(());
+            }
+            self.require_room(outbox, 0)?;
+            let buffer = outbox.buffer(size);
+            let mut end = 0;
+            for (space, wanted) in [Space::Initial, Space::Handshake].into_iter().zip(wants) {
+                if !wanted {
+                    continue;
+                }
+                let Some(mut packet) = self.open_packet(now, space, buffer, end, size) else {
+                    continue;
+                };
+                self.fill_handshake_packet(now, &mut packet, buffer);
+                // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+                //# A client MUST expand the payload of all UDP datagrams carrying Initial
+                //# packets to at least the smallest allowed maximum datagram size of 1200
+                //# bytes [...] Similarly, a server MUST expand the payload of all UDP
+                //# datagrams carrying ack-eliciting Initial packets
+                let initial = wants[0] && (self.role.is_client() || packet.record.ack_eliciting);
+                let last = space == Space::Handshake || !wants[1];
+                let pad_to = if initial && last { size } else { 0 };
+                end = self.close_packet(now, packet, buffer, pad_to).unwrap_or(end);
+                if space == Space::Handshake && self.role.is_client() {
+                    // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
+                    //# a client MUST discard Initial keys when it first sends a
+                    //# Handshake packet
+                    self.discard_space(Space::Initial);
+                }
+            }
+            if end == 0 {
+                return Ok(());
+            }
+            if let Some(transmit) = self.envelope(0, end) {
+                outbox.send(transmit);
+            }
+        }
+    }
+
+    /// True if something must be sent in a space of the handshake.
+    fn wants(&self, now: Instant, space: Space) -> bool {
+        let state = self.handshake_space(space);
+        self.keys.has(space)
+            && (self.crypto.is_pending(space)
+                || state.probes_due > 0
+                || state.received.wants_ack() && state.received.is_due(now))
+    }
+
+    fn fill_handshake_packet(&mut self, now: Instant, packet: &mut OpenPacket, buffer: &mut [u8]) {
+        let space = packet.space;
+        let key = packet.key;
+        let state = self.handshake_space_mut(space);
+        if state.received.has_news()
+            && write_ranges(&state.received, None, now, key, packet, buffer)
+        {
+            state.received.on_ack_written();
+        }
+        let probing = state.probes_due > 0;
+        if probing {
+            state.probes_due -= 1;
+            if !self.crypto.is_pending(space) {
+                self.repeat_crypto(space);
+            }
+        }
+        self.write_crypto(packet, buffer);
+        if probing && !packet.record.ack_eliciting {
+            packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+        }
+    }
+
+    /// Makes the TLS bytes in flight of a space pending again: a probe repeats them.
+    fn repeat_crypto(&mut self, space: Space) {
+        let spans: Vec<_> = self
+            .handshake_space(space)
+            .sent
+            .iter()
+            .flat_map(|record| record.controls.iter())
+            .filter_map(|control| match control {
+                SentControl::Crypto { span } => Some(*span),
+                _ => None,
+            })
+            .collect();
+        for span in spans {
+            self.crypto.send(space).on_lost(span);
+        }
+    }
+
+    pub(super) fn write_crypto(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
+        let space = packet.space;
+        while let Some((offset, bytes)) = self.crypto.send(space).next(packet.space_left()) {
+            let Some(layout) = CryptoLayout::new(offset, bytes.len(), packet.space_left()) else {
+                return;
+            };
+            let length = layout.data_length();
+            let span = quipu_policy::Span::from_len(offset, Bytes(length as u64));
+            let written = packet.write_control(buffer, SentControl::Crypto { span }, |writer| {
+                layout.write_header(writer)?;
+                writer.put_bytes(bytes.get(..length).ok_or(NoSpace)?)
+            });
+            if !written {
+                return;
+            }
+            self.crypto.send(space).on_sent(span);
+        }
+    }
+}
