@@ -10,11 +10,15 @@ use crate::seam::view::View;
 mod free_set;
 mod ledger;
 mod pair;
+mod planned;
+mod planner;
 mod reinjecting;
 
 pub use free_set::{FreeSet, Spare};
 pub use ledger::{Commit, Ledger};
-pub use pair::{Pair, Replan};
+pub use pair::{Pair, StreamAndPath};
+pub use planned::{Planned, Replan};
+pub use planner::Planner;
 pub use reinjecting::Reinjecting;
 
 /// The one trait the engine knows: what goes next, on which path.

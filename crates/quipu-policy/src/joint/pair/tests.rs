@@ -1,8 +1,11 @@
 use super::*;
 use crate::conformance::{FirstCome, World};
-use crate::path::{Bind, Choice, IdleProbe, MinRtt, Pats, Single};
+use crate::joint::Joint;
+use crate::path::{Bind, IdleProbe, MinRtt, Pats, Single};
+use crate::seam::decision::{Ask, Decision};
+use crate::seam::key::{Span, StreamKey};
 use crate::seam::view::{Piece, SentPacket};
-use quipu_base::PathId;
+use quipu_base::{Duration, Instant, Offset, PathId};
 
 fn span(start: u64, end: u64) -> Span {
     Span::new(Offset(start), Offset(end))
@@ -193,7 +196,7 @@ fn an_open_path_without_work_gets_the_newest_packet_planned() {
     scene.fill_window(scene.fast);
     assert!(matches!(scene.ask(), Decision::Wait { .. }), "all is planned for the fast path");
     scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(21)));
-    scene.pair.path = Box::new(Fixed(scene.slow));
+    scene.pair.planner.path = Box::new(Fixed(scene.slow));
     scene.tell(Event::Drained);
     assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 28_800)));
 }
@@ -208,7 +211,7 @@ fn a_path_that_leaves_gives_its_plans_back() {
     scene.world.paths.remove(gone);
     scene.tell(Event::PathGone(gone));
     assert!(scene.pair.ledger().is_empty());
-    let back = scene.pair.stream.next(&scene.world.view(), &mut Notes::off());
+    let back = scene.pair.planner.stream.next(&scene.world.view(), &mut Notes::off());
     assert_eq!(back.map(|turn| turn.stream), Some(stream));
 }
 

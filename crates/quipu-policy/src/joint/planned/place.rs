@@ -1,8 +1,9 @@
-//! Asking a path policy, and what stands in for its answer.
+//! Asking for a path, and what stands in for its answer.
 
 use quipu_base::{Bytes, Instant};
 
-use crate::path::{Choice, Parcel, PathPolicy, choose};
+use crate::joint::planner::Planner;
+use crate::path::{Choice, Parcel, choose};
 use crate::reinject::ResendRules;
 use crate::seam::decision::{Decision, Notes};
 use crate::seam::key::{PathKey, Span, StreamKey};
@@ -44,10 +45,10 @@ pub(super) fn avoids(resend: &ResendRules, class: Class, view: &View<'_>) -> Opt
     (suspicious && others.next().is_some()).then_some(origin)
 }
 
-/// Asks the path policy. Lost bytes neither wait nor are planned, and do not see the path that
+/// Asks for a path. Lost bytes neither wait nor are planned, and do not see the path that
 /// they must avoid.
 pub(super) fn place(
-    policy: &mut dyn PathPolicy,
+    planner: &mut impl Planner,
     resend: &ResendRules,
     shown: &mut Paths,
     parcel: &Parcel<'_>,
@@ -55,7 +56,7 @@ pub(super) fn place(
     notes: &mut Notes,
 ) -> Placement {
     let Class::Lost { .. } = parcel.class else {
-        return match policy.select(parcel, view, notes) {
+        return match planner.select(parcel, view, notes) {
             Choice::Now(path) => Placement::On(path),
             Choice::NowFromBack(path) if parcel.back_fits => Placement::FromBack(path),
             Choice::NowFromBack(path) => Placement::On(path),
@@ -65,13 +66,13 @@ pub(super) fn place(
         };
     };
     let choice = match avoids(resend, parcel.class, view) {
-        None => policy.select(parcel, view, notes),
+        None => planner.select(parcel, view, notes),
         Some(avoided) => {
             shown.clone_from(view.paths);
             if let Some(path) = shown.get_mut(avoided) {
                 path.state = PathState::Suspect;
             }
-            policy.select(parcel, &View { paths: shown, ..*view }, notes)
+            planner.select(parcel, &View { paths: shown, ..*view }, notes)
         }
     };
     match choice {

@@ -1,14 +1,15 @@
 //! Sending what costs no connection credit.
 
-use super::Pair;
+use super::Planned;
 use super::place::{Placement, costs_no_credit, fallback, place, send};
 use crate::joint::free_set::Spare;
+use crate::joint::planner::Planner;
 use crate::path::Parcel;
 use crate::seam::decision::{Decision, Notes};
 use crate::seam::key::StreamKey;
 use crate::seam::view::{Run, View};
 
-impl Pair {
+impl<P: Planner> Planned<P> {
     /// The stream longest in the free set that has something to send, and what.
     pub(super) fn find(&mut self, why: Spare, view: &View<'_>) -> Option<(StreamKey, Run)> {
         while let Some(key) = self.free.first(why) {
@@ -37,7 +38,7 @@ impl Pair {
         self.send_free(stream, run, view, notes)
     }
 
-    /// Sends bytes that cost no credit. A path policy that would wait with them is overruled by
+    /// Sends bytes that cost no credit. A planner that would wait with them is overruled by
     /// the best open path: what was skipped may be all that the peer waits for.
     fn send_free(
         &mut self,
@@ -53,12 +54,12 @@ impl Pair {
             back_fits: false,
             committed: self.ledger.totals(),
         };
-        let path = match place(&mut *self.path, &self.resend, &mut self.shown, &parcel, view, notes)
-        {
-            Placement::On(path) | Placement::FromBack(path) => path,
-            Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
-            Placement::Nowhere => return None,
-        };
+        let path =
+            match place(&mut self.planner, &self.resend, &mut self.shown, &parcel, view, notes) {
+                Placement::On(path) | Placement::FromBack(path) => path,
+                Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
+                Placement::Nowhere => return None,
+            };
         Some(send(path, stream, run.span, run.span.len()))
     }
 }

@@ -1,8 +1,8 @@
-//! What the stream policy was told of each stream.
+//! What the planner was told of each stream.
 
 use crate::seam::key::StreamKey;
 
-/// By stream slot: whether the stream policy holds a stream for ready, and which streams are ready
+/// By stream slot: whether the planner holds a stream for ready, and which streams are ready
 /// to the engine while paths hold all that is pending of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edges {
@@ -25,7 +25,7 @@ impl Edges {
         self.covered.retain(|other| other.slot != stream.slot);
     }
 
-    /// Notes what is so; `Some(ready)` if the stream policy has to be told.
+    /// Notes what is so; `Some(ready)` if the planner has to be told.
     pub(super) fn update(&mut self, stream: StreamKey, ready: bool, covered: bool) -> Option<bool> {
         let state = self.state(stream);
         let told = std::mem::replace(&mut state.ready, ready);

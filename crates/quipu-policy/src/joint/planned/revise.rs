@@ -1,18 +1,19 @@
-//! What a pair does with events, and which plans it takes back.
+//! What is done with events, and which plans are taken back.
 
 use quipu_base::Bytes;
 
 use super::place::is_backup;
-use super::{Pair, Replan};
+use super::{Planned, Replan};
 use crate::joint::free_set::Spare;
 use crate::joint::ledger::Commit;
+use crate::joint::planner::Planner;
 use crate::path::TakeBack;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, Piece, SentPacket, View};
 use crate::stream::Turn;
 
-impl Pair {
+impl<P: Planner> Planned<P> {
     /// Step 1: takes back the plans that no longer hold.
     pub(super) fn revise(&mut self, view: &View<'_>) {
         let changed = std::mem::take(&mut self.changed);
@@ -30,22 +31,22 @@ impl Pair {
         if self.ledger.is_empty() {
             return;
         }
-        let reordered = self.path.rebinds() && self.stream.order() != self.order;
+        let reordered = self.planner.rebinds() && self.planner.order() != self.order;
         if reordered || (touched && self.replan == Replan::Always) {
             self.take_back_all(view);
         } else if changed {
-            match self.path.take_back(view) {
+            match self.planner.take_back(view) {
                 TakeBack::Nothing => {}
                 TakeBack::Path(path) => self.take_back_path(path, view),
                 TakeBack::All => self.take_back_all(view),
             }
-            let limit = self.path.commit_limit(view);
+            let limit = self.planner.commit_limit(view);
             while self.ledger.total() > limit && self.take_back_newest(view) {}
         }
         while self.ledger.reserved() > view.conn.credit && self.take_back_newest(view) {}
     }
 
-    /// Tells the stream policy if it must know; `true` if it was told.
+    /// Tells the planner if it must know; `true` if it was told.
     pub(super) fn refresh(&mut self, stream: StreamKey, view: &View<'_>) -> bool {
         let (ready, covered) = match view.streams.get(stream) {
             Some(stream) => {
@@ -58,8 +59,8 @@ impl Pair {
             None => (false, false),
         };
         match self.edges.update(stream, ready, covered) {
-            Some(true) => self.stream.on_event(&Event::Ready(stream), view),
-            Some(false) => self.stream.on_event(&Event::Stopped(stream), view),
+            Some(true) => self.planner.on_event(&Event::Ready(stream), view),
+            Some(false) => self.planner.on_event(&Event::Stopped(stream), view),
             None => return false,
         }
         true
@@ -68,7 +69,7 @@ impl Pair {
     /// Takes back the newest packet planned, so that an open path with nothing else to carry may
     /// have it; `false` if there is none or it was tried already.
     pub(super) fn reconsider(&mut self, view: &View<'_>) -> bool {
-        if self.reconsidered || self.ledger.is_empty() || !self.path.rebinds() {
+        if self.reconsidered || self.ledger.is_empty() || !self.planner.rebinds() {
             return false;
         }
         self.reconsidered = true;
@@ -89,61 +90,54 @@ impl Pair {
                     // Told anew to a policy that joins late, lost bytes come without `Requeued`.
                     self.free.add(stream, Spare::Lost);
                 }
-                self.path.on_event(event, view);
                 self.refresh(stream, view);
             }
             Event::Stopped(stream) => {
-                self.path.on_event(event, view);
                 self.refresh(stream, view);
             }
             Event::Placed { piece, .. } => self.placed(event, piece, view),
             Event::Sent(_) => {
                 self.packet_stream = None;
                 self.stalled_since = None;
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
             }
             Event::Acked(packet) => self.acked(event, packet, view),
             Event::Opened(stream) => {
                 self.edges.reset(stream);
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
             }
             Event::Written(stream) => {
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
                 self.refresh(stream, view);
             }
             Event::Requeued { stream, span, .. } => {
                 self.ledger.reopen(stream, span.start);
                 self.free.add(stream, Spare::Lost);
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
                 self.refresh(stream, view);
             }
             Event::Closed(stream) => {
                 while let Some(commit) = self.ledger.pop_of_stream(stream) {
                     let turn = Turn { stream, max: commit.span.len() };
-                    self.stream.on_returned(turn, view);
+                    self.planner.on_returned(turn, view);
                 }
                 self.ledger.forget(stream);
                 self.free.forget(stream);
                 self.edges.reset(stream);
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
             }
             Event::PathGone(path) | Event::PathSuspect(path) => {
                 self.take_back_path(path, view);
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
             }
             Event::PathStatus(path) => {
                 if is_backup(view, path) {
                     self.take_back_path(path, view);
                 }
-                self.tell_both(event, view);
+                self.planner.on_event(event, view);
             }
-            _ => self.tell_both(event, view),
+            _ => self.planner.on_event(event, view),
         }
-    }
-
-    fn tell_both(&mut self, event: &Event<'_>, view: &View<'_>) {
-        self.stream.on_event(event, view);
-        self.path.on_event(event, view);
     }
 
     /// A frame was written: charges what no commit had charged.
@@ -158,13 +152,13 @@ impl Pair {
                 Some(span.len() - held).filter(|bytes| !bytes.is_zero())
             };
             if let Some(max) = uncharged {
-                self.stream.on_taken(Turn { stream, max }, kind, view);
+                self.planner.on_taken(Turn { stream, max }, kind, view);
             }
             if let Some(stream) = view.streams.get(stream) {
                 self.ledger.settle(stream.key, stream.high_sent);
             }
         }
-        self.tell_both(event, view);
+        self.planner.on_event(event, view);
         self.refresh(stream, view);
     }
 
@@ -178,7 +172,7 @@ impl Pair {
                 }
             }
         }
-        self.tell_both(event, view);
+        self.planner.on_event(event, view);
     }
 
     pub(super) fn take_back_all(&mut self, view: &View<'_>) {
@@ -203,7 +197,7 @@ impl Pair {
 
     /// Refunds bytes that a commit charged, and brings credit and edges up to date.
     pub(super) fn give_back(&mut self, stream: StreamKey, max: Bytes, view: &View<'_>) {
-        self.stream.on_returned(Turn { stream, max }, view);
+        self.planner.on_returned(Turn { stream, max }, view);
         if let Some(stream) = view.streams.get(stream) {
             self.ledger.settle(stream.key, stream.high_sent);
         }
