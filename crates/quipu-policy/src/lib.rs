@@ -28,7 +28,7 @@ pub mod stream;
 
 pub use ack::{AckPolicy, AckRoute};
 pub use congestion::{Controller, ControllerFactory};
-pub use joint::{Joint, Pair};
+pub use joint::{Joint, Pair, Planned, Planner};
 pub use path::{Choice, Parcel, PathPolicy, TakeBack};
 pub use priority::{NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit};
 pub use registry::{BuildContext, Built, Entry, Layer, Policies, PolicySpec, Registry};
