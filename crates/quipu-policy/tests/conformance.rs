@@ -13,6 +13,8 @@ use quipu_policy::{BuildContext, Decision, Joint, Layer, Pack, ResendRules, Stre
 struct Choice {
     stream: &'static str,
     path: &'static str,
+    /// Instead of a stream and a path policy, if not empty.
+    joint: &'static str,
     reinject: &'static str,
     pack: Pack,
     resend: ResendRules,
@@ -39,17 +41,32 @@ const PATHS: [&str; 15] = [
     "redundant",
 ];
 
+const JOINTS: [&str; 4] = ["hbes", "hbes:order=wrr", "hbes:rebind=true", "hbes:stay=true"];
+
 fn build(layer: Layer, text: &str) -> Built {
+    build_with(layer, text, PLAIN)
+}
+
+fn build_with(layer: Layer, text: &str, resend: ResendRules) -> Built {
     let part = Part::read(&Registry::builtin(), layer, text).expect("a known policy");
-    part.build(&mut BuildContext::new(Seed::new(1))).expect("it builds")
+    let mut context = BuildContext::new(Seed::new(1));
+    context.resend = resend;
+    part.build(&mut context).expect("it builds")
 }
 
 impl Choice {
     const fn of_path(path: &'static str) -> Self {
-        Choice { stream: "", path, reinject: "", pack: Pack::One, resend: PLAIN }
+        Choice { stream: "", path, joint: "", reinject: "", pack: Pack::One, resend: PLAIN }
+    }
+
+    const fn of_joint(joint: &'static str) -> Self {
+        Choice { joint, ..Choice::of_path("") }
     }
 
     fn subject(&self) -> Subject {
+        if !self.joint.is_empty() {
+            return self.joint_subject();
+        }
         let stream: Box<dyn StreamPolicy> = match self.stream {
             "" => Box::new(FirstCome::default()),
             name => build(Layer::Stream, name).stream.expect("a stream policy"),
@@ -72,6 +89,19 @@ impl Choice {
             None => Box::new(pair),
         };
         Subject { joint, audit: Some(audit), copies }
+    }
+
+    fn joint_subject(&self) -> Subject {
+        let built = build_with(Layer::Joint, self.joint, self.resend);
+        let joint = built.joint.expect("a joint policy");
+        match self.reinject {
+            "" => Subject { joint, audit: None, copies: false },
+            name => {
+                let copies = build(Layer::Reinject, name).reinject.expect("a reinjection policy");
+                let joint = Box::new(Reinjecting::new(joint, copies));
+                Subject { joint, audit: None, copies: true }
+            }
+        }
     }
 
     /// The choice stands the script.
@@ -169,6 +199,16 @@ fn every_path_policy_conforms() {
     }
 }
 
+#[test]
+fn every_joint_policy_conforms() {
+    for joint in JOINTS {
+        Choice::of_joint(joint).stands_scripts(200);
+        let resend = ResendRules { first: true, ..PLAIN };
+        Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(40);
+        Choice { reinject: "redundant", ..Choice::of_joint(joint) }.stands_scripts(40);
+    }
+}
+
 /// The walk over all pending bytes before every packet, which the kept plans stand for.
 fn literal_walk(choice: Choice) -> Subject {
     let path = build(Layer::Path, choice.path).path.expect("a path policy");
@@ -184,8 +224,8 @@ fn a_thousand_streams_conform() {
     let writes = (0..=255).map(|stream| Step::Write { stream, bytes: 2_000 });
     let steps = opens.chain(writes).chain([Step::Trickle { packets: 200 }]).collect();
     let script = Script { paths: 2, credit: 10_000_000, backlog: 0, steps };
-    for path in ["minrtt", "pats"] {
-        let choice = Choice { stream: "rr", ..Choice::of_path(path) };
+    let pairs = ["minrtt", "pats"].map(|path| Choice { stream: "rr", ..Choice::of_path(path) });
+    for choice in pairs.into_iter().chain(JOINTS.map(Choice::of_joint)) {
         let report = run(&|| choice.subject(), &script, Manner { batch: 40, twice: false });
         assert_eq!(report.faults, Vec::<String>::new());
     }
@@ -245,7 +285,9 @@ fn the_literal_walk_conforms() {
 
 #[test]
 fn every_registered_policy_is_tried() {
-    for (layer, texts) in [(Layer::Path, &PATHS[..]), (Layer::Stream, &STREAMS)] {
+    for (layer, texts) in
+        [(Layer::Path, &PATHS[..]), (Layer::Stream, &STREAMS), (Layer::Joint, &JOINTS)]
+    {
         for entry in Registry::builtin().of(layer) {
             let tried = |text: &&str| text.split(':').next() == Some(entry.name);
             assert!(texts.iter().any(tried), "{layer} policy {} is not tried", entry.name);

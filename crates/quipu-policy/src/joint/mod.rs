@@ -7,14 +7,18 @@ use crate::seam::event::Event;
 use crate::seam::key::PathKey;
 use crate::seam::view::View;
 
+mod entries;
 mod free_set;
+mod hbes;
 mod ledger;
 mod pair;
 mod planned;
 mod planner;
 mod reinjecting;
 
+pub(crate) use entries::entries;
 pub use free_set::{FreeSet, Spare};
+pub use hbes::{HbesPaths, PriorityRounds, hbes};
 pub use ledger::{Commit, Ledger};
 pub use pair::{Pair, StreamAndPath};
 pub use planned::{Planned, Replan};

@@ -15,6 +15,12 @@ pub fn is_promising(path: &PathView) -> bool {
     path.state == PathState::Usable && path.cwnd >= path.payload && !path.amplification_limited
 }
 
+/// True if bytes may be planned for a path, or wait for it, its window closed or not: it answers, and
+/// can be expected to carry data soon.
+pub fn can_wait(path: &PathView) -> bool {
+    path.pto_count == 0 && is_promising(path)
+}
+
 /// The usable paths that data may take, window or not, in order of path identifier: paths of
 /// backup status only if no available path is promising and answers.
 ///
@@ -41,6 +47,16 @@ pub fn rest_unless_stuck(parcel: &Parcel<'_>, view: &View<'_>) -> Choice {
         .filter(|path| is_promising(path) && path.release_at > view.now)
         .min_by_key(|path| (path.release_at, path.key))
         .map_or(Choice::None, |path| Choice::Wait { until: path.release_at, on: Some(path.key) })
+}
+
+/// A wait for `path`: until its pacer lets go if there is room, else for its next acknowledgement.
+pub fn wait_for(path: &PathView, view: &View<'_>) -> Choice {
+    let until = if path.room() >= path.payload && path.release_at > view.now {
+        path.release_at
+    } else {
+        view.now + patience(path)
+    };
+    Choice::Wait { until, on: Some(path.key) }
 }
 
 /// How long a policy waits for an acknowledgement on `path` before it should be asked again: a

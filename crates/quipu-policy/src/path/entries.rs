@@ -6,7 +6,8 @@ use super::{Backlog, Bind, Ecf, IdleProbe, MinRtt, Pats, RoundRobin, Single, Tur
 use crate::registry::{BuildError, Built, Confidence, Entry, Layer, Param, Values};
 use crate::reinject::{Redundant, most_urgency};
 
-const PROBE: Param = Param::time(
+/// How often idle paths are probed.
+pub(crate) const PROBE: Param = Param::time(
     "probe",
     IdleProbe::INTERVAL,
     (Duration::ZERO, Duration::from_secs(3_600)),
@@ -17,7 +18,8 @@ pub(crate) fn entries() -> Vec<Entry> {
     vec![minrtt(), round_robin(), single(), ecf(), pats(), redundant()]
 }
 
-fn probe(values: &Values) -> Result<IdleProbe, BuildError> {
+/// The value of [`PROBE`].
+pub(crate) fn probe(values: &Values) -> Result<IdleProbe, BuildError> {
     Ok(IdleProbe::new(values.time("probe")?))
 }
 

@@ -16,9 +16,9 @@ mod probe;
 mod round_robin;
 mod single;
 
-pub use choose::{eligible, is_promising, rest_unless_stuck};
+pub use choose::{can_wait, eligible, is_promising, rest_unless_stuck, wait_for};
 pub use ecf::{Backlog, Ecf};
-pub(crate) use entries::entries;
+pub(crate) use entries::{PROBE, entries, probe};
 pub use minrtt::MinRtt;
 pub use pats::{Bind, Pats};
 pub use probe::IdleProbe;

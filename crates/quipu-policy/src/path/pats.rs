@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration};
 
-use super::choose::{eligible, is_promising, rest_unless_stuck};
+use super::choose::{can_wait, eligible, rest_unless_stuck};
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
@@ -84,7 +84,6 @@ impl Pats {
     }
 
     fn best<'v>(parcel: &Parcel<'_>, view: &View<'v>, notes: &mut Notes) -> Option<&'v PathView> {
-        let can_wait = |path: &PathView| path.pto_count == 0 && is_promising(path);
         let arrivals = eligible(view.paths)
             .filter(|path| path.is_open(view.now) || can_wait(path))
             .filter_map(|path| {

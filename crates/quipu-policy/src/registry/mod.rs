@@ -51,6 +51,7 @@ impl Registry {
         let groups = [
             crate::stream::entries(),
             crate::path::entries(),
+            crate::joint::entries(),
             rules::entries(),
             crate::reinject::entries(),
             crate::ack::entries(),
