@@ -41,7 +41,17 @@ const PATHS: [&str; 15] = [
     "redundant",
 ];
 
-const JOINTS: [&str; 4] = ["hbes", "hbes:order=wrr", "hbes:rebind=true", "hbes:stay=true"];
+const JOINTS: [&str; 9] = [
+    "sa-ecf",
+    "sa-ecf:mode=as-built",
+    "sa-ecf:pin=true,beta=0.8",
+    "sa-ecf:mode=as-built,pin=true",
+    "sa-ecf:visits=2,beta=100",
+    "hbes",
+    "hbes:order=wrr",
+    "hbes:rebind=true",
+    "hbes:stay=true",
+];
 
 fn build(layer: Layer, text: &str) -> Built {
     build_with(layer, text, PLAIN)

@@ -3,9 +3,10 @@
 //! Source: Xing et al., "HBES" (IEEE Transactions on Wireless Communications, 2023), read in the
 //! code of `ytxing/mpquic-hbes`.
 
-use quipu_base::{Bytes, StreamId};
+use quipu_base::Bytes;
 
 use super::Pair;
+use super::by_stream::ByStream;
 use crate::path::{Choice, Parcel, PathPolicy, can_wait, eligible, rest_unless_stuck};
 use crate::path::{IdleProbe, MinRtt};
 use crate::reinject::ResendRules;
@@ -38,14 +39,14 @@ pub struct HbesPaths {
     stay: bool,
     rebinds: bool,
     probe: IdleProbe,
-    /// By stream slot: the path of its last packet.
-    last: Vec<Option<(StreamId, PathKey)>>,
+    /// The path of each stream's last packet.
+    last: ByStream<PathKey>,
 }
 
 impl HbesPaths {
     /// The policy. `stay`: with the hysteresis that the published code has commented out.
-    pub const fn new(stay: bool, rebinds: bool, probe: IdleProbe) -> Self {
-        HbesPaths { stay, rebinds, probe, last: Vec::new() }
+    pub fn new(stay: bool, rebinds: bool, probe: IdleProbe) -> Self {
+        HbesPaths { stay, rebinds, probe, last: ByStream::default() }
     }
 
     /// Seconds until a packet arrives behind `planned` bytes; `deviating`: with the deviation of
@@ -80,8 +81,8 @@ impl HbesPaths {
             }
         }
         let (_, best) = best?;
-        let last = self
-            .last_path(parcel)
+        let last = self.last.get(parcel.stream).filter(|_| self.stay);
+        let last = last
             .and_then(|last| eligible(view.paths).find(|path| path.key == last && counts(path)));
         let stays = last.and_then(|last| {
             let stayed = HbesPaths::arrival(planned(last), last, false)?;
@@ -89,11 +90,6 @@ impl HbesPaths {
             (stayed < moved).then_some(last)
         });
         Some(stays.unwrap_or(best))
-    }
-
-    fn last_path(&self, parcel: &Parcel<'_>) -> Option<PathKey> {
-        let (id, path) = self.last.get(parcel.stream.index()).copied().flatten()?;
-        (self.stay && id == parcel.stream.id).then_some(path)
     }
 }
 
@@ -116,10 +112,7 @@ impl PathPolicy for HbesPaths {
             && self.stay
             && piece.kind == Kind::Fresh
         {
-            if self.last.len() <= piece.stream.index() {
-                self.last.resize(piece.stream.index() + 1, None);
-            }
-            self.last[piece.stream.index()] = Some((piece.stream.id, *path));
+            self.last.set(piece.stream, *path);
         }
     }
 
@@ -152,7 +145,7 @@ mod tests {
     use crate::conformance::World;
     use crate::seam::key::{Span, StreamKey};
     use crate::seam::view::Piece;
-    use quipu_base::{Duration, Offset, PathId};
+    use quipu_base::{Duration, Offset, PathId, StreamId};
 
     const STREAM: StreamKey = StreamKey { slot: 0, id: StreamId(0) };
 

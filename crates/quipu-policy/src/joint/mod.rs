@@ -7,6 +7,8 @@ use crate::seam::event::Event;
 use crate::seam::key::PathKey;
 use crate::seam::view::View;
 
+mod answer;
+mod by_stream;
 mod entries;
 mod free_set;
 mod hbes;
@@ -15,6 +17,9 @@ mod pair;
 mod planned;
 mod planner;
 mod reinjecting;
+mod sa_ecf;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use entries::entries;
 pub use free_set::{FreeSet, Spare};
@@ -24,6 +29,7 @@ pub use pair::{Pair, StreamAndPath};
 pub use planned::{Planned, Replan};
 pub use planner::Planner;
 pub use reinjecting::Reinjecting;
+pub use sa_ecf::{SaEcf, SaEcfMode};
 
 /// The one trait the engine knows: what goes next, on which path.
 pub trait Joint: Send {

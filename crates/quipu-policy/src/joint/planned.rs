@@ -365,11 +365,7 @@ impl<P: Planner> Planned<P> {
             return Decision::Idle;
         };
         let Some(held_by) = view.paths.get(path) else { return Decision::Idle };
-        let until = if held_by.release_at > view.now && held_by.room() >= held_by.payload {
-            held_by.release_at
-        } else {
-            view.now + choose::patience(held_by)
-        };
+        let until = choose::opens_by(held_by, view.now);
         if let Some(wait) = self.wait(until, Some(path), view) {
             return wait;
         }

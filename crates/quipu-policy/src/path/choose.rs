@@ -1,6 +1,6 @@
 //! What path policies share: which paths count, and how to rest when none is open.
 
-use quipu_base::Duration;
+use quipu_base::{Duration, Instant};
 
 use super::{Choice, Parcel};
 use crate::seam::view::{Class, PathState, PathStatus, PathView, Paths, View};
@@ -49,20 +49,25 @@ pub fn rest_unless_stuck(parcel: &Parcel<'_>, view: &View<'_>) -> Choice {
         .map_or(Choice::None, |path| Choice::Wait { until: path.release_at, on: Some(path.key) })
 }
 
-/// A wait for `path`: until its pacer lets go if there is room, else for its next acknowledgement.
+/// A wait for `path` to open.
 pub fn wait_for(path: &PathView, view: &View<'_>) -> Choice {
-    let until = if path.room() >= path.payload && path.release_at > view.now {
+    Choice::Wait { until: opens_by(path, view.now), on: Some(path.key) }
+}
+
+/// When a closed path should have opened: when its pacer lets go if there is room, else when its
+/// next acknowledgement is late.
+pub(crate) fn opens_by(path: &PathView, now: Instant) -> Instant {
+    if path.release_at > now && path.room() >= path.payload {
         path.release_at
     } else {
-        view.now + patience(path)
-    };
-    Choice::Wait { until, on: Some(path.key) }
+        now + patience(path)
+    }
 }
 
 /// How long a policy waits for an acknowledgement on `path` before it should be asked again: a
 /// smoothed round-trip time and four deviations, at least a millisecond. Our choice: an
 /// acknowledgement that does not come within it is late.
-pub(crate) fn patience(path: &PathView) -> Duration {
+fn patience(path: &PathView) -> Duration {
     let rtt = path.srtt.unwrap_or(UNKNOWN_RTT) + path.rttvar.saturating_mul(4);
     rtt.max(Duration::from_millis(1))
 }

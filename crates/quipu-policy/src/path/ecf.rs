@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration};
 
-use super::choose::{eligible, is_promising, patience, rest_unless_stuck};
+use super::choose::{eligible, is_promising, rest_unless_stuck, wait_for};
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
@@ -52,11 +52,12 @@ impl Ecf {
         Ecf { beta, backlog, waiting_for: None, probe }
     }
 
-    /// The path worth waiting for, open or not.
-    fn fastest<'v>(view: &View<'v>) -> Option<&'v PathView> {
+    /// The path worth waiting for instead of sending on `slow`, if there is one.
+    pub(crate) fn faster_than<'v>(slow: &PathView, view: &View<'v>) -> Option<&'v PathView> {
         eligible(view.paths)
             .filter(|path| is_promising(path) && path.srtt.is_some())
             .min_by_key(|path| (path.srtt, path.key))
+            .filter(|fast| fast.key != slow.key && fast.pto_count == 0 && fast.srtt <= slow.srtt)
     }
 
     /// Whether waiting for `fast` completes earlier than sending on `slow`; keeps `waiting`.
@@ -67,35 +68,87 @@ impl Ecf {
         unsent: Bytes,
         notes: &mut Notes,
     ) -> bool {
-        let (Some(rtt_f), Some(rtt_s)) = (fast.srtt, slow.srtt) else { return false };
-        let nanos = |time: Duration| time.as_nanos() as f64;
-        let (rtt_f, rtt_s) = (nanos(rtt_f), nanos(rtt_s));
-        let delta = nanos(fast.rttvar.max(slow.rttvar));
-        let windows = |path: &PathView| {
-            let backlog = match self.backlog {
-                Backlog::Paper => unsent,
-                Backlog::Linux => unsent.max(path.cwnd),
-            };
-            backlog.0 as f64 / path.cwnd.0.max(1) as f64
+        let Some(race) = Race::new(fast, slow) else { return false };
+        let (on_fast, on_slow) = match self.backlog {
+            Backlog::Paper => (unsent, unsent),
+            Backlog::Linux => (unsent.max(fast.cwnd), unsent.max(slow.cwnd)),
         };
-        let fast_ends = (1.0 + windows(fast)) * rtt_f;
-        let slow_ends = rtt_s + delta;
-        let waiting = self.waiting_for == Some(fast.key);
-        for (label, path, score) in
-            [("ends on fast, ns", fast, fast_ends), ("ends on slow, ns", slow, slow_ends)]
-        {
+        for (label, path, score) in [
+            ("ends on fast, ns", fast, race.fast_ends(on_fast)),
+            ("ends on slow, ns", slow, race.slow_ends()),
+        ] {
             notes.add(|| Note { label, path: Some(path.key), stream: None, score });
         }
-        let patience = if waiting { 1.0 + self.beta } else { 1.0 };
-        if fast_ends >= patience * slow_ends {
-            self.waiting_for = None;
-            return false;
+        let waiting = self.waiting_for == Some(fast.key);
+        let verdict = race.verdict(on_fast, on_slow, if waiting { self.beta } else { 0.0 });
+        match verdict {
+            Verdict::Wait => self.waiting_for = Some(fast.key),
+            Verdict::Send => self.waiting_for = None,
+            Verdict::SendFew => {}
         }
-        if windows(slow) * rtt_s < 2.0 * rtt_f + delta {
-            return false;
+        verdict == Verdict::Wait
+    }
+}
+
+/// The two inequalities of ECF, for a fast path and a slow one with samples.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Race {
+    /// Round-trip times and their larger deviation, in nanoseconds.
+    rtt_f: f64,
+    rtt_s: f64,
+    delta: f64,
+    cwnd_f: f64,
+    cwnd_s: f64,
+}
+
+/// What they say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Waiting for the fast path completes earlier.
+    Wait,
+    /// It does not; who has waited does no longer.
+    Send,
+    /// It would, but there is too little to send to be worth it.
+    SendFew,
+}
+
+impl Race {
+    /// `None` if a path has no sample of its round-trip time.
+    pub(crate) fn new(fast: &PathView, slow: &PathView) -> Option<Self> {
+        let nanos = |time: Duration| time.as_nanos() as f64;
+        Some(Race {
+            rtt_f: nanos(fast.srtt?),
+            rtt_s: nanos(slow.srtt?),
+            delta: nanos(fast.rttvar.max(slow.rttvar)),
+            cwnd_f: fast.cwnd.0.max(1) as f64,
+            cwnd_s: slow.cwnd.0.max(1) as f64,
+        })
+    }
+
+    /// When `backlog` would end on the fast path, in nanoseconds from now.
+    fn fast_ends(&self, backlog: Bytes) -> f64 {
+        (1.0 + backlog.0 as f64 / self.cwnd_f) * self.rtt_f
+    }
+
+    /// When a packet would end on the slow path, in nanoseconds from now.
+    fn slow_ends(&self) -> f64 {
+        self.rtt_s + self.delta
+    }
+
+    fn is_worth_waiting(&self, backlog: Bytes) -> bool {
+        backlog.0 as f64 / self.cwnd_s * self.rtt_s >= 2.0 * self.rtt_f + self.delta
+    }
+
+    /// For so many bytes, counted for each path; `patience` is β of who has waited already, else
+    /// zero.
+    pub(crate) fn verdict(&self, on_fast: Bytes, on_slow: Bytes, patience: f64) -> Verdict {
+        if self.fast_ends(on_fast) >= (1.0 + patience) * self.slow_ends() {
+            Verdict::Send
+        } else if self.is_worth_waiting(on_slow) {
+            Verdict::Wait
+        } else {
+            Verdict::SendFew
         }
-        self.waiting_for = Some(fast.key);
-        true
     }
 }
 
@@ -111,17 +164,8 @@ impl PathPolicy for Ecf {
         if matches!(parcel.class, Class::Lost { .. }) {
             return Choice::Now(slow.key);
         }
-        let fast = Ecf::fastest(view)
-            .filter(|fast| fast.key != slow.key && fast.pto_count == 0 && fast.srtt <= slow.srtt);
-        match fast {
-            Some(fast) if self.waits(fast, slow, view.conn.unsent, notes) => {
-                let until = if fast.room() >= fast.payload {
-                    fast.release_at
-                } else {
-                    view.now + patience(fast)
-                };
-                Choice::Wait { until, on: Some(fast.key) }
-            }
+        match Ecf::faster_than(slow, view) {
+            Some(fast) if self.waits(fast, slow, view.conn.unsent, notes) => wait_for(fast, view),
             _ => Choice::Now(slow.key),
         }
     }

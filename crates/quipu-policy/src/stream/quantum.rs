@@ -54,6 +54,45 @@ impl QuantumWrr {
         QuantumWrr { root: Some(SortedRoot::default()), ..QuantumWrr::default() }
     }
 
+    /// The streams in the order in which their turns would come if each took one: for joint policies
+    /// that pass over a stream. Without those below a node that has something to send itself. Not
+    /// for a sorted root.
+    pub(crate) fn turns(&self) -> impl Iterator<Item = StreamKey> + '_ {
+        let tree = &self.tree;
+        let first = first_below(tree, Place::ROOT);
+        let places = std::iter::successors(first, move |&node| next_turn(tree, node));
+        places.filter_map(move |node| tree.ready(node))
+    }
+
+    /// Packets that a ready stream may send before its turn, or one of its ancestors', is over.
+    pub(crate) fn packets_left(&self, stream: StreamKey) -> u64 {
+        let Some(place) = self.tree.place_of(stream) else { return 0 };
+        let nodes = self.tree.upwards(place).filter(|&node| node != Place::ROOT);
+        let left = nodes.map(|node| match self.tree.state(node).left {
+            0 => self.tree.weight(node),
+            left => left,
+        });
+        left.min().map_or(0, u64::from)
+    }
+
+    /// The share of the connection that is due to a ready stream at this instant.
+    pub(crate) fn share(&self, stream: StreamKey) -> f64 {
+        self.tree.share(stream)
+    }
+
+    /// Ends the turns of all that come before a stream.
+    pub(crate) fn pass_turn_to(&mut self, stream: StreamKey) {
+        let Some(mut node) = self.tree.place_of(stream) else { return };
+        while let Some(parent) = self.tree.parent(node) {
+            let current = self.current(parent).filter(|&current| current != node);
+            if let Some(current) = current.filter(|_| self.tree.is_active(node)) {
+                self.tree.state_mut(current).left = 0;
+                self.set_current(node, parent);
+            }
+            node = parent;
+        }
+    }
+
     fn current(&self, parent: Place) -> Option<Place> {
         match &self.root {
             Some(root) if parent == Place::ROOT => root.current(),
@@ -76,6 +115,26 @@ impl QuantumWrr {
         match &mut self.root {
             Some(root) if parent == Place::ROOT => root.set_current(node),
             _ => self.tree.state_mut(parent).current = Some(node),
+        }
+    }
+}
+
+/// The place whose turn it is below `node`, or itself.
+fn first_below(tree: &ActiveTree<Tokens>, mut node: Place) -> Option<Place> {
+    while tree.ready(node).is_none() {
+        node = tree.state(node).current?;
+    }
+    Some(node)
+}
+
+/// The place whose turn comes after that of `node`; `None` when all had one.
+fn next_turn(tree: &ActiveTree<Tokens>, mut node: Place) -> Option<Place> {
+    loop {
+        let parent = tree.parent(node)?;
+        let next = tree.next_active(node).or(tree.first_active(parent));
+        match next.filter(|_| next != tree.state(parent).current) {
+            Some(next) => return first_below(tree, next),
+            None => node = parent,
         }
     }
 }

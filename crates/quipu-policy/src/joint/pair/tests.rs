@@ -1,9 +1,10 @@
 use super::*;
-use crate::conformance::{FirstCome, World};
+use crate::conformance::FirstCome;
 use crate::joint::Joint;
+use crate::joint::testing::{Scene, sends};
 use crate::path::{Bind, IdleProbe, MinRtt, Pats, Single};
-use crate::seam::decision::{Ask, Decision};
-use crate::seam::key::{Span, StreamKey};
+use crate::seam::decision::Decision;
+use crate::seam::key::Span;
 use crate::seam::view::{Piece, SentPacket};
 use quipu_base::{Duration, Instant, Offset, PathId};
 
@@ -52,84 +53,17 @@ impl PathPolicy for OnlyWait {
     }
 }
 
-struct Scene {
-    world: World,
-    pair: Pair,
-    fast: PathKey,
-    slow: PathKey,
+fn scene(policy: impl PathPolicy + 'static) -> Scene<Pair> {
+    scene_with(policy, ResendRules::default(), Pack::One)
 }
 
-impl Scene {
-    fn new(policy: impl PathPolicy + 'static) -> Self {
-        Self::with(policy, ResendRules::default(), Pack::One)
-    }
-
-    fn with(policy: impl PathPolicy + 'static, resend: ResendRules, pack: Pack) -> Self {
-        let mut world = World::new(Bytes(1_000_000));
-        let fast = world.add_path(PathId(0)).unwrap();
-        let slow = world.add_path(PathId(1)).unwrap();
-        world.set_path(fast, |path| path.srtt = Some(Duration::from_millis(20)));
-        world.set_path(slow, |path| path.srtt = Some(Duration::from_millis(100)));
-        let pair = Pair::new(Box::new(FirstCome::default()), Box::new(policy), resend, pack);
-        Scene { world, pair, fast, slow }
-    }
-
-    fn open(&mut self, bytes: u64) -> StreamKey {
-        let streams = &mut self.world.streams;
-        let key = streams.open(Instant::ZERO, Default::default(), Bytes(1_000_000));
-        streams.write(key, Bytes(bytes));
-        self.world.recount();
-        for event in [Event::Opened(key), Event::Written(key), Event::Ready(key)] {
-            self.tell(event);
-        }
-        key
-    }
-
-    fn tell(&mut self, event: Event<'_>) {
-        self.pair.on_event(&event, &self.world.view());
-    }
-
-    fn ask(&mut self) -> Decision {
-        let answer = self.pair.decide(Ask::Packet, &self.world.view(), &mut Notes::off());
-        let again = self.pair.decide(Ask::Packet, &self.world.view(), &mut Notes::off());
-        assert_eq!(answer, again);
-        answer
-    }
-
-    fn fill(&mut self, path: PathKey, space: u64) -> Decision {
-        let ask = Ask::Fill { path, space: Bytes(space) };
-        self.pair.decide(ask, &self.world.view(), &mut Notes::off())
-    }
-
-    fn place(&mut self, path: PathKey, stream: StreamKey, span: Span) {
-        let (piece, _) = self.world.place(stream, span, false);
-        self.world.set_path(path, |path| path.in_flight += span.len());
-        self.tell(Event::Placed { path, piece });
-    }
-
-    fn lose(&mut self, stream: StreamKey, span: Span, origin: PathKey) {
-        self.world.streams.lose(stream, span, false, origin, &mut Vec::new());
-        self.world.recount();
-        self.tell(Event::Requeued { stream, span, origin });
-    }
-
-    fn fill_window(&mut self, path: PathKey) {
-        self.world.set_path(path, |path| path.in_flight = path.cwnd);
-    }
-}
-
-fn sends(decision: Decision) -> Option<(PathKey, StreamKey, u64)> {
-    match decision {
-        Decision::Send { path, stream, from, .. } => {
-            Some((path, stream, from.map_or(u64::MAX, |at| at.0)))
-        }
-        _ => None,
-    }
+fn scene_with(policy: impl PathPolicy + 'static, resend: ResendRules, pack: Pack) -> Scene<Pair> {
+    Scene::new(Pair::new(Box::new(FirstCome::default()), Box::new(policy), resend, pack))
 }
 
 #[test]
 fn bytes_go_in_order_on_the_path_named() {
-    let mut scene = Scene::new(MinRtt::default());
+    let mut scene = scene(MinRtt::default());
     let stream = scene.open(3_000);
     assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
     scene.place(scene.fast, stream, span(0, 1_200));
@@ -140,11 +74,11 @@ fn bytes_go_in_order_on_the_path_named() {
 
 #[test]
 fn what_is_planned_for_a_full_path_is_skipped_by_an_open_one() {
-    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let mut scene = scene(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
     let stream = scene.open(10_000);
     scene.fill_window(scene.fast);
     assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 2_400)));
-    assert_eq!(scene.pair.committed(scene.fast), Bytes(2_400));
+    assert_eq!(scene.joint.committed(scene.fast), Bytes(2_400));
     scene.place(scene.slow, stream, span(2_400, 3_600));
     scene.world.set_path(scene.fast, |path| path.in_flight = Bytes::ZERO);
     assert_eq!(
@@ -152,19 +86,19 @@ fn what_is_planned_for_a_full_path_is_skipped_by_an_open_one() {
         Decision::Send { path: scene.fast, stream, from: Some(Offset(0)), max: Bytes(2_400) }
     );
     scene.place(scene.fast, stream, span(0, 1_100));
-    assert_eq!(scene.pair.committed(scene.fast), Bytes(1_300), "a cut leaves the rest planned");
+    assert_eq!(scene.joint.committed(scene.fast), Bytes(1_300), "a cut leaves the rest planned");
 }
 
 #[test]
 fn plans_reserve_credit_and_only_free_bytes_go_when_it_is_used_up() {
-    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let mut scene = scene(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
     let other = scene.open(1_200);
     let stream = scene.open(10_000);
     scene.place(scene.slow, other, span(0, 1_200));
     scene.world.conn.credit = Bytes(2_400);
     scene.fill_window(scene.fast);
     assert!(matches!(scene.ask(), Decision::Wait { .. }), "all the credit is reserved");
-    assert_eq!(scene.pair.ledger().reserved(), Bytes(2_400));
+    assert_eq!(scene.joint.ledger().reserved(), Bytes(2_400));
     scene.lose(other, span(0, 1_200), scene.slow);
     assert_eq!(sends(scene.ask()), Some((scene.slow, other, 0)));
     scene.place(scene.slow, other, span(0, 1_200));
@@ -174,50 +108,50 @@ fn plans_reserve_credit_and_only_free_bytes_go_when_it_is_used_up() {
 
 #[test]
 fn plans_shrink_with_the_windows_that_bound_them() {
-    let mut scene = Scene::new(Pats::new(Bind::Early, 0.0, true, IdleProbe::default()));
+    let mut scene = scene(Pats::new(Bind::Early, 0.0, true, IdleProbe::default()));
     scene.open(1_000_000);
     scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(900)));
     scene.fill_window(scene.fast);
     scene.ask();
-    assert_eq!(scene.pair.ledger().total(), Bytes(24_000));
+    assert_eq!(scene.joint.ledger().total(), Bytes(24_000));
     for path in [scene.fast, scene.slow] {
         scene.world.set_path(path, |path| path.cwnd = Bytes(6_000));
         scene.tell(Event::PathMeasured(path));
     }
     scene.ask();
-    assert!(scene.pair.ledger().total() <= Bytes(12_000));
+    assert!(scene.joint.ledger().total() <= Bytes(12_000));
 }
 
 #[test]
 fn an_open_path_without_work_gets_the_newest_packet_planned() {
-    let mut scene = Scene::new(Pats::default());
+    let mut scene = scene(Pats::default());
     let stream = scene.open(30_000);
     scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(900)));
     scene.fill_window(scene.fast);
     assert!(matches!(scene.ask(), Decision::Wait { .. }), "all is planned for the fast path");
     scene.world.set_path(scene.slow, |path| path.srtt = Some(Duration::from_millis(21)));
-    scene.pair.planner.path = Box::new(Fixed(scene.slow));
+    scene.joint.planner.path = Box::new(Fixed(scene.slow));
     scene.tell(Event::Drained);
     assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 28_800)));
 }
 
 #[test]
 fn a_path_that_leaves_gives_its_plans_back() {
-    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let mut scene = scene(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
     let stream = scene.open(10_000);
     scene.fill_window(scene.fast);
     scene.ask();
     let gone = scene.fast;
     scene.world.paths.remove(gone);
     scene.tell(Event::PathGone(gone));
-    assert!(scene.pair.ledger().is_empty());
-    let back = scene.pair.planner.stream.next(&scene.world.view(), &mut Notes::off());
+    assert!(scene.joint.ledger().is_empty());
+    let back = scene.joint.planner.stream.next(&scene.world.view(), &mut Notes::off());
     assert_eq!(back.map(|turn| turn.stream), Some(stream));
 }
 
 #[test]
 fn a_late_acknowledgement_settles_planned_bytes() {
-    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let mut scene = scene(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
     let stream = scene.open(2_400);
     scene.fill_window(scene.fast);
     assert!(matches!(scene.ask(), Decision::Wait { .. }));
@@ -231,12 +165,12 @@ fn a_late_acknowledgement_settles_planned_bytes() {
         pieces: &[piece],
     };
     scene.tell(Event::Acked(packet));
-    assert_eq!(scene.pair.committed(scene.fast), Bytes(1_200));
+    assert_eq!(scene.joint.committed(scene.fast), Bytes(1_200));
 }
 
 #[test]
 fn credit_that_grows_without_an_edge_is_seen() {
-    let mut scene = Scene::new(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
+    let mut scene = scene(OnlyLater(PathKey { slot: 0, id: PathId(0) }));
     let streams = &mut scene.world.streams;
     let key = streams.open(Instant::ZERO, Default::default(), Bytes(1_200));
     streams.write(key, Bytes(5_000));
@@ -252,7 +186,7 @@ fn credit_that_grows_without_an_edge_is_seen() {
 
 #[test]
 fn lost_bytes_go_while_fresh_ones_wait() {
-    let mut scene = Scene::new(OnlyWait);
+    let mut scene = scene(OnlyWait);
     let stream = scene.open(5_000);
     scene.place(scene.slow, stream, span(0, 2_400));
     assert!(matches!(scene.ask(), Decision::Wait { .. }));
@@ -262,7 +196,7 @@ fn lost_bytes_go_while_fresh_ones_wait() {
 
 #[test]
 fn a_wait_ends_when_it_said() {
-    let mut scene = Scene::new(OnlyWait);
+    let mut scene = scene(OnlyWait);
     let stream = scene.open(5_000);
     scene.place(scene.slow, stream, span(0, 1_200));
     let Decision::Wait { until, .. } = scene.ask() else { panic!("it waits") };
@@ -276,7 +210,7 @@ fn a_wait_ends_when_it_said() {
 
 #[test]
 fn with_nothing_in_flight_a_wait_is_a_round_trip_at_most() {
-    let mut scene = Scene::new(OnlyWait);
+    let mut scene = scene(OnlyWait);
     scene.open(5_000);
     let until = Instant::ZERO + Duration::from_millis(20);
     assert_eq!(scene.ask(), Decision::Wait { until, on: None });
@@ -284,7 +218,7 @@ fn with_nothing_in_flight_a_wait_is_a_round_trip_at_most() {
 
 #[test]
 fn lost_bytes_avoid_a_path_that_does_not_answer() {
-    let mut scene = Scene::new(MinRtt::default());
+    let mut scene = scene(MinRtt::default());
     let stream = scene.open(5_000);
     scene.place(scene.fast, stream, span(0, 1_200));
     scene.lose(stream, span(0, 1_200), scene.fast);
@@ -299,7 +233,7 @@ fn lost_bytes_avoid_a_path_that_does_not_answer() {
 fn lost_bytes_go_first_if_the_rules_say_so() {
     let rules = |first| ResendRules { first, ..ResendRules::default() };
     for first in [false, true] {
-        let mut scene = Scene::with(MinRtt::default(), rules(first), Pack::One);
+        let mut scene = scene_with(MinRtt::default(), rules(first), Pack::One);
         let early = scene.open(5_000);
         let late = scene.open(5_000);
         scene.place(scene.fast, late, span(0, 1_200));
@@ -312,7 +246,7 @@ fn lost_bytes_go_first_if_the_rules_say_so() {
 #[test]
 fn a_packet_is_shared_only_if_many_streams_may_be_packed() {
     for pack in [Pack::One, Pack::Many] {
-        let mut scene = Scene::with(MinRtt::default(), ResendRules::default(), pack);
+        let mut scene = scene_with(MinRtt::default(), ResendRules::default(), pack);
         let small = scene.open(300);
         let next = scene.open(5_000);
         scene.place(scene.fast, small, span(0, 300));
@@ -334,7 +268,7 @@ fn a_packet_is_shared_only_if_many_streams_may_be_packed() {
 
 #[test]
 fn a_single_path_is_waited_for_in_silence_and_replaced_when_gone() {
-    let mut scene = Scene::new(Single::new(PathId(1)));
+    let mut scene = scene(Single::new(PathId(1)));
     let stream = scene.open(5_000);
     assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 0)));
     scene.fill_window(scene.slow);
@@ -347,7 +281,7 @@ fn a_single_path_is_waited_for_in_silence_and_replaced_when_gone() {
 
 #[test]
 fn an_idle_path_is_probed_once_while_data_flows_elsewhere() {
-    let mut scene = Scene::new(MinRtt::default());
+    let mut scene = scene(MinRtt::default());
     let stream = scene.open(50_000);
     let at = |ms: u64| Some(Instant::ZERO + Duration::from_millis(ms));
     scene.world.now = Instant::ZERO + Duration::from_secs(10);
