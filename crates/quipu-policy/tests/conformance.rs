@@ -77,9 +77,14 @@ impl Choice {
         if !self.joint.is_empty() {
             return self.joint_subject();
         }
+        let mut resend = self.resend;
         let stream: Box<dyn StreamPolicy> = match self.stream {
             "" => Box::new(FirstCome::default()),
-            name => build(Layer::Stream, name).stream.expect("a stream policy"),
+            name => {
+                let built = build(Layer::Stream, name);
+                resend.first |= built.lost_first;
+                built.stream.expect("a stream policy")
+            }
         };
         let path = build(Layer::Path, self.path);
         let reinject = match self.reinject {
@@ -87,12 +92,8 @@ impl Choice {
             name => build(Layer::Reinject, name).reinject,
         };
         let audit = Audit::default();
-        let pair = Pair::new(
-            audit.watch(stream),
-            path.path.expect("a path policy"),
-            self.resend,
-            self.pack,
-        );
+        let pair =
+            Pair::new(audit.watch(stream), path.path.expect("a path policy"), resend, self.pack);
         let copies = reinject.is_some();
         let joint: Box<dyn Joint> = match reinject {
             Some(reinject) => Box::new(Reinjecting::new(Box::new(pair), reinject)),
@@ -157,10 +158,23 @@ fn scripts() -> impl Strategy<Value = Script> {
     })
 }
 
-const STREAMS: [&str; 10] = [
+const STREAMS: [&str; 23] = [
     "rr",
     "rr:unit=frame",
     "fifo",
+    "fifo:retx_first=false",
+    "pfifo",
+    "pfifo:retx_first=true",
+    "edf",
+    "edf:retx_first=true",
+    "rfc9218",
+    "rfc9218:mixed=fair,starvation_guard=true",
+    "strict",
+    "strict:by=urgency",
+    "srpt",
+    "srpt:aging=true,horizon=50ms",
+    "sjf",
+    "fsp",
     "wrr:mode=fluid",
     "wrr:mode=quantum",
     "swrr:mode=scaled",

@@ -72,6 +72,12 @@ impl Priorities {
         self.by_id.get(&id).copied()
     }
 
+    /// The node that speaks for a stream.
+    pub fn node_of(&self, stream: StreamKey) -> Option<&NodeView> {
+        let node = (*self.by_stream.get(stream.index())?)?;
+        self.node(node).filter(|view| view.stream == Some(stream))
+    }
+
     /// Number of nodes, the root included.
     pub fn len(&self) -> usize {
         self.by_id.len()

@@ -1,14 +1,26 @@
 //! The stream policies by name.
 
-use super::{Fifo, FluidWrr, GroupedWrr, Pack, QuantumWrr, RoundRobin};
-use super::{ScatteredWrr, SmoothWrr, Tokens};
+use quipu_base::Duration;
+
+use super::{
+    ByChunk, ByPriority, FairSojourn, FluidWrr, GroupedWrr, Mixed, Pack, QuantumWrr, Ranked,
+};
+use super::{RoundRobin, ScatteredWrr, SmoothWrr, Tokens, UrgencyLevels};
 use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 
+const NS3: &str = "\"Extending the ns-3 QUIC Module\" (2020) and code of signetlabdei/quic";
 const FRAMEWORK: &str = "\"A Novel Framework for HTTP/2 over MPQUIC\" (2025)";
 
 /// The stream policies of this crate.
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![
+    let mut entries = orders();
+    entries.extend(shares());
+    entries
+}
+
+/// Those that do not share by weight.
+fn orders() -> Vec<Entry> {
+    let mut orders = vec![
         stream(
             "rr",
             "streams take turns, whatever their priority",
@@ -29,14 +41,131 @@ pub(crate) fn entries() -> Vec<Entry> {
         stream(
             "fifo",
             "bytes go in the order in which they were written",
-            vec![Param::flag("retx_first", true, "lost bytes go before all new ones")],
-            "\"Extending the ns-3 QUIC Module\" (2020) and code of signetlabdei/quic",
+            vec![retx_first(true)],
+            NS3,
+            Confidence::High,
+            |values, _| lost_first(Built::stream(ByChunk::fifo()), values),
+        ),
+        stream(
+            "pfifo",
+            "the stream of least identifier sends all that it has",
+            vec![retx_first(false)],
+            NS3,
+            Confidence::High,
+            |values, _| lost_first(Built::stream(Ranked::pfifo()), values),
+        ),
+        stream(
+            "edf",
+            "what was written goes in the order of its deadlines",
+            vec![
+                retx_first(false),
+                Param::time(
+                    "latency",
+                    Duration::from_millis(100),
+                    (Duration::ZERO, Duration::from_secs(3_600)),
+                    "from writing to deadline, for streams that have none of their own",
+                ),
+            ],
+            NS3,
+            Confidence::High,
+            |values, _| lost_first(Built::stream(ByChunk::edf(values.time("latency")?)), values),
+        ),
+    ];
+    orders.extend(ranks());
+    orders
+}
+
+/// Those that order by priority or size.
+fn ranks() -> Vec<Entry> {
+    vec![
+        stream(
+            "rfc9218",
+            "urgency levels; streams one after the other, or in turns if incremental",
+            vec![
+                Param::choice(
+                    "mixed",
+                    &["first", "fair"],
+                    "in a level non-incremental streams go first; or packets alternate",
+                ),
+                Param::flag(
+                    "starvation_guard",
+                    false,
+                    "one packet in 64 goes to the next lower level",
+                ),
+            ],
+            "RFC 9218 section 10; code of cloudflare/quiche (mixed=first); our choice \
+             (starvation_guard)",
             Confidence::High,
             |values, _| {
-                let built = Built::stream(Fifo::new());
-                Ok(if values.flag("retx_first")? { built.with_lost_first() } else { built })
+                let mixed = match values.choice("mixed")? {
+                    "fair" => Mixed::Fair,
+                    _ => Mixed::First,
+                };
+                let guard = values.flag("starvation_guard")?;
+                Ok(Built::stream(UrgencyLevels::new(mixed, guard)))
             },
         ),
+        stream(
+            "strict",
+            "the stream of highest priority sends all that it has",
+            vec![Param::choice(
+                "by",
+                &["weight", "urgency"],
+                "highest weight, or lowest urgency number; ties by the other, then by arrival",
+            )],
+            "textbook; the order of PW-PATS (Du et al. 2026)",
+            Confidence::High,
+            |values, _| {
+                let by = match values.choice("by")? {
+                    "urgency" => ByPriority::Urgency,
+                    _ => ByPriority::Weight,
+                };
+                Ok(Built::stream(Ranked::strict(by)))
+            },
+        ),
+        stream(
+            "srpt",
+            "the stream with least to send goes first",
+            vec![
+                Param::flag("aging", false, "waiting counts like being shorter"),
+                Param::time(
+                    "horizon",
+                    Duration::from_secs(5),
+                    (Duration::from_millis(1), Duration::from_secs(3_600)),
+                    "age at which nothing shorter goes before a stream (aging)",
+                ),
+            ],
+            "textbook (Schrage 1968); our choice (aging)",
+            Confidence::High,
+            |values, _| {
+                let horizon = values.time("horizon")?;
+                let aging = values.flag("aging")?.then_some(horizon);
+                Ok(Built::stream(Ranked::srpt(aging)))
+            },
+        ),
+        stream(
+            "sjf",
+            "the stream of least total size goes first",
+            Vec::new(),
+            "textbook",
+            Confidence::High,
+            |_, _| Ok(Built::stream(Ranked::sjf())),
+        ),
+        stream(
+            "fsp",
+            "streams one after the other, as fair sharing by the tree would finish them",
+            Vec::new(),
+            "Friedman and Henderson 2003; the order of \"A Multipath QUIC Scheduler for Mobile \
+             HTTP/2\" (2019)",
+            Confidence::High,
+            |_, _| Ok(Built::stream(FairSojourn::new())),
+        ),
+    ]
+}
+
+/// Those that share by weight over the dependency tree.
+fn shares() -> Vec<Entry> {
+    vec![
         stream(
             "wrr",
             "shares by weight over the RFC 7540 dependency tree",
@@ -92,6 +221,14 @@ pub(crate) fn entries() -> Vec<Entry> {
             build_dwrr,
         ),
     ]
+}
+
+const fn retx_first(default: bool) -> Param {
+    Param::flag("retx_first", default, "lost bytes go before all new ones")
+}
+
+fn lost_first(built: Built, values: &Values) -> Result<Built, BuildError> {
+    Ok(if values.flag("retx_first")? { built.with_lost_first() } else { built })
 }
 
 fn build_swrr(values: &Values, _: &mut BuildContext) -> Result<Built, BuildError> {

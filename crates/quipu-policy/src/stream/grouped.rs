@@ -12,12 +12,13 @@
 use quipu_base::Bytes;
 
 use super::heap::{Heap, Positions};
+use super::remaining::remaining;
 use super::{StreamPolicy, Turn};
 use crate::priority::{ActiveTree, Change, Place};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::StreamKey;
-use crate::seam::view::{Kind, StreamView, View};
+use crate::seam::view::{Kind, View};
 
 /// Rounds of groups. A stream keeps its group's turn until it ends or blocks; slots that a group
 /// cannot use fall to the next lighter one in the same round.
@@ -120,12 +121,6 @@ impl Level {
         group.members.remove(positions, node.number());
         group.current = group.current.filter(|&current| current != node);
     }
-}
-
-/// What a stream still has to send: of its total if that is known, else of what was written.
-fn remaining(stream: &StreamView) -> Bytes {
-    let end = stream.size.map_or(stream.written.0, |size| size.0.max(stream.written.0));
-    Bytes(end.saturating_sub(stream.high_sent.0)) + stream.free
 }
 
 fn rank(tree: &ActiveTree<Level>, node: Place, view: &View<'_>) -> Rank {

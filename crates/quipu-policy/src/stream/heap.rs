@@ -48,6 +48,21 @@ impl<K: Ord + Copy> Heap<K> {
         self.items.is_empty()
     }
 
+    /// The key of an item that is in.
+    pub(crate) fn key(&self, positions: &Positions, item: u32) -> Option<K> {
+        self.index_of(positions, item).map(|index| self.items[index].0)
+    }
+
+    /// Gives every item the key that `key` makes of its old one. O(n).
+    pub(crate) fn rekey(&mut self, positions: &mut Positions, key: impl Fn(K, u32) -> K) {
+        for (old, item) in &mut self.items {
+            *old = key(*old, *item);
+        }
+        for index in (0..self.items.len()).rev() {
+            self.sink(positions, index);
+        }
+    }
+
     /// Puts an item in, or gives it another key.
     pub(crate) fn set(&mut self, positions: &mut Positions, item: u32, key: K) {
         let index = match self.index_of(positions, item) {
@@ -89,6 +104,13 @@ impl<K: Ord + Copy> Heap<K> {
             self.put(positions, index, self.items[parent]);
             index = parent;
         }
+        self.items[index] = moving;
+        self.sink(positions, index);
+    }
+
+    /// Moves the item at `index` down to where it belongs.
+    fn sink(&mut self, positions: &mut Positions, mut index: usize) {
+        let moving = self.items[index];
         while let Some(child) = self.least_child(index) {
             if self.items[child] >= moving {
                 break;
@@ -127,6 +149,25 @@ mod tests {
     use super::*;
 
     proptest! {
+        #[test]
+        fn with_other_keys_items_leave_in_their_order(
+            keys in prop::collection::vec((0..50u64, 0..50u64), 1..60),
+        ) {
+            let (mut positions, mut heap) = (Positions::default(), Heap::default());
+            for (item, &(old, _)) in keys.iter().enumerate() {
+                heap.set(&mut positions, item as u32, old);
+            }
+            heap.rekey(&mut positions, |_, item| keys[item as usize].1);
+            let mut expected: Vec<(u64, u32)> =
+                keys.iter().zip(0..).map(|(&(_, new), item)| (new, item)).collect();
+            expected.sort_unstable();
+            for (key, item) in expected {
+                prop_assert_eq!(heap.key(&positions, item), Some(key));
+                prop_assert_eq!(heap.first(), Some((key, item)));
+                heap.remove(&mut positions, item);
+            }
+        }
+
         #[test]
         fn the_first_is_always_the_least(steps in prop::collection::vec((0..20u32, 0..50u64, any::<bool>()), 1..200)) {
             let (mut positions, mut heap) = (Positions::default(), Heap::default());

@@ -1,26 +1,47 @@
 //! Stream policies: whose bytes go next.
 //!
+//! Turns:
 //! - `rr`: [`RoundRobin`]
-//! - `fifo`: [`Fifo`]
+//!
+//! By time of writing:
+//! - `fifo`: [`ByChunk::fifo`]; `edf`: [`ByChunk::edf`]
+//!
+//! By urgency:
+//! - `rfc9218`: [`UrgencyLevels`]
+//!
+//! One stream after the other, by a [`Rank`]:
+//! - `pfifo`: [`Ranked::pfifo`]; `strict`: [`Ranked::strict`]
+//! - `srpt`: [`Ranked::srpt`]; `sjf`: [`Ranked::sjf`]
+//!
+//! Shares by the dependency tree:
 //! - `wrr:mode=fluid`: [`FluidWrr`]; `wrr:mode=quantum`: [`QuantumWrr`]
 //! - `swrr`: [`ScatteredWrr`]; `swrr:mode=smooth`: [`SmoothWrr`]
 //! - `dwrr:mode=paper`: [`GroupedWrr`]; `dwrr:mode=code`: [`QuantumWrr::with_sorted_root`]
-//!
-//! All but the first two share by the dependency tree.
+//! - `fsp`: [`FairSojourn`], in the order of the ends under fair sharing
 //!
 //! [`gps`] computes what an ideal fluid sharing by the tree would do.
 
+mod by_chunk;
+mod chunks;
 mod entries;
-mod fifo;
 mod fluid;
+mod fsp;
 pub mod gps;
 mod grouped;
 mod heap;
+mod pfifo;
+mod preemption;
 mod quantum;
+mod ranked;
+mod ready_queue;
+mod remaining;
+mod rfc9218;
 mod rr;
 mod scattered;
+mod shortest;
 mod smooth;
 mod sorted_root;
+mod strict;
 #[cfg(test)]
 pub(crate) mod testing;
 
@@ -31,14 +52,20 @@ use crate::seam::event::Event;
 use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
+pub use by_chunk::ByChunk;
 pub(crate) use entries::entries;
-pub use fifo::Fifo;
 pub use fluid::FluidWrr;
+pub use fsp::FairSojourn;
 pub use grouped::GroupedWrr;
+pub use pfifo::ByIdentifier;
 pub use quantum::QuantumWrr;
+pub use ranked::{Rank, Ranked};
+pub use rfc9218::{Mixed, UrgencyLevels};
 pub use rr::RoundRobin;
 pub use scattered::{ScatteredWrr, Tokens};
+pub use shortest::{ByRemaining, BySize};
 pub use smooth::SmoothWrr;
+pub use strict::ByPriority;
 
 /// A stream's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,11 +45,17 @@ impl RoundRobin {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
+    /// Whose turn it is.
+    pub(super) fn current(&self) -> Option<StreamKey> {
+        Some(self.link(self.cursor?)?.stream)
+    }
+
     fn has(&self, stream: StreamKey) -> bool {
         self.link(stream.slot).is_some_and(|link| link.stream == stream)
     }
 
-    fn push(&mut self, stream: StreamKey) {
+    /// A stream becomes ready.
+    pub(super) fn push(&mut self, stream: StreamKey) {
         if self.has(stream) {
             return;
         }
@@ -73,7 +79,8 @@ impl RoundRobin {
         }
     }
 
-    fn remove(&mut self, slot: u32) {
+    /// The stream in that slot is ready no more.
+    pub(super) fn remove(&mut self, slot: u32) {
         let Some(Link { previous, next, .. }) =
             self.slots.get_mut(slot as usize).and_then(Option::take)
         else {
@@ -95,8 +102,7 @@ impl RoundRobin {
 
 impl StreamPolicy for RoundRobin {
     fn next(&mut self, _view: &View<'_>, _notes: &mut Notes) -> Option<Turn> {
-        let link = self.link(self.cursor?)?;
-        Some(Turn::unlimited(link.stream))
+        self.current().map(Turn::unlimited)
     }
 
     fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {

@@ -7,11 +7,11 @@ use quipu_base::{Bytes, Duration, Instant, Offset, PathId, StreamId};
 
 use super::{StreamPolicy, Turn};
 use crate::priority::{NodeId, Priorities, Priority, PriorityEdit};
-use crate::seam::decision::Notes;
+use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{
-    Class, ConnView, Kind, Paths, Run, SentPacket, SentTable, StreamTable, StreamView, View,
+    Class, ConnView, Kind, Paths, Piece, Run, SentPacket, SentTable, StreamTable, StreamView, View,
 };
 
 const PATH: PathKey = PathKey { slot: 0, id: PathId(0) };
@@ -79,6 +79,12 @@ pub(crate) struct Taken {
     pub(crate) stream: StreamKey,
     pub(crate) span: Span,
     pub(crate) class: Class,
+}
+
+impl Taken {
+    fn kind(self) -> Kind {
+        if self.class == Class::Fresh { Kind::Fresh } else { Kind::Again }
+    }
 }
 
 pub(crate) struct Driver<P> {
@@ -209,6 +215,7 @@ impl<P: StreamPolicy> Driver<P> {
             let span = Span::new(start, start);
             sender.pending.insert(start.0, Run { span, class: Class::Fresh });
         }
+        self.count(key);
         self.tell(&Event::Written(key));
         self.settle(key);
     }
@@ -220,8 +227,23 @@ impl<P: StreamPolicy> Driver<P> {
         let sender = self.streams.0[key.index()].as_mut().unwrap();
         sender.pending.insert(start, Run { span, class: Class::Lost { origin: PATH } });
         sender.unacked.remove(&start);
+        self.count(key);
         self.tell(&Event::Requeued { stream: key, span, origin: PATH });
         self.settle(key);
+    }
+
+    /// Tells a stream's total size.
+    pub(crate) fn set_size(&mut self, id: u64, size: u64) {
+        let key = self.key(id);
+        self.streams.0[key.index()].as_mut().unwrap().view.size = Some(Bytes(size));
+        self.tell(&Event::Sized(key));
+    }
+
+    /// Changes what is said of a stream's priority.
+    pub(crate) fn set_priority(&mut self, id: u64, priority: Priority) {
+        let key = self.key(id);
+        self.streams.0[key.index()].as_mut().unwrap().view.priority = priority;
+        self.tell(&Event::Reprioritised(key));
     }
 
     pub(crate) fn block(&mut self, id: u64) {
@@ -241,16 +263,26 @@ impl<P: StreamPolicy> Driver<P> {
     pub(crate) fn close(&mut self, id: u64) {
         let key = self.key(id);
         self.streams.0[key.index()] = None;
+        self.priorities.detach(key);
         self.tell(&Event::Closed(key));
+    }
+
+    /// Brings the view up to date.
+    fn count(&mut self, key: StreamKey) {
+        let sender = self.streams.0[key.index()].as_mut().unwrap();
+        let pending = sender.pending.values().filter(|_| !sender.blocked);
+        let bytes: Bytes = pending.clone().map(|run| run.span.len()).sum();
+        let free = pending.clone().filter(|run| run.span.end <= sender.view.high_sent);
+        let (free, bare_fin) =
+            (free.map(|run| run.span.len()).sum(), pending.clone().any(|run| run.span.is_empty()));
+        (sender.view.sendable, sender.view.free) = (bytes, free);
+        sender.view.bare_fin = bare_fin;
     }
 
     /// Brings the view up to date and tells the edge.
     fn settle(&mut self, key: StreamKey) {
+        self.count(key);
         let sender = self.streams.0[key.index()].as_mut().unwrap();
-        let bytes: Bytes = sender.pending.values().map(|run| run.span.len()).sum();
-        sender.view.sendable = if sender.blocked { Bytes::ZERO } else { bytes };
-        sender.view.bare_fin =
-            !sender.blocked && sender.pending.values().any(|run| run.span.is_empty());
         let ready = sender.view.is_ready();
         if std::mem::replace(&mut sender.ready, ready) != ready {
             self.tell(&if ready { Event::Ready(key) } else { Event::Stopped(key) });
@@ -263,6 +295,42 @@ impl<P: StreamPolicy> Driver<P> {
 
     pub(crate) fn any_ready(&self) -> bool {
         self.streams.0.iter().flatten().any(|sender| sender.ready)
+    }
+
+    /// What is said of a stream's priority.
+    pub(crate) fn priority(&self, id: u64) -> Priority {
+        self.streams.get(self.key(id)).unwrap().priority
+    }
+
+    /// The weight that holds for a stream.
+    pub(crate) fn weight(&self, stream: StreamKey) -> u64 {
+        self.priorities.node_of(stream).map_or(16, |node| node.weight.into())
+    }
+
+    /// What of a stream was written and waits to be sent, planned bytes and holes included.
+    pub(crate) fn pending_bytes(&self, stream: StreamKey) -> u64 {
+        let sender = self.streams.sender(stream).unwrap();
+        let lost = sender.pending.range(..sender.view.high_sent.0);
+        sender.view.written.since(sender.view.high_sent).0
+            + lost.map(|(_, run)| run.span.len().0).sum::<u64>()
+    }
+
+    /// The lowest pending byte of a stream.
+    pub(crate) fn head(&self, stream: StreamKey) -> u64 {
+        self.streams.pending_from(stream, Offset::ZERO).map_or(u64::MAX, |run| run.span.start.0)
+    }
+
+    /// The streams that are ready.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = &StreamView> {
+        self.streams.0.iter().flatten().filter(|sender| sender.ready).map(|sender| &sender.view)
+    }
+
+    /// What the policy notes of the next turn: label, stream, score.
+    pub(crate) fn notes(&mut self) -> Vec<(&'static str, u64, f64)> {
+        let mut notes = Notes::on();
+        self.with_policy(|policy, view| policy.next(view, &mut notes));
+        let streams = |note: &Note| note.stream.map_or(u64::MAX, |stream| stream.id.0);
+        notes.take().iter().map(|note| (note.label, streams(note), note.score)).collect()
     }
 
     /// Pending bytes of a stream.
@@ -279,8 +347,17 @@ impl<P: StreamPolicy> Driver<P> {
         })
     }
 
-    /// Takes the next packet of at most `payload` bytes.
+    /// Sends the next packet of at most `payload` bytes.
     pub(crate) fn send(&mut self, payload: u64) -> Option<Taken> {
+        self.next_packet(payload, true)
+    }
+
+    /// Plans the next packet of at most `payload` bytes.
+    pub(crate) fn plan(&mut self, payload: u64) -> Option<Taken> {
+        self.next_packet(payload, false)
+    }
+
+    fn next_packet(&mut self, payload: u64, at_once: bool) -> Option<Taken> {
         let turn = self.peek()?;
         let key = turn.stream;
         let run = self.streams.pending_from(key, Offset::ZERO).expect("the stream is ready");
@@ -293,31 +370,54 @@ impl<P: StreamPolicy> Driver<P> {
             let rest = Span::new(span.end, run.span.end);
             sender.pending.insert(rest.start.0, Run { span: rest, class: run.class });
         }
-        if !len.is_zero() {
-            sender.unacked.insert(span.start.0, span.end.0);
+        let taken = Taken { stream: key, span, class: run.class };
+        if at_once {
+            self.mark_sent(taken);
         }
-        sender.view.high_sent = sender.view.high_sent.max(span.end);
-        let kind = if run.class == Class::Fresh { Kind::Fresh } else { Kind::Again };
+        let kind = taken.kind();
         self.with_policy(|policy, view| {
             policy.on_taken(Turn { stream: key, max: len }, kind, view);
         });
+        if at_once {
+            self.tell_placed(taken);
+        }
         self.settle(key);
-        Some(Taken { stream: key, span, class: run.class })
+        Some(taken)
+    }
+
+    /// Sends what was planned.
+    pub(crate) fn place(&mut self, taken: Taken) {
+        self.mark_sent(taken);
+        self.tell_placed(taken);
+        self.settle(taken.stream);
+    }
+
+    fn mark_sent(&mut self, taken: Taken) {
+        let Taken { stream, span, .. } = taken;
+        let sender = self.streams.0[stream.index()].as_mut().unwrap();
+        if !span.is_empty() {
+            sender.unacked.insert(span.start.0, span.end.0);
+        }
+        sender.view.high_sent = sender.view.high_sent.max(span.end);
+        self.count(stream);
+    }
+
+    fn tell_placed(&mut self, taken: Taken) {
+        let piece = Piece { stream: taken.stream, span: taken.span, kind: taken.kind() };
+        self.tell(&Event::Placed { path: PATH, piece });
     }
 
     /// The same when something must be ready.
     pub(crate) fn take(&mut self, payload: u64) -> Taken {
-        self.send(payload).expect("a stream is ready")
+        self.plan(payload).expect("a stream is ready")
     }
 
     /// Takes back what `take` planned.
     pub(crate) fn give_back(&mut self, taken: Taken) {
         let key = taken.stream;
         let sender = self.streams.0[key.index()].as_mut().unwrap();
-        sender.unacked.remove(&taken.span.start.0);
         let run = Run { span: taken.span, class: taken.class };
         sender.pending.insert(taken.span.start.0, run);
-        sender.view.high_sent = taken.span.start;
         self.with_policy(|policy, view| {
             policy.on_returned(Turn { stream: key, max: taken.span.len() }, view);
         });
@@ -341,7 +441,6 @@ impl<P: StreamPolicy> Driver<P> {
 
     /// Everything sent of `id` up to `end` is acknowledged.
     pub(crate) fn acknowledge(&mut self, id: u64, end: u64) {
-        use crate::seam::view::Piece;
         let key = self.key(id);
         let sender = self.streams.0[key.index()].as_mut().unwrap();
         sender.unacked.retain(|_, &mut until| until > end);

@@ -3,17 +3,31 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use quipu_base::{Duration, Instant};
 
 use super::testing::Driver;
 use super::*;
-use crate::priority::{NodeId, PriorityEdit};
+use crate::priority::{NodeId, Priority, PriorityEdit};
 use crate::registry::{Layer, Part, Registry};
+use crate::seam::view::StreamView;
 
 /// Every stream policy in every mode.
-const POLICIES: [&str; 10] = [
+const POLICIES: [&str; 22] = [
     "rr",
     "rr:unit=frame",
     "fifo",
+    "pfifo",
+    "edf",
+    "edf:latency=1ms",
+    "rfc9218",
+    "rfc9218:mixed=fair",
+    "rfc9218:starvation_guard=true",
+    "strict",
+    "strict:by=urgency",
+    "srpt",
+    "srpt:aging=true,horizon=2ms",
+    "sjf",
+    "fsp",
     "wrr:mode=fluid",
     "wrr:mode=quantum",
     "swrr:mode=scaled",
@@ -24,8 +38,23 @@ const POLICIES: [&str; 10] = [
 ];
 
 /// Those that restore a turn exactly though its round has ended.
-const EXACT: [&str; 6] =
-    ["rr", "fifo", "wrr:mode=fluid", "wrr:mode=quantum", "swrr:mode=smooth", "dwrr:mode=code"];
+const EXACT: [&str; 15] = [
+    "rr",
+    "fifo",
+    "pfifo",
+    "edf",
+    "rfc9218",
+    "rfc9218:mixed=fair",
+    "rfc9218:starvation_guard=true",
+    "strict",
+    "srpt",
+    "sjf",
+    "fsp",
+    "wrr:mode=fluid",
+    "wrr:mode=quantum",
+    "swrr:mode=smooth",
+    "dwrr:mode=code",
+];
 
 fn build(text: &str) -> Box<dyn StreamPolicy> {
     let part = Part::read(&Registry::builtin(), Layer::Stream, text).unwrap();
@@ -56,6 +85,24 @@ enum Step {
         give_back: usize,
     },
     Lose(usize),
+    Urgency {
+        stream: usize,
+        urgency: u8,
+        incremental: bool,
+    },
+    Latency {
+        stream: usize,
+        micros: u64,
+    },
+    Size {
+        stream: usize,
+        size: u64,
+    },
+    Attach {
+        stream: usize,
+        to: usize,
+    },
+    Remove(usize),
     Node {
         node: u64,
         parent: u64,
@@ -87,6 +134,13 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (1..8usize).prop_map(Step::Send),
         3 => (1..8usize, 1..8usize).prop_map(|(take, give_back)| Step::Plan { take, give_back }),
         3 => stream().prop_map(Step::Lose),
+        2 => (stream(), 0..8u8, any::<bool>()).prop_map(
+            |(stream, urgency, incremental)| Step::Urgency { stream, urgency, incremental }
+        ),
+        1 => (stream(), 0..3_000u64).prop_map(|(stream, micros)| Step::Latency { stream, micros }),
+        1 => (stream(), 0..20_000u64).prop_map(|(stream, size)| Step::Size { stream, size }),
+        1 => (stream(), stream()).prop_map(|(stream, to)| Step::Attach { stream, to }),
+        1 => stream().prop_map(Step::Remove),
         2 => (1..4u64, 0..4u64, weight(), any::<bool>()).prop_map(
             |(node, parent, weight, exclusive)| Step::Node { node, parent, weight, exclusive }
         ),
@@ -101,6 +155,8 @@ fn step() -> impl Strategy<Value = Step> {
 struct Known {
     live: BTreeMap<u64, bool>,
     opened: u64,
+    /// What was written to each stream: end and deadline of each chunk, latency 1 ms by default.
+    chunks: BTreeMap<u64, Vec<(u64, Instant)>>,
     /// Last span sent of each stream, which may be lost once.
     sent: BTreeMap<u64, (u64, u64)>,
 }
@@ -132,13 +188,13 @@ impl Known {
                     driver.edit(&PriorityEdit::Attach { node, stream: key.id }, Some(key));
                 }
                 if bytes > 0 {
-                    driver.write(id, bytes, false);
+                    self.write(driver, id, bytes, false);
                 }
             }
             Step::Write { stream, bytes, fin } => {
                 let Some(id) = self.nth(stream).filter(|id| !self.live[id]) else { return };
                 self.live.insert(id, fin);
-                driver.write(id, bytes, fin);
+                self.write(driver, id, bytes, fin);
             }
             Step::Block(stream) => self.nth(stream).into_iter().for_each(|id| driver.block(id)),
             Step::Unblock(stream) => self.nth(stream).into_iter().for_each(|id| driver.unblock(id)),
@@ -154,7 +210,7 @@ impl Known {
                 }
             }
             Step::Plan { take, give_back } => {
-                let mut plans: Vec<_> = (0..take).map_while(|_| driver.send(1_200)).collect();
+                let mut plans: Vec<_> = (0..take).map_while(|_| driver.plan(1_200)).collect();
                 // Lost bytes are never planned.
                 let lost = plans.iter().any(|taken| taken.class != crate::Class::Fresh);
                 for _ in 0..if lost { 0 } else { give_back } {
@@ -162,6 +218,7 @@ impl Known {
                     driver.give_back(taken);
                 }
                 for taken in plans {
+                    driver.place(taken);
                     self.note(taken);
                 }
             }
@@ -169,6 +226,32 @@ impl Known {
                 let Some(id) = self.nth(stream) else { return };
                 if let Some((start, end)) = self.sent.remove(&id) {
                     driver.lose(id, start, end);
+                }
+            }
+            Step::Urgency { stream, urgency, incremental } => {
+                let Some(id) = self.nth(stream) else { return };
+                let priority = driver.priority(id);
+                driver.set_priority(id, Priority { urgency, incremental, ..priority });
+            }
+            Step::Latency { stream, micros } => {
+                let Some(id) = self.nth(stream) else { return };
+                let latency = Some(Duration::from_micros(micros));
+                driver.set_priority(id, Priority { latency, ..driver.priority(id) });
+            }
+            Step::Size { stream, size } => {
+                self.nth(stream).into_iter().for_each(|id| driver.set_size(id, size));
+            }
+            Step::Attach { stream, to } => {
+                let (Some(id), Some(to)) = (self.nth(stream), self.nth(to)) else { return };
+                let (node, key) = (NodeId(1_000 + to), driver.key(id));
+                if driver.priorities.key(node).is_some() {
+                    driver.edit(&PriorityEdit::Attach { node, stream: key.id }, Some(key));
+                }
+            }
+            Step::Remove(stream) => {
+                let Some(node) = self.nth(stream).map(|id| NodeId(1_000 + id)) else { return };
+                if driver.priorities.key(node).is_some() {
+                    driver.edit(&PriorityEdit::Remove { node }, None);
                 }
             }
             Step::Node { node, parent, weight, exclusive } => {
@@ -194,6 +277,22 @@ impl Known {
         }
     }
 
+    fn write(
+        &mut self,
+        driver: &mut Driver<Box<dyn StreamPolicy>>,
+        id: u64,
+        bytes: u64,
+        fin: bool,
+    ) {
+        driver.write(id, bytes, fin);
+        let latency = driver.priority(id).latency.unwrap_or(Duration::from_millis(1));
+        let chunks = self.chunks.entry(id).or_default();
+        let end = chunks.last().map_or(0, |chunk| chunk.0) + bytes;
+        if bytes > 0 {
+            chunks.push((end, driver.now + latency));
+        }
+    }
+
     fn send(&mut self, driver: &mut Driver<Box<dyn StreamPolicy>>) -> bool {
         let taken = driver.send(1_200);
         taken.into_iter().for_each(|taken| self.note(taken));
@@ -207,7 +306,52 @@ impl Known {
     }
 }
 
+/// A ready stream's rank as the policy defines it, looked up from scratch.
+fn naive_rank(
+    text: &str,
+    stream: &StreamView,
+    known: &Known,
+    driver: &Driver<Box<dyn StreamPolicy>>,
+) -> (u64, u64, u64) {
+    let pending = driver.pending_bytes(stream.key);
+    let not_sent = stream.size.map_or(0, |size| size.0.saturating_sub(stream.written.0));
+    match text {
+        "pfifo" => (0, 0, 0),
+        "edf:latency=1ms" => {
+            let head = driver.head(stream.key);
+            let chunks = known.chunks.get(&stream.key.id.0).map(Vec::as_slice).unwrap_or_default();
+            let chunk = chunks.iter().find(|chunk| chunk.0 > head).or(chunks.last());
+            (chunk.map_or(0, |chunk| chunk.1.as_nanos()), 0, 0)
+        }
+        "strict" => (256 - driver.weight(stream.key), stream.priority.urgency.into(), stream.seq),
+        "strict:by=urgency" => {
+            (stream.priority.urgency.into(), 256 - driver.weight(stream.key), stream.seq)
+        }
+        "srpt" => (pending + not_sent, 0, 0),
+        _ => (stream.written.0 + not_sent, 0, 0),
+    }
+}
+
 proptest! {
+    /// The turn goes to the stream that a scan over all of them finds.
+    #[test]
+    fn the_turn_goes_to_the_least_of_all_ready_streams(steps in prop::collection::vec(step(), 1..80)) {
+        for text in ["pfifo", "edf:latency=1ms", "strict", "strict:by=urgency", "srpt", "sjf"] {
+            let mut driver = Driver::new(build(text));
+            let mut known = Known::default();
+            for step in &steps {
+                known.run(&mut driver, step);
+                let least = driver
+                    .ready()
+                    .map(|stream| (naive_rank(text, stream, &known, &driver), stream.key.id.0))
+                    .min();
+                let turn = driver.peek().map(|turn| turn.stream.id.0);
+                prop_assert_eq!(turn, least.map(|least| least.1), "{} after {:?}", text, step);
+                driver.advance(Duration::from_micros(200));
+            }
+        }
+    }
+
     /// A turn is given if and only if a stream is ready, to one that is; asking twice gives the same
     /// answer (the driver asks twice); in the end everything is sent.
     #[test]
@@ -222,7 +366,7 @@ proptest! {
                 if let Some(turn) = turn {
                     prop_assert!(driver.is_ready(turn.stream), "{}: {:?}", text, turn);
                 }
-                driver.advance(quipu_base::Duration::from_micros(50));
+                driver.advance(Duration::from_micros(50));
             }
             for id in known.live.keys().copied().collect::<Vec<_>>() {
                 driver.unblock(id);

@@ -67,7 +67,7 @@ fn errors_name_what_was_meant() {
     assert_eq!(
         error("stream=fiffo"),
         "no stream policy is called `fiffo`; did you mean `fifo`? \
-         Known: rr, fifo, wrr, swrr, dwrr"
+         Known: rr, fifo, pfifo, edf, rfc9218, strict, srpt, sjf, fsp, wrr, swrr, dwrr"
     );
     assert!(
         error("steam=rr")
