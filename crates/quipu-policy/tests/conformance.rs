@@ -41,12 +41,19 @@ const PATHS: [&str; 15] = [
     "redundant",
 ];
 
-const JOINTS: [&str; 9] = [
+const JOINTS: [&str; 16] = [
     "sa-ecf",
     "sa-ecf:mode=as-built",
     "sa-ecf:pin=true,beta=0.8",
     "sa-ecf:mode=as-built,pin=true",
     "sa-ecf:visits=2,beta=100",
+    "srpt-ecf",
+    "srpt-ecf:visits=1,beta=100",
+    "pw-pats",
+    "pw-pats:alpha=0,s_min=0",
+    "pw-pats:pw_share=3,s_min=2",
+    "pw-pats:bind=early",
+    "pw-pats:bind=literal",
     "hbes",
     "hbes:order=wrr",
     "hbes:rebind=true",

@@ -2,8 +2,10 @@
 
 use super::hbes::{HbesPaths, PriorityRounds, hbes};
 use super::planned::Planned;
+use super::pw_pats::{WeightedOrder, pw_pats};
 use super::sa_ecf::{SaEcf, SaEcfMode};
-use crate::path::{Ecf, PROBE, probe};
+use super::srpt_ecf::SrptEcf;
+use crate::path::{BIND, Ecf, PROBE, Pats, bind, probe};
 use crate::registry::{
     Build, BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values,
 };
@@ -11,7 +13,7 @@ use crate::stream::{QuantumWrr, StreamPolicy};
 
 /// The joint policies of this crate.
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![sa_ecf(), hbes_entry()]
+    vec![sa_ecf(), srpt_ecf(), pw_pats_entry(), hbes_entry()]
 }
 
 fn joint(
@@ -68,6 +70,51 @@ fn sa_ecf() -> Entry {
             Ok(Built::joint(Planned::of(planner, context.resend, context.pack)))
         },
     )
+}
+
+fn srpt_ecf() -> Entry {
+    joint(
+        "srpt-ecf",
+        "the shortest stream first; it leaves a full fast path if waiting would not end it earlier",
+        vec![beta(), VISITS, PROBE],
+        "SRPT-ECF (Jonglez et al., 2020), abstract; ECF (Lim et al., CoNEXT 2017)",
+        Confidence::Medium,
+        |values, context| {
+            let planner = SrptEcf::new(values.number("beta")?, visits(values)?, probe(values)?);
+            Ok(Built::joint(Planned::of(planner, context.resend, context.pack)))
+        },
+    )
+}
+
+fn pw_pats_entry() -> Entry {
+    joint(
+        "pw-pats",
+        "heavy streams first, each packet on the path on which it arrives first",
+        vec![
+            Param::number("alpha", 1.0 / 3.0, (0.0, 1.0), "share of the streams that are high"),
+            Param::integer("s_min", 1, (0, u32::MAX as u64), "least number of high streams"),
+            Param::integer(
+                "pw_share",
+                0,
+                (0, u32::MAX as u64),
+                "low streams have one packet in so many, such as 32; 0: what is left",
+            ),
+            BIND,
+            PROBE,
+        ],
+        "PW-PATS (Du et al., 2026); alpha and s_min are our choice",
+        Confidence::Medium,
+        build_pw_pats,
+    )
+}
+
+fn build_pw_pats(values: &Values, context: &mut BuildContext) -> Result<Built, BuildError> {
+    let whole = |name| -> Result<u32, BuildError> {
+        Ok(u32::try_from(values.integer(name)?).unwrap_or(u32::MAX))
+    };
+    let order = WeightedOrder::new(values.number("alpha")?, whole("s_min")?, whole("pw_share")?);
+    let paths = Pats::new(bind(values)?, 0.0, true, probe(values)?);
+    Ok(Built::joint(pw_pats(order, paths, context.resend, context.pack)))
 }
 
 fn hbes_entry() -> Entry {

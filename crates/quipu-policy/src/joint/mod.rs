@@ -16,8 +16,10 @@ mod ledger;
 mod pair;
 mod planned;
 mod planner;
+mod pw_pats;
 mod reinjecting;
 mod sa_ecf;
+mod srpt_ecf;
 #[cfg(test)]
 mod testing;
 
@@ -28,8 +30,10 @@ pub use ledger::{Commit, Ledger};
 pub use pair::{Pair, StreamAndPath};
 pub use planned::{Planned, Replan};
 pub use planner::Planner;
+pub use pw_pats::{WeightedOrder, priority_factor, pw_pats};
 pub use reinjecting::Reinjecting;
 pub use sa_ecf::{SaEcf, SaEcfMode};
+pub use srpt_ecf::SrptEcf;
 
 /// The one trait the engine knows: what goes next, on which path.
 pub trait Joint: Send {

@@ -14,6 +14,22 @@ pub(crate) const PROBE: Param = Param::time(
     "idle time after which a path is refreshed with a PING; 0s: never",
 );
 
+/// When packets are bound to paths.
+pub(crate) const BIND: Param = Param::choice(
+    "bind",
+    &["late", "early", "literal"],
+    "when a packet is bound to a path; literal: to open ones only",
+);
+
+/// The value of [`BIND`].
+pub(crate) fn bind(values: &Values) -> Result<Bind, BuildError> {
+    Ok(match values.choice("bind")? {
+        "early" => Bind::Early,
+        "literal" => Bind::Literal,
+        _ => Bind::Late,
+    })
+}
+
 pub(crate) fn entries() -> Vec<Entry> {
     vec![minrtt(), round_robin(), single(), ecf(), pats(), redundant()]
 }
@@ -106,11 +122,7 @@ fn pats() -> Entry {
         layer: Layer::Path,
         about: "the path on which a packet arrives first, its window open or not",
         params: vec![
-            Param::choice(
-                "bind",
-                &["late", "early", "literal"],
-                "when a packet is bound to a path; literal: to open ones only",
-            ),
+            BIND,
             Param::number(
                 "lookahead",
                 0.0,
@@ -123,13 +135,13 @@ fn pats() -> Entry {
         source: "OTIAS (Yang et al., 2014); PATS (Gao et al., 2024) after PW-PATS (Du et al., 2026)",
         confidence: Confidence::Medium,
         build: |values, _| {
-            let bind = match values.choice("bind")? {
-                "early" => Bind::Early,
-                "literal" => Bind::Literal,
-                _ => Bind::Late,
-            };
             let lookahead = values.number("lookahead")?;
-            Ok(Built::path(Pats::new(bind, lookahead, values.flag("rebind")?, probe(values)?)))
+            Ok(Built::path(Pats::new(
+                bind(values)?,
+                lookahead,
+                values.flag("rebind")?,
+                probe(values)?,
+            )))
         },
     }
 }

@@ -19,7 +19,7 @@ mod single;
 pub use choose::{can_wait, eligible, is_promising, rest_unless_stuck, wait_for};
 pub use ecf::{Backlog, Ecf};
 pub(crate) use ecf::{Race, Verdict};
-pub(crate) use entries::{PROBE, entries, probe};
+pub(crate) use entries::{BIND, PROBE, bind, entries, probe};
 pub use minrtt::MinRtt;
 pub use pats::{Bind, Pats};
 pub use probe::IdleProbe;

@@ -57,15 +57,19 @@ pub(crate) use entries::entries;
 pub use fluid::FluidWrr;
 pub use fsp::FairSojourn;
 pub use grouped::GroupedWrr;
+pub(crate) use heap::{Heap, Positions};
 pub use pfifo::ByIdentifier;
+pub(crate) use preemption::Preemptions;
 pub use quantum::QuantumWrr;
 pub use ranked::{Rank, Ranked};
+pub(crate) use remaining::remaining;
 pub use rfc9218::{Mixed, UrgencyLevels};
 pub use rr::RoundRobin;
 pub use scattered::{ScatteredWrr, Tokens};
 pub use shortest::{ByRemaining, BySize};
 pub use smooth::SmoothWrr;
 pub use strict::ByPriority;
+pub(crate) use strict::weight;
 
 /// A stream's turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::stream::Turn;
 /// [`StreamPolicy::order`](super::StreamPolicy::order): a stream became ready whose rank `K` is
 /// below that of something planned. What is taken and not placed yet counts as planned.
 #[derive(Clone, Debug)]
-pub(super) struct Preemptions<K> {
+pub(crate) struct Preemptions<K> {
     /// Bytes taken and not placed.
     planned: u64,
     /// The highest rank that was taken since nothing was planned.
@@ -26,7 +26,7 @@ impl<K> Default for Preemptions<K> {
 
 impl<K: Copy + Ord> Preemptions<K> {
     /// Bytes of a stream of that rank were sent or planned.
-    pub(super) fn on_taken(&mut self, turn: Turn, kind: Kind, rank: Option<K>) {
+    pub(crate) fn on_taken(&mut self, turn: Turn, kind: Kind, rank: Option<K>) {
         if kind == Kind::Copy {
             return;
         }
@@ -37,42 +37,42 @@ impl<K: Copy + Ord> Preemptions<K> {
     }
 
     /// A frame was written.
-    pub(super) fn on_placed(&mut self, piece: Piece) {
+    pub(crate) fn on_placed(&mut self, piece: Piece) {
         if piece.kind != Kind::Copy {
             self.settle(piece.span.len().0);
         }
     }
 
     /// A plan of a stream was taken back; `ready`: the stream had something else to send.
-    pub(super) fn on_returned(&mut self, turn: Turn, ready: bool) {
+    pub(crate) fn on_returned(&mut self, turn: Turn, ready: bool) {
         self.settle(turn.max.0);
         self.returned = (!ready).then_some(turn.stream);
     }
 
     /// A stream of that rank became ready.
-    pub(super) fn on_ready(&mut self, stream: StreamKey, rank: K) {
+    pub(crate) fn on_ready(&mut self, stream: StreamKey, rank: K) {
         if self.is_news(stream) {
             self.compare(rank);
         }
     }
 
     /// A stream became ready. False if it only is again because its plan was taken back.
-    pub(super) fn is_news(&mut self, stream: StreamKey) -> bool {
+    pub(crate) fn is_news(&mut self, stream: StreamKey) -> bool {
         self.returned.take() != Some(stream)
     }
 
     /// Bytes of that rank came to be pending.
-    pub(super) fn compare(&mut self, rank: K) {
+    pub(crate) fn compare(&mut self, rank: K) {
         self.count += u64::from(self.last.is_some_and(|last| rank < last));
     }
 
     /// Ranks changed: whatever is planned may be in the wrong place.
-    pub(super) fn on_change(&mut self) {
+    pub(crate) fn on_change(&mut self) {
         self.count += u64::from(self.planned > 0);
     }
 
     /// How often so far.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 

@@ -9,6 +9,7 @@
 use super::ranked::{Rank, Ranked};
 use crate::priority::DEFAULT_WEIGHT;
 use crate::seam::event::Event;
+use crate::seam::key::StreamKey;
 use crate::seam::view::{StreamView, View};
 
 /// Rank by priority, then by arrival.
@@ -28,15 +29,15 @@ impl Ranked<ByPriority> {
 }
 
 /// The weight of the node that speaks for a stream, 1 to 256; 16 if none does.
-fn weight(stream: &StreamView, view: &View<'_>) -> u16 {
-    view.priorities.node_of(stream.key).map_or(DEFAULT_WEIGHT, |node| node.weight)
+pub(crate) fn weight(stream: StreamKey, view: &View<'_>) -> u16 {
+    view.priorities.node_of(stream).map_or(DEFAULT_WEIGHT, |node| node.weight)
 }
 
 impl Rank for ByPriority {
     type Key = (u16, u16, u64);
 
     fn key(&self, stream: &StreamView, view: &View<'_>) -> Self::Key {
-        let lightness = u16::MAX - weight(stream, view);
+        let lightness = u16::MAX - weight(stream.key, view);
         let urgency = u16::from(stream.priority.urgency);
         match self {
             ByPriority::Weight => (lightness, urgency, stream.seq),
@@ -50,7 +51,7 @@ impl Rank for ByPriority {
 
     fn explain(&self, stream: &StreamView, view: &View<'_>) -> (&'static str, f64) {
         match self {
-            ByPriority::Weight => ("weight", f64::from(weight(stream, view))),
+            ByPriority::Weight => ("weight", f64::from(weight(stream.key, view))),
             ByPriority::Urgency => ("urgency", f64::from(stream.priority.urgency)),
         }
     }
