@@ -92,11 +92,11 @@ fn pw_pats_entry() -> Entry {
         "heavy streams first, each packet on the path on which it arrives first",
         vec![
             Param::number("alpha", 1.0 / 3.0, (0.0, 1.0), "share of the streams that are high"),
-            Param::integer("s_min", 1, (0, u32::MAX as u64), "least number of high streams"),
+            Param::integer("s_min", 1, (0, u64::from(u32::MAX)), "least number of high streams"),
             Param::integer(
                 "pw_share",
                 0,
-                (0, u32::MAX as u64),
+                (0, u64::from(u32::MAX)),
                 "low streams have one packet in so many, such as 32; 0: what is left",
             ),
             BIND,

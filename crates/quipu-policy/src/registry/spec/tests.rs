@@ -130,6 +130,21 @@ fn entry(name: &'static str, layer: Layer) -> Entry {
 }
 
 #[test]
+fn no_joint_policy_goes_with_a_stream_path_or_pack_policy() {
+    let registry = Registry::builtin();
+    let joints: Vec<&str> = registry.of(Layer::Joint).map(|entry| entry.name).collect();
+    assert!(!joints.is_empty());
+    for joint in joints {
+        let text = format!("joint={joint} resend=first reinject=redundant");
+        assert!(PolicySpec::parse(&registry, &text).is_ok(), "{text}");
+        for other in ["stream=rr", "path=ecf", "pack=many"] {
+            let error = PolicySpec::parse(&registry, &format!("joint={joint} {other}"));
+            assert!(matches!(error, Err(SpecError::Conflict { .. })), "{joint} {other}");
+        }
+    }
+}
+
+#[test]
 fn a_joint_policy_takes_the_place_of_stream_and_path() {
     let mut registry = registry();
     registry.add(entry("silent", Layer::Joint)).unwrap();
