@@ -41,7 +41,7 @@ const PATHS: [&str; 15] = [
     "redundant",
 ];
 
-const JOINTS: [&str; 16] = [
+const JOINTS: [&str; 27] = [
     "sa-ecf",
     "sa-ecf:mode=as-built",
     "sa-ecf:pin=true,beta=0.8",
@@ -58,6 +58,17 @@ const JOINTS: [&str; 16] = [
     "hbes:order=wrr",
     "hbes:rebind=true",
     "hbes:stay=true",
+    "sec",
+    "sec:unknown=buffered",
+    "sec:queue=paper,unknown=buffered",
+    "sec:clamp=paper,unknown=buffered",
+    "sec:delay_term=arrival,bandwidth=rate,unknown=buffered",
+    "pstream",
+    "pstream:bandwidth=rate",
+    "fstream",
+    "fstream:bandwidth=rate",
+    "ms-hs",
+    "ms-hs:critical=5,bandwidth=rate",
 ];
 
 fn build(layer: Layer, text: &str) -> Built {

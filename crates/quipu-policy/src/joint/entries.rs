@@ -13,7 +13,9 @@ use crate::stream::{QuantumWrr, StreamPolicy};
 
 /// The joint policies of this crate.
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![sa_ecf(), srpt_ecf(), pw_pats_entry(), hbes_entry()]
+    let mut entries = vec![sa_ecf(), srpt_ecf(), pw_pats_entry(), hbes_entry()];
+    entries.extend(super::allotting::entries());
+    entries
 }
 
 fn joint(

@@ -7,32 +7,46 @@ use crate::seam::event::Event;
 use crate::seam::key::PathKey;
 use crate::seam::view::View;
 
+mod allotting;
 mod answer;
 mod by_stream;
 mod entries;
 mod free_set;
+mod fstream;
 mod hbes;
+mod lanes;
 mod ledger;
+mod ms_hs;
 mod pair;
+mod path_queues;
 mod planned;
 mod planner;
+mod pstream;
 mod pw_pats;
 mod reinjecting;
 mod sa_ecf;
+mod sec;
 mod srpt_ecf;
 #[cfg(test)]
 mod testing;
+pub mod waterfill;
 
+pub use allotting::{Allotter, Allotting, Cause, Effect};
 pub(crate) use entries::entries;
 pub use free_set::{FreeSet, Spare};
+pub use fstream::FStream;
 pub use hbes::{HbesPaths, PriorityRounds, hbes};
+pub use lanes::{Bandwidth, DelayTerm, Estimator, Lane, Lanes};
 pub use ledger::{Commit, Ledger};
+pub use ms_hs::MsHs;
 pub use pair::{Pair, StreamAndPath};
 pub use planned::{Planned, Replan};
 pub use planner::Planner;
+pub use pstream::PStream;
 pub use pw_pats::{WeightedOrder, priority_factor, pw_pats};
 pub use reinjecting::Reinjecting;
 pub use sa_ecf::{SaEcf, SaEcfMode};
+pub use sec::{Clamp, Queue, Sec, Unknown};
 pub use srpt_ecf::SrptEcf;
 
 /// The one trait the engine knows: what goes next, on which path.

@@ -4,10 +4,11 @@ use quipu_base::{Bytes, Duration, Instant, PathId};
 
 use super::Joint;
 use crate::conformance::World;
-use crate::priority::{NodeId, PriorityEdit};
+use crate::priority::{NodeId, Priority, PriorityEdit};
 use crate::seam::decision::{Ask, Decision, Notes};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::seam::view::StreamTable;
 
 /// Paths of 20 and 100 ms, ten packets of window each, and no streams.
 pub(crate) struct Scene<J> {
@@ -47,9 +48,18 @@ impl<J: Joint> Scene<J> {
                 self.tell(Event::Tree(edit));
             }
         }
+        let priority = Priority { node: self.world.priorities.key(node), ..Priority::default() };
+        self.world.streams.set_priority(stream, priority);
         self.write(stream, bytes);
         self.tell(Event::Ready(stream));
         stream
+    }
+
+    /// The application tells that a stream will have what it has.
+    pub(crate) fn size(&mut self, stream: StreamKey) {
+        let written = self.world.streams.get(stream).unwrap().written;
+        self.world.streams.set_size(stream, Bytes(written.0));
+        self.tell(Event::Sized(stream));
     }
 
     fn create(&mut self) -> StreamKey {
@@ -91,12 +101,14 @@ impl<J: Joint> Scene<J> {
     /// Carries out what is answered, a packet of 1,200 bytes at most; `None` if nothing goes. Of a
     /// stream that has nothing left it tells.
     pub(crate) fn send(&mut self) -> Option<(PathKey, StreamKey)> {
-        let (path, stream, from) = sends(self.ask())?;
+        let answer = self.ask();
+        let (path, stream, from) = sends(answer)?;
+        let Decision::Send { max, .. } = answer else { return None };
         let run = {
             let view = self.world.view();
             view.streams.pending_from(stream, quipu_base::Offset(from))?
         };
-        let span = Span::from_len(run.span.start, run.span.len().min(Bytes(1_200)));
+        let span = Span::from_len(run.span.start, run.span.len().min(Bytes(1_200)).min(max));
         self.place(path, stream, span);
         let ready = self.world.view().streams.get(stream).is_some_and(|it| it.is_ready());
         if !ready {

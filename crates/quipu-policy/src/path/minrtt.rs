@@ -39,18 +39,19 @@ impl MinRtt {
                 stream: None,
                 score: path.srtt.map_or(f64::INFINITY, Duration::as_secs_f64),
             });
-            if best.is_none_or(|other| rank(path) < rank(other)) {
+            if best.is_none_or(|other| Self::rank(path) < Self::rank(other)) {
                 best = Some(path);
             }
         }
         best
     }
-}
 
-fn rank(path: &PathView) -> (bool, u64, PathKey) {
-    match path.srtt {
-        Some(srtt) => (false, srtt.as_nanos(), path.key),
-        None => (true, path.packets_sent, path.key),
+    /// What it orders paths by, the first first.
+    pub(crate) fn rank(path: &PathView) -> (bool, u64, PathKey) {
+        match path.srtt {
+            Some(srtt) => (false, srtt.as_nanos(), path.key),
+            None => (true, path.packets_sent, path.key),
+        }
     }
 }
 

@@ -62,7 +62,7 @@ pub use pfifo::ByIdentifier;
 pub(crate) use preemption::Preemptions;
 pub use quantum::QuantumWrr;
 pub use ranked::{Rank, Ranked};
-pub(crate) use remaining::remaining;
+pub(crate) use remaining::{remaining, total};
 pub use rfc9218::{Mixed, UrgencyLevels};
 pub use rr::RoundRobin;
 pub use scattered::{ScatteredWrr, Tokens};

@@ -1,0 +1,137 @@
+//! The joint policies that allot, by name.
+
+use super::{Allotter, Allotting};
+use crate::joint::fstream::FStream;
+use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator};
+use crate::joint::ms_hs::MsHs;
+use crate::joint::pstream::PStream;
+use crate::joint::sec::{Clamp, Queue, Sec, Unknown};
+use crate::path::{PROBE, probe};
+use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
+
+const BANDWIDTH: Param = Param::choice(
+    "bandwidth",
+    &["window", "rate"],
+    "of a path: window over round-trip time, or the delivery rate where it is measured",
+);
+
+pub(in crate::joint) fn entries() -> Vec<Entry> {
+    vec![sec(), pstream(), fstream(), ms_hs()]
+}
+
+fn build(
+    allotter: impl Allotter + 'static,
+    delay: DelayTerm,
+    values: &Values,
+    context: &BuildContext,
+) -> Result<Built, BuildError> {
+    let bandwidth = match values.choice("bandwidth")? {
+        "rate" => Bandwidth::Rate,
+        _ => Bandwidth::Window,
+    };
+    let allotting = Allotting::new(allotter, Estimator { delay, bandwidth }, probe(values)?);
+    Ok(Built::joint(allotting.planned(context.resend, context.pack)))
+}
+
+fn sec() -> Entry {
+    Entry {
+        name: "sec",
+        layer: Layer::Joint,
+        about: "streams in the order of fair completion, each split so that it ends earliest",
+        params: vec![
+            Param::choice(
+                "queue",
+                &["pipelined", "paper"],
+                "what a stream adds to the wait of the next: its bytes, or a round trip too",
+            ),
+            Param::choice(
+                "clamp",
+                &["fill", "paper"],
+                "water-filling over the best paths, or all paths and shares below zero cut",
+            ),
+            Param::choice(
+                "delay_term",
+                &["rtt", "arrival"],
+                "a stream ends when it is acknowledged, or when it arrives",
+            ),
+            BANDWIDTH,
+            Param::choice(
+                "unknown",
+                &["turns", "buffered"],
+                "streams of unknown size: all take turns, or what is buffered counts",
+            ),
+            PROBE,
+        ],
+        source: "\"A Multipath QUIC Scheduler for Mobile HTTP/2\" (Wang, Gao, Xu, APNet 2019) and \
+                 its code",
+        confidence: Confidence::High,
+        build: |values, context| {
+            let queue = match values.choice("queue")? {
+                "paper" => Queue::Paper,
+                _ => Queue::Pipelined,
+            };
+            let clamp = match values.choice("clamp")? {
+                "paper" => Clamp::Paper,
+                _ => Clamp::Fill,
+            };
+            let delay = match values.choice("delay_term")? {
+                "arrival" => DelayTerm::Arrival,
+                _ => DelayTerm::Rtt,
+            };
+            let unknown = match values.choice("unknown")? {
+                "buffered" => Unknown::Buffered,
+                _ => Unknown::Turns,
+            };
+            build(Sec::new(queue, clamp, unknown, context.seed), delay, values, context)
+        },
+    }
+}
+
+fn pstream() -> Entry {
+    Entry {
+        name: "pstream",
+        layer: Layer::Joint,
+        about: "a stream is split over its shares of the paths when it begins",
+        params: vec![BANDWIDTH, PROBE],
+        source: "PStream (Shi et al., ICCCN 2020), code of ytxing/mpquic-hbes",
+        confidence: Confidence::High,
+        build: |values, context| build(PStream::new(), DelayTerm::Arrival, values, context),
+    }
+}
+
+fn fstream() -> Entry {
+    Entry {
+        name: "fstream",
+        layer: Layer::Joint,
+        about: "a stream as a whole goes to the path on which it would arrive first",
+        params: vec![BANDWIDTH, PROBE],
+        source: "FStream (Shi et al., ICPADS 2019) after the code of PStream and the text of PW-PATS",
+        confidence: Confidence::Medium,
+        build: |values, context| build(FStream::new(), DelayTerm::Arrival, values, context),
+    }
+}
+
+fn ms_hs() -> Entry {
+    Entry {
+        name: "ms-hs",
+        layer: Layer::Joint,
+        about: "critical streams first, and only on paths that speed them up; a reconstruction",
+        params: vec![
+            Param::integer(
+                "critical",
+                u64::from(MsHs::URGENCY),
+                (0, 7),
+                "streams of this urgency and more urgent ones are critical",
+            ),
+            BANDWIDTH,
+            PROBE,
+        ],
+        source: "MS-HS (Liang et al., ISCTech 2022), one sentence in PW-PATS; mostly our \
+                 reconstruction",
+        confidence: Confidence::Low,
+        build: |values, context| {
+            let urgency = u8::try_from(values.integer("critical")?).unwrap_or(7);
+            build(MsHs::new(urgency), DelayTerm::Arrival, values, context)
+        },
+    }
+}
