@@ -9,6 +9,7 @@
 //! O(n log n · depth).
 
 use quipu_base::{Bytes, StreamId};
+use smallvec::SmallVec;
 
 use crate::priority::{ActiveTree, Place};
 use crate::seam::key::StreamKey;
@@ -41,68 +42,82 @@ pub struct GpsEnd {
 pub fn finish(nodes: &[GpsNode]) -> Vec<GpsEnd> {
     // Ends within each node's subtree, in bytes of that subtree; the last place is the root's.
     let root = nodes.len();
-    let mut children: Vec<Vec<usize>> = vec![Vec::new(); root + 1];
-    for (index, node) in nodes.iter().enumerate() {
-        children[node.parent.filter(|&parent| parent < index).unwrap_or(root)].push(index);
+    let mut links = vec![Links::default(); root + 1];
+    for (index, node) in nodes.iter().enumerate().rev() {
+        let parent = node.parent.filter(|&parent| parent < index).unwrap_or(root);
+        links[index].next_sibling = links[parent].first_child.replace(index);
     }
     let mut subtrees: Vec<Subtree> = Vec::new();
     subtrees.resize_with(root + 1, Subtree::default);
+    let mut shares = Shares::default();
     for index in (0..=root).rev() {
         // The root is done last, every other node after its children, which have larger indices.
         let index = if index == 0 { root } else { index - 1 };
-        subtrees[index] = merge(index, nodes.get(index), &children[index], nodes, &mut subtrees);
+        let mut child = links[index].first_child;
+        while let Some(at) = child {
+            shares.add(std::mem::take(&mut subtrees[at]), nodes[at].weight.max(1));
+            child = links[at].next_sibling;
+        }
+        subtrees[index] = shares.merge(index, nodes.get(index).map_or(0, |node| node.bytes.0));
     }
-    subtrees.swap_remove(root).ends
+    subtrees.swap_remove(root).ends.into_vec()
+}
+
+/// The children of a node, in order of index.
+#[derive(Clone, Copy, Default)]
+struct Links {
+    first_child: Option<usize>,
+    next_sibling: Option<usize>,
 }
 
 #[derive(Default)]
 struct Subtree {
     /// In order of `served`, which counts bytes of this subtree.
-    ends: Vec<GpsEnd>,
+    ends: SmallVec<[GpsEnd; 1]>,
     bytes: u64,
 }
 
-/// Joins the subtrees of a node's children.
-fn merge(
-    index: usize,
-    node: Option<&GpsNode>,
-    children: &[usize],
-    nodes: &[GpsNode],
-    subtrees: &mut [Subtree],
-) -> Subtree {
-    let own = node.map_or(0, |node| node.bytes.0);
-    let mut merged = Subtree { ends: Vec::new(), bytes: own };
-    if own > 0 {
-        merged.ends.push(GpsEnd { node: index, served: own as f64 });
-    }
-    // Virtual time: bytes over weight. A child that is done stops at its last virtual time.
-    let mut last: Vec<(f64, u64, u16)> = Vec::new();
-    let mut ends: Vec<(f64, usize)> = Vec::new();
-    for &child in children {
-        let subtree = std::mem::take(&mut subtrees[child]);
-        let weight = nodes[child].weight.max(1);
-        if subtree.bytes == 0 {
-            continue;
+/// The subtrees of a node's children, by virtual time: bytes over weight.
+#[derive(Default)]
+struct Shares {
+    /// When each child is done, with its bytes and weight.
+    last: Vec<(f64, u64, u16)>,
+    /// When each node below ends.
+    ends: Vec<(f64, usize)>,
+}
+
+impl Shares {
+    fn add(&mut self, child: Subtree, weight: u16) {
+        if child.bytes > 0 {
+            let weight_of = f64::from(weight);
+            self.last.push((child.bytes as f64 / weight_of, child.bytes, weight));
+            self.ends.extend(child.ends.iter().map(|end| (end.served / weight_of, end.node)));
         }
-        merged.bytes = merged.bytes.saturating_add(subtree.bytes);
-        last.push((subtree.bytes as f64 / f64::from(weight), subtree.bytes, weight));
-        ends.extend(subtree.ends.iter().map(|end| (end.served / f64::from(weight), end.node)));
     }
-    last.sort_by(|a, b| a.0.total_cmp(&b.0));
-    ends.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-    let (mut done_bytes, mut done) = (own, 0);
-    let mut weight: u64 = last.iter().map(|&(_, _, weight)| u64::from(weight)).sum();
-    for (time, node) in ends {
-        while let Some(&(end, bytes, child_weight)) = last.get(done).filter(|child| child.0 <= time)
-        {
-            debug_assert!(end <= time);
-            done_bytes = done_bytes.saturating_add(bytes);
-            weight -= u64::from(child_weight);
-            done += 1;
+
+    /// Joins what was added below a node with so many bytes of its own; leaves nothing behind.
+    fn merge(&mut self, index: usize, own: u64) -> Subtree {
+        let mut merged = Subtree { ends: SmallVec::new(), bytes: own };
+        merged.ends.reserve_exact(self.ends.len() + usize::from(own > 0));
+        if own > 0 {
+            merged.ends.push(GpsEnd { node: index, served: own as f64 });
         }
-        merged.ends.push(GpsEnd { node, served: done_bytes as f64 + time * weight as f64 });
+        // A child that is done stops at its last virtual time. Equal ones are alike.
+        self.last.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        self.ends.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let mut weight: u64 = self.last.iter().map(|&(_, _, weight)| u64::from(weight)).sum();
+        let mut last = self.last.drain(..).peekable();
+        for (time, node) in self.ends.drain(..) {
+            while let Some((_, bytes, child_weight)) = last.next_if(|child| child.0 <= time) {
+                merged.bytes = merged.bytes.saturating_add(bytes);
+                weight -= u64::from(child_weight);
+            }
+            let served = merged.bytes as f64 + time * weight as f64;
+            merged.ends.push(GpsEnd { node, served });
+        }
+        merged.bytes = last.fold(merged.bytes, |sum, child| sum.saturating_add(child.1));
+        merged
     }
-    merged
 }
 
 /// The streams of a policy's tree in the order in which processor sharing would finish them, with
@@ -128,7 +143,7 @@ pub fn finish_order<T>(
     let ends = finish(&nodes);
     order.extend(ends.iter().filter_map(|end| Some((streams[end.node]?, end.served))));
     let key = |stream: &StreamKey| -> StreamId { stream.id };
-    order.sort_by(|a, b| a.1.total_cmp(&b.1).then(key(&a.0).cmp(&key(&b.0))));
+    order.sort_unstable_by(|a, b| a.1.total_cmp(&b.1).then(key(&a.0).cmp(&key(&b.0))));
     order
 }
 
