@@ -5,10 +5,11 @@
 //! The budget is 200 ns per decision with 1,000 streams.
 //!
 //! `fsp` computes its order at an edge only; `fsp-computation` is the cost of one, over streams on a
-//! flat tree and on one of groups of ten.
+//! flat tree and on one of groups of ten. With `aging`, `srpt` ranks all ready streams anew on each of
+//! 64 steps of its horizon, every 78 ms by default; `srpt-aging-step` is the cost of one.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use quipu_base::{Bytes, Instant, Offset, PathId, Seed, StreamId};
+use quipu_base::{Bytes, Duration, Instant, Offset, PathId, Seed, StreamId};
 use quipu_policy::conformance::World;
 use quipu_policy::registry::Part;
 use quipu_policy::{
@@ -205,5 +206,22 @@ fn computations(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, decisions, computations);
+/// Time passes to another step of the age, forth and back.
+fn aging_steps(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("srpt-aging-step");
+    for streams in [10, 1_000] {
+        let mut bench = Bench::new("srpt:aging=true,horizon=64s", streams, 1, false);
+        let mut later = false;
+        group.bench_function(BenchmarkId::from_parameter(streams), |bencher| {
+            bencher.iter(|| {
+                later = !later;
+                bench.world.now = Instant::ZERO + Duration::from_secs(u64::from(later) * 20);
+                black_box(bench.next())
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, decisions, computations, aging_steps);
 criterion_main!(benches);
