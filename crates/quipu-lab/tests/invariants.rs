@@ -47,7 +47,22 @@ fn order(record: &RunRecord) -> Vec<u32> {
 /// A work-conserving sender cannot change when the last object ends (schedulers.md, 7.1).
 #[test]
 fn page_time_is_the_same_for_every_stream_policy_where_nothing_is_lost() {
-    let streams = ["rr", "fifo", "wrr", "wrr:mode=quantum", "swrr", "dwrr", "dwrr:mode=code"];
+    let streams = [
+        "rr",
+        "fifo",
+        "wrr",
+        "wrr:mode=quantum",
+        "swrr",
+        "dwrr",
+        "dwrr:mode=code",
+        "pfifo",
+        "edf",
+        "rfc9218",
+        "strict",
+        "srpt",
+        "sjf",
+        "fsp",
+    ];
     for browser in ["chrome", "firefox", "safari"] {
         let link = "rate=20mbit,delay=10ms,queue=unlimited";
         let records = records("framework-youtube", browser, link, &streams, |scenario| {
