@@ -38,7 +38,7 @@ impl Scene {
         for (key, rtt) in [(fast, 20), (slow, 100)] {
             world.set_path(key, |path| {
                 path.srtt = Some(Duration::from_millis(rtt));
-                path.cwnd = Bytes(60_000);
+                path.cwnd = Bytes(if key == fast { 60_000 } else { 120_000 });
                 path.in_flight = if load.full && key == fast { path.cwnd } else { Bytes::ZERO };
             });
         }

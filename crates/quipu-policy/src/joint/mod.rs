@@ -1,4 +1,13 @@
 //! Joint policies: stream and path in one answer.
+//!
+//! - a stream and a path policy, composed: [`Pair`]
+//! - `sa-ecf`: [`SaEcf`]; `srpt-ecf`: [`SrptEcf`]
+//! - `pw-pats`: [`WeightedOrder`] over [`Pats`](crate::path::Pats)
+//! - `hbes`: [`PriorityRounds`] or [`QuantumWrr`](crate::stream::QuantumWrr) over [`HbesPaths`]
+//! - `sec`: [`Sec`]; `pstream`: [`PStream`]; `fstream`: [`FStream`]; `ms-hs`: [`MsHs`]
+//!
+//! Each is a [`Planner`], of which [`Planned`] makes a [`Joint`]. Any of them with copies is a
+//! [`Reinjecting`].
 
 use quipu_base::{Bytes, Instant};
 

@@ -15,7 +15,7 @@ use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, PathView, StreamView, View};
-use crate::stream::{QuantumWrr, StreamPolicy, Turn};
+use crate::stream::{QuantumWrr, StreamPolicy, Turn, remaining};
 
 /// Which SA-ECF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,17 +100,13 @@ impl SaEcf {
 
     /// The same, of a stream of this connection.
     fn backlog(&self, stream: &StreamView, packet: Bytes, view: &View<'_>) -> Bytes {
-        let unsent = stream.written.since(stream.high_sent);
         if self.mode == SaEcfMode::AsBuilt {
-            return unsent.min(WRITE);
+            return stream.written.since(stream.high_sent).min(WRITE);
         }
-        let remaining = stream
-            .size
-            .map_or(unsent, |size| unsent.max(size.saturating_sub(Bytes(stream.high_sent.0))));
         let alone = view.conn.ready <= 1;
         let share = if alone { 1.0 } else { self.order.share(stream.key) };
         let turn = packet.saturating_mul(self.order.packets_left(stream.key));
-        let bytes = SaEcf::until_done(remaining, share, turn, packet);
+        let bytes = SaEcf::until_done(remaining(stream), share, turn, packet);
         // The cast saturates.
         Bytes(bytes as u64).min(view.conn.unsent)
     }

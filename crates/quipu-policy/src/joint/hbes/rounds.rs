@@ -207,6 +207,7 @@ impl StreamPolicy for PriorityRounds {
 mod tests {
     use super::*;
     use crate::stream::testing::{Driver, runs};
+    use proptest::prelude::*;
 
     #[test]
     fn streams_alternate_while_they_have_tokens_and_the_heaviest_ends_the_round() {
@@ -241,5 +242,44 @@ mod tests {
             driver.give_back(taken);
         }
         assert_eq!(driver.packets(6, 1_000), [0, 4, 8, 0, 8, 8]);
+    }
+
+    proptest! {
+        /// Against a list that is walked from the stream after the last one served.
+        #[test]
+        fn turns_are_those_of_a_walk(streams in prop::collection::vec((1..6u16, 1..9u64), 1..9)) {
+            let mut driver = Driver::new(PriorityRounds::new());
+            // Lightness, identifier, tokens, packets.
+            let mut list: Vec<(u16, u64, u16, u64)> = Vec::new();
+            for (index, &(weight, packets)) in streams.iter().enumerate() {
+                let id = 4 * index as u64;
+                driver.open_at(id, 0, weight, packets * 1_000);
+                list.push((u16::MAX - weight, id, weight, packets));
+            }
+            list.sort_unstable();
+            let renew = |list: &mut Vec<(u16, u64, u16, u64)>| {
+                for entry in list.iter_mut().filter(|entry| entry.2 == 0) {
+                    entry.2 = u16::MAX - entry.0;
+                }
+            };
+            let mut last = (0, 0);
+            while !list.is_empty() {
+                let after = list.iter().position(|entry| (entry.0, entry.1) > last).unwrap_or(0);
+                let walk = (after..list.len()).chain(0..after);
+                let index = walk.into_iter().find(|&index| list[index].2 > 0).unwrap();
+                last = (list[index].0, list[index].1);
+                prop_assert_eq!(driver.packets(1, 1_000), [last.1]);
+                list[index].2 -= 1;
+                list[index].3 -= 1;
+                let spent = |list: &[(u16, u64, u16, u64)]| list.iter().all(|entry| entry.2 == 0);
+                if (list[index].2 == 0 && list[index].0 == list[0].0) || spent(&list) {
+                    renew(&mut list);
+                }
+                list.retain(|entry| entry.3 > 0);
+                if spent(&list) {
+                    renew(&mut list);
+                }
+            }
+        }
     }
 }
