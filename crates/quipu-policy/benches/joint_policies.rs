@@ -9,15 +9,22 @@
 //! - `decide`: the question asked again, without an event.
 //! - `anew`: the question after a measurement of a path: what a look at the streams, or a check of
 //!   the plans, costs. As built, SA-ECF looks at half of the streams then, and all of them wait.
+//! - `batch of 10`: ten packets, then a measurement and the end of the send batch; a tenth of it is
+//!   the cost of a packet, with that of an allotment made anew.
+//! - `next batch`: the question after a measurement and the end of a send batch, for policies that
+//!   allot: what an allotment made anew costs. SEC orders all ready streams and works out the
+//!   first row; a row more is a `fill`, over 2 and 8 paths.
 
 mod scene;
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use quipu_base::{Bytes, Duration, Rate};
+use quipu_policy::joint::waterfill::{Pipe, fill};
 use scene::{Load, Scene};
 
-const POLICIES: [(&str, &str); 8] = [
+const POLICIES: [(&str, &str); 14] = [
     ("none", "stream=rr path=minrtt"),
     ("sa-ecf", "joint=sa-ecf"),
     ("sa-ecf:mode=as-built", "joint=sa-ecf:mode=as-built"),
@@ -26,7 +33,16 @@ const POLICIES: [(&str, &str); 8] = [
     ("pw-pats:alpha=0,s_min=0", "joint=pw-pats:alpha=0,s_min=0"),
     ("hbes", "joint=hbes"),
     ("hbes:order=wrr", "joint=hbes:order=wrr"),
+    ("sec", "joint=sec"),
+    ("sec:unknown=buffered", "joint=sec:unknown=buffered"),
+    ("sec:queue=paper,clamp=paper", "joint=sec:queue=paper,clamp=paper,unknown=buffered"),
+    ("pstream", "joint=pstream"),
+    ("fstream", "joint=fstream"),
+    ("ms-hs", "joint=ms-hs"),
 ];
+
+/// Those that allot.
+const ALLOTTING: [&str; 4] = ["sec", "pstream", "fstream", "ms-hs"];
 
 fn joints(criterion: &mut Criterion) {
     for (name, spec) in POLICIES {
@@ -50,8 +66,40 @@ fn joints(criterion: &mut Criterion) {
                         black_box(scene.packet(pn))
                     });
                 });
+                if !ALLOTTING.iter().any(|allotting| name.starts_with(allotting)) {
+                    continue;
+                }
+                criterion.bench_function(&format!("batch of 10/{name}"), |bencher| {
+                    bencher.iter(|| {
+                        for _ in 0..10 {
+                            pn += 1;
+                            black_box(scene.packet(pn));
+                        }
+                        scene.end_batch();
+                    });
+                });
+                criterion.bench_function(&format!("next batch/{name}"), |bencher| {
+                    bencher.iter(|| {
+                        scene.end_batch();
+                        black_box(scene.decide())
+                    });
+                });
             }
         }
+    }
+}
+
+fn fills(criterion: &mut Criterion) {
+    for paths in [2, 8] {
+        let pipes: Vec<Pipe> = (1..=paths)
+            .map(|path| {
+                let delay = Duration::from_millis(20 * path);
+                Pipe::new(delay, Rate::from_bytes_per_sec(125_000 * path))
+            })
+            .collect();
+        criterion.bench_function(&format!("fill/{paths} paths"), |bencher| {
+            bencher.iter(|| black_box(fill(black_box(Bytes(100_000)), &pipes)));
+        });
     }
 }
 
@@ -60,6 +108,6 @@ criterion_group! {
     config = Criterion::default().sample_size(10)
         .warm_up_time(std::time::Duration::from_millis(300))
         .measurement_time(std::time::Duration::from_millis(500));
-    targets = joints
+    targets = joints, fills
 }
 criterion_main!(benches);

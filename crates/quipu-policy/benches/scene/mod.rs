@@ -89,6 +89,13 @@ impl Scene {
         self.decide()
     }
 
+    /// A send batch ends, and a path was measured.
+    #[allow(dead_code, reason = "not every benchmark has batches")]
+    pub(crate) fn end_batch(&mut self) {
+        self.tell(Event::PathMeasured(self.fast));
+        self.tell(Event::Drained);
+    }
+
     /// Sends what is decided; every packet is acknowledged to the table at once, so that it stays
     /// small.
     pub(crate) fn packet(&mut self, pn: u64) -> Option<(PathKey, StreamKey)> {

@@ -4,7 +4,8 @@
 //! - `sa-ecf`: [`SaEcf`]; `srpt-ecf`: [`SrptEcf`]
 //! - `pw-pats`: [`WeightedOrder`] over [`Pats`](crate::path::Pats)
 //! - `hbes`: [`PriorityRounds`] or [`QuantumWrr`](crate::stream::QuantumWrr) over [`HbesPaths`]
-//! - `sec`: [`Sec`]; `pstream`: [`PStream`]; `fstream`: [`FStream`]; `ms-hs`: [`MsHs`]
+//! - `sec`: [`Sec`]; `pstream`: [`PStream`]; `fstream`: [`FStream`]; `ms-hs`: [`MsHs`]: they allot
+//!   the bytes of streams to paths beforehand ([`Allotting`])
 //!
 //! Each is a [`Planner`], of which [`Planned`] makes a [`Joint`]. Any of them with copies is a
 //! [`Reinjecting`].

@@ -81,6 +81,8 @@ pub struct Sec {
     turns: RoundRobin,
     /// True while streams take turns.
     by_turns: bool,
+    /// A stream left since it was found that they must.
+    one_left: bool,
     /// The estimates that the rows rest on.
     lanes: Lanes,
     /// By lane: the wait for the rows worked out so far.
@@ -110,6 +112,7 @@ impl Sec {
             tree: ActiveTree::new(),
             turns: RoundRobin::new(),
             by_turns: false,
+            one_left: false,
             lanes: Lanes::default(),
             waits: Vec::new(),
             order: Vec::new(),
@@ -232,12 +235,20 @@ impl Allotter for Sec {
             Event::Sized(stream) | Event::Written(stream) if self.has_other_total(stream, view) => {
                 Effect::Voids
             }
+            Event::Stopped(_) | Event::Closed(_) if self.by_turns => {
+                self.one_left = true;
+                Effect::Ages
+            }
             Event::Requeued { .. } => Effect::Ages,
             _ => Effect::Keeps,
         }
     }
 
-    fn renew(&mut self, _cause: Cause, lanes: &Lanes, view: &View<'_>) {
+    fn renew(&mut self, cause: Cause, lanes: &Lanes, view: &View<'_>) {
+        if self.by_turns && cause != Cause::Streams && !self.one_left {
+            return;
+        }
+        self.one_left = false;
         self.begun += 1;
         self.lanes.clone_from(lanes);
         self.order.clear();

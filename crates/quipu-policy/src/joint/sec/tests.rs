@@ -1,9 +1,10 @@
+use proptest::prelude::*;
 use quipu_base::{Offset, PathId, Rate};
 
 use super::*;
 use crate::joint::Joint;
 use crate::joint::allotting::Allotting;
-use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator};
+use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator, Lane};
 use crate::joint::planned::Planned;
 use crate::joint::planner::Planner;
 use crate::joint::testing::{Scene, sends};
@@ -209,6 +210,26 @@ fn streams_of_unknown_size_take_turns_unless_what_is_buffered_counts() {
 }
 
 #[test]
+fn turns_end_with_the_last_stream_of_unknown_size() {
+    let mut scene = plain();
+    let unknown = scene.open(50_000);
+    let known = open_in_order(&mut scene, &[100_000])[0];
+    scene.ask();
+    let begun = scene.joint.planner.allotter.begun;
+    assert!(scene.joint.planner.allotter.by_turns);
+    scene.tell(Event::PathMeasured(scene.fast));
+    scene.tell(Event::Drained);
+    scene.ask();
+    assert_eq!(scene.joint.planner.allotter.begun, begun, "nothing to work out");
+    scene.world.streams.close(unknown);
+    scene.tell(Event::Closed(unknown));
+    scene.tell(Event::Drained);
+    scene.ask();
+    let left = scene.joint.planner.allotter().left(known).map(<[Bytes]>::to_vec);
+    assert_eq!(left, Some(vec![Bytes(51_000), Bytes(49_000)]));
+}
+
+#[test]
 fn lost_bytes_go_first_on_the_fast_path_whatever_is_allotted() {
     let mut scene = plain();
     let streams = open_in_order(&mut scene, &[20_000, 100_000]);
@@ -278,4 +299,78 @@ fn blocked_streams_neither_count_nor_queue() {
     planner.on_event(&Event::Stopped(streams[0]), &view);
     planner.renew(Cause::Batch, &view);
     assert_eq!(scene.joint.planner.allotter.order, [streams[1]]);
+}
+
+/// Delay and rate of a path in seconds and bytes per second.
+type Fluid = (f64, f64);
+
+/// The split of a stream over paths with these delays, found by halving an interval.
+fn halved(size: f64, paths: &[Fluid]) -> Vec<f64> {
+    let shares = |level: f64| -> Vec<f64> {
+        paths.iter().map(|(delay, rate)| (rate * (level - delay)).max(0.0)).collect()
+    };
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        match shares(middle).iter().sum::<f64>() < size {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    shares(high)
+}
+
+/// Allots streams of these sizes, opened in this order and equal in weight, over lanes.
+fn allotted(queue: Queue, sizes: &[u64], lanes: &Lanes) -> (Vec<u64>, Vec<Vec<f64>>) {
+    let mut world = crate::conformance::World::new(Bytes(1 << 40));
+    let mut sec = Sec::new(queue, Clamp::Fill, Unknown::Buffered, Seed::new(1));
+    for &size in sizes {
+        let stream = world.streams.open(Instant::ZERO, Default::default(), Bytes(1 << 40));
+        world.streams.write(stream, Bytes(size));
+        sec.on_event(&Event::Opened(stream), &world.view());
+        sec.on_event(&Event::Ready(stream), &world.view());
+    }
+    sec.renew(Cause::Streams, lanes, &world.view());
+    while sec.work_out_row(&world.view(), &mut Notes::off()) {}
+    let in_order = sec.totals.iter().map(|total| total.0).collect();
+    let rows = sec.left.chunks(lanes.lanes.len());
+    (in_order, rows.map(|row| row.iter().map(|left| left.0 as f64).collect()).collect())
+}
+
+proptest! {
+    #[test]
+    fn rows_are_those_of_a_fluid_model_that_serves_stream_after_stream(
+        sizes in prop::collection::vec(1_200..2_000_000u64, 1..6),
+        paths in prop::collection::vec((1..300u64, 10_000..5_000_000u64), 1..5),
+        paper in any::<bool>(),
+    ) {
+        let lane = |(slot, &(delay, rate)): (u8, &(u64, u64))| Lane {
+            path: PathKey { slot, id: PathId(u32::from(slot)) },
+            pipe: Pipe::new(ms(delay), Rate::from_bytes_per_sec(rate)),
+        };
+        let lanes = Lanes {
+            lanes: (0..).zip(&paths).map(lane).collect(),
+            limited: true,
+            packet: Bytes(1_200),
+        };
+        let queue = if paper { Queue::Paper } else { Queue::Pipelined };
+        let (order, rows) = allotted(queue, &sizes, &lanes);
+        prop_assert!(order.is_sorted(), "equal weights: the shortest first");
+        let mut ahead: Vec<Fluid> =
+            paths.iter().map(|&(delay, rate)| (delay as f64 / 1e3, rate as f64)).collect();
+        for (row, (&size, shares)) in order.iter().zip(&rows).enumerate() {
+            prop_assert_eq!(shares.iter().sum::<f64>(), size as f64);
+            let model = halved(size as f64, &ahead);
+            for (share, expected) in shares.iter().zip(&model) {
+                // A byte of rounding per path and row, and what it moves in the rows behind.
+                let rounding = (4 * paths.len() * (row + 1)) as f64;
+                prop_assert!((share - expected).abs() <= rounding, "{shares:?}, not {model:?}");
+            }
+            for ((wait, &share), &(delay, _)) in ahead.iter_mut().zip(shares).zip(&paths) {
+                if share > 0.0 {
+                    wait.0 += share / wait.1 + if paper { delay as f64 / 1e3 } else { 0.0 };
+                }
+            }
+        }
+    }
 }
