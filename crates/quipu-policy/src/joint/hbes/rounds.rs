@@ -1,6 +1,7 @@
 //! The stream layer of HBES: rounds by weight, packet by packet.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use crate::priority::{ActiveTree, Change, DEFAULT_WEIGHT, TreeEdit};
 use crate::seam::decision::Notes;
@@ -20,7 +21,7 @@ use crate::stream::{StreamPolicy, Turn};
 /// the heaviest is that of the ready streams, and tokens are also renewed when no ready stream has
 /// any, where the published code would send nothing; no free packet before the first token. A turn
 /// costs O(log n), amortised.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct PriorityRounds {
     /// For the streams' weights.
     tree: ActiveTree<()>,
@@ -32,8 +33,10 @@ pub struct PriorityRounds {
     served: BTreeSet<Rank>,
     /// Streams without tokens.
     spent: Vec<StreamKey>,
-    /// Whose turn it is: the first at or after this one, else the first of all.
-    cursor: Option<Rank>,
+    /// Whose turn it is: the first at this one or after it, else the first of all.
+    cursor: Bound<Rank>,
+    /// The answer, until something changes it.
+    turn: Option<Rank>,
 }
 
 /// Heaviest first, then lowest identifier.
@@ -55,7 +58,15 @@ struct Share {
 impl PriorityRounds {
     /// A policy that knows no stream.
     pub fn new() -> Self {
-        PriorityRounds::default()
+        PriorityRounds {
+            tree: ActiveTree::new(),
+            shares: Vec::new(),
+            ready: BTreeSet::new(),
+            served: BTreeSet::new(),
+            spent: Vec::new(),
+            cursor: Bound::Unbounded,
+            turn: None,
+        }
     }
 
     fn weight(&self, stream: StreamKey) -> u16 {
@@ -86,6 +97,7 @@ impl PriorityRounds {
     /// Brings a stream's rank and membership up to date.
     fn refresh(&mut self, stream: StreamKey, ready: bool) {
         let (weight, rank) = (self.weight(stream), self.rank(stream));
+        self.turn = None;
         let share = self.share(stream);
         share.tokens = share.tokens.min(weight);
         let tokens = share.tokens;
@@ -110,6 +122,7 @@ impl PriorityRounds {
     }
 
     fn renew(&mut self) {
+        self.turn = None;
         let mut spent = std::mem::take(&mut self.spent);
         for stream in spent.drain(..) {
             let weight = self.weight(stream);
@@ -122,9 +135,18 @@ impl PriorityRounds {
         self.spent = spent;
     }
 
-    fn next_rank(&self) -> Option<Rank> {
-        let from_cursor = self.cursor.and_then(|cursor| self.served.range(cursor..).next());
-        from_cursor.or_else(|| self.served.first()).copied()
+    fn next_rank(&mut self) -> Option<Rank> {
+        if self.turn.is_none() {
+            let from_cursor = self.served.range((self.cursor, Bound::Unbounded)).next();
+            self.turn = from_cursor.or_else(|| self.served.first()).copied();
+        }
+        self.turn
+    }
+}
+
+impl Default for PriorityRounds {
+    fn default() -> Self {
+        PriorityRounds::new()
     }
 }
 
@@ -167,7 +189,8 @@ impl StreamPolicy for PriorityRounds {
         let rank = self.rank(turn.stream);
         let heaviest = self.ready.first().is_none_or(|first| rank.lightness <= first.lightness);
         if self.next_rank() == Some(rank) {
-            self.cursor = self.ready.range(rank..).nth(1).copied();
+            self.cursor = Bound::Excluded(rank);
+            self.turn = None;
         }
         let share = self.share(turn.stream);
         if share.tokens == 0 {
@@ -175,6 +198,7 @@ impl StreamPolicy for PriorityRounds {
         }
         share.tokens -= 1;
         if share.tokens == 0 {
+            self.turn = None;
             self.served.remove(&rank);
             self.spent.push(turn.stream);
             if heaviest {
@@ -195,7 +219,8 @@ impl StreamPolicy for PriorityRounds {
         if ready {
             self.served.insert(rank);
         }
-        self.cursor = Some(rank);
+        self.cursor = Bound::Included(rank);
+        self.turn = None;
     }
 
     fn order(&self) -> u64 {

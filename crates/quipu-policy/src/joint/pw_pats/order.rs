@@ -29,8 +29,8 @@ pub struct WeightedOrder {
     share: u32,
     /// Which streams an edit of the tree concerns.
     tree: ActiveTree<()>,
-    /// Ranks of the ready streams.
-    ranks: ByStream<Rank>,
+    /// The ready streams.
+    standings: ByStream<Standing>,
     /// The ready streams; every high one ranks before every low one.
     high: BTreeSet<(Rank, StreamKey)>,
     low: BTreeSet<(Rank, StreamKey)>,
@@ -51,6 +51,12 @@ type Class = (u16, u8);
 /// Class and order of arrival.
 type Rank = (Class, u64);
 
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    rank: Rank,
+    high: bool,
+}
+
 impl WeightedOrder {
     /// The order with α, S_min and the low streams' share: one packet in so many; zero or one: none.
     pub fn new(alpha: f64, least_high: u32, share: u32) -> Self {
@@ -59,7 +65,7 @@ impl WeightedOrder {
             least_high,
             share: if share < 2 { u32::MAX } else { share },
             tree: ActiveTree::new(),
-            ranks: ByStream::default(),
+            standings: ByStream::default(),
             high: BTreeSet::new(),
             low: BTreeSet::new(),
             turns: Heap::default(),
@@ -87,7 +93,7 @@ impl WeightedOrder {
             && let Some(first) = self.low.pop_first()
         {
             self.turns.remove(&mut self.positions, first.1.slot);
-            self.high.insert(first);
+            self.insert_high(first);
         }
         while self.high.len() > high
             && let Some(last) = self.high.pop_last()
@@ -96,7 +102,13 @@ impl WeightedOrder {
         }
     }
 
+    fn insert_high(&mut self, (rank, stream): (Rank, StreamKey)) {
+        self.standings.set(stream, Standing { rank, high: true });
+        self.high.insert((rank, stream));
+    }
+
     fn insert_low(&mut self, (rank, stream): (Rank, StreamKey), regains_turn: bool) {
+        self.standings.set(stream, Standing { rank, high: false });
         self.low.insert((rank, stream));
         let turn = if regains_turn { self.turn_before_all() } else { self.turn_after_all() };
         self.turns.set(&mut self.positions, stream.slot, (rank.0, turn, stream.id));
@@ -120,29 +132,29 @@ impl WeightedOrder {
     fn insert(&mut self, stream: StreamKey, regains_turn: bool, view: &View<'_>) {
         let Some(of) = view.streams.get(stream) else { return };
         let rank = WeightedOrder::rank(of, view);
-        self.ranks.set(stream, rank);
         if self.high.last().is_some_and(|last| (rank, stream) < *last) {
-            self.high.insert((rank, stream));
+            self.insert_high((rank, stream));
         } else {
             self.insert_low((rank, stream), regains_turn);
         }
     }
 
     fn remove(&mut self, stream: StreamKey) {
-        let Some(rank) = self.ranks.get(stream) else { return };
-        self.ranks.remove(stream);
-        if self.low.remove(&(rank, stream)) {
-            self.turns.remove(&mut self.positions, stream.slot);
-        } else {
+        let Some(Standing { rank, high }) = self.standings.get(stream) else { return };
+        self.standings.remove(stream);
+        if high {
             self.high.remove(&(rank, stream));
+        } else {
+            self.low.remove(&(rank, stream));
+            self.turns.remove(&mut self.positions, stream.slot);
         }
     }
 
     /// A stream may have another rank.
     fn refresh(&mut self, stream: StreamKey, view: &View<'_>) {
         let Some(of) = view.streams.get(stream) else { return };
-        match self.ranks.get(stream) {
-            Some(rank) if rank == WeightedOrder::rank(of, view) => {}
+        match self.standings.get(stream) {
+            Some(standing) if standing.rank == WeightedOrder::rank(of, view) => {}
             Some(_) => {
                 self.remove(stream);
                 self.insert(stream, false, view);
@@ -190,8 +202,8 @@ impl StreamPolicy for WeightedOrder {
             Event::Ready(stream) => {
                 let news = self.preemptions.is_news(stream);
                 self.insert(stream, !news, view);
-                if let Some(rank) = self.ranks.get(stream).filter(|_| news) {
-                    self.preemptions.compare(rank);
+                if let Some(standing) = self.standings.get(stream).filter(|_| news) {
+                    self.preemptions.compare(standing.rank);
                 }
             }
             Event::Stopped(stream) | Event::Closed(stream) => self.remove(stream),
@@ -207,12 +219,12 @@ impl StreamPolicy for WeightedOrder {
     }
 
     fn on_taken(&mut self, turn: Turn, kind: Kind, _view: &View<'_>) {
-        let rank = self.ranks.get(turn.stream);
-        self.preemptions.on_taken(turn, kind, rank);
-        let Some(rank) = rank.filter(|_| !turn.max.is_zero()) else { return };
-        if self.low.contains(&(rank, turn.stream)) {
+        let standing = self.standings.get(turn.stream);
+        self.preemptions.on_taken(turn, kind, standing.map(|standing| standing.rank));
+        let Some(standing) = standing.filter(|_| !turn.max.is_zero()) else { return };
+        if !standing.high {
             self.since_low = 0;
-            let key = (rank.0, self.turn_after_all(), turn.stream.id);
+            let key = (standing.rank.0, self.turn_after_all(), turn.stream.id);
             self.turns.set(&mut self.positions, turn.stream.slot, key);
         } else {
             self.since_low = self.since_low.saturating_add(1);
@@ -220,13 +232,13 @@ impl StreamPolicy for WeightedOrder {
     }
 
     fn on_returned(&mut self, turn: Turn, _view: &View<'_>) {
-        let rank = self.ranks.get(turn.stream);
-        self.preemptions.on_returned(turn, rank.is_some());
-        let Some(rank) = rank.filter(|_| !turn.max.is_zero()) else { return };
-        if self.low.contains(&(rank, turn.stream)) {
+        let standing = self.standings.get(turn.stream);
+        self.preemptions.on_returned(turn, standing.is_some());
+        let Some(standing) = standing.filter(|_| !turn.max.is_zero()) else { return };
+        if !standing.high {
             // Its packet is due again.
             self.since_low = self.share - 1;
-            let key = (rank.0, self.turn_before_all(), turn.stream.id);
+            let key = (standing.rank.0, self.turn_before_all(), turn.stream.id);
             self.turns.set(&mut self.positions, turn.stream.slot, key);
         } else {
             self.since_low = self.since_low.saturating_sub(1);
