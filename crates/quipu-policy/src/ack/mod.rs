@@ -6,10 +6,13 @@ use crate::seam::event::Event;
 use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::View;
 
+mod entries;
+mod min_owd;
 mod plain;
 
-pub(crate) use plain::entries;
-pub use plain::{LeastRtt, Own};
+pub(crate) use entries::entries;
+pub use min_owd::MinOwd;
+pub use plain::{All, Any, LeastRtt, Own};
 
 /// Where an acknowledgement goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +25,24 @@ pub struct AckRoute {
 
 /// Names the path of each acknowledgement.
 pub trait AckPolicy: Send {
-    /// The route of the acknowledgement of `data`'s packets. Asked when it is about to be written.
+    /// The route of the acknowledgement of `data`'s packets. Asked when it could be written, which
+    /// may be more than once; [`Event::AckSent`] tells that it was.
     fn route(&mut self, data: PathKey, view: &View<'_>) -> AckRoute;
 
     /// Whether an acknowledgement of `data` that came on `arrived_on` may feed the main
     /// round-trip-time estimate.
+    ///
+    /// When one feeds it that came on another path than the one before, and that one's path would
+    /// be refused now, then acknowledgements return another way: the estimate begins anew, and the
+    /// controller is told [`PathChange::ReturnRoute`](crate::congestion::PathChange::ReturnRoute).
     fn takes_sample(&self, _data: PathKey, _arrived_on: PathKey) -> bool {
         true
     }
 
-    /// Return paths to ask of the peer: (data path, return path).
+    /// Return paths to ask of the peer: (data path, return path), all that are known; `None` if
+    /// nothing is to be told anew. Asked only if
+    /// [`ConnView::return_paths`](crate::ConnView::return_paths); what is returned once is sent
+    /// reliably, unless newer advice overtakes it.
     fn advice(&mut self, _view: &View<'_>) -> Option<Vec<(PathKey, PathKey)>> {
         None
     }

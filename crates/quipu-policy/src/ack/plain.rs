@@ -1,7 +1,6 @@
 //! The acknowledgement policies that need no history.
 
 use super::{AckPolicy, AckRoute};
-use crate::registry::{Built, Confidence, Entry, Layer};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::{PathState, View};
@@ -20,15 +19,41 @@ pub struct Own;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeastRtt;
 
+/// `any`: acknowledgements ride on whatever packet leaves next; one that falls due before returns
+/// as with [`Own`].
+///
+/// Source: an option of xquic, read in code; confidence high.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Any;
+
+/// `all`: a copy of each acknowledgement on every usable path. The sender of the data drops the
+/// copies by itself: what is acknowledged twice counts once.
+///
+/// Robust against loss and outages on the way back, at the cost of that many acknowledgements; the
+/// round-trip time is that over the fastest way back. Source: the sheet of the field's schedulers;
+/// confidence high.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct All;
+
+/// The path itself, or, while that cannot be used, the usable path of least round-trip time.
+pub(super) fn own_path(data: PathKey, view: &View<'_>) -> PathKey {
+    let carries = |state| matches!(state, PathState::Usable | PathState::Validating);
+    if view.paths.get(data).is_some_and(|path| carries(path.state)) {
+        data
+    } else {
+        view.paths.least_srtt_usable().unwrap_or(data)
+    }
+}
+
+/// Every usable path, and the path itself if it can be used or has yet to be validated.
+pub(super) fn all_paths(data: PathKey, view: &View<'_>) -> PathSet {
+    let own = PathSet::only(own_path(data, view));
+    view.paths.usable().fold(own, |set, path| set.with(path.key))
+}
+
 impl AckPolicy for Own {
     fn route(&mut self, data: PathKey, view: &View<'_>) -> AckRoute {
-        let carries = |state| matches!(state, PathState::Usable | PathState::Validating);
-        let on = if view.paths.get(data).is_some_and(|path| carries(path.state)) {
-            data
-        } else {
-            view.paths.least_srtt_usable().unwrap_or(data)
-        };
-        AckRoute { on: PathSet::only(on), ride: false }
+        AckRoute { on: PathSet::only(own_path(data, view)), ride: false }
     }
 
     fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>) {}
@@ -43,26 +68,20 @@ impl AckPolicy for LeastRtt {
     fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>) {}
 }
 
-pub(crate) fn entries() -> Vec<Entry> {
-    let own = Entry {
-        name: "own",
-        layer: Layer::Ack,
-        about: "on the path whose packets are acknowledged",
-        params: Vec::new(),
-        source: "mp-quic and xquic, code",
-        confidence: Confidence::High,
-        build: |_, _| Ok(Built::ack(Own)),
-    };
-    let least = Entry {
-        name: "min-rtt",
-        layer: Layer::Ack,
-        about: "on the usable path of least smoothed round-trip time",
-        params: Vec::new(),
-        source: "XLINK (Zheng et al., SIGCOMM 2021); picoquic, code",
-        confidence: Confidence::High,
-        build: |_, _| Ok(Built::ack(LeastRtt)),
-    };
-    vec![own, least]
+impl AckPolicy for Any {
+    fn route(&mut self, data: PathKey, view: &View<'_>) -> AckRoute {
+        AckRoute { on: PathSet::only(own_path(data, view)), ride: true }
+    }
+
+    fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>) {}
+}
+
+impl AckPolicy for All {
+    fn route(&mut self, data: PathKey, view: &View<'_>) -> AckRoute {
+        AckRoute { on: all_paths(data, view), ride: false }
+    }
+
+    fn on_event(&mut self, _event: &Event<'_>, _view: &View<'_>) {}
 }
 
 #[cfg(test)]
@@ -96,5 +115,28 @@ mod tests {
         assert_eq!(LeastRtt.route(slow, &world.view()).on, PathSet::only(fast));
         world.set_path(fast, |path| path.state = PathState::Suspect);
         assert_eq!(LeastRtt.route(fast, &world.view()).on, PathSet::only(slow));
+    }
+
+    #[test]
+    fn any_rides_and_else_goes_its_own_way() {
+        let (mut world, slow, fast) = world();
+        let route = Any.route(slow, &world.view());
+        assert_eq!((route.on, route.ride), (PathSet::only(slow), true));
+        world.set_path(slow, |path| path.state = PathState::Suspect);
+        assert_eq!(Any.route(slow, &world.view()).on, PathSet::only(fast));
+    }
+
+    #[test]
+    fn all_takes_every_usable_path_and_never_none() {
+        let (mut world, slow, fast) = world();
+        let both = PathSet::only(slow).with(fast);
+        assert_eq!(All.route(slow, &world.view()).on, both);
+        world.set_path(slow, |path| path.state = PathState::Validating);
+        assert_eq!(All.route(slow, &world.view()).on, both, "its address may be proved by it");
+        assert_eq!(All.route(fast, &world.view()).on, PathSet::only(fast));
+        for key in [slow, fast] {
+            world.set_path(key, |path| path.state = PathState::Suspect);
+        }
+        assert_eq!(All.route(slow, &world.view()).on, PathSet::only(slow));
     }
 }

@@ -133,6 +133,7 @@ impl MockEngine {
         link.last_acked_at = Some(now);
         let revived =
             self.world.paths.get(path).is_some_and(|view| view.state == PathState::Suspect);
+        let newest_pn = newest.pn;
         self.measure(path, sample, acked.iter().map(|flight| flight.bytes).sum());
         let mut closed = Vec::new();
         for flight in &acked {
@@ -176,6 +177,7 @@ impl MockEngine {
         self.tell(Event::AckSeen {
             data: path,
             arrived_on: path,
+            largest: newest_pn,
             since_sent: sample,
             advances: true,
         });

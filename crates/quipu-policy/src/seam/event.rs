@@ -1,6 +1,6 @@
 //! What the engine tells a policy.
 
-use quipu_base::{Bytes, Duration, Rate};
+use quipu_base::{Bytes, Duration, PacketNumber, Rate};
 
 use crate::priority::TreeEdit;
 use crate::seam::decision::Refusal;
@@ -72,18 +72,24 @@ pub enum Event<'a> {
     PathGone(PathKey),
     /// A probe timeout fired.
     Pto(PathKey),
-    /// An acknowledgement arrived.
+    /// An acknowledgement arrived. Told to the acknowledgement policy alone.
     AckSeen {
         /// The path whose packets it acknowledges.
         data: PathKey,
         /// The path on which it came.
         arrived_on: PathKey,
-        /// Time since the largest packet that it acknowledges was sent.
+        /// The largest packet number that it acknowledges.
+        largest: PacketNumber,
+        /// Time since that packet was sent, less the delay that the peer says to have added.
         since_sent: Duration,
         /// True if it acknowledges a packet for the first time.
         advances: bool,
     },
-    /// The peer advised on which path to acknowledge which: (data path, return path).
+    /// An acknowledgement of all that came on a path left, on every path of its route. Told to the
+    /// acknowledgement policy alone.
+    AckSent(PathKey),
+    /// The peer advised on which path to acknowledge which: (data path, return path). Told to the
+    /// acknowledgement policy alone.
     ReturnAdvice(&'a [(PathKey, PathKey)]),
     /// The application told how well it is served.
     Quality(Quality),

@@ -40,6 +40,9 @@ pub struct ConnView {
     pub in_flight: Bytes,
     /// How many times connection credit stopped data (BLEST).
     pub window_blocked: u64,
+    /// True if both ends speak the extension by which a sender of data names the return paths of
+    /// its acknowledgements.
+    pub return_paths: bool,
 }
 
 /// Where a path is in its life.
