@@ -35,6 +35,10 @@ pub struct TransportConfig {
     pub max_paths: u32,
     /// Connection IDs issued for each path. Default 2.
     pub connection_ids_per_path: u8,
+    /// Offer the extension by which a sender of data names the return paths of acknowledgements:
+    /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
+    /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
+    pub ack_return_paths: bool,
 }
 
 impl Default for TransportConfig {
@@ -51,6 +55,7 @@ impl Default for TransportConfig {
             idle_timeout: Duration::from_secs(30),
             max_paths: 8,
             connection_ids_per_path: 2,
+            ack_return_paths: true,
         }
     }
 }
@@ -68,6 +73,11 @@ pub struct ConfigError {
 }
 
 impl TransportConfig {
+    /// True if the return-path extension is offered: it is of no use on one path.
+    pub(crate) fn offers_return_paths(&self) -> bool {
+        self.ack_return_paths && self.max_paths > 1
+    }
+
     /// Checks every field.
     ///
     /// # Errors

@@ -48,7 +48,7 @@ impl Connection {
 
         if scratch.acked.is_empty() && scratch.late.is_empty() {
             self.scratch = scratch;
-            self.tell_ack_seen(now, space, arrived_on, largest, false);
+            self.tell_ack_seen(now, space, arrived_on, ack, false);
             return Ok(());
         }
         self.sample_rtt(now, space, arrived_on, ack.delay, largest_is_new, &scratch.acked);
@@ -58,7 +58,7 @@ impl Connection {
         self.control_congestion(now, space, &mut scratch, prior_in_flight, ack);
         if let Space::Data(_) = space {
             self.tell_ack(now, slot, &mut scratch);
-            self.tell_ack_seen(now, space, arrived_on, largest, true);
+            self.tell_ack_seen(now, space, arrived_on, ack, true);
         }
         self.flush_edges(now);
         scratch.recycle(self.sent_mut(space));
@@ -103,30 +103,47 @@ impl Connection {
             self.keys.on_acked(newest.sent_at);
         }
         let latest = now - newest.sent_at;
-        let delay = match space {
-            Space::Data(_) => {
-                let micros = delay_field
-                    .checked_shl(u32::from(self.peer.ack_delay_exponent))
-                    .unwrap_or(u64::MAX);
-                let delay = Duration::from_micros(micros);
-                if self.lifecycle.is_confirmed() {
-                    delay.min(self.peer.max_ack_delay)
-                } else {
-                    delay
-                }
-            }
-            Space::Initial | Space::Handshake => Duration::ZERO,
-        };
+        let delay = self.ack_delay(space, delay_field);
         let slot = space.slot();
         let Some(key) = self.shared.paths.get(slot).map(|data| data.key) else { return };
+        if let Some(data) = self.shared.paths.get_mut(slot) {
+            data.ack_times.note(newest.pn, newest.sent_at);
+        }
         if !self.scheduler.takes_sample(key, arrived_on) {
             return;
         }
+        self.note_return_route(slot, key, arrived_on);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            data.ack_times.note(newest.pn, newest.sent_at);
             data.first_sample_at.get_or_insert(now);
             take_rtt_sample(view, latest, delay);
         }
+    }
+
+    /// The delay that the peer says to have added, in units of its exponent, as far as it counts.
+    fn ack_delay(&self, space: Space, field: u64) -> Duration {
+        let Space::Data(_) = space else { return Duration::ZERO };
+        let micros = field.checked_shl(u32::from(self.peer.ack_delay_exponent)).unwrap_or(u64::MAX);
+        let delay = Duration::from_micros(micros);
+        if self.lifecycle.is_confirmed() { delay.min(self.peer.max_ack_delay) } else { delay }
+    }
+
+    /// A round-trip sample is about to be taken by way of `arrived_on`. If the policy refuses the
+    /// way of the last one now, acknowledgements return another way: what was estimated of the old
+    /// one, also for the probe timeout and persistent congestion, is void.
+    fn note_return_route(&mut self, slot: u8, key: PathKey, arrived_on: PathKey) {
+        let Some(data) = self.shared.paths.get_mut(slot) else { return };
+        let before = std::mem::replace(&mut data.sampled_from, arrived_on);
+        if before == arrived_on || self.scheduler.takes_sample(key, before) {
+            return;
+        }
+        let peers = std::mem::take(&mut self.shared.paths.published);
+        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
+            view.srtt = None;
+            view.min_rtt = None;
+            data.first_sample_at = None;
+            data.change(PathChange::ReturnRoute, &peers);
+        }
+        self.shared.paths.published = peers;
     }
 
     /// Something that we sent on the path was acknowledged.
@@ -216,7 +233,8 @@ impl Connection {
                 | SentControl::RetireConnectionId { .. }
                 | SentControl::PathAbandon { .. }
                 | SentControl::PathStatus { .. }
-                | SentControl::MaxPathId => {}
+                | SentControl::MaxPathId
+                | SentControl::ReturnPaths { .. } => {}
             }
         }
     }
@@ -387,14 +405,16 @@ impl Connection {
         now: Instant,
         space: Space,
         arrived_on: PathKey,
-        largest: quipu_base::PacketNumber,
+        ack: &Ack<'_>,
         advances: bool,
     ) {
         let Space::Data(slot) = space else { return };
+        let delay = self.ack_delay(space, ack.delay);
         let Some(data) = self.shared.paths.get_mut(slot) else { return };
+        let largest = ack.largest();
         let Some(sent_at) = data.ack_times.sent_at(largest) else { return };
-        let event =
-            Event::AckSeen { data: data.key, arrived_on, since_sent: now - sent_at, advances };
+        let since_sent = (now - sent_at).saturating_sub(delay);
+        let event = Event::AckSeen { data: data.key, arrived_on, largest, since_sent, advances };
         self.scheduler.tell_ack_policy(now, &self.shared, event);
     }
 

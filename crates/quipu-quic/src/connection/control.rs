@@ -22,12 +22,24 @@ pub(crate) struct ControlQueue {
     pub(crate) abandon: SmallVec<[(PathId, u64); 1]>,
     pub(crate) status: SmallVec<[PathId; 1]>,
     pub(crate) max_path_id: bool,
+    pub(crate) return_paths: ReturnPathAdvice,
+}
+
+/// What we ask of the peer: on which path to acknowledge which.
+#[derive(Debug, Default)]
+pub(crate) struct ReturnPathAdvice {
+    /// Number of the last statement; zero before the first.
+    pub(crate) sequence: u64,
+    /// The last statement: (data path, return path).
+    pub(crate) pairs: Vec<(PathId, PathId)>,
+    pub(crate) waits: bool,
 }
 
 impl ControlQueue {
     pub(crate) fn is_empty(&self) -> bool {
         !self.handshake_done
             && !self.max_path_id
+            && !self.return_paths.waits
             && self.new_cids.is_empty()
             && self.retire_cids.is_empty()
             && self.abandon.is_empty()
@@ -51,6 +63,9 @@ impl ControlQueue {
             }
             SentControl::PathStatus { path } => self.tell_status(path),
             SentControl::MaxPathId => self.max_path_id = true,
+            SentControl::ReturnPaths { sequence } => {
+                self.return_paths.waits |= sequence == self.return_paths.sequence;
+            }
             SentControl::Ack { .. }
             | SentControl::Crypto { .. }
             | SentControl::Stream(_)
@@ -63,6 +78,15 @@ impl ControlQueue {
         if !self.status.contains(&path) {
             self.status.push(path);
         }
+    }
+
+    /// The peer is to acknowledge packets of the first path of each pair on the second.
+    pub(crate) fn advise_return_paths(&mut self, pairs: impl Iterator<Item = (PathId, PathId)>) {
+        let advice = &mut self.return_paths;
+        advice.sequence += 1;
+        advice.pairs.clear();
+        advice.pairs.extend(pairs);
+        advice.waits = true;
     }
 
     /// Forgets what concerns a path that is gone.

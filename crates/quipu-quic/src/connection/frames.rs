@@ -2,11 +2,12 @@
 
 use quipu_base::{Instant, PathId};
 use quipu_policy::{Event, PathKey, PathStatus};
+use smallvec::SmallVec;
 
 use super::{CloseReason, Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::TransportError;
 use crate::stream::StreamFault;
-use crate::wire::frame::{Ack, NewConnectionId};
+use crate::wire::frame::{Ack, NewConnectionId, ReturnPaths};
 use crate::wire::{Frame, FrameType, Frames, PacketKind};
 
 /// What a packet's frames came to.
@@ -148,11 +149,7 @@ impl Connection {
                     ));
                 }
             }
-            Frame::ReturnPaths(_) => {
-                return Err(TransportError::protocol_violation(
-                    "the return-path extension was not negotiated",
-                ));
-            }
+            Frame::ReturnPaths(advice) => self.on_return_paths(now, &advice)?,
         }
         Ok(())
     }
@@ -256,6 +253,29 @@ impl Connection {
         let key = view.key;
         self.events.push_back(ConnectionEvent::PathStatus(id, status));
         self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
+        Ok(())
+    }
+
+    fn on_return_paths(
+        &mut self,
+        now: Instant,
+        advice: &ReturnPaths<'_>,
+    ) -> Result<(), TransportError> {
+        if !self.config.offers_return_paths() {
+            return Err(TransportError::protocol_violation(
+                "the return-path extension was not negotiated",
+            ));
+        }
+        if self.return_paths_seen.is_some_and(|seen| seen >= advice.sequence) {
+            return Ok(());
+        }
+        self.return_paths_seen = Some(advice.sequence);
+        let views = &self.shared.paths.views;
+        let key = |id| views.by_id(id).map(|view| view.key);
+        let pairs: SmallVec<[(PathKey, PathKey); 8]> =
+            advice.pairs().filter_map(|(data, on)| key(data).zip(key(on))).collect();
+        let event = Event::ReturnAdvice(&pairs);
+        self.scheduler.tell_ack_policy(now, &self.shared, event);
         Ok(())
     }
 

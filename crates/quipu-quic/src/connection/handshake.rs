@@ -35,6 +35,7 @@ pub(crate) fn parameters(
         active_connection_id_limit: super::cids::ACTIVE_LIMIT,
         initial_source_connection_id: Some(local_cid),
         initial_max_path_id: (config.max_paths > 1).then(|| PathId(config.max_paths - 1)),
+        ack_return_paths: config.offers_return_paths(),
         ..TransportParameters::default()
     }
 }
@@ -184,6 +185,9 @@ impl Connection {
         settings.max_udp_payload = u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX);
         settings.active_cid_limit = peer.active_connection_id_limit;
         settings.max_path_id = peer.initial_max_path_id;
+        self.shared.streams.conn_view_mut().return_paths = peer.ack_return_paths
+            && self.config.offers_return_paths()
+            && peer.initial_max_path_id.is_some();
         self.idle.agree(peer.max_idle_timeout);
         if let Some(token) = peer.stateless_reset_token {
             self.remote_ids.set_first_token(token);

@@ -242,6 +242,8 @@ pub struct Connection {
     peer: PeerSettings,
     paths: PathPlan,
     pending_revival: Option<PathKey>,
+    /// Number of the peer's last advice on return paths.
+    return_paths_seen: Option<u64>,
     events: VecDeque<ConnectionEvent>,
     endpoint_events: VecDeque<EndpointEvent>,
     random: Random,
@@ -310,6 +312,7 @@ impl Connection {
             peer: PeerSettings::default(),
             paths: PathPlan::new(config.max_paths),
             pending_revival: None,
+            return_paths_seen: None,
             events: VecDeque::new(),
             endpoint_events: VecDeque::new(),
             random: setup.random,

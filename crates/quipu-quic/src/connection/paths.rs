@@ -192,6 +192,7 @@ impl Connection {
             abandon: Abandon::No,
             counters: PathCounters::default(),
             ack_times: super::AckTimes::default(),
+            sampled_from: key,
             ecn_ce: 0,
         };
         let view = PathView {

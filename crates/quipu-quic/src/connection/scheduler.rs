@@ -122,6 +122,15 @@ impl Scheduler {
         self.ack.takes_sample(data, arrived_on)
     }
 
+    /// Return paths to ask of the peer, if there is something new to ask.
+    pub(crate) fn advice(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+    ) -> Option<Vec<(PathKey, PathKey)>> {
+        self.ack.advice(&shared.view(now))
+    }
+
     /// Counts a refusal; true if the engine is to choose itself now.
     pub(crate) fn on_refused(&mut self, now: Instant, shared: &Shared, refusal: Refusal) -> bool {
         self.counters.refused += 1;

@@ -68,6 +68,7 @@ impl Connection {
         if !self.lifecycle.is_established() {
             return Ok(());
         }
+        self.take_advice(now);
         for slot in 0..self.shared.paths.slots() {
             self.send_path_duties(now, slot, outbox)?;
         }

@@ -44,6 +44,8 @@ pub(crate) struct PathData {
     pub(crate) counters: PathCounters,
     /// Send times of the packets last acknowledged as largest.
     pub(crate) ack_times: AckTimes,
+    /// On which path the acknowledgement came that last fed the round-trip-time estimate.
+    pub(crate) sampled_from: PathKey,
     /// CE marks that the peer last reported.
     pub(crate) ecn_ce: u64,
 }

@@ -44,6 +44,10 @@ pub(crate) enum SentControl {
         path: PathId,
     },
     MaxPathId,
+    /// Advice on return paths, by its number: an older one is not sent again.
+    ReturnPaths {
+        sequence: u64,
+    },
 }
 
 /// Bytes of a control stream in a packet.

@@ -1,7 +1,7 @@
 //! Acknowledgements into packets: those that ride on others, and those that are due alone.
 
 use quipu_base::{Duration, Instant, PathId};
-use quipu_policy::{PathKey, PathSet, PathState};
+use quipu_policy::{Event, PathKey, PathSet, PathState};
 
 use super::Full;
 use crate::connection::packet::OpenPacket;
@@ -60,10 +60,7 @@ impl Connection {
                 }
                 sent?;
             }
-            if let Some(data) = self.shared.paths.get_mut(slot) {
-                data.ack_owed = PathSet::EMPTY;
-                data.received.on_ack_written();
-            }
+            self.note_ack_written(now, slot);
         }
         Ok(())
     }
@@ -82,7 +79,7 @@ impl Connection {
         for view in views.iter().filter(|view| on.contains(view.key)) {
             if self.carries_acks(view.key) && view.state != PathState::Closing {
                 paths = paths.with(view.key);
-                answers |= view.pto_count == 0 || view.key == data;
+                answers |= view.key == data || self.answers(view.key);
             }
         }
         // A return path that does not answer itself may be dead: the acknowledgement also goes
@@ -166,39 +163,65 @@ impl Connection {
     ) {
         for slot in 0..self.shared.paths.slots() {
             let Some(data) = self.shared.paths.get(slot) else { continue };
-            if !data.received.wants_ack() {
+            let (key, due, lives) = (data.key, data.received.is_due(now), data.lives());
+            if !data.received.wants_ack() || carries_ack_of(packet, key) {
                 continue;
             }
-            let key = data.key;
-            let (due, lives) = (data.received.is_due(now), data.lives());
-            let whole = if lives {
-                let route = self.scheduler.ack_route(now, &self.shared, key);
-                let named = route.on.contains(packet.key) && (due || route.on.len() == 1);
-                let rides = route.ride && due;
-                if !named && !rides {
-                    continue;
+            if !lives {
+                if due && self.write_ack_of(now, slot, packet, buffer) {
+                    self.note_ack_written(now, slot);
                 }
-                let answers = packet.key == key
-                    || self
-                        .shared
-                        .paths
-                        .views
-                        .get(packet.key)
-                        .is_some_and(|view| view.pto_count == 0);
-                answers && (route.on.len() == 1 || route.ride)
-            } else if due {
-                true
-            } else {
                 continue;
-            };
-            let written = self.write_ack_of(now, slot, packet, buffer);
-            if written
-                && whole
-                && let Some(data) = self.shared.paths.get_mut(slot)
+            }
+            let route = self.scheduler.ack_route(now, &self.shared, key);
+            if route.on.len() > 1 {
+                if due {
+                    self.write_copy(now, slot, packet, buffer);
+                }
+            } else if (route.ride || route.on.contains(packet.key))
+                && self.write_ack_of(now, slot, packet, buffer)
+                && (packet.key == key || self.answers(packet.key))
             {
-                data.received.on_ack_written();
+                self.note_ack_written(now, slot);
             }
         }
+    }
+
+    /// Writes an acknowledgement that goes on several paths, if it has yet to go on the packet's.
+    fn write_copy(&mut self, now: Instant, slot: u8, packet: &mut OpenPacket, buffer: &mut [u8]) {
+        let Some((key, owed)) = self.shared.paths.get(slot).map(|data| (data.key, data.ack_owed))
+        else {
+            return;
+        };
+        let owed = if owed.is_empty() { self.ack_paths(now, key, true) } else { owed };
+        if owed.contains(packet.key) && self.write_ack_of(now, slot, packet, buffer) {
+            self.note_copy_written(now, slot, owed.without(packet.key));
+        }
+    }
+
+    /// An acknowledgement was written on one of its paths; it has yet to go on those `left`.
+    fn note_copy_written(&mut self, now: Instant, slot: u8, left: PathSet) {
+        if left.is_empty() {
+            self.note_ack_written(now, slot);
+        } else if let Some(data) = self.shared.paths.get_mut(slot) {
+            data.ack_owed = left;
+        }
+    }
+
+    /// An acknowledgement of all that came on a path was written on every path that it goes on.
+    fn note_ack_written(&mut self, now: Instant, slot: u8) {
+        let Some(data) = self.shared.paths.get_mut(slot) else { return };
+        data.ack_owed = PathSet::EMPTY;
+        data.received.on_ack_written();
+        if data.lives() {
+            let event = Event::AckSent(data.key);
+            self.scheduler.tell_ack_policy(now, &self.shared, event);
+        }
+    }
+
+    /// False if a probe timeout fired on a path since it last answered.
+    fn answers(&self, path: PathKey) -> bool {
+        self.shared.paths.views.get(path).is_some_and(|view| view.pto_count == 0)
     }
 
     fn write_ack_of(
@@ -209,11 +232,8 @@ impl Connection {
         buffer: &mut [u8],
     ) -> bool {
         let multipath = self.multipath().is_some();
-        let Some(data) = self.shared.paths.get_mut(slot) else { return false };
-        let already =
-            packet.record.controls.iter().any(
-                |control| matches!(control, SentControl::Ack { path, .. } if *path == data.key),
-            );
+        let Some(data) = self.shared.paths.get(slot) else { return false };
+        let already = carries_ack_of(packet, data.key);
         if already || !data.received.has_news() && !data.received.wants_ack() {
             return already;
         }
@@ -221,6 +241,13 @@ impl Connection {
         let key = data.key;
         write_ranges(&data.received, path, now, key, packet, buffer)
     }
+}
+
+/// True if the packet has an acknowledgement of packets of `path`.
+fn carries_ack_of(packet: &OpenPacket, path: PathKey) -> bool {
+    let of_path =
+        |control: &SentControl| matches!(control, SentControl::Ack { path: of, .. } if *of == path);
+    packet.record.controls.iter().any(of_path)
 }
 
 /// Writes an acknowledgement of what was received; true if it fit.

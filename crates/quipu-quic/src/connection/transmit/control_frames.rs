@@ -10,13 +10,23 @@ use crate::outbox::Outbox;
 use crate::path::PathTable;
 use crate::recovery::SentControl;
 use crate::wire::Frame;
-use crate::wire::frame::NewConnectionId;
+use crate::wire::frame::{NewConnectionId, write_return_paths};
 
 impl Connection {
     pub(in crate::connection) fn has_control_frames(&self) -> bool {
         !self.control.is_empty()
             || self.shared.streams.has_frames()
             || self.crypto.is_pending(Space::Data(0))
+    }
+
+    /// What the acknowledgement policy asks of the peer waits to be sent.
+    pub(super) fn take_advice(&mut self, now: Instant) {
+        if self.shared.streams.conn_view().return_paths
+            && let Some(pairs) = self.scheduler.advice(now, &self.shared)
+        {
+            let pairs = pairs.into_iter().map(|(data, on)| (data.id, on.id));
+            self.control.advise_return_paths(pairs);
+        }
     }
 
     /// Control frames that no data packet carried go on the path that the policy names.
@@ -98,6 +108,16 @@ impl Connection {
                 return;
             }
             self.control.max_path_id = false;
+        }
+        if self.control.return_paths.waits {
+            let advice = &self.control.return_paths;
+            let control = SentControl::ReturnPaths { sequence: advice.sequence };
+            if !packet.write_control(buffer, control, |writer| {
+                write_return_paths(writer, advice.sequence, &advice.pairs)
+            }) {
+                return;
+            }
+            self.control.return_paths.waits = false;
         }
         while let Some(&path) = self.control.status.first() {
             if let Some(frame) = status_frame(&self.shared.paths, path) {

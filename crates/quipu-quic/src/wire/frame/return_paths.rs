@@ -19,8 +19,12 @@
 //!   ```
 //!
 //!   The receiver sends its PATH_ACK frames for the data path on the return path. A frame whose
-//!   Sequence is below one already seen is ignored; a data path that no pair names keeps its route.
-//!   A path ID above 2^32 - 1 is a FRAME_ENCODING_ERROR.
+//!   Sequence is not above one already seen is ignored, as are pairs with a path that is not in
+//!   use; a data path that no pair names keeps its route. A path ID above 2^32 - 1 is a
+//!   FRAME_ENCODING_ERROR. An endpoint that did not send the parameter takes the frame for a
+//!   PROTOCOL_VIOLATION.
+//! - The extension is in use if both ends sent the parameter and multipath is negotiated: only then
+//!   is the frame sent, and acknowledgements are copied for probing.
 //! - Probing: a receiver may send one PATH_ACK on several paths. The data sender takes from the
 //!   times at which the copies come how the return paths' delays differ. The frame needs no mark
 //!   for that.

@@ -1,0 +1,296 @@
+//! On which path acknowledgements return, and what that does to the sender's estimates.
+
+use std::collections::BTreeMap;
+
+use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role};
+use quipu_link::{LinkConfig, Outage};
+use quipu_policy::PathView;
+use quipu_quic::{Connection, ConnectionEvent, TransportConfig};
+use quipu_sim::{Interface, World, WorldConfig};
+use quipu_testkit::{
+    ExchangeNode, NodeConfig, Plan, QuicNode, Scenario, Tls, client_address, policies,
+    server_address,
+};
+
+const A: PathId = PathId(0);
+const B: PathId = PathId(1);
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+const fn at(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// 50 Mbit/s and no loss.
+fn link(one_way: u64) -> LinkConfig {
+    LinkConfig::new(Rate::from_mbit_per_sec(50), ms(one_way))
+}
+
+/// A client and a server with an exchange between them.
+#[derive(Clone)]
+struct Setup {
+    /// Acknowledgement policies of client and server.
+    ack: [&'static str; 2],
+    path: &'static str,
+    /// Whether client and server offer the extension.
+    offers: [bool; 2],
+    /// Links from client to server and back.
+    links: Vec<[LinkConfig; 2]>,
+    plan: Plan,
+    /// Receive window: small ones leave every queue empty.
+    window: u64,
+}
+
+/// Both ends in the middle of it.
+struct Run {
+    world: World<QuicNode>,
+    ends: [quipu_sim::NodeId; 2],
+}
+
+impl Setup {
+    /// A download over two paths in turn. The way up is slow on the first, the way down on the
+    /// second: what `min-rtt`, `own` and `min-owd` choose are three different things.
+    fn asymmetric(ack: &'static str) -> Self {
+        Setup {
+            ack: [ack; 2],
+            path: "path-rr",
+            offers: [true; 2],
+            links: vec![[link(60), link(10)], [link(10), link(80)]],
+            plan: Plan::download(1 << 30),
+            window: 30_000,
+        }
+    }
+
+    fn start(&self) -> Run {
+        let scenario =
+            Scenario::new(self.plan, self.links.iter().map(|pair| pair[0].clone()).collect());
+        let mut world = World::new(WorldConfig::new(scenario.seed));
+        let ends = [Role::Client, Role::Server].map(|role| {
+            let end = usize::from(!role.is_client());
+            let text = format!("path={} ack={}", self.path, self.ack[end]);
+            world.add_node(QuicNode::new(NodeConfig {
+                policies: policies(&text),
+                transport: TransportConfig {
+                    ack_return_paths: self.offers[end],
+                    connection_window: Bytes(self.window),
+                    ..TransportConfig::default()
+                },
+                ..NodeConfig::new(&scenario, role, Tls::Null { chain: 3000 })
+            }))
+        });
+        let there = Interface { node: ends[1], address: server_address() };
+        for (path, [up, down]) in (0..).zip(&self.links) {
+            let here = Interface { node: ends[0], address: client_address(path) };
+            world.add_path(here, there, up, down).unwrap();
+        }
+        Run { world, ends }
+    }
+}
+
+impl Run {
+    fn until(&mut self, now: Instant) -> &Self {
+        self.world.run_until(now).unwrap();
+        for id in self.ends {
+            assert_eq!(self.world.node(id).failure(), None);
+        }
+        self
+    }
+
+    fn end(&self, role: Role) -> &QuicNode {
+        self.world.node(self.ends[usize::from(!role.is_client())])
+    }
+
+    fn connection(&self, role: Role) -> &Connection {
+        self.end(role).connection().unwrap()
+    }
+
+    /// A path as the server sees it.
+    fn path(&self, id: PathId) -> &PathView {
+        self.connection(Role::Server).path_views().find(|view| view.key.id == id).unwrap()
+    }
+
+    /// Smoothed round-trip times of both paths at the server, in milliseconds.
+    fn srtts(&self) -> [u64; 2] {
+        [A, B].map(|id| self.path(id).srtt.unwrap().as_millis())
+    }
+
+    fn downloaded(&self) -> Bytes {
+        self.end(Role::Client).exchange().map_or(Bytes::ZERO, |exchange| exchange.received())
+    }
+
+    /// Packets lost, found to be not lost after all, and probe timeouts, at the server.
+    fn alarms(&self) -> [u64; 3] {
+        let mut sum = [0; 3];
+        for (_, counters) in self.connection(Role::Server).path_counters() {
+            sum[0] += counters.packets_lost;
+            sum[1] += counters.packets_spurious;
+            sum[2] += counters.probe_timeouts;
+        }
+        sum
+    }
+
+    /// When an end first suspected a path after `since`.
+    fn suspected(&self, role: Role, path: PathId, since: Instant) -> Option<Instant> {
+        let events = self.end(role).events().iter();
+        let is_it = |(when, event): &&(Instant, ConnectionEvent)| {
+            *when >= since && *event == ConnectionEvent::PathSuspect(path)
+        };
+        events.filter(is_it).map(|(when, _)| *when).next()
+    }
+
+    fn packets_of(&self, role: Role) -> BTreeMap<PathId, u64> {
+        let counters = self.connection(role).path_counters();
+        counters.into_iter().map(|(path, counters)| (path, counters.packets_sent)).collect()
+    }
+}
+
+fn close_to(found: [u64; 2], expected: [u64; 2]) -> bool {
+    found.iter().zip(expected).all(|(&found, expected)| (expected..=expected + 3).contains(&found))
+}
+
+#[test]
+fn acknowledgements_return_on_the_fastest_way_back() {
+    let mut own = Setup::asymmetric("own").start();
+    let found = own.until(at(5_000)).srtts();
+    assert!(close_to(found, [70, 90]), "{found:?}");
+    let mut run = Setup::asymmetric("min-owd").start();
+    let found = run.until(at(5_000)).srtts();
+    assert!(close_to(found, [20, 90]), "{found:?}");
+    assert_eq!(run.path(A).min_rtt.map(Duration::as_millis), Some(20));
+    assert_eq!(run.alarms(), [0; 3]);
+    let [slow, fast] = [own.downloaded(), run.downloaded()];
+    println!("own: {slow:?}, min-owd: {fast:?} in 5 s");
+    assert!(fast.0 * 10 > slow.0 * 12, "a window of 30 kB moves once in a round trip");
+}
+
+#[test]
+fn the_change_comes_within_a_few_round_trips_of_the_second_path() {
+    let mut run = Setup::asymmetric("min-owd").start();
+    let up = (0..5_000).find(|&t| {
+        let connection = run.until(at(t)).end(Role::Server).connection();
+        connection.is_some_and(|connection| connection.view(at(t)).paths.usable().count() == 2)
+    });
+    let changed = (0..5_000).find(|&t| run.until(at(t)).path(A).srtt < Some(ms(40)));
+    println!("second path at {up:?} ms, new way back at {changed:?} ms");
+    assert!(changed.unwrap() < up.unwrap() + 500);
+}
+
+#[test]
+fn the_probe_timeout_follows_the_way_back() {
+    let cut = at(5_000);
+    let [own, min_owd] = ["own", "min-owd"].map(|ack| {
+        let mut setup = Setup::asymmetric(ack);
+        setup.links[0][1] = link(10).with_outage(Outage::for_good(cut));
+        let mut run = setup.start();
+        run.until(at(8_000)).suspected(Role::Server, A, cut).unwrap() - cut
+    });
+    println!("a dead way there is seen after {own} with own, {min_owd} with min-owd");
+    assert!(min_owd + ms(40) < own, "{min_owd}, {own}");
+}
+
+#[test]
+fn without_the_extension_at_either_end_it_is_min_rtt() {
+    for offers in [[false, true], [true, false]] {
+        let mut run = Setup { offers, ..Setup::asymmetric("min-owd") }.start();
+        let found = run.until(at(5_000)).srtts();
+        assert!(close_to(found, [70, 140]), "{offers:?}: {found:?}");
+        assert_eq!(run.alarms(), [0; 3]);
+    }
+}
+
+#[test]
+fn a_peer_with_another_policy_is_neither_moved_nor_misread() {
+    for (peer, expected) in [("own", [70, 90]), ("min-rtt", [70, 140]), ("all", [20, 90])] {
+        let mut run = Setup { ack: [peer, "min-owd"], ..Setup::asymmetric("") }.start();
+        let found = run.until(at(5_000)).srtts();
+        assert!(close_to(found, expected), "{peer}: {found:?}");
+        assert_eq!(run.alarms(), [0; 3]);
+    }
+}
+
+#[test]
+fn acknowledgements_leave_a_return_path_that_dies() {
+    for (links, what) in [(0..1, "the way up"), (0..2, "the path")] {
+        let cut = at(5_000);
+        let mut setup = Setup::asymmetric("min-owd");
+        for link in links {
+            let healthy = setup.links[1][link].clone();
+            setup.links[1][link] = healthy.with_outage(Outage::for_good(cut));
+        }
+        let mut run = setup.start();
+        let before = run.until(cut).downloaded();
+        let stalled =
+            (1..100).find(|&t| run.until(cut + ms(20 * t)).downloaded() > before + Bytes(60_000));
+        println!("{what} dies: 60 kB more after {:?} ms", stalled.map(|t| 20 * t));
+        assert!(stalled.unwrap() <= 50, "{what}");
+        let found = run.until(cut + ms(5_000)).path(A).srtt.unwrap();
+        assert!((ms(70)..ms(75)).contains(&found), "{what}: {found}");
+        let later = run.downloaded();
+        assert!(run.until(cut + ms(6_000)).downloaded() > later + Bytes(200_000), "{what}");
+    }
+}
+
+#[test]
+fn a_return_path_that_comes_back_is_used_again() {
+    let mut setup = Setup::asymmetric("min-owd");
+    setup.links[1][0] = link(10).with_outage(Outage::between(at(5_000), at(7_000)));
+    let mut run = setup.start();
+    assert!(run.until(at(7_000)).path(A).srtt.unwrap() >= ms(70));
+    let found = run.until(at(15_000)).srtts();
+    assert!(close_to(found, [20, 90]), "{found:?}");
+}
+
+#[test]
+fn loss_on_the_way_back_is_harmless_with_copies_on_all_paths() {
+    let run = |ack| {
+        let mut setup =
+            Setup { window: 300_000, plan: Plan::download(5_000_000), ..Setup::asymmetric(ack) };
+        setup.links =
+            vec![[link(20).with_loss(0.3), link(20)], [link(20).with_loss(0.3), link(20)]];
+        let mut run = setup.start();
+        let done = (0..600).find(|&t| run.until(at(100 * t)).downloaded() == Bytes(5_000_000));
+        let [lost, spurious, timeouts] = run.alarms();
+        println!(
+            "{ack}: done at {done:?} · 100 ms, {lost} lost, {spurious} of them spurious, {timeouts} timeouts"
+        );
+        (done.unwrap(), spurious, timeouts)
+    };
+    let (own, all) = (run("own"), run("all"));
+    assert!(all.0 <= own.0 && all.1 <= own.1 && all.2 * 2 < own.2, "{own:?}, {all:?}");
+}
+
+#[test]
+fn a_dead_way_back_is_not_noticed_with_copies_on_all_paths() {
+    let cut = at(3_000);
+    let [own, all] = ["own", "all"].map(|ack| {
+        let mut setup = Setup::asymmetric(ack);
+        setup.links[1][0] = link(10).with_outage(Outage::for_good(cut));
+        let mut run = setup.start();
+        run.until(at(6_000));
+        (run.suspected(Role::Server, B, cut), run.alarms())
+    });
+    assert!(own.0.is_some());
+    assert_eq!(all, (None, [0; 3]));
+}
+
+#[test]
+fn acknowledgements_ride_on_what_leaves_next() {
+    let packets = |ack| {
+        let mut run = Setup {
+            // The client's data goes on the second path, the server's on the first.
+            plan: Plan::both_ways(1 << 30),
+            links: vec![[link(20), link(20)], [link(20), link(20)]],
+            window: 100_000,
+            ..Setup::asymmetric(ack)
+        };
+        run.path = "single";
+        let mut run = run.start();
+        run.until(at(5_000));
+        assert_eq!(run.alarms(), [0; 3], "{ack}");
+        (run.packets_of(Role::Client), run.downloaded())
+    };
+    let _ = packets("own");
+    let _ = packets("any");
+}
