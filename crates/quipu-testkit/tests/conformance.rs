@@ -461,12 +461,14 @@ fn the_same_seed_gives_the_same_decisions() {
 
 #[test]
 fn the_size_of_batches_never_changes_the_decisions() {
+    let paths = registered(Layer::Path).into_iter().map(|path| format!("stream=dwrr path={path}"));
+    let acks = registered(Layer::Ack).into_iter().map(|ack| format!("path=path-rr ack={ack}"));
+    let texts: Vec<String> = paths.chain(acks).collect();
     for (index, network) in networks().iter().enumerate() {
-        for path in registered(Layer::Path) {
-            let text = format!("stream=dwrr path={path}");
+        for text in &texts {
             let seed = index as u64;
             let hashes = [1, 40].map(|batch| {
-                let accounts = run(&text, network, seed, batch).unwrap();
+                let accounts = run(text, network, seed, batch).unwrap();
                 accounts.iter().map(|it| (it.hash, it.decisions)).collect::<Vec<_>>()
             });
             assert_eq!(hashes[0], hashes[1], "{text} over network {index}");
