@@ -28,13 +28,15 @@ pub struct Trial {
     pub limit: u64,
 }
 
-/// One path: the same link in both directions.
+/// One path: the same link in both directions, but for the delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathSetup {
     /// Rate in Mbit/s.
     pub mbit: u64,
     /// One-way delay in ms.
     pub delay: u64,
+    /// Further delay in ms from client to server.
+    pub up: u64,
     /// Chance of loss, per mille.
     pub loss: u16,
     /// One datagram in twenty is 15 ms late, and one in twenty comes twice.
@@ -164,10 +166,16 @@ impl Trial {
 impl PathSetup {
     /// A path that loses nothing, of so many Mbit/s and ms one way.
     pub const fn new(mbit: u64, delay: u64) -> Self {
-        PathSetup { mbit, delay, loss: 0, disorder: false }
+        PathSetup { mbit, delay, up: 0, loss: 0, disorder: false }
     }
 
-    pub(crate) fn link(self) -> LinkConfig {
+    /// The link from client to server.
+    pub(crate) fn up(self) -> LinkConfig {
+        PathSetup { delay: self.delay + self.up, ..self }.down()
+    }
+
+    /// The link from server to client.
+    pub(crate) fn down(self) -> LinkConfig {
         let rate = Rate::from_mbit_per_sec(self.mbit);
         let mut link = LinkConfig::new(rate, Duration::from_millis(self.delay))
             .with_loss(f64::from(self.loss) / 1000.0);

@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
         let there = Interface { node: server, address: server_address() };
         let outages = trial.outages();
         for (index, (setup, of_link)) in trial.paths.iter().zip(&addresses).enumerate() {
-            let (mut up, mut down) = (setup.link(), setup.link());
+            let (mut up, mut down) = (setup.up(), setup.down());
             for &(_, direction, outage) in outages.iter().filter(|(link, ..)| *link == index) {
                 if direction.is_up() {
                     up.outages.push(outage);

@@ -45,10 +45,12 @@ fn policies() -> impl Strategy<Value = String> {
 fn path() -> impl Strategy<Value = PathSetup> {
     let rate = select(vec![10, 2, 50]);
     let delay = select(vec![10, 1, 40, 100]);
+    let up = select(vec![0, 0, 50]);
     let loss = select(vec![0, 0, 10, 50, 100]);
-    (rate, delay, loss, any::<bool>()).prop_map(|(mbit, delay, loss, disorder)| PathSetup {
+    (rate, delay, up, loss, any::<bool>()).prop_map(|(mbit, delay, up, loss, disorder)| PathSetup {
         mbit,
         delay,
+        up,
         loss,
         disorder,
     })
