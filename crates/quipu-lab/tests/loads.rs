@@ -121,7 +121,8 @@ fn scenario(load: u64) -> (Scenario, &'static str) {
     };
     scenario.policies.stream = vec![STREAMS[random.random_range(0..STREAMS.len())].to_owned()];
     scenario.policies.path = vec![PATHS[random.random_range(0..PATHS.len())].to_owned()];
-    scenario.policies.ack = ["own", "min-rtt"][random.random_range(0..2)].to_owned();
+    scenario.policies.ack =
+        ["own", "min-rtt", "any", "all", "min-owd"][random.random_range(0..5)].to_owned();
     scenario.policies.resend = ["rank", "first"][random.random_range(0..2)].to_owned();
     scenario.policies.baselines = false;
     // `fifo` and `redundant` bring a rule of their own.

@@ -1,4 +1,5 @@
 //! On which path acknowledgements return, and what that does to the sender's estimates.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 
