@@ -16,6 +16,9 @@ use quipu_testkit::{
 const A: PathId = PathId(0);
 const B: PathId = PathId(1);
 
+/// More bytes than any test here moves.
+const ENDLESS: u64 = 40_000_000;
+
 const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -62,7 +65,7 @@ impl Setup {
             path: ["path-rr"; 2],
             offers: [true; 2],
             links: vec![[link(60), link(10)], [link(10), link(80)]],
-            plan: Plan::download(1 << 30),
+            plan: Plan::download(ENDLESS),
             window: 30_000,
             every: 2,
         }
@@ -313,10 +316,10 @@ fn acknowledgements_ride_on_what_leaves_next() {
         assert_eq!(run.alarms(), [0; 3], "{ack}");
         after - before
     };
-    let [own, any] = ["own", "any"].map(|ack| run(ack, Plan::both_ways(1 << 30)));
+    let [own, any] = ["own", "any"].map(|ack| run(ack, Plan::both_ways(ENDLESS)));
     println!("packets of the client on the first path in 500 ms: {own} with own, {any} with any");
     assert!(any <= 2 && own >= 18, "{any}, {own}: one is due every 25 ms");
     // Nothing leaves to ride on.
-    let [own, any] = ["own", "any"].map(|ack| run(ack, Plan::download(1 << 30)));
+    let [own, any] = ["own", "any"].map(|ack| run(ack, Plan::download(ENDLESS)));
     assert_eq!(any, own);
 }
