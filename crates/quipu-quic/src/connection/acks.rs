@@ -286,7 +286,8 @@ impl Connection {
         let peers = std::mem::take(&mut self.shared.paths.published);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
             let own = Peers { own: data.key, all: &peers };
-            let burst = data.datagram_bytes().saturating_mul(u64::from(self.config.burst_packets));
+            let burst = self.config.burst.packets;
+            let burst = data.datagram_bytes().saturating_mul(u64::from(burst));
             if !scratch.packets.is_empty() {
                 data.controller.on_acked(
                     &AckedInfo {

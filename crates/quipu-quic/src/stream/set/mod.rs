@@ -100,6 +100,9 @@ pub enum StreamEvent {
     Opened(StreamId),
     /// There are bytes, or the end, to read. Told again only after all was read.
     Readable(StreamId),
+    /// All that was written has been sent once, and the stream is not finished: time to write
+    /// more. Not told of control streams.
+    Drained(StreamId),
     /// The peer has every byte that was written, and the end.
     Finished(StreamId),
     /// The peer wants no more; the stream was reset towards it with the same code.

@@ -110,7 +110,8 @@ fn edges_tell_a_streams_life_in_order() {
     streams.on_acked(key, span(0, 100), false);
     streams.on_acked(key, span(100, 100), true);
     assert_eq!(edges(&mut streams), [Edge::Closed(key)]);
-    assert_eq!(events(&mut streams), [StreamEvent::Finished(id)]);
+    let told = [StreamEvent::Drained(id), StreamEvent::Finished(id)];
+    assert_eq!(events(&mut streams), told);
     assert!(streams.get(key).is_none());
 }
 
