@@ -185,6 +185,7 @@ impl Connection {
             heard_at: None,
             ack_owed: PathSet::EMPTY,
             has_content: false,
+            probed: false,
             ack_pinged_at: now,
             pto_fired_at: None,
             status: StatusExchange::default(),

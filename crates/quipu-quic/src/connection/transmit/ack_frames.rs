@@ -82,15 +82,23 @@ impl Connection {
         for view in views.iter().filter(|view| on.contains(view.key)) {
             if self.carries_acks(view.key) && view.state != PathState::Closing {
                 paths = paths.with(view.key);
-                answers |= view.pto_count == 0 || view.key == data;
+                answers |= self.suffices(view.key, data);
             }
         }
-        // A return path that does not answer itself may be dead: the acknowledgement also goes
-        // the way of its data, or, if that cannot carry it, the best one.
+        // Else the acknowledgement also goes the way of its data, or, if that cannot carry it, the
+        // best one.
         if !answers && let Some(path) = itself.or_else(|| views.least_srtt_usable()) {
             paths = paths.with(path);
         }
         paths
+    }
+
+    /// True if an acknowledgement of `data`'s packets need not go another way than on `path`: that
+    /// path answers, and `data` was not asked by a probe whether it does.
+    fn suffices(&self, path: PathKey, data: PathKey) -> bool {
+        let answers = || self.shared.paths.views.get(path).is_some_and(|view| view.pto_count == 0);
+        let probed = || self.shared.paths.get(data.slot).is_some_and(|data| data.probed);
+        path == data || answers() && !probed()
     }
 
     /// True if a packet with an acknowledgement may leave on a path.
@@ -178,14 +186,7 @@ impl Connection {
                 if !named && !rides {
                     continue;
                 }
-                let answers = packet.key == key
-                    || self
-                        .shared
-                        .paths
-                        .views
-                        .get(packet.key)
-                        .is_some_and(|view| view.pto_count == 0);
-                answers && (route.on.len() == 1 || route.ride)
+                self.suffices(packet.key, key) && (route.on.len() == 1 || route.ride)
             } else if due {
                 true
             } else {
@@ -219,7 +220,9 @@ impl Connection {
         }
         let path = multipath.then_some(data.key.id);
         let key = data.key;
-        write_ranges(&data.received, path, now, key, packet, buffer)
+        let written = write_ranges(&data.received, path, now, key, packet, buffer);
+        data.probed &= !(written && packet.key == key);
+        written
     }
 }
 
