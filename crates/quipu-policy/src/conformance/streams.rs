@@ -29,6 +29,8 @@ struct Stretch {
 struct Fin {
     flights: u32,
     sent: bool,
+    /// It was sent before and lost.
+    again: bool,
     acked: bool,
 }
 
@@ -77,12 +79,58 @@ impl Streams {
             bare_fin: false,
         };
         self.opened += 1;
-        let stream = Stream { view, stretches: Vec::new(), fin: Fin::default(), sent: Bytes::ZERO };
-        match self.slots.get_mut(key.index()) {
-            Some(place) => *place = Some(stream),
-            None => self.slots.push(Some(stream)),
-        }
+        self.insert(view);
         key
+    }
+
+    /// A stream that another engine opened: key, order and time are those of its `view`, and so is
+    /// all that [`follow`](Self::follow) takes over. Nothing of it was sent. Nothing happens if its
+    /// slot is taken.
+    pub fn adopt(&mut self, view: &StreamView) {
+        let slot = view.key.slot;
+        if self.slots.get(view.key.index()).is_some_and(Option::is_some) {
+            return;
+        }
+        self.free.retain(|&free| free != slot);
+        self.free.extend(self.slots.len() as u32..slot);
+        self.insert(StreamView {
+            written: Offset::ZERO,
+            fin: false,
+            high_sent: Offset::ZERO,
+            sendable: Bytes::ZERO,
+            free: Bytes::ZERO,
+            bare_fin: false,
+            ..view.clone()
+        });
+        self.follow(view);
+    }
+
+    fn insert(&mut self, view: StreamView) {
+        let at = view.key.index();
+        let stream = Stream { view, stretches: Vec::new(), fin: Fin::default(), sent: Bytes::ZERO };
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, || None);
+        }
+        self.slots[at] = Some(stream);
+    }
+
+    /// Takes over what application and peer did to a stream since, as another engine's `view`
+    /// shows it: bytes and end written, size, priority, credit.
+    pub fn follow(&mut self, view: &StreamView) {
+        let Some(own) = self.get(view.key) else { return };
+        let same = (own.written, own.fin, own.size, own.priority, own.credit_end)
+            == (view.written, view.fin, view.size, view.priority, view.credit_end);
+        if same {
+            return;
+        }
+        let more = view.written.since(own.written);
+        self.write(view.key, more);
+        self.edit(view.key, |stream| {
+            stream.view.fin |= view.fin;
+            stream.view.size = view.size;
+            stream.view.priority = view.priority;
+            stream.view.credit_end = view.credit_end;
+        });
     }
 
     /// The application wrote `bytes` more.
@@ -91,7 +139,12 @@ impl Streams {
             if !stream.view.fin && bytes.0 > 0 {
                 stream.view.written = stream.view.written.advanced(bytes);
                 let end = stream.view.written.0;
-                stream.stretches.push(Stretch { end, state: State::Unsent, flights: 0 });
+                match stream.stretches.last_mut() {
+                    Some(last) if last.state == State::Unsent => last.end = end,
+                    _ => {
+                        stream.stretches.push(Stretch { end, state: State::Unsent, flights: 0 });
+                    }
+                }
             }
         });
     }
@@ -121,7 +174,7 @@ impl Streams {
     /// A frame left: for the first time or again if `copy` is false. Returns true if it told the
     /// end of the stream.
     pub fn place(&mut self, key: StreamKey, span: Span, copy: bool) -> bool {
-        let mut fin = false;
+        let fin = self.ends_at(key, span.end);
         self.edit(key, |stream| {
             stream.change(span, |stretch| {
                 stretch.flights += 1;
@@ -133,9 +186,9 @@ impl Streams {
                 stream.sent += span.len();
                 stream.view.high_sent = stream.view.high_sent.max(span.end);
             }
-            fin = stream.view.fin && span.end == stream.view.written;
             if fin {
-                stream.fin.sent = true;
+                // As with bytes: what is pending of a copy stays pending.
+                stream.fin.sent |= !copy;
                 stream.fin.flights += 1;
             }
         });
@@ -193,8 +246,9 @@ impl Streams {
             }
             if fin {
                 stream.fin.flights = stream.fin.flights.saturating_sub(1);
-                if stream.fin.flights == 0 && !stream.fin.acked {
+                if stream.fin.flights == 0 && stream.fin.sent && !stream.fin.acked {
                     stream.fin.sent = false;
+                    stream.fin.again = true;
                     if requeued.len() == before {
                         requeued.push(Span::new(stream.view.written, stream.view.written));
                     }
@@ -240,6 +294,16 @@ impl Streams {
         self.stream(key).is_some_and(|stream| {
             stream.stretches.iter().any(|stretch| matches!(stretch.state, State::Lost(_)))
         })
+    }
+
+    /// True if a frame of a stream that ends at `end` carries FIN.
+    pub fn ends_at(&self, key: StreamKey, end: Offset) -> bool {
+        self.get(key).is_some_and(|view| view.fin && view.written == end)
+    }
+
+    /// True if the end of a stream was sent and lost, whether it is pending or not.
+    pub fn is_end_lost(&self, key: StreamKey) -> bool {
+        self.stream(key).is_some_and(|stream| stream.fin.again)
     }
 
     fn stream(&self, key: StreamKey) -> Option<&Stream> {
@@ -349,7 +413,8 @@ impl StreamTable for Streams {
 
     fn pending_before(&self, stream: StreamKey, at: Offset) -> Option<Run> {
         let stream = self.stream(stream)?;
-        let run = stream.pending().filter(|run| run.span.start < at).last()?;
+        let before = |run: &Run| run.span.start < at || (run.span.is_empty() && run.span.end <= at);
+        let run = stream.pending().filter(before).last()?;
         Some(Run { span: Span::new(run.span.start, run.span.end.min(at)), ..run })
     }
 
