@@ -115,7 +115,7 @@ impl Watch {
         let mut state = lock(&log);
         let findings = state.stream_policy_findings();
         state.account.findings.extend(findings);
-        state.books = Books::new(declares_copies);
+        state.books = Books::taking_over(declares_copies);
         state.audit = audit;
         state.placed.clear();
         state.mirror.take_over(policies.resend.requeue_after_pto);
@@ -275,15 +275,15 @@ impl Joint for Watched {
         if again != decision {
             state.find(view.now, format!("asked {ask:?} twice: {decision:?}, then {again:?}"));
         }
+        let (mirrored, is_new) = state.mirror.view(view, &mut *self.shadow);
+        let shadow = self.shadow.decide(ask, &mirrored, &mut Notes::off());
         if let Some((at, question, answer)) = self.last
-            && (at, question) == (view.now, ask)
+            && (at, question, is_new) == (view.now, ask, false)
             && answer != again
         {
-            state.find(view.now, format!("{answer:?} became {again:?} though nothing was told"));
+            state.find(view.now, format!("{answer:?} became {again:?} though nothing changed"));
         }
         self.last = Some((view.now, ask, again));
-        let mirrored = state.mirror.view(view, &mut *self.shadow);
-        let shadow = self.shadow.decide(ask, &mirrored, &mut Notes::off());
         if shadow != again {
             let what = format!("asked {ask:?}: {again:?}, before the mock {shadow:?}");
             state.find(view.now, what);
@@ -363,7 +363,7 @@ impl Joint for Watched {
         if self.inner.control_path(view) != path {
             state.find(view.now, "two answers for the control path".to_owned());
         }
-        let mirrored = state.mirror.view(view, &mut *self.shadow);
+        let (mirrored, _) = state.mirror.view(view, &mut *self.shadow);
         if self.shadow.control_path(&mirrored) != path {
             state.find(view.now, "another control path before the mock".to_owned());
         }

@@ -115,13 +115,13 @@ impl Streams {
     }
 
     /// Takes over what application and peer did to a stream since, as another engine's `view`
-    /// shows it: bytes and end written, size, priority, credit.
-    pub fn follow(&mut self, view: &StreamView) {
-        let Some(own) = self.get(view.key) else { return };
+    /// shows it: bytes and end written, size, priority, credit. True if something is new.
+    pub fn follow(&mut self, view: &StreamView) -> bool {
+        let Some(own) = self.get(view.key) else { return false };
         let same = (own.written, own.fin, own.size, own.priority, own.credit_end)
             == (view.written, view.fin, view.size, view.priority, view.credit_end);
         if same {
-            return;
+            return false;
         }
         let more = view.written.since(own.written);
         self.write(view.key, more);
@@ -131,6 +131,7 @@ impl Streams {
             stream.view.priority = view.priority;
             stream.view.credit_end = view.credit_end;
         });
+        true
     }
 
     /// The application wrote `bytes` more.

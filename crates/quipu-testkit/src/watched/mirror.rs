@@ -5,7 +5,7 @@
 //! were acknowledged late. Worked out are pending runs with their classes, bytes in flight, bare
 //! FINs, sums over streams, packets in flight, and the tree.
 
-use quipu_base::{Bytes, Offset};
+use quipu_base::Offset;
 use quipu_policy::conformance::{Flight, World};
 use quipu_policy::{
     Event, Joint, Kind, PathKey, Piece, PriorityEdit, Run, SentPacket, Span, StreamKey, StreamTable,
@@ -32,6 +32,8 @@ pub(super) struct Mirror {
     suspects: Vec<PathKey>,
     /// Packets lost of which an acknowledgement may yet come.
     lost: Vec<Flight>,
+    /// Of streams, while they are walked.
+    keys: Vec<StreamKey>,
     findings: Vec<String>,
 }
 
@@ -53,6 +55,7 @@ impl Mirror {
             given_up: None,
             suspects: Vec::new(),
             lost: Vec::new(),
+            keys: Vec::new(),
             findings: Vec::new(),
         }
     }
@@ -67,13 +70,14 @@ impl Mirror {
         std::mem::take(&mut self.findings)
     }
 
-    /// What the mock shows now, beside what the engine shows.
-    pub(super) fn view(&mut self, engine: &View<'_>, listener: &mut dyn Joint) -> View<'_> {
+    /// What the mock shows now, beside what the engine shows; and true if that is new although
+    /// nothing was told.
+    pub(super) fn view(&mut self, engine: &View<'_>, listener: &mut dyn Joint) -> (View<'_>, bool) {
         self.settle(listener);
-        self.copy(engine);
+        let new = self.copy(engine);
         self.copy_late_ends(engine);
         self.world.recount();
-        self.world.view()
+        (self.world.view(), new)
     }
 
     /// Takes in an event and passes it on.
@@ -298,19 +302,26 @@ impl Mirror {
         }
     }
 
-    /// Copies what events do not carry.
-    fn copy(&mut self, engine: &View<'_>) {
+    /// Copies what events do not carry. True if something of it is new, time aside.
+    fn copy(&mut self, engine: &View<'_>) -> bool {
         self.world.now = engine.now;
-        self.world.conn = engine.conn.clone();
-        self.world.paths = engine.paths.clone();
-        let keys: Vec<StreamKey> = self.world.streams.keys().collect();
-        for key in keys {
+        let mut new = self.world.conn != *engine.conn;
+        if new {
+            self.world.conn = engine.conn.clone();
+        }
+        if !self.world.paths.iter().eq(engine.paths.iter()) {
+            self.world.paths = engine.paths.clone();
+            new = true;
+        }
+        self.keys.extend(self.world.streams.keys());
+        for key in self.keys.drain(..) {
             match engine.streams.get(key) {
-                Some(view) => self.world.streams.follow(view),
+                Some(view) => new |= self.world.streams.follow(view),
                 // That it was closed is told later.
                 None => self.world.streams.close(key),
             }
         }
+        new
     }
 
     /// Copies late acknowledgements of packets lost on a path: bytes of theirs that the engine

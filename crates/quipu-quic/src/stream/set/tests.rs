@@ -382,6 +382,16 @@ fn stop_sending_resets_the_stream_with_the_same_code() {
 }
 
 #[test]
+fn the_policy_hears_nothing_of_a_stream_that_is_over_before_it_is_told() {
+    let mut streams = server();
+    streams.on_stop_sending(StreamId(0), 3, NOW).unwrap();
+    assert_eq!(edges(&mut streams), []);
+    streams.on_stream_frame(StreamId(4), Offset(0), false, b"x", NOW).unwrap();
+    let key = streams.key(StreamId(4)).unwrap();
+    assert_eq!(edges(&mut streams), [Edge::Opened(key)]);
+}
+
+#[test]
 fn control_streams_are_hidden_and_served_by_identifier() {
     let mut streams = client();
     let first = streams.open(BIDI, NOW).unwrap();
