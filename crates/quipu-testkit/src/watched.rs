@@ -363,7 +363,10 @@ impl Joint for Watched {
         if self.inner.control_path(view) != path {
             state.find(view.now, "two answers for the control path".to_owned());
         }
-        let (mirrored, _) = state.mirror.view(view, &mut *self.shadow);
+        let (mirrored, is_new) = state.mirror.view(view, &mut *self.shadow);
+        if is_new {
+            self.last = None;
+        }
         if self.shadow.control_path(&mirrored) != path {
             state.find(view.now, "another control path before the mock".to_owned());
         }

@@ -234,7 +234,8 @@ impl Connection {
         let Some(origin) = self.shared.paths.get(space.slot()).map(|data| data.key) else {
             return;
         };
-        for (index, piece) in record.pieces.iter().enumerate() {
+        let counted = if record.repeats { &[][..] } else { &record.pieces[..] };
+        for (index, piece) in counted.iter().enumerate() {
             let fin = record.carries_fin(index);
             self.shared.streams.on_lost(piece.stream, piece.span, fin, origin, requeued);
         }
