@@ -175,11 +175,7 @@ impl Made {
 
     /// Puts the pair of stream and path policy together again with books of what the stream policy
     /// is charged; `None` for policies that are no such pair, or that make copies.
-    fn with_audit(
-        spec: &PolicySpec,
-        policies: &mut Policies,
-        built: Vec<Built>,
-    ) -> Option<Audit> {
+    fn with_audit(spec: &PolicySpec, policies: &mut Policies, built: Vec<Built>) -> Option<Audit> {
         let (mut stream, mut path, mut pack) = (None, None, None);
         for part in built {
             if part.reinject.is_some() {
@@ -224,7 +220,8 @@ impl State {
     fn stream_policy_findings(&self) -> Vec<String> {
         let Some(audit) = &self.audit else { return Vec::new() };
         let faults = audit.faults().into_iter();
-        let mut findings: Vec<String> = faults.map(|what| format!("stream policy {what}")).collect();
+        let mut findings: Vec<String> =
+            faults.map(|what| format!("stream policy {what}")).collect();
         let (mut charged, mut placed) = (audit.charged(), self.placed.clone());
         charged.retain(|_, bytes| *bytes != 0);
         placed.retain(|_, bytes| *bytes != 0);
@@ -276,6 +273,8 @@ impl Joint for Watched {
             state.find(view.now, format!("asked {ask:?} twice: {decision:?}, then {again:?}"));
         }
         let (mirrored, is_new) = state.mirror.view(view, &mut *self.shadow);
+        // As often as the others: a question may make a plan.
+        self.shadow.decide(ask, &mirrored, &mut Notes::off());
         let shadow = self.shadow.decide(ask, &mirrored, &mut Notes::off());
         if let Some((at, question, answer)) = self.last
             && (at, question, is_new) == (view.now, ask, false)
@@ -285,7 +284,7 @@ impl Joint for Watched {
         }
         self.last = Some((view.now, ask, again));
         if shadow != again {
-            let what = format!("asked {ask:?}: {again:?}, before the mock {shadow:?}");
+            let what = format!("{ask:?}: {again:?}, before the mock decides {shadow:?}");
             state.find(view.now, what);
         }
         state.find_in_mirror(view.now, &ask);

@@ -492,4 +492,40 @@ mod tests {
         assert!(streams.acknowledge(key, span(300, 300), true, true));
         assert_eq!(streams.get(key), None);
     }
+
+    #[test]
+    fn a_copy_with_the_end_leaves_the_end_pending() {
+        let mut streams = Streams::new();
+        let key = streams.open(Instant::ZERO, Priority::default(), Bytes(1000));
+        streams.write(key, Bytes(100));
+        streams.place(key, span(0, 100), false);
+        streams.finish(key);
+        assert!(streams.place(key, span(0, 100), true));
+        let bare = Run { span: span(100, 100), class: Class::Fresh };
+        assert_eq!(streams.pending_from(key, Offset::ZERO), Some(bare));
+        assert_eq!(streams.pending_before(key, Offset(100)), Some(bare));
+        let mut requeued = Vec::new();
+        streams.lose(key, span(0, 100), true, PATH, &mut requeued);
+        assert_eq!(requeued, [], "the end was pending already");
+        assert!(!streams.is_end_lost(key));
+    }
+
+    #[test]
+    fn an_adopted_stream_has_all_that_was_written_pending() {
+        let mut other = Streams::new();
+        let keys = [0; 3].map(|_| other.open(Instant::ZERO, Priority::default(), Bytes(150)));
+        other.write(keys[2], Bytes(100));
+        other.write(keys[2], Bytes(100));
+        let mut streams = Streams::new();
+        streams.adopt(other.get(keys[2]).unwrap());
+        assert_eq!(streams.get(keys[2]), other.get(keys[2]));
+        let run = Run { span: span(0, 150), class: Class::Fresh };
+        assert_eq!(streams.pending_from(keys[2], Offset::ZERO), Some(run));
+        assert!(!streams.follow(other.get(keys[2]).unwrap()));
+        other.finish(keys[2]);
+        assert!(streams.follow(other.get(keys[2]).unwrap()));
+        let slots: Vec<u32> =
+            [0; 3].map(|_| streams.open(Instant::ZERO, Priority::default(), Bytes(9)).slot).into();
+        assert_eq!(slots, [1, 0, 3], "free slots come first");
+    }
 }

@@ -8,8 +8,8 @@
 use quipu_base::Offset;
 use quipu_policy::conformance::{Flight, World};
 use quipu_policy::{
-    Event, Joint, Kind, PathKey, Piece, PriorityEdit, Run, SentPacket, Span, StreamKey, StreamTable,
-    TreeEdit, View,
+    Event, Joint, Kind, PathKey, Piece, PriorityEdit, Run, SentPacket, Span, StreamKey,
+    StreamTable, TreeEdit, View,
 };
 
 /// Which events a mirror misses: proof that what is compared can differ.
@@ -158,7 +158,8 @@ impl Mirror {
         }
         let (requeued, told) = (merged(requeued), merged(told));
         if requeued != told {
-            self.findings.push(format!("told to be pending again {told:?}, but it is {requeued:?}"));
+            self.findings
+                .push(format!("told to be pending again {told:?}, but it is {requeued:?}"));
         }
         self.lost.extend(lost.into_iter().filter(|flight| !flight.pieces.is_empty()));
         self.world.recount();
@@ -366,6 +367,10 @@ impl Mirror {
         let own = self.world.view();
         if own.conn != engine.conn {
             return Some(format!("{:?}, to the mock {:?}", engine.conn, own.conn));
+        }
+        let [tree, own_tree] = [engine, &own].map(|view| view.priorities.replay());
+        if tree != own_tree {
+            return Some(format!("{tree:?}, to the mock {own_tree:?}"));
         }
         self.world.streams.iter().find_map(|stream| {
             let theirs = engine.streams.get(stream.key);

@@ -199,8 +199,5 @@ fn the_loss_of_a_probe_asks_for_nothing_that_it_repeated() {
 /// A stream that the peer named only to refuse it was told to the policies when it was gone.
 #[test]
 fn a_stream_refused_before_it_is_told_is_never_told() {
-    keeps_the_rules(with_paths(
-        &[PathSetup::new(10, 10)],
-        &[Open(Server, false), Stop(Server, 0)],
-    ));
+    keeps_the_rules(with_paths(&[PathSetup::new(10, 10)], &[Open(Server, false), Stop(Server, 0)]));
 }
