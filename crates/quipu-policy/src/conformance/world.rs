@@ -228,3 +228,35 @@ impl SentTable for Flights {
         self.on(path).find(|flight| after.is_none_or(|pn| flight.pn > pn)).map(Flight::as_sent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::priority::Priority;
+    use quipu_base::Offset;
+
+    #[test]
+    fn the_end_of_a_stream_goes_again_after_its_loss() {
+        let mut world = World::new(Bytes(1000));
+        let path = world.add_path(PathId(0)).unwrap();
+        let key = world.streams.open(Instant::ZERO, Priority::default(), Bytes(1000));
+        world.streams.finish(key);
+        let end = Span::new(Offset::ZERO, Offset::ZERO);
+        let (first, fin) = world.place(key, end, false);
+        assert_eq!((first.kind, fin), (Kind::Fresh, true));
+        world.flights.push(Flight {
+            path,
+            pn: PacketNumber(0),
+            bytes: Bytes(40),
+            sent_at: Instant::ZERO,
+            pieces: vec![first],
+            fins: vec![fin],
+            counts: true,
+            acked_at: None,
+        });
+        assert_eq!(world.lose_path(path), [(key, end)]);
+        assert_eq!(world.lose_path(path), [], "it counts no more");
+        let (again, fin) = world.place(key, end, false);
+        assert_eq!((again.kind, fin), (Kind::Again, true));
+    }
+}

@@ -225,10 +225,13 @@ fn every_policy_can_take_over_in_mid_run() {
     }
 }
 
+/// Names the events that a mock misses.
+type Deaf = fn(&Event<'_>) -> bool;
+
 /// What the mock is not told it cannot show, and then the policies decide something else.
 #[test]
 fn a_mock_that_misses_events_is_found_out() {
-    let deaf: [(&str, fn(&Event<'_>) -> bool, bool); 7] = [
+    let deaf: [(&str, Deaf, bool); 7] = [
         ("Opened", |event| matches!(event, Event::Opened(_)), true),
         ("Placed", |event| matches!(event, Event::Placed { .. }), true),
         ("Lost", |event| matches!(event, Event::Lost(_)), true),
