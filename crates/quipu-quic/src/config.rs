@@ -1,6 +1,6 @@
 //! Configuration of connections.
 
-use quipu_base::{Bytes, Duration};
+use quipu_base::{Bytes, Duration, Rate};
 use thiserror::Error;
 
 /// Smallest UDP payload that every path carries.
@@ -11,13 +11,16 @@ pub const MIN_UDP_PAYLOAD: u16 = 1200;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportConfig {
     /// Largest UDP payload sent on a validated path; 1,200 to 65,527. Default 1,350 (our choice:
-    /// what the papers' stacks send). Before validation it is 1,200.
+    /// what the papers' stacks send).
     pub max_udp_payload: u16,
+    /// Largest UDP payload sent during the handshake and on a path that is not validated; 1,200 to
+    /// `max_udp_payload`. Default 1,200. <https://www.rfc-editor.org/rfc/rfc9000#section-14.1>
+    pub initial_udp_payload: u16,
     /// Pacing rate as a multiple of window per smoothed round trip, in percent; `None`: no pacing.
     /// Default 125. <https://www.rfc-editor.org/rfc/rfc9002#section-7.7>
     pub pacing_percent: Option<u32>,
-    /// Packets that may leave back to back at least. Default 10.
-    pub burst_packets: u32,
+    /// What may leave back to back.
+    pub burst: Burst,
     /// Acknowledge at the latest after so many ack-eliciting packets. Default 2.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.2>
     pub ack_every: u32,
@@ -41,12 +44,40 @@ pub struct TransportConfig {
     pub ack_return_paths: bool,
 }
 
+/// How much may leave back to back on a paced path: the larger of the first two, but no more than
+/// the third. Our choice: so that batches form which a kernel segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Burst {
+    /// Full packets. Default 10, the initial window that RFC 9002 allows.
+    /// <https://www.rfc-editor.org/rfc/rfc9002#section-7.7>
+    pub packets: u32,
+    /// What the pacing rate gives in this time. Default 1 ms.
+    pub time: Duration,
+    /// UDP payload bytes. Default 64 KiB.
+    pub limit: Bytes,
+}
+
+impl Default for Burst {
+    fn default() -> Self {
+        Burst { packets: 10, time: Duration::from_millis(1), limit: Bytes(64 << 10) }
+    }
+}
+
+impl Burst {
+    /// UDP payload bytes of a burst at that pacing rate.
+    pub(crate) fn bytes(&self, rate: Rate, datagram_size: Bytes) -> Bytes {
+        let packets = datagram_size.saturating_mul(u64::from(self.packets));
+        packets.max(rate.bytes_in(self.time)).min(self.limit)
+    }
+}
+
 impl Default for TransportConfig {
     fn default() -> Self {
         TransportConfig {
             max_udp_payload: 1350,
+            initial_udp_payload: MIN_UDP_PAYLOAD,
             pacing_percent: Some(125),
-            burst_packets: 10,
+            burst: Burst::default(),
             ack_every: 2,
             max_ack_delay: Duration::from_millis(25),
             stream_window: Bytes(6 << 20),
@@ -89,11 +120,18 @@ impl TransportConfig {
         if !(MIN_UDP_PAYLOAD..=65_527).contains(&self.max_udp_payload) {
             return wrong("max_udp_payload", &self.max_udp_payload, "1200 to 65527 bytes");
         }
+        if !(MIN_UDP_PAYLOAD..=self.max_udp_payload).contains(&self.initial_udp_payload) {
+            let payload = &self.initial_udp_payload;
+            return wrong("initial_udp_payload", payload, "1200 bytes to max_udp_payload");
+        }
         if self.pacing_percent == Some(0) {
             return wrong("pacing_percent", &0, "above 0, or none");
         }
-        if self.burst_packets == 0 {
-            return wrong("burst_packets", &0, "at least 1");
+        if self.burst.packets == 0 {
+            return wrong("burst.packets", &0, "at least 1");
+        }
+        if self.burst.limit < Bytes(u64::from(self.max_udp_payload)) {
+            return wrong("burst.limit", &self.burst.limit, "at least max_udp_payload");
         }
         if self.ack_every == 0 {
             return wrong("ack_every", &0, "at least 1");

@@ -31,7 +31,7 @@ pub mod tls;
 pub mod transport_parameters;
 pub mod wire;
 
-pub use config::{ConfigError, MIN_UDP_PAYLOAD, TransportConfig};
+pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, TransportConfig};
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain};
 pub use endpoint::{ConnectionHandle, Endpoint};
 pub use outbox::{Outbox, Route, Transmit};

@@ -283,7 +283,8 @@ fn loss_on_the_way_back_is_harmless_with_copies_on_all_paths() {
         (done.unwrap(), spurious, timeouts)
     };
     let (own, all) = (run("own"), run("all"));
-    assert!(all.0 <= own.0 && all.1 <= own.1 && all.2 * 2 < own.2, "{own:?}, {all:?}");
+    // The end is seen in steps of 100 ms.
+    assert!(all.0 <= own.0 + 1 && all.1 <= own.1 && all.2 * 2 < own.2, "{own:?}, {all:?}");
 }
 
 #[test]

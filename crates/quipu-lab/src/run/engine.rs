@@ -5,14 +5,14 @@ use std::sync::Arc;
 use quipu_base::{Duration, Instant, Role};
 use quipu_policy::PathKey;
 use quipu_quic::endpoint::{ClientConfig, ConnectError, PolicyFactory, ServerConfig};
-use quipu_quic::{Arrival, ConfigError, Endpoint, Outbox, Route, Transmit, TransportConfig};
+use quipu_quic::{Arrival, Burst, ConfigError, Endpoint, Outbox, Route, Transmit, TransportConfig};
 use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
 
 use super::tls::{self, TlsError};
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
-use crate::scenario::{Scenario, units::Unit};
+use crate::scenario::Scenario;
 
 /// An end could not be set up.
 #[derive(Debug, Error)]
@@ -49,8 +49,13 @@ fn transport(plan: &Plan, cell: Cell) -> Result<TransportConfig, SetupError> {
     let config = TransportConfig {
         // Ranges were checked with the scenario; a value beyond them is refused below.
         max_udp_payload: u16::try_from(transport.udp_payload.0).unwrap_or(u16::MAX),
+        initial_udp_payload: u16::try_from(transport.initial_udp_payload.0).unwrap_or(u16::MAX),
         pacing_percent: transport.pacing.then_some((transport.pacing_factor * 100.0 + 0.5) as u32),
-        burst_packets: transport.pacing_burst_packets,
+        burst: Burst {
+            packets: transport.pacing_burst_packets,
+            time: transport.pacing_burst_time,
+            limit: transport.pacing_burst_limit,
+        },
         ack_every: transport.ack_every,
         max_ack_delay: transport.max_ack_delay,
         stream_window: transport.stream_credit,
@@ -135,26 +140,9 @@ impl Outbox for SimOutbox<'_, '_> {
 
 /// What is said of a value that the engine cannot be told.
 pub(crate) fn unsupported(scenario: &Scenario) -> Option<(&'static str, String, &'static str)> {
-    use crate::scenario::{HttpVersion, Transport};
-    let (transport, default) = (&scenario.transport, Transport::default());
+    use crate::scenario::HttpVersion;
     if scenario.http == HttpVersion::H3 {
         return Some(("http", scenario.http.to_string(), "h2"));
-    }
-    if transport.initial_udp_payload != default.initial_udp_payload {
-        let payload = transport.initial_udp_payload.print();
-        return Some(("transport.initial_udp_payload", payload, "1200B"));
-    }
-    if transport.pacing_burst_time != default.pacing_burst_time {
-        let time = transport.pacing_burst_time.print();
-        return Some(("transport.pacing_burst_time", time, "1ms"));
-    }
-    if transport.pacing_burst_limit != default.pacing_burst_limit {
-        let limit = transport.pacing_burst_limit.print();
-        return Some(("transport.pacing_burst_limit", limit, "64KiB"));
-    }
-    if transport.server_write_chunk.is_some() {
-        let chunk = transport.server_write_chunk.print();
-        return Some(("transport.server_write_chunk", chunk, "unlimited"));
     }
     None
 }

@@ -189,7 +189,7 @@ impl Requests {
         if let Purpose::Page(id) = purpose
             && !body.is_zero()
         {
-            let sent = Bodies::body(id, body)
+            let sent = Bodies::slice(id, Bytes::ZERO, body)
                 .try_for_each(|part| self.client.send_body(streams, stream, part))
                 .and_then(|()| self.client.finish(streams, stream));
             sent.map_err(|_| RequestError::NotOpen)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, StreamId};
 use quipu_http::field::FieldList;
-use quipu_http::h2::{Body, RespondError, Server, ServerConfig, ServerEvent};
+use quipu_http::h2::{Body, BodyError, RespondError, Server, ServerConfig, ServerEvent};
 use quipu_http::transport::quic::{QuicStreams, pass_to_server};
 use quipu_quic::{Connection, ConnectionEvent, ConnectionHandle, Endpoint};
 use quipu_sim::{Envelope, Outgoing};
@@ -34,7 +34,18 @@ pub(super) struct Site {
     /// Objects that the server thinks about: when it answers, in order of asking.
     thinking: BinaryHeap<Reverse<(Instant, u64, StreamId, ObjectId)>>,
     sequence: u64,
+    /// Bytes that are written to a stream at a time.
+    chunk: Bytes,
+    /// Responses of which something is still to be written.
+    writing: BTreeMap<StreamId, Writing>,
     error: Option<RunError>,
+}
+
+/// A response that is written in chunks, the next when the one before was sent.
+struct Writing {
+    object: ObjectId,
+    written: Bytes,
+    len: Bytes,
 }
 
 impl Site {
@@ -47,6 +58,8 @@ impl Site {
             asked: BTreeMap::new(),
             thinking: BinaryHeap::new(),
             sequence: 0,
+            chunk: plan.scenario.transport.server_write_chunk.unwrap_or(Bytes::MAX),
+            writing: BTreeMap::new(),
             error: None,
         })
     }
@@ -62,7 +75,22 @@ impl Site {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        loop {
+            self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+            let unwritten = self.unwritten();
+            if unwritten.is_zero() || self.has_failed() {
+                return;
+            }
+            self.drive(now);
+            if self.unwritten() == unwritten {
+                return;
+            }
+        }
+    }
+
+    /// Bytes of responses that are still to be written.
+    fn unwritten(&self) -> Bytes {
+        self.writing.values().fold(Bytes::ZERO, |sum, body| sum + (body.len - body.written))
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -102,13 +130,16 @@ impl Site {
             asked: &mut self.asked,
             thinking: &mut self.thinking,
             sequence: &mut self.sequence,
+            chunk: self.chunk,
+            writing: &mut self.writing,
         };
         self.http.handle_timeout(&mut streams, now);
         while let Some(event) = streams.connection.poll() {
             on_event(&mut self.http, &mut streams, event, &mut answers)?;
         }
         while let Some((stream, object)) = answers.due(now) {
-            respond(&mut self.http, &mut streams, stream, object, &self.page)
+            answers
+                .respond(&mut self.http, &mut streams, stream, object)
                 .map_err(|error| failed(now, error))?;
         }
         Ok(())
@@ -121,6 +152,8 @@ struct Answers<'a> {
     asked: &'a mut BTreeMap<StreamId, ObjectId>,
     thinking: &'a mut BinaryHeap<Reverse<(Instant, u64, StreamId, ObjectId)>>,
     sequence: &'a mut u64,
+    chunk: Bytes,
+    writing: &'a mut BTreeMap<StreamId, Writing>,
 }
 
 impl Answers<'_> {
@@ -141,6 +174,46 @@ impl Answers<'_> {
         }
         self.thinking.pop().map(|Reverse((_, _, stream, object))| (stream, object))
     }
+
+    /// Answers a request with the head and the first chunk of the body.
+    fn respond(
+        &mut self,
+        http: &mut Server,
+        streams: &mut QuicStreams<'_>,
+        stream: StreamId,
+        object: ObjectId,
+    ) -> Result<(), RespondError> {
+        let spec = self.page.object(object);
+        let len = spec.map_or(WARM_UP_BYTES, |object| object.response_bytes);
+        let fields =
+            FieldList::new().with(":status", "200").with("content-length", len.0.to_string());
+        if len.is_zero() {
+            return http.respond(streams, stream, &fields, Body::Empty);
+        }
+        http.respond(streams, stream, &fields, Body::Streamed)?;
+        self.writing.insert(stream, Writing { object, written: Bytes::ZERO, len });
+        self.write(http, streams, stream).map_err(|_| RespondError::NoRequest(stream))
+    }
+
+    /// Writes the next chunk of a response, and its end with the last.
+    fn write(
+        &mut self,
+        http: &mut Server,
+        streams: &mut QuicStreams<'_>,
+        stream: StreamId,
+    ) -> Result<(), BodyError> {
+        let Some(body) = self.writing.get_mut(&stream) else { return Ok(()) };
+        let len = self.chunk.min(body.len - body.written);
+        for part in Bodies::slice(body.object, body.written, len) {
+            http.send_body(streams, stream, part)?;
+        }
+        body.written += len;
+        if body.written < body.len {
+            return Ok(());
+        }
+        self.writing.remove(&stream);
+        http.finish(streams, stream)
+    }
 }
 
 fn on_event(
@@ -157,6 +230,9 @@ fn on_event(
             let reason = reason.to_string();
             return Err(RunError::Closed { end: End::Server, at: now, reason });
         }
+        ConnectionEvent::Drained(stream) => {
+            answers.write(http, streams, stream).map_err(|error| failed(now, error))?;
+        }
         event => pass_to_server(http, streams, &event, &mut sink),
     }
     while let Some(event) = http.poll() {
@@ -172,6 +248,9 @@ fn on_event(
                 http.on_stream_readable(streams, stream, now, &mut sink);
             }
             ServerEvent::RequestFinished { stream } => answers.think(stream, now),
+            ServerEvent::ResponseStopped { stream, .. } => {
+                answers.writing.remove(&stream);
+            }
             ServerEvent::RequestFailed { stream, failure } => {
                 return Err(failed(now, format!("{stream}: {failure}")));
             }
@@ -180,25 +259,6 @@ fn on_event(
         }
     }
     Ok(())
-}
-
-fn respond(
-    http: &mut Server,
-    streams: &mut QuicStreams<'_>,
-    stream: StreamId,
-    object: ObjectId,
-    page: &Page,
-) -> Result<(), RespondError> {
-    let len = page.object(object).map_or(WARM_UP_BYTES, |object| object.response_bytes);
-    let fields = FieldList::new().with(":status", "200").with("content-length", len.0.to_string());
-    if len.is_zero() {
-        return http.respond(streams, stream, &fields, Body::Empty);
-    }
-    http.respond(streams, stream, &fields, Body::Streamed)?;
-    Bodies::body(object, len)
-        .try_for_each(|part| http.send_body(streams, stream, part))
-        .and_then(|()| http.finish(streams, stream))
-        .map_err(|_| RespondError::NoRequest(stream))
 }
 
 /// The object that a request asks for.

@@ -137,7 +137,39 @@ fn what_is_not_implemented_is_refused_by_name() {
         Plan::new(scenario).unwrap_err().to_string()
     };
     assert_eq!(refused("http", "h3"), "http = h3 is not implemented; expected h2");
-    assert!(refused("server_write_chunk", "32KiB").contains("expected unlimited"));
+}
+
+#[test]
+fn a_server_that_writes_in_chunks_serves_the_same_page() {
+    let whole = first(&plan(|_| {}));
+    for chunk in [Bytes(700), Bytes(32 << 10)] {
+        let chunked = plan(|scenario| scenario.transport.server_write_chunk = Some(chunk));
+        let record = first(&chunked);
+        assert_eq!(record.objects.len(), whole.objects.len());
+        // A stream whose next chunk is not written yet lets others go first.
+        let ratio = record.page_time.as_nanos() as f64 / whole.page_time.as_nanos() as f64;
+        assert!(chunk < Bytes(1_000) || (0.9..1.2).contains(&ratio), "{chunk}: {ratio}");
+    }
+}
+
+#[test]
+fn bursts_and_the_first_payloads_are_as_the_scenario_says() {
+    let datagrams = |edit: fn(&mut Scenario)| {
+        let record = first(&plan(edit));
+        record.paths.iter().map(|path| path.packets_sent).sum::<u64>()
+    };
+    let usual = datagrams(|_| {});
+    let small = datagrams(|scenario| scenario.transport.udp_payload = Bytes(1_200));
+    let large = datagrams(|scenario| scenario.transport.initial_udp_payload = Bytes(1_350));
+    assert!(small > usual, "{small} of 1,200 bytes, {usual} of 1,350");
+    assert!(large <= usual, "{large} with 1,350 bytes from the start, {usual} else");
+    let time = |edit: fn(&mut Scenario)| first(&plan(edit)).page_time;
+    let spread = time(|scenario| {
+        scenario.transport.pacing_burst_packets = 1;
+        scenario.transport.pacing_burst_time = Duration::ZERO;
+        scenario.transport.pacing_burst_limit = Bytes(1_350);
+    });
+    assert!(spread > time(|_| {}), "packets one by one take longer than bursts");
 }
 
 #[test]

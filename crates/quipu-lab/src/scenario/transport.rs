@@ -158,14 +158,21 @@ impl Transport {
         // 65,527 B: what IPv4 and UDP leave of 65,535.
         let payload = "1200B to 65527B";
         within("transport.udp_payload", self.udp_payload, 1_200, 65_527, payload)?;
-        within("transport.initial_udp_payload", self.initial_udp_payload, 1_200, 65_527, payload)?;
+        let initial = self.initial_udp_payload;
+        let expected = "1200B to transport.udp_payload";
+        within("transport.initial_udp_payload", initial, 1_200, self.udp_payload.0, expected)?;
         let credit = "1KiB to 1024GiB";
         within("transport.stream_credit", self.stream_credit, 1 << 10, 1 << 40, credit)?;
         within("transport.connection_credit", self.connection_credit, 1 << 10, 1 << 40, credit)?;
         let chain = "100B to 64KiB";
         within("transport.certificate_chain", self.certificate_chain, 100, 1 << 16, chain)?;
-        let burst = "at least one packet, at most 1GiB";
-        within("transport.pacing_burst_limit", self.pacing_burst_limit, 1_200, 1 << 30, burst)?;
+        let limit = self.pacing_burst_limit;
+        let expected = "transport.udp_payload to 1GiB";
+        within("transport.pacing_burst_limit", limit, self.udp_payload.0, 1 << 30, expected)?;
+        if self.server_write_chunk == Some(Bytes::ZERO) {
+            let expected = "1B or more, or unlimited";
+            return Err(ScenarioError::invalid("transport.server_write_chunk", "0B", expected));
+        }
         let counted = |field, value: u32, most: u32, expected| {
             if (1..=most).contains(&value) {
                 Ok(())

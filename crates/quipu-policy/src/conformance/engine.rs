@@ -369,7 +369,7 @@ impl MockEngine {
             }
         }
         let bytes = Bytes(payload.saturating_sub(space) + PACKET_OVERHEAD);
-        self.close_packet(path, bytes, pieces, fins);
+        self.close_packet(path, bytes, pieces, fins, true);
     }
 
     fn write(&mut self, path: PathKey, frame: &Frame) -> (Piece, bool) {
@@ -389,13 +389,15 @@ impl MockEngine {
         (piece, fin)
     }
 
-    /// Step 6, and what the network does with the packet.
+    /// Step 6, and what the network does with the packet. `counts`: whether its loss makes bytes
+    /// pending.
     pub(super) fn close_packet(
         &mut self,
         path: PathKey,
         bytes: Bytes,
         pieces: Vec<Piece>,
         fins: Vec<bool>,
+        counts: bool,
     ) {
         let now = self.world.now;
         let Some(Some(link)) = self.links.get_mut(path.index()) else { return };
@@ -407,7 +409,7 @@ impl MockEngine {
             path.last_sent_at = Some(now);
             path.release_at = path.release_at.max(release_at);
         });
-        let flight = Flight { path, pn, bytes, sent_at: now, pieces, fins, counts: true, acked_at };
+        let flight = Flight { path, pn, bytes, sent_at: now, pieces, fins, counts, acked_at };
         self.world.flights.push(flight.clone());
         self.arm_pto(path);
         self.report.packets += 1;

@@ -137,13 +137,7 @@ impl MockEngine {
         self.measure(path, sample, acked.iter().map(|flight| flight.bytes).sum());
         let mut closed = Vec::new();
         for flight in &acked {
-            for (piece, &fin) in flight.pieces.iter().zip(&flight.fins) {
-                let streams = &mut self.world.streams;
-                if streams.acknowledge(piece.stream, piece.span, fin, flight.counts) {
-                    closed.push(piece.stream);
-                    self.world.priorities.detach(piece.stream);
-                }
-            }
+            closed.extend(self.world.acknowledge(flight));
         }
         let late = sample.scaled(9, 8);
         let is_lost = |flight: &Flight| {
@@ -153,7 +147,7 @@ impl MockEngine {
             })
         };
         let lost = self.world.flights.take(path, is_lost);
-        let requeued = self.lose(path, &lost);
+        let requeued = self.world.lose(&lost);
         if !lost.is_empty() {
             let bytes: Bytes = lost.iter().map(|flight| flight.bytes).sum();
             self.world.set_path(path, |path| {
@@ -182,6 +176,7 @@ impl MockEngine {
             advances: true,
         });
         for stream in closed {
+            self.world.priorities.detach(stream);
             self.tell_closed(stream);
         }
         self.tell_edges(None);
@@ -206,21 +201,6 @@ impl MockEngine {
                 path.state = PathState::Usable;
             }
         });
-    }
-
-    /// Packets count as in flight no more.
-    fn lose(&mut self, path: PathKey, lost: &[Flight]) -> Requeued {
-        let mut requeued = Requeued::new();
-        for flight in lost.iter().filter(|flight| flight.counts) {
-            for (piece, &fin) in flight.pieces.iter().zip(&flight.fins) {
-                let mut spans = Vec::new();
-                self.world.streams.lose(piece.stream, piece.span, fin, path, &mut spans);
-                requeued.extend(spans.into_iter().map(|span| (piece.stream, span)));
-            }
-        }
-        requeued.sort();
-        requeued.dedup();
-        requeued
     }
 
     fn tell_requeued(&mut self, origin: PathKey, requeued: Requeued) {
@@ -265,11 +245,7 @@ impl MockEngine {
         let mut requeued = Requeued::new();
         if suspect {
             self.world.set_path(path, |path| path.state = PathState::Suspect);
-            let flights: Vec<Flight> = self.world.flights.on(path).cloned().collect();
-            requeued = self.lose(path, &flights);
-            for flight in self.world.flights.on_mut(path) {
-                flight.counts = false;
-            }
+            requeued = self.world.lose_path(path);
         }
         self.world.recount();
         self.tell(Event::Pto(path));
@@ -281,24 +257,24 @@ impl MockEngine {
         self.send_probe(path, frame);
     }
 
-    /// A probe carries a copy of the oldest bytes, else a PING.
+    /// A probe carries a copy of the oldest bytes, else a PING. The bytes are those of another
+    /// packet: the probe's own loss asks for nothing.
     fn send_probe(&mut self, path: PathKey, frame: Option<(StreamKey, Span)>) {
         let (mut pieces, mut fins) = (Vec::new(), Vec::new());
         if let Some((stream, span)) = frame {
-            let fin = self.world.streams.place(stream, span, true);
             pieces.push(Piece { stream, span, kind: Kind::Copy });
-            fins.push(fin);
+            fins.push(self.world.streams.ends_at(stream, span.end));
         }
         let bytes = Bytes(40 + frame.map_or(0, |(_, span)| span.len().0));
         self.world.recount();
-        self.close_packet(path, bytes, pieces, fins);
+        self.close_packet(path, bytes, pieces, fins, false);
         self.tell_edges(None);
     }
 
     /// A path is abandoned.
     pub(super) fn remove_path(&mut self, path: PathKey) {
         let lost = self.world.flights.take(path, |_| true);
-        let requeued = self.lose(path, &lost);
+        let requeued = self.world.lose(&lost);
         self.world.paths.remove(path);
         if let Some(link) = self.links.get_mut(path.index()) {
             *link = None;

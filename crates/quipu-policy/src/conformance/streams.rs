@@ -29,6 +29,8 @@ struct Stretch {
 struct Fin {
     flights: u32,
     sent: bool,
+    /// It was sent before and lost.
+    again: bool,
     acked: bool,
 }
 
@@ -77,12 +79,59 @@ impl Streams {
             bare_fin: false,
         };
         self.opened += 1;
-        let stream = Stream { view, stretches: Vec::new(), fin: Fin::default(), sent: Bytes::ZERO };
-        match self.slots.get_mut(key.index()) {
-            Some(place) => *place = Some(stream),
-            None => self.slots.push(Some(stream)),
-        }
+        self.insert(view);
         key
+    }
+
+    /// A stream that another engine opened: key, order and time are those of its `view`, and so is
+    /// all that [`follow`](Self::follow) takes over. Nothing of it was sent. Nothing happens if its
+    /// slot is taken.
+    pub fn adopt(&mut self, view: &StreamView) {
+        let slot = view.key.slot;
+        if self.slots.get(view.key.index()).is_some_and(Option::is_some) {
+            return;
+        }
+        self.free.retain(|&free| free != slot);
+        self.free.extend(self.slots.len() as u32..slot);
+        self.insert(StreamView {
+            written: Offset::ZERO,
+            fin: false,
+            high_sent: Offset::ZERO,
+            sendable: Bytes::ZERO,
+            free: Bytes::ZERO,
+            bare_fin: false,
+            ..view.clone()
+        });
+        self.follow(view);
+    }
+
+    fn insert(&mut self, view: StreamView) {
+        let at = view.key.index();
+        let stream = Stream { view, stretches: Vec::new(), fin: Fin::default(), sent: Bytes::ZERO };
+        if self.slots.len() <= at {
+            self.slots.resize_with(at + 1, || None);
+        }
+        self.slots[at] = Some(stream);
+    }
+
+    /// Takes over what application and peer did to a stream since, as another engine's `view`
+    /// shows it: bytes and end written, size, priority, credit. True if something is new.
+    pub fn follow(&mut self, view: &StreamView) -> bool {
+        let Some(own) = self.get(view.key) else { return false };
+        let same = (own.written, own.fin, own.size, own.priority, own.credit_end)
+            == (view.written, view.fin, view.size, view.priority, view.credit_end);
+        if same {
+            return false;
+        }
+        let more = view.written.since(own.written);
+        self.write(view.key, more);
+        self.edit(view.key, |stream| {
+            stream.view.fin |= view.fin;
+            stream.view.size = view.size;
+            stream.view.priority = view.priority;
+            stream.view.credit_end = view.credit_end;
+        });
+        true
     }
 
     /// The application wrote `bytes` more.
@@ -91,7 +140,12 @@ impl Streams {
             if !stream.view.fin && bytes.0 > 0 {
                 stream.view.written = stream.view.written.advanced(bytes);
                 let end = stream.view.written.0;
-                stream.stretches.push(Stretch { end, state: State::Unsent, flights: 0 });
+                match stream.stretches.last_mut() {
+                    Some(last) if last.state == State::Unsent => last.end = end,
+                    _ => {
+                        stream.stretches.push(Stretch { end, state: State::Unsent, flights: 0 });
+                    }
+                }
             }
         });
     }
@@ -121,7 +175,7 @@ impl Streams {
     /// A frame left: for the first time or again if `copy` is false. Returns true if it told the
     /// end of the stream.
     pub fn place(&mut self, key: StreamKey, span: Span, copy: bool) -> bool {
-        let mut fin = false;
+        let fin = self.ends_at(key, span.end);
         self.edit(key, |stream| {
             stream.change(span, |stretch| {
                 stretch.flights += 1;
@@ -133,9 +187,9 @@ impl Streams {
                 stream.sent += span.len();
                 stream.view.high_sent = stream.view.high_sent.max(span.end);
             }
-            fin = stream.view.fin && span.end == stream.view.written;
             if fin {
-                stream.fin.sent = true;
+                // As with bytes: what is pending of a copy stays pending.
+                stream.fin.sent |= !copy;
                 stream.fin.flights += 1;
             }
         });
@@ -193,8 +247,9 @@ impl Streams {
             }
             if fin {
                 stream.fin.flights = stream.fin.flights.saturating_sub(1);
-                if stream.fin.flights == 0 && !stream.fin.acked {
+                if stream.fin.flights == 0 && stream.fin.sent && !stream.fin.acked {
                     stream.fin.sent = false;
+                    stream.fin.again = true;
                     if requeued.len() == before {
                         requeued.push(Span::new(stream.view.written, stream.view.written));
                     }
@@ -240,6 +295,16 @@ impl Streams {
         self.stream(key).is_some_and(|stream| {
             stream.stretches.iter().any(|stretch| matches!(stretch.state, State::Lost(_)))
         })
+    }
+
+    /// True if a frame of a stream that ends at `end` carries FIN.
+    pub fn ends_at(&self, key: StreamKey, end: Offset) -> bool {
+        self.get(key).is_some_and(|view| view.fin && view.written == end)
+    }
+
+    /// True if the end of a stream was sent and lost, whether it is pending or not.
+    pub fn is_end_lost(&self, key: StreamKey) -> bool {
+        self.stream(key).is_some_and(|stream| stream.fin.again)
     }
 
     fn stream(&self, key: StreamKey) -> Option<&Stream> {
@@ -349,7 +414,8 @@ impl StreamTable for Streams {
 
     fn pending_before(&self, stream: StreamKey, at: Offset) -> Option<Run> {
         let stream = self.stream(stream)?;
-        let run = stream.pending().filter(|run| run.span.start < at).last()?;
+        let before = |run: &Run| run.span.start < at || (run.span.is_empty() && run.span.end <= at);
+        let run = stream.pending().filter(before).last()?;
         Some(Run { span: Span::new(run.span.start, run.span.end.min(at)), ..run })
     }
 
@@ -425,5 +491,41 @@ mod tests {
         assert!(!streams.acknowledge(key, span(0, 300), false, true));
         assert!(streams.acknowledge(key, span(300, 300), true, true));
         assert_eq!(streams.get(key), None);
+    }
+
+    #[test]
+    fn a_copy_with_the_end_leaves_the_end_pending() {
+        let mut streams = Streams::new();
+        let key = streams.open(Instant::ZERO, Priority::default(), Bytes(1000));
+        streams.write(key, Bytes(100));
+        streams.place(key, span(0, 100), false);
+        streams.finish(key);
+        assert!(streams.place(key, span(0, 100), true));
+        let bare = Run { span: span(100, 100), class: Class::Fresh };
+        assert_eq!(streams.pending_from(key, Offset::ZERO), Some(bare));
+        assert_eq!(streams.pending_before(key, Offset(100)), Some(bare));
+        let mut requeued = Vec::new();
+        streams.lose(key, span(0, 100), true, PATH, &mut requeued);
+        assert_eq!(requeued, [], "the end was pending already");
+        assert!(!streams.is_end_lost(key));
+    }
+
+    #[test]
+    fn an_adopted_stream_has_all_that_was_written_pending() {
+        let mut other = Streams::new();
+        let keys = [0; 3].map(|_| other.open(Instant::ZERO, Priority::default(), Bytes(150)));
+        other.write(keys[2], Bytes(100));
+        other.write(keys[2], Bytes(100));
+        let mut streams = Streams::new();
+        streams.adopt(other.get(keys[2]).unwrap());
+        assert_eq!(streams.get(keys[2]), other.get(keys[2]));
+        let run = Run { span: span(0, 150), class: Class::Fresh };
+        assert_eq!(streams.pending_from(keys[2], Offset::ZERO), Some(run));
+        assert!(!streams.follow(other.get(keys[2]).unwrap()));
+        other.finish(keys[2]);
+        assert!(streams.follow(other.get(keys[2]).unwrap()));
+        let slots: Vec<u32> =
+            [0; 3].map(|_| streams.open(Instant::ZERO, Priority::default(), Bytes(9)).slot).into();
+        assert_eq!(slots, [1, 0, 3], "free slots come first");
     }
 }

@@ -50,7 +50,8 @@ pub struct Flight {
     pub pieces: Vec<Piece>,
     /// Which of them told the end of their stream.
     pub fins: Vec<bool>,
-    /// False once its path was suspected: its bytes are pending again.
+    /// True while its loss would make bytes pending: not once its path was suspected, and never
+    /// for a probe, which repeats bytes of another packet.
     pub counts: bool,
     /// When the acknowledgement arrives; `None` if it never does.
     pub acked_at: Option<Instant>,
@@ -137,8 +138,9 @@ impl World {
     /// whether it told the end of its stream.
     pub fn place(&mut self, stream: StreamKey, span: Span, copy: bool) -> (Piece, bool) {
         let run = self.streams.pending_from(stream, span.start);
-        let again = run.is_some_and(|run| {
-            run.span.start == span.start && matches!(run.class, Class::Lost { .. })
+        let again = run.is_some_and(|run| match run.class {
+            Class::Lost { .. } => run.span.start == span.start,
+            _ => span.is_empty() && self.streams.is_end_lost(stream),
         });
         let high_sent = self.streams.get(stream).map(|view| view.high_sent).unwrap_or_default();
         let fin = self.streams.place(stream, span, copy);
@@ -151,6 +153,43 @@ impl World {
             self.conn.credit -= span.end.since(high_sent);
         }
         (Piece { stream, span, kind }, fin)
+    }
+
+    /// The peer has a packet. Returns the streams that are over with it: the table shows them no
+    /// more, and the tree forgets them when that is told.
+    pub fn acknowledge(&mut self, flight: &Flight) -> Vec<StreamKey> {
+        let mut closed = Vec::new();
+        for (piece, &fin) in flight.pieces.iter().zip(&flight.fins) {
+            if self.streams.acknowledge(piece.stream, piece.span, fin, flight.counts) {
+                closed.push(piece.stream);
+            }
+        }
+        closed
+    }
+
+    /// Packets count as in flight no more. Returns what is pending again, by (stream, offset).
+    pub fn lose(&mut self, lost: &[Flight]) -> Vec<(StreamKey, Span)> {
+        let mut requeued = Vec::new();
+        for flight in lost.iter().filter(|flight| flight.counts) {
+            for (piece, &fin) in flight.pieces.iter().zip(&flight.fins) {
+                let mut spans = Vec::new();
+                self.streams.lose(piece.stream, piece.span, fin, flight.path, &mut spans);
+                requeued.extend(spans.into_iter().map(|span| (piece.stream, span)));
+            }
+        }
+        requeued.sort();
+        requeued.dedup();
+        requeued
+    }
+
+    /// All that is in flight on a path counts no more, though it may yet be acknowledged. Returns
+    /// what is pending again, by (stream, offset).
+    pub fn lose_path(&mut self, path: PathKey) -> Vec<(StreamKey, Span)> {
+        let flights: Vec<Flight> = self.flights.on(path).cloned().collect();
+        for flight in self.flights.on_mut(path) {
+            flight.counts = false;
+        }
+        self.lose(&flights)
     }
 }
 
@@ -187,5 +226,37 @@ impl Flights {
 impl SentTable for Flights {
     fn next_sent(&self, path: PathKey, after: Option<PacketNumber>) -> Option<SentPacket<'_>> {
         self.on(path).find(|flight| after.is_none_or(|pn| flight.pn > pn)).map(Flight::as_sent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::priority::Priority;
+    use quipu_base::Offset;
+
+    #[test]
+    fn the_end_of_a_stream_goes_again_after_its_loss() {
+        let mut world = World::new(Bytes(1000));
+        let path = world.add_path(PathId(0)).unwrap();
+        let key = world.streams.open(Instant::ZERO, Priority::default(), Bytes(1000));
+        world.streams.finish(key);
+        let end = Span::new(Offset::ZERO, Offset::ZERO);
+        let (first, fin) = world.place(key, end, false);
+        assert_eq!((first.kind, fin), (Kind::Fresh, true));
+        world.flights.push(Flight {
+            path,
+            pn: PacketNumber(0),
+            bytes: Bytes(40),
+            sent_at: Instant::ZERO,
+            pieces: vec![first],
+            fins: vec![fin],
+            counts: true,
+            acked_at: None,
+        });
+        assert_eq!(world.lose_path(path), [(key, end)]);
+        assert_eq!(world.lose_path(path), [], "it counts no more");
+        let (again, fin) = world.place(key, end, false);
+        assert_eq!((again.kind, fin), (Kind::Again, true));
     }
 }

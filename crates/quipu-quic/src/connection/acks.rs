@@ -252,7 +252,8 @@ impl Connection {
         let Some(origin) = self.shared.paths.get(space.slot()).map(|data| data.key) else {
             return;
         };
-        for (index, piece) in record.pieces.iter().enumerate() {
+        let counted = if record.repeats { &[][..] } else { &record.pieces[..] };
+        for (index, piece) in counted.iter().enumerate() {
             let fin = record.carries_fin(index);
             self.shared.streams.on_lost(piece.stream, piece.span, fin, origin, requeued);
         }
@@ -304,7 +305,8 @@ impl Connection {
         let peers = std::mem::take(&mut self.shared.paths.published);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
             let own = Peers { own: data.key, all: &peers };
-            let burst = data.datagram_bytes().saturating_mul(u64::from(self.config.burst_packets));
+            let burst = self.config.burst.packets;
+            let burst = data.datagram_bytes().saturating_mul(u64::from(burst));
             if !scratch.packets.is_empty() {
                 data.controller.on_acked(
                     &AckedInfo {

@@ -170,6 +170,8 @@ pub enum ConnectionEvent {
     StreamOpened(StreamId),
     /// Bytes or the end can be read.
     Readable(StreamId),
+    /// All that was written to an unfinished stream has been sent once: time to write more.
+    Drained(StreamId),
     /// The peer has all that was written and the end.
     Finished(StreamId),
     /// The peer wants no more of a stream; it was reset with the peer's code.
@@ -666,6 +668,7 @@ impl From<StreamEvent> for ConnectionEvent {
         match event {
             StreamEvent::Opened(stream) => ConnectionEvent::StreamOpened(stream),
             StreamEvent::Readable(stream) => ConnectionEvent::Readable(stream),
+            StreamEvent::Drained(stream) => ConnectionEvent::Drained(stream),
             StreamEvent::Finished(stream) => ConnectionEvent::Finished(stream),
             StreamEvent::Stopped { stream, code } => ConnectionEvent::Stopped(stream, code),
             StreamEvent::Reset { stream, code } => ConnectionEvent::Reset(stream, code),

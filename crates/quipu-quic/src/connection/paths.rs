@@ -6,7 +6,6 @@ use rand_core::Rng;
 use thiserror::Error;
 
 use super::{Connection, ConnectionEvent, EndpointEvent, Space};
-use crate::config::MIN_UDP_PAYLOAD;
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
 use crate::path::{Abandon, Amplification, PathCounters, PathData, StatusExchange, Validation};
@@ -160,7 +159,7 @@ impl Connection {
     /// Adds a path. `known`: the peer's address needs no amplification limit.
     fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
         self.paths.pathless_until = None;
-        let datagram_size = MIN_UDP_PAYLOAD;
+        let datagram_size = self.initial_payload();
         let size = Bytes(u64::from(datagram_size));
         let controller = self.scheduler.controllers.make(key, size);
         let published = controller.published();
@@ -175,7 +174,7 @@ impl Connection {
             sent: SentPackets::default(),
             received: Received::default(),
             controller,
-            pacer: Pacer::new(now, size, self.config.burst_packets),
+            pacer: Pacer::new(now, size, self.config.burst),
             validation,
             amplification: Amplification::new(known),
             datagram_size,
@@ -186,6 +185,7 @@ impl Connection {
             heard_at: None,
             ack_owed: PathSet::EMPTY,
             has_content: false,
+            probed: false,
             ack_pinged_at: now,
             pto_fired_at: None,
             status: StatusExchange::default(),
@@ -221,6 +221,11 @@ impl Connection {
         if first {
             self.scheduler.tell(now, &self.shared, Event::PathUp(key));
         }
+    }
+
+    /// Largest datagram of the handshake, and of a path that is not validated.
+    pub(super) fn initial_payload(&self) -> u16 {
+        self.config.initial_udp_payload.min(self.peer.max_udp_payload)
     }
 
     /// The first packet on a path that the peer opened.
@@ -431,7 +436,6 @@ impl Connection {
     /// Sets the pace of a path from its window and round-trip time.
     pub(super) fn update_pace(&mut self, now: Instant, slot: u8) {
         let Some(percent) = self.config.pacing_percent else { return };
-        let burst = self.config.burst_packets;
         let published = self.shared.paths.published_rate(slot);
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
         let rate = published.or_else(|| {
@@ -441,7 +445,7 @@ impl Connection {
         });
         if let Some(rate) = rate {
             let size = data.datagram_bytes();
-            data.pacer.set_rate(now, rate, size, burst);
+            data.pacer.set_rate(now, rate, size);
             view.release_at = data.pacer.release_at();
         }
     }

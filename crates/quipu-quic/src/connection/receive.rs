@@ -284,6 +284,7 @@ impl Connection {
         {
             data.heard_at = Some(now);
             data.has_content |= summary.content;
+            data.probed |= summary.ack_eliciting && !summary.content;
         }
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct PathData {
     pub(crate) heard_at: Option<Instant>,
     /// Something other than a PING came since the return path of acknowledgements was checked.
     pub(crate) has_content: bool,
+    /// A probe without content came that was not acknowledged on this path yet.
+    pub(crate) probed: bool,
     /// When a PING last asked for an acknowledgement of our acknowledgements.
     pub(crate) ack_pinged_at: Instant,
     pub(crate) status: StatusExchange,

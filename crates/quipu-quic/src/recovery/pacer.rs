@@ -1,43 +1,36 @@
 //! Pacing: packets leave in bursts, at a rate somewhat above window per round trip.
 
-use quipu_base::{Bytes, Duration, Instant, Rate};
+use quipu_base::{Bytes, Instant, Rate};
 
-/// Most bytes of a burst; our choice: one batch that a kernel segments.
-const MAX_BURST: Bytes = Bytes(64 * 1024);
+use crate::config::Burst;
 
 /// A bucket of bytes that may leave now. When it is empty, nothing leaves until it is full again,
-/// so that bursts (and batches) form: of max(10 packets, 1 ms of the rate), at most 64 KiB.
+/// so that bursts (and batches) form.
 #[derive(Clone, Debug)]
 pub(crate) struct Pacer {
     tokens: Bytes,
+    /// What the bucket holds.
     burst: Bytes,
+    rule: Burst,
     rate: Rate,
     updated_at: Instant,
     release_at: Instant,
 }
 
 impl Pacer {
-    pub(crate) fn new(now: Instant, datagram_size: Bytes, burst_packets: u32) -> Self {
-        let burst = datagram_size.saturating_mul(u64::from(burst_packets)).min(MAX_BURST);
-        Pacer { tokens: burst, burst, rate: Rate::ZERO, updated_at: now, release_at: now }
+    pub(crate) fn new(now: Instant, datagram_size: Bytes, rule: Burst) -> Self {
+        let burst = rule.bytes(Rate::ZERO, datagram_size);
+        Pacer { tokens: burst, burst, rule, rate: Rate::ZERO, updated_at: now, release_at: now }
     }
 
     /// Sets the rate and, from it, the burst.
-    pub(crate) fn set_rate(
-        &mut self,
-        now: Instant,
-        rate: Rate,
-        datagram_size: Bytes,
-        burst_packets: u32,
-    ) {
+    pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate, datagram_size: Bytes) {
         if rate == self.rate {
             return;
         }
         self.refill(now);
         self.rate = rate;
-        let packets = datagram_size.saturating_mul(u64::from(burst_packets));
-        let millisecond = rate.bytes_in(Duration::from_millis(1));
-        self.burst = packets.max(millisecond).min(MAX_BURST);
+        self.burst = self.rule.bytes(rate, datagram_size);
         self.tokens = self.tokens.min(self.burst);
         if self.release_at > now {
             self.release_at = now + self.rate.time_for(self.burst.saturating_sub(self.tokens));
@@ -72,13 +65,14 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quipu_base::Duration;
 
     const SIZE: Bytes = Bytes(1200);
 
     #[test]
     fn a_burst_leaves_at_once_then_nothing_until_the_bucket_is_full() {
-        let mut pacer = Pacer::new(Instant::ZERO, SIZE, 10);
-        pacer.set_rate(Instant::ZERO, Rate::from_bytes_per_sec(1_200_000), SIZE, 10);
+        let mut pacer = Pacer::new(Instant::ZERO, SIZE, Burst::default());
+        pacer.set_rate(Instant::ZERO, Rate::from_bytes_per_sec(1_200_000), SIZE);
         let mut release_at = Instant::ZERO;
         for _ in 0..10 {
             assert_eq!(release_at, Instant::ZERO);
@@ -89,9 +83,9 @@ mod tests {
 
     #[test]
     fn over_time_the_rate_is_kept() {
-        let mut pacer = Pacer::new(Instant::ZERO, SIZE, 10);
+        let mut pacer = Pacer::new(Instant::ZERO, SIZE, Burst::default());
         let rate = Rate::from_mbit_per_sec(100);
-        pacer.set_rate(Instant::ZERO, rate, SIZE, 10);
+        pacer.set_rate(Instant::ZERO, rate, SIZE);
         let mut now = Instant::ZERO;
         let mut sent = Bytes::ZERO;
         while now < Instant::ZERO + Duration::from_secs(1) {
@@ -99,13 +93,16 @@ mod tests {
             now = now.max(pacer.on_sent(now, SIZE, SIZE));
         }
         let expected = rate.bytes_in(Duration::from_secs(1));
-        assert!(sent.0.abs_diff(expected.0) <= 2 * MAX_BURST.0, "{sent} of {expected}");
+        assert!(
+            sent.0.abs_diff(expected.0) <= 2 * Burst::default().limit.0,
+            "{sent} of {expected}"
+        );
     }
 
     #[test]
     fn bursts_grow_with_the_rate_up_to_the_limit() {
-        let mut pacer = Pacer::new(Instant::ZERO, SIZE, 10);
-        pacer.set_rate(Instant::ZERO, Rate::from_mbit_per_sec(10_000), SIZE, 10);
-        assert_eq!(pacer.burst, MAX_BURST);
+        let mut pacer = Pacer::new(Instant::ZERO, SIZE, Burst::default());
+        pacer.set_rate(Instant::ZERO, Rate::from_mbit_per_sec(10_000), SIZE);
+        assert_eq!(pacer.burst, Burst::default().limit);
     }
 }

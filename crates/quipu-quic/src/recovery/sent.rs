@@ -67,6 +67,8 @@ pub(crate) struct SentRecord {
     pub(crate) ack_eliciting: bool,
     /// Its bytes are pending again although it is in flight.
     pub(crate) requeued: bool,
+    /// Its stream frames are those of another packet: its own loss makes nothing of them pending.
+    pub(crate) repeats: bool,
     settled: bool,
     /// Bit `i`: piece `i` carried the stream's end.
     pub(crate) fins: u32,
@@ -82,6 +84,7 @@ impl SentRecord {
             bytes: 0,
             ack_eliciting: false,
             requeued: false,
+            repeats: false,
             settled: false,
             fins: 0,
             pieces: SmallVec::new(),
@@ -320,6 +323,7 @@ impl SentPackets {
         kept.bytes = record.bytes;
         kept.ack_eliciting = record.ack_eliciting;
         kept.requeued = record.requeued;
+        kept.repeats = record.repeats;
         kept.fins = record.fins;
         kept
     }

@@ -15,7 +15,7 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::application::Application;
 use super::{Op, Trial};
-use crate::{ALPN, SERVER_NAME, SimOutbox, policies, server_address};
+use crate::{ALPN, SERVER_NAME, SimOutbox, Watch, server_address};
 
 /// The code with which trials close.
 pub(crate) const CLOSE_CODE: u64 = 9;
@@ -29,6 +29,8 @@ pub(crate) struct TrialNode {
     endpoint: Endpoint,
     handle: Option<ConnectionHandle>,
     batch: usize,
+    /// Of the one connection's policies.
+    pub(crate) watch: Watch,
     /// The client's addresses that are not in use, per link.
     free: Vec<Vec<SocketAddr>>,
     /// Under which address the client opened a path.
@@ -45,11 +47,12 @@ impl TrialNode {
         let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
         let mut endpoint = Endpoint::new(seed.stream("endpoint", 0));
         let transport = Arc::new(trial.transport());
-        let chosen = policies(&trial.policies[usize::from(!role.is_client())]);
+        let chosen = &trial.policies[usize::from(!role.is_client())];
+        let watch = Watch::new(chosen).expect("a choice of policies");
         let client = role.is_client().then(|| ClientConfig {
             tls: Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
             transport: Arc::clone(&transport),
-            policies: Arc::clone(&chosen),
+            policies: watch.policies(),
         });
         if !role.is_client() {
             let tls = NullServer::new(&[ALPN])
@@ -59,7 +62,7 @@ impl TrialNode {
                 .listen(ServerConfig {
                     tls: Arc::new(tls),
                     transport,
-                    policies: chosen,
+                    policies: watch.policies(),
                     max_connections: 4,
                 })
                 .expect("a valid transport");
@@ -71,6 +74,7 @@ impl TrialNode {
             endpoint,
             handle: None,
             batch: trial.batch.min(MOST_AT_ONCE),
+            watch,
             free,
             addresses: Vec::new(),
             application: Application::new(role),
@@ -107,7 +111,10 @@ impl TrialNode {
             Op::UpdateKeys(_) => {
                 connection.update_keys(now);
             }
-            Op::Policies(_, text) => connection.set_policies(now, policies(text)()),
+            Op::Policies(_, text) => {
+                let policies = self.watch.replace(0, text).expect("a choice of policies");
+                connection.set_policies(now, policies);
+            }
             Op::Close(_) => connection.close(now, CLOSE_CODE, b"done"),
             op => self.application.apply(connection, now, op),
         }

@@ -54,6 +54,13 @@ pub enum Rule {
         /// Times that the engine chose itself.
         overridden: u64,
     },
+    /// Engine and policies keep the rules of the seam, and the policies decide the same before the
+    /// mock engine's bookkeeping.
+    #[error("{finding}")]
+    Seam {
+        /// The first finding of the [`Watch`](crate::Watch).
+        finding: String,
+    },
     /// No end finds a fault in the other.
     #[error("a fault: {reason}")]
     Fault {

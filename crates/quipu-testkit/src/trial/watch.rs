@@ -123,6 +123,9 @@ impl Watch {
         if let Some((stream, offset)) = node.application.wrong {
             return Some(Rule::Content { stream, offset });
         }
+        if let Some(finding) = node.watch.first_finding() {
+            return Some(Rule::Seam { finding });
+        }
         let connection = node.connection()?;
         fault(connection)
             .or_else(|| balance(connection))

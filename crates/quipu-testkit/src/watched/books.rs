@@ -1,6 +1,6 @@
 //! What was told so far, and the order in which things may be told.
 
-use quipu_base::{Bytes, Instant, PacketNumber};
+use quipu_base::{Bytes, Instant, Offset, PacketNumber};
 use quipu_policy::{
     Ask, Event, Kind, PathKey, PathState, Paths, Piece, SentPacket, Span, StreamKey, View,
 };
@@ -24,6 +24,8 @@ pub(super) struct Books {
     /// The path that left last.
     gone: Option<PathKey>,
     drained: bool,
+    /// The policies took over from others, and are being told all that is.
+    replayed: bool,
 }
 
 struct Known {
@@ -52,7 +54,13 @@ impl Books {
             lost_on: None,
             gone: None,
             drained: false,
+            replayed: false,
         }
+    }
+
+    /// Nothing yet; first of all the present is told, as to policies that take over from others.
+    pub(super) fn taking_over(declares_copies: bool) -> Self {
+        Books { replayed: true, ..Books::new(declares_copies) }
     }
 
     pub(super) const fn declares_copies(&self) -> bool {
@@ -69,7 +77,8 @@ impl Books {
     }
 
     /// What is wrong with the state in which a question is asked.
-    pub(super) fn on_question(&self, ask: Ask, view: &View<'_>) -> Wrong {
+    pub(super) fn on_question(&mut self, ask: Ask, view: &View<'_>) -> Wrong {
+        self.replayed = false;
         let open = self.open.as_ref().map(|(path, _)| *path);
         match ask {
             Ask::Packet if open.is_some() => return Some("asked before `Sent`"),
@@ -106,6 +115,17 @@ impl Books {
         if !matches!(event, Event::Requeued { .. }) {
             self.requeued = None;
         }
+        self.replayed &= matches!(
+            event,
+            Event::PathUp(_)
+                | Event::PathSuspect(_)
+                | Event::Tree(_)
+                | Event::Opened(_)
+                | Event::Sized(_)
+                | Event::Written(_)
+                | Event::Ready(_)
+                | Event::Sent(_)
+        );
         let wrong = match *event {
             Event::Opened(key) => self.on_opened(key, view),
             Event::Ready(key) => self.on_edge(key, true, view),
@@ -115,6 +135,7 @@ impl Books {
                 self.check_stream(key, view)
             }
             Event::Placed { path, piece } => self.on_placed(path, piece, view),
+            Event::Sent(packet) if self.replayed => check_listed(&packet, view),
             Event::Sent(packet) => self.on_sent(&packet, view),
             Event::Acked(packet) => self.on_settled(true, &packet, view),
             Event::Lost(packet) => {
@@ -219,12 +240,7 @@ impl Books {
         if path.in_flight < packet.bytes || path.last_sent_at != Some(packet.sent_at) {
             return Some("the path's view does not hold it");
         }
-        let before = packet.pn.0.checked_sub(1).map(PacketNumber);
-        let listed = view.sent.next_sent(packet.path, before).map(|found| found.pn);
-        if listed != Some(packet.pn) {
-            return Some("not among the packets in flight");
-        }
-        check_in_flight(view)
+        check_listed(packet, view).or_else(|| check_in_flight(view))
     }
 
     fn on_settled(&mut self, acked: bool, packet: &SentPacket<'_>, view: &View<'_>) -> Wrong {
@@ -237,9 +253,7 @@ impl Books {
                 return Some("not in order of packet number");
             }
         }
-        let before = packet.pn.0.checked_sub(1).map(PacketNumber);
-        let listed = view.sent.next_sent(packet.path, before).map(|found| found.pn);
-        (listed == Some(packet.pn)).then_some("still among the packets in flight")
+        check_listed(packet, view).is_none().then_some("still among the packets in flight")
     }
 
     fn on_requeued(
@@ -261,11 +275,13 @@ impl Books {
         {
             return Some("not in order");
         }
-        let pending = view.streams.pending_from(stream, span.start);
+        // A FIN goes with the last bytes where some are pending.
+        let at = if span.is_empty() { Offset::ZERO } else { span.start };
+        let pending = view.streams.pending_from(stream, at);
         let wrong = self.check_stream(stream, view);
         let credit_end = view.streams.get(stream).map(|it| it.credit_end);
         let holds = pending.is_some_and(|run| {
-            run.span.start == span.start && (span.is_empty() || !run.span.is_empty())
+            span.is_empty() || (run.span.start == span.start && !run.span.is_empty())
         });
         wrong.or_else(|| {
             (!holds && credit_end > Some(span.start)).then_some("what was requeued is not pending")
@@ -277,7 +293,10 @@ impl Books {
         if self.paths[key.index()].replace(path).is_some() {
             return Some("the slot is taken");
         }
-        let usable = view.paths.get(key).is_some_and(|path| path.state == PathState::Usable);
+        let usable = view.paths.get(key).is_some_and(|path| {
+            // That it is suspect is told next.
+            path.state == PathState::Usable || (self.replayed && path.state == PathState::Suspect)
+        });
         (!usable).then_some("the view says otherwise")
     }
 
@@ -293,13 +312,20 @@ impl Books {
     }
 
     fn on_path_gone(&mut self, key: PathKey, view: &View<'_>) -> Wrong {
-        self.gone = Some(key);
-        let known = self.paths[key.index()].take_if(|path| path.key == key);
+        // A path that was never proved goes without having been up.
+        let twice = self.gone.replace(key) == Some(key);
+        self.paths[key.index()].take_if(|path| path.key == key);
         if view.paths.get(key).is_some() {
             return Some("the view still shows the path");
         }
-        known.is_none().then_some("told of a path that is not up")
+        twice.then_some("told twice")
     }
+}
+
+fn check_listed(packet: &SentPacket<'_>, view: &View<'_>) -> Wrong {
+    let before = packet.pn.0.checked_sub(1).map(PacketNumber);
+    let listed = view.sent.next_sent(packet.path, before).map(|found| found.pn);
+    (listed != Some(packet.pn)).then_some("not among the packets in flight")
 }
 
 fn check_in_flight(view: &View<'_>) -> Wrong {

@@ -1,7 +1,7 @@
 //! What random trials found, shrunken; each test says what was wrong.
 
 use quipu_base::Role::{Client, Server};
-use quipu_testkit::trial::Direction::{Both, Up};
+use quipu_testkit::trial::Direction::{Both, Down, Up};
 use quipu_testkit::trial::Op::{
     Abandon, Advance, Backup, Control, Finish, Open, OpenPath, Outage, Pause, Policies, Stop,
     UpdateKeys, Write,
@@ -172,4 +172,32 @@ fn checks_of_return_paths_come_to_an_end() {
         ],
     );
     keeps_the_rules(Trial { policies: ["ack=min-rtt".to_owned(), String::new()], ..trial });
+}
+
+/// A lost probe that carried control frames too made the bytes pending that it repeated, though
+/// the packet they went in was still counted upon.
+#[test]
+fn the_loss_of_a_probe_asks_for_nothing_that_it_repeated() {
+    let trial = with_paths(
+        &[PathSetup { loss: 10, ..PathSetup::new(10, 10) }],
+        &[
+            Advance(100),
+            Open(Client, true),
+            Write(Client, 0, 10_000),
+            Outage(0, Down, 0, Some(1000)),
+            Policies(Client, "pack=many".to_owned()),
+            Advance(100),
+            Open(Client, false),
+            Open(Client, true),
+            Advance(10),
+            Advance(100),
+        ],
+    );
+    keeps_the_rules(Trial { connection_window: 4, max_streams: 2, begin: 0, ..trial });
+}
+
+/// A stream that the peer named only to refuse it was told to the policies when it was gone.
+#[test]
+fn a_stream_refused_before_it_is_told_is_never_told() {
+    keeps_the_rules(with_paths(&[PathSetup::new(10, 10)], &[Open(Server, false), Stop(Server, 0)]));
 }

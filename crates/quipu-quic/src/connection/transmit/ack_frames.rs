@@ -79,15 +79,23 @@ impl Connection {
         for view in views.iter().filter(|view| on.contains(view.key)) {
             if self.carries_acks(view.key) && view.state != PathState::Closing {
                 paths = paths.with(view.key);
-                answers |= view.key == data || self.answers(view.key);
+                answers |= self.suffices(view.key, data);
             }
         }
-        // A return path that does not answer itself may be dead: the acknowledgement also goes
-        // the way of its data, or, if that cannot carry it, the best one.
+        // Else the acknowledgement also goes the way of its data, or, if that cannot carry it, the
+        // best one.
         if !answers && let Some(path) = itself.or_else(|| views.least_srtt_usable()) {
             paths = paths.with(path);
         }
         paths
+    }
+
+    /// True if an acknowledgement of `data`'s packets need not go another way than on `path`: that
+    /// path answers, and `data` was not asked by a probe whether it does.
+    fn suffices(&self, path: PathKey, data: PathKey) -> bool {
+        let answers = || self.shared.paths.views.get(path).is_some_and(|view| view.pto_count == 0);
+        let probed = || self.shared.paths.get(data.slot).is_some_and(|data| data.probed);
+        path == data || answers() && !probed()
     }
 
     /// True if a packet with an acknowledgement may leave on a path.
@@ -180,7 +188,7 @@ impl Connection {
                 }
             } else if (route.ride || route.on.contains(packet.key))
                 && self.write_ack_of(now, slot, packet, buffer)
-                && (packet.key == key || self.answers(packet.key))
+                && self.suffices(packet.key, key)
             {
                 self.note_ack_written(now, slot);
             }
@@ -219,11 +227,6 @@ impl Connection {
         }
     }
 
-    /// False if a probe timeout fired on a path since it last answered.
-    fn answers(&self, path: PathKey) -> bool {
-        self.shared.paths.views.get(path).is_some_and(|view| view.pto_count == 0)
-    }
-
     fn write_ack_of(
         &mut self,
         now: Instant,
@@ -232,14 +235,16 @@ impl Connection {
         buffer: &mut [u8],
     ) -> bool {
         let multipath = self.multipath().is_some();
-        let Some(data) = self.shared.paths.get(slot) else { return false };
+        let Some(data) = self.shared.paths.get_mut(slot) else { return false };
         let already = carries_ack_of(packet, data.key);
         if already || !data.received.has_news() && !data.received.wants_ack() {
             return already;
         }
         let path = multipath.then_some(data.key.id);
         let key = data.key;
-        write_ranges(&data.received, path, now, key, packet, buffer)
+        let written = write_ranges(&data.received, path, now, key, packet, buffer);
+        data.probed &= !(written && packet.key == key);
+        written
     }
 }
 

@@ -104,7 +104,8 @@ impl Connection {
         if !packet.record.ack_eliciting {
             packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
         }
-        // Its bytes are those of another packet: its own loss asks for nothing.
+        // Its bytes are those of another packet: its own loss asks for its control frames at most.
+        packet.record.repeats = true;
         packet.record.requeued = packet.record.controls.iter().all(is_ack);
         self.finish_datagram(now, packet, 0, outbox);
         Ok(())

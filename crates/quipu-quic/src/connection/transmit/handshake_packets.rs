@@ -4,7 +4,6 @@ use quipu_base::{Bytes, Instant};
 
 use super::Full;
 use super::ack_frames::write_ranges;
-use crate::config::MIN_UDP_PAYLOAD;
 use crate::connection::packet::OpenPacket;
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
@@ -19,7 +18,7 @@ impl Connection {
         now: Instant,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        let size = usize::from(MIN_UDP_PAYLOAD);
+        let size = usize::from(self.initial_payload());
         loop {
             let wants = [Space::Initial, Space::Handshake].map(|space| self.wants(now, space));
             let Some(data) = self.shared.paths.get(0) else { return Ok(()) };

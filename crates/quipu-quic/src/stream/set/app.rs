@@ -173,11 +173,6 @@ impl Streams {
         if self.slots[key.index()].control {
             return Ok(());
         }
-        if self.edges.contains(&Edge::Opened(key)) {
-            // The policy never heard of it.
-            self.edges.retain(|edge| edge.key() != key);
-            self.views[key.index()].key.id = super::HIDDEN;
-        }
         self.slots[key.index()].control = true;
         self.hide(key.slot);
         let slots = &self.slots;

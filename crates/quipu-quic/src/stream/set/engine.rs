@@ -76,7 +76,12 @@ impl Streams {
         let half = self.send_half_mut(key)?;
         let before = half.high_sent();
         let placed = half.place(span);
-        self.sent += half.high_sent().since(before).0;
+        let after = half.high_sent();
+        let drained = after > before && after == half.written() && !half.is_finished();
+        self.sent += after.since(before).0;
+        if drained && self.is_visible(key) {
+            self.events.push_back(StreamEvent::Drained(key.id));
+        }
         self.sync(key.slot);
         self.update_blocked();
         Some(placed)

@@ -100,6 +100,9 @@ pub enum StreamEvent {
     Opened(StreamId),
     /// There are bytes, or the end, to read. Told again only after all was read.
     Readable(StreamId),
+    /// All that was written has been sent once, and the stream is not finished: time to write
+    /// more. Not told of control streams.
+    Drained(StreamId),
     /// The peer has every byte that was written, and the end.
     Finished(StreamId),
     /// The peer wants no more; the stream was reset towards it with the same code.
@@ -436,12 +439,16 @@ impl Streams {
         }
     }
 
-    /// Ends the sending half towards the policy.
+    /// Ends the sending half towards the policy, which is told nothing of a stream that it has not
+    /// heard of yet.
     fn hide(&mut self, number: u32) {
         let view = &mut self.views[number as usize];
-        if view.key.id != HIDDEN {
-            self.edges.push_back(Edge::Closed(view.key));
-            view.key.id = HIDDEN;
+        let key = view.key;
+        view.key.id = HIDDEN;
+        if self.edges.contains(&Edge::Opened(key)) {
+            self.edges.retain(|edge| edge.key() != key);
+        } else if key.id != HIDDEN {
+            self.edges.push_back(Edge::Closed(key));
         }
         self.sync(number);
         self.slots[number as usize].told_ready = false;

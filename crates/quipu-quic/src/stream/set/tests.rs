@@ -110,7 +110,8 @@ fn edges_tell_a_streams_life_in_order() {
     streams.on_acked(key, span(0, 100), false);
     streams.on_acked(key, span(100, 100), true);
     assert_eq!(edges(&mut streams), [Edge::Closed(key)]);
-    assert_eq!(events(&mut streams), [StreamEvent::Finished(id)]);
+    let told = [StreamEvent::Drained(id), StreamEvent::Finished(id)];
+    assert_eq!(events(&mut streams), told);
     assert!(streams.get(key).is_none());
 }
 
@@ -244,6 +245,7 @@ fn slots_are_used_again_after_both_halves_are_over() {
     let mut streams = client();
     let key = opened(&mut streams, 10);
     streams.finish(key.id).unwrap();
+    assert_eq!(edges(&mut streams), [Edge::Opened(key), Edge::Written(key), Edge::Ready(key)]);
     streams.place(key, span(0, 10));
     streams.on_stream_frame(key.id, Offset(0), true, b"answer", NOW).unwrap();
     streams.on_acked(key, span(0, 10), true);
@@ -260,14 +262,7 @@ fn slots_are_used_again_after_both_halves_are_over() {
     streams.on_stream_frame(key.id, Offset(0), true, b"answer", NOW).unwrap();
     assert_eq!(
         edges(&mut streams),
-        [
-            Edge::Opened(key),
-            Edge::Written(key),
-            Edge::Closed(key),
-            Edge::Opened(next),
-            Edge::Written(next),
-            Edge::Ready(next),
-        ]
+        [Edge::Closed(key), Edge::Opened(next), Edge::Written(next), Edge::Ready(next)]
     );
 }
 
@@ -378,6 +373,16 @@ fn stop_sending_resets_the_stream_with_the_same_code() {
     assert_eq!(events(&mut streams), [StreamEvent::Stopped { stream: key.id, code: 3 }]);
     let frame = ControlFrame::ResetStream { stream: key, code: 3, final_size: Offset(40) };
     assert_eq!(frames(&mut streams), [frame]);
+}
+
+#[test]
+fn the_policy_hears_nothing_of_a_stream_that_is_over_before_it_is_told() {
+    let mut streams = server();
+    streams.on_stop_sending(StreamId(0), 3, NOW).unwrap();
+    assert_eq!(edges(&mut streams), []);
+    streams.on_stream_frame(StreamId(4), Offset(0), false, b"x", NOW).unwrap();
+    let key = streams.key(StreamId(4)).unwrap();
+    assert_eq!(edges(&mut streams), [Edge::Opened(key)]);
 }
 
 #[test]
