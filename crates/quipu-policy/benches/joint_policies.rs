@@ -14,6 +14,8 @@
 //! - `next batch`: the question after a measurement and the end of a send batch, for policies that
 //!   allot: what an allotment made anew costs. SEC orders all ready streams and works out the
 //!   first row; a row more is a `fill`, over 2 and 8 paths.
+//! - `paths change`: the question after the status of a path was told: PStream splits all ready
+//!   streams anew, the others do what they do for the next batch, and MS-HS places all streams.
 
 mod scene;
 
@@ -81,6 +83,12 @@ fn joints(criterion: &mut Criterion) {
                 criterion.bench_function(&format!("next batch/{name}"), |bencher| {
                     bencher.iter(|| {
                         scene.end_batch();
+                        black_box(scene.decide())
+                    });
+                });
+                criterion.bench_function(&format!("paths change/{name}"), |bencher| {
+                    bencher.iter(|| {
+                        scene.change_paths();
                         black_box(scene.decide())
                     });
                 });

@@ -96,6 +96,12 @@ impl Scene {
         self.tell(Event::Drained);
     }
 
+    /// The status of a path is told.
+    #[allow(dead_code, reason = "not every benchmark changes paths")]
+    pub(crate) fn change_paths(&mut self) {
+        self.tell(Event::PathStatus(self.fast));
+    }
+
     /// Sends what is decided; every packet is acknowledged to the table at once, so that it stays
     /// small.
     pub(crate) fn packet(&mut self, pn: u64) -> Option<(PathKey, StreamKey)> {
