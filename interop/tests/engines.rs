@@ -8,6 +8,7 @@ use quipu_interop::{NoqNode, PeerConfig, QuinnNode};
 use quipu_link::Outage;
 use quipu_testkit::{
     Action, ExchangeNode, Failure, Identity, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
+    policies,
 };
 
 /// Ten megabytes each way without loss and with one percent, in both roles.
@@ -75,6 +76,27 @@ fn ours_and_noq_use_two_paths() {
         let outcome = over_two_paths(name, client, server);
         assert_eq!(outcome.client_paths, 2, "{name}");
         assert!(mbit(&outcome) > 45.0, "{name}: {}", outcome.goodput);
+    }
+}
+
+/// noq does not know our extension: with `min-owd` we fall back to `min-rtt`.
+#[test]
+fn noq_takes_acknowledgements_whichever_way_they_return() {
+    for ack in ["min-rtt", "any", "all", "min-owd"] {
+        let ours = |scenario: &Scenario, role, identity: &Identity| -> Box<dyn ExchangeNode> {
+            let policies = policies(&format!("ack={ack}"));
+            let tls = Tls::Rustls(identity.clone());
+            let config = NodeConfig { policies, ..NodeConfig::new(scenario, role, tls) };
+            Box::new(QuicNode::new(config))
+        };
+        for (name, client, server) in [
+            ("noq serves ours", &ours as MakeNode<'_>, &noq as MakeNode<'_>),
+            ("ours serves noq", &noq, &ours),
+        ] {
+            let outcome = over_two_paths(&format!("{name}, {ack}"), client, server);
+            assert_eq!(outcome.client_paths, 2, "{name}, {ack}");
+            assert!(mbit(&outcome) > 45.0, "{name}, {ack}: {}", outcome.goodput);
+        }
     }
 }
 
