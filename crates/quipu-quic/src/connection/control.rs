@@ -122,3 +122,31 @@ pub(super) fn to_frame(control: &ControlFrame) -> Frame<'static> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_advice_waits_again_unless_newer_advice_was_given() {
+        let mut queue = ControlQueue::default();
+        assert!(queue.is_empty());
+        let sent = |queue: &mut ControlQueue| {
+            queue.return_paths.waits = false;
+            SentControl::ReturnPaths { sequence: queue.return_paths.sequence }
+        };
+        queue.advise_return_paths([(PathId(0), PathId(1))].into_iter());
+        assert!(!queue.is_empty());
+        let first = sent(&mut queue);
+        queue.requeue(&first, || 0);
+        assert!(queue.return_paths.waits);
+        sent(&mut queue);
+        queue.advise_return_paths([(PathId(0), PathId(0))].into_iter());
+        let second = sent(&mut queue);
+        queue.requeue(&first, || 0);
+        assert!(queue.is_empty(), "it was overtaken");
+        queue.requeue(&second, || 0);
+        assert_eq!(queue.return_paths.pairs, [(PathId(0), PathId(0))]);
+        assert!(queue.return_paths.waits);
+    }
+}
