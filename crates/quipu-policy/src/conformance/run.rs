@@ -1,5 +1,7 @@
 //! Runs a script, and holds a policy to the rules.
 
+use std::collections::BTreeSet;
+
 use quipu_base::{Bytes, Duration, PathId};
 
 use super::engine::{Manner, MockEngine, Report, Subject};
@@ -137,8 +139,9 @@ impl MockEngine {
                 Some(Event::Sized(key))
             }
             Step::Urgency { urgency, incremental, .. } => {
-                streams.set_priority(key, Priority { urgency, incremental, ..view.priority });
-                Some(Event::Reprioritised(key))
+                let edit = PriorityEdit::Urgency { stream: key.id, urgency, incremental };
+                self.edit_priorities(&edit, Some(key));
+                return;
             }
             Step::Deadline { ms, .. } => {
                 let latency = Some(Duration::from_millis(u64::from(ms)));
@@ -218,42 +221,47 @@ impl MockEngine {
             Step::Remove { node: gone } => PriorityEdit::Remove { node: node(gone) },
             Step::Attach { node: speaker, stream } => {
                 let Some(key) = self.stream_key(stream) else { return };
-                let free = self.world.streams.get(key).is_some_and(|it| it.priority.node.is_none());
+                // HTTP names nodes by small numbers here, and attaches a stream once.
+                let has_place = (0..16).map(NodeId).any(|id| self.speaker(id) == Some(key));
                 let slot = self.world.priorities.key(node(speaker));
-                let taken = slot
-                    .and_then(|slot| self.world.priorities.node(slot))
-                    .is_none_or(|view| view.stream.is_some());
-                if !free || taken {
+                if slot.is_none() || has_place || self.speaker(node(speaker)).is_some() {
                     return;
                 }
-                attached = Some((key, slot));
+                attached = Some(key);
                 PriorityEdit::Attach { node: node(speaker), stream: key.id }
             }
             _ => return,
         };
-        let stream = attached.map(|(key, _)| key);
-        if let PriorityEdit::Remove { node } = edit {
-            self.forget_node(node);
-        }
-        let Ok(edits) = self.world.priorities.apply(&edit, stream) else { return };
-        if let Some((key, slot)) = attached
-            && let Some(view) = self.world.streams.get(key).cloned()
-        {
-            self.world.streams.set_priority(key, Priority { node: slot, ..view.priority });
+        self.edit_priorities(&edit, attached);
+    }
+
+    /// An edit of HTTP: the container, then the views of streams, then the policies.
+    fn edit_priorities(&mut self, edit: &PriorityEdit, stream: Option<StreamKey>) {
+        let priorities = &mut self.world.priorities;
+        let Ok(edits) = priorities.apply(edit, stream) else { return };
+        let touched = edits.iter().filter_map(|edit| priorities.touched(edit));
+        let touched: BTreeSet<StreamKey> = stream.into_iter().chain(touched).collect();
+        let mut changed = Vec::new();
+        for key in touched {
+            let Some(view) = self.world.streams.get(key) else { continue };
+            let (before, after) = (view.priority, priorities.complete(key, view.priority));
+            if before != after {
+                self.world.streams.set_priority(key, after);
+                changed.push(key);
+            }
         }
         for edit in edits {
             self.tell(Event::Tree(edit));
         }
+        for key in changed {
+            self.tell(Event::Reprioritised(key));
+            self.tell_edges(Some(key));
+        }
     }
 
-    /// The stream of a node that leaves has no node any more.
-    fn forget_node(&mut self, node: NodeId) {
-        let slot = self.world.priorities.key(node);
-        let stream =
-            slot.and_then(|slot| self.world.priorities.node(slot)).and_then(|node| node.stream);
-        if let Some(view) = stream.and_then(|key| self.world.streams.get(key)).cloned() {
-            self.world.streams.set_priority(view.key, Priority { node: None, ..view.priority });
-        }
+    fn speaker(&self, node: NodeId) -> Option<StreamKey> {
+        let priorities = &self.world.priorities;
+        priorities.node(priorities.key(node)?)?.stream
     }
 
     /// Everything heals, the streams end, and all must be delivered.

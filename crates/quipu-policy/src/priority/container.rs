@@ -1,14 +1,22 @@
 //! The container that the connection owns: structure and values, no scheduling state.
+//!
+//! It keeps priorities in both forms, the dependency tree of RFC 7540 and the urgencies of RFC 9218:
+//! of each stream the form that HTTP told, and the other derived from it, so that a policy never asks
+//! which world a page is from. Places become urgencies by the rule of [`mapping`](super::mapping),
+//! urgencies become places in [`levels`]. Where HTTP tells both forms of a stream, nothing is derived.
 
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::{NodeId, NodeKey, PriorityEdit, PriorityError, TreeEdit};
+use self::levels::Levels;
+use self::surgery::check_weight;
+use super::mapping::{Above, LEAST_URGENT, Meaning};
+use super::{NodeId, NodeKey, Priority, PriorityEdit, PriorityError, TreeEdit, Urgency};
 use crate::seam::key::StreamKey;
 
-/// Most nodes that a tree holds, the root included; our choice.
-const MAX_NODES: usize = 16_384;
+mod levels;
+mod surgery;
 
 /// One node of the dependency tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +31,32 @@ pub struct NodeView {
     pub children: Vec<NodeKey>,
     /// The stream it speaks for.
     pub stream: Option<StreamKey>,
+    /// Whether it ever spoke for a stream.
+    spoke: bool,
+    /// What was last said of it.
+    meaning: Meaning,
 }
 
-/// The dependency tree with its weights.
+/// The priorities of a connection: a dependency tree with its weights, and urgencies.
 #[derive(Clone, Debug)]
 pub struct Priorities {
     nodes: Vec<Option<NodeView>>,
     free: Vec<NodeKey>,
     by_id: BTreeMap<NodeId, NodeKey>,
-    /// The node that speaks for a stream, by the stream's slot.
-    by_stream: Vec<Option<NodeKey>>,
+    /// What is known of a stream, by its slot.
+    by_stream: Vec<Known>,
+    levels: Levels,
+}
+
+/// What is known of a stream.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    /// The node that speaks for it.
+    node: Option<NodeKey>,
+    /// The urgency that was told, or that follows from its node.
+    urgency: Option<Urgency>,
+    /// Whether the urgency was told.
+    told: bool,
 }
 
 /// Elementary edits that one edit came to.
@@ -47,18 +71,13 @@ impl Default for Priorities {
 impl Priorities {
     /// A tree of just the root.
     pub fn new() -> Self {
-        let root = NodeView {
-            id: NodeId::ROOT,
-            parent: NodeKey::ROOT,
-            weight: 16,
-            children: Vec::new(),
-            stream: None,
-        };
+        let root = NodeView::leaf(NodeId::ROOT, NodeKey::ROOT, Meaning::ROOT);
         Priorities {
             nodes: vec![Some(root)],
             free: Vec::new(),
             by_id: BTreeMap::from([(NodeId::ROOT, NodeKey::ROOT)]),
             by_stream: Vec::new(),
+            levels: Levels::default(),
         }
     }
 
@@ -74,7 +93,7 @@ impl Priorities {
 
     /// The node that speaks for a stream.
     pub fn node_of(&self, stream: StreamKey) -> Option<&NodeView> {
-        let node = (*self.by_stream.get(stream.index())?)?;
+        let node = self.by_stream.get(stream.index())?.node?;
         self.node(node).filter(|view| view.stream == Some(stream))
     }
 
@@ -86,6 +105,29 @@ impl Priorities {
     /// True if there is nothing but the root.
     pub fn is_empty(&self) -> bool {
         self.by_id.len() == 1
+    }
+
+    /// The stream's priority with node and urgency as this container has them, told or derived; what it
+    /// does not know stays as it is in `priority`.
+    pub fn complete(&self, stream: StreamKey, priority: Priority) -> Priority {
+        let Known { node, urgency, .. } =
+            self.by_stream.get(stream.index()).copied().unwrap_or_default();
+        let (level, incremental) = match urgency {
+            Some(urgency) => (urgency.level, urgency.incremental),
+            None => (priority.urgency, priority.incremental),
+        };
+        Priority { node, urgency: level, incremental, ..priority }
+    }
+
+    /// The stream whose [completed](Priorities::complete) priority an elementary edit may have changed.
+    pub fn touched(&self, edit: &TreeEdit) -> Option<StreamKey> {
+        match *edit {
+            TreeEdit::Inserted { node, .. }
+            | TreeEdit::Moved { node, .. }
+            | TreeEdit::Weighted { node, .. } => self.node(node)?.stream,
+            TreeEdit::Attached { stream, .. } => Some(stream),
+            TreeEdit::Removed { .. } => None,
+        }
     }
 
     /// The elementary edits that build this tree from an empty one, parents first: for a policy
@@ -112,18 +154,26 @@ impl Priorities {
         edits
     }
 
-    /// Applies an edit of the tree. `stream` is the key of the stream that an
-    /// [`PriorityEdit::Attach`] names. Edits of single streams (urgency, deadline, size) change
-    /// nothing here: those values live in the stream's view.
+    /// Applies an edit. `stream` is the key of the stream that it names, if it names one. Deadlines and
+    /// sizes change nothing here: those values live in the stream's view. After it, and before the
+    /// policies are told, the views of the named stream and of those that the elementary edits
+    /// [touched](Priorities::touched) get their [completed](Priorities::complete) priority.
+    ///
+    /// Costs O(log n) for each elementary edit. There are at most 20, and one more for each node
+    /// that an exclusive insertion takes over or a removed node leaves behind.
     ///
     /// # Errors
-    /// See [`PriorityError`]; the tree is then as it was.
+    /// See [`PriorityError`]; the tree is then as it was. An urgency for which the tree has no room is
+    /// none: it stays without a place in the tree.
     pub fn apply(
         &mut self,
         edit: &PriorityEdit,
         stream: Option<StreamKey>,
     ) -> Result<TreeEdits, PriorityError> {
         let mut done = TreeEdits::new();
+        if let Some(node) = edit.nodes().into_iter().flatten().find(|node| node.is_derived()) {
+            return Err(PriorityError::Misplaced(node));
+        }
         match *edit {
             PriorityEdit::Insert { node, parent, weight, exclusive } => {
                 self.insert(node, parent, weight, exclusive, &mut done)?;
@@ -135,181 +185,137 @@ impl Priorities {
                 check_weight(weight)?;
                 let key = self.inner_key(node)?;
                 self.set_weight(key, weight, &mut done);
+                let exclusive = self.node(key).is_some_and(|view| view.meaning.exclusive);
+                self.interpret(key, weight, exclusive);
             }
             PriorityEdit::Remove { node } => {
                 let key = self.inner_key(node)?;
-                self.remove(key, node, &mut done);
+                self.remove(key, &mut done);
             }
             PriorityEdit::Attach { node, .. } => {
                 let key = self.inner_key(node)?;
                 if let Some(stream) = stream {
-                    self.attach(key, stream);
-                    done.push(TreeEdit::Attached { node: key, stream });
+                    self.attach(key, stream, &mut done);
                 }
             }
-            PriorityEdit::Urgency { .. }
-            | PriorityEdit::Deadline { .. }
-            | PriorityEdit::Size { .. } => {}
+            PriorityEdit::Urgency { urgency, incremental, .. } => {
+                if let Some(stream) = stream {
+                    let level = urgency.min(LEAST_URGENT);
+                    self.set_urgency(stream, Urgency { level, incremental }, &mut done);
+                }
+            }
+            PriorityEdit::Deadline { .. } | PriorityEdit::Size { .. } => {}
         }
+        self.remove_stale(&mut done);
         Ok(done)
     }
 
-    /// Forgets a stream that was closed; its node stays.
+    /// Forgets a stream that was closed. Its node stays if HTTP made it; one that stood for an urgency
+    /// leaves with a later edit.
     pub fn detach(&mut self, stream: StreamKey) {
-        let node = self.by_stream.get_mut(stream.index()).and_then(Option::take);
-        if let Some(view) = node.and_then(|node| self.node_mut(node)) {
-            view.stream = None;
-        }
-    }
-
-    fn attach(&mut self, node: NodeKey, stream: StreamKey) {
-        if let Some(before) = self.node(node).and_then(|view| view.stream) {
-            self.detach(before);
-        }
-        self.detach(stream);
-        if self.by_stream.len() <= stream.index() {
-            self.by_stream.resize(stream.index() + 1, None);
-        }
-        self.by_stream[stream.index()] = Some(node);
+        let known = self.by_stream.get_mut(stream.index()).map(std::mem::take);
+        let Some(node) = known.and_then(|known| known.node) else { return };
         if let Some(view) = self.node_mut(node) {
-            view.stream = Some(stream);
-        }
-    }
-
-    fn insert(
-        &mut self,
-        id: NodeId,
-        parent: NodeId,
-        weight: u16,
-        exclusive: bool,
-        done: &mut TreeEdits,
-    ) -> Result<(), PriorityError> {
-        check_weight(weight)?;
-        if self.by_id.contains_key(&id) {
-            return Err(PriorityError::Exists(id));
-        }
-        let parent = self.key(parent).ok_or(PriorityError::Unknown(parent))?;
-        if self.by_id.len() >= MAX_NODES {
-            return Err(PriorityError::Full(MAX_NODES));
-        }
-        let key = self.free.pop().unwrap_or(NodeKey(self.nodes.len() as u32));
-        if key.index() == self.nodes.len() {
-            self.nodes.push(None);
-        }
-        self.nodes[key.index()] =
-            Some(NodeView { id, parent, weight, children: Vec::new(), stream: None });
-        self.by_id.insert(id, key);
-        let siblings = self.node(parent).map(|view| view.children.clone()).unwrap_or_default();
-        if let Some(view) = self.node_mut(parent) {
-            view.children.push(key);
-        }
-        done.push(TreeEdit::Inserted { node: key, parent, weight });
-        if exclusive {
-            for sibling in siblings {
-                self.relink(sibling, key, done);
+            view.stream = None;
+            if view.id.is_derived() {
+                self.levels.note_stale(node);
             }
         }
-        Ok(())
     }
 
-    fn move_node(
-        &mut self,
-        id: NodeId,
-        parent: NodeId,
-        weight: u16,
-        exclusive: bool,
-        done: &mut TreeEdits,
-    ) -> Result<(), PriorityError> {
-        check_weight(weight)?;
-        let key = self.inner_key(id)?;
-        if parent == id {
-            return Err(PriorityError::Misplaced(id));
+    fn attach(&mut self, node: NodeKey, stream: StreamKey, done: &mut TreeEdits) {
+        let before = self.known(stream).node;
+        let lost = self.node(node).and_then(|view| view.stream).filter(|&other| other != stream);
+        self.link_stream(node, stream);
+        done.push(TreeEdit::Attached { node, stream });
+        if let Some(derived) = before.filter(|&node| self.is_derived(node)) {
+            self.remove_derived(derived, done);
         }
-        let parent = self.key(parent).ok_or(PriorityError::Unknown(parent))?;
-        // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.3
-        //# If a stream is made dependent on one of its own dependencies, the
-        //# formerly dependent stream is first moved to be dependent on the
-        //# reprioritized stream's previous parent.
-        if self.is_below(parent, key) {
-            let old_parent = self.node(key).map_or(NodeKey::ROOT, |view| view.parent);
-            self.relink(parent, old_parent, done);
+        if let Some(other) = lost {
+            self.place_again(other, done);
         }
-        let siblings = match (exclusive, self.node(parent)) {
-            (true, Some(view)) => view.children.iter().copied().filter(|&c| c != key).collect(),
-            _ => Vec::new(),
+        self.follow(node);
+    }
+
+    /// HTTP told the urgency of a stream.
+    fn set_urgency(&mut self, stream: StreamKey, urgency: Urgency, done: &mut TreeEdits) {
+        let known = self.known(stream);
+        (known.urgency, known.told) = (Some(urgency), true);
+        self.place_again(stream, done);
+    }
+
+    /// Derives a place for a stream that has an urgency but no place that was told.
+    fn place_again(&mut self, stream: StreamKey, done: &mut TreeEdits) {
+        let Known { node, urgency, told } = *self.known(stream);
+        if let Some(urgency) = urgency
+            && told
+            && node.is_none_or(|node| self.is_derived(node))
+        {
+            self.place_derived(stream, urgency, done);
+        }
+    }
+
+    fn known(&mut self, stream: StreamKey) -> &mut Known {
+        if self.by_stream.len() <= stream.index() {
+            self.by_stream.resize(stream.index() + 1, Known::default());
+        }
+        &mut self.by_stream[stream.index()]
+    }
+
+    /// Lets a node speak for a stream; what they were bound to before is free.
+    fn link_stream(&mut self, node: NodeKey, stream: StreamKey) {
+        let old_stream = self.node_mut(node).and_then(|view| view.stream.replace(stream));
+        if let Some(other) = old_stream.filter(|&other| other != stream) {
+            self.known(other).node = None;
+        }
+        let old_node = self.known(stream).node.replace(node);
+        if let Some(view) =
+            old_node.filter(|&other| other != node).and_then(|other| self.node_mut(other))
+        {
+            view.stream = None;
+        }
+        if let Some(view) = self.node_mut(node) {
+            view.spoke = true;
+        }
+    }
+
+    /// Something was said of a node: what it means for its stream.
+    fn interpret(&mut self, node: NodeKey, weight: u16, exclusive: bool) {
+        let Some(parent) = self.node(node).map(|view| view.parent) else { return };
+        let above = match self.node(parent) {
+            Some(above) if parent != NodeKey::ROOT => above.as_above(),
+            _ => Above::Root,
         };
-        self.relink(key, parent, done);
-        self.set_weight(key, weight, done);
-        for sibling in siblings {
-            self.relink(sibling, key, done);
+        if let Some(view) = self.node_mut(node) {
+            view.meaning = Meaning::of(weight, exclusive, above);
         }
-        Ok(())
+        self.follow(node);
     }
 
-    /// <https://www.rfc-editor.org/rfc/rfc7540#section-5.3.4>: the weight of a removed node is
-    /// shared among its children in proportion to theirs.
-    fn remove(&mut self, key: NodeKey, id: NodeId, done: &mut TreeEdits) {
-        let Some((parent, weight, children)) =
-            self.node(key).map(|view| (view.parent, view.weight, view.children.clone()))
+    /// The same as was said before, in a place that another node changed.
+    fn interpret_again(&mut self, node: NodeKey) {
+        if let Some(Meaning { weight, exclusive, .. }) =
+            self.node(node).filter(|view| !view.id.is_derived()).map(|view| view.meaning)
+        {
+            self.interpret(node, weight, exclusive);
+        }
+    }
+
+    /// The stream of a node that was told gets the urgency of its place, unless that was told too.
+    fn follow(&mut self, node: NodeKey) {
+        let Some((stream, urgency)) =
+            self.node(node).and_then(|view| Some((view.stream?, view.meaning.urgency)))
         else {
             return;
         };
-        let sum: u64 =
-            children.iter().filter_map(|&c| self.node(c)).map(|view| u64::from(view.weight)).sum();
-        for child in children {
-            let own = self.node(child).map_or(1, |view| u64::from(view.weight));
-            let share = (own * u64::from(weight) * 2 + sum) / (sum.max(1) * 2);
-            self.relink(child, parent, done);
-            self.set_weight(child, share.clamp(1, 256) as u16, done);
-        }
-        if let Some(view) = self.node_mut(parent) {
-            view.children.retain(|&child| child != key);
-        }
-        if let Some(stream) = self.node(key).and_then(|view| view.stream) {
-            self.detach(stream);
-        }
-        self.nodes[key.index()] = None;
-        self.by_id.remove(&id);
-        self.free.push(key);
-        done.push(TreeEdit::Removed { node: key });
-    }
-
-    fn set_weight(&mut self, key: NodeKey, weight: u16, done: &mut TreeEdits) {
-        if let Some(view) = self.node_mut(key).filter(|view| view.weight != weight) {
-            view.weight = weight;
-            done.push(TreeEdit::Weighted { node: key, weight });
+        let known = self.known(stream);
+        if !known.told {
+            known.urgency = Some(urgency);
         }
     }
 
-    /// Hangs a node under another parent, at the end of its children.
-    fn relink(&mut self, key: NodeKey, parent: NodeKey, done: &mut TreeEdits) {
-        let Some(old_parent) = self.node(key).map(|view| view.parent) else { return };
-        if old_parent == parent {
-            return;
-        }
-        if let Some(view) = self.node_mut(old_parent) {
-            view.children.retain(|&child| child != key);
-        }
-        if let Some(view) = self.node_mut(parent) {
-            view.children.push(key);
-        }
-        if let Some(view) = self.node_mut(key) {
-            view.parent = parent;
-        }
-        done.push(TreeEdit::Moved { node: key, parent });
-    }
-
-    fn is_below(&self, mut key: NodeKey, ancestor: NodeKey) -> bool {
-        while key != NodeKey::ROOT {
-            if key == ancestor {
-                return true;
-            }
-            match self.node(key) {
-                Some(view) => key = view.parent,
-                None => return false,
-            }
-        }
-        false
+    fn is_derived(&self, node: NodeKey) -> bool {
+        self.node(node).is_some_and(|view| view.id.is_derived())
     }
 
     fn inner_key(&self, id: NodeId) -> Result<NodeKey, PriorityError> {
@@ -325,8 +331,37 @@ impl Priorities {
     }
 }
 
-fn check_weight(weight: u16) -> Result<(), PriorityError> {
-    if (1..=256).contains(&weight) { Ok(()) } else { Err(PriorityError::Weight(weight)) }
+impl NodeView {
+    fn leaf(id: NodeId, parent: NodeKey, meaning: Meaning) -> Self {
+        let (weight, children) = (meaning.weight, Vec::new());
+        NodeView { id, parent, weight, children, stream: None, spoke: false, meaning }
+    }
+
+    /// What it is to the nodes below it.
+    fn as_above(&self) -> Above {
+        if self.spoke {
+            Above::Stream(self.meaning.urgency)
+        } else {
+            Above::Group(self.meaning.group, self.meaning.urgency)
+        }
+    }
+}
+
+impl PriorityEdit {
+    /// The nodes that it names.
+    fn nodes(&self) -> [Option<NodeId>; 2] {
+        match *self {
+            PriorityEdit::Insert { node, parent, .. } | PriorityEdit::Move { node, parent, .. } => {
+                [Some(node), Some(parent)]
+            }
+            PriorityEdit::Weight { node, .. }
+            | PriorityEdit::Remove { node }
+            | PriorityEdit::Attach { node, .. } => [Some(node), None],
+            PriorityEdit::Urgency { .. }
+            | PriorityEdit::Deadline { .. }
+            | PriorityEdit::Size { .. } => [None, None],
+        }
+    }
 }
 
 #[cfg(test)]

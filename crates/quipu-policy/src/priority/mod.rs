@@ -7,9 +7,11 @@ use crate::seam::key::StreamKey;
 
 mod active;
 mod container;
+pub mod mapping;
 
 pub use active::{ActiveTree, Change, DEFAULT_WEIGHT, Place};
 pub use container::{NodeView, Priorities, TreeEdits};
+pub use mapping::Urgency;
 
 /// A node of the dependency tree as HTTP names it. Not a stream identifier: a browser's groups are
 /// nodes too, and the root is [`NodeId::ROOT`], while stream 0 exists.
@@ -36,10 +38,11 @@ impl NodeKey {
     }
 }
 
-/// What was said of a stream's priority.
+/// What was said of a stream's priority. Of node and urgency, where only one was said, the other is
+/// [derived](mapping).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// Its node of the dependency tree, if one was attached.
+    /// Its node of the dependency tree, if one was attached or derived.
     pub node: Option<NodeKey>,
     /// Urgency, 0 (most) to 7. <https://www.rfc-editor.org/rfc/rfc9218#section-4.1>
     pub urgency: u8,
@@ -178,7 +181,7 @@ pub enum PriorityError {
     /// The node, or the parent, does not exist.
     #[error("node {0:?} does not exist")]
     Unknown(NodeId),
-    /// A node cannot depend on itself, and the root cannot be edited.
+    /// A node cannot depend on itself, and neither the root nor derived nodes can be edited.
     #[error("node {0:?} cannot be placed there")]
     Misplaced(NodeId),
     /// Weights are 1 to 256.

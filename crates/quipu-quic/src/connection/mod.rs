@@ -492,20 +492,14 @@ impl Connection {
             _ => None,
         };
         let edits = self.shared.priorities.apply(&edit, stream)?;
-        if let (PriorityEdit::Attach { node, stream, .. }, Some(_)) = (&edit, stream) {
-            let node = self.shared.priorities.key(*node);
-            self.update_priority(*stream, |priority| priority.node = node);
+        self.complete_priority(stream);
+        for edit in &edits {
+            self.complete_priority(self.shared.priorities.touched(edit));
         }
         for edit in edits {
             self.scheduler.tell_joint(now, &self.shared, Event::Tree(edit));
         }
         match edit {
-            PriorityEdit::Urgency { stream, urgency, incremental } => {
-                self.update_priority(stream, |priority| {
-                    priority.urgency = urgency.min(7);
-                    priority.incremental = incremental;
-                });
-            }
             PriorityEdit::Deadline { stream, latency } => {
                 self.update_priority(stream, |priority| priority.latency = Some(latency));
             }
@@ -517,6 +511,16 @@ impl Connection {
         }
         self.flush_edges(now);
         Ok(())
+    }
+
+    /// Copies what the container has of a stream's priority, told or derived, into the stream's view.
+    fn complete_priority(&mut self, stream: Option<StreamKey>) {
+        let Some(key) = stream else { return };
+        let Shared { priorities, streams, .. } = &mut self.shared;
+        if let Some(priority) = streams.priority(key.id) {
+            // The stream was found open just now.
+            let _ = streams.set_priority(key.id, priorities.complete(key, priority));
+        }
     }
 
     fn update_priority(&mut self, stream: StreamId, change: impl FnOnce(&mut Priority)) {
