@@ -3,6 +3,7 @@
 //! - [`h2`]: HTTP/2 over QUIC streams with the dependency tree of RFC 7540, the mapping of the papers.
 //!   Start with [`h2::Client`], [`h2::Server`] and the [`transport::Transport`] they run on.
 //! - [`hpack`]: field compression; [`field`]: field lists, and what HPACK and QPACK share.
+//! - [`priority`]: the `priority` field of RFC 9218.
 //! - [`message`]: what makes a request or a response well-formed.
 //!
 //! Whoever drives an end passes the transport's events on and does what the end's own events ask for.
@@ -36,4 +37,5 @@ pub mod field;
 pub mod h2;
 pub mod hpack;
 pub mod message;
+pub mod priority;
 pub mod transport;

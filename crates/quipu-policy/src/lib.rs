@@ -30,7 +30,9 @@ pub use ack::{AckPolicy, AckRoute};
 pub use congestion::{Controller, ControllerFactory};
 pub use joint::{Joint, Pair, Planned, Planner};
 pub use path::{Choice, Parcel, PathPolicy, TakeBack};
-pub use priority::{NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit};
+pub use priority::{
+    NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit, Urgency,
+};
 pub use registry::{BuildContext, Built, Entry, Layer, Policies, PolicySpec, Registry};
 pub use reinject::{Reinject, ResendRules};
 pub use seam::decision::{Ask, Decision, Notes, Refusal};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use quipu_base::StreamId;
-use quipu_policy::PriorityEdit;
+use quipu_policy::{PriorityEdit, Urgency};
 use thiserror::Error;
 
 use super::control::{CONTROL_STREAM, ConnectionError, Control, Incoming, Limits};
@@ -15,6 +15,7 @@ use super::{ErrorCode, FrameStreamId};
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
+use crate::priority::PriorityField;
 use crate::transport::{StreamError, Transport};
 
 /// Distance between the identifiers of a client's bidirectional streams.
@@ -29,7 +30,8 @@ pub struct Request {
     /// The body.
     pub body: Body,
     /// Place in the server's dependency tree; `None` leaves the default, or what
-    /// [`Client::prioritise`] said before of the stream.
+    /// [`Client::prioritise`] said before of the stream. Not sent by a client
+    /// [with urgencies](Client::with_urgencies): the `priority` field says it.
     pub priority: Option<StreamPriority>,
 }
 
@@ -96,6 +98,8 @@ pub struct Client {
     events: VecDeque<ClientEvent>,
     state: State,
     last_opened: StreamId,
+    /// Whether it says nothing of the dependency tree.
+    no_tree: bool,
     /// The last request that a server that goes away may answer.
     last_answered: Option<FrameStreamId>,
 }
@@ -124,8 +128,18 @@ impl Client {
             events: VecDeque::new(),
             state: State::Idle,
             last_opened: CONTROL_STREAM,
+            no_tree: false,
             last_answered: None,
         }
+    }
+
+    /// The same client with RFC 9218's priorities in place of RFC 7540's: it says so in its settings, and
+    /// sends no places in the dependency tree. A request's urgency is in its `priority` field
+    /// ([`PriorityField`]). <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
+    #[must_use]
+    pub fn with_urgencies(mut self) -> Self {
+        self.no_tree = true;
+        self
     }
 
     /// Opens the control stream and sends SETTINGS, and a PRIORITY frame for each of `groups`: nodes that
@@ -148,9 +162,13 @@ impl Client {
         }
         transport.set_control(CONTROL_STREAM);
         let mut out = Vec::new();
-        let settings = Settings { enable_push: Some(false), ..Settings::default() };
+        let settings = Settings {
+            enable_push: Some(false),
+            no_rfc7540_priorities: self.no_tree.then_some(true),
+            ..Settings::default()
+        };
         self.control.announce(settings, &mut out);
-        for &(group, priority) in groups {
+        for &(group, priority) in groups.iter().filter(|_| !self.no_tree) {
             frame::encode_priority(group, priority, &mut out);
         }
         transport.write(CONTROL_STREAM, Bytes::from(out))?;
@@ -180,6 +198,7 @@ impl Client {
         };
         self.exchanges.insert(stream, exchange);
         let end_stream = body == Body::Empty;
+        let priority = priority.filter(|_| !self.no_tree);
         self.control.send_headers(transport, id, &fields, priority, end_stream)?;
         let size = match &body {
             Body::Empty => None,
@@ -245,6 +264,37 @@ impl Client {
         check_priority(node, priority)?;
         let mut out = Vec::new();
         frame::encode_priority(node, priority, &mut out);
+        Ok(transport.write(CONTROL_STREAM, Bytes::from(out))?)
+    }
+
+    /// Sends a PRIORITY_UPDATE frame: another urgency for a request. Does nothing if the server's
+    /// settings came and do not say that it goes by urgencies.
+    ///
+    /// # Errors
+    /// [`RequestError::NotOpen`], [`RequestError::IdentifiersUsedUp`] for a stream that cannot be a
+    /// request, or the transport refused.
+    pub fn update_priority<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        urgency: Urgency,
+    ) -> Result<(), RequestError> {
+        if self.state != State::Open {
+            return Err(RequestError::NotOpen);
+        }
+        let id = FrameStreamId::try_from(stream)
+            .ok()
+            .filter(|id| id.request().is_some())
+            .ok_or(RequestError::IdentifiersUsedUp)?;
+        // https://www.rfc-editor.org/rfc/rfc9218#section-2.1.1
+        //# If the value was 0 or if the settings parameter was absent, it
+        //# SHOULD stop sending PRIORITY_UPDATE frames
+        if self.control.peer_no_tree() == Some(false) {
+            return Ok(());
+        }
+        let mut out = Vec::new();
+        let value = PriorityField::from(urgency).to_string();
+        frame::encode_priority_update(id, &value, &mut out);
         Ok(transport.write(CONTROL_STREAM, Bytes::from(out))?)
     }
 
@@ -369,6 +419,12 @@ impl Client {
                 }
                 // A server has no say in its own order of sending.
                 Incoming::Priority { .. } => {}
+                //# If a client receives a PRIORITY_UPDATE frame, it MUST respond
+                //# with a connection error of type PROTOCOL_ERROR.
+                Incoming::PriorityUpdate { stream, .. } => {
+                    let problem = "from a server";
+                    return Err(ConnectionError::WrongUpdate { stream, problem });
+                }
                 Incoming::GoAway { last_stream, code } => {
                     self.on_go_away(transport, last_stream, code);
                 }

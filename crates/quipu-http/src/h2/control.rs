@@ -89,6 +89,19 @@ pub enum ConnectionError {
         /// The stream.
         stream: FrameStreamId,
     },
+    /// The peer changed its mind about the dependency tree.
+    /// <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
+    #[error("NO_RFC7540_PRIORITIES changed after the first SETTINGS frame")]
+    PrioritiesChanged,
+    /// A PRIORITY_UPDATE frame that cannot be: from a server, or for what the client cannot request.
+    /// <https://www.rfc-editor.org/rfc/rfc9218#section-7.1>
+    #[error("PRIORITY_UPDATE for stream {stream}, {problem}")]
+    WrongUpdate {
+        /// The stream that is prioritised.
+        stream: FrameStreamId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// A PRIORITY frame lets a node depend on itself that has no stream to reset.
     #[error("stream {stream} depends on itself")]
     SelfDependency {
@@ -106,6 +119,8 @@ impl ConnectionError {
             ConnectionError::ControlEnded
             | ConnectionError::PushEnabled
             | ConnectionError::WrongStream { .. }
+            | ConnectionError::PrioritiesChanged
+            | ConnectionError::WrongUpdate { .. }
             | ConnectionError::SelfDependency { .. } => ErrorCode::PROTOCOL_ERROR,
             ConnectionError::Control(_) => ErrorCode::INTERNAL_ERROR,
             ConnectionError::TooManySettings { .. } | ConnectionError::TooManyCancelled { .. } => {
@@ -130,6 +145,10 @@ pub(super) enum Incoming {
         stream: FrameStreamId,
         priority: StreamPriority,
     },
+    PriorityUpdate {
+        stream: FrameStreamId,
+        value: Bytes,
+    },
     GoAway {
         last_stream: FrameStreamId,
         code: ErrorCode,
@@ -150,6 +169,8 @@ pub(super) struct Control {
     peer_field_list: Option<u32>,
     peer_concurrency: Option<u32>,
     peer_push: bool,
+    /// Whether the peer leaves the dependency tree alone; `None` before its settings came.
+    peer_no_tree: Option<bool>,
     ended: bool,
     /// Reused between header blocks.
     block: Vec<u8>,
@@ -169,6 +190,7 @@ impl Control {
             peer_field_list: None,
             peer_concurrency: None,
             peer_push: false,
+            peer_no_tree: None,
             ended: false,
             block: Vec::new(),
         }
@@ -191,6 +213,11 @@ impl Control {
     /// Whether the peer set ENABLE_PUSH.
     pub(super) const fn peer_push(&self) -> bool {
         self.peer_push
+    }
+
+    /// Whether the peer set NO_RFC7540_PRIORITIES; `None` if its settings have not come.
+    pub(super) const fn peer_no_tree(&self) -> Option<bool> {
+        self.peer_no_tree
     }
 
     /// Appends the first SETTINGS frame: `settings` and those that the limits ask for.
@@ -241,6 +268,9 @@ impl Control {
                 Frame::Priority { stream, priority } => {
                     return Ok(Some(Incoming::Priority { stream, priority }));
                 }
+                Frame::PriorityUpdate { stream, value } => {
+                    return Ok(Some(Incoming::PriorityUpdate { stream, value }));
+                }
                 Frame::GoAway { last_stream, code } => {
                     return Ok(Some(Incoming::GoAway { last_stream, code }));
                 }
@@ -286,6 +316,13 @@ impl Control {
         }
         if let Some(push) = settings.enable_push {
             self.peer_push = push;
+        }
+        // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
+        //# Detection of a change by a receiver MUST be treated as a connection
+        //# error of type PROTOCOL_ERROR.
+        let first = *self.peer_no_tree.get_or_insert(settings.no_rfc7540_priorities == Some(true));
+        if settings.no_rfc7540_priorities.is_some_and(|now| now != first) {
+            return Err(ConnectionError::PrioritiesChanged);
         }
         self.peer_field_list = settings.max_header_list_size.or(self.peer_field_list);
         self.peer_concurrency = settings.max_concurrent_streams.or(self.peer_concurrency);

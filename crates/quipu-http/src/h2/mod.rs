@@ -1,8 +1,8 @@
 //! HTTP/2 over QUIC streams, as the papers on stream scheduling map it.
 //!
 //! - QUIC stream 0, opened by the client, is the control stream in both directions. It carries
-//!   [HTTP/2 frames](frame): SETTINGS, HEADERS with priorities, CONTINUATION, PRIORITY and GOAWAY,
-//!   with HPACK. No connection preface: the ALPN identifier [`ALPN`] says it. The transport sends
+//!   [HTTP/2 frames](frame): SETTINGS, HEADERS with priorities, CONTINUATION, PRIORITY,
+//!   PRIORITY_UPDATE and GOAWAY, with HPACK. No connection preface: the ALPN identifier [`ALPN`] says it. The transport sends
 //!   it before all else.
 //! - A request opens QUIC stream 4, 8, …; its HEADERS frame on the control stream carries the QUIC
 //!   stream ID as HTTP/2 stream identifier. The bodies of request and response travel on that
@@ -17,6 +17,8 @@
 //! - The server [rebuilds the dependency tree](Server) from the priorities that HEADERS and PRIORITY
 //!   frames carry. Numbers that are no multiple of four never name a request, so that a browser's
 //!   odd group nodes collide with nothing.
+//! - RFC 9218's [`priority` field](crate::priority) and PRIORITY_UPDATE frames give requests an urgency.
+//!   An end that sets NO_RFC7540_PRIORITIES leaves the tree alone.
 
 mod client;
 mod control;

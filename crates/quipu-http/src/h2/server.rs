@@ -17,7 +17,10 @@ use super::{ErrorCode, FrameStreamId};
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
+use crate::priority::PriorityField;
 use crate::transport::{StreamError, Transport};
+
+mod urgencies;
 
 /// Streams whose data is still under way that are kept, per request at a time that is allowed; our
 /// choice. A client that never acknowledges could else let them grow.
@@ -33,6 +36,9 @@ pub struct ServerConfig {
     /// Least time for which a closed stream's node stays in the dependency tree; it stays two round-trip
     /// times if they are longer. 100 ms by default, our choice.
     pub closed_retention: Duration,
+    /// Whether clients are told to state urgencies alone, and what they say of the dependency tree is
+    /// ignored; not by default. <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
+    pub urgencies_only: bool,
 }
 
 impl Default for ServerConfig {
@@ -41,6 +47,7 @@ impl Default for ServerConfig {
             limits: Limits::default(),
             max_requests: 128,
             closed_retention: Duration::from_millis(100),
+            urgencies_only: false,
         }
     }
 }
@@ -92,6 +99,8 @@ pub struct Server {
     last_answered: Option<FrameStreamId>,
     /// Streams that were cancelled before their HEADERS came.
     cancelled: BTreeSet<StreamId>,
+    /// What PRIORITY_UPDATE frames said of requests to come.
+    updates: BTreeMap<StreamId, PriorityField>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +115,8 @@ struct Exchange {
     receiving: Receiving,
     is_head: bool,
     sending: Sending,
+    /// The priority that the client stated last.
+    stated: Option<PriorityField>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +140,7 @@ impl Server {
             state: State::Idle,
             last_answered: None,
             cancelled: BTreeSet::new(),
+            updates: BTreeMap::new(),
         }
     }
 
@@ -164,8 +176,10 @@ impl Server {
             return Err(RespondError::FieldsTooLarge { size: fields.size(), limit });
         }
         exchange.sending = if body == Body::Streamed { Sending::Body } else { Sending::Done };
+        let stated = exchange.stated;
         self.forget_if_done(stream);
         self.control.send_headers(transport, id, fields, None, body == Body::Empty)?;
+        Self::merge_urgency(transport, stream, stated, fields);
         let size = match &body {
             Body::Empty => None,
             Body::Whole(octets) => Some(octets.len() as u64),
@@ -337,7 +351,8 @@ impl Server {
 
     /// Removes the nodes of streams that were closed long enough ago.
     pub fn handle_timeout<T: Transport>(&mut self, transport: &mut T, now: Instant) {
-        self.names.expire(now, &mut |edit| transport.edit_priority(edit));
+        let ignored = self.ignores_tree();
+        self.names.expire(now, &mut |edit| edit_tree(transport, ignored, edit));
     }
 
     /// The next event.
@@ -361,6 +376,7 @@ impl Server {
             transport.set_control(CONTROL_STREAM);
             let settings = Settings {
                 max_concurrent_streams: Some(self.config.max_requests),
+                no_rfc7540_priorities: self.config.urgencies_only.then_some(true),
                 ..Settings::default()
             };
             let mut out = Vec::new();
@@ -373,11 +389,15 @@ impl Server {
                 Incoming::Headers { stream, priority, end_stream, fields, outcome } => {
                     let stream = self.open(transport, stream, priority, outcome, now)?;
                     if let Some(stream) = stream {
+                        self.state_urgency(transport, stream, &fields);
                         self.on_head(transport, stream, end_stream, fields, now);
                     }
                 }
                 Incoming::Priority { stream, priority } => {
                     self.on_priority(transport, stream, priority, now)?;
+                }
+                Incoming::PriorityUpdate { stream, value } => {
+                    self.on_priority_update(transport, stream, &value)?;
                 }
                 Incoming::GoAway { code, .. } => {
                     self.events.push_back(ServerEvent::GoAway { code });
@@ -426,7 +446,9 @@ impl Server {
         } else {
             None
         };
-        let edit = &mut |edit| transport.edit_priority(edit);
+        let ignored = self.ignores_tree();
+        let priority = priority.filter(|_| !ignored);
+        let edit = &mut |edit| edit_tree(transport, ignored, edit);
         let refusal = match refusal {
             Some(code) => {
                 self.names.skip(id, edit);
@@ -440,8 +462,12 @@ impl Server {
             abandon(transport, stream, code);
             return Ok(None);
         }
-        let exchange =
-            Exchange { receiving: Receiving::new(), is_head: false, sending: Sending::AwaitHead };
+        let exchange = Exchange {
+            receiving: Receiving::new(),
+            is_head: false,
+            sending: Sending::AwaitHead,
+            stated: None,
+        };
         self.exchanges.insert(stream, exchange);
         Ok(Some(stream))
     }
@@ -474,6 +500,12 @@ impl Server {
         priority: StreamPriority,
         now: Instant,
     ) -> Result<(), ConnectionError> {
+        // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
+        //# A server that receives SETTINGS_NO_RFC7540_PRIORITIES with value of
+        //# 1 MUST ignore HTTP/2 priority signals.
+        if self.ignores_tree() {
+            return Ok(());
+        }
         let edit = &mut |edit| transport.edit_priority(edit);
         if self.names.reprioritise(id, priority, edit).is_ok() {
             return Ok(());
@@ -528,7 +560,8 @@ impl Server {
         let Ok(id) = FrameStreamId::try_from(stream) else { return };
         let retention =
             transport.round_trip_time().saturating_mul(2).max(self.config.closed_retention);
-        self.names.close(id, now + retention, &mut |edit| transport.edit_priority(edit));
+        let ignored = self.ignores_tree();
+        self.names.close(id, now + retention, &mut |edit| edit_tree(transport, ignored, edit));
     }
 
     /// A stream was reset or stopped. If that came before its HEADERS, nobody waits for an answer any
@@ -571,5 +604,12 @@ impl Server {
         if self.exchanges.get(&stream).is_some_and(done) {
             self.exchanges.remove(&stream);
         }
+    }
+}
+
+/// Edits the dependency tree, unless what clients say of it is ignored.
+fn edit_tree<T: Transport>(transport: &mut T, ignored: bool, edit: PriorityEdit) {
+    if !ignored {
+        transport.edit_priority(edit);
     }
 }

@@ -61,6 +61,11 @@ impl TreeNames {
         self.nodes.len() - self.idle - self.closed.len()
     }
 
+    /// Whether the request was opened and not all of its data delivered.
+    pub(super) fn is_live(&self, id: FrameStreamId) -> bool {
+        self.nodes.get(&id).is_some_and(|node| node.state == State::Live)
+    }
+
     /// The last request that was opened; zero before the first.
     pub(super) fn last_request(&self) -> FrameStreamId {
         self.last_request

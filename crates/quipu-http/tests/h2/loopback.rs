@@ -30,6 +30,8 @@ pub(crate) struct End {
     pub(crate) control: Option<StreamId>,
     pub(crate) tree: Priorities,
     pub(crate) sizes: Vec<(StreamId, u64)>,
+    /// Urgencies as they were told.
+    pub(crate) urgencies: Vec<(StreamId, u8, bool)>,
 }
 
 #[derive(Default)]
@@ -148,6 +150,7 @@ impl End {
             control: None,
             tree: Priorities::new(),
             sizes: Vec::new(),
+            urgencies: Vec::new(),
         }
     }
 
@@ -240,6 +243,9 @@ impl Transport for End {
     fn edit_priority(&mut self, edit: PriorityEdit) {
         if let PriorityEdit::Size { stream, size } = edit {
             self.sizes.push((stream, size.0));
+        }
+        if let PriorityEdit::Urgency { stream, urgency, incremental } = edit {
+            self.urgencies.push((stream, urgency, incremental));
         }
         self.tree.apply(&edit, None).unwrap();
     }

@@ -6,3 +6,4 @@ mod exchanges;
 mod loopback;
 mod priorities;
 mod session;
+mod urgencies;

@@ -75,7 +75,7 @@ impl FrameDecoder {
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         while let Some(header) = self.peek_header() {
             self.check(&header)?;
-            if header.kind > kind::CONTINUATION {
+            if !kind::is_known(header.kind) {
                 // https://www.rfc-editor.org/rfc/rfc7540#section-4.1
                 //# Implementations MUST ignore and discard any frame that has a
                 //# type that is unknown.
@@ -140,7 +140,7 @@ impl FrameDecoder {
             return Err(FrameError::Continuation { kind, stream: header.stream });
         }
         let on_connection = match header.kind {
-            kind::SETTINGS | kind::GO_AWAY => true,
+            kind::SETTINGS | kind::GO_AWAY | kind::PRIORITY_UPDATE => true,
             kind::HEADERS | kind::PRIORITY => false,
             kind::DATA
             | kind::RST_STREAM
@@ -163,6 +163,7 @@ impl FrameDecoder {
             kind::HEADERS => return self.headers(header, payload),
             kind::CONTINUATION => return self.continuation(header, payload),
             kind::PRIORITY => priority(header, &payload)?,
+            kind::PRIORITY_UPDATE => priority_update(payload)?,
             // Only GOAWAY is left by `check`.
             _ => go_away(&payload)?,
         };
@@ -253,6 +254,26 @@ fn priority(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
         FrameError::Length { kind: "PRIORITY", length: payload.len(), expected: "5 are valid" }
     })?;
     Ok(Frame::Priority { stream: header.stream, priority: StreamPriority::decode(octets) })
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9218#section-7.1>
+fn priority_update(mut payload: BytesMut) -> Result<Frame, FrameError> {
+    let kind = "PRIORITY_UPDATE";
+    let length = payload.len();
+    let &octets = payload.first_chunk().ok_or(FrameError::Length {
+        kind,
+        length,
+        expected: "at least 4 are valid",
+    })?;
+    let stream = FrameStreamId::from_wire(u32::from_be_bytes(octets));
+    //# If a PRIORITY_UPDATE frame is received with a Prioritized Stream ID of
+    //# 0x0, the recipient MUST respond with a connection error of type
+    //# PROTOCOL_ERROR.
+    if stream.is_zero() {
+        return Err(FrameError::Stream { kind, stream, expected: "it cannot be prioritised" });
+    }
+    payload.advance(octets.len());
+    Ok(Frame::PriorityUpdate { stream, value: payload.freeze() })
 }
 
 fn go_away(payload: &[u8]) -> Result<Frame, FrameError> {

@@ -60,6 +60,14 @@ pub fn encode_priority(stream: FrameStreamId, priority: StreamPriority, out: &mu
     priority.encode(out);
 }
 
+/// Appends a PRIORITY_UPDATE frame for the request `stream`, which must not be zero, with the value of a
+/// `priority` field.
+pub fn encode_priority_update(stream: FrameStreamId, value: &str, out: &mut Vec<u8>) {
+    header(4 + value.len(), kind::PRIORITY_UPDATE, 0, FrameStreamId::ZERO, out);
+    out.extend_from_slice(&stream.value().to_be_bytes());
+    out.extend_from_slice(value.as_bytes());
+}
+
 /// Appends a GOAWAY frame without debug data.
 pub fn encode_go_away(last_stream: FrameStreamId, code: ErrorCode, out: &mut Vec<u8>) {
     header(8, kind::GO_AWAY, 0, FrameStreamId::ZERO, out);

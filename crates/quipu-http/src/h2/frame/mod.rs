@@ -15,7 +15,8 @@ use bytes::Bytes;
 
 pub use decode::{FrameDecoder, MAX_CONTINUATIONS};
 pub use encode::{
-    encode_go_away, encode_headers, encode_priority, encode_settings, encode_settings_ack,
+    encode_go_away, encode_headers, encode_priority, encode_priority_update, encode_settings,
+    encode_settings_ack,
 };
 pub use error::FrameError;
 pub use settings::Settings;
@@ -55,6 +56,13 @@ pub enum Frame {
         stream: FrameStreamId,
         /// Its place.
         priority: StreamPriority,
+    },
+    /// Another urgency for a request. <https://www.rfc-editor.org/rfc/rfc9218#section-7.1>
+    PriorityUpdate {
+        /// The stream that is prioritised, not zero.
+        stream: FrameStreamId,
+        /// As in a `priority` field.
+        value: Bytes,
     },
     /// The peer takes no streams above `last_stream`.
     /// <https://www.rfc-editor.org/rfc/rfc7540#section-6.8>
@@ -118,6 +126,13 @@ mod kind {
     pub(super) const GO_AWAY: u8 = 0x7;
     pub(super) const WINDOW_UPDATE: u8 = 0x8;
     pub(super) const CONTINUATION: u8 = 0x9;
+    /// <https://www.rfc-editor.org/rfc/rfc9218#section-7.1>
+    pub(super) const PRIORITY_UPDATE: u8 = 0x10;
+
+    /// Whether a frame of this type is more than skipped.
+    pub(super) const fn is_known(kind: u8) -> bool {
+        kind <= CONTINUATION || kind == PRIORITY_UPDATE
+    }
 
     /// The name for messages.
     pub(super) const fn name(kind: u8) -> &'static str {
@@ -132,6 +147,7 @@ mod kind {
             GO_AWAY => "GOAWAY",
             WINDOW_UPDATE => "WINDOW_UPDATE",
             CONTINUATION => "CONTINUATION",
+            PRIORITY_UPDATE => "PRIORITY_UPDATE",
             _ => "unknown",
         }
     }

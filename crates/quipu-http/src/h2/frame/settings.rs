@@ -8,6 +8,8 @@ const MAX_CONCURRENT_STREAMS: u16 = 0x3;
 const INITIAL_WINDOW_SIZE: u16 = 0x4;
 const MAX_FRAME_SIZE: u16 = 0x5;
 const MAX_HEADER_LIST_SIZE: u16 = 0x6;
+/// <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
+const NO_RFC7540_PRIORITIES: u16 = 0x9;
 
 const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 
@@ -28,6 +30,9 @@ pub struct Settings {
     /// Octets of a field list that the sender takes, counted as
     /// [`FieldList::size`](crate::field::FieldList::size) does.
     pub max_header_list_size: Option<u32>,
+    /// Whether the sender leaves the dependency tree alone, and sends or wants urgencies instead.
+    /// <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
+    pub no_rfc7540_priorities: Option<bool>,
 }
 
 impl Settings {
@@ -42,6 +47,7 @@ impl Settings {
             (INITIAL_WINDOW_SIZE, self.initial_window_size),
             (MAX_FRAME_SIZE, self.max_frame_size),
             (MAX_HEADER_LIST_SIZE, self.max_header_list_size),
+            (NO_RFC7540_PRIORITIES, self.no_rfc7540_priorities.map(u32::from)),
         ]
         .into_iter()
         .filter_map(|(identifier, value)| Some((identifier, value?)))
@@ -93,6 +99,12 @@ impl Settings {
                 self.max_frame_size = Some(value);
             }
             MAX_FRAME_SIZE => return Err(protocol_error("MAX_FRAME_SIZE", "16384 to 16777215")),
+            NO_RFC7540_PRIORITIES if value <= 1 => {
+                self.no_rfc7540_priorities = Some(value == 1);
+            }
+            NO_RFC7540_PRIORITIES => {
+                return Err(protocol_error("NO_RFC7540_PRIORITIES", "0 or 1"));
+            }
             MAX_HEADER_LIST_SIZE => self.max_header_list_size = Some(value),
             _ => {}
         }

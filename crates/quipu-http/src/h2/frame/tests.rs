@@ -47,6 +47,7 @@ fn all_frames() -> (Vec<u8>, Vec<Frame>) {
         initial_window_size: Some(LARGEST_FRAME_SIZE),
         max_frame_size: Some(LARGEST_FRAME_SIZE),
         max_header_list_size: Some(u32::MAX),
+        no_rfc7540_priorities: Some(true),
     };
     let stream = FrameStreamId::from_wire(8);
     let last_stream = FrameStreamId::MAX;
@@ -59,6 +60,7 @@ fn all_frames() -> (Vec<u8>, Vec<Frame>) {
     encode_headers(stream, Some(priority), false, &large, DEFAULT_FRAME_SIZE, &mut out);
     out.extend(frame(3, 0xff, 0xff, 8, &[1, 2, 3]));
     encode_priority(stream, StreamPriority::default(), &mut out);
+    encode_priority_update(stream, "u=5, i", &mut out);
     encode_headers(stream, None, true, b"", DEFAULT_FRAME_SIZE, &mut out);
     encode_go_away(last_stream, code, &mut out);
     let frames = vec![
@@ -66,6 +68,7 @@ fn all_frames() -> (Vec<u8>, Vec<Frame>) {
         Frame::SettingsAck,
         Frame::Headers { stream, priority: Some(priority), end_stream: false, block: large },
         Frame::Priority { stream, priority: StreamPriority::default() },
+        Frame::PriorityUpdate { stream, value: Bytes::from_static(b"u=5, i") },
         Frame::Headers { stream, priority: None, end_stream: true, block: Bytes::new() },
         Frame::GoAway { last_stream, code },
     ];
@@ -75,7 +78,7 @@ fn all_frames() -> (Vec<u8>, Vec<Frame>) {
 #[test]
 fn a_header_block_is_split_at_the_peers_frame_size() {
     let (octets, _) = all_frames();
-    let headers = empty_settings().len() + 36 + 9;
+    let headers = empty_settings().len() + 42 + 9;
     assert_eq!(octets[headers..headers + 5], [0, 0x40, 0, kind::HEADERS, flag::PRIORITY]);
     let second = headers + 9 + 0x4000;
     assert_eq!(octets[second..second + 5], [0, 0x40, 0, kind::CONTINUATION, 0]);
@@ -139,6 +142,7 @@ fn malformed_frames_close_with_the_code_of_the_rfc() {
         ("window 2^31", setting(4, 1 << 31), ErrorCode::FLOW_CONTROL_ERROR),
         ("frame size 16383", setting(5, 16_383), PROTOCOL),
         ("frame size 2^24", setting(5, 1 << 24), PROTOCOL),
+        ("no tree 2", setting(9, 2), PROTOCOL),
         ("headers on 0", frame(1, kind::HEADERS, ends, 0, &[0x82]), PROTOCOL),
         ("padded and empty", frame(0, kind::HEADERS, ends | flag::PADDED, 4, &[]), SIZE),
         ("all padding", frame(2, kind::HEADERS, ends | flag::PADDED, 4, &[2, 0]), PROTOCOL),
@@ -146,6 +150,10 @@ fn malformed_frames_close_with_the_code_of_the_rfc() {
         ("priority of 4", frame(4, kind::PRIORITY, 0, 4, &[0; 4]), SIZE),
         ("priority of 6", frame(6, kind::PRIORITY, 0, 4, &[0; 6]), SIZE),
         ("priority on 0", frame(5, kind::PRIORITY, 0, 0, &[0; 5]), PROTOCOL),
+        ("update of 3", frame(3, kind::PRIORITY_UPDATE, 0, 0, &[0; 3]), SIZE),
+        ("update on a stream", frame(4, kind::PRIORITY_UPDATE, 0, 4, &[0, 0, 0, 4]), PROTOCOL),
+        ("update of 0", frame(4, kind::PRIORITY_UPDATE, 0, 0, &[128, 0, 0, 0]), PROTOCOL),
+        ("update in a block", then(frame(4, kind::PRIORITY_UPDATE, 0, 0, &[0; 4])), PROTOCOL),
         ("goaway of 7", frame(7, kind::GO_AWAY, 0, 0, &[0; 7]), SIZE),
         ("goaway on a stream", frame(8, kind::GO_AWAY, 0, 4, &[0; 8]), PROTOCOL),
         ("data", frame(0, kind::DATA, 0, 4, &[]), PROTOCOL),
