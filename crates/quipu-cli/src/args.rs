@@ -113,6 +113,9 @@ pub(crate) struct ScenarioOptions {
     /// Browser whose requests and priorities are used [default: chrome]
     #[arg(long, value_name = "NAME")]
     pub(crate) browser: Option<String>,
+    /// How the browser tells what is urgent: tree or urgency [default: tree]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) priorities: Option<String>,
     /// Network by name, or a file that describes one; may be repeated [default: wifi+lte]
     #[arg(long, value_name = "NAME|FILE.toml")]
     pub(crate) network: Vec<String>,

@@ -27,9 +27,13 @@ pub(crate) fn networks() -> Result<(), Failure> {
 }
 
 pub(crate) fn browsers() -> Result<(), Failure> {
-    let mut grid = Grid::new([("browser", Align::Left), ("what it does", Align::Left)]);
-    for (name, about) in pages::browsers() {
-        grid.row([name.to_owned(), about]);
+    let mut grid = Grid::new([
+        ("browser", Align::Left),
+        ("priorities", Align::Left),
+        ("what it does", Align::Left),
+    ]);
+    for (name, priorities, about) in pages::browsers() {
+        grid.row([name.to_owned(), priorities, about]);
     }
     crate::print(&grid.to_string())
 }

@@ -28,6 +28,7 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Scenario, Failure> {
     }
     let fields = [
         ("browser", &options.browser),
+        ("priorities", &options.priorities),
         ("policies.ack", &options.ack),
         ("discovery", &options.discovery),
         ("http", &options.http),

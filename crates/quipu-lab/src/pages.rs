@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::plan::is_file_name;
 use crate::results::PageNote;
 use crate::run::{Bodies, file_hash};
-use crate::scenario::ScenarioError;
+use crate::scenario::{Priorities, ScenarioError};
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;
@@ -139,10 +139,22 @@ pub fn browser(name: &str) -> Result<BrowserScheme, ScenarioError> {
         .map_err(|_| ScenarioError::unknown("browser", name, BrowserScheme::names()))
 }
 
-/// Names and one line each of the browsers.
-pub fn browsers() -> impl Iterator<Item = (&'static str, String)> {
-    BrowserScheme::names().map(|name| {
-        let about = BrowserScheme::builtin(name).map(|scheme| scheme.about().to_owned());
-        (name, about.unwrap_or_default())
+/// The browsers: names, the priorities that each knows, and one line about it.
+pub fn browsers() -> impl Iterator<Item = (&'static str, String, String)> {
+    schemes().map(|(name, scheme)| {
+        let known = [(true, Priorities::Tree), (scheme.has_urgencies(), Priorities::Urgency)];
+        let known = known.iter().filter(|(knows, _)| *knows);
+        let known: Vec<String> = known.map(|(_, priorities)| priorities.to_string()).collect();
+        (name, known.join(", "), scheme.about().to_owned())
     })
+}
+
+/// Names of the browsers that know urgencies.
+pub(crate) fn browsers_with_urgencies() -> Vec<&'static str> {
+    schemes().filter(|(_, scheme)| scheme.has_urgencies()).map(|(name, _)| name).collect()
+}
+
+fn schemes() -> impl Iterator<Item = (&'static str, BrowserScheme)> {
+    // Every shipped profile is sound, as its tests hold.
+    BrowserScheme::names().filter_map(|name| Some((name, BrowserScheme::builtin(name).ok()?)))
 }

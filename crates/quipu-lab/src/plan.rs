@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::pages::{LoadedPage, PageLoadError};
 use crate::policies::{self, PolicyRow};
-use crate::scenario::{Network, Scenario, ScenarioError, distinct};
+use crate::scenario::{Network, Priorities, Scenario, ScenarioError, distinct};
 
 /// A scenario, ready to run.
 #[derive(Debug)]
@@ -69,6 +69,11 @@ impl Plan {
             return Err(ScenarioError::NotImplemented { field, value, expected }.into());
         }
         let browser = crate::pages::browser(&scenario.browser)?;
+        if scenario.priorities == Priorities::Urgency && !browser.has_urgencies() {
+            let known = crate::pages::browsers_with_urgencies().join(", ");
+            let expected = format!("a browser with urgencies: {known}");
+            return Err(ScenarioError::invalid("browser", browser.name(), expected).into());
+        }
         let pages = scenario
             .pages
             .iter()

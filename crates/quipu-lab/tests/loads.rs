@@ -7,7 +7,7 @@
 use quipu_base::{Duration, Instant, Seed};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Network, OutageSpec, PathSpec, Scenario};
+use quipu_lab::scenario::{Network, OutageSpec, PathSpec, Priorities, Scenario};
 use rand::RngExt;
 
 /// Loads that `cargo test` does.
@@ -122,6 +122,10 @@ fn scenario(load: u64) -> (Scenario, &'static str) {
         networks: vec![network(fault, seed)],
         ..Scenario::default()
     };
+    // Each fault with both kinds of priorities.
+    if load / FAULTS.len() as u64 % 2 == 1 {
+        scenario.priorities = Priorities::Urgency;
+    }
     scenario.policies.stream = vec![STREAMS[random.random_range(0..STREAMS.len())].to_owned()];
     scenario.policies.path = vec![PATHS[random.random_range(0..PATHS.len())].to_owned()];
     scenario.policies.ack =
@@ -144,12 +148,13 @@ fn every_object_arrives_whole_whatever_the_fault_and_the_policy() {
     for load in (first..first + loads).chain(FOUND) {
         let (scenario, fault) = scenario(load);
         let policies = format!(
-            "{} + {}, ack {}, resend {}, {}",
+            "{} + {}, ack {}, resend {}, {} by {}",
             scenario.policies.stream[0],
             scenario.policies.path[0],
             scenario.policies.ack,
             scenario.policies.resend,
             scenario.browser,
+            scenario.priorities,
         );
         let plan = Plan::new(scenario).unwrap();
         let cell = Cell { page: 0, network: 0, policy: 0, run: 0 };

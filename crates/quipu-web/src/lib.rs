@@ -7,13 +7,14 @@
 //! 2. [`page::read`] makes a [`page::Page`] of it: objects with sizes and think times, each with the
 //!    way it is discovered; and a [`page::PageReport`] of everything that was guessed.
 //! 3. [`scheme::BrowserScheme`] says which priority goes with which request.
-//! 4. [`load::PageLoad`] says what to request when, as responses arrive.
+//! 4. [`layout::Viewport`] says which images are in view, [`load::PageLoad`] says what to request when, as responses arrive.
 //! 5. [`metrics::Timeline`] records what arrived when, and gives page time, object index, byte
 //!    index and critical time.
 //!
 //! Not here: any connection. A driver carries the requests over whatever it drives.
 
 pub mod har;
+pub mod layout;
 pub mod load;
 pub mod metrics;
 mod name;

@@ -44,8 +44,8 @@ impl Browser {
             paths_missing: routes.len(),
             routes,
             start,
-            requests: Requests::new(plan.browser.session()),
-            loading: Loading::new(&plan.pages[cell.page], plan.scenario.discovery),
+            requests: Requests::new(&plan.browser, &plan.scenario),
+            loading: Loading::new(&plan.pages[cell.page], &plan.scenario),
             error: None,
         };
         match start {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use quipu_base::Instant;
+use quipu_web::layout::Viewport;
 use quipu_web::load::{DiscoveryMode, PageLoad};
 use quipu_web::metrics::Timeline;
 use quipu_web::page::{Object, ObjectId, Page};
@@ -11,11 +12,14 @@ use quipu_web::scheme::RequestFacts;
 use super::RunError;
 use super::body::{Bodies, BodyCheck};
 use crate::pages::LoadedPage;
-use crate::scenario::Discovery;
+use crate::scenario::{Discovery, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.
 pub(super) struct Loading {
     page: Arc<Page>,
+    viewport: Viewport,
+    /// Whether layout tells anything.
+    sees_layout: bool,
     mode: DiscoveryMode,
     bodies: Bodies,
     /// The load and its record, once it has begun.
@@ -26,11 +30,15 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    pub(super) fn new(loaded: &LoadedPage, discovery: Discovery) -> Loading {
+    pub(super) fn new(loaded: &LoadedPage, scenario: &Scenario) -> Loading {
         let objects = loaded.page.objects().len();
+        // At most 1,000, as the scenario was checked.
+        let images = usize::try_from(scenario.visible_images).unwrap_or(usize::MAX);
         Loading {
             page: Arc::clone(&loaded.page),
-            mode: match discovery {
+            viewport: Viewport::of(&loaded.page, images),
+            sees_layout: scenario.reprioritise == Reprioritise::Browser,
+            mode: match scenario.discovery {
                 Discovery::Recorded => DiscoveryMode::Recorded,
                 Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
             },
@@ -73,7 +81,16 @@ impl Loading {
     }
 
     pub(super) fn facts(&self, object: ObjectId) -> Option<RequestFacts> {
-        RequestFacts::of(&self.page, object)
+        self.viewport.facts(&self.page, object, self.is_laid_out())
+    }
+
+    /// True once layout has shown what is in view.
+    pub(super) fn is_laid_out(&self) -> bool {
+        self.sees_layout && self.running.as_ref().is_some_and(|(load, _)| load.is_laid_out())
+    }
+
+    pub(super) fn is_visible(&self, object: ObjectId) -> bool {
+        self.viewport.is_visible(object)
     }
 
     /// The next object to ask for.

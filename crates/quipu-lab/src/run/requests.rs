@@ -7,15 +7,20 @@ use quipu_http::field::FieldList;
 use quipu_http::h2::{
     Body, Client, ClientEvent, FrameStreamId, Limits, Request, RequestError, StreamPriority,
 };
+use quipu_http::priority::{PRIORITY, PriorityField};
 use quipu_http::transport::quic::{QuicStreams, pass_to_client};
+use quipu_policy::Urgency;
 use quipu_quic::ConnectionEvent;
 use quipu_web::page::{Object, ObjectId, ObjectKind};
-use quipu_web::scheme::{PhantomNode, RequestFacts, SchemeState, Signal};
+use quipu_web::scheme::{
+    BrowserScheme, Dependency, PhantomNode, RequestFacts, SchemeState, Signal,
+};
 
 use super::body::Bodies;
 use super::loading::Loading;
 use super::{OBJECT_FIELD, RunError, WARM_UP};
 use crate::results::End;
+use crate::scenario::{Priorities, Scenario};
 
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +36,9 @@ pub(super) struct Requests {
     client: Client,
     open: bool,
     scheme: SchemeState,
+    priorities: Priorities,
+    /// Whether layout is still to change priorities.
+    awaits_layout: bool,
     streams: BTreeMap<StreamId, Purpose>,
     /// What waits for the connection or for a stream.
     waiting: VecDeque<Purpose>,
@@ -44,11 +52,17 @@ pub(super) struct Requests {
 const STREAM_STEP: u64 = 4;
 
 impl Requests {
-    pub(super) fn new(scheme: SchemeState) -> Requests {
+    pub(super) fn new(browser: &BrowserScheme, scenario: &Scenario) -> Requests {
+        let client = Client::new(Limits::default());
         Requests {
-            client: Client::new(Limits::default()),
+            client: match scenario.priorities {
+                Priorities::Tree => client,
+                Priorities::Urgency => client.with_urgencies(),
+            },
             open: false,
-            scheme,
+            scheme: browser.session(),
+            priorities: scenario.priorities,
+            awaits_layout: browser.reprioritises(),
             streams: BTreeMap::new(),
             waiting: VecDeque::new(),
             next_stream: StreamId(STREAM_STEP),
@@ -145,6 +159,10 @@ impl Requests {
     ) -> Result<(), RunError> {
         let now = streams.now;
         self.collect(loading, now);
+        if self.awaits_layout && loading.is_laid_out() {
+            self.awaits_layout = false;
+            self.reprioritise(streams, loading).map_err(|error| failed(now, error))?;
+        }
         while self.open
             && let Some(&purpose) = self.waiting.front()
         {
@@ -154,6 +172,37 @@ impl Requests {
                 Err(RequestError::NoStream) => return Ok(()),
                 Err(error) => return Err(failed(now, error)),
             };
+        }
+        Ok(())
+    }
+
+    /// Layout has shown what is in view: images under way get another priority.
+    fn reprioritise(
+        &mut self,
+        streams: &mut QuicStreams<'_>,
+        loading: &Loading,
+    ) -> Result<(), RequestError> {
+        let visible = self.streams.iter().filter_map(|(&stream, &purpose)| match purpose {
+            Purpose::Page(object) if loading.is_visible(object) => Some((stream, object)),
+            _ => None,
+        });
+        for (stream, object) in visible {
+            let change =
+                loading.facts(object).and_then(|facts| self.scheme.reprioritise(&facts, stream));
+            let Some(change) = change else { continue };
+            match (self.priorities, change.urgency) {
+                (Priorities::Tree, _) => {
+                    for (moved, place) in change.places {
+                        let node = FrameStreamId::try_from(moved).unwrap_or_default();
+                        self.client.prioritise(streams, node, priority(place))?;
+                    }
+                }
+                (Priorities::Urgency, Some((level, incremental))) => {
+                    let urgency = Urgency { level, incremental };
+                    self.client.update_priority(streams, stream, urgency)?;
+                }
+                (Priorities::Urgency, None) => {}
+            }
         }
         Ok(())
     }
@@ -173,9 +222,9 @@ impl Requests {
         let signal = self.scheme.priority_for(&facts, self.next_stream);
         let body = object.map_or(Bytes::ZERO, |(object, _)| object.request.body);
         let request = Request {
-            fields: fields(object.map(|(object, _)| object), body),
+            fields: self.fields(object.map(|(object, _)| object), body, signal),
             body: if body.is_zero() { Body::Empty } else { Body::Streamed },
-            priority: Some(priority(signal)),
+            priority: Some(priority(signal.into())),
         };
         let stream = match self.client.request(streams, request) {
             Ok(stream) => stream,
@@ -196,6 +245,31 @@ impl Requests {
         }
         Ok(())
     }
+
+    /// The head of a request for `object`, or for an object that belongs to no page.
+    fn fields(&self, object: Option<&Object>, body: Bytes, signal: Signal) -> FieldList {
+        let method = if body.is_zero() { "GET" } else { "POST" };
+        let (host, path) =
+            object.map_or(("page.test", "/"), |object| (object.host(), object.path()));
+        let mut fields = FieldList::new()
+            .with(":method", method)
+            .with(":scheme", "https")
+            .with(":authority", host)
+            .with(":path", path);
+        match object {
+            Some(object) => fields.push(OBJECT_FIELD, object.id.0.to_string()),
+            None => fields.push(OBJECT_FIELD, WARM_UP),
+        }
+        if !body.is_zero() {
+            fields.push("content-length", body.0.to_string());
+        }
+        let urgency = Urgency { level: signal.urgency, incremental: signal.incremental };
+        let field = PriorityField::from(urgency);
+        if self.priorities == Priorities::Urgency && !field.is_empty() {
+            fields.push(PRIORITY, field.to_string());
+        }
+        fields
+    }
 }
 
 /// Takes the bytes of bodies to the page.
@@ -215,30 +289,11 @@ fn failed(at: Instant, reason: impl ToString) -> RunError {
     RunError::Http { end: End::Client, at, reason: reason.to_string() }
 }
 
-/// The head of a request for `object`, or for an object that belongs to no page.
-fn fields(object: Option<&Object>, body: Bytes) -> FieldList {
-    let method = if body.is_zero() { "GET" } else { "POST" };
-    let (host, path) = object.map_or(("page.test", "/"), |object| (object.host(), object.path()));
-    let mut fields = FieldList::new()
-        .with(":method", method)
-        .with(":scheme", "https")
-        .with(":authority", host)
-        .with(":path", path);
-    match object {
-        Some(object) => fields.push(OBJECT_FIELD, object.id.0.to_string()),
-        None => fields.push(OBJECT_FIELD, WARM_UP),
-    }
-    if !body.is_zero() {
-        fields.push("content-length", body.0.to_string());
-    }
-    fields
-}
-
-fn priority(signal: Signal) -> StreamPriority {
+fn priority(place: Dependency) -> StreamPriority {
     StreamPriority {
-        parent: FrameStreamId::try_from(signal.parent).unwrap_or_default(),
-        weight: signal.weight,
-        exclusive: signal.exclusive,
+        parent: FrameStreamId::try_from(place.parent).unwrap_or_default(),
+        weight: place.weight,
+        exclusive: place.exclusive,
     }
 }
 

@@ -17,6 +17,7 @@ use super::engine::{SetupError, SimOutbox, arrival, server};
 use super::{OBJECT_FIELD, RunError, WARM_UP};
 use crate::plan::{Cell, Plan};
 use crate::results::End;
+use crate::scenario::Priorities;
 
 /// Bytes of an object that only warms the connection up: as in the framework paper.
 const WARM_UP_BYTES: Bytes = Bytes(2_600);
@@ -53,7 +54,10 @@ impl Site {
         Ok(Site {
             endpoint: server(plan, cell)?,
             handle: None,
-            http: Server::new(ServerConfig::default()),
+            http: Server::new(ServerConfig {
+                urgencies_only: plan.scenario.priorities == Priorities::Urgency,
+                ..ServerConfig::default()
+            }),
             page: Arc::clone(&plan.pages[cell.page].page),
             asked: BTreeMap::new(),
             thinking: BinaryHeap::new(),

@@ -77,6 +77,28 @@ choices! {
 }
 
 choices! {
+    /// How a browser tells what is urgent.
+    Priorities, "priorities" {
+        /// By places in the dependency tree of RFC 7540.
+        #[default]
+        Tree = "tree",
+        /// By urgencies of RFC 9218, as over HTTP/3; in HTTP/2's requests as `priority` field.
+        Urgency = "urgency",
+    }
+}
+
+choices! {
+    /// Whether requests under way get another priority when layout shows what is in view.
+    Reprioritise, "reprioritise" {
+        /// As the browser does: Chrome does it.
+        #[default]
+        Browser = "browser",
+        /// Never; nothing is known to be in view.
+        Off = "off",
+    }
+}
+
+choices! {
     /// The handshake and the packet protection.
     Tls, "tls" {
         /// Same flights and sizes, no arithmetic, results repeatable to the byte.

@@ -17,7 +17,9 @@ use std::path::Path;
 use quipu_base::{Bytes, Duration, Seed};
 use serde::{Deserialize, Serialize};
 
-pub use choice::{Certificate, Discovery, HttpVersion, KeyExchange, Origins, Tls};
+pub use choice::{
+    Certificate, Discovery, HttpVersion, KeyExchange, Origins, Priorities, Reprioritise, Tls,
+};
 pub use error::ScenarioError;
 pub use link::{DuplicateSpec, LinkError, LinkSpec, Network, OutageSpec, PathSpec, ReorderSpec};
 pub use nearest::{nearest, suggestion};
@@ -43,6 +45,13 @@ pub struct Scenario {
     pub pages: Vec<String>,
     /// The browser whose requests and priorities are used. Chrome.
     pub browser: String,
+    /// How the browser tells what is urgent. By the tree.
+    pub priorities: Priorities,
+    /// Whether requests under way are prioritised again at layout. As the browser does.
+    pub reprioritise: Reprioritise,
+    /// Images that count as visible where a recording does not say which are: the first of the main
+    /// document that are not small. 5, as Chrome guesses before layout.
+    pub visible_images: u32,
     /// When objects are asked for. Recorded.
     pub discovery: Discovery,
     /// How many servers a page comes from. One.
@@ -97,6 +106,9 @@ impl Default for Scenario {
             runs: 30,
             pages: ["framework-youtube", "ilmessaggero"].map(str::to_owned).to_vec(),
             browser: "chrome".to_owned(),
+            priorities: Priorities::Tree,
+            reprioritise: Reprioritise::Browser,
+            visible_images: 5,
             discovery: Discovery::Recorded,
             origins: Origins::One,
             http: HttpVersion::H2,
@@ -168,6 +180,13 @@ impl Scenario {
         }
         if self.pages.is_empty() {
             return Err(ScenarioError::invalid("pages", "empty", "at least one page"));
+        }
+        if self.visible_images > 1_000 {
+            return Err(ScenarioError::invalid(
+                "visible_images",
+                self.visible_images,
+                "at most 1000",
+            ));
         }
         if self.host_jitter > Duration::from_secs(1) {
             return Err(ScenarioError::invalid(

@@ -6,6 +6,7 @@ use super::grid::{Align, Grid};
 use super::{bytes, millis};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
+use crate::scenario::Priorities;
 
 /// The metrics that are compared as ratios.
 const COMPARED: [Metric; 5] = [
@@ -56,8 +57,12 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         1 => "1 run".to_owned(),
         runs => format!("{runs} runs"),
     };
+    let by = match scenario.priorities {
+        Priorities::Tree => "",
+        Priorities::Urgency => " by urgency",
+    };
     format!(
-        "{} ({}) · {} over {} · {} discovery · {} start · {} TLS · {runs}, seed {} · {WORLD}",
+        "{} ({}) · {}{by} over {} · {} discovery · {} start · {} TLS · {runs}, seed {} · {WORLD}",
         network.network.name,
         paths.join(", "),
         scenario.browser,

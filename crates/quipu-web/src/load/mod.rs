@@ -47,6 +47,8 @@ pub struct PageLoad {
     open: usize,
     /// Of these, the ones that the load waits for.
     open_held: usize,
+    /// Of these, the ones that layout waits for.
+    open_critical: usize,
 }
 
 /// How far an object has come.
@@ -78,6 +80,7 @@ impl PageLoad {
             waiting: BinaryHeap::new(),
             open: objects.len(),
             open_held: objects.iter().filter(|object| object.holds_load()).count(),
+            open_critical: objects.iter().filter(|object| page.is_critical(object)).count(),
             page: Arc::clone(&page),
         };
         for object in page.objects() {
@@ -124,8 +127,10 @@ impl PageLoad {
         // A response may be shorter than its recording: its parser still comes to the end.
         progress.received = Bytes::MAX;
         self.open -= 1;
-        let held = self.page.object(object).is_some_and(|object| object.holds_load());
-        self.open_held -= usize::from(held);
+        if let Some(described) = self.page.object(object) {
+            self.open_held -= usize::from(described.holds_load());
+            self.open_critical -= usize::from(self.page.is_critical(described));
+        }
         self.parse(object, now);
         for index in self.children.completed_range(object) {
             let (gap, child) = self.children.after_completion(index);
@@ -157,6 +162,14 @@ impl PageLoad {
     /// True once every object that the load waits for is complete.
     pub fn is_finished(&self) -> bool {
         self.open_held == 0
+    }
+
+    /// True once the page is laid out, so that the browser knows what is in view: when the main
+    /// document, render-blocking style sheets and parser-blocking scripts are complete, which is the
+    /// metric [critical time](crate::metrics::PageMetrics::critical_time). Our choice; a browser lays
+    /// out what it has several times, and at first as soon as nothing in the head blocks it.
+    pub fn is_laid_out(&self) -> bool {
+        self.open_critical == 0
     }
 
     /// True once every object is complete.

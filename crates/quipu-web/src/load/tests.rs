@@ -78,6 +78,23 @@ fn the_load_is_finished_before_what_it_does_not_wait_for() {
 }
 
 #[test]
+fn layout_comes_when_nothing_blocks_it() {
+    let mut style = object(1, 10, at_byte(0, 0));
+    style.blocking = crate::page::Blocking::Render;
+    let mut script = object(2, 10, at_byte(0, 0));
+    script.blocking = crate::page::Blocking::Parser;
+    let objects = vec![object(0, 10, Discovery::Root), style, script, object(3, 10, at_byte(0, 0))];
+    let page = Page::new("test", objects).unwrap();
+    let mut load = PageLoad::new(page.shared(), DiscoveryMode::Recorded, START);
+    for id in [0, 1, 1] {
+        load.on_complete(ObjectId(id), START);
+        assert!(!load.is_laid_out());
+    }
+    load.on_complete(ObjectId(2), START);
+    assert!(load.is_laid_out() && !load.is_finished());
+}
+
+#[test]
 fn all_at_once_asks_for_everything_at_the_start_and_once() {
     let objects =
         vec![object(0, 9, Discovery::Root), object(1, 9, at_byte(0, 5)), object(2, 9, after(1, 9))];

@@ -19,10 +19,23 @@ pub struct RequestFacts {
     pub late: bool,
     /// Asked for by `rel=preload`.
     pub preload: bool,
-    /// An image in view.
+    /// An image in view, as layout has shown.
     pub visible: bool,
+    /// One of the first images of the page that are not small: likely to be in view.
+    pub prominent: bool,
+    /// The `fetchpriority` that the document states; no recording does.
+    pub fetch_priority: Option<FetchPriority>,
     /// Chrome's priority in the recording, when the request was sent.
     pub recorded: Option<ChromePriority>,
+}
+
+/// The `fetchpriority` attribute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FetchPriority {
+    /// More urgent than the browser would think.
+    High,
+    /// Less urgent.
+    Low,
 }
 
 /// A fact that a rule can ask for.
@@ -30,9 +43,12 @@ pub struct RequestFacts {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Fact {
     Blocking,
+    FetchHigh,
+    FetchLow,
     Late,
     Main,
     Preload,
+    Prominent,
     Visible,
 }
 
@@ -47,11 +63,14 @@ impl RequestFacts {
             late: false,
             preload: false,
             visible: false,
+            prominent: false,
+            fetch_priority: None,
             recorded: None,
         }
     }
 
-    /// Facts of the request for an object of a page; `None` if the page has no such object.
+    /// Facts of the request for an object of a page, as far as they are known before layout and without
+    /// a [`Viewport`](crate::layout::Viewport); `None` if the page has no such object.
     pub fn of(page: &Page, object: ObjectId) -> Option<RequestFacts> {
         let described = page.object(object)?;
         Some(RequestFacts {
@@ -61,7 +80,9 @@ impl RequestFacts {
             blocking: described.blocking.is_critical(),
             late: described.late,
             preload: described.preload,
-            visible: described.visible,
+            visible: false,
+            prominent: false,
+            fetch_priority: None,
             recorded: described.priority.map(|priority| priority.initial),
         })
     }
@@ -69,9 +90,12 @@ impl RequestFacts {
     pub(super) fn has(&self, fact: Fact) -> bool {
         match fact {
             Fact::Blocking => self.blocking,
+            Fact::FetchHigh => self.fetch_priority == Some(FetchPriority::High),
+            Fact::FetchLow => self.fetch_priority == Some(FetchPriority::Low),
             Fact::Late => self.late,
             Fact::Main => self.main,
             Fact::Preload => self.preload,
+            Fact::Prominent => self.prominent,
             Fact::Visible => self.visible,
         }
     }

@@ -15,9 +15,9 @@ mod state;
 
 use std::sync::Arc;
 
-pub use facts::RequestFacts;
+pub use facts::{FetchPriority, RequestFacts};
 pub use profile::{ProfileError, TreeShape};
-pub use state::{PhantomNode, SchemeState, Signal};
+pub use state::{Change, Dependency, PhantomNode, SchemeState, Signal};
 
 use crate::name::UnknownName;
 use profile::Profile;
@@ -92,6 +92,16 @@ impl BrowserScheme {
     /// Shape of its dependency tree.
     pub fn tree(&self) -> TreeShape {
         self.profile.tree
+    }
+
+    /// Whether it knows urgencies of RFC 9218; if not, every request has the default.
+    pub fn has_urgencies(&self) -> bool {
+        self.profile.urgencies
+    }
+
+    /// Whether it gives requests under way another priority when layout shows what is in view.
+    pub fn reprioritises(&self) -> bool {
+        self.profile.reprioritises
     }
 
     /// What the scheme remembers of one connection, at its start.

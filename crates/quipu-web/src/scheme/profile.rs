@@ -26,6 +26,12 @@ pub(super) struct Profile {
     pub(super) name: String,
     pub(super) about: String,
     pub(super) tree: TreeShape,
+    /// Whether the rules give urgencies too.
+    #[serde(default)]
+    pub(super) urgencies: bool,
+    /// Whether requests under way get another priority when layout shows what is in view.
+    #[serde(default)]
+    pub(super) reprioritises: bool,
     recorded: Option<RecordedLevels>,
     #[serde(default, rename = "phantom")]
     pub(super) phantoms: Vec<Phantom>,

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use quipu_base::StreamId;
+use quipu_policy::{NodeId, NodeKey, Priorities, PriorityEdit};
 
 use super::*;
 use crate::page::{ChromePriority, ObjectId, ObjectKind};
@@ -143,6 +144,127 @@ fn the_chrome_scheme_sends_the_weights_of_a_recorded_chrome() {
     assert_eq!(compared, 104);
 }
 
+/// A request by type and facts, with its urgency in Chrome, Firefox and Safari; `true`: incremental.
+type Row = (&'static str, RequestFacts, [(u8, bool); 3]);
+
+/// The table of HTTP/3 assignments, row by row. Of rows that give a range, what the profiles choose.
+/// Of a request that the user caused, and of trackers, no recording tells.
+fn http3_rows() -> Vec<Row> {
+    let of = |kind, set: fn(&mut RequestFacts)| {
+        let mut facts = RequestFacts::of_kind(kind);
+        set(&mut facts);
+        facts
+    };
+    let plain: fn(&mut RequestFacts) = |_| {};
+    let (t, f) = (true, false);
+    use ObjectKind::*;
+    vec![
+        ("main HTML", of(Document, plain), [(0, t), (0, t), (0, t)]),
+        ("CSS in head", of(Stylesheet, |it| it.blocking = true), [(0, f), (2, f), (1, t)]),
+        ("CSS late in body", of(Stylesheet, |it| it.late = true), [(2, f), (2, f), (1, t)]),
+        (
+            "CSS late in body, blocking",
+            of(Stylesheet, |it| (it.late, it.blocking) = (true, true)),
+            [(2, f), (2, f), (1, t)],
+        ),
+        ("CSS preloaded", of(Stylesheet, |it| it.preload = true), [(0, f), (0, f), (1, t)]),
+        ("JS in head, blocking", of(Script, |it| it.blocking = true), [(1, f), (2, f), (1, t)]),
+        (
+            "JS blocking, after the first image",
+            of(Script, |it| (it.late, it.blocking) = (true, true)),
+            [(2, f), (2, f), (1, t)],
+        ),
+        ("JS async or defer", of(Script, plain), [(3, f), (3, f), (1, t)]),
+        ("JS preloaded", of(Script, |it| it.preload = true), [(1, f), (1, f), (1, t)]),
+        ("font by CSS", of(Font, plain), [(0, f), (3, f), (3, t)]),
+        ("font preloaded", of(Font, |it| it.preload = true), [(1, f), (2, f), (3, t)]),
+        ("XHR", of(Xhr, plain), [(1, t), (3, f), (3, t)]),
+        ("fetch()", of(Fetch, plain), [(1, t), (4, f), (3, t)]),
+        ("one of the first images", of(Image, |it| it.prominent = true), [(2, t), (5, t), (5, t)]),
+        (
+            "image in view",
+            of(Image, |it| (it.prominent, it.visible) = (true, true)),
+            [(1, t), (3, t), (5, t)],
+        ),
+        ("image", of(Image, plain), [(3, t), (5, t), (5, t)]),
+        (
+            "image, fetchpriority=high",
+            of(Image, |it| it.fetch_priority = Some(FetchPriority::High)),
+            [(1, t), (3, t), (3, t)],
+        ),
+        (
+            "image, fetchpriority=low",
+            of(Image, |it| it.fetch_priority = Some(FetchPriority::Low)),
+            [(3, t), (6, t), (7, t)],
+        ),
+        ("audio, video", of(Media, plain), [(3, t), (4, f), (3, t)]),
+        ("prefetch", of(Prefetch, plain), [(4, t), (6, f), (7, t)]),
+        ("beacon", of(Ping, plain), [(4, t), (6, f), (7, t)]),
+    ]
+}
+
+#[test]
+fn urgencies_are_those_of_the_table() {
+    for (row, facts, expected) in http3_rows() {
+        for (browser, expected) in ["chrome", "firefox", "safari"].into_iter().zip(expected) {
+            assert!(scheme(browser).has_urgencies());
+            let signal = scheme(browser).session().priority_for(&facts, StreamId(4));
+            assert_eq!((signal.urgency, signal.incremental), expected, "{row}, {browser}");
+        }
+        let none = scheme("none").session().priority_for(&facts, StreamId(4));
+        assert_eq!((none.urgency, none.incremental), (3, false), "{row}");
+    }
+    assert!(!scheme("mobileh2").has_urgencies());
+}
+
+#[test]
+fn an_image_in_view_moves_up_the_chain() {
+    let mut session = scheme("chrome").session();
+    let mut facts = RequestFacts::of_kind(ObjectKind::Image);
+    let mut open = |facts: &RequestFacts, stream| {
+        session.priority_for(facts, StreamId(stream));
+    };
+    open(&RequestFacts::of_kind(ObjectKind::Document), 4);
+    open(&facts, 8);
+    open(&facts, 12);
+    open(&facts, 16);
+    open(&RequestFacts::of_kind(ObjectKind::Ping), 20);
+    assert_eq!(session.reprioritise(&facts, StreamId(12)), None);
+    facts.visible = true;
+    let place = |stream, parent, weight| {
+        (StreamId(stream), Dependency { parent: StreamId(parent), weight, exclusive: true })
+    };
+    // What followed it follows what it followed; then it is put behind the document.
+    let change = session.reprioritise(&facts, StreamId(12)).unwrap();
+    assert_eq!(change.places, [place(16, 8, 147), place(12, 4, 220)]);
+    assert_eq!(change.urgency, Some((1, true)));
+    // The first image follows what it followed already.
+    let change = session.reprioritise(&facts, StreamId(8)).unwrap();
+    assert_eq!(change.places, []);
+    assert_eq!(session.reprioritise(&facts, StreamId(8)), None);
+    assert_eq!(session.reprioritise(&facts, StreamId(99)), None);
+    // Later requests find the new order.
+    let xhr = session.priority_for(&RequestFacts::of_kind(ObjectKind::Xhr), StreamId(24));
+    assert_eq!(xhr.parent.0, 8);
+}
+
+#[test]
+fn what_layout_shows_changes_urgencies_without_a_chain() {
+    let mut session = scheme("firefox").session();
+    let mut facts = RequestFacts::of_kind(ObjectKind::Image);
+    session.priority_for(&facts, StreamId(4));
+    facts.visible = true;
+    let change = session.reprioritise(&facts, StreamId(4)).unwrap();
+    assert_eq!(change, Change { places: Vec::new(), urgency: Some((3, true)) });
+    let mut script = RequestFacts::of_kind(ObjectKind::Script);
+    session.priority_for(&script, StreamId(8));
+    script.blocking = true;
+    let leaders = Dependency { parent: StreamId(3), weight: 32, exclusive: false };
+    let change = session.reprioritise(&script, StreamId(8)).unwrap();
+    assert_eq!(change, Change { places: vec![(StreamId(8), leaders)], urgency: Some((2, false)) });
+    assert!(scheme("chrome").reprioritises() && !scheme("firefox").reprioritises());
+}
+
 #[test]
 fn each_fault_of_a_profile_is_named() {
     let profile = |body: &str| {
@@ -205,6 +327,65 @@ proptest! {
                 .min_by_key(|(stream, weight)| (*weight, u64::MAX - stream));
             prop_assert_eq!(signal.parent.0, parent.map_or(0, |(stream, _)| *stream));
             open.push((stream, signal.weight));
+        }
+    }
+
+    /// Whatever moves, what was told makes the server's tree the chain: by level, then by time of opening
+    /// or moving.
+    #[test]
+    fn what_is_told_keeps_the_tree_a_chain(
+        steps in proptest::collection::vec((0_usize..5, 0_usize..3, 0_usize..20), 1..60),
+    ) {
+        const LEVELS: [ChromePriority; 5] = ChromePriority::ALL;
+        let facts = |level| {
+            let mut facts = RequestFacts::of_kind(ObjectKind::Image);
+            facts.recorded = Some(LEVELS[level]);
+            facts
+        };
+        let mut session = scheme("chrome").session();
+        let mut tree = Priorities::new();
+        // In the order of the chain.
+        let mut open: Vec<(usize, StreamId)> = Vec::new();
+        let place = |open: &mut Vec<_>, level, stream| {
+            let at = open.partition_point(|&(other, _)| other <= level);
+            open.insert(at, (level, stream));
+        };
+        let node = |stream: StreamId| if stream.0 == 0 { NodeId::ROOT } else { NodeId(stream.0) };
+        for (next, (level, what, which)) in (1_u64..).zip(steps) {
+            if what == 0 && !open.is_empty() {
+                let at = which % open.len();
+                let (old, stream) = open.remove(at);
+                let change = session.reprioritise(&facts(level), stream);
+                prop_assert_eq!(change.is_some(), old != level);
+                if old == level {
+                    open.insert(at, (level, stream));
+                    continue;
+                }
+                place(&mut open, level, stream);
+                for (moved, Dependency { parent, weight, exclusive }) in change.unwrap().places {
+                    let (node, parent) = (node(moved), node(parent));
+                    tree.apply(&PriorityEdit::Move { node, parent, weight, exclusive }, None).unwrap();
+                }
+            } else if what == 1 && !open.is_empty() {
+                let (_, stream) = open.remove(which % open.len());
+                session.on_closed(stream);
+                tree.apply(&PriorityEdit::Remove { node: node(stream) }, None).unwrap();
+            } else {
+                let stream = StreamId(next * 4);
+                let Signal { parent, weight, exclusive, .. } =
+                    session.priority_for(&facts(level), stream);
+                let (node, parent) = (node(stream), node(parent));
+                tree.apply(&PriorityEdit::Insert { node, parent, weight, exclusive }, None).unwrap();
+                place(&mut open, level, stream);
+            }
+            let mut chain = Vec::new();
+            let mut at = NodeKey::ROOT;
+            while let Some(&[only]) = tree.node(at).map(|node| node.children.as_slice()) {
+                at = only;
+                chain.push(tree.node(at).unwrap().id.0);
+            }
+            let expected: Vec<u64> = open.iter().map(|(_, stream)| stream.0).collect();
+            prop_assert_eq!(chain, expected);
         }
     }
 
