@@ -141,6 +141,13 @@ fn lists_name_what_there_is() {
         assert!(output.status.success());
         assert!(stdout(&output).contains(name), "{list}");
     }
+    let browsers = stdout(&quipu(folder.path(), &["browsers"]));
+    let row = |name: &str| {
+        let mut rows = browsers.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        rows.find(|words| words.first() == Some(&name)).expect("a row")
+    };
+    assert_eq!(row("chrome")[1..3], ["tree,", "urgency"]);
+    assert_eq!(row("mobileh2")[1..3], ["tree", "the"]);
     let output = quipu(folder.path(), &["schedulers", "minrtt"]);
     assert!(stdout(&output).contains("probe"));
     let output = quipu(folder.path(), &["page", "show", "sitespeed"]);
@@ -154,6 +161,8 @@ fn misspelt_names_are_told_the_nearest() {
         (vec!["--path", "minrt"], "minrtt"),
         (vec!["--path", "single:idd=1"], "id"),
         (vec!["--browser", "firefx"], "firefox"),
+        (vec!["--priorities", "urgancy"], "urgency"),
+        (vec!["--reprioritise=of"], "off"),
         (vec!["--page", "wikipeda"], "wikipedia"),
         (vec!["--network", "wifi+lt"], "wifi+lte"),
         (vec!["--initial-windw=3"], "transport.initial_window"),
@@ -187,6 +196,8 @@ fn values_that_make_no_experiment_are_refused() {
         (vec!["--link", ""], "rate is missing"),
         (vec!["--network", "lte", "--link", "rate=1mbit,delay=1ms"], "--link"),
         (vec!["--http", "h3"], "not implemented"),
+        (vec!["--priorities", "urgency", "--browser", "mobileh2"], "chrome, firefox, none, safari"),
+        (vec!["--visible-images=1001"], "at most 1000"),
         (vec!["--tls", "openssl"], "openssl"),
         (vec!["--start", "warm:0"], "warm:1 to warm:1000"),
         (vec!["--udp-payload=100B"], "1200B to 65527B"),

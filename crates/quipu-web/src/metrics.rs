@@ -166,12 +166,13 @@ impl Timeline {
         let mut critical_time = Duration::ZERO;
         let (mut sum, mut count) = (0_u128, 0_u128);
         for (object, record) in self.page.objects().iter().zip(&self.objects) {
+            let critical = object.id == self.page.main_document() || object.blocking.is_critical();
             if !object.holds_load() {
                 continue;
             }
             let time = record.completed_at? - started;
             page_time = page_time.max(time);
-            if self.page.is_critical(object) {
+            if critical {
                 critical_time = critical_time.max(time);
             }
             sum += u128::from(time.as_nanos());

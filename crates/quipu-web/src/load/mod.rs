@@ -18,7 +18,7 @@ use quipu_base::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::children::Children;
-use crate::page::{Discovery, ObjectId, Page};
+use crate::page::{Discovery, Object, ObjectId, Page};
 
 /// When objects are discovered.
 #[derive(
@@ -47,8 +47,8 @@ pub struct PageLoad {
     open: usize,
     /// Of these, the ones that the load waits for.
     open_held: usize,
-    /// Of these, the ones that layout waits for.
-    open_critical: usize,
+    /// Of these, the ones that the first layout waits for.
+    open_blocking: usize,
 }
 
 /// How far an object has come.
@@ -80,7 +80,7 @@ impl PageLoad {
             waiting: BinaryHeap::new(),
             open: objects.len(),
             open_held: objects.iter().filter(|object| object.holds_load()).count(),
-            open_critical: objects.iter().filter(|object| page.is_critical(object)).count(),
+            open_blocking: objects.iter().filter(|object| blocks_layout(object)).count(),
             page: Arc::clone(&page),
         };
         for object in page.objects() {
@@ -129,7 +129,7 @@ impl PageLoad {
         self.open -= 1;
         if let Some(described) = self.page.object(object) {
             self.open_held -= usize::from(described.holds_load());
-            self.open_critical -= usize::from(self.page.is_critical(described));
+            self.open_blocking -= usize::from(blocks_layout(described));
         }
         self.parse(object, now);
         for index in self.children.completed_range(object) {
@@ -164,12 +164,13 @@ impl PageLoad {
         self.open_held == 0
     }
 
-    /// True once the page is laid out, so that the browser knows what is in view: when the main
-    /// document, render-blocking style sheets and parser-blocking scripts are complete, which is the
-    /// metric [critical time](crate::metrics::PageMetrics::critical_time). Our choice; a browser lays
-    /// out what it has several times, and at first as soon as nothing in the head blocks it.
+    /// True once the page is laid out for the first time, so that the browser knows what is in view: when
+    /// the main document has begun to arrive, and the style sheets and scripts that block rendering or
+    /// parsing before its first image are complete. Our choice; a browser may lay out parts before, and
+    /// does it again as more comes, which moves things.
     pub fn is_laid_out(&self) -> bool {
-        self.open_critical == 0
+        let main = self.progress.get(self.page.main_document().index());
+        self.open_blocking == 0 && main.is_some_and(|main| main.head)
     }
 
     /// True once every object is complete.
@@ -209,6 +210,11 @@ impl PageLoad {
             self.waiting.push(Reverse((now + gap, object)));
         }
     }
+}
+
+/// Whether layout waits for the object.
+fn blocks_layout(object: &Object) -> bool {
+    object.blocking.is_critical() && !object.late
 }
 
 #[cfg(test)]

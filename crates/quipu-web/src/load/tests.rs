@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::page::{Object, ObjectKind};
+use crate::page::{Blocking, Object, ObjectKind};
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
@@ -78,20 +78,27 @@ fn the_load_is_finished_before_what_it_does_not_wait_for() {
 }
 
 #[test]
-fn layout_comes_when_nothing_blocks_it() {
-    let mut style = object(1, 10, at_byte(0, 0));
-    style.blocking = crate::page::Blocking::Render;
-    let mut script = object(2, 10, at_byte(0, 0));
-    script.blocking = crate::page::Blocking::Parser;
-    let objects = vec![object(0, 10, Discovery::Root), style, script, object(3, 10, at_byte(0, 0))];
-    let page = Page::new("test", objects).unwrap();
-    let mut load = PageLoad::new(page.shared(), DiscoveryMode::Recorded, START);
-    for id in [0, 1, 1] {
-        load.on_complete(ObjectId(id), START);
+fn layout_comes_when_nothing_before_the_first_image_blocks() {
+    let blocking = |id, kind, late| {
+        let mut object = object(id, 10, at_byte(0, 0));
+        (object.blocking, object.late) = (kind, late);
+        object
+    };
+    let objects = vec![
+        object(0, 10, Discovery::Root),
+        blocking(1, Blocking::Render, false),
+        blocking(2, Blocking::Parser, false),
+        blocking(3, Blocking::Parser, true),
+    ];
+    let page = Page::new("test", objects).unwrap().shared();
+    let mut load = PageLoad::new(page, DiscoveryMode::Recorded, START);
+    for id in [1, 2, 2] {
         assert!(!load.is_laid_out());
+        load.on_complete(ObjectId(id), START);
     }
-    load.on_complete(ObjectId(2), START);
-    assert!(load.is_laid_out() && !load.is_finished());
+    assert!(!load.is_laid_out(), "there is nothing to lay out");
+    load.on_response_head(ObjectId(0), START);
+    assert!(load.is_laid_out());
 }
 
 #[test]

@@ -153,13 +153,6 @@ impl Page {
         self.main_document
     }
 
-    /// True if nothing can be seen before `object` is there: the main document, render-blocking style
-    /// sheets and parser-blocking scripts, where the load waits for them.
-    pub fn is_critical(&self, object: &Object) -> bool {
-        let critical = object.id == self.main_document() || object.blocking.is_critical();
-        critical && object.holds_load()
-    }
-
     /// Bytes of all response bodies.
     pub fn body_bytes(&self) -> Bytes {
         self.objects.iter().map(|object| object.response_bytes).sum()
