@@ -159,7 +159,7 @@ impl Priorities {
     /// policies are told, the views of the named stream and of those that the elementary edits
     /// [touched](Priorities::touched) get their [completed](Priorities::complete) priority.
     ///
-    /// Costs O(log n) for each elementary edit. There are at most 20, and one more for each node
+    /// Costs O(log n) for each elementary edit. There are at most 24, and one more for each node
     /// that an exclusive insertion takes over or a removed node leaves behind.
     ///
     /// # Errors

@@ -17,7 +17,7 @@
 //!    1 or 2 under leaders (followers) and under background (speculative). What is in them has the
 //!    urgency of the table; of the followers, those of weight 22 and less are images and incremental.
 //! 2. Chrome's weights are worth what the table says wherever they stand under the root, and in any
-//!    exclusive place; 74, its throttled level, is 5 in a chain.
+//!    exclusive place. There its formula goes on: 74 (throttled), 37 and 1 are 5, 6 and 7.
 //! 3. Other children of the root: weight 128 and more is 0, then 24 is 1, 17 is 2, 12 is 3 (the default
 //!    of 16 is the default of 3), 9 is 4, 5 is 5, 2 is 6, and 1 is 7.
 //! 4. Below a stream: one less urgent than that stream, for it goes when that is done. In a group of
@@ -49,10 +49,10 @@ impl Default for Urgency {
 /// The least urgent level.
 pub const LEAST_URGENT: u8 = 7;
 
-/// Weights of Chrome's levels 0 to 5: ⌊255.9 / 7 · (7 − level)⌋ + 1.
-const CHROME: [u16; 6] = [256, 220, 183, 147, 110, 74];
-/// The level of throttled requests has no weight of its own outside of a chain.
-const THROTTLED: u8 = 5;
+/// Weights of Chrome's levels 0 to 7: ⌊255.9 / 7 · (7 − level)⌋ + 1.
+pub(super) const CHROME: [u16; 8] = [256, 220, 183, 147, 110, 74, 37, 1];
+/// The last level that ordinary requests have.
+const LAST_USED: u8 = 4;
 /// Least weights of the levels 0 to 6 among the children of the root.
 const FLAT: [u16; 7] = [128, 24, 17, 12, 9, 5, 2];
 /// Firefox gives images this weight or less, and fonts more.
@@ -142,7 +142,7 @@ fn level(weight: u16, exclusive: bool, above: Above) -> u8 {
     let chrome = (0..).zip(CHROME).find(|&(_, other)| other == weight).map(|(level, _)| level);
     match (chrome, above) {
         (Some(level), _) if exclusive => level,
-        (Some(level), Above::Root) if level != THROTTLED => level,
+        (Some(level), Above::Root) if level <= LAST_USED => level,
         (_, Above::Root) => flat(weight),
         (_, Above::Stream(above)) => (above.level + 1).min(LEAST_URGENT),
         (_, Above::Group(_, above)) => above.level,
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn more_weight_is_never_less_urgent_among_children_of_the_root() {
-        let chrome_apart = (1..=256).filter(|weight| !CHROME.contains(weight));
+        let chrome_apart = (1..=256).filter(|weight| !CHROME[..5].contains(weight));
         let levels: Vec<u8> =
             chrome_apart.map(|weight| urgency(weight, false, Above::Root).0).collect();
         assert!(levels.is_sorted_by(|before, after| before >= after));

@@ -4,21 +4,23 @@
 //! top, each urgency in use has:
 //!
 //! ```text
-//! … ── first ── second ── … ── level ─┬─ share (16)
-//!      non-incremental,         │     ├─ share (16)
-//!      by stream identifier     │     └─ the next urgency in use (1)
-//!                               └ a node without stream; its children are incremental
+//! … ── top ── first ── second ── … ── level ─┬─ incremental
+//!             non-incremental,               ├─ incremental
+//!             by stream identifier           └─ top of the next urgency in use
 //! ```
 //!
-//! The sheet of browsers' signals says: one node without stream per urgency in use, each an exclusive
-//! child of the next more urgent one; incremental streams are its children with weight 16, the others
-//! are chained exclusively in order of identifier. It is a reconstruction. Put in by exclusive
-//! insertions, the chain takes over everything below; so it may as well stand above the level's node,
-//! where a new member moves one node instead of all incremental ones. The order of service is the same.
+//! Top and level are nodes without stream. The sheet of browsers' signals says: one such node per urgency
+//! in use, each an exclusive child of the next more urgent one; incremental streams are its children
+//! with weight 16, the others are chained exclusively in order of identifier. It is a reconstruction. Put
+//! in by exclusive insertions, the chain takes over everything below; so it may as well stand above the
+//! incremental streams, where a new member moves one node instead of all of them. The order of service
+//! is the same. Our choice are the weights, which matter neither in a chain nor among equals: those of
+//! Chrome for its levels, so that a policy that looks at a stream's weight alone goes by urgency too,
+//! and so that the tree, told to somebody, means the urgencies it came from.
 //!
 //! The tree cannot say all that urgencies say: among its siblings the next urgency has the weight 1,
-//! the least there is, but not nothing. While n incremental streams send, 1 / (16 n + 1) is due to
-//! what is less urgent. Chains are strict.
+//! the least there is, but not nothing. While n incremental streams of weight w send, 1 / (w n + 1) is
+//! due to what is less urgent. Chains are strict.
 //!
 //! Each edit changes a bounded number of nodes. The nodes of streams that are closed leave with later
 //! edits, [`STALE_PER_EDIT`] at a time.
@@ -28,8 +30,8 @@ use std::collections::{BTreeMap, VecDeque};
 use quipu_base::StreamId;
 
 use super::{Priorities, TreeEdits};
-use crate::priority::mapping::LEAST_URGENT;
-use crate::priority::{DEFAULT_WEIGHT, NodeId, NodeKey, TreeEdit, Urgency};
+use crate::priority::mapping::{CHROME, LEAST_URGENT};
+use crate::priority::{NodeId, NodeKey, TreeEdit, Urgency};
 use crate::seam::key::StreamKey;
 
 /// Nodes of closed streams that leave with one edit: more than can come by one edit.
@@ -47,10 +49,12 @@ pub(super) struct Levels {
 
 #[derive(Clone, Debug)]
 struct Level {
-    node: NodeKey,
-    /// The non-incremental streams above it.
+    top: NodeKey,
+    /// The non-incremental streams between top and node.
     chain: BTreeMap<StreamId, NodeKey>,
-    /// Number of incremental streams below it.
+    /// Parent of the incremental streams.
+    node: NodeKey,
+    /// How many these are.
     sharing: usize,
 }
 
@@ -58,8 +62,12 @@ impl NodeId {
     const OF_LEVEL: u64 = 1 << 63;
     const OF_STREAM: u64 = 1 << 62;
 
-    const fn of_level(level: u8) -> NodeId {
+    const fn of_top(level: u8) -> NodeId {
         NodeId(Self::OF_LEVEL | level as u64)
+    }
+
+    const fn of_level(level: u8) -> NodeId {
+        NodeId(Self::OF_LEVEL | 8 | level as u64)
     }
 
     /// Stream identifiers have 62 bits.
@@ -92,10 +100,9 @@ impl Levels {
     }
 }
 
-impl Level {
-    fn first(&self) -> NodeKey {
-        self.chain.values().next().copied().unwrap_or(self.node)
-    }
+/// The weight of a stream of that urgency.
+fn weight(urgency: Urgency) -> u16 {
+    CHROME.get(usize::from(urgency.level)).copied().unwrap_or(NEXT_LEVEL)
 }
 
 impl Priorities {
@@ -154,27 +161,26 @@ impl Priorities {
         urgency: Urgency,
         done: &mut TreeEdits,
     ) -> Option<NodeKey> {
-        if self.key(id).is_none() && !self.has_room(2) {
+        if self.key(id).is_none() && !self.has_room(3) {
             return None;
         }
         self.open_level(urgency, done);
         let level = self.levels.level(urgency)?;
-        let (parent, weight, below) = if urgency.incremental {
-            (level.node, DEFAULT_WEIGHT, None)
+        let (parent, below) = if urgency.incremental {
+            (level.node, None)
         } else {
             let stream = id.stream();
             let above = level.chain.range(..stream).next_back().map(|(_, &node)| node);
-            let below = level.chain.range(stream..).next().map_or(level.node, |(_, &node)| node);
-            let parent = above.or_else(|| self.node(below).map(|view| view.parent))?;
-            (parent, NEXT_LEVEL, Some(below))
+            let below = level.chain.range(stream..).next().map(|(_, &node)| node);
+            (above.unwrap_or(level.top), Some(below.unwrap_or(level.node)))
         };
         let node = match self.key(id) {
             Some(node) => {
                 self.relink(node, parent, done);
-                self.set_weight(node, weight, done);
+                self.set_weight(node, weight(urgency), done);
                 node
             }
-            None => self.add_leaf(id, parent, weight, done),
+            None => self.add_leaf(id, parent, weight(urgency), done),
         };
         if let Some(below) = below {
             self.relink(below, node, done);
@@ -207,7 +213,7 @@ impl Priorities {
         }
     }
 
-    /// Makes the node of an urgency, between the ones in use next to it.
+    /// Makes the nodes of an urgency, between the ones in use next to it.
     fn open_level(&mut self, urgency: Urgency, done: &mut TreeEdits) {
         let at = usize::from(urgency.level);
         let (above, rest) = self.levels.levels.split_at(at.min(LEAST_URGENT.into()));
@@ -215,15 +221,16 @@ impl Priorities {
             return;
         }
         let above = above.iter().flatten().next_back().map(|level| level.node);
-        let below = rest.iter().flatten().next().map(Level::first);
+        let below = rest.iter().flatten().next().map(|level| level.top);
         let parent = below.and_then(|below| self.node(below)).map(|view| view.parent);
         let parent = parent.or(above).unwrap_or(NodeKey::ROOT);
-        let node = self.add_leaf(NodeId::of_level(urgency.level), parent, NEXT_LEVEL, done);
+        let top = self.add_leaf(NodeId::of_top(urgency.level), parent, NEXT_LEVEL, done);
+        let node = self.add_leaf(NodeId::of_level(urgency.level), top, weight(urgency), done);
         if let Some(below) = below {
             self.relink(below, node, done);
         }
         if let Some(slot) = self.levels.levels.get_mut(at) {
-            *slot = Some(Level { node, chain: BTreeMap::new(), sharing: 0 });
+            *slot = Some(Level { top, chain: BTreeMap::new(), node, sharing: 0 });
         }
     }
 
@@ -231,16 +238,16 @@ impl Priorities {
     fn close_levels(&mut self, done: &mut TreeEdits) {
         for at in 0..self.levels.levels.len() {
             let unused = |level: &mut Level| level.chain.is_empty() && level.sharing == 0;
-            let Some(Level { node, .. }) = self.levels.levels[at].take_if(unused) else { continue };
-            let Some((parent, below)) =
-                self.node(node).map(|view| (view.parent, view.children.first().copied()))
-            else {
+            let Some(Level { top, node, .. }) = self.levels.levels[at].take_if(unused) else {
                 continue;
             };
-            if let Some(below) = below {
+            let parent = self.node(top).map(|view| view.parent);
+            let below = self.node(node).and_then(|view| view.children.first().copied());
+            if let (Some(parent), Some(below)) = (parent, below) {
                 self.relink(below, parent, done);
             }
             self.drop_node(node, done);
+            self.drop_node(top, done);
         }
     }
 }

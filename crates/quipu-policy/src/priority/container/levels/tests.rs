@@ -4,7 +4,7 @@ use super::*;
 use crate::priority::PriorityEdit;
 
 /// Most elementary edits of one edit of an urgency.
-const MOST_EDITS: usize = 20;
+const MOST_EDITS: usize = 24;
 
 /// The tree as one knows it who was told the elementary edits, and nothing else.
 #[derive(Default)]
@@ -119,13 +119,16 @@ impl World {
             if chain.is_empty() && sharing.is_empty() {
                 continue;
             }
+            let own = CHROME[usize::from(level)];
+            nodes.push((NodeId::of_top(level), parent, 1));
+            parent = NodeId::of_top(level);
             for stream in chain {
-                nodes.push((NodeId::of_stream(stream), parent, 1));
+                nodes.push((NodeId::of_stream(stream), parent, own));
                 parent = NodeId::of_stream(stream);
             }
-            nodes.push((NodeId::of_level(level), parent, 1));
+            nodes.push((NodeId::of_level(level), parent, own));
             parent = NodeId::of_level(level);
-            nodes.extend(sharing.into_iter().map(|id| (NodeId::of_stream(id), parent, 16)));
+            nodes.extend(sharing.into_iter().map(|id| (NodeId::of_stream(id), parent, own)));
         }
         nodes.sort_unstable();
         nodes
@@ -142,15 +145,18 @@ fn urgencies_in_use_stand_below_each_other() {
     world.set(4, urgency(3, false));
     let [html, script, module, first, second] =
         [1, 4, 5, 2, 3].map(|number| NodeId::of_stream(stream(number).id));
-    let [top, default] = [0, 3].map(NodeId::of_level);
+    let [top, next_top] = [0, 3].map(NodeId::of_top);
+    let [level, next] = [0, 3].map(NodeId::of_level);
     let mut expected = [
-        (html, NodeId::ROOT, 1),
-        (top, html, 1),
-        (script, top, 1),
-        (module, script, 1),
-        (default, module, 1),
-        (first, default, 16),
-        (second, default, 16),
+        (top, NodeId::ROOT, 1),
+        (html, top, 256),
+        (level, html, 256),
+        (next_top, level, 1),
+        (script, next_top, 147),
+        (module, script, 147),
+        (next, module, 147),
+        (first, next, 147),
+        (second, next, 147),
     ];
     expected.sort_unstable();
     assert_eq!(world.nodes(), expected);
@@ -161,28 +167,28 @@ fn urgencies_in_use_stand_below_each_other() {
 fn a_new_urgency_moves_a_stream_and_little_else() {
     let mut world = World::default();
     (1..=1000).for_each(|number| _ = world.set(number, urgency(3, true)));
-    // The level of urgency 1 above that of 3, then the stream.
-    assert_eq!(world.set(500, urgency(1, false)), 5);
-    // And back: the level leaves again.
-    assert_eq!(world.set(500, urgency(3, true)), 5);
+    // The two nodes of urgency 1 above those of 3, then the stream between them.
+    assert_eq!(world.set(500, urgency(1, false)), 6);
+    // And back: they leave again.
+    assert_eq!(world.set(500, urgency(3, true)), 6);
     assert_eq!(world.set(500, urgency(3, true)), 0);
     // A chain of one above all others.
-    assert_eq!(world.set(500, urgency(3, false)), 3);
+    assert_eq!(world.set(500, urgency(3, false)), 2);
     assert_eq!(world.nodes(), world.expected());
 }
 
 #[test]
 fn a_full_tree_leaves_an_urgency_without_a_place() {
     let mut world = World::default();
-    // Beside the root and the node of the level; two more would be needed.
-    let full = 16_384 - 3;
+    // Beside the root and the nodes of the level; three more would be needed.
+    let full = 16_384 - 5;
     (1..=full).for_each(|number| _ = world.set(number, urgency(7, true)));
     assert_eq!(world.set(full + 1, urgency(0, true)), 0);
     let known = world.priorities.complete(stream(full + 1), crate::priority::Priority::default());
     assert_eq!((known.node, known.urgency, known.incremental), (None, 0, true));
-    assert_eq!(world.priorities.len(), 16_383);
+    assert_eq!(world.priorities.len(), 16_382);
     // What has a place finds another: there are few levels.
-    assert_eq!(world.set(full, urgency(0, true)), 3);
+    assert_eq!(world.set(full, urgency(0, true)), 5);
 }
 
 #[derive(Clone, Debug)]
