@@ -20,7 +20,16 @@ const REQUEUE: Param = Param::integer(
     "from so many probe timeouts in a row, a path's bytes in flight are pending again",
 );
 
+/// A number of probe timeouts that never comes.
+const NEVER: u32 = u32::MAX;
+
 pub(super) fn entries() -> Vec<Entry> {
+    let mut entries = plain();
+    entries.extend([mp_quic(), xquic(), picoquic()]);
+    entries
+}
+
+fn plain() -> Vec<Entry> {
     let rule = |name, layer, about, params, build| Entry {
         name,
         layer,
@@ -40,7 +49,7 @@ pub(super) fn entries() -> Vec<Entry> {
         rule(
             "rank",
             Layer::Resend,
-            "lost bytes go before the fresh ones of their stream",
+            "lost bytes go before the fresh ones of their stream; the default",
             vec![AVOID, REQUEUE],
             |values, _| Ok(Built::resend(rules(values, false)?)),
         ),
@@ -52,6 +61,61 @@ pub(super) fn entries() -> Vec<Entry> {
             |values, _| Ok(Built::resend(rules(values, true)?)),
         ),
     ]
+}
+
+fn mp_quic() -> Entry {
+    Entry {
+        name: "mp-quic",
+        layer: Layer::Resend,
+        about: "lost bytes go first; a path that timed out is left at once",
+        params: Vec::new(),
+        source: "mp-quic, code; a window with room is required here, there it is ignored",
+        confidence: Confidence::High,
+        build: |_, _| {
+            let left_at = 1;
+            Ok(Built::resend(ResendRules {
+                first: true,
+                avoid_origin_after_pto: left_at,
+                requeue_after_pto: left_at,
+            }))
+        },
+    }
+}
+
+fn xquic() -> Entry {
+    Entry {
+        name: "xquic",
+        layer: Layer::Resend,
+        about: "lost bytes go first, on the path that the path policy picks",
+        params: Vec::new(),
+        source: "xquic, code; requeued when its path falls into the low class, our choice",
+        confidence: Confidence::MediumHigh,
+        build: |_, _| {
+            Ok(Built::resend(ResendRules {
+                first: true,
+                avoid_origin_after_pto: NEVER,
+                requeue_after_pto: 2,
+            }))
+        },
+    }
+}
+
+fn picoquic() -> Entry {
+    Entry {
+        name: "picoquic",
+        layer: Layer::Resend,
+        about: "lost bytes go before the fresh ones of their stream, on any path",
+        params: Vec::new(),
+        source: "picoquic, code; RFC 10069 allows another path after a probe timeout",
+        confidence: Confidence::MediumHigh,
+        build: |_, _| {
+            Ok(Built::resend(ResendRules {
+                first: false,
+                avoid_origin_after_pto: NEVER,
+                requeue_after_pto: 1,
+            }))
+        },
+    }
 }
 
 fn rules(values: &Values, first: bool) -> Result<ResendRules, BuildError> {
