@@ -6,7 +6,9 @@ use quipu_base::{Instant, PathId, Seed};
 use quipu_policy::conformance::{Audit, FirstCome, Manner, Script, Step, Subject, check, run};
 use quipu_policy::joint::{Pair, Reinjecting, Replan};
 use quipu_policy::registry::{Built, Part, Registry};
-use quipu_policy::{BuildContext, Decision, Joint, Layer, Pack, ResendRules, StreamPolicy};
+use quipu_policy::{
+    BuildContext, Decision, Joint, Layer, Pack, PolicySpec, ResendRules, StreamPolicy,
+};
 
 /// What is composed: names with parameters; an empty stream is [`FirstCome`].
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +25,7 @@ struct Choice {
 const PLAIN: ResendRules =
     ResendRules { first: false, avoid_origin_after_pto: 1, requeue_after_pto: 1 };
 
-const PATHS: [&str; 15] = [
+const PATHS: [&str; 35] = [
     "minrtt",
     "minrtt:probe=0s",
     "path-rr",
@@ -39,7 +41,42 @@ const PATHS: [&str; 15] = [
     "pats:lookahead=0.1",
     "pats:bind=literal",
     "redundant",
+    "lowrtt",
+    "lowrtt:dup_unprobed=false",
+    "path-wrr",
+    "path-wrr:by=bandwidth",
+    "blest",
+    "blest:lambda=50",
+    "blest:estimate=linux",
+    "otias",
+    "otias:rebind=true,lookahead=0.2",
+    "stms",
+    "dems",
+    "dems:tail=1",
+    "dems:tail=0",
+    "backup",
+    "backup:standby=open",
+    "backup:standby=last",
+    "rap",
+    "peekaboo",
+    "peekaboo:epsilon_wait=1,epsilon_send=1,discount=0.9",
+    "peekaboo:alpha=0,epsilon_send=0.5",
 ];
+
+const REINJECTS: [&str; 10] = [
+    "redundant",
+    "redundant:urgency=1",
+    "xlink",
+    "xlink:order=append",
+    "xlink:order=frame",
+    "xlink:mode=deadline",
+    "xlink:mode=deadline,standby=true,original=true",
+    "xlink:mode=rest,standby=true",
+    "unprobed",
+    "tail:most=1",
+];
+
+const RESENDS: [&str; 5] = ["rank", "first", "mp-quic", "xquic", "picoquic"];
 
 const JOINTS: [&str; 27] = [
     "sa-ecf",
@@ -226,11 +263,37 @@ fn every_rule_of_sending_again_conforms() {
 
 #[test]
 fn copies_conform_beside_any_path_policy() {
-    for path in ["ecf", "pats", "path-rr", "single"] {
-        for pack in [Pack::One, Pack::Many] {
-            let choice = Choice { reinject: "redundant", pack, ..Choice::of_path(path) };
-            choice.stands_scripts(40);
+    for reinject in REINJECTS {
+        for path in ["ecf", "pats", "path-rr", "single", "backup"] {
+            for pack in [Pack::One, Pack::Many] {
+                let choice = Choice { reinject, pack, ..Choice::of_path(path) };
+                choice.stands_scripts(20);
+            }
         }
+    }
+}
+
+#[test]
+fn named_rules_of_sending_again_conform() {
+    for name in RESENDS {
+        let resend = build(Layer::Resend, name).resend.expect("rules");
+        for path in ["minrtt", "stms", "backup"] {
+            Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
+        }
+    }
+}
+
+#[test]
+fn a_policy_with_the_rows_of_other_stacks_can_be_named() {
+    for text in [
+        "path=lowrtt resend=mp-quic",
+        "path=backup:standby=open resend=xquic reinject=xlink:mode=deadline,standby=true",
+        "path=rap resend=xquic reinject=xlink:mode=rest,original=true",
+        "path=path-rr resend=picoquic",
+        "path=minrtt resend=rank",
+    ] {
+        let spec = PolicySpec::parse(&Registry::builtin(), text).expect(text);
+        assert!(spec.to_string().contains(text.split(' ').next_back().unwrap()), "{spec}");
     }
 }
 
@@ -327,9 +390,13 @@ fn the_literal_walk_conforms() {
 
 #[test]
 fn every_registered_policy_is_tried() {
-    for (layer, texts) in
-        [(Layer::Path, &PATHS[..]), (Layer::Stream, &STREAMS), (Layer::Joint, &JOINTS)]
-    {
+    for (layer, texts) in [
+        (Layer::Path, &PATHS[..]),
+        (Layer::Stream, &STREAMS),
+        (Layer::Joint, &JOINTS),
+        (Layer::Reinject, &REINJECTS),
+        (Layer::Resend, &RESENDS),
+    ] {
         for entry in Registry::builtin().of(layer) {
             let tried = |text: &&str| text.split(':').next() == Some(entry.name);
             assert!(texts.iter().any(tried), "{layer} policy {} is not tried", entry.name);

@@ -1,5 +1,7 @@
 //! Reinjection: copies of bytes in flight; and the plain rules of sending lost bytes again.
 
+use quipu_base::Instant;
+
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
@@ -7,9 +9,18 @@ use crate::seam::view::View;
 
 mod entries;
 mod redundant;
+mod sent_log;
+mod tail;
+#[cfg(test)]
+pub(crate) mod testing;
+mod unprobed;
+mod xlink;
 
 pub(crate) use entries::{entries, most_urgency};
 pub use redundant::Redundant;
+pub use tail::TailCopies;
+pub use unprobed::UnprobedCopies;
+pub use xlink::{CopyOrder, CopyPaths, Deadline, Need, Playback, Xlink};
 
 /// Decides on copies.
 pub trait Reinject: Send {
@@ -27,6 +38,11 @@ pub trait Reinject: Send {
 
     /// True while copies may exist.
     fn armed(&self) -> bool;
+
+    /// When to be woken, because a copy falls due.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// How lost bytes are sent again.
