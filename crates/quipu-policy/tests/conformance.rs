@@ -22,8 +22,7 @@ struct Choice {
     resend: ResendRules,
 }
 
-const PLAIN: ResendRules =
-    ResendRules { first: false, avoid_origin_after_pto: 1, requeue_after_pto: 1 };
+const PLAIN: ResendRules = ResendRules::RANK;
 
 const PATHS: [&str; 35] = [
     "minrtt",
@@ -76,7 +75,16 @@ const REINJECTS: [&str; 10] = [
     "tail:most=1",
 ];
 
-const RESENDS: [&str; 5] = ["rank", "first", "mp-quic", "xquic", "picoquic"];
+const RESENDS: [&str; 8] = [
+    "rank",
+    "rank:avoid_after=0",
+    "rank:path=open,avoid_after=0",
+    "first",
+    "first:path=open",
+    "mp-quic",
+    "xquic",
+    "picoquic",
+];
 
 const JOINTS: [&str; 27] = [
     "sa-ecf",
@@ -251,12 +259,13 @@ fn every_stream_policy_conforms_with_plans_and_without() {
 
 #[test]
 fn every_rule_of_sending_again_conforms() {
-    for first in [false, true] {
-        for avoid_origin_after_pto in [0, 1, u32::MAX] {
-            let resend = ResendRules { first, avoid_origin_after_pto, ..PLAIN };
-            for path in ["minrtt", "ecf", "pats"] {
-                Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
-            }
+    for text in RESENDS {
+        let resend = build(Layer::Resend, text).resend.expect("a rule of sending again");
+        for path in ["minrtt", "ecf", "pats", "stms", "backup"] {
+            Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
+        }
+        for joint in ["sa-ecf", "sec", "hbes"] {
+            Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(20);
         }
     }
 }
@@ -270,16 +279,8 @@ fn copies_conform_beside_any_path_policy() {
                 choice.stands_scripts(20);
             }
         }
-    }
-}
-
-#[test]
-fn named_rules_of_sending_again_conform() {
-    for name in RESENDS {
-        let resend = build(Layer::Resend, name).resend.expect("rules");
-        for path in ["minrtt", "stms", "backup"] {
-            Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
-        }
+        let resend = ResendRules::PICOQUIC;
+        Choice { reinject, resend, ..Choice::of_path("minrtt") }.stands_scripts(40);
     }
 }
 

@@ -1,120 +1,105 @@
 //! The plain rules by name: how many streams share a packet, how lost bytes go again.
 
-use super::entry::{Built, Confidence, Entry, Layer};
+use super::entry::{Build, Built, Confidence, Entry, Layer};
 use super::error::BuildError;
 use super::param::{Param, Values};
-use crate::reinject::ResendRules;
+use crate::reinject::{ResendPath, ResendRules};
 use crate::stream::Pack;
 
-const AVOID: Param = Param::integer(
-    "avoid_after",
-    1,
-    (0, u32::MAX as u64),
-    "from so many probe timeouts in a row, lost bytes avoid the path that lost them",
-);
-
-const REQUEUE: Param = Param::integer(
-    "requeue_after",
-    1,
-    (1, u32::MAX as u64),
-    "from so many probe timeouts in a row, a path's bytes in flight are pending again",
-);
-
-/// A number of probe timeouts that never comes.
-const NEVER: u32 = u32::MAX;
-
-pub(super) fn entries() -> Vec<Entry> {
-    let mut entries = plain();
-    entries.extend([mp_quic(), xquic(), picoquic()]);
-    entries
+/// The parameters of a rule for lost bytes, with its defaults.
+fn params(rules: ResendRules) -> Vec<Param> {
+    let paths: &[&str] = match rules.path {
+        ResendPath::Policy => &["policy", "open"],
+        ResendPath::Open => &["open", "policy"],
+    };
+    let (avoid, requeue) = (rules.avoid_origin_after_pto, rules.requeue_after_pto);
+    vec![
+        Param::choice("path", paths, "the path policy's pick for them, or any open path"),
+        Param::integer(
+            "avoid_after",
+            avoid.into(),
+            (0, u32::MAX.into()),
+            "from so many probe timeouts in a row, lost bytes avoid the path that lost them",
+        ),
+        Param::integer(
+            "requeue_after",
+            requeue.into(),
+            (1, u32::MAX.into()),
+            "from so many probe timeouts in a row, a path's bytes in flight are pending again",
+        ),
+    ]
 }
 
-fn plain() -> Vec<Entry> {
-    let rule = |name, layer, about, params, build| Entry {
+pub(super) fn entries() -> Vec<Entry> {
+    let pack = |name, about, build| Entry {
         name,
-        layer,
+        layer: Layer::Pack,
         about,
-        params,
+        params: Vec::new(),
         source: "our choice",
         confidence: Confidence::High,
         build,
     };
     vec![
-        rule("one", Layer::Pack, "one stream's bytes per packet", Vec::new(), |_, _| {
+        pack("one", "one stream's bytes per packet", |_, _| {
             Ok(Built { pack: Some(Pack::One), ..Built::default() })
         }),
-        rule("many", Layer::Pack, "packets are filled with the turns that follow", Vec::new(), {
-            |_, _| Ok(Built { pack: Some(Pack::Many), ..Built::default() })
+        pack("many", "packets are filled with the turns that follow", |_, _| {
+            Ok(Built { pack: Some(Pack::Many), ..Built::default() })
         }),
-        rule(
+        resend(
             "rank",
-            Layer::Resend,
-            "lost bytes go before the fresh ones of their stream; the default",
-            vec![AVOID, REQUEUE],
+            "lost bytes go before the fresh ones of their stream",
+            "our choice",
+            ResendRules::RANK,
             |values, _| Ok(Built::resend(rules(values, false)?)),
         ),
-        rule(
+        resend(
             "first",
-            Layer::Resend,
             "lost bytes go before all fresh ones",
-            vec![AVOID, REQUEUE],
+            "our choice",
+            ResendRules::FIRST,
             |values, _| Ok(Built::resend(rules(values, true)?)),
+        ),
+        resend(
+            "mp-quic",
+            "lost bytes go first, and away from a path that does not answer",
+            "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code; within the window, unlike it",
+            ResendRules::MP_QUIC,
+            |values, _| Ok(Built::resend(rules(values, true)?)),
+        ),
+        resend(
+            "xquic",
+            "lost bytes go first, on whichever path the policy picks",
+            "alibaba/xquic, code; when bytes in flight are pending again is our choice",
+            ResendRules::XQUIC,
+            |values, _| Ok(Built::resend(rules(values, true)?)),
+        ),
+        resend(
+            "picoquic",
+            "lost bytes go before the fresh ones of their stream, on any open path",
+            "private-octopus/picoquic, code",
+            ResendRules::PICOQUIC,
+            |values, _| Ok(Built::resend(rules(values, false)?)),
         ),
     ]
 }
 
-fn mp_quic() -> Entry {
+fn resend(
+    name: &'static str,
+    about: &'static str,
+    source: &'static str,
+    defaults: ResendRules,
+    build: Build,
+) -> Entry {
     Entry {
-        name: "mp-quic",
+        name,
         layer: Layer::Resend,
-        about: "lost bytes go first; a path that timed out is left at once",
-        params: Vec::new(),
-        source: "mp-quic, code; a window with room is required here, there it is ignored",
+        about,
+        params: params(defaults),
+        source,
         confidence: Confidence::High,
-        build: |_, _| {
-            let left_at = 1;
-            Ok(Built::resend(ResendRules {
-                first: true,
-                avoid_origin_after_pto: left_at,
-                requeue_after_pto: left_at,
-            }))
-        },
-    }
-}
-
-fn xquic() -> Entry {
-    Entry {
-        name: "xquic",
-        layer: Layer::Resend,
-        about: "lost bytes go first, on the path that the path policy picks",
-        params: Vec::new(),
-        source: "xquic, code; requeued when its path falls into the low class, our choice",
-        confidence: Confidence::MediumHigh,
-        build: |_, _| {
-            Ok(Built::resend(ResendRules {
-                first: true,
-                avoid_origin_after_pto: NEVER,
-                requeue_after_pto: 2,
-            }))
-        },
-    }
-}
-
-fn picoquic() -> Entry {
-    Entry {
-        name: "picoquic",
-        layer: Layer::Resend,
-        about: "lost bytes go before the fresh ones of their stream, on any path",
-        params: Vec::new(),
-        source: "picoquic, code; RFC 10069 allows another path after a probe timeout",
-        confidence: Confidence::MediumHigh,
-        build: |_, _| {
-            Ok(Built::resend(ResendRules {
-                first: false,
-                avoid_origin_after_pto: NEVER,
-                requeue_after_pto: 1,
-            }))
-        },
+        build,
     }
 }
 
@@ -122,9 +107,50 @@ fn rules(values: &Values, first: bool) -> Result<ResendRules, BuildError> {
     let timeouts = |name| -> Result<u32, BuildError> {
         Ok(u32::try_from(values.integer(name)?).unwrap_or(u32::MAX))
     };
+    let path = match values.choice("path")? {
+        "open" => ResendPath::Open,
+        _ => ResendPath::Policy,
+    };
     Ok(ResendRules {
         first,
+        path,
         avoid_origin_after_pto: timeouts("avoid_after")?,
         requeue_after_pto: timeouts("requeue_after")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{BuildContext, Part, Registry};
+    use quipu_base::Seed;
+
+    fn built(text: &str) -> ResendRules {
+        let part = Part::read(&Registry::builtin(), Layer::Resend, text).unwrap();
+        part.build(&mut BuildContext::new(Seed::new(1))).unwrap().resend.unwrap()
+    }
+
+    #[test]
+    fn every_implementation_of_the_table_has_its_name() {
+        let named = [
+            ("rank", ResendRules::RANK),
+            ("first", ResendRules::FIRST),
+            ("mp-quic", ResendRules::MP_QUIC),
+            ("xquic", ResendRules::XQUIC),
+            ("picoquic", ResendRules::PICOQUIC),
+        ];
+        for (name, rules) in named {
+            assert_eq!(built(name), rules, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_rule_can_be_set_alone() {
+        let open = ResendRules { path: ResendPath::Open, ..ResendRules::FIRST };
+        assert_eq!(built("first:path=open"), open);
+        let mixed = ResendRules { requeue_after_pto: 1, ..ResendRules::XQUIC };
+        assert_eq!(built("xquic:requeue_after=1"), mixed);
+        let policy = ResendRules { path: ResendPath::Policy, ..ResendRules::PICOQUIC };
+        assert_eq!(built("picoquic:path=policy"), policy);
+    }
 }
