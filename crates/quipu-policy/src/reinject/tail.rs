@@ -107,7 +107,9 @@ impl Reinject for TailCopies {
                 self.log.copied(piece.stream, piece.span);
                 self.charge(piece.stream, piece.span.len());
             }
-            Event::Acked(_) | Event::Lost(_) | Event::Closed(_) => self.log.trim(view.streams),
+            Event::Acked(_) | Event::Lost(_) | Event::Requeued { .. } | Event::Closed(_) => {
+                self.log.trim(view.streams);
+            }
             Event::PathGone(path) => self.log.forget(path),
             _ => {}
         }

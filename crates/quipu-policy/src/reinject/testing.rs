@@ -7,7 +7,7 @@ use crate::conformance::World;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
-use crate::seam::view::{Piece, SentPacket};
+use crate::seam::view::{PathState, Piece, SentPacket};
 
 pub(crate) struct Scene<R> {
     pub(crate) world: World,
@@ -72,6 +72,23 @@ impl<R: Reinject> Scene<R> {
         let path = self.paths[path];
         self.world.streams.lose(self.stream, span(start, end), false, path, &mut Vec::new());
         self.tell(Event::Lost(packet(path, &[])));
+    }
+
+    /// A path falls under suspicion, and the bytes on it are pending again.
+    pub(crate) fn suspect(&mut self, path: usize, start: u64, end: u64) {
+        let origin = self.paths[path];
+        let (stream, span) = (self.stream, span(start, end));
+        self.world.set_path(origin, |path| path.state = PathState::Suspect);
+        self.tell(Event::PathSuspect(origin));
+        self.world.streams.lose(stream, span, false, origin, &mut Vec::new());
+        self.tell(Event::Requeued { stream, span, origin });
+    }
+
+    /// A suspect path answers.
+    pub(crate) fn revive(&mut self, path: usize) {
+        let path = self.paths[path];
+        self.world.set_path(path, |path| path.state = PathState::Usable);
+        self.tell(Event::PathRevived(path));
     }
 
     /// The copy that goes next: path, start, end. `busy`: the stream has bytes of its own to send.

@@ -288,7 +288,7 @@ impl Reinject for Xlink {
                     log.copied(piece.stream, piece.span);
                 }
             }
-            Event::Acked(_) | Event::Lost(_) | Event::Closed(_) => {
+            Event::Acked(_) | Event::Lost(_) | Event::Requeued { .. } | Event::Closed(_) => {
                 for log in &mut self.levels {
                     log.trim(view.streams);
                 }

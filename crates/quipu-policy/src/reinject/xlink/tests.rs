@@ -113,6 +113,19 @@ fn what_was_lost_and_sent_again_may_be_copied_again() {
 }
 
 #[test]
+fn what_a_suspect_path_gave_up_is_not_copied_to_the_path_that_carries_it_now() {
+    let mut scene = scene(Xlink::new(Need::Rest, CopyPaths::default()));
+    scene.suspect(1, 0, 1_200);
+    assert_eq!(scene.next(true), None, "the bytes go again first");
+    scene.send(0, 0, 1_200, false);
+    assert_eq!(scene.next(false), None, "no other path than the one that carries them");
+    scene.revive(1);
+    assert_eq!(scene.next(false), Some((1, 1_200, 2_400)));
+    scene.send(1, 1_200, 2_400, true);
+    assert_eq!(scene.next(false), Some((1, 0, 1_200)));
+}
+
+#[test]
 fn copies_of_a_stream_go_before_fresh_bytes_of_lower_priority() {
     let mut scene = scene(by_playback(CopyOrder::Stream));
     let mut open = |urgency| {
