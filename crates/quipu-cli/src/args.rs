@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
 
@@ -61,15 +61,19 @@ pub(crate) struct CompareOptions {
     /// Runs of each combination [default: 30]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,
-    /// Stream policies, separated by commas [default: rr,fifo,wrr,swrr,dwrr]
+    /// Stream policies, separated by commas; all: every one [default: rr,fifo,wrr,swrr,dwrr]
     #[arg(long, value_name = "LIST")]
     pub(crate) stream: Option<String>,
-    /// Path policies, separated by commas [default: minrtt]
+    /// Path policies, separated by commas; all: every one [default: minrtt]
     #[arg(long, value_name = "LIST")]
     pub(crate) path: Option<String>,
-    /// Policies that choose stream and path at once, separated by commas
+    /// Policies that choose stream and path at once, separated by commas; all: every one
+    /// [default: none, or all if all streams and all paths are asked for]
     #[arg(long, value_name = "LIST")]
     pub(crate) joint: Option<String>,
+    /// Sort the rows of the table [default: as the policies were named]
+    #[arg(long, value_name = "METRIC", value_enum)]
+    pub(crate) sort: Option<SortBy>,
     /// Leave out the rows that use one path alone
     #[arg(long)]
     pub(crate) no_baselines: bool,
@@ -82,6 +86,21 @@ pub(crate) struct CompareOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
+}
+
+/// What rows are sorted by: medians, least first.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SortBy {
+    /// Page time
+    Page,
+    /// Critical time
+    Critical,
+    /// ObjectIndex
+    Objects,
+    /// ByteIndex
+    Bytes,
+    /// Bytes sent again
+    Resent,
 }
 
 #[derive(Debug, Args)]
@@ -153,6 +172,7 @@ Examples:
   quipu compare
   quipu compare --page cnn --network wifi+lte-lossy --runs 10
   quipu compare --page my.har --stream wrr,dwrr --path minrtt,single:id=1 --out results/mine
+  quipu compare --page wikipedia --stream all --path all --runs 3 --sort critical
   quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
   quipu compare --initial-window=32 --pacing=false --start warm:4
 

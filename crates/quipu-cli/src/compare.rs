@@ -4,16 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::plan::Plan;
-use quipu_lab::results::Output;
+use quipu_lab::policies::Registry;
+use quipu_lab::results::{Metric, Output};
 use quipu_lab::sweep::{Swept, sweep};
 use quipu_lab::table;
 
-use crate::args::CompareOptions;
+use crate::args::{CompareOptions, SortBy};
 use crate::failure::Failure;
 use crate::{progress, scenario};
 
-pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
-    let plan = plan(options)?;
+pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), Failure> {
+    let plan = plan(options, registry)?;
     let output = options
         .out
         .as_deref()
@@ -30,7 +31,7 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     if let Some(output) = output {
         output.write(&plan, &swept.finished, &swept.summary).map_err(Failure::run)?;
     }
-    crate::print(&table::compare(&plan, &swept.summary))?;
+    crate::print(&table::compare(&plan, &swept.summary, options.sort.map(metric)))?;
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
@@ -43,7 +44,17 @@ pub(crate) fn run(options: &CompareOptions) -> Result<(), Failure> {
     }
 }
 
-fn plan(options: &CompareOptions) -> Result<Plan, Failure> {
+fn metric(sort: SortBy) -> Metric {
+    match sort {
+        SortBy::Page => Metric::PageTime,
+        SortBy::Critical => Metric::CriticalTime,
+        SortBy::Objects => Metric::ObjectIndex,
+        SortBy::Bytes => Metric::ByteIndex,
+        SortBy::Resent => Metric::BytesResent,
+    }
+}
+
+fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> {
     let mut scenario = scenario::build(&options.scenario)?;
     let fields = [
         ("runs", &options.runs),
@@ -55,7 +66,7 @@ fn plan(options: &CompareOptions) -> Result<Plan, Failure> {
         scenario = scenario::set(scenario, field, value.as_deref())?;
     }
     scenario.policies.baselines &= !options.no_baselines;
-    Plan::new(scenario).map_err(Failure::usage)
+    Plan::with_registry(scenario, registry).map_err(Failure::usage)
 }
 
 fn run_all(plan: &Plan, jobs: Option<u16>, cancelled: &AtomicBool) -> Result<Swept, Failure> {

@@ -1,5 +1,6 @@
 //! `quipu pages`, `networks`, `browsers` and `schedulers`.
 
+use quipu_lab::policies::Registry;
 use quipu_lab::table::{Align, Grid};
 use quipu_lab::{pages, policies, scenario};
 
@@ -38,10 +39,10 @@ pub(crate) fn browsers() -> Result<(), Failure> {
     crate::print(&grid.to_string())
 }
 
-pub(crate) fn schedulers(name: Option<&str>) -> Result<(), Failure> {
+pub(crate) fn schedulers(name: Option<&str>, registry: &Registry) -> Result<(), Failure> {
     let text = match name {
-        Some(name) => policies::explain(name).map_err(Failure::usage)?,
-        None => policies::list(),
+        Some(name) => policies::explain(registry, name).map_err(Failure::usage)?,
+        None => registry.list(),
     };
     crate::print(&text)
 }

@@ -1,6 +1,7 @@
 //! `quipu load`.
 
 use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::policies::Registry;
 use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;
@@ -10,8 +11,8 @@ use crate::scenario;
 /// Columns of a terminal of unknown width.
 const USUAL_WIDTH: usize = 100;
 
-pub(crate) fn run(options: &LoadOptions) -> Result<(), Failure> {
-    let plan = plan(options)?;
+pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Failure> {
+    let plan = plan(options, registry)?;
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
     let record = quipu_lab::run::run(&plan, cell).map_err(Failure::run)?;
     let waterfall = WaterfallOptions { width: width(), rows: options.rows };
@@ -22,7 +23,7 @@ pub(crate) fn run(options: &LoadOptions) -> Result<(), Failure> {
     crate::print(&text.join("\n"))
 }
 
-fn plan(options: &LoadOptions) -> Result<Plan, Failure> {
+fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
     let mut scenario = scenario::build(&options.scenario)?;
     for (what, many) in [("--page", scenario.pages.len()), ("--network", scenario.networks.len())] {
         let given = options.scenario.page.len().max(options.scenario.network.len());
@@ -45,7 +46,7 @@ fn plan(options: &LoadOptions) -> Result<Plan, Failure> {
             scenario.policies.path = vec![options.path.clone().unwrap_or("minrtt".to_owned())];
         }
     }
-    Plan::new(scenario).map_err(Failure::usage)
+    Plan::with_registry(scenario, registry).map_err(Failure::usage)
 }
 
 /// Columns of the terminal: as it says, else as `COLUMNS` says, else the usual.

@@ -1,50 +1,9 @@
-//! The `quipu` command: parses its arguments, calls the library, prints.
-//!
-//! Exit code 0: done. 1: a run failed. 2: the arguments or an input file are wrong. 130: stopped by
-//! Ctrl-C, with what was finished written.
+//! The `quipu` command.
 
-mod args;
-mod compare;
-mod failure;
-mod list;
-mod load;
-mod page;
-mod progress;
-mod scenario;
-
-use std::io::Write;
 use std::process::ExitCode;
 
-use args::{Command, PageCommand};
-use failure::Failure;
+use quipu_cli::Registry;
 
 fn main() -> ExitCode {
-    let arguments = match args::parse(std::env::args_os()) {
-        Ok(arguments) => arguments,
-        Err(failure) => return failure.report(),
-    };
-    let result = match arguments.command {
-        Command::Compare(options) => compare::run(&options),
-        Command::Load(options) => load::run(&options),
-        Command::Page { command: PageCommand::Show { page, all } } => page::show(&page, all),
-        Command::Pages => list::pages(),
-        Command::Networks => list::networks(),
-        Command::Browsers => list::browsers(),
-        Command::Schedulers { name } => list::schedulers(name.as_deref()),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
-
-/// Prints to standard output. A reader that has gone away, such as `head`, is no failure.
-fn print(text: &str) -> Result<(), Failure> {
-    let mut output = std::io::stdout().lock();
-    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::run(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
+    quipu_cli::run(&Registry::builtin())
 }

@@ -6,7 +6,7 @@ use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
 use crate::pages::{LoadedPage, PageLoadError};
-use crate::policies::{self, PolicyRow};
+use crate::policies::{self, PolicyRow, Registry};
 use crate::scenario::{Network, Priorities, Scenario, ScenarioError, distinct};
 
 /// A scenario, ready to run.
@@ -59,11 +59,20 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Checks everything in `scenario` and reads its pages.
+    /// Checks everything in `scenario` and reads its pages. Policies are those that come with the
+    /// program.
     ///
     /// # Errors
     /// If a field is wrong, a page is unreadable, or a browser or policy unknown.
     pub fn new(scenario: Scenario) -> Result<Plan, PlanError> {
+        Plan::with_registry(scenario, &Registry::builtin())
+    }
+
+    /// The same with the policies of `registry`.
+    ///
+    /// # Errors
+    /// See [`Plan::new`].
+    pub fn with_registry(scenario: Scenario, registry: &Registry) -> Result<Plan, PlanError> {
         scenario.validate()?;
         if let Some((field, value, expected)) = crate::run::unsupported(&scenario) {
             return Err(ScenarioError::NotImplemented { field, value, expected }.into());
@@ -86,7 +95,7 @@ impl Plan {
             .map(|network| {
                 Ok(PlannedNetwork {
                     network: network.clone(),
-                    policies: policies::rows(&scenario, network)?,
+                    policies: policies::rows(&scenario, network, registry)?,
                     runs: scenario.runs_on(network),
                 })
             })

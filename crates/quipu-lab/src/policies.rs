@@ -1,11 +1,11 @@
 //! Policies by name: the seam to `quipu-policy`.
 
 use quipu_base::Seed;
-use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec, Registry};
+use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec};
 
 use crate::scenario::{Network, Scenario, ScenarioError};
 
-pub use quipu_policy::registry::SpecError;
+pub use quipu_policy::registry::{Registry, SpecError};
 
 /// A row of a comparison: who decides on both ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,40 +19,91 @@ pub struct PolicyRow {
 /// What stands in a scenario where a layer is left to the others.
 const LEFT_OUT: [&str; 2] = ["default", "none"];
 
+/// What stands in a scenario for every policy of a layer.
+const ALL: &str = "all";
+
 /// The rows of `scenario` on `network`: every stream policy with every path policy, every joint one,
 /// and each path alone if there are several.
 ///
+/// `all` stands for every policy of its layer, with its defaults; what does not go together is left
+/// out then. `all` for streams and for paths, with no joint policy named, means these too.
+///
 /// # Errors
-/// If a policy is unknown, its parameters are wrong, or policies do not go together.
+/// If a policy is unknown, its parameters are wrong, or policies that were named do not go together.
 pub(crate) fn rows(
     scenario: &Scenario,
     network: &Network,
+    registry: &Registry,
 ) -> Result<Vec<PolicyRow>, ScenarioError> {
-    let registry = Registry::builtin();
     let policies = &scenario.policies;
-    let mut rows: Vec<PolicyRow> = Vec::new();
-    let mut add = |choice: &[(Layer, &str)]| -> Result<(), ScenarioError> {
-        let row = row(&registry, scenario, choice)?;
-        if !rows.contains(&row) {
-            rows.push(row);
-        }
-        Ok(())
-    };
-    for path in &policies.path {
-        for stream in &policies.stream {
-            add(&[(Layer::Stream, stream), (Layer::Path, path)])?;
+    let mut rows = Rows { scenario, registry, rows: Vec::new() };
+    let streams = expand(&policies.stream, Layer::Stream, registry);
+    let paths = expand(&policies.path, Layer::Path, registry);
+    for path in &paths {
+        for stream in &streams {
+            let choice = [(Layer::Stream, stream.text), (Layer::Path, path.text)];
+            rows.add(&choice, stream.from_all || path.from_all)?;
         }
     }
-    for joint in &policies.joint {
-        add(&[(Layer::Joint, joint)])?;
+    let everything = [ALL.to_owned()];
+    let has_all = |list: &[String]| list.contains(&everything[0]);
+    let all_pairs = has_all(&policies.stream) && has_all(&policies.path);
+    let joint: &[String] =
+        if all_pairs && policies.joint.is_empty() { &everything } else { &policies.joint };
+    for joint in expand(joint, Layer::Joint, registry) {
+        rows.add(&[(Layer::Joint, joint.text)], joint.from_all)?;
     }
     if policies.baselines && network.paths.len() > 1 {
-        let stream = policies.stream.first().map_or("rr", String::as_str);
+        let stream = streams.first().map_or("rr", |stream| stream.text);
         for id in 0..network.paths.len() {
-            add(&[(Layer::Stream, stream), (Layer::Path, &format!("single:id={id}"))])?;
+            let path = format!("single:id={id}");
+            rows.add(&[(Layer::Stream, stream), (Layer::Path, &path)], false)?;
         }
     }
-    Ok(rows)
+    Ok(rows.rows)
+}
+
+/// A policy as a scenario names it.
+struct Named<'a> {
+    text: &'a str,
+    /// Not by its name, but as one of all.
+    from_all: bool,
+}
+
+fn expand<'a>(list: &'a [String], layer: Layer, registry: &'a Registry) -> Vec<Named<'a>> {
+    let mut named = Vec::new();
+    for text in list {
+        if text == ALL {
+            let names = registry.of(layer).map(|entry| entry.name);
+            named.extend(names.map(|text| Named { text, from_all: true }));
+        } else {
+            named.push(Named { text, from_all: false });
+        }
+    }
+    named
+}
+
+struct Rows<'a> {
+    scenario: &'a Scenario,
+    registry: &'a Registry,
+    rows: Vec<PolicyRow>,
+}
+
+impl Rows<'_> {
+    /// Adds a row if there is none with the same choice yet. `if_legal`: not if its parts do not go
+    /// together.
+    fn add(&mut self, choice: &[(Layer, &str)], if_legal: bool) -> Result<(), ScenarioError> {
+        match row(self.registry, self.scenario, choice) {
+            Ok(row) => {
+                if self.rows.iter().all(|other| other.spec != row.spec) {
+                    self.rows.push(row);
+                }
+                Ok(())
+            }
+            Err(ScenarioError::Policy(SpecError::Conflict { .. })) if if_legal => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 fn row(
@@ -91,17 +142,81 @@ pub(crate) fn build(
     spec.build(&context)
 }
 
-/// A table of all policies.
-pub fn list() -> String {
-    Registry::builtin().list()
-}
-
-/// What there is to know of every policy called `name`.
+/// What there is to know of every policy of `registry` called `name`.
 ///
 /// # Errors
 /// If there is none; the error names the nearest.
-pub fn explain(name: &str) -> Result<String, SpecError> {
+pub fn explain(registry: &Registry, name: &str) -> Result<String, SpecError> {
     // Somebody may have written parameters too, as on the command line.
     let name = name.split(':').next().unwrap_or(name);
-    Registry::builtin().describe(name)
+    registry.describe(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::find_network;
+
+    fn labels(change: impl FnOnce(&mut Scenario)) -> Result<Vec<String>, ScenarioError> {
+        let mut scenario = Scenario::default();
+        change(&mut scenario);
+        let network = find_network("wifi+lte").unwrap();
+        let rows = rows(&scenario, &network, &Registry::builtin())?;
+        Ok(rows.into_iter().map(|row| row.label).collect())
+    }
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    fn count(layer: Layer) -> usize {
+        Registry::builtin().of(layer).count()
+    }
+
+    #[test]
+    fn all_stands_for_every_policy_of_a_layer() {
+        let labels = labels(|scenario| {
+            scenario.policies.stream = names(&["fifo", "all"]);
+            scenario.policies.baselines = false;
+        })
+        .unwrap();
+        assert_eq!(labels.len(), count(Layer::Stream));
+        assert_eq!(labels[..2], ["fifo + minrtt", "rr + minrtt"], "none twice");
+    }
+
+    #[test]
+    fn all_streams_with_all_paths_are_all_pairs_and_all_joint_policies() {
+        let all = |joint: &[&str]| {
+            let joint = names(joint);
+            labels(move |scenario| {
+                scenario.policies.stream = names(&["all"]);
+                scenario.policies.path = names(&["all"]);
+                scenario.policies.joint = joint;
+            })
+            .unwrap()
+        };
+        let pairs = count(Layer::Stream) * count(Layer::Path);
+        // `single:id=1` is a baseline beside the pairs; `single:id=0` is `single`.
+        assert_eq!(all(&[]).len(), pairs + count(Layer::Joint) + 1);
+        let mut unique = all(&[]);
+        unique.sort();
+        unique.dedup();
+        assert_eq!(unique.len(), all(&[]).len());
+    }
+
+    #[test]
+    fn of_all_only_what_goes_together_is_taken_but_named_conflicts_are_errors() {
+        let with = |stream: &str| {
+            let stream = names(&[stream]);
+            labels(move |scenario| {
+                scenario.policies.stream = stream;
+                scenario.policies.resend = "rank".to_owned();
+                scenario.policies.baselines = false;
+            })
+        };
+        let all = with("all").unwrap();
+        assert!(!all.contains(&"fifo + minrtt".to_owned()), "{all:?}");
+        assert!(all.contains(&"wrr + minrtt".to_owned()));
+        assert!(matches!(with("fifo"), Err(ScenarioError::Policy(SpecError::Conflict { .. }))));
+    }
 }

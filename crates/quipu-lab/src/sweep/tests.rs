@@ -189,7 +189,7 @@ fn the_comparison_reads_as_a_table() {
     let plan = plan(10);
     let mut summary = swept(&plan, 2).summary;
     summary.rows[1].refused = 3;
-    insta::assert_snapshot!(crate::table::compare(&plan, &summary));
+    insta::assert_snapshot!(crate::table::compare(&plan, &summary, None));
 }
 
 #[test]

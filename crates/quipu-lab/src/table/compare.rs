@@ -20,13 +20,19 @@ const COMPARED: [Metric; 5] = [
 /// What there is where a number is missing.
 const NOTHING: &str = "–";
 
-/// The whole comparison as text.
-pub fn compare(plan: &Plan, summary: &Summary) -> String {
+/// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
+/// least first; rows without it last. Ratios are to the first row as planned.
+pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
     let mut text = String::new();
     let mut rows = summary.rows.iter();
     for page in &plan.pages {
         for network in &plan.networks {
-            let block: Vec<&RowSummary> = rows.by_ref().take(network.policies.len()).collect();
+            let mut block: Vec<&RowSummary> = rows.by_ref().take(network.policies.len()).collect();
+            let base = block.first().map_or(NOTHING, |row| &row.policy);
+            if let Some(metric) = sort {
+                let median = |row: &RowSummary| row.metric(metric).map(|it| it.median);
+                block.sort_by_key(|row| (median(row).is_none(), median(row)));
+            }
             let note = &page.note;
             let hosts = match note.hosts {
                 1 => "1 host".to_owned(),
@@ -37,9 +43,8 @@ pub fn compare(plan: &Plan, summary: &Summary) -> String {
             text.push_str(&format!("{name}: {objects} objects, {size}, {hosts}\n"));
             text.push_str(&format!("{}\n\n", conditions(plan, network)));
             text.push_str(&values(network, &block).to_string());
-            let ratios = ratios(&block);
+            let ratios = ratios(&block, base);
             if !ratios.is_empty() {
-                let base = block.first().map_or(NOTHING, |row| &row.policy);
                 text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
                 text.push_str(&ratios.to_string());
             }
@@ -116,13 +121,13 @@ fn percent(per_mille: u64) -> String {
     format!("{}.{}", per_mille / 10, per_mille % 10)
 }
 
-/// Each row but the first as a ratio to it.
-fn ratios(rows: &[&RowSummary]) -> Grid {
+/// Each row but the one that is called `base` as a ratio to it.
+fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
     let titles = ["connect", "page", "ObjectIndex", "ByteIndex", "critical"];
     let columns = std::iter::once(("policy", Align::Left))
         .chain(titles.into_iter().map(|title| (title, Align::Left)));
     let mut grid = Grid::new(columns);
-    for row in rows.iter().skip(1) {
+    for row in rows.iter().filter(|row| row.policy != base) {
         let ratios = COMPARED.into_iter().map(|metric| ratio(row.metric(metric)));
         grid.row(std::iter::once(row.policy.clone()).chain(ratios));
     }

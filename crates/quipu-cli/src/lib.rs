@@ -1,0 +1,57 @@
+//! The `quipu` command as a function: parses its arguments, calls the library, prints.
+//!
+//! [`run`] takes the policies that it knows, so that a program of one's own can be the same command
+//! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`.
+
+mod args;
+mod compare;
+mod failure;
+mod list;
+mod load;
+mod page;
+mod progress;
+mod scenario;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+pub use quipu_lab::policies::Registry;
+
+use args::{Command, PageCommand};
+use failure::Failure;
+
+/// Runs the command with the arguments of the process. `registry` holds the policies that can be
+/// chosen by name, usually [`Registry::builtin`] and more.
+///
+/// Exit code 0: done. 1: a run failed. 2: the arguments or an input file are wrong. 130: stopped by
+/// Ctrl-C, with what was finished written.
+pub fn run(registry: &Registry) -> ExitCode {
+    let arguments = match args::parse(std::env::args_os()) {
+        Ok(arguments) => arguments,
+        Err(failure) => return failure.report(),
+    };
+    let result = match arguments.command {
+        Command::Compare(options) => compare::run(&options, registry),
+        Command::Load(options) => load::run(&options, registry),
+        Command::Page { command: PageCommand::Show { page, all } } => page::show(&page, all),
+        Command::Pages => list::pages(),
+        Command::Networks => list::networks(),
+        Command::Browsers => list::browsers(),
+        Command::Schedulers { name } => list::schedulers(name.as_deref(), registry),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// Prints to standard output. A reader that has gone away, such as `head`, is no failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut output = std::io::stdout().lock();
+    match output.write_all(text.as_bytes()).and_then(|()| output.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::run(format!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
