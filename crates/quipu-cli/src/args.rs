@@ -39,6 +39,9 @@ pub(crate) enum Command {
     Schedulers {
         /// The one to explain, such as `dwrr`
         name: Option<String>,
+        /// Hold it to the rules of the seam, in random scripts on 1, 2, 3 and 8 paths
+        #[arg(long, requires = "name")]
+        check: bool,
     },
 }
 

@@ -15,7 +15,9 @@ mod scenario;
 use std::io::Write;
 use std::process::ExitCode;
 
-pub use quipu_lab::policies::Registry;
+pub use quipu_lab::{base, policy};
+
+use quipu_lab::policies::Registry;
 
 use args::{Command, PageCommand};
 use failure::Failure;
@@ -37,7 +39,8 @@ pub fn run(registry: &Registry) -> ExitCode {
         Command::Pages => list::pages(),
         Command::Networks => list::networks(),
         Command::Browsers => list::browsers(),
-        Command::Schedulers { name } => list::schedulers(name.as_deref(), registry),
+        Command::Schedulers { name: Some(name), check: true } => list::check(&name, registry),
+        Command::Schedulers { name, .. } => list::schedulers(name.as_deref(), registry),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,6 +1,7 @@
 //! `quipu pages`, `networks`, `browsers` and `schedulers`.
 
 use quipu_lab::policies::Registry;
+use quipu_lab::policy::conformance;
 use quipu_lab::table::{Align, Grid};
 use quipu_lab::{pages, policies, scenario};
 
@@ -45,4 +46,27 @@ pub(crate) fn schedulers(name: Option<&str>, registry: &Registry) -> Result<(), 
         None => registry.list(),
     };
     crate::print(&text)
+}
+
+/// Random scripts that [`check`] runs.
+const SCRIPTS: u32 = 400;
+
+pub(crate) fn check(text: &str, registry: &Registry) -> Result<(), Failure> {
+    let mut unsound = 0;
+    for (layer, verdict) in policies::check(registry, text, SCRIPTS).map_err(Failure::usage)? {
+        let conformance::Verdict { scripts, decisions, refused, faults } = &verdict;
+        let finding = if verdict.is_sound() { "keeps" } else { "breaks" };
+        crate::print(&format!(
+            "{text} ({layer}) {finding} the rules of the seam: {scripts} random scripts, {decisions} \
+             decisions, {refused} refused\n"
+        ))?;
+        for fault in faults {
+            crate::print(&format!("  {fault}\n"))?;
+        }
+        unsound += usize::from(!verdict.is_sound());
+    }
+    match unsound {
+        0 => Ok(()),
+        _ => Err(Failure::Run(format!("{text} does not keep the rules of the seam"))),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use quipu_cli::Registry;
+use quipu_cli::policy::Registry;
 
 fn main() -> ExitCode {
     quipu_cli::run(&Registry::builtin())

@@ -15,6 +15,11 @@
 //!
 //! Not here: the command line, the wall clock, sockets.
 
+/// Ids, time and units: what signatures here are made of.
+pub use quipu_base as base;
+/// The scheduling seam, for policies of one's own.
+pub use quipu_policy as policy;
+
 pub mod pages;
 pub mod plan;
 pub mod policies;

@@ -1,6 +1,7 @@
 //! Policies by name: the seam to `quipu-policy`.
 
 use quipu_base::Seed;
+use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec};
 
 use crate::scenario::{Network, Scenario, ScenarioError};
@@ -150,6 +151,30 @@ pub fn explain(registry: &Registry, name: &str) -> Result<String, SpecError> {
     // Somebody may have written parameters too, as on the command line.
     let name = name.split(':').next().unwrap_or(name);
     registry.describe(name)
+}
+
+/// Holds the policies called `text`, such as `ecf:beta=0.5`, to the rules of the seam, each in every
+/// layer that has one of that name, with the defaults of the other layers.
+///
+/// # Errors
+/// If there is none of that name, or its parameters are wrong.
+pub fn check(
+    registry: &Registry,
+    text: &str,
+    scripts: u32,
+) -> Result<Vec<(Layer, Verdict)>, SpecError> {
+    let name = text.split(':').next().unwrap_or(text);
+    let layers: Vec<Layer> =
+        registry.iter().filter(|entry| entry.name == name).map(|entry| entry.layer).collect();
+    if layers.is_empty() {
+        // The error names the nearest.
+        registry.describe(name)?;
+    }
+    let checked = layers.into_iter().map(|layer| {
+        let spec = PolicySpec::choose(registry, [(layer, text)])?;
+        Ok((layer, stands(&spec, scripts)?))
+    });
+    checked.collect()
 }
 
 #[cfg(test)]

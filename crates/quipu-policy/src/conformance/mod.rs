@@ -5,7 +5,8 @@
 //! - [`Script`] is what application, peer and network do; other engines can follow it too.
 //! - [`MockEngine`] knows [`Joint`](crate::Joint) only and lives the life of a decision to the
 //!   letter, over naive bookkeeping.
-//! - [`check`] runs a script on a policy and reports every breach of the seam's rules.
+//! - [`check`] runs a script on a policy and reports every breach of the seam's rules; [`stands`]
+//!   runs many random ones.
 //!
 //! Not here: what a policy should decide. That is for the policy's own tests.
 
@@ -16,6 +17,7 @@ mod network;
 mod run;
 mod script;
 mod streams;
+mod trial;
 mod world;
 
 pub use audit::Audit;
@@ -24,4 +26,5 @@ pub use first_come::FirstCome;
 pub use run::{check, run};
 pub use script::{Script, Step};
 pub use streams::Streams;
+pub use trial::{Verdict, stands};
 pub use world::{Flight, Flights, World};

@@ -35,6 +35,8 @@ pub struct Policies {
     pub controllers: ControllerFactory,
     /// How lost bytes go again; the engine reads when a path's bytes in flight become pending.
     pub resend: ResendRules,
+    /// True if the choice declares that it may copy bytes that are in flight.
+    pub copies: bool,
 }
 
 /// What is chosen where nothing is given; our choice: the plainest of each layer.
@@ -202,6 +204,7 @@ impl PolicySpec {
             }
             _ => return Err(missing(joint_part, Layer::Joint)),
         };
+        let declares_copies = reinject.is_some();
         if let Some((_, copies)) = reinject {
             joint = Box::new(Reinjecting::new(joint, copies));
         }
@@ -210,6 +213,7 @@ impl PolicySpec {
             ack: ack.ok_or_else(|| missing("", Layer::Ack))?,
             controllers: controllers.ok_or_else(|| missing("", Layer::Congestion))?,
             resend: context.resend,
+            copies: declares_copies,
         })
     }
 
