@@ -34,7 +34,7 @@ macro_rules! page {
     };
 }
 
-static PAGES: [BuiltinPage; 19] = [
+static PAGES: [BuiltinPage; 21] = [
     page!("akamai", "http2.akamai.com-demo-2018", "HTTP/2 demo: 360 small tiles; chrome-har, 2018"),
     page!("amazon", "www.amazon.com-2026-devtools", "short landing page; Chrome DevTools, 2026"),
     page!("cnn", "www.cnn.com-2026", "1,148 requests, 30 MB with video loops; chrome-har, 2026"),
@@ -57,6 +57,8 @@ static PAGES: [BuiltinPage; 19] = [
     ),
     page!("mobileh2-amazon", "synthetic/amazon-256-3760k", "made up: 256 objects, 3.76 MB"),
     page!("mobileh2-google", "synthetic/google-14-390k", "made up: 14 objects, 0.39 MB"),
+    page!("pw-pats-parallel", "synthetic/pw-pats-parallel", "made up: PW-PATS, parallel mode"),
+    page!("pw-pats-traditional", "synthetic/pw-pats-traditional", "made up: PW-PATS, one by one"),
     page!("sitespeed", "www.sitespeed.io-2018", "9 requests; chrome-har, 2018"),
     page!("theverge", "www.theverge.com-2026", "587 requests with ads; Chrome DevTools, 2026"),
     page!(

@@ -29,7 +29,7 @@ pub struct BrowserScheme {
 }
 
 /// Shipped schemes with the text of their profile.
-const BUILTIN: [(&str, &str); 8] = [
+const BUILTIN: [(&str, &str); 9] = [
     ("chrome", include_str!("../../profiles/chrome.toml")),
     ("firefox", include_str!("../../profiles/firefox.toml")),
     ("framework-chrome", include_str!("../../profiles/framework-chrome.toml")),
@@ -37,6 +37,7 @@ const BUILTIN: [(&str, &str); 8] = [
     ("framework-safari", include_str!("../../profiles/framework-safari.toml")),
     ("mobileh2", include_str!("../../profiles/mobileh2.toml")),
     ("none", include_str!("../../profiles/none.toml")),
+    ("pw-pats", include_str!("../../profiles/pw-pats.toml")),
     ("safari", include_str!("../../profiles/safari.toml")),
 ];
 

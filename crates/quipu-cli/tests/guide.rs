@@ -1,0 +1,100 @@
+//! `docs/write-a-scheduler.md`, followed to the letter: its code is the example, its commands run.
+#![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn guide() -> String {
+    read("docs/write-a-scheduler.md")
+}
+
+fn read(file: &str) -> String {
+    let path = root().join(file);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The blocks of `text` that are fenced as `language`.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mut blocks = Vec::new();
+    let mut open: Option<String> = None;
+    for line in text.lines() {
+        match &mut open {
+            Some(_) if line == "```" => blocks.extend(open.take()),
+            Some(block) => *block += &format!("{line}\n"),
+            None if line == format!("```{language}") => open = Some(String::new()),
+            None => {}
+        }
+    }
+    blocks
+}
+
+/// Every command of the guide, as words.
+fn commands() -> Vec<Vec<String>> {
+    let blocks = blocks(&guide(), "sh");
+    let lines = blocks.iter().flat_map(|block| block.lines());
+    lines.map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
+/// Runs a command of the guide, in the profile of the tests: what it prints is the same.
+fn run(words: &[String]) -> Output {
+    let (cargo, options) = words.split_first().expect("a command");
+    assert_eq!(cargo, "cargo");
+    Command::new(env!("CARGO"))
+        .args(options.iter().filter(|option| *option != "--release"))
+        .current_dir(root())
+        .output()
+        .expect("cargo starts")
+}
+
+fn printed(words: &[String]) -> String {
+    let output = run(words);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {errors}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn the_code_of_the_guide_is_the_example_and_short() {
+    let code = blocks(&guide(), "rust");
+    assert_eq!(code, [read("examples/my_scheduler.rs")]);
+    assert!(code[0].lines().count() < 40, "{} lines", code[0].lines().count());
+}
+
+#[test]
+fn every_command_of_the_guide_does_what_it_says() {
+    let commands = commands();
+    let mut tables = 0;
+    for words in &commands {
+        let text = printed(words);
+        let has = |word: &str| words.iter().any(|given| given == word);
+        if has("compare") {
+            tables += 1;
+            assert!(text.contains("Ratio to "), "{text}");
+        }
+        if has("--example") && has("compare") {
+            assert!(text.contains("wrr + my-scheduler"), "{text}");
+            assert!(text.contains("wrr + minrtt"), "{text}");
+            assert!(!text.contains("Failed"), "{text}");
+        }
+        if has("--check") {
+            assert!(text.contains("my-scheduler (path) keeps the rules of the seam"), "{text}");
+        }
+    }
+    assert!(tables >= 3 && commands.len() >= 6, "{commands:?}");
+}
+
+#[test]
+fn files_that_the_guide_points_at_exist() {
+    let guide = guide();
+    let links = guide.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    let mut seen = 0;
+    for link in links {
+        assert!(root().join("docs").join(link).exists(), "{link}");
+        seen += 1;
+    }
+    assert!(seen >= 6);
+}
