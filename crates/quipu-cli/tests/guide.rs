@@ -39,15 +39,31 @@ fn commands() -> Vec<Vec<String>> {
     lines.map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
-/// Runs a command of the guide, in the profile of the tests: what it prints is the same.
+/// The example as `cargo test` built it, beside the command; built now if it was left out.
+fn example() -> PathBuf {
+    let command = Path::new(env!("CARGO_BIN_EXE_quipu"));
+    let name = format!("my_scheduler{}", std::env::consts::EXE_SUFFIX);
+    let example = command.with_file_name("examples").join(name);
+    if !example.exists() {
+        let mut cargo = Command::new(env!("CARGO"));
+        let status =
+            cargo.args(["build", "--example", "my_scheduler"]).current_dir(root()).status();
+        assert!(status.expect("cargo starts").success());
+    }
+    example
+}
+
+/// Runs what a command of the guide runs, in the profile of the tests: what it prints is the same.
+/// `.ci/run guide` runs the commands as they stand.
 fn run(words: &[String]) -> Output {
-    let (cargo, options) = words.split_first().expect("a command");
-    assert_eq!(cargo, "cargo");
-    Command::new(env!("CARGO"))
-        .args(options.iter().filter(|option| *option != "--release"))
-        .current_dir(root())
-        .output()
-        .expect("cargo starts")
+    let split = words.iter().position(|word| word == "--").expect("arguments after --");
+    let program = match words[..split].join(" ").as_str() {
+        "cargo run --release" => PathBuf::from(env!("CARGO_BIN_EXE_quipu")),
+        "cargo run --release --example my_scheduler" => example(),
+        other => panic!("{other}"),
+    };
+    let arguments = &words[split + 1..];
+    Command::new(program).args(arguments).current_dir(root()).output().expect("it starts")
 }
 
 fn printed(words: &[String]) -> String {
