@@ -7,7 +7,8 @@ use super::error::SpecError;
 use super::{Registry, nearest};
 
 impl Registry {
-    /// A list of all policies, one line each, by layer.
+    /// A list of all policies by layer: what each does, then its parameters, how sure we are of it,
+    /// and its source.
     pub fn list(&self) -> String {
         let mut text = String::new();
         let width = self.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
@@ -19,6 +20,10 @@ impl Registry {
             let _ = writeln!(text, "{space}{layer}: {}", layer.question());
             for entry in self.of(layer) {
                 let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.about);
+                let names: Vec<&str> = entry.params.iter().map(|param| param.name).collect();
+                let params = if names.is_empty() { "–".to_owned() } else { names.join(", ") };
+                let (confidence, source) = (entry.confidence, entry.source);
+                let _ = writeln!(text, "  {:width$}  {params} · {confidence} · {source}", "");
             }
         }
         text
@@ -30,27 +35,32 @@ impl Registry {
     /// If there is none; the error names the nearest.
     pub fn describe(&self, name: &str) -> Result<String, SpecError> {
         let texts: Vec<String> =
-            self.iter().filter(|entry| entry.name == name).map(Entry::describe).collect();
+            self.iter().filter(|entry| entry.name == name).map(|it| self.about(it)).collect();
         if texts.is_empty() {
             let hint = nearest(name, self.iter().map(|entry| entry.name));
             return Err(SpecError::UnknownName { name: name.into(), hint });
         }
         Ok(texts.join("\n"))
     }
-}
 
-impl Entry {
-    /// All about the policy, in lines.
-    pub fn describe(&self) -> String {
+    /// All about one policy, in lines.
+    fn about(&self, entry: &Entry) -> String {
         let mut text = String::new();
-        let _ = writeln!(text, "{} ({})", self.name, self.layer);
-        let _ = writeln!(text, "  {}", self.about);
-        let _ = writeln!(text, "  source: {}", self.source);
-        let _ = writeln!(text, "  confidence: {}", self.confidence);
-        if !self.params.is_empty() {
+        let _ = writeln!(text, "{} ({})", entry.name, entry.layer);
+        let _ = writeln!(text, "  {}", entry.about);
+        let formula = self.formula(entry.layer, entry.name).unwrap_or_default();
+        if !formula.is_empty() {
+            let _ = writeln!(text, "  formula:");
+        }
+        for line in formula.lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+        let _ = writeln!(text, "  source: {}", entry.source);
+        let _ = writeln!(text, "  confidence: {}", entry.confidence);
+        if !entry.params.is_empty() {
             let _ = writeln!(text, "  parameters:");
         }
-        for param in &self.params {
+        for param in &entry.params {
             let _ = writeln!(text, "    {}={} ({})", param.name, param.default, param.domain);
             let _ = writeln!(text, "      {}", param.about);
         }
@@ -69,6 +79,11 @@ mod tests {
             text,
             "swrr (stream)\n\
              \x20 weighted rounds of few packets per stream\n\
+             \x20 formula:\n\
+             \x20   scaled: tokens(i) = max(1, floor(weight(i) / g)),\n\
+             \x20   g = greatest weight of active siblings / most;\n\
+             \x20   as-published: tokens(i) = 1;\n\
+             \x20   smooth: current(i) += weight(i); serve the greatest; its current -= sum of weights\n\
              \x20 source: Xing et al. 2023 as quoted in \"A Novel Framework for HTTP/2 over MPQUIC\" \
              (2025) and its code; code of ytxing/mpquic-hbes (smooth, low confidence)\n\
              \x20 confidence: medium-high\n\
@@ -81,11 +96,28 @@ mod tests {
     }
 
     #[test]
+    fn every_policy_has_a_formula_and_every_formula_a_policy() {
+        let registry = Registry::builtin();
+        for entry in registry.iter() {
+            let formula = registry.formula(entry.layer, entry.name);
+            assert!(formula.is_some_and(|text| text.len() > 10), "{} {}", entry.layer, entry.name);
+        }
+        for (layer, name, formula) in super::super::formulas::builtin() {
+            assert!(registry.get(layer, name).is_some(), "{layer} {name}");
+            assert!(formula.lines().all(|line| line.chars().count() <= 116), "{formula}");
+        }
+        assert_eq!(super::super::formulas::builtin().count(), registry.iter().count());
+    }
+
+    #[test]
     fn the_list_has_every_policy_under_its_layer() {
         let registry = Registry::builtin();
         let list = registry.list();
         for entry in registry.iter() {
             assert!(list.contains(entry.about), "{}", entry.name);
+            assert!(list.contains(&format!("{} · {}", entry.confidence, entry.source)));
+            let params = entry.params.iter().map(|param| param.name);
+            assert!(list.contains(&params.collect::<Vec<_>>().join(", ")));
         }
         assert!(list.starts_with("stream: whose bytes go next\n  rr "), "{list}");
     }

@@ -23,6 +23,7 @@ use strsim::damerau_levenshtein;
 mod describe;
 mod entry;
 mod error;
+mod formulas;
 mod param;
 mod part;
 mod rules;
@@ -38,6 +39,7 @@ pub use spec::{Policies, PolicySpec};
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     entries: Vec<Entry>,
+    formulas: Vec<formulas::Formula>,
 }
 
 impl Registry {
@@ -57,7 +59,10 @@ impl Registry {
             crate::ack::entries(),
             crate::congestion::entries(),
         ];
-        Registry { entries: groups.into_iter().flatten().collect() }
+        Registry {
+            entries: groups.into_iter().flatten().collect(),
+            formulas: formulas::builtin().collect(),
+        }
     }
 
     /// Adds a policy.
@@ -72,6 +77,19 @@ impl Registry {
         }
         self.entries.push(entry);
         Ok(())
+    }
+
+    /// Says in formulas how a policy decides, in lines; [`Registry::describe`] shows them. The last
+    /// word counts.
+    pub fn explain(&mut self, layer: Layer, name: &'static str, formula: &'static str) {
+        self.formulas.retain(|&(of, known, _)| (of, known) != (layer, name));
+        self.formulas.push((layer, name, formula));
+    }
+
+    /// How a policy decides, in formulas.
+    pub fn formula(&self, layer: Layer, name: &str) -> Option<&'static str> {
+        let of = |&&(of, known, _): &&formulas::Formula| (of, known) == (layer, name);
+        self.formulas.iter().find(of).map(|&(_, _, formula)| formula)
     }
 
     /// The policy of that layer and name.
