@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use quipu_base::{Instant, PathId};
-use quipu_policy::Quality;
 
 /// Something to do at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,8 +11,6 @@ pub enum Action {
     Abandon(PathId),
     /// Close the connection.
     Close,
-    /// Tell the policies how well the application is served.
-    TellQuality(Quality),
     /// Begin the next key phase.
     UpdateKeys,
 }

@@ -1,0 +1,287 @@
+//! What the papers report about their schedulers, as far as it holds here, and what explains the
+//! rest: `docs/directions.md` has the numbers over thirty runs, these tests hold the directions with
+//! few. Each reads its paper's scenario file in `experiments/`.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+
+use quipu_base::{Duration, Seed};
+use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::results::RunRecord;
+use quipu_lab::run::run;
+use quipu_lab::scenario::{Discovery, Scenario, Start};
+use quipu_lab::stats::{Comparison, Ratio};
+use quipu_link::QueueLimit;
+
+const RUNS: u32 = 3;
+
+type Metric = fn(&RunRecord) -> Duration;
+const PAGE: Metric = |record| record.page_time;
+const OBJECTS: Metric = |record| record.object_index;
+const CRITICAL: Metric = |record| record.critical_time;
+
+/// A page over a network of a scenario file, with some of its policies.
+struct Figure {
+    plan: Plan,
+}
+
+impl Figure {
+    fn of(file: &str, page: &str, network: &str) -> Figure {
+        Figure::changed(file, page, network, |_| {})
+    }
+
+    fn changed(
+        file: &str,
+        page: &str,
+        network: &str,
+        change: impl FnOnce(&mut Scenario),
+    ) -> Figure {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut scenario = Scenario::load(&folder.join(file)).unwrap();
+        assert!(scenario.pages.iter().any(|name| name == page), "{file} has no {page}");
+        scenario.pages = vec![page.to_owned()];
+        scenario.networks.retain(|candidate| candidate.name == network);
+        scenario.runs = RUNS;
+        change(&mut scenario);
+        Figure { plan: Plan::new(scenario).unwrap() }
+    }
+
+    /// All runs of the policy called `label`.
+    fn records(&self, label: &str) -> Vec<RunRecord> {
+        let policies = &self.plan.networks[0].policies;
+        let policy = policies.iter().position(|row| row.label == label).unwrap();
+        (0..RUNS)
+            .map(|number| Cell { page: 0, network: 0, policy, run: number })
+            .map(|cell| run(&self.plan, cell).unwrap())
+            .collect()
+    }
+
+    /// The ratio of `label` to `base` over the paired runs, as `quipu compare` prints it.
+    fn ratio(&self, label: &str, base: &str, metric: Metric) -> f64 {
+        ratio(&self.records(label), &self.records(base), metric)
+    }
+}
+
+fn ratio(records: &[RunRecord], base: &[RunRecord], metric: Metric) -> f64 {
+    let pairs: Vec<_> = records
+        .iter()
+        .zip(base)
+        .map(|(record, base)| (metric(record).as_nanos(), metric(base).as_nanos()))
+        .collect();
+    let Ratio { mean, .. } = Comparison::new(Seed::new(1), true).ratio(&pairs).unwrap();
+    mean
+}
+
+fn parallel(file: &str, network: &str) -> Figure {
+    Figure::of(file, "pw-pats-parallel", network)
+}
+
+#[track_caller]
+fn within(what: &str, value: f64, range: std::ops::RangeInclusive<f64>) {
+    println!("{what}: {value:.3}");
+    assert!(range.contains(&value), "{what}: {value:.3} is not in {range:?}");
+}
+
+/// Measured: 0.420 (0.420–0.421) at 5 Mb/s.
+#[test]
+fn pw_pats_halves_the_style_sheets_time_over_unequal_rates() {
+    let figure = parallel("pw-pats/fig8.toml", "x5");
+    let base = figure.records("rr + minrtt");
+    let pw_pats = figure.records("pw-pats");
+    within("critical", ratio(&pw_pats, &base, CRITICAL), 0.30..=0.50);
+    within("page", ratio(&pw_pats, &base, PAGE), 0.95..=1.02);
+}
+
+/// Measured from 0.400 to 0.451 of LowRTT's time from 50 to 500 ms; LowRTT's grows with the delay.
+#[test]
+fn pw_pats_halves_the_style_sheets_time_over_unequal_delays() {
+    let mut slowest = Duration::ZERO;
+    for network in ["d50", "d200", "d500"] {
+        let figure = parallel("pw-pats/fig9.toml", network);
+        let base = figure.records("rr + minrtt");
+        within(network, ratio(&figure.records("pw-pats"), &base, CRITICAL), 0.30..=0.52);
+        assert!(base[0].page_time > slowest, "{network}: {}", base[0].page_time);
+        slowest = base[0].page_time;
+    }
+}
+
+/// The control that the paper does not have. At 5 Mb/s the two are equal to a thousandth, over three
+/// paths 0.741 and 0.739 of LowRTT's time.
+#[test]
+fn strict_order_with_minrtt_explains_the_gain_of_pw_pats() {
+    for (file, network) in [
+        ("pw-pats/fig8.toml", "x5"),
+        ("pw-pats/fig9.toml", "d100"),
+        ("pw-pats/fig12.toml", "pwpats-three"),
+    ] {
+        let figure = parallel(file, network);
+        let share = figure.ratio("pw-pats", "strict + minrtt", CRITICAL);
+        within(network, share, 0.94..=1.06);
+    }
+}
+
+/// The paper has −28.7 % for the style sheet and −7 % for the page; measured −26 % and −0.5 %.
+#[test]
+fn pw_pats_speeds_the_style_sheet_up_against_pats_over_three_paths() {
+    let figure = parallel("pw-pats/fig12.toml", "pwpats-three");
+    let (pw_pats, pats) = (figure.records("pw-pats"), figure.records("rr + pats"));
+    within("critical", ratio(&pw_pats, &pats, CRITICAL), 0.60..=0.85);
+    within("page", ratio(&pw_pats, &pats, PAGE), 0.96..=1.04);
+}
+
+/// Over three paths the first windows overshoot the queues, and bytes of the style sheet wait to be
+/// sent again. Without loss PW-PATS has 0.49 of LowRTT's time instead of 0.74.
+#[test]
+fn losses_of_slow_start_take_much_of_pw_pats_gain_over_three_paths() {
+    let lossless =
+        Figure::changed("pw-pats/fig12.toml", "pw-pats-parallel", "pwpats-three", |scenario| {
+            for path in &mut scenario.networks[0].paths {
+                path.down.queue = QueueLimit::Unlimited;
+            }
+        });
+    let with_loss = parallel("pw-pats/fig12.toml", "pwpats-three");
+    let gain = lossless.ratio("pw-pats", "rr + minrtt", CRITICAL);
+    within("without loss", gain, 0.40..=0.55);
+    within("with loss", with_loss.ratio("pw-pats", "rr + minrtt", CRITICAL), 0.65..=0.85);
+}
+
+/// PATS that binds packets only to paths with room is minRTT (schedulers.md, 2.6).
+#[test]
+fn pats_bound_to_open_paths_is_minrtt() {
+    for (file, network) in [("pw-pats/fig8.toml", "x15"), ("pw-pats/fig9.toml", "d300")] {
+        let figure = parallel(file, network);
+        let (pats, minrtt) =
+            (figure.records("rr + pats:bind=literal"), figure.records("rr + minrtt"));
+        assert_eq!(pats[0].objects, minrtt[0].objects, "{network}");
+        assert_eq!(pats[0].paths, minrtt[0].paths, "{network}");
+    }
+}
+
+/// The paper has FStream before PW-PATS at high rates. Here the 50 packets that a queue of the path
+/// of 1 Mb/s holds take 0.55 s, and FStream keeps the style sheet out of them (0.337 of LowRTT's
+/// time against 0.471 at 15 Mb/s). With a queue of 5 packets PW-PATS is the faster one.
+#[test]
+fn fstream_passes_pw_pats_at_high_rates_by_leaving_the_slow_queue_alone() {
+    let deep = parallel("pw-pats/fig8.toml", "x15");
+    within("50 packets", deep.ratio("fstream", "pw-pats", CRITICAL), 0.55..=0.85);
+    within("50 packets, page", deep.ratio("fstream", "pw-pats", PAGE), 0.85..=0.97);
+    let short = Figure::changed("pw-pats/fig8.toml", "pw-pats-parallel", "x15", |scenario| {
+        scenario.networks[0].paths[1].down.queue = QueueLimit::packets(5);
+    });
+    within("5 packets", short.ratio("fstream", "pw-pats", CRITICAL), 1.05..=1.30);
+}
+
+/// Measured 0.658 to 0.760 of the mean object time, page 1.010 to 1.040; the paper: objects clearly
+/// sooner, the page nearly as before.
+#[test]
+fn sec_ends_objects_sooner_and_leaves_the_large_page_as_it_was() {
+    for network in ["mobileh2-low", "mobileh2-low-lossy", "mobileh2-high", "mobileh2-high-lossy"] {
+        let figure = Figure::of("mobileh2/settings.toml", "mobileh2-amazon", network);
+        let base = figure.records("wrr + minrtt");
+        let sec = figure.records("sec");
+        within(network, ratio(&sec, &base, OBJECTS), 0.50..=0.85);
+        within(network, ratio(&sec, &base, PAGE), 0.94..=1.08);
+    }
+}
+
+/// `fsp` is SEC's order of streams without its allotment to paths.
+#[test]
+fn the_order_of_streams_explains_the_gain_of_sec() {
+    for network in ["mobileh2-low", "mobileh2-high"] {
+        let figure = Figure::of("mobileh2/settings.toml", "mobileh2-amazon", network);
+        within(network, figure.ratio("sec", "fsp + minrtt", OBJECTS), 0.97..=1.06);
+    }
+}
+
+/// Of the small page most objects wait to be found; what is asked for at once SEC can order
+/// (0.671 and 0.698 against 0.949 and 1.028).
+#[test]
+fn discovery_hides_the_gain_of_sec_on_the_small_page() {
+    for network in ["mobileh2-low", "mobileh2-high"] {
+        let found = Figure::of("mobileh2/settings.toml", "mobileh2-google", network);
+        let share = found.ratio("sec", "wrr + minrtt", OBJECTS);
+        within(network, share, 0.90..=1.08);
+        let at_once =
+            Figure::changed("mobileh2/settings.toml", "mobileh2-google", network, |scenario| {
+                scenario.discovery = Discovery::AllAtOnce;
+            });
+        let share = at_once.ratio("sec", "wrr + minrtt", OBJECTS);
+        within(network, share, 0.55..=0.80);
+    }
+}
+
+/// The waiting of ECF does not act on these paths: the runs are those of the rounds with minRTT.
+#[test]
+fn sa_ecf_as_described_needs_the_time_of_its_rounds_over_clean_paths() {
+    for page in ["framework-google", "framework-youtube", "framework-amazon"] {
+        let figure = Figure::of("framework/sa-ecf.toml", page, "wifi+lte");
+        let share = figure.ratio("sa-ecf", "wrr:mode=quantum + minrtt", PAGE);
+        within(page, share, 0.97..=1.03);
+        within(page, figure.ratio("sa-ecf", "wrr + minrtt", PAGE), 0.93..=1.04);
+    }
+}
+
+/// Measured 1.363 (1.357–1.367); the authors' own figures have +20 to +30 %.
+#[test]
+fn sa_ecf_as_built_is_slow_on_the_page_with_one_large_image() {
+    let figure = Figure::of("framework/sa-ecf.toml", "framework-amazon", "wifi+lte");
+    let share = figure.ratio("sa-ecf:mode=as-built", "sa-ecf", PAGE);
+    within("page", share, 1.20..=1.55);
+}
+
+/// Measured 0.995 and 1.005; the authors' figures have +15 to +25 %.
+#[test]
+fn sa_ecf_as_built_is_not_slow_on_the_small_pages() {
+    for page in ["framework-google", "framework-youtube"] {
+        let figure = Figure::of("framework/sa-ecf.toml", page, "wifi+lte");
+        let share = figure.ratio("sa-ecf:mode=as-built", "sa-ecf", PAGE);
+        within(page, share, 0.96..=1.04);
+    }
+}
+
+/// Measured 0.921 (0.920–0.923) where Wi-Fi's way up takes 150 ms, and windows are known; the paper
+/// has −8.5 %. In slow start the load is over before the advice pays: 0.993.
+#[test]
+fn min_owd_shortens_the_load_where_an_uplink_is_slow_and_windows_are_known() {
+    let share = |start: Start| {
+        let [min_owd, own] = ["min-owd", "own"].map(|ack| {
+            let (file, page) = ("mobileh2/ack-paths.toml", "mobileh2-amazon");
+            Figure::changed(file, page, "wild-70", |scenario| {
+                scenario.policies.ack = ack.to_owned();
+                scenario.transport.start = start;
+            })
+            .records("wrr + minrtt")
+        });
+        ratio(&min_owd, &own, PAGE)
+    };
+    within("warm", share(Start::Warm(20)), 0.85..=0.96);
+    within("paths ready", share(Start::PathsReady), 0.97..=1.01);
+}
+
+/// Measured 0.975 (0.974–0.976) of the small page's time over 10 and 50 ms, clean.
+#[test]
+fn min_owd_shortens_the_load_over_unlike_paths() {
+    let [min_owd, own] = ["min-owd", "own"].map(|ack| {
+        let (file, page) = ("mobileh2/ack-paths.toml", "mobileh2-google");
+        let change = |scenario: &mut Scenario| scenario.policies.ack = ack.to_owned();
+        Figure::changed(file, page, "mobileh2-high", change).records("wrr + minrtt")
+    });
+    within("page", ratio(&min_owd, &own, PAGE), 0.94..=0.99);
+}
+
+/// Wi-Fi's level goes from clean to medium to high for every scheduler.
+#[test]
+fn page_time_grows_with_dynamicity() {
+    for policy in ["wrr + minrtt", "sa-ecf", "sa-ecf:mode=as-built"] {
+        let mut slowest = Duration::ZERO;
+        for network in ["wifi+lte", "framework-medium", "framework-high"] {
+            let figure = Figure::of("framework/sa-ecf.toml", "framework-amazon", network);
+            let records = figure.records(policy);
+            let sum = records.iter().map(|record| record.page_time.as_nanos()).sum::<u64>();
+            let mean = Duration::from_nanos(sum / u64::from(RUNS));
+            println!("{policy}, {network}: {mean}");
+            assert!(mean > slowest, "{policy}, {network}: {mean} after {slowest}");
+            slowest = mean;
+        }
+    }
+}
