@@ -176,6 +176,8 @@ impl NoqNode {
                 }
                 Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
                 Action::UpdateKeys => connection.force_key_update(),
+                // The engine has no policy that would be told.
+                Action::TellQuality(_) => return false,
             }
             true
         });

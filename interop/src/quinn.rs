@@ -144,6 +144,8 @@ impl QuinnNode {
             match action {
                 // The engine has one path only.
                 Action::Abandon(_) => return false,
+                // Nor a policy that would be told.
+                Action::TellQuality(_) => return false,
                 Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
                 Action::UpdateKeys => connection.force_key_update(),
             }

@@ -31,7 +31,7 @@ const STREAMS: [&str; 12] = [
     "wrr:mode=fluid",
 ];
 
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 21] = [
     "minrtt",
     "path-rr",
     "single:id=0",
@@ -41,7 +41,21 @@ const PATHS: [&str; 9] = [
     "pats:bind=early",
     "pats:bind=literal",
     "redundant",
+    "lowrtt",
+    "path-wrr",
+    "path-wrr:by=bandwidth",
+    "blest",
+    "blest:estimate=linux",
+    "otias",
+    "stms",
+    "dems",
+    "backup",
+    "backup:standby=open",
+    "rap",
+    "peekaboo",
 ];
+
+const RESENDS: [&str; 5] = ["rank", "first", "mp-quic", "xquic", "picoquic"];
 
 const FAULTS: [&str; 12] = [
     "none",
@@ -130,7 +144,7 @@ fn scenario(load: u64) -> (Scenario, &'static str) {
     scenario.policies.path = vec![PATHS[random.random_range(0..PATHS.len())].to_owned()];
     scenario.policies.ack =
         ["own", "min-rtt", "any", "all", "min-owd"][random.random_range(0..5)].to_owned();
-    scenario.policies.resend = ["rank", "first"][random.random_range(0..2)].to_owned();
+    scenario.policies.resend = RESENDS[random.random_range(0..RESENDS.len())].to_owned();
     scenario.policies.baselines = false;
     // `fifo` and `redundant` bring a rule of their own.
     if scenario.policies.stream[0].starts_with("fifo") {

@@ -34,7 +34,7 @@ pub use priority::{
     NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit, Urgency,
 };
 pub use registry::{BuildContext, Built, Entry, Layer, Policies, PolicySpec, Registry};
-pub use reinject::{Reinject, ResendRules};
+pub use reinject::{Reinject, ResendPath, ResendRules};
 pub use seam::decision::{Ask, Decision, Notes, Refusal};
 pub use seam::event::{Event, Quality};
 pub use seam::key::{PathKey, PathSet, Span, StreamKey};

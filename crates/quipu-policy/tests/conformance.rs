@@ -6,7 +6,9 @@ use quipu_base::{Instant, PathId, Seed};
 use quipu_policy::conformance::{Audit, FirstCome, Manner, Script, Step, Subject, check, run};
 use quipu_policy::joint::{Pair, Reinjecting, Replan};
 use quipu_policy::registry::{Built, Part, Registry};
-use quipu_policy::{BuildContext, Decision, Joint, Layer, Pack, ResendRules, StreamPolicy};
+use quipu_policy::{
+    BuildContext, Decision, Joint, Layer, Pack, PolicySpec, ResendRules, StreamPolicy,
+};
 
 /// What is composed: names with parameters; an empty stream is [`FirstCome`].
 #[derive(Clone, Copy, Debug)]
@@ -20,10 +22,9 @@ struct Choice {
     resend: ResendRules,
 }
 
-const PLAIN: ResendRules =
-    ResendRules { first: false, avoid_origin_after_pto: 1, requeue_after_pto: 1 };
+const PLAIN: ResendRules = ResendRules::RANK;
 
-const PATHS: [&str; 15] = [
+const PATHS: [&str; 35] = [
     "minrtt",
     "minrtt:probe=0s",
     "path-rr",
@@ -39,6 +40,50 @@ const PATHS: [&str; 15] = [
     "pats:lookahead=0.1",
     "pats:bind=literal",
     "redundant",
+    "lowrtt",
+    "lowrtt:dup_unprobed=false",
+    "path-wrr",
+    "path-wrr:by=bandwidth",
+    "blest",
+    "blest:lambda=50",
+    "blest:estimate=linux",
+    "otias",
+    "otias:rebind=true,lookahead=0.2",
+    "stms",
+    "dems",
+    "dems:tail=1",
+    "dems:tail=0",
+    "backup",
+    "backup:standby=open",
+    "backup:standby=last",
+    "rap",
+    "peekaboo",
+    "peekaboo:epsilon_wait=1,epsilon_send=1,discount=0.9",
+    "peekaboo:alpha=0,epsilon_send=0.5",
+];
+
+const REINJECTS: [&str; 10] = [
+    "redundant",
+    "redundant:urgency=1",
+    "xlink",
+    "xlink:order=append",
+    "xlink:order=frame",
+    "xlink:mode=deadline",
+    "xlink:mode=deadline,standby=true,original=true",
+    "xlink:mode=rest,standby=true",
+    "unprobed",
+    "tail:most=1",
+];
+
+const RESENDS: [&str; 8] = [
+    "rank",
+    "rank:avoid_after=0",
+    "rank:path=open,avoid_after=0",
+    "first",
+    "first:path=open",
+    "mp-quic",
+    "xquic",
+    "picoquic",
 ];
 
 const JOINTS: [&str; 27] = [
@@ -214,23 +259,42 @@ fn every_stream_policy_conforms_with_plans_and_without() {
 
 #[test]
 fn every_rule_of_sending_again_conforms() {
-    for first in [false, true] {
-        for avoid_origin_after_pto in [0, 1, u32::MAX] {
-            let resend = ResendRules { first, avoid_origin_after_pto, ..PLAIN };
-            for path in ["minrtt", "ecf", "pats"] {
-                Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
-            }
+    for text in RESENDS {
+        let resend = build(Layer::Resend, text).resend.expect("a rule of sending again");
+        for path in ["minrtt", "ecf", "pats", "stms", "backup"] {
+            Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
+        }
+        for joint in ["sa-ecf", "sec", "hbes"] {
+            Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(20);
         }
     }
 }
 
 #[test]
 fn copies_conform_beside_any_path_policy() {
-    for path in ["ecf", "pats", "path-rr", "single"] {
-        for pack in [Pack::One, Pack::Many] {
-            let choice = Choice { reinject: "redundant", pack, ..Choice::of_path(path) };
-            choice.stands_scripts(40);
+    for reinject in REINJECTS {
+        for path in ["ecf", "pats", "path-rr", "single", "backup"] {
+            for pack in [Pack::One, Pack::Many] {
+                let choice = Choice { reinject, pack, ..Choice::of_path(path) };
+                choice.stands_scripts(20);
+            }
         }
+        let resend = ResendRules::PICOQUIC;
+        Choice { reinject, resend, ..Choice::of_path("minrtt") }.stands_scripts(40);
+    }
+}
+
+#[test]
+fn a_policy_with_the_rows_of_other_stacks_can_be_named() {
+    for text in [
+        "path=lowrtt resend=mp-quic",
+        "path=backup:standby=open resend=xquic reinject=xlink:mode=deadline,standby=true",
+        "path=rap resend=xquic reinject=xlink:mode=rest,original=true",
+        "path=path-rr resend=picoquic",
+        "path=minrtt resend=rank",
+    ] {
+        let spec = PolicySpec::parse(&Registry::builtin(), text).expect(text);
+        assert!(spec.to_string().contains(text.split(' ').next_back().unwrap()), "{spec}");
     }
 }
 
@@ -327,9 +391,13 @@ fn the_literal_walk_conforms() {
 
 #[test]
 fn every_registered_policy_is_tried() {
-    for (layer, texts) in
-        [(Layer::Path, &PATHS[..]), (Layer::Stream, &STREAMS), (Layer::Joint, &JOINTS)]
-    {
+    for (layer, texts) in [
+        (Layer::Path, &PATHS[..]),
+        (Layer::Stream, &STREAMS),
+        (Layer::Joint, &JOINTS),
+        (Layer::Reinject, &REINJECTS),
+        (Layer::Resend, &RESENDS),
+    ] {
         for entry in Registry::builtin().of(layer) {
             let tried = |text: &&str| text.split(':').next() == Some(entry.name);
             assert!(texts.iter().any(tried), "{layer} policy {} is not tried", entry.name);

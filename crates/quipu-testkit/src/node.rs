@@ -231,6 +231,10 @@ impl QuicNode {
         self.script.run(now, |action| match action {
             Action::Abandon(path) => connection.abandon_path(now, path),
             Action::UpdateKeys => connection.update_keys(now),
+            Action::TellQuality(quality) => {
+                connection.tell_quality(now, quality);
+                true
+            }
             Action::Close => {
                 connection.close(now, 0, b"done");
                 true

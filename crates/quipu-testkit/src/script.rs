@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use quipu_base::{Instant, PathId};
+use quipu_policy::Quality;
 
 /// Something to do at a set time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum Action {
     Abandon(PathId),
     /// Close the connection.
     Close,
+    /// Tell the policies how well the application is served.
+    TellQuality(Quality),
     /// Begin the next key phase.
     UpdateKeys,
 }

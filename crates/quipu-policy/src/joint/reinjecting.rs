@@ -64,7 +64,7 @@ impl Joint for Reinjecting {
     }
 
     fn wake_at(&self) -> Option<Instant> {
-        self.inner.wake_at()
+        [self.inner.wake_at(), self.reinject.wake_at()].into_iter().flatten().min()
     }
 
     fn committed(&self, path: PathKey) -> Bytes {

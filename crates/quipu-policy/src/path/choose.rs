@@ -21,17 +21,18 @@ pub fn can_wait(path: &PathView) -> bool {
     path.pto_count == 0 && is_promising(path)
 }
 
+/// True if backup paths may have to stay idle for this one: an available path that can be expected
+/// to carry data soon, and answers.
+pub(crate) fn keeps_backups_idle(path: &PathView) -> bool {
+    path.status == PathStatus::Available && is_promising(path) && path.pto_count < BACKUP_AFTER_PTO
+}
+
 /// The usable paths that data may take, window or not, in order of path identifier: paths of
 /// backup status only if no available path is promising and answers.
 ///
 /// <https://www.rfc-editor.org/rfc/rfc10069>, PATH_STATUS_BACKUP. Two probe timeouts in a row make
 /// an available path count as one that does not answer.
 pub fn eligible(paths: &Paths) -> impl Iterator<Item = &PathView> + Clone {
-    let keeps_backups_idle = |path: &PathView| {
-        path.status == PathStatus::Available
-            && is_promising(path)
-            && path.pto_count < BACKUP_AFTER_PTO
-    };
     let any_backup = paths.usable().any(|path| path.status == PathStatus::Backup);
     let skip_backups = any_backup && paths.usable().any(keeps_backups_idle);
     paths.usable().filter(move |path| !skip_backups || path.status == PathStatus::Available)
@@ -73,4 +74,4 @@ fn patience(path: &PathView) -> Duration {
 }
 
 /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>: the initial round-trip time.
-const UNKNOWN_RTT: Duration = Duration::from_millis(333);
+pub(crate) const UNKNOWN_RTT: Duration = Duration::from_millis(333);

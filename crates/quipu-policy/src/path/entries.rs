@@ -2,9 +2,12 @@
 
 use quipu_base::{Duration, PathId};
 
-use super::{Backlog, Bind, Ecf, IdleProbe, MinRtt, Pats, RoundRobin, Single, Turns};
+use super::{
+    Backlog, Bind, Blest, Classes, Dems, Ecf, Estimate, IdleProbe, Lambda, Learning, MinRtt, Pats,
+    Peekaboo, RoundRobin, Single, Standby, Stms, Turns, Weight, WeightedPaths,
+};
 use crate::registry::{BuildError, Built, Confidence, Entry, Layer, Param, Values};
-use crate::reinject::{Redundant, most_urgency};
+use crate::reinject::{Redundant, TailCopies, UnprobedCopies, most_urgency};
 
 /// How often idle paths are probed.
 pub(crate) const PROBE: Param = Param::time(
@@ -31,7 +34,23 @@ pub(crate) fn bind(values: &Values) -> Result<Bind, BuildError> {
 }
 
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![minrtt(), round_robin(), single(), ecf(), pats(), redundant()]
+    vec![
+        minrtt(),
+        lowrtt(),
+        round_robin(),
+        weighted(),
+        single(),
+        ecf(),
+        blest(),
+        otias(),
+        pats(),
+        stms(),
+        dems(),
+        redundant(),
+        backup(),
+        rap(),
+        peekaboo(),
+    ]
 }
 
 /// The value of [`PROBE`].
@@ -48,6 +67,43 @@ fn minrtt() -> Entry {
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
         build: |values, _| Ok(Built::path(MinRtt::new(values.time("probe")?))),
+    }
+}
+
+fn lowrtt() -> Entry {
+    let duplicate =
+        Param::flag("dup_unprobed", true, "copies on other paths while a path has no sample");
+    Entry {
+        name: "lowrtt",
+        layer: Layer::Path,
+        about: "minrtt, and what leaves on a path without a sample is copied to another one",
+        params: vec![duplicate, PROBE],
+        source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let built = Built::path(MinRtt::new(values.time("probe")?));
+            let copies = values.flag("dup_unprobed")?;
+            Ok(if copies { built.with_reinject(UnprobedCopies::new()) } else { built })
+        },
+    }
+}
+
+fn weighted() -> Entry {
+    let weight = Param::choice("by", &["cwnd", "bandwidth"], "what packets are in proportion to");
+    Entry {
+        name: "path-wrr",
+        layer: Layer::Path,
+        about: "packets go to open paths in proportion to windows or bandwidths",
+        params: vec![weight, PROBE],
+        source: "our choice",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let weight = match values.choice("by")? {
+                "bandwidth" => Weight::Bandwidth,
+                _ => Weight::Window,
+            };
+            Ok(Built::path(WeightedPaths::new(weight, probe(values)?)))
+        },
     }
 }
 
@@ -116,6 +172,77 @@ fn ecf() -> Entry {
     }
 }
 
+fn blest() -> Entry {
+    let lambda = |name, default, about| Param::number(name, default, (0.0, 100.0), about);
+    Entry {
+        name: "blest",
+        layer: Layer::Path,
+        about: "a slow path is used only if that leaves window for the fast one",
+        params: vec![
+            Param::choice(
+                "estimate",
+                &["paper", "linux"],
+                "what the fast path could send meanwhile",
+            ),
+            lambda(
+                "lambda",
+                0.0,
+                "factor of it, at the start if linux; 0: 1 if paper, 1.2 if linux",
+            ),
+            lambda("min", Lambda::LINUX.min, "least factor; linux"),
+            lambda("max", Lambda::LINUX.max, "greatest factor; linux"),
+            lambda(
+                "up",
+                Lambda::LINUX.up,
+                "added once per round trip if credit stopped data; linux",
+            ),
+            lambda("down", Lambda::LINUX.down, "taken off else; linux"),
+            PROBE,
+        ],
+        source: "BLEST (Ferlin et al., IFIP Networking 2016); Linux mptcp_blest.c, code",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let (estimate, standard) = match values.choice("estimate")? {
+                "linux" => (Estimate::Linux, Lambda::LINUX),
+                _ => (Estimate::Paper, Lambda::PAPER),
+            };
+            let given = values.number("lambda")?;
+            let lambda = Lambda {
+                start: if given > 0.0 { given } else { standard.start },
+                min: values.number("min")?,
+                max: values.number("max")?,
+                up: values.number("up")?,
+                down: values.number("down")?,
+            };
+            Ok(Built::path(Blest::new(estimate, lambda, probe(values)?)))
+        },
+    }
+}
+
+fn otias() -> Entry {
+    Entry {
+        name: "otias",
+        layer: Layer::Path,
+        about: "packets are bound to the path on which they arrive first when first looked at",
+        params: vec![
+            Param::number(
+                "lookahead",
+                1.0,
+                (0.0, 64.0),
+                "most bytes bound, in sums of all windows",
+            ),
+            Param::flag("rebind", false, "bound anew when a more urgent stream arrives"),
+            PROBE,
+        ],
+        source: "OTIAS (Yang et al., 2014) after PW-PATS (Du et al., 2026)",
+        confidence: Confidence::Medium,
+        build: |values, _| {
+            let (lookahead, rebind) = (values.number("lookahead")?, values.flag("rebind")?);
+            Ok(Built::path(Pats::new(Bind::Early, lookahead, rebind, probe(values)?)))
+        },
+    }
+}
+
 fn pats() -> Entry {
     Entry {
         name: "pats",
@@ -158,6 +285,107 @@ fn redundant() -> Entry {
             let urgency = u8::try_from(values.integer("urgency")?).unwrap_or(7);
             let path = MinRtt::new(values.time("probe")?);
             Ok(Built::path(path).with_reinject(Redundant::new(urgency)))
+        },
+    }
+}
+
+fn stms() -> Entry {
+    Entry {
+        name: "stms",
+        layer: Layer::Path,
+        about: "slow paths send ahead, so that bytes arrive in order",
+        params: vec![PROBE],
+        source: "STMS (Shi et al., USENIX ATC 2018), summaries",
+        confidence: Confidence::MediumLow,
+        build: |values, _| Ok(Built::path(Stms::new(probe(values)?))),
+    }
+}
+
+fn dems() -> Entry {
+    let tail =
+        Param::number("tail", TailCopies::MOST, (0.0, 1.0), "most of a stream copied at its end");
+    Entry {
+        name: "dems",
+        layer: Layer::Path,
+        about: "a finished stream goes from both ends, until they meet",
+        params: vec![tail, PROBE],
+        source: "DEMS (Guo et al., MobiCom 2017), summaries",
+        confidence: Confidence::Medium,
+        build: |values, _| {
+            let built = Built::path(Dems::new(probe(values)?));
+            let tail = values.number("tail")?;
+            Ok(if tail > 0.0 { built.with_reinject(TailCopies::new(tail)) } else { built })
+        },
+    }
+}
+
+fn backup() -> Entry {
+    Entry {
+        name: "backup",
+        layer: Layer::Path,
+        about: "the best class by quality and status, within it the least round-trip time",
+        params: vec![
+            Param::choice(
+                "standby",
+                &["better", "open", "last"],
+                "standby paths serve if of a better class, if no available one is open, or exists",
+            ),
+            PROBE,
+        ],
+        source: "xquic's backup, minrtt and interop, code",
+        confidence: Confidence::High,
+        build: |values, _| {
+            let standby = match values.choice("standby")? {
+                "open" => Standby::Open,
+                "last" => Standby::Last,
+                _ => Standby::Better,
+            };
+            Ok(Built::path(Classes::new(standby, probe(values)?)))
+        },
+    }
+}
+
+fn rap() -> Entry {
+    Entry {
+        name: "rap",
+        layer: Layer::Path,
+        about: "the open path of least round-trip time, standby or not",
+        params: vec![PROBE],
+        source: "xquic's rap, code",
+        confidence: Confidence::High,
+        build: |values, _| Ok(Built::path(Classes::new(Standby::Equal, probe(values)?))),
+    }
+}
+
+fn peekaboo() -> Entry {
+    let flip = |name, default, about| Param::number(name, default, (0.0, 1.0), about);
+    let Learning { alpha, flip_wait, flip_send, discount } = Learning::DEFAULT;
+    Entry {
+        name: "peekaboo",
+        layer: Layer::Path,
+        about: "a bandit learns whether to wait for the fast path or send on a slow one",
+        params: vec![
+            Param::number("alpha", alpha, (0.0, 100.0), "deviations added to what is expected"),
+            flip("epsilon_wait", flip_wait, "how often it sends although it would wait"),
+            flip("epsilon_send", flip_send, "how often it waits although it would send"),
+            Param::number(
+                "discount",
+                discount,
+                (0.01, 1.0),
+                "weight kept with each reward; 1: all",
+            ),
+            PROBE,
+        ],
+        source: "Peekaboo (Wu et al., IEEE JSAC 2020); public Go port, code",
+        confidence: Confidence::Medium,
+        build: |values, context| {
+            let learning = Learning {
+                alpha: values.number("alpha")?,
+                flip_wait: values.number("epsilon_wait")?,
+                flip_send: values.number("epsilon_send")?,
+                discount: values.number("discount")?,
+            };
+            Ok(Built::path(Peekaboo::new(learning, context.random("peekaboo"), probe(values)?)))
         },
     }
 }

@@ -7,24 +7,42 @@ use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, View};
 
+mod backup;
+mod blest;
 pub(crate) mod choose;
+mod dems;
+mod drift;
 mod ecf;
 mod entries;
+mod forecast;
 mod minrtt;
 mod pats;
+mod peekaboo;
 mod probe;
+mod quality;
 mod round_robin;
 mod single;
+mod stms;
+#[cfg(test)]
+mod testing;
+mod weighted;
 
+pub use backup::{Classes, Standby};
+pub use blest::{Blest, Estimate, Lambda};
 pub use choose::{can_wait, eligible, is_promising, rest_unless_stuck, wait_for};
+pub use dems::Dems;
 pub use ecf::{Backlog, Ecf};
 pub(crate) use ecf::{Race, Verdict};
 pub(crate) use entries::{BIND, PROBE, bind, entries, probe};
 pub use minrtt::MinRtt;
 pub use pats::{Bind, Pats};
+pub use peekaboo::{Learning, Peekaboo};
 pub use probe::IdleProbe;
+pub use quality::PathQuality;
 pub use round_robin::{RoundRobin, Turns};
 pub use single::Single;
+pub use stms::Stms;
+pub use weighted::{Weight, WeightedPaths};
 
 /// What looks for a path.
 #[derive(Clone, Copy, Debug)]

@@ -3,6 +3,8 @@
 use quipu_base::{Bytes, Duration};
 
 use super::choose::{can_wait, eligible, rest_unless_stuck};
+use super::drift::Drift;
+use super::forecast::windows;
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
@@ -46,15 +48,7 @@ pub struct Pats {
     lookahead: f64,
     rebinds: bool,
     probe: IdleProbe,
-    /// What the plans rest on, by path slot.
-    basis: Vec<Option<Basis>>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Basis {
-    path: PathKey,
-    srtt: Option<Duration>,
-    cwnd: Bytes,
+    drift: Drift,
 }
 
 impl Pats {
@@ -68,7 +62,11 @@ impl Pats {
             Bind::Early => 1.0,
             Bind::Literal => 0.0,
         };
-        Pats { bind, lookahead, rebinds, probe, basis: Vec::new() }
+        let drift = match bind {
+            Bind::Early => Drift::new(4, None),
+            _ => Drift::EIGHTH,
+        };
+        Pats { bind, lookahead, rebinds, probe, drift }
     }
 
     /// Time until the last of `queue` bytes arrives, if they are all that waits for a path; `None`
@@ -100,33 +98,6 @@ impl Pats {
         let best = arrivals.min_by_key(|(arrival, path)| (*arrival, path.srtt, path.key));
         best.map(|(_, path)| path)
     }
-
-    fn basis_of(path: &PathView) -> Basis {
-        Basis { path: path.key, srtt: path.srtt, cwnd: path.cwnd }
-    }
-
-    fn rest_plans_on(&mut self, view: &View<'_>) {
-        self.basis.fill(None);
-        for path in view.paths.usable() {
-            if self.basis.len() <= path.key.index() {
-                self.basis.resize(path.key.index() + 1, None);
-            }
-            self.basis[path.key.index()] = Some(Pats::basis_of(path));
-        }
-    }
-
-    fn moved(&self, path: &PathView) -> bool {
-        let Some(basis) = self.basis.get(path.key.index()).copied().flatten() else { return true };
-        let srtt_moved = |share: u64| match (basis.srtt, path.srtt) {
-            (Some(then), Some(now)) => then.abs_diff(now) > then.divided_by(share),
-            (then, now) => then != now,
-        };
-        basis.path != path.key
-            || match self.bind {
-                Bind::Early => srtt_moved(4),
-                _ => srtt_moved(8) || basis.cwnd.0.abs_diff(path.cwnd.0) > basis.cwnd.0 / 8,
-            }
-    }
 }
 
 impl Default for Pats {
@@ -145,7 +116,7 @@ impl PathPolicy for Pats {
         match Pats::best(parcel, view, notes) {
             Some(best) if !best.is_open(view.now) => {
                 if parcel.committed.iter().all(|planned| planned.is_zero()) {
-                    self.rest_plans_on(view);
+                    self.drift.rest_on(view);
                 }
                 Choice::Later(best.key)
             }
@@ -159,17 +130,11 @@ impl PathPolicy for Pats {
     }
 
     fn commit_limit(&self, view: &View<'_>) -> Bytes {
-        let windows: Bytes = eligible(view.paths).map(|path| path.cwnd).sum();
-        Bytes((windows.0 as f64 * self.lookahead) as u64)
+        Bytes((windows(view).0 as f64 * self.lookahead) as u64)
     }
 
     fn take_back(&mut self, view: &View<'_>) -> TakeBack {
-        if view.paths.usable().any(|path| self.moved(path)) {
-            self.rest_plans_on(view);
-            TakeBack::All
-        } else {
-            TakeBack::Nothing
-        }
+        if self.drift.moved(view) { TakeBack::All } else { TakeBack::Nothing }
     }
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {

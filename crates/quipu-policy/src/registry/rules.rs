@@ -1,66 +1,156 @@
 //! The plain rules by name: how many streams share a packet, how lost bytes go again.
 
-use super::entry::{Built, Confidence, Entry, Layer};
+use super::entry::{Build, Built, Confidence, Entry, Layer};
 use super::error::BuildError;
 use super::param::{Param, Values};
-use crate::reinject::ResendRules;
+use crate::reinject::{ResendPath, ResendRules};
 use crate::stream::Pack;
 
-const AVOID: Param = Param::integer(
-    "avoid_after",
-    1,
-    (0, u32::MAX as u64),
-    "from so many probe timeouts in a row, lost bytes avoid the path that lost them",
-);
-
-const REQUEUE: Param = Param::integer(
-    "requeue_after",
-    1,
-    (1, u32::MAX as u64),
-    "from so many probe timeouts in a row, a path's bytes in flight are pending again",
-);
+/// The parameters of a rule for lost bytes, with its defaults.
+fn params(rules: ResendRules) -> Vec<Param> {
+    let paths: &[&str] = match rules.path {
+        ResendPath::Policy => &["policy", "open"],
+        ResendPath::Open => &["open", "policy"],
+    };
+    let (avoid, requeue) = (rules.avoid_origin_after_pto, rules.requeue_after_pto);
+    vec![
+        Param::choice("path", paths, "the path policy's pick for them, or any open path"),
+        Param::integer(
+            "avoid_after",
+            avoid.into(),
+            (0, u32::MAX.into()),
+            "from so many probe timeouts in a row, lost bytes avoid the path that lost them",
+        ),
+        Param::integer(
+            "requeue_after",
+            requeue.into(),
+            (1, u32::MAX.into()),
+            "from so many probe timeouts in a row, a path's bytes in flight are pending again",
+        ),
+    ]
+}
 
 pub(super) fn entries() -> Vec<Entry> {
-    let rule = |name, layer, about, params, build| Entry {
+    let pack = |name, about, build| Entry {
         name,
-        layer,
+        layer: Layer::Pack,
         about,
-        params,
+        params: Vec::new(),
         source: "our choice",
         confidence: Confidence::High,
         build,
     };
     vec![
-        rule("one", Layer::Pack, "one stream's bytes per packet", Vec::new(), |_, _| {
+        pack("one", "one stream's bytes per packet", |_, _| {
             Ok(Built { pack: Some(Pack::One), ..Built::default() })
         }),
-        rule("many", Layer::Pack, "packets are filled with the turns that follow", Vec::new(), {
-            |_, _| Ok(Built { pack: Some(Pack::Many), ..Built::default() })
+        pack("many", "packets are filled with the turns that follow", |_, _| {
+            Ok(Built { pack: Some(Pack::Many), ..Built::default() })
         }),
-        rule(
+        resend(
             "rank",
-            Layer::Resend,
             "lost bytes go before the fresh ones of their stream",
-            vec![AVOID, REQUEUE],
+            "our choice",
+            ResendRules::RANK,
             |values, _| Ok(Built::resend(rules(values, false)?)),
         ),
-        rule(
+        resend(
             "first",
-            Layer::Resend,
             "lost bytes go before all fresh ones",
-            vec![AVOID, REQUEUE],
+            "our choice",
+            ResendRules::FIRST,
             |values, _| Ok(Built::resend(rules(values, true)?)),
         ),
+        resend(
+            "mp-quic",
+            "lost bytes go first, and away from a path that does not answer",
+            "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code; within the window, unlike it",
+            ResendRules::MP_QUIC,
+            |values, _| Ok(Built::resend(rules(values, true)?)),
+        ),
+        resend(
+            "xquic",
+            "lost bytes go first, on whichever path the policy picks",
+            "alibaba/xquic, code; when bytes in flight are pending again is our choice",
+            ResendRules::XQUIC,
+            |values, _| Ok(Built::resend(rules(values, true)?)),
+        ),
+        resend(
+            "picoquic",
+            "lost bytes go before the fresh ones of their stream, on any open path",
+            "private-octopus/picoquic, code",
+            ResendRules::PICOQUIC,
+            |values, _| Ok(Built::resend(rules(values, false)?)),
+        ),
     ]
+}
+
+fn resend(
+    name: &'static str,
+    about: &'static str,
+    source: &'static str,
+    defaults: ResendRules,
+    build: Build,
+) -> Entry {
+    Entry {
+        name,
+        layer: Layer::Resend,
+        about,
+        params: params(defaults),
+        source,
+        confidence: Confidence::High,
+        build,
+    }
 }
 
 fn rules(values: &Values, first: bool) -> Result<ResendRules, BuildError> {
     let timeouts = |name| -> Result<u32, BuildError> {
         Ok(u32::try_from(values.integer(name)?).unwrap_or(u32::MAX))
     };
+    let path = match values.choice("path")? {
+        "open" => ResendPath::Open,
+        _ => ResendPath::Policy,
+    };
     Ok(ResendRules {
         first,
+        path,
         avoid_origin_after_pto: timeouts("avoid_after")?,
         requeue_after_pto: timeouts("requeue_after")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{BuildContext, Part, Registry};
+    use quipu_base::Seed;
+
+    fn built(text: &str) -> ResendRules {
+        let part = Part::read(&Registry::builtin(), Layer::Resend, text).unwrap();
+        part.build(&mut BuildContext::new(Seed::new(1))).unwrap().resend.unwrap()
+    }
+
+    #[test]
+    fn every_implementation_of_the_table_has_its_name() {
+        let named = [
+            ("rank", ResendRules::RANK),
+            ("first", ResendRules::FIRST),
+            ("mp-quic", ResendRules::MP_QUIC),
+            ("xquic", ResendRules::XQUIC),
+            ("picoquic", ResendRules::PICOQUIC),
+        ];
+        for (name, rules) in named {
+            assert_eq!(built(name), rules, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_rule_can_be_set_alone() {
+        let open = ResendRules { path: ResendPath::Open, ..ResendRules::FIRST };
+        assert_eq!(built("first:path=open"), open);
+        let mixed = ResendRules { requeue_after_pto: 1, ..ResendRules::XQUIC };
+        assert_eq!(built("xquic:requeue_after=1"), mixed);
+        let policy = ResendRules { path: ResendPath::Policy, ..ResendRules::PICOQUIC };
+        assert_eq!(built("picoquic:path=policy"), policy);
+    }
 }

@@ -1,5 +1,7 @@
 //! Reinjection: copies of bytes in flight; and the plain rules of sending lost bytes again.
 
+use quipu_base::Instant;
+
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
@@ -7,9 +9,20 @@ use crate::seam::view::View;
 
 mod entries;
 mod redundant;
+mod resend;
+mod sent_log;
+mod tail;
+#[cfg(test)]
+pub(crate) mod testing;
+mod unprobed;
+mod xlink;
 
 pub(crate) use entries::{entries, most_urgency};
 pub use redundant::Redundant;
+pub use resend::{ResendPath, ResendRules};
+pub use tail::TailCopies;
+pub use unprobed::UnprobedCopies;
+pub use xlink::{CopyOrder, CopyPaths, Deadline, Need, Playback, Xlink};
 
 /// Decides on copies.
 pub trait Reinject: Send {
@@ -27,22 +40,9 @@ pub trait Reinject: Send {
 
     /// True while copies may exist.
     fn armed(&self) -> bool;
-}
 
-/// How lost bytes are sent again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ResendRules {
-    /// Lost bytes go before all fresh ones; else they keep their stream's rank.
-    pub first: bool,
-    /// From so many probe timeouts in a row, lost bytes avoid the path that lost them, if another
-    /// is open.
-    pub avoid_origin_after_pto: u32,
-    /// From so many probe timeouts in a row, a path's bytes in flight are pending again.
-    pub requeue_after_pto: u32,
-}
-
-impl Default for ResendRules {
-    fn default() -> Self {
-        ResendRules { first: false, avoid_origin_after_pto: 1, requeue_after_pto: 1 }
+    /// When to be woken, because a copy falls due.
+    fn wake_at(&self) -> Option<Instant> {
+        None
     }
 }

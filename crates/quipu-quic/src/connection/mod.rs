@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
 use quipu_policy::{
-    Event, PathKey, PathStatus, PathView, Policies, Priority, PriorityEdit, PriorityError,
+    Event, PathKey, PathStatus, PathView, Policies, Priority, PriorityEdit, PriorityError, Quality,
     StreamKey, View,
 };
 use thiserror::Error;
@@ -554,6 +554,13 @@ impl Connection {
     /// How often the next key phase began, at whichever end's wish.
     pub fn key_updates(&self) -> u64 {
         self.keys.updates()
+    }
+
+    /// Tells the policies how well the application is served, as far as it knows: reinjection by
+    /// need asks for it ([`Event::Quality`]).
+    pub fn tell_quality(&mut self, now: Instant, quality: Quality) {
+        self.rested = false;
+        self.scheduler.tell(now, &self.shared, Event::Quality(quality));
     }
 
     /// Puts other policies in place; they are told all that is.

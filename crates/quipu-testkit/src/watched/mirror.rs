@@ -8,7 +8,7 @@
 use quipu_base::Offset;
 use quipu_policy::conformance::{Flight, World};
 use quipu_policy::{
-    Event, Joint, Kind, PathKey, Piece, PriorityEdit, Run, SentPacket, Span, StreamKey,
+    Event, Joint, Kind, NodeId, PathKey, Piece, PriorityEdit, Run, SentPacket, Span, StreamKey,
     StreamTable, TreeEdit, View,
 };
 
@@ -271,7 +271,7 @@ impl Mirror {
             // Told again to policies that take over.
             TreeEdit::Inserted { node, .. } if tree.node(node).is_some() => return,
             TreeEdit::Inserted { node, parent, weight } => {
-                let name = engine.priorities.node(node).map(|view| view.id);
+                let name = engine.priorities.node(node).map(|view| told_name(view.id));
                 name.zip(id(parent)).map(|(node, parent)| PriorityEdit::Insert {
                     node,
                     parent,
@@ -382,6 +382,17 @@ impl Mirror {
             (seen != own).then(|| format!("{seen:?} of {:?}, to the mock {own:?}", stream.key))
         })
     }
+}
+
+/// A name that HTTP could have told, of a node that it did not tell: derived ones have names from
+/// `1 << 62` on, which no edit may give. The mock derives nothing, it is told.
+fn told_name(id: NodeId) -> NodeId {
+    const KINDS: u32 = 62;
+    const MOVED: u32 = 60;
+    if id.0 >> KINDS == 0 || id == NodeId::ROOT {
+        return id;
+    }
+    NodeId((id.0 >> KINDS) << MOVED | (id.0 & ((1 << MOVED) - 1)))
 }
 
 /// All that is pending of a stream.

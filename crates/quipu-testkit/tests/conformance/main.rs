@@ -195,6 +195,7 @@ fn choices() -> Vec<String> {
         (Layer::Stream, "path=pats pack=many"),
         (Layer::Path, "stream=wrr"),
         (Layer::Joint, ""),
+        (Layer::Resend, "stream=wrr path=ecf"),
         (Layer::Reinject, "path=ecf"),
         (Layer::Ack, "path=path-rr"),
         (Layer::Congestion, "path=pats"),

@@ -3,9 +3,10 @@ use crate::conformance::FirstCome;
 use crate::joint::Joint;
 use crate::joint::testing::{Scene, sends};
 use crate::path::{Bind, IdleProbe, MinRtt, Pats, Single};
+use crate::reinject::ResendPath;
 use crate::seam::decision::Decision;
 use crate::seam::key::Span;
-use crate::seam::view::{Piece, SentPacket};
+use crate::seam::view::{PathStatus, Piece, SentPacket};
 use quipu_base::{Duration, Instant, Offset, PathId};
 
 fn span(start: u64, end: u64) -> Span {
@@ -222,6 +223,47 @@ fn lost_bytes_avoid_a_path_that_does_not_answer() {
     let stream = scene.open(5_000);
     scene.place(scene.fast, stream, span(0, 1_200));
     scene.lose(stream, span(0, 1_200), scene.fast);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
+    scene.world.set_path(scene.fast, |path| path.pto_count = 1);
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 0)));
+    scene.fill_window(scene.slow);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)), "no other path is open");
+}
+
+#[test]
+fn lost_bytes_take_the_open_path_longest_unused_if_the_rules_say_so() {
+    let mut scene =
+        scene_with(Fixed(PathKey { slot: 0, id: PathId(0) }), ResendRules::PICOQUIC, Pack::One);
+    let stream = scene.open(5_000);
+    let at = |ms: u64| Some(Instant::ZERO + Duration::from_millis(ms));
+    scene.world.now = Instant::ZERO + Duration::from_millis(10);
+    scene.place(scene.fast, stream, span(0, 1_200));
+    scene.lose(stream, span(0, 1_200), scene.fast);
+    scene.world.set_path(scene.fast, |path| (path.last_sent_at, path.pto_count) = (at(4), 3));
+    scene.world.set_path(scene.slow, |path| path.last_sent_at = at(5));
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)), "origin or not");
+    scene.world.set_path(scene.fast, |path| path.last_sent_at = at(6));
+    assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 0)));
+    scene.world.set_path(scene.slow, |path| path.status = PathStatus::Backup);
+    scene.world.set_path(scene.fast, |path| path.pto_count = 0);
+    assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)), "backups stay idle");
+    scene.place(scene.fast, stream, span(0, 1_200));
+    assert_eq!(
+        sends(scene.ask()),
+        Some((scene.fast, stream, 1_200)),
+        "fresh bytes as the policy picks"
+    );
+}
+
+#[test]
+fn any_open_path_may_be_combined_with_avoiding_the_origin() {
+    let rules = ResendRules { path: ResendPath::Open, ..ResendRules::FIRST };
+    let mut scene = scene_with(MinRtt::default(), rules, Pack::One);
+    let stream = scene.open(5_000);
+    scene.place(scene.fast, stream, span(0, 1_200));
+    scene.lose(stream, span(0, 1_200), scene.fast);
+    let later = scene.world.now + Duration::from_millis(1);
+    scene.world.set_path(scene.slow, |path| path.last_sent_at = Some(later));
     assert_eq!(sends(scene.ask()), Some((scene.fast, stream, 0)));
     scene.world.set_path(scene.fast, |path| path.pto_count = 1);
     assert_eq!(sends(scene.ask()), Some((scene.slow, stream, 0)));

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Instant};
 
 use crate::joint::planner::Planner;
 use crate::path::{Choice, Parcel, choose};
-use crate::reinject::ResendRules;
+use crate::reinject::{ResendPath, ResendRules};
 use crate::seam::decision::{Decision, Notes};
 use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Class, PathState, PathStatus, Paths, Run, StreamView, View};
@@ -29,6 +29,14 @@ pub(super) fn fallback(paths: &Paths, now: Instant) -> Option<PathKey> {
     choose::eligible(paths)
         .filter(|path| path.is_open(now))
         .min_by_key(|path| (path.srtt.is_none(), path.srtt, path.key))
+        .map(|path| path.key)
+}
+
+/// The open path that has sent nothing for longest, backups only where no available path counts.
+fn longest_unused(view: &View<'_>) -> Option<PathKey> {
+    choose::eligible(view.paths)
+        .filter(|path| path.is_open(view.now))
+        .min_by_key(|path| (path.last_sent_at, path.key))
         .map(|path| path.key)
 }
 
@@ -65,17 +73,20 @@ pub(super) fn place(
             Choice::None => Placement::Nowhere,
         };
     };
-    let choice = match avoids(resend, parcel.class, view) {
-        None => planner.select(parcel, view, notes),
+    let view = match avoids(resend, parcel.class, view) {
+        None => *view,
         Some(avoided) => {
             shown.clone_from(view.paths);
             if let Some(path) = shown.get_mut(avoided) {
                 path.state = PathState::Suspect;
             }
-            planner.select(parcel, &View { paths: shown, ..*view }, notes)
+            View { paths: shown, ..*view }
         }
     };
-    match choice {
+    if resend.path == ResendPath::Open {
+        return longest_unused(&view).map_or(Placement::Nowhere, Placement::On);
+    }
+    match planner.select(parcel, &view, notes) {
         Choice::Now(path) | Choice::NowFromBack(path) => Placement::On(path),
         Choice::Later(_) | Choice::Wait { .. } => {
             fallback(view.paths, view.now).map_or(Placement::Nowhere, Placement::On)
