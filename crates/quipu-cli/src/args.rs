@@ -144,8 +144,8 @@ pub(crate) struct ScenarioOptions {
     /// One path of a network of your own; repeat it for each path
     #[arg(long, value_name = "FIELDS", conflicts_with = "network")]
     pub(crate) link: Vec<String>,
-    /// Path of acknowledgements [default: own]
-    #[arg(long, value_name = "NAME")]
+    /// Path of acknowledgements; compare takes several, separated by commas [default: own]
+    #[arg(long, value_name = "LIST")]
     pub(crate) ack: Option<String>,
     /// When objects are asked for: recorded or all-at-once
     #[arg(long, value_name = "HOW")]

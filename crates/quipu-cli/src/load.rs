@@ -46,7 +46,14 @@ fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
             scenario.policies.path = vec![options.path.clone().unwrap_or("minrtt".to_owned())];
         }
     }
-    Plan::with_registry(scenario, registry).map_err(Failure::usage)
+    let plan = Plan::with_registry(scenario, registry).map_err(Failure::usage)?;
+    let policies = plan.networks.first().map_or(0, |network| network.policies.len());
+    if policies > 1 {
+        return Err(Failure::Usage(format!(
+            "one load takes one choice of policies, not {policies}"
+        )));
+    }
+    Ok(plan)
 }
 
 /// Columns of the terminal: as it says, else as `COLUMNS` says, else the usual.

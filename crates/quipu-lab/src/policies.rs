@@ -4,7 +4,7 @@ use quipu_base::Seed;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec};
 
-use crate::scenario::{Network, Scenario, ScenarioError};
+use crate::scenario::{Network, Scenario, ScenarioError, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 
@@ -37,7 +37,27 @@ pub(crate) fn rows(
     registry: &Registry,
 ) -> Result<Vec<PolicyRow>, ScenarioError> {
     let policies = &scenario.policies;
-    let mut rows = Rows { scenario, registry, rows: Vec::new() };
+    let mut rows = Vec::new();
+    let mut acks = split_list(&policies.ack);
+    if acks.is_empty() {
+        // No name is an unknown name.
+        acks.push(policies.ack.clone());
+    }
+    for ack in acks {
+        rows.extend(rows_with(scenario, network, registry, &ack)?);
+    }
+    Ok(rows)
+}
+
+/// The rows with one policy of acknowledgements.
+fn rows_with(
+    scenario: &Scenario,
+    network: &Network,
+    registry: &Registry,
+    ack: &str,
+) -> Result<Vec<PolicyRow>, ScenarioError> {
+    let policies = &scenario.policies;
+    let mut rows = Rows { scenario, registry, ack, rows: Vec::new() };
     let streams = expand(&policies.stream, Layer::Stream, registry);
     let paths = expand(&policies.path, Layer::Path, registry);
     for path in &paths {
@@ -87,6 +107,7 @@ fn expand<'a>(list: &'a [String], layer: Layer, registry: &'a Registry) -> Vec<N
 struct Rows<'a> {
     scenario: &'a Scenario,
     registry: &'a Registry,
+    ack: &'a str,
     rows: Vec<PolicyRow>,
 }
 
@@ -94,7 +115,7 @@ impl Rows<'_> {
     /// Adds a row if there is none with the same choice yet. `if_legal`: not if its parts do not go
     /// together.
     fn add(&mut self, choice: &[(Layer, &str)], if_legal: bool) -> Result<(), ScenarioError> {
-        match row(self.registry, self.scenario, choice) {
+        match row(self.registry, self.scenario, self.ack, choice) {
             Ok(row) => {
                 if self.rows.iter().all(|other| other.spec != row.spec) {
                     self.rows.push(row);
@@ -110,22 +131,23 @@ impl Rows<'_> {
 fn row(
     registry: &Registry,
     scenario: &Scenario,
+    ack: &str,
     choice: &[(Layer, &str)],
 ) -> Result<PolicyRow, ScenarioError> {
     let policies = &scenario.policies;
     let common = [
-        (Layer::Pack, &policies.pack),
-        (Layer::Resend, &policies.resend),
-        (Layer::Reinject, &policies.reinject),
-        (Layer::Ack, &policies.ack),
-        (Layer::Congestion, &scenario.transport.controller),
+        (Layer::Pack, policies.pack.as_str()),
+        (Layer::Resend, policies.resend.as_str()),
+        (Layer::Reinject, policies.reinject.as_str()),
+        (Layer::Ack, ack),
+        (Layer::Congestion, scenario.transport.controller.as_str()),
     ];
-    let common = common
-        .into_iter()
-        .filter(|(_, text)| !LEFT_OUT.contains(&text.as_str()))
-        .map(|(layer, text)| (layer, text.as_str()));
+    let common = common.into_iter().filter(|(_, text)| !LEFT_OUT.contains(text));
     let spec = PolicySpec::choose(registry, choice.iter().copied().chain(common))?;
-    let names: Vec<&str> = choice.iter().map(|(_, text)| *text).collect();
+    let mut names: Vec<&str> = choice.iter().map(|(_, text)| *text).collect();
+    if ack != policies.ack {
+        names.push(ack);
+    }
     Ok(PolicyRow { label: names.join(" + "), spec })
 }
 
@@ -227,6 +249,18 @@ mod tests {
         unique.sort();
         unique.dedup();
         assert_eq!(unique.len(), all(&[]).len());
+    }
+
+    #[test]
+    fn several_policies_of_acknowledgements_are_rows_that_tell_them() {
+        let labels = labels(|scenario| {
+            scenario.policies.stream = names(&["wrr"]);
+            scenario.policies.ack = "own,min-owd".to_owned();
+        })
+        .unwrap();
+        assert_eq!(labels[0], "wrr + minrtt + own");
+        assert!(labels.contains(&"wrr + minrtt + min-owd".to_owned()));
+        assert_eq!(labels.len(), 6, "each path alone too: {labels:?}");
     }
 
     #[test]

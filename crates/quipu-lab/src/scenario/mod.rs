@@ -87,7 +87,7 @@ pub struct Policies {
     pub path: Vec<String>,
     /// Policies that decide both at once.
     pub joint: Vec<String>,
-    /// Which path an acknowledgement takes. Its own.
+    /// Which path an acknowledgement takes; several, separated by commas, are rows each. Its own.
     pub ack: String,
     /// How many streams share a packet. `default`: what the stream policy says.
     pub pack: String,
