@@ -9,6 +9,7 @@ use crate::seam::key::PathKey;
 
 mod factory;
 mod newreno;
+mod reno;
 
 pub use factory::ControllerFactory;
 pub(crate) use factory::entries;
