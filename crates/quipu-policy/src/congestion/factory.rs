@@ -36,7 +36,11 @@ impl fmt::Debug for ControllerFactory {
 }
 
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![Entry {
+    vec![newreno(), super::balia::entry(), super::lia::entry(), super::olia::entry()]
+}
+
+fn newreno() -> Entry {
+    Entry {
         name: "newreno",
         layer: Layer::Congestion,
         about: "slow start, one halving per round trip with loss; uncoupled",
@@ -49,5 +53,5 @@ pub(crate) fn entries() -> Vec<Entry> {
                 Box::new(NewReno::new(window, size))
             })))
         },
-    }]
+    }
 }

@@ -7,8 +7,12 @@ use quipu_base::{Bytes, Duration, Instant, Rate};
 
 use crate::seam::key::PathKey;
 
+mod balia;
+mod coupled;
 mod factory;
+mod lia;
 mod newreno;
+mod olia;
 mod reno;
 
 pub use factory::ControllerFactory;
@@ -124,6 +128,9 @@ pub struct Published {
     pub bandwidth: Option<Rate>,
     /// Smoothed round-trip time of the path, copied in by the engine.
     pub srtt: Option<Duration>,
+    /// Bytes acknowledged since the last loss or between the last two, whichever is more; `None` if
+    /// the controller does not count them. `olia` ranks paths by it.
+    pub between_losses: Option<Bytes>,
     /// Name of the state, such as `slow start`.
     pub state: &'static str,
 }

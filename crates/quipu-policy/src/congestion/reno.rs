@@ -75,8 +75,7 @@ impl RenoWindow {
         let cwnd = i128::from(self.cwnd.0.max(1));
         let whole = acked.0.saturating_mul(self.datagram_size.0);
         // Conversions from floating point saturate; not a number would become zero.
-        let owed =
-            if share == 1.0 { i128::from(whole) } else { (whole as f64 * share) as i64 as i128 };
+        let owed = if share == 1.0 { i128::from(whole) } else { (whole as f64 * share) as i128 };
         let growth = owed + i128::from(self.growth_remainder);
         self.growth_remainder = u64::try_from(growth.rem_euclid(cwnd)).unwrap_or(0);
         let datagrams = growth.div_euclid(cwnd);

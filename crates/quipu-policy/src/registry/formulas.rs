@@ -303,12 +303,35 @@ const ACK: &[Formula] = &[
     ),
 ];
 
-const CONGESTION: &[Formula] = &[(
-    Layer::Congestion,
-    "newreno",
-    "slow start: cwnd += acknowledged bytes, until ssthresh; then cwnd += packet per window;\n\
+const CONGESTION: &[Formula] = &[
+    (
+        Layer::Congestion,
+        "newreno",
+        "slow start: cwnd += acknowledged bytes, until ssthresh; then cwnd += packet per window;\n\
          loss: ssthresh = cwnd = cwnd / 2, once per round trip",
-)];
+    ),
+    (
+        Layer::Congestion,
+        "balia",
+        "x_j = cwnd_j / rtt_j, a_i = max x / x_i;\n\
+         per packet acknowledged cwnd_i += x_i / (rtt_i * (sum of x)^2) * (1 + a_i)/2 * (4 + a_i)/5;\n\
+         loss: cwnd_i -= cwnd_i/2 * min(a_i, 1.5); slow start as newreno",
+    ),
+    (
+        Layer::Congestion,
+        "lia",
+        "alpha = cwnd_total * max(cwnd_j / rtt_j^2) / (sum of cwnd_j / rtt_j)^2;\n\
+         per packet acknowledged cwnd_i += min(alpha / cwnd_total, 1 / cwnd_i); slow start and loss as newreno",
+    ),
+    (
+        Layer::Congestion,
+        "olia",
+        "l_j = max(bytes since the last loss, bytes between the last two), best = paths of greatest l_j / rtt_j^2;\n\
+         M = paths of largest cwnd, B = best without M, n paths;\n\
+         per packet acknowledged cwnd_i += (cwnd_i / rtt_i^2) / (sum of cwnd_j / rtt_j)^2 + e_i / cwnd_i,\n\
+         e_i = 1/(n |B|) in B, -1/(n |M|) in M if B is not empty, else 0; slow start and loss as newreno",
+    ),
+];
 
 /// The formulas of every policy of this crate.
 pub(super) fn builtin() -> impl Iterator<Item = Formula> {
