@@ -36,7 +36,13 @@ impl fmt::Debug for ControllerFactory {
 }
 
 pub(crate) fn entries() -> Vec<Entry> {
-    vec![newreno(), super::balia::entry(), super::lia::entry(), super::olia::entry()]
+    vec![
+        newreno(),
+        super::balia::entry(),
+        super::lia::entry(),
+        super::olia::entry(),
+        super::wvegas::entry(),
+    ]
 }
 
 fn newreno() -> Entry {

@@ -14,6 +14,7 @@ mod lia;
 mod newreno;
 mod olia;
 mod reno;
+mod wvegas;
 
 pub use factory::ControllerFactory;
 pub(crate) use factory::entries;

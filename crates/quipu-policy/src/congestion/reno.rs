@@ -37,7 +37,32 @@ impl RenoWindow {
         self.cwnd
     }
 
-    fn in_recovery(&self, sent_at: Instant) -> bool {
+    pub(super) fn datagram_size(&self) -> Bytes {
+        self.datagram_size
+    }
+
+    pub(super) fn in_slow_start(&self) -> bool {
+        self.ssthresh.is_none_or(|ssthresh| self.cwnd < ssthresh)
+    }
+
+    /// Shrinks the window, at most to its minimum; the threshold goes along, so that it is in
+    /// avoidance then.
+    pub(super) fn shrink_to(&mut self, target: Bytes) {
+        self.drain_to(target);
+        self.ssthresh = Some(self.ssthresh.map_or(self.cwnd, |ssthresh| ssthresh.min(self.cwnd)));
+    }
+
+    /// Shrinks the window, at most to its minimum; slow start leads back to the threshold.
+    pub(super) fn drain_to(&mut self, target: Bytes) {
+        self.cwnd = self.cwnd.min(target).max(self.minimum);
+    }
+
+    pub(super) fn grow_by(&mut self, bytes: Bytes) {
+        self.cwnd += bytes;
+    }
+
+    /// True if a packet sent then neither grows nor shrinks the window.
+    pub(super) fn in_recovery(&self, sent_at: Instant) -> bool {
         self.recovery_start.is_some_and(|start| sent_at <= start)
     }
 
@@ -83,8 +108,7 @@ impl RenoWindow {
         if datagrams >= 0 {
             self.cwnd += bytes;
         } else {
-            self.cwnd = self.cwnd.saturating_sub(bytes).max(self.minimum);
-            self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.min(self.cwnd));
+            self.shrink_to(self.cwnd.saturating_sub(bytes));
         }
     }
 

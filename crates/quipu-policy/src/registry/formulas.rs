@@ -331,6 +331,14 @@ const CONGESTION: &[Formula] = &[
          per packet acknowledged cwnd_i += (cwnd_i / rtt_i^2) / (sum of cwnd_j / rtt_j)^2 + e_i / cwnd_i,\n\
          e_i = 1/(n |B|) in B, -1/(n |M|) in M if B is not empty, else 0; slow start and loss as newreno",
     ),
+    (
+        Layer::Congestion,
+        "wvegas",
+        "once per round trip: diff = cwnd * (rtt - base) / rtt packets, rtt = mean sample, base = least sample;\n\
+         slow start ends at diff > 1; if diff >= a_i: a_i = max(2, 10 * x_i / sum of x), x = cwnd / rtt;\n\
+         diff < a_i: cwnd += 1, diff > a_i: cwnd -= 1;\n\
+         rtt - base at least twice its least: cwnd *= base / (2 * rtt); loss as newreno",
+    ),
 ];
 
 /// The formulas of every policy of this crate.

@@ -6,6 +6,7 @@ use super::*;
 use crate::congestion::balia::Balia;
 use crate::congestion::lia::Lia;
 use crate::congestion::olia::Olia;
+use crate::congestion::wvegas::Wvegas;
 use crate::congestion::{AckedPacket, NewReno};
 use crate::seam::key::PathKey;
 
@@ -240,7 +241,8 @@ proptest! {
     fn absurd_numbers_break_nothing(
         steps in vec((happening(extreme().boxed()), vec((extreme(), extreme(), extreme()), 0..4)), 1..60),
     ) {
-        for mut controller in all_three() {
+        let vegas: Box<dyn Controller> = Box::new(Wvegas::new(10, SIZE));
+        for mut controller in all_three().into_iter().chain([vegas]) {
             let mut minimum = Bytes(2 * SIZE.0);
             for (step, (happening, others)) in (1..).zip(&steps) {
                 let entry = |(slot, &(cwnd, srtt, between)): (u8, &(u64, u64, u64))| {
