@@ -9,13 +9,16 @@ use crate::seam::key::PathKey;
 
 mod balia;
 mod coupled;
+mod cubic;
 mod factory;
+mod hystart;
 mod lia;
 mod newreno;
 mod olia;
 mod reno;
 mod wvegas;
 
+pub use cubic::Cubic;
 pub use factory::ControllerFactory;
 pub(crate) use factory::entries;
 pub use newreno::NewReno;

@@ -2,7 +2,8 @@
 
 use quipu_base::{Bytes, Instant};
 
-use super::{AckedInfo, LostInfo, PathChange, Published};
+use super::hystart::HyStart;
+use super::{AckedInfo, LostInfo, PathChange, Published, SentInfo};
 
 /// A congestion window with the rules of RFC 9002, section 7. How it grows in avoidance, and what a
 /// congestion event leaves of it, its controller says.
@@ -16,6 +17,8 @@ pub(super) struct RenoWindow {
     /// Growth in avoidance below a byte: bytes acknowledged times datagram size, below the window.
     growth_remainder: u64,
     minimum: Bytes,
+    /// Of use until there is a threshold.
+    hystart: Option<HyStart>,
 }
 
 impl RenoWindow {
@@ -30,7 +33,27 @@ impl RenoWindow {
             // https://www.rfc-editor.org/rfc/rfc9002#section-7.2
             //# The RECOMMENDED value is 2 * max_datagram_size.
             minimum: datagram_size.saturating_mul(2),
+            hystart: None,
         }
+    }
+
+    /// The same with HyStart++ in the first slow start.
+    pub(super) fn with_hystart(mut self) -> Self {
+        self.hystart = Some(HyStart::default());
+        self
+    }
+
+    /// A packet left.
+    pub(super) fn on_sent(&mut self, sent: &SentInfo) {
+        if let Some(hystart) = self.first_slow_start() {
+            hystart.on_sent(sent.now);
+        }
+    }
+
+    /// HyStart++ if it is asked for and of use.
+    /// <https://www.rfc-editor.org/rfc/rfc9406#section-4.2>
+    fn first_slow_start(&mut self) -> Option<&mut HyStart> {
+        if self.ssthresh.is_none() { self.hystart.as_mut() } else { None }
     }
 
     pub(super) fn cwnd(&self) -> Bytes {
@@ -71,21 +94,32 @@ impl RenoWindow {
     pub(super) fn on_acked(
         &mut self,
         acked: &AckedInfo<'_>,
-        mut avoid: impl FnMut(&mut RenoWindow, Bytes),
+        avoid: impl FnMut(&mut RenoWindow, Bytes),
     ) {
+        self.grow(acked, avoid);
+        let Some(newest) = acked.packets.last() else { return };
+        if let Some(hystart) = self.first_slow_start()
+            && hystart.on_acked(newest.sent_at, acked.latest_rtt)
+        {
+            self.ssthresh = Some(self.cwnd);
+        }
+    }
+
+    fn grow(&mut self, acked: &AckedInfo<'_>, mut avoid: impl FnMut(&mut RenoWindow, Bytes)) {
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.8
         //# When bytes in flight is smaller than the congestion window and
         //# sending is not pacing limited, the congestion window is underutilized.
         if acked.limited {
             return;
         }
+        let divisor = self.first_slow_start().map_or(1, |hystart| hystart.divisor());
         for packet in acked.packets {
             if self.in_recovery(packet.sent_at) {
                 continue;
             }
             match self.ssthresh {
                 Some(ssthresh) if self.cwnd >= ssthresh => avoid(self, packet.bytes),
-                _ => self.cwnd += packet.bytes,
+                _ => self.cwnd += Bytes(packet.bytes.0 / divisor),
             }
         }
     }
@@ -101,7 +135,7 @@ impl RenoWindow {
         let whole = acked.0.saturating_mul(self.datagram_size.0);
         // Conversions from floating point saturate; not a number would become zero.
         let owed = if share == 1.0 { i128::from(whole) } else { (whole as f64 * share) as i128 };
-        let growth = owed + i128::from(self.growth_remainder);
+        let growth = owed.saturating_add(i128::from(self.growth_remainder));
         self.growth_remainder = u64::try_from(growth.rem_euclid(cwnd)).unwrap_or(0);
         let datagrams = growth.div_euclid(cwnd);
         let bytes = Bytes(u64::try_from(datagrams.unsigned_abs()).unwrap_or(u64::MAX));
@@ -110,6 +144,11 @@ impl RenoWindow {
         } else {
             self.shrink_to(self.cwnd.saturating_sub(bytes));
         }
+    }
+
+    /// Raises the window to `least` unless it is larger.
+    pub(super) fn raise_to(&mut self, least: Bytes) {
+        self.cwnd = self.cwnd.max(least);
     }
 
     /// Reduces the window to `kept`, once per recovery period. True if it did.
@@ -155,7 +194,13 @@ impl RenoWindow {
                 self.cwnd = self.cwnd.max(self.minimum);
                 false
             }
-            PathChange::Pto | PathChange::ApplicationLimited | PathChange::ReturnRoute => false,
+            PathChange::ReturnRoute => {
+                if let Some(hystart) = self.first_slow_start() {
+                    hystart.forget_samples();
+                }
+                false
+            }
+            PathChange::Pto | PathChange::ApplicationLimited => false,
         }
     }
 
@@ -165,6 +210,9 @@ impl RenoWindow {
             ssthresh: self.ssthresh,
             state: match self.ssthresh {
                 Some(ssthresh) if self.cwnd >= ssthresh => "congestion avoidance",
+                None if self.hystart.as_ref().is_some_and(|hystart| hystart.divisor() > 1) => {
+                    "conservative slow start"
+                }
                 _ => "slow start",
             },
             ..Published::default()

@@ -312,6 +312,18 @@ const CONGESTION: &[Formula] = &[
     ),
     (
         Layer::Congestion,
+        "cubic",
+        "W(t) = 0.4 * (t - K)^3 + W_max packets, t seconds since avoidance began with cwnd0,\n\
+         K = cbrt((W_max - cwnd0) / 0.4);\n\
+         target = W(t + rtt), within cwnd and 1.5 * cwnd; cwnd += (target - cwnd) / cwnd per packet;\n\
+         W_est += a / cwnd per packet, a = 0.53 up to the window before the loss,\n\
+         then 1; if W(t) < W_est, cwnd = W_est unless it is larger;\n\
+         loss: W_max = cwnd, or 0.85 * cwnd if it was below W_max; ssthresh = cwnd = 0.7 * cwnd, once per round trip;\n\
+         hystart: once a round's least rtt rises by an eighth (4 to 16 ms), slow start at a quarter of its growth;\n\
+         after five such rounds avoidance, if the rtt falls again slow start as before",
+    ),
+    (
+        Layer::Congestion,
         "balia",
         "x_j = cwnd_j / rtt_j, a_i = max x / x_i;\n\
          per packet acknowledged cwnd_i += x_i / (rtt_i * (sum of x)^2) * (1 + a_i)/2 * (4 + a_i)/5;\n\
