@@ -132,7 +132,7 @@ impl<C: Coupling> Controller for Coupled<C> {
         self.window.on_acked(acked, |window, bytes| window.grow_in_avoidance(bytes, share));
     }
 
-    fn on_lost(&mut self, lost: &LostInfo, peers: &Peers<'_>) {
+    fn on_lost(&mut self, lost: &LostInfo<'_>, peers: &Peers<'_>) {
         let kept = self.kept(peers);
         if self.window.on_lost(lost, kept) {
             self.coupling.on_reduced();

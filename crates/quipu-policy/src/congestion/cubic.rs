@@ -68,7 +68,7 @@ impl Controller for Cubic {
         });
     }
 
-    fn on_lost(&mut self, lost: &LostInfo, _peers: &Peers<'_>) {
+    fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
         let before = self.window.cwnd();
         if self.window.on_lost(lost, self.kept()) {
             self.curve.on_reduced(before);

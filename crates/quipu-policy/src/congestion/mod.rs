@@ -32,7 +32,7 @@ pub trait Controller: Send {
     fn on_acked(&mut self, acked: &AckedInfo<'_>, peers: &Peers<'_>);
 
     /// Packets were declared lost. Called once per detection.
-    fn on_lost(&mut self, lost: &LostInfo, peers: &Peers<'_>);
+    fn on_lost(&mut self, lost: &LostInfo<'_>, peers: &Peers<'_>);
 
     /// Something else changed.
     fn on_change(&mut self, change: PathChange, peers: &Peers<'_>);
@@ -50,6 +50,9 @@ pub struct SentInfo {
     pub bytes: Bytes,
     /// Bytes in flight on the path, this packet included.
     pub in_flight: Bytes,
+    /// True if the path was application-limited when it left: the sender had come to rest with
+    /// window left, and what it had in flight then is not all delivered yet.
+    pub limited: bool,
 }
 
 /// A packet that was acknowledged.
@@ -81,15 +84,62 @@ pub struct AckedInfo<'a> {
     pub min_rtt: Option<Duration>,
     /// The sample of this frame, if it gave one.
     pub latest_rtt: Option<Duration>,
+    /// The delivery rate as this frame shows it, if it does.
+    pub rate: Option<RateSample>,
+    /// All bytes acknowledged on the path so far, this frame's included.
+    pub delivered: Bytes,
+    /// All bytes declared lost on the path so far.
+    pub lost: Bytes,
+}
+
+/// One sample of the delivery rate, taken over the time since the newest packet acknowledged left.
+/// <https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1>
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RateSample {
+    /// Bytes delivered over that time, by its length.
+    pub rate: Rate,
+    /// Those bytes.
+    pub delivered: Bytes,
+    /// That time: the longer of the sending and of the acknowledging of them.
+    pub interval: Duration,
+    /// All bytes that had been delivered when the newest packet left: a round trip ends once this
+    /// reaches what was delivered at its start.
+    pub prior_delivered: Bytes,
+    /// Bytes in flight when the newest packet left, itself included.
+    pub in_flight_at_send: Bytes,
+    /// Bytes declared lost since the newest packet left.
+    pub lost: Bytes,
+    /// True if the newest packet left while the path was application-limited: the rate is then a
+    /// lower bound of what the path can do.
+    pub limited: bool,
+}
+
+/// A packet that was declared lost.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// When it was sent.
+    pub sent_at: Instant,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Bytes in flight when it left, itself included.
+    pub in_flight_at_send: Bytes,
+    /// All bytes that had been declared lost on the path when it left.
+    pub lost_at_send: Bytes,
+    /// True if it left while the path was application-limited.
+    pub limited: bool,
 }
 
 /// Packets were declared lost.
 #[derive(Clone, Copy, Debug)]
-pub struct LostInfo {
+pub struct LostInfo<'a> {
     /// When.
     pub now: Instant,
+    /// The packets, in packet-number order.
+    pub packets: &'a [LostPacket],
     /// Their sizes added up.
     pub bytes: Bytes,
+    /// All bytes declared lost on the path so far, these included.
+    pub lost: Bytes,
     /// When the last of them was sent.
     pub newest_sent_at: Instant,
     /// Bytes in flight on the path without them.

@@ -27,7 +27,7 @@ impl Controller for NewReno {
         self.0.on_acked(acked, |window, bytes| window.grow_in_avoidance(bytes, 1.0));
     }
 
-    fn on_lost(&mut self, lost: &LostInfo, _peers: &Peers<'_>) {
+    fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
         self.0.on_lost(lost, self.half());
     }
 
@@ -58,6 +58,9 @@ mod tests {
         let packets = vec![AckedPacket { sent_at, bytes: SIZE }; packets];
         controller.on_acked(
             &AckedInfo {
+                rate: None,
+                delivered: Bytes(0),
+                lost: Bytes(0),
                 now: sent_at,
                 packets: &packets,
                 prior_in_flight: Bytes(0),
@@ -74,6 +77,8 @@ mod tests {
     fn lose(controller: &mut NewReno, now_ms: u64, sent_ms: u64, persistent: bool) {
         controller.on_lost(
             &LostInfo {
+                packets: &[],
+                lost: Bytes(0),
                 now: Instant::from_nanos(now_ms * 1_000_000),
                 bytes: SIZE,
                 newest_sent_at: Instant::from_nanos(sent_ms * 1_000_000),

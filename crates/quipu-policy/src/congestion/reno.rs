@@ -165,7 +165,7 @@ impl RenoWindow {
     }
 
     /// Packets were lost; a congestion event leaves `kept` of the window. True if it was one.
-    pub(super) fn on_lost(&mut self, lost: &LostInfo, kept: Bytes) -> bool {
+    pub(super) fn on_lost(&mut self, lost: &LostInfo<'_>, kept: Bytes) -> bool {
         let event = self.on_congestion(lost.now, lost.newest_sent_at, kept);
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.2
         //# When persistent congestion is declared, the sender's congestion

@@ -152,7 +152,7 @@ impl Controller for Wvegas {
         }
     }
 
-    fn on_lost(&mut self, lost: &LostInfo, _peers: &Peers<'_>) {
+    fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
         let kept = Bytes(self.window.cwnd().0 / 2);
         if self.window.on_lost(lost, kept) {
             self.restart();
@@ -225,6 +225,9 @@ mod tests {
             let sent_at = Instant::from_nanos((self.now - age) * 1_000_000);
             let rtt = Some(Duration::from_millis(ms));
             let info = AckedInfo {
+                rate: None,
+                delivered: Bytes(0),
+                lost: Bytes(0),
                 now: Instant::from_nanos(self.now * 1_000_000),
                 packets: &[AckedPacket { sent_at, bytes: SIZE }],
                 prior_in_flight: SIZE,

@@ -318,6 +318,9 @@ impl Connection {
                         srtt: view.srtt,
                         min_rtt: view.min_rtt,
                         latest_rtt: view.latest_rtt,
+                        rate: None,
+                        delivered: Bytes::ZERO,
+                        lost: Bytes::ZERO,
                     },
                     &own,
                 );
@@ -353,6 +356,8 @@ impl Connection {
             data.controller.on_lost(
                 &LostInfo {
                     now,
+                    packets: &[],
+                    lost: Bytes::ZERO,
                     bytes,
                     newest_sent_at: newest.sent_at,
                     in_flight: view.in_flight,

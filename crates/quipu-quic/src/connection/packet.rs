@@ -212,8 +212,12 @@ impl Connection {
             view.last_sent_at = Some(now);
             if counts {
                 view.in_flight += bytes;
-                let info =
-                    quipu_policy::congestion::SentInfo { now, bytes, in_flight: view.in_flight };
+                let info = quipu_policy::congestion::SentInfo {
+                    now,
+                    bytes,
+                    in_flight: view.in_flight,
+                    limited: false,
+                };
                 let own = quipu_policy::congestion::Peers { own: key, all: &peers };
                 data.controller.on_sent(&info, &own);
                 if self.config.pacing_percent.is_some() {

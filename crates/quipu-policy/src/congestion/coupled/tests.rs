@@ -104,6 +104,9 @@ fn ack(controller: &mut dyn Controller, peers: &Peers<'_>, count: usize, ms: u64
     let sent_at = Instant::from_nanos(ms * 1_000_000);
     let packets = vec![AckedPacket { sent_at, bytes: SIZE }; count];
     let info = AckedInfo {
+        rate: None,
+        delivered: Bytes(0),
+        lost: Bytes(0),
         now: sent_at,
         packets: &packets,
         prior_in_flight: Bytes(0),
@@ -119,6 +122,8 @@ fn ack(controller: &mut dyn Controller, peers: &Peers<'_>, count: usize, ms: u64
 fn lose(controller: &mut dyn Controller, peers: &Peers<'_>, ms: u64) {
     let at = Instant::from_nanos(ms * 1_000_000);
     let lost = LostInfo {
+        packets: &[],
+        lost: Bytes(0),
         now: at,
         bytes: SIZE,
         newest_sent_at: at,
@@ -200,6 +205,9 @@ fn tell(controller: &mut dyn Controller, happening: &Happening, step: u64, peers
             let packet = AckedPacket { sent_at: sent_at(1), bytes: Bytes(bytes) };
             let srtt = srtt.map(Duration::from_nanos);
             let info = AckedInfo {
+                rate: None,
+                delivered: Bytes(0),
+                lost: Bytes(0),
                 now,
                 packets: &vec![packet; count],
                 prior_in_flight: Bytes(0),
@@ -214,7 +222,15 @@ fn tell(controller: &mut dyn Controller, happening: &Happening, step: u64, peers
         Happening::Lost { age, persistent } => {
             let (bytes, newest_sent_at) = (SIZE, sent_at(age));
             let in_flight = Bytes(0);
-            let lost = LostInfo { now, bytes, newest_sent_at, in_flight, persistent };
+            let lost = LostInfo {
+                packets: &[],
+                lost: Bytes(0),
+                now,
+                bytes,
+                newest_sent_at,
+                in_flight,
+                persistent,
+            };
             controller.on_lost(&lost, peers);
         }
         Happening::Marked { age } => {

@@ -49,6 +49,9 @@ impl Flow {
     fn ack(&mut self, packets: usize, limited: bool) {
         let packets = vec![AckedPacket { sent_at: self.sent_at, bytes: SIZE }; packets];
         let acked = AckedInfo {
+            rate: None,
+            delivered: Bytes(0),
+            lost: Bytes(0),
             now: self.now,
             packets: &packets,
             prior_in_flight: self.cubic.published().cwnd,
@@ -63,7 +66,7 @@ impl Flow {
 
     fn send(&mut self, in_flight: Bytes) {
         self.sent_at = self.now;
-        let sent = SentInfo { now: self.now, bytes: SIZE, in_flight };
+        let sent = SentInfo { limited: false, now: self.now, bytes: SIZE, in_flight };
         self.cubic.on_sent(&sent, &peers());
     }
 
@@ -81,6 +84,8 @@ impl Flow {
     /// A packet is lost that was sent a moment ago; recovery is over after.
     fn lose(&mut self, persistent: bool) {
         let lost = LostInfo {
+            packets: &[],
+            lost: Bytes(0),
             now: self.now,
             bytes: SIZE,
             newest_sent_at: self.now,
@@ -97,6 +102,8 @@ fn a_loss_leaves_seven_tenths_once_per_round_trip() {
     let mut flow = Flow::reduced(100, 100);
     assert_eq!(flow.cwnd(), 70_000);
     let late = LostInfo {
+        packets: &[],
+        lost: Bytes(0),
         now: flow.now,
         bytes: SIZE,
         newest_sent_at: flow.now - flow.rtt,
@@ -334,7 +341,7 @@ proptest! {
             match step {
                 Step::Wait(nanos) => now += Duration::from_nanos(nanos),
                 Step::Sent { bytes, in_flight } => {
-                    let sent = SentInfo { now, bytes: Bytes(bytes), in_flight: Bytes(in_flight) };
+                    let sent = SentInfo { limited: false, now, bytes: Bytes(bytes), in_flight: Bytes(in_flight) };
                     cubic.on_sent(&sent, &peers());
                 }
                 Step::Acked { ago: nanos, bytes, limited, rtt } => {
@@ -345,6 +352,7 @@ proptest! {
                         .collect();
                     let rtt = rtt.map(Duration::from_nanos);
                     let acked = AckedInfo {
+ rate: None, delivered: Bytes(0), lost: Bytes(0),
                         now,
                         packets: &packets,
                         prior_in_flight: Bytes(0),
@@ -364,6 +372,7 @@ proptest! {
                 }
                 Step::Lost { ago: nanos, persistent } => {
                     let lost = LostInfo {
+ packets: &[], lost: Bytes(0),
                         now,
                         bytes: SIZE,
                         newest_sent_at: ago(nanos),
