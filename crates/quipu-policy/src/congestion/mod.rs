@@ -3,7 +3,7 @@
 //! A coupled controller reads what the other paths' controllers published ([`Peers`]); there is no
 //! shared mutable state.
 
-use quipu_base::{Bytes, Duration, Instant, Rate};
+use quipu_base::{Bytes, Duration, Instant, PacketNumber, Rate};
 
 use crate::seam::key::PathKey;
 
@@ -117,6 +117,8 @@ pub struct RateSample {
 /// A packet that was declared lost.
 #[derive(Clone, Copy, Debug)]
 pub struct LostPacket {
+    /// Its number: where the next one lost follows on it, both belong to one range.
+    pub pn: PacketNumber,
     /// When it was sent.
     pub sent_at: Instant,
     /// Its size.
@@ -152,9 +154,11 @@ pub struct LostInfo<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathChange {
-    /// A new ECN-CE mark was reported for a packet sent at `sent_at`.
+    /// New ECN-CE marks were reported for packets sent up to `sent_at`.
     EcnCongestion {
-        /// When the newest packet acknowledged with it was sent.
+        /// How many packets were marked; at least one.
+        marks: u64,
+        /// When the newest packet acknowledged with them was sent.
         sent_at: Instant,
         /// When the report came.
         now: Instant,

@@ -180,7 +180,9 @@ impl RenoWindow {
     /// Something else changed; a congestion event leaves `kept` of the window. True if it was one.
     pub(super) fn on_change(&mut self, change: PathChange, kept: Bytes) -> bool {
         match change {
-            PathChange::EcnCongestion { sent_at, now } => self.on_congestion(now, sent_at, kept),
+            PathChange::EcnCongestion { sent_at, now, .. } => {
+                self.on_congestion(now, sent_at, kept)
+            }
             PathChange::DatagramSize(size) => {
                 // https://www.rfc-editor.org/rfc/rfc9002#section-7.2
                 //# If the maximum datagram size changes during the connection, the

@@ -332,8 +332,9 @@ impl Connection {
             if let (Some(ecn), Some(sent_at)) = (ack.ecn, newest_sent_at)
                 && ecn.ce > data.ecn_ce
             {
+                let marks = ecn.ce - data.ecn_ce;
                 data.ecn_ce = ecn.ce;
-                let change = PathChange::EcnCongestion { sent_at, now };
+                let change = PathChange::EcnCongestion { marks, sent_at, now };
                 data.controller.on_change(change, &own);
             }
         }

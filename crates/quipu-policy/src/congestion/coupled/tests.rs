@@ -234,7 +234,7 @@ fn tell(controller: &mut dyn Controller, happening: &Happening, step: u64, peers
             controller.on_lost(&lost, peers);
         }
         Happening::Marked { age } => {
-            let change = PathChange::EcnCongestion { sent_at: sent_at(age), now };
+            let change = PathChange::EcnCongestion { marks: 1, sent_at: sent_at(age), now };
             controller.on_change(change, peers);
         }
         Happening::Datagram(size) => {

@@ -382,7 +382,7 @@ proptest! {
                     cubic.on_lost(&lost, &peers());
                 }
                 Step::Ecn { ago: nanos } => {
-                    let change = PathChange::EcnCongestion { sent_at: ago(nanos), now };
+                    let change = PathChange::EcnCongestion { marks: 1, sent_at: ago(nanos), now };
                     cubic.on_change(change, &peers());
                 }
                 Step::Size(bytes) => {
