@@ -1,14 +1,14 @@
 //! What an acknowledgement sets in motion: packets settled, losses found, policies told.
 
 use quipu_base::{Bytes, Duration, Instant};
-use quipu_policy::congestion::{AckedInfo, AckedPacket, LostInfo, PathChange, Peers};
+use quipu_policy::congestion::{PathChange, RateSample};
 use quipu_policy::{Event, PathKey, PathState, Span, StreamKey};
 
+use super::congestion::Acknowledged;
 use super::{Connection, Space};
 use crate::error::TransportError;
 use crate::recovery::{
-    PACKET_THRESHOLD, SentControl, SentPackets, SentRecord, is_persistent_congestion, loss_delay,
-    take_rtt_sample,
+    PACKET_THRESHOLD, SentControl, SentPackets, SentRecord, loss_delay, take_rtt_sample,
 };
 use crate::wire::frame::Ack;
 
@@ -18,7 +18,6 @@ pub(crate) struct Scratch {
     acked: Vec<SentRecord>,
     late: Vec<SentRecord>,
     lost: Vec<SentRecord>,
-    packets: Vec<AckedPacket>,
     requeued: Vec<(StreamKey, Span)>,
 }
 
@@ -51,11 +50,19 @@ impl Connection {
             self.tell_ack_seen(now, space, arrived_on, ack, false);
             return Ok(());
         }
-        self.sample_rtt(now, space, arrived_on, ack.delay, largest_is_new, &scratch.acked);
+        let rtt =
+            self.sample_rtt(now, space, arrived_on, ack.delay, largest_is_new, &scratch.acked);
         self.on_path_alive(now, slot, !scratch.acked.is_empty());
         self.detect_lost(now, space, &mut scratch.lost);
         self.settle(space, &mut scratch);
-        self.control_congestion(now, space, &mut scratch, prior_in_flight, ack);
+        let acknowledged = Acknowledged {
+            packets: &scratch.acked,
+            prior_in_flight,
+            rtt,
+            rate: self.sample_rate(now, slot, arrived_on, &scratch),
+            marks: self.newly_marked(space, ack),
+        };
+        self.control_congestion(now, space, &acknowledged, &scratch.lost);
         if let Space::Data(_) = space {
             self.tell_ack(now, slot, &mut scratch);
             self.tell_ack_seen(now, space, arrived_on, ack, true);
@@ -72,7 +79,7 @@ impl Connection {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.detect_lost(now, space, &mut scratch.lost);
         self.settle(space, &mut scratch);
-        self.on_congestion_loss(now, space, &scratch.lost);
+        self.control_loss(now, space, &scratch.lost);
         if let Space::Data(slot) = space {
             self.tell_ack(now, slot, &mut scratch);
         }
@@ -89,15 +96,15 @@ impl Connection {
         delay_field: u64,
         largest_is_new: bool,
         acked: &[SentRecord],
-    ) {
+    ) -> Option<Duration> {
         // https://www.rfc-editor.org/rfc/rfc9002#section-5.1
         //# An endpoint generates an RTT sample on receiving an ACK frame that
         //# meets the following two conditions: the largest acknowledged packet
         //# number is newly acknowledged, and at least one of the newly
         //# acknowledged packets was ack-eliciting.
-        let Some(newest) = acked.last().filter(|_| largest_is_new) else { return };
+        let newest = acked.last().filter(|_| largest_is_new)?;
         if !acked.iter().any(|record| record.ack_eliciting) {
-            return;
+            return None;
         }
         if let Space::Data(_) = space {
             self.keys.on_acked(newest.sent_at);
@@ -105,18 +112,39 @@ impl Connection {
         let latest = now - newest.sent_at;
         let delay = self.ack_delay(space, delay_field);
         let slot = space.slot();
-        let Some(key) = self.shared.paths.get(slot).map(|data| data.key) else { return };
-        if let Some(data) = self.shared.paths.get_mut(slot) {
-            data.ack_times.note(newest.pn, newest.sent_at);
-        }
+        let data = self.shared.paths.get_mut(slot)?;
+        data.ack_times.note(newest.pn, newest.sent_at);
+        let key = data.key;
         if !self.scheduler.takes_sample(key, arrived_on) {
-            return;
+            return None;
         }
-        self.note_return_route(slot, key, arrived_on);
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            data.first_sample_at.get_or_insert(now);
-            take_rtt_sample(view, latest, delay);
-        }
+        self.note_return_route(now, slot, key, arrived_on);
+        let (data, view) = self.shared.paths.pair_mut(slot)?;
+        data.first_sample_at.get_or_insert(now);
+        take_rtt_sample(view, latest, delay);
+        Some(latest)
+    }
+
+    /// The delivery rate that this acknowledgement shows, if it does.
+    fn sample_rate(
+        &mut self,
+        now: Instant,
+        slot: u8,
+        arrived_on: PathKey,
+        scratch: &Scratch,
+    ) -> Option<RateSample> {
+        let late = scratch.late.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
+        let (data, view) = self.shared.paths.pair_mut(slot)?;
+        data.delivery.on_acked(now, arrived_on.slot, &scratch.acked, late, view.min_rtt)
+    }
+
+    /// How many packets the acknowledgement newly reports as marked CE.
+    fn newly_marked(&mut self, space: Space, ack: &Ack<'_>) -> u64 {
+        let Some(data) = self.shared.paths.get_mut(space.slot()) else { return 0 };
+        let ce = ack.ecn.map_or(0, |counts| counts.ce);
+        let newly = ce.saturating_sub(data.ecn_ce);
+        data.ecn_ce = data.ecn_ce.max(ce);
+        newly
     }
 
     /// The delay that the peer says to have added, in units of its exponent, as far as it counts.
@@ -130,20 +158,18 @@ impl Connection {
     /// A round-trip sample is about to be taken by way of `arrived_on`. If the policy refuses the
     /// way of the last one now, acknowledgements return another way: what was estimated of the old
     /// one, also for the probe timeout and persistent congestion, is void.
-    fn note_return_route(&mut self, slot: u8, key: PathKey, arrived_on: PathKey) {
+    fn note_return_route(&mut self, now: Instant, slot: u8, key: PathKey, arrived_on: PathKey) {
         let Some(data) = self.shared.paths.get_mut(slot) else { return };
         let before = std::mem::replace(&mut data.sampled_from, arrived_on);
         if before == arrived_on || self.scheduler.takes_sample(key, before) {
             return;
         }
-        let peers = std::mem::take(&mut self.shared.paths.published);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
             view.srtt = None;
             view.min_rtt = None;
             data.first_sample_at = None;
-            data.change(PathChange::ReturnRoute, &peers);
         }
-        self.shared.paths.published = peers;
+        self.control_change(now, slot, PathChange::ReturnRoute);
     }
 
     /// Something that we sent on the path was acknowledged.
@@ -193,6 +219,7 @@ impl Connection {
             if let Some(data) = self.shared.paths.get_mut(slot) {
                 data.counters.packets_lost += 1;
                 data.counters.bytes_lost += u64::from(record.bytes);
+                data.delivery.on_lost(Bytes(u64::from(record.bytes)));
             }
             self.settle_lost(space, record, &mut scratch.requeued);
         }
@@ -285,104 +312,6 @@ impl Connection {
             let before = u64::from(view.loss.0);
             view.loss.0 = ((before * (256 - weight) + share * weight) / 256) as u16;
         }
-    }
-
-    fn control_congestion(
-        &mut self,
-        now: Instant,
-        space: Space,
-        scratch: &mut Scratch,
-        prior_in_flight: Bytes,
-        ack: &Ack<'_>,
-    ) {
-        let slot = space.slot();
-        scratch.packets.clear();
-        scratch.packets.extend(scratch.acked.iter().map(|record| AckedPacket {
-            sent_at: record.sent_at,
-            bytes: Bytes(u64::from(record.bytes)),
-        }));
-        let newest_sent_at = scratch.packets.last().map(|packet| packet.sent_at);
-        let peers = std::mem::take(&mut self.shared.paths.published);
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            let own = Peers { own: data.key, all: &peers };
-            let burst = self.config.burst.packets;
-            let burst = data.datagram_bytes().saturating_mul(u64::from(burst));
-            if !scratch.packets.is_empty() {
-                data.controller.on_acked(
-                    &AckedInfo {
-                        now,
-                        packets: &scratch.packets,
-                        prior_in_flight,
-                        in_flight: view.in_flight,
-                        limited: data.app_limited && prior_in_flight + burst < view.cwnd,
-                        srtt: view.srtt,
-                        min_rtt: view.min_rtt,
-                        latest_rtt: view.latest_rtt,
-                        rate: None,
-                        delivered: Bytes::ZERO,
-                        lost: Bytes::ZERO,
-                    },
-                    &own,
-                );
-            }
-            // https://www.rfc-editor.org/rfc/rfc9002#section-7.1
-            //# If a path has been validated to support Explicit Congestion
-            //# Notification [...] QUIC treats a Congestion Experienced (CE) codepoint
-            //# in the IP header as a signal of congestion.
-            if let (Some(ecn), Some(sent_at)) = (ack.ecn, newest_sent_at)
-                && ecn.ce > data.ecn_ce
-            {
-                let marks = ecn.ce - data.ecn_ce;
-                data.ecn_ce = ecn.ce;
-                let change = PathChange::EcnCongestion { marks, sent_at, now };
-                data.controller.on_change(change, &own);
-            }
-        }
-        self.shared.paths.published = peers;
-        self.on_congestion_loss(now, space, &scratch.lost);
-        self.publish(now, slot);
-    }
-
-    fn on_congestion_loss(&mut self, now: Instant, space: Space, lost: &[SentRecord]) {
-        let Some(newest) = lost.last() else { return };
-        let slot = space.slot();
-        let max_ack_delay = self.peer.max_ack_delay;
-        let peers = std::mem::take(&mut self.shared.paths.published);
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            let eliciting =
-                lost.iter().filter(|r| r.ack_eliciting).map(|record| (record.pn, record.sent_at));
-            let persistent =
-                is_persistent_congestion(eliciting, view, data.first_sample_at, max_ack_delay);
-            let bytes = lost.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
-            data.controller.on_lost(
-                &LostInfo {
-                    now,
-                    packets: &[],
-                    lost: Bytes::ZERO,
-                    bytes,
-                    newest_sent_at: newest.sent_at,
-                    in_flight: view.in_flight,
-                    persistent,
-                },
-                &Peers { own: data.key, all: &peers },
-            );
-            if persistent {
-                // https://www.rfc-editor.org/rfc/rfc9002#section-5.2
-                //# Endpoints SHOULD set the min_rtt to the newest RTT sample after
-                //# persistent congestion is established.
-                view.min_rtt = view.latest_rtt;
-            }
-        }
-        self.shared.paths.published = peers;
-        self.publish(now, slot);
-    }
-
-    /// Copies what the controller of a path publishes to its view, and sets the pace.
-    pub(super) fn publish(&mut self, now: Instant, slot: u8) {
-        let Some(data) = self.shared.paths.get(slot) else { return };
-        let (key, published) = (data.key, data.controller.published());
-        self.shared.paths.publish(key, published);
-        self.update_pace(now, slot);
     }
 
     /// Tells the policies of one acknowledgement or loss, in the order of the seam.

@@ -11,13 +11,15 @@
 //! The parts, each with state of its own: TLS and keys (`crypto`, `keys`, `handshake`), connection
 //! IDs (`cids`), control frames (`control`), life and close (`lifecycle`), the policies
 //! (`scheduler`), paths (`path`) and streams (`stream`). What crosses parts is
-//! here: receiving (`receive`, `frames`), acknowledgements (`acks`), sending (`transmit`, `data`,
+//! here: receiving (`receive`, `frames`), acknowledgements (`acks`), congestion control
+//! (`congestion`), sending (`transmit`, `data`,
 //! `packet`), time (`timers`) and the path machinery (`paths`).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
+use quipu_policy::congestion::{Published, RateSample};
 use quipu_policy::{
     Event, PathKey, PathStatus, PathView, Policies, Priority, PriorityEdit, PriorityError, Quality,
     StreamKey, View,
@@ -35,6 +37,7 @@ use crate::wire::ConnectionId;
 
 mod acks;
 mod cids;
+mod congestion;
 mod control;
 mod crypto;
 mod data;
@@ -61,6 +64,7 @@ pub use transmit::Drain;
 
 use acks::Scratch;
 use cids::{LocalIds, RemoteIds};
+use congestion::ControlScratch;
 use control::ControlQueue;
 use crypto::{CryptoReceive, CryptoSend};
 use lifecycle::Lifecycle;
@@ -250,6 +254,7 @@ pub struct Connection {
     endpoint_events: VecDeque<EndpointEvent>,
     random: Random,
     scratch: Scratch,
+    control_scratch: ControlScratch,
     crypto_out: Vec<u8>,
     /// Bytes of the datagram being read.
     arriving: usize,
@@ -319,6 +324,7 @@ impl Connection {
             endpoint_events: VecDeque::new(),
             random: setup.random,
             scratch: Scratch::default(),
+            control_scratch: ControlScratch::default(),
             crypto_out: Vec::new(),
             arriving: 0,
             release_at: None,
@@ -621,6 +627,17 @@ impl Connection {
     /// The paths that live, in order of path identifier.
     pub fn path_views(&self) -> impl Iterator<Item = &PathView> {
         self.shared.paths.views.iter()
+    }
+
+    /// What the controllers of the paths last published, in order of path identifier.
+    pub fn controllers(&self) -> &[(PathKey, Published)] {
+        &self.shared.paths.published
+    }
+
+    /// The last sample of the delivery rate on the path of `key`, if there was one.
+    pub fn rate_sample(&self, key: PathKey) -> Option<&RateSample> {
+        let data = self.shared.paths.get(key.slot).filter(|data| data.key == key)?;
+        data.delivery.latest()
     }
 
     /// The counters of all paths so far, in order of path identifier.

@@ -189,6 +189,9 @@ impl Connection {
         let eliciting = record.ack_eliciting;
         let number = record.pn;
         record.sent_at = now;
+        if counts {
+            record.at_send = self.note_departure(now, slot, bytes);
+        }
         let sent = match space {
             Space::Data(slot) => match self.shared.paths.get_mut(slot) {
                 Some(data) => &mut data.sent,
@@ -204,32 +207,15 @@ impl Connection {
         if eliciting {
             self.idle.on_sent(now);
         }
-        let peers = std::mem::take(&mut self.shared.paths.published);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
             data.counters.packets_sent += 1;
             data.counters.bytes_sent += bytes.0;
             view.packets_sent += 1;
             view.last_sent_at = Some(now);
-            if counts {
-                view.in_flight += bytes;
-                let info = quipu_policy::congestion::SentInfo {
-                    now,
-                    bytes,
-                    in_flight: view.in_flight,
-                    limited: false,
-                };
-                let own = quipu_policy::congestion::Peers { own: key, all: &peers };
-                data.controller.on_sent(&info, &own);
-                if self.config.pacing_percent.is_some() {
-                    let size = data.datagram_bytes();
-                    view.release_at = data.pacer.on_sent(now, bytes, size);
-                }
-                if !view.is_open(now) {
-                    data.app_limited = false;
-                }
-            }
         }
-        self.shared.paths.published = peers;
+        if counts {
+            self.control_departure(now, slot, bytes);
+        }
         if let (Space::Data(_), true) = (space, counts) {
             let (scheduler, shared) = (&mut self.scheduler, &self.shared);
             let record = shared.paths.get(slot).and_then(|data| data.sent.last());

@@ -1,6 +1,7 @@
 //! Opening, validating, sparing and abandoning paths (RFC 10069).
 
 use quipu_base::{Bytes, Instant, PathId, PerMille};
+use quipu_policy::congestion::PathChange;
 use quipu_policy::{Event, PathKey, PathSet, PathState, PathStatus, PathView};
 use rand_core::Rng;
 use thiserror::Error;
@@ -9,7 +10,9 @@ use super::{Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
 use crate::path::{Abandon, Amplification, PathCounters, PathData, StatusExchange, Validation};
-use crate::recovery::{INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout, take_rtt_sample};
+use crate::recovery::{
+    DeliveryRate, INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout, take_rtt_sample,
+};
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
@@ -175,6 +178,7 @@ impl Connection {
             received: Received::default(),
             controller,
             pacer: Pacer::new(now, size, self.config.burst),
+            delivery: DeliveryRate::new(now),
             validation,
             amplification: Amplification::new(known),
             datagram_size,
@@ -293,17 +297,14 @@ impl Connection {
     /// A path was validated, or the handshake is complete: full datagrams may go.
     pub(super) fn raise_datagram_size(&mut self, now: Instant, slot: u8) {
         let size = self.config.max_udp_payload.min(self.peer.max_udp_payload);
-        let peers = std::mem::take(&mut self.shared.paths.published);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot)
             && size > data.datagram_size
         {
             data.datagram_size = size;
             view.payload = payload(size);
-            let bytes = Bytes(u64::from(size));
-            data.change(quipu_policy::congestion::PathChange::DatagramSize(bytes), &peers);
+            let change = PathChange::DatagramSize(Bytes(u64::from(size)));
+            self.control_change(now, slot, change);
         }
-        self.shared.paths.published = peers;
-        self.publish(now, slot);
     }
 
     /// No answer to any challenge: the path is abandoned.
@@ -431,23 +432,6 @@ impl Connection {
         let (sequence, cid) = self.local_ids.issue(path, &mut self.random);
         self.endpoint_events.push_back(EndpointEvent::Issued(cid, path));
         self.control.new_cids.push_back((path, sequence));
-    }
-
-    /// Sets the pace of a path from its window and round-trip time.
-    pub(super) fn update_pace(&mut self, now: Instant, slot: u8) {
-        let Some(percent) = self.config.pacing_percent else { return };
-        let published = self.shared.paths.published_rate(slot);
-        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
-        let rate = published.or_else(|| {
-            let rate = quipu_base::Rate::from_bytes_over(view.cwnd, view.srtt?)?;
-            let bits = u128::from(rate.bits_per_sec()) * u128::from(percent) / 100;
-            Some(quipu_base::Rate::from_bits_per_sec(u64::try_from(bits).unwrap_or(u64::MAX)))
-        });
-        if let Some(rate) = rate {
-            let size = data.datagram_bytes();
-            data.pacer.set_rate(now, rate, size);
-            view.release_at = data.pacer.release_at();
-        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Time: the next deadline of everything that waits, and what happens when it comes.
 
 use quipu_base::{Duration, Instant};
+use quipu_policy::congestion::PathChange;
 use quipu_policy::{Event, PathKey, PathState};
 
 use super::{CloseReason, Connection, ConnectionEvent, Space};
@@ -233,13 +234,7 @@ impl Connection {
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
         data.probes_due = PROBES;
         let (key, pto_count) = (view.key, view.pto_count);
-        let change = quipu_policy::congestion::PathChange::Pto;
-        let peers = std::mem::take(&mut self.shared.paths.published);
-        if let Some(data) = self.shared.paths.get_mut(slot) {
-            data.change(change, &peers);
-        }
-        self.shared.paths.published = peers;
-        self.publish(now, slot);
+        self.control_change(now, slot, PathChange::Pto);
         self.scheduler.tell(now, &self.shared, Event::Pto(key));
         if !self.suspect(now, key, pto_count) {
             self.ask_other_paths(key);

@@ -1,8 +1,7 @@
 //! Datagrams out: the engine's duties first, then what the policies choose, then what is left.
 
 use quipu_base::{Bytes, Instant};
-use quipu_policy::congestion::PathChange;
-use quipu_policy::{Kind, PathKey, PathState};
+use quipu_policy::{Kind, PathKey};
 
 use super::Connection;
 use super::packet::OpenPacket;
@@ -90,29 +89,7 @@ impl Connection {
 
     /// Nothing more goes now: starved paths are marked, the policies are told.
     fn come_to_rest(&mut self, now: Instant) {
-        let peers = std::mem::take(&mut self.shared.paths.published);
-        let mut release_at: Option<Instant> = None;
-        for slot in 0..self.shared.paths.slots() {
-            let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
-            if view.is_open(now) {
-                if !data.app_limited {
-                    data.app_limited = true;
-                    let change = PathChange::ApplicationLimited;
-                    data.change(change, &peers);
-                }
-                view.limited = true;
-            } else {
-                view.limited = false;
-                let held = view.state == PathState::Usable
-                    && view.release_at > now
-                    && view.room() >= view.payload;
-                if held {
-                    release_at =
-                        Some(release_at.map_or(view.release_at, |at| at.min(view.release_at)));
-                }
-            }
-        }
-        self.shared.paths.published = peers;
+        let release_at = self.mark_limited_paths(now);
         let waiting = self.shared.streams.conn_view().ready > 0
             || self.scheduler.has_copies()
             || self.shared.streams.has_control_data()

@@ -1,13 +1,12 @@
 //! What the engine keeps of a path beside its view.
 
 use quipu_base::{Bytes, Instant, PathId};
-use quipu_policy::congestion::{PathChange, Peers, Published};
 use quipu_policy::{Controller, PathKey, PathSet, PathStatus};
 
 use super::{Amplification, Validation};
 use crate::connection::AckTimes;
 use crate::outbox::Route;
-use crate::recovery::{Pacer, Received, SentPackets};
+use crate::recovery::{DeliveryRate, Pacer, Received, SentPackets};
 
 /// A path, beside what its view holds.
 pub(crate) struct PathData {
@@ -17,6 +16,7 @@ pub(crate) struct PathData {
     pub(crate) received: Received,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) pacer: Pacer,
+    pub(crate) delivery: DeliveryRate,
     pub(crate) validation: Validation,
     pub(crate) amplification: Amplification,
     /// Size of datagrams sent on it now.
@@ -105,16 +105,6 @@ pub struct PathCounters {
 }
 
 impl PathData {
-    /// Tells the controller of a change and gives what it publishes then.
-    pub(crate) fn change(
-        &mut self,
-        change: PathChange,
-        peers: &[(PathKey, Published)],
-    ) -> Published {
-        self.controller.on_change(change, &Peers { own: self.key, all: peers });
-        self.controller.published()
-    }
-
     /// The size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> Bytes {
         Bytes(u64::from(self.datagram_size))

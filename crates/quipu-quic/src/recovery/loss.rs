@@ -1,8 +1,9 @@
 //! Loss detection thresholds and probe timeouts of RFC 9002.
 
-use quipu_base::{Duration, Instant, PacketNumber};
+use quipu_base::{Duration, Instant};
 use quipu_policy::PathView;
 
+use super::SentRecord;
 use super::rtt::{GRANULARITY, INITIAL_RTT};
 
 // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
@@ -25,11 +26,12 @@ pub(crate) fn probe_timeout(path: &PathView, max_ack_delay: Duration) -> Duratio
     srtt + path.rttvar.saturating_mul(4).max(GRANULARITY) + max_ack_delay
 }
 
-/// Whether these lost packets, in packet-number order as (number, sent at), show persistent
-/// congestion: two of them further apart than three probe timeouts, with nothing acknowledged
-/// between. <https://www.rfc-editor.org/rfc/rfc9002#section-7.6>
+/// Whether these lost packets, in packet-number order, show persistent congestion: two
+/// ack-eliciting ones further apart than three probe timeouts, with nothing acknowledged between.
+/// Packets that elicit no acknowledgement and lie between do not count.
+/// <https://www.rfc-editor.org/rfc/rfc9002#section-7.6>
 pub(crate) fn is_persistent_congestion(
-    lost: impl Iterator<Item = (PacketNumber, Instant)>,
+    lost: &[SentRecord],
     path: &PathView,
     first_sample_at: Option<Instant>,
     max_ack_delay: Duration,
@@ -39,20 +41,20 @@ pub(crate) fn is_persistent_congestion(
     //# least one RTT sample.
     let Some(first_sample_at) = first_sample_at else { return false };
     let period = probe_timeout(path, max_ack_delay).saturating_mul(3);
-    let mut run: Option<(PacketNumber, Instant)> = None;
-    for (pn, sent_at) in lost {
-        if sent_at < first_sample_at {
+    let mut run: Option<(u64, Instant)> = None;
+    for record in lost.iter().filter(|record| record.ack_eliciting) {
+        if record.sent_at < first_sample_at {
             continue;
         }
-        match run {
-            Some((last, start)) if last.next() == pn => {
-                if sent_at - start > period {
+        run = match run {
+            Some((last, start)) if record.eliciting_index == last + 1 => {
+                if record.sent_at - start > period {
                     return true;
                 }
-                run = Some((pn, start));
+                Some((record.eliciting_index, start))
             }
-            _ => run = Some((pn, sent_at)),
-        }
+            _ => Some((record.eliciting_index, record.sent_at)),
+        };
     }
     false
 }
@@ -61,12 +63,19 @@ pub(crate) fn is_persistent_congestion(
 mod tests {
     use super::super::rtt::tests::view;
     use super::*;
+    use quipu_base::PacketNumber;
 
-    fn lost(packets: &[(u64, u64)]) -> Vec<(PacketNumber, Instant)> {
-        packets
-            .iter()
-            .map(|&(pn, ms)| (PacketNumber(pn), Instant::from_nanos(ms * 1_000_000)))
-            .collect()
+    /// Lost packets as (index among the ack-eliciting, milliseconds).
+    fn lost(packets: &[(u64, u64)]) -> Vec<SentRecord> {
+        let record = |&(index, ms): &(u64, u64)| {
+            // Packets without content lie between: numbers have gaps.
+            let sent_at = Instant::from_nanos(ms * 1_000_000);
+            let mut record = SentRecord::new(PacketNumber(3 * index), sent_at);
+            record.ack_eliciting = true;
+            record.eliciting_index = index;
+            record
+        };
+        packets.iter().map(record).collect()
     }
 
     #[test]
@@ -90,7 +99,7 @@ mod tests {
         path.rttvar = Duration::from_millis(10);
         let zero = Some(Instant::ZERO);
         let check = |packets: &[(u64, u64)], first| {
-            is_persistent_congestion(lost(packets).into_iter(), &path, first, Duration::ZERO)
+            is_persistent_congestion(&lost(packets), &path, first, Duration::ZERO)
         };
         assert!(check(&[(1, 0), (2, 100), (3, 250)], zero));
         assert!(!check(&[(1, 0), (2, 100), (4, 250)], zero));

@@ -3,12 +3,14 @@
 //! Each packet number space has a [`SentPackets`] and a [`Received`]; Initial and Handshake belong
 //! to path 0, and each path has one for 1-RTT packets (RFC 10069).
 
+mod delivery;
 mod loss;
 mod pacer;
 mod received;
 mod rtt;
 mod sent;
 
+pub(crate) use delivery::{AtSend, DeliveryRate};
 pub(crate) use loss::{PACKET_THRESHOLD, is_persistent_congestion, loss_delay, probe_timeout};
 pub(crate) use pacer::Pacer;
 pub(crate) use received::{AckSettings, Received};

@@ -6,6 +6,8 @@ use quipu_base::{Bytes, Instant, PacketNumber, PathId};
 use quipu_policy::{PathKey, Piece, SentPacket, Span, StreamKey};
 use smallvec::SmallVec;
 
+use super::AtSend;
+
 /// Most lost packets remembered for late acknowledgements; our choice.
 const MAX_LOST: usize = 512;
 
@@ -70,6 +72,10 @@ pub(crate) struct SentRecord {
     /// Its stream frames are those of another packet: its own loss makes nothing of them pending.
     pub(crate) repeats: bool,
     settled: bool,
+    /// Position among the ack-eliciting packets of its space.
+    pub(crate) eliciting_index: u64,
+    /// What the path had delivered when it left.
+    pub(crate) at_send: Option<AtSend>,
     /// Bit `i`: piece `i` carried the stream's end.
     pub(crate) fins: u32,
     pub(crate) pieces: SmallVec<[Piece; 1]>,
@@ -86,6 +92,8 @@ impl SentRecord {
             requeued: false,
             repeats: false,
             settled: false,
+            eliciting_index: 0,
+            at_send: None,
             fins: 0,
             pieces: SmallVec::new(),
             controls: Vec::new(),
@@ -128,6 +136,7 @@ pub(crate) struct SentPackets {
     last_eliciting_at: Option<Instant>,
     in_flight: Bytes,
     eliciting_in_flight: usize,
+    eliciting_sent: u64,
     pub(crate) loss_time: Option<Instant>,
 }
 
@@ -145,10 +154,12 @@ impl SentPackets {
     }
 
     /// Keeps a packet that counts as in flight.
-    pub(crate) fn on_sent(&mut self, record: SentRecord) {
+    pub(crate) fn on_sent(&mut self, mut record: SentRecord) {
         self.in_flight += Bytes(u64::from(record.bytes));
         if record.ack_eliciting {
             self.eliciting_in_flight += 1;
+            self.eliciting_sent += 1;
+            record.eliciting_index = self.eliciting_sent;
             self.last_eliciting_at = Some(record.sent_at);
         }
         self.packets.push_back(record);
@@ -322,6 +333,8 @@ impl SentPackets {
         };
         kept.bytes = record.bytes;
         kept.ack_eliciting = record.ack_eliciting;
+        kept.eliciting_index = record.eliciting_index;
+        kept.at_send = record.at_send;
         kept.requeued = record.requeued;
         kept.repeats = record.repeats;
         kept.fins = record.fins;
