@@ -147,6 +147,10 @@ pub(crate) struct ScenarioOptions {
     /// Path of acknowledgements; compare takes several, separated by commas [default: own]
     #[arg(long, value_name = "LIST")]
     pub(crate) ack: Option<String>,
+    /// Congestion control; compare takes several, separated by commas; all: every one
+    /// [default: newreno]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) congestion: Option<String>,
     /// When objects are asked for: recorded or all-at-once
     #[arg(long, value_name = "HOW")]
     pub(crate) discovery: Option<String>,
@@ -177,6 +181,7 @@ Examples:
   quipu compare --page my.har --stream wrr,dwrr --path minrtt,single:id=1 --out results/mine
   quipu compare --page wikipedia --stream all --path all --runs 3 --sort critical
   quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
+  quipu compare --page cnn --stream dwrr --congestion newreno,cubic,olia
   quipu compare --initial-window=32 --pacing=false --start warm:4
 
 Fields of --link: name, rate, delay, jitter, loss, queue (default, 1bdp, 50p, 64KiB, unlimited),

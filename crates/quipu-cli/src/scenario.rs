@@ -30,6 +30,7 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Scenario, Failure> {
         ("browser", &options.browser),
         ("priorities", &options.priorities),
         ("policies.ack", &options.ack),
+        ("policies.congestion", &options.congestion),
         ("discovery", &options.discovery),
         ("http", &options.http),
         ("transport.tls", &options.tls),

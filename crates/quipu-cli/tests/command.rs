@@ -159,6 +159,7 @@ fn misspelt_names_are_told_the_nearest() {
     for (arguments, nearest) in [
         (vec!["--stream", "dwr"], "dwrr"),
         (vec!["--path", "minrt"], "minrtt"),
+        (vec!["--congestion", "newreno,cubik"], "cubic"),
         (vec!["--path", "single:idd=1"], "id"),
         (vec!["--browser", "firefx"], "firefox"),
         (vec!["--priorities", "urgancy"], "urgency"),

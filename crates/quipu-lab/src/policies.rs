@@ -4,7 +4,7 @@ use quipu_base::Seed;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec};
 
-use crate::scenario::{Network, Scenario, ScenarioError, split_list};
+use crate::scenario::{self, Network, Scenario, ScenarioError, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 
@@ -24,7 +24,8 @@ const LEFT_OUT: [&str; 2] = ["default", "none"];
 const ALL: &str = "all";
 
 /// The rows of `scenario` on `network`: every stream policy with every path policy, every joint one,
-/// and each path alone if there are several.
+/// and each path alone if there are several; all of them with each policy of acknowledgements and
+/// each congestion controller.
 ///
 /// `all` stands for every policy of its layer, with its defaults; what does not go together is left
 /// out then. `all` for streams and for paths, with no joint policy named, means these too.
@@ -36,52 +37,28 @@ pub(crate) fn rows(
     network: &Network,
     registry: &Registry,
 ) -> Result<Vec<PolicyRow>, ScenarioError> {
-    let policies = &scenario.policies;
-    let mut rows = Vec::new();
-    let mut acks = split_list(&policies.ack);
-    if acks.is_empty() {
-        // No name is an unknown name.
-        acks.push(policies.ack.clone());
-    }
-    for ack in acks {
-        rows.extend(rows_with(scenario, network, registry, &ack)?);
-    }
-    Ok(rows)
-}
-
-/// The rows with one policy of acknowledgements.
-fn rows_with(
-    scenario: &Scenario,
-    network: &Network,
-    registry: &Registry,
-    ack: &str,
-) -> Result<Vec<PolicyRow>, ScenarioError> {
-    let policies = &scenario.policies;
-    let mut rows = Rows { scenario, registry, ack, rows: Vec::new() };
-    let streams = expand(&policies.stream, Layer::Stream, registry);
-    let paths = expand(&policies.path, Layer::Path, registry);
-    for path in &paths {
-        for stream in &streams {
-            let choice = [(Layer::Stream, stream.text), (Layer::Path, path.text)];
-            rows.add(&choice, stream.from_all || path.from_all)?;
-        }
-    }
-    let everything = [ALL.to_owned()];
-    let has_all = |list: &[String]| list.contains(&everything[0]);
-    let all_pairs = has_all(&policies.stream) && has_all(&policies.path);
-    let joint: &[String] =
-        if all_pairs && policies.joint.is_empty() { &everything } else { &policies.joint };
-    for joint in expand(joint, Layer::Joint, registry) {
-        rows.add(&[(Layer::Joint, joint.text)], joint.from_all)?;
-    }
-    if policies.baselines && network.paths.len() > 1 {
-        let stream = streams.first().map_or("rr", |stream| stream.text);
-        for id in 0..network.paths.len() {
-            let path = format!("single:id={id}");
-            rows.add(&[(Layer::Stream, stream), (Layer::Path, &path)], false)?;
+    let acks = list(&scenario.policies.ack);
+    let congestions = list(&scenario.policies.congestion);
+    let mut rows = Rows { scenario, registry, common: Common::default(), rows: Vec::new() };
+    for ack in expand(&acks, Layer::Ack, registry) {
+        for congestion in expand(&congestions, Layer::Congestion, registry) {
+            rows.common = Common {
+                ack: ack.text,
+                ack_is_one_of_several: acks.len() > 1 || ack.from_all,
+                congestion: congestion.text,
+                congestion_is_one_of_several: congestions.len() > 1 || congestion.from_all,
+            };
+            rows.add_all(network, ack.from_all || congestion.from_all)?;
         }
     }
     Ok(rows.rows)
+}
+
+/// The items of a field that holds several policies of a layer.
+fn list(text: &str) -> Vec<String> {
+    let items = split_list(text);
+    // No name is an unknown name.
+    if items.is_empty() { vec![text.to_owned()] } else { items }
 }
 
 /// A policy as a scenario names it.
@@ -104,18 +81,57 @@ fn expand<'a>(list: &'a [String], layer: Layer, registry: &'a Registry) -> Vec<N
     named
 }
 
+/// What a row has beside its choice of streams and paths.
+#[derive(Clone, Copy, Default)]
+struct Common<'a> {
+    ack: &'a str,
+    ack_is_one_of_several: bool,
+    congestion: &'a str,
+    congestion_is_one_of_several: bool,
+}
+
 struct Rows<'a> {
     scenario: &'a Scenario,
     registry: &'a Registry,
-    ack: &'a str,
+    common: Common<'a>,
     rows: Vec<PolicyRow>,
 }
 
 impl Rows<'_> {
+    /// Adds the rows with the present policies of acknowledgements and congestion. `if_legal`: see
+    /// [`Rows::add`].
+    fn add_all(&mut self, network: &Network, if_legal: bool) -> Result<(), ScenarioError> {
+        let policies = &self.scenario.policies;
+        let streams = expand(&policies.stream, Layer::Stream, self.registry);
+        let paths = expand(&policies.path, Layer::Path, self.registry);
+        for path in &paths {
+            for stream in &streams {
+                let choice = [(Layer::Stream, stream.text), (Layer::Path, path.text)];
+                self.add(&choice, if_legal || stream.from_all || path.from_all)?;
+            }
+        }
+        let everything = [ALL.to_owned()];
+        let has_all = |list: &[String]| list.contains(&everything[0]);
+        let all_pairs = has_all(&policies.stream) && has_all(&policies.path);
+        let joint: &[String] =
+            if all_pairs && policies.joint.is_empty() { &everything } else { &policies.joint };
+        for joint in expand(joint, Layer::Joint, self.registry) {
+            self.add(&[(Layer::Joint, joint.text)], if_legal || joint.from_all)?;
+        }
+        if policies.baselines && network.paths.len() > 1 {
+            let stream = streams.first().map_or("rr", |stream| stream.text);
+            for id in 0..network.paths.len() {
+                let path = format!("single:id={id}");
+                self.add(&[(Layer::Stream, stream), (Layer::Path, &path)], if_legal)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds a row if there is none with the same choice yet. `if_legal`: not if its parts do not go
     /// together.
     fn add(&mut self, choice: &[(Layer, &str)], if_legal: bool) -> Result<(), ScenarioError> {
-        match row(self.registry, self.scenario, self.ack, choice) {
+        match row(self.registry, &self.scenario.policies, self.common, choice) {
             Ok(row) => {
                 if self.rows.iter().all(|other| other.spec != row.spec) {
                     self.rows.push(row);
@@ -130,24 +146,22 @@ impl Rows<'_> {
 
 fn row(
     registry: &Registry,
-    scenario: &Scenario,
-    ack: &str,
+    policies: &scenario::Policies,
+    common: Common<'_>,
     choice: &[(Layer, &str)],
 ) -> Result<PolicyRow, ScenarioError> {
-    let policies = &scenario.policies;
-    let common = [
+    let others = [
         (Layer::Pack, policies.pack.as_str()),
         (Layer::Resend, policies.resend.as_str()),
         (Layer::Reinject, policies.reinject.as_str()),
-        (Layer::Ack, ack),
-        (Layer::Congestion, scenario.transport.controller.as_str()),
+        (Layer::Ack, common.ack),
+        (Layer::Congestion, common.congestion),
     ];
-    let common = common.into_iter().filter(|(_, text)| !LEFT_OUT.contains(text));
-    let spec = PolicySpec::choose(registry, choice.iter().copied().chain(common))?;
+    let others = others.into_iter().filter(|(_, text)| !LEFT_OUT.contains(text));
+    let spec = PolicySpec::choose(registry, choice.iter().copied().chain(others))?;
     let mut names: Vec<&str> = choice.iter().map(|(_, text)| *text).collect();
-    if ack != policies.ack {
-        names.push(ack);
-    }
+    names.extend(common.ack_is_one_of_several.then_some(common.ack));
+    names.extend(common.congestion_is_one_of_several.then_some(common.congestion));
     Ok(PolicyRow { label: names.join(" + "), spec })
 }
 
@@ -261,6 +275,24 @@ mod tests {
         assert_eq!(labels[0], "wrr + minrtt + own");
         assert!(labels.contains(&"wrr + minrtt + min-owd".to_owned()));
         assert_eq!(labels.len(), 6, "each path alone too: {labels:?}");
+    }
+
+    #[test]
+    fn several_congestion_controllers_are_rows_that_tell_them() {
+        let with = |congestion: &str| {
+            labels(|scenario| {
+                scenario.policies.stream = names(&["wrr"]);
+                scenario.policies.baselines = false;
+                scenario.policies.congestion = congestion.to_owned();
+            })
+        };
+        assert_eq!(with("cubic").unwrap(), ["wrr + minrtt"]);
+        assert_eq!(with("cubic,olia").unwrap(), ["wrr + minrtt + cubic", "wrr + minrtt + olia"]);
+        let all = with("all").unwrap();
+        assert_eq!(all.len(), count(Layer::Congestion));
+        assert!(all.contains(&"wrr + minrtt + newreno".to_owned()), "{all:?}");
+        assert!(with("newren").is_err());
+        assert!(with("").is_err());
     }
 
     #[test]

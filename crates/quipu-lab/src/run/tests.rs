@@ -183,5 +183,5 @@ fn unknown_names_are_told_the_nearest() {
     assert!(refused("stream", "dwr").contains("did you mean `dwrr`?"));
     assert!(refused("path", "minrt").contains("did you mean `minrtt`?"));
     assert!(refused("path", "single:ix=1").contains("did you mean `id`?"));
-    assert!(refused("controller", "newren").contains("did you mean `newreno`?"));
+    assert!(refused("congestion", "newren").contains("did you mean `newreno`?"));
 }

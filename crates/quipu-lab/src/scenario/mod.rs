@@ -89,6 +89,8 @@ pub struct Policies {
     pub joint: Vec<String>,
     /// Which path an acknowledgement takes; several, separated by commas, are rows each. Its own.
     pub ack: String,
+    /// How much may be in flight on each path; several, separated by commas, are rows each. NewReno.
+    pub congestion: String,
     /// How many streams share a packet. `default`: what the stream policy says.
     pub pack: String,
     /// When and where lost bytes go again. `default`: what the stream policy says.
@@ -129,6 +131,7 @@ impl Default for Policies {
             path: vec!["minrtt".to_owned()],
             joint: Vec::new(),
             ack: "own".to_owned(),
+            congestion: "newreno".to_owned(),
             pack: "default".to_owned(),
             resend: "default".to_owned(),
             reinject: "none".to_owned(),

@@ -23,9 +23,8 @@ pub struct Transport {
     pub udp_payload: Bytes,
     /// Initial congestion window in packets. 10; the framework paper and MobileH2 have 32.
     pub initial_window: u32,
-    /// Congestion controller, each path by itself. NewReno.
-    pub controller: String,
-    /// Whether packets are paced. Yes; off where a paper's stack had none.
+    /// Whether packets are paced. Yes; off where a paper's stack had none. A congestion controller
+    /// that names a pacing rate of its own paces all the same.
     pub pacing: bool,
     /// Pacing rate in windows per round trip. 1.25.
     pub pacing_factor: f64,
@@ -71,7 +70,6 @@ impl Default for Transport {
             initial_udp_payload: Bytes(1_200),
             udp_payload: Bytes(1_350),
             initial_window: 10,
-            controller: "newreno".to_owned(),
             pacing: true,
             pacing_factor: 1.25,
             pacing_burst_packets: 10,
