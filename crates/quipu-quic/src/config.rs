@@ -21,6 +21,9 @@ pub struct TransportConfig {
     pub pacing_percent: Option<u32>,
     /// What may leave back to back.
     pub burst: Burst,
+    /// Mark 1-RTT packets as ECN-capable, ECT(0), where the path and the peer carry it. Default
+    /// false. <https://www.rfc-editor.org/rfc/rfc9000#section-13.4>
+    pub ecn: bool,
     /// Acknowledge at the latest after so many ack-eliciting packets. Default 2.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.2>
     pub ack_every: u32,
@@ -78,6 +81,7 @@ impl Default for TransportConfig {
             initial_udp_payload: MIN_UDP_PAYLOAD,
             pacing_percent: Some(125),
             burst: Burst::default(),
+            ecn: false,
             ack_every: 2,
             max_ack_delay: Duration::from_millis(25),
             stream_window: Bytes(6 << 20),

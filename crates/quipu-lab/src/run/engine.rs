@@ -56,6 +56,7 @@ fn transport(plan: &Plan, cell: Cell) -> Result<TransportConfig, SetupError> {
             time: transport.pacing_burst_time,
             limit: transport.pacing_burst_limit,
         },
+        ecn: transport.ecn,
         ack_every: transport.ack_every,
         max_ack_delay: transport.max_ack_delay,
         stream_window: transport.stream_credit,

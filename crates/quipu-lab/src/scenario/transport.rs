@@ -36,6 +36,8 @@ pub struct Transport {
     /// But never more than this at once. 64 KiB.
     #[serde(with = "human")]
     pub pacing_burst_limit: Bytes,
+    /// Whether packets are marked as able to carry congestion marks, ECT(0). No.
+    pub ecn: bool,
     /// Ack-eliciting packets per acknowledgement. 2.
     pub ack_every: u32,
     /// How late an acknowledgement is at most. 25 ms.
@@ -75,6 +77,7 @@ impl Default for Transport {
             pacing_burst_packets: 10,
             pacing_burst_time: Duration::from_millis(1),
             pacing_burst_limit: Bytes(64 << 10),
+            ecn: false,
             ack_every: 2,
             max_ack_delay: Duration::from_millis(25),
             stream_credit: Bytes(6 << 20),

@@ -60,7 +60,7 @@ impl Connection {
             prior_in_flight,
             rtt,
             rate: self.sample_rate(now, slot, arrived_on, &scratch),
-            marks: self.newly_marked(space, ack),
+            marks: self.newly_marked(space, ack, largest_is_new, &scratch.acked),
         };
         self.control_congestion(now, space, &acknowledged, &scratch.lost);
         if let Space::Data(_) = space {
@@ -139,12 +139,18 @@ impl Connection {
     }
 
     /// How many packets the acknowledgement newly reports as marked CE.
-    fn newly_marked(&mut self, space: Space, ack: &Ack<'_>) -> u64 {
-        let Some(data) = self.shared.paths.get_mut(space.slot()) else { return 0 };
-        let ce = ack.ecn.map_or(0, |counts| counts.ce);
-        let newly = ce.saturating_sub(data.ecn_ce);
-        data.ecn_ce = data.ecn_ce.max(ce);
-        newly
+    fn newly_marked(
+        &mut self,
+        space: Space,
+        ack: &Ack<'_>,
+        advances: bool,
+        acked: &[SentRecord],
+    ) -> u64 {
+        let Space::Data(slot) = space else { return 0 };
+        let Some(data) = self.shared.paths.get_mut(slot) else { return 0 };
+        let marks = data.ecn.on_acked(acked, ack.ecn, advances);
+        data.counters.packets_marked += marks;
+        marks
     }
 
     /// The delay that the peer says to have added, in units of its exponent, as far as it counts.

@@ -131,6 +131,9 @@ impl Connection {
             limited: record.at_send.is_some_and(|counts| counts.limited),
         }));
         if let Some((data, view, peers)) = self.shared.paths.with_peers(slot) {
+            if let Space::Data(_) = space {
+                data.ecn.on_lost(lost);
+            }
             let first_sample_at = data.first_sample_at;
             let persistent = is_persistent_congestion(lost, view, first_sample_at, max_ack_delay);
             data.controller.on_lost(

@@ -12,6 +12,8 @@ use crate::wire::{ConnectionId, NoSpace, TruncatedPacketNumber, Writer};
 
 /// Bytes of the tag of every AEAD of QUIC v1.
 const TAG: usize = 16;
+/// The codepoint of packets that may be marked. <https://www.rfc-editor.org/rfc/rfc3168#section-5>
+const ECT_0: u8 = 2;
 
 /// A packet under construction in a datagram's buffer.
 pub(super) struct OpenPacket {
@@ -225,8 +227,9 @@ impl Connection {
         }
     }
 
-    /// A datagram of `len` bytes is ready on the path in `slot`: its envelope.
-    pub(super) fn envelope(&mut self, slot: u8, len: usize) -> Option<Transmit> {
+    /// A datagram of `len` bytes is ready on the path in `slot`: its envelope. `ect`: it is marked
+    /// as ECN-capable.
+    pub(super) fn envelope(&mut self, slot: u8, len: usize, ect: bool) -> Option<Transmit> {
         let data = self.shared.paths.get_mut(slot)?;
         data.amplification.on_sent(len);
         let (key, route) = (data.key, data.route);
@@ -234,6 +237,6 @@ impl Connection {
         if let Some(view) = self.shared.paths.views.get_mut(key) {
             view.amplification_limited = limited;
         }
-        Some(Transmit { path: key, route, ecn: 0, len })
+        Some(Transmit { path: key, route, ecn: if ect { ECT_0 } else { 0 }, len })
     }
 }

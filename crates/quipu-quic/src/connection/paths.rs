@@ -11,7 +11,8 @@ use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
 use crate::path::{Abandon, Amplification, PathCounters, PathData, StatusExchange, Validation};
 use crate::recovery::{
-    DeliveryRate, INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout, take_rtt_sample,
+    DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout,
+    take_rtt_sample,
 };
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
@@ -197,7 +198,7 @@ impl Connection {
             counters: PathCounters::default(),
             ack_times: super::AckTimes::default(),
             sampled_from: key,
-            ecn_ce: 0,
+            ecn: EcnPath::new(self.config.ecn),
         };
         let view = PathView {
             key,

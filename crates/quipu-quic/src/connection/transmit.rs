@@ -128,15 +128,19 @@ impl Connection {
     pub(super) fn finish_datagram(
         &mut self,
         now: Instant,
-        packet: OpenPacket,
+        mut packet: OpenPacket,
         pad_to: usize,
         outbox: &mut dyn Outbox,
     ) {
         let slot = packet.key.slot;
+        // Each of these datagrams is one 1-RTT packet.
+        let ect = !packet.is_empty()
+            && self.shared.paths.get_mut(slot).is_some_and(|data| data.ecn.on_sent());
+        packet.record.ect = ect;
         let size = usize::from(self.shared.paths.get(slot).map_or(0, |data| data.datagram_size));
         let buffer = outbox.buffer(size.max(pad_to));
         if let Some(end) = self.close_packet(now, packet, buffer, pad_to)
-            && let Some(transmit) = self.envelope(slot, end)
+            && let Some(transmit) = self.envelope(slot, end, ect)
         {
             outbox.send(transmit);
         }

@@ -6,7 +6,7 @@ use quipu_policy::{Controller, PathKey, PathSet, PathStatus};
 use super::{Amplification, Validation};
 use crate::connection::AckTimes;
 use crate::outbox::Route;
-use crate::recovery::{DeliveryRate, Pacer, Received, SentPackets};
+use crate::recovery::{DeliveryRate, EcnPath, Pacer, Received, SentPackets};
 
 /// A path, beside what its view holds.
 pub(crate) struct PathData {
@@ -48,8 +48,7 @@ pub(crate) struct PathData {
     pub(crate) ack_times: AckTimes,
     /// On which path the acknowledgement came that last fed the round-trip-time estimate.
     pub(crate) sampled_from: PathKey,
-    /// CE marks that the peer last reported.
-    pub(crate) ecn_ce: u64,
+    pub(crate) ecn: EcnPath,
 }
 
 /// PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP, both ways.
@@ -100,6 +99,8 @@ pub struct PathCounters {
     pub packets_received: u64,
     /// Bytes received.
     pub bytes_received: u64,
+    /// Packets that the peer newly reported as marked CE.
+    pub packets_marked: u64,
     /// Probe timeouts.
     pub probe_timeouts: u64,
 }

@@ -4,6 +4,7 @@
 //! to path 0, and each path has one for 1-RTT packets (RFC 10069).
 
 mod delivery;
+mod ecn;
 mod loss;
 mod pacer;
 mod received;
@@ -11,6 +12,7 @@ mod rtt;
 mod sent;
 
 pub(crate) use delivery::{AtSend, DeliveryRate};
+pub(crate) use ecn::EcnPath;
 pub(crate) use loss::{PACKET_THRESHOLD, is_persistent_congestion, loss_delay, probe_timeout};
 pub(crate) use pacer::Pacer;
 pub(crate) use received::{AckSettings, Received};

@@ -72,6 +72,8 @@ pub(crate) struct SentRecord {
     /// Its stream frames are those of another packet: its own loss makes nothing of them pending.
     pub(crate) repeats: bool,
     settled: bool,
+    /// Its datagram was marked ECT(0).
+    pub(crate) ect: bool,
     /// Position among the ack-eliciting packets of its space.
     pub(crate) eliciting_index: u64,
     /// What the path had delivered when it left.
@@ -92,6 +94,7 @@ impl SentRecord {
             requeued: false,
             repeats: false,
             settled: false,
+            ect: false,
             eliciting_index: 0,
             at_send: None,
             fins: 0,
@@ -335,6 +338,7 @@ impl SentPackets {
         kept.ack_eliciting = record.ack_eliciting;
         kept.eliciting_index = record.eliciting_index;
         kept.at_send = record.at_send;
+        kept.ect = record.ect;
         kept.requeued = record.requeued;
         kept.repeats = record.repeats;
         kept.fins = record.fins;

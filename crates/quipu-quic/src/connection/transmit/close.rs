@@ -48,7 +48,7 @@ impl Connection {
             end = self.close_packet(now, packet, buffer, pad_to).unwrap_or(end);
         }
         if end > 0
-            && let Some(transmit) = self.envelope(slot, end)
+            && let Some(transmit) = self.envelope(slot, end, false)
         {
             outbox.send(transmit);
         }

@@ -55,7 +55,7 @@ impl Connection {
             if end == 0 {
                 return Ok(());
             }
-            if let Some(transmit) = self.envelope(0, end) {
+            if let Some(transmit) = self.envelope(0, end, false) {
                 outbox.send(transmit);
             }
         }
