@@ -107,11 +107,10 @@ impl Link {
         &self.stats
     }
 
-    /// Bytes that wait or are being sent at `now`, headers included. `now` never goes back.
-    pub fn queued(&mut self, now: Instant) -> Bytes {
-        self.last_offer_at = self.last_offer_at.max(now);
-        self.queue.advance(self.last_offer_at);
-        self.queue.occupied()
+    /// Bytes that wait or are being sent at `now`, headers included. An instant before that of the
+    /// last offer counts as that one.
+    pub fn queued(&self, now: Instant) -> Bytes {
+        self.queue.occupied_at(now.max(self.last_offer_at))
     }
 
     fn judge(&mut self, now: Instant, bytes: Bytes) -> Verdict {

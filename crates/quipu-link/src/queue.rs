@@ -83,19 +83,23 @@ impl Default for QueueLimit {
 #[derive(Debug)]
 pub(crate) struct DropTail {
     limit: Bytes,
-    occupied: Bytes,
+    /// Bytes taken so far, and those of them that have left. They may wrap: their difference is
+    /// what counts.
+    taken: u64,
+    left: u64,
     waiting: VecDeque<Waiting>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     departs_at: Instant,
-    bytes: Bytes,
+    /// Bytes taken up to this datagram's last.
+    taken: u64,
 }
 
 impl DropTail {
     pub(crate) fn new(limit: Bytes) -> Self {
-        DropTail { limit, occupied: Bytes::ZERO, waiting: VecDeque::new() }
+        DropTail { limit, taken: 0, left: 0, waiting: VecDeque::new() }
     }
 
     /// Lets go of what has left by `now`.
@@ -103,25 +107,33 @@ impl DropTail {
         while let Some(first) = self.waiting.front()
             && first.departs_at <= now
         {
-            self.occupied -= first.bytes;
+            self.left = first.taken;
             self.waiting.pop_front();
         }
     }
 
     /// Whether a datagram of `bytes` fits.
     pub(crate) fn admits(&self, bytes: Bytes) -> bool {
-        self.waiting.is_empty() || self.occupied + bytes <= self.limit
+        self.waiting.is_empty() || self.occupied() + bytes <= self.limit
     }
 
     /// Takes a datagram that leaves at `departs_at`, not before those taken earlier.
     pub(crate) fn push(&mut self, bytes: Bytes, departs_at: Instant) {
-        self.occupied += bytes;
-        self.waiting.push_back(Waiting { departs_at, bytes });
+        self.taken = self.taken.wrapping_add(bytes.0);
+        self.waiting.push_back(Waiting { departs_at, taken: self.taken });
     }
 
-    /// Bytes that wait or are being sent.
+    /// Bytes that waited or were being sent at the instant of the last [`Self::advance`].
     pub(crate) fn occupied(&self) -> Bytes {
-        self.occupied
+        Bytes(self.taken.wrapping_sub(self.left))
+    }
+
+    /// Bytes that wait or are being sent at `now`, not before the last [`Self::advance`].
+    pub(crate) fn occupied_at(&self, now: Instant) -> Bytes {
+        let gone = self.waiting.partition_point(|datagram| datagram.departs_at <= now);
+        let last_gone = gone.checked_sub(1).and_then(|last| self.waiting.get(last));
+        let left = last_gone.map_or(self.left, |datagram| datagram.taken);
+        Bytes(self.taken.wrapping_sub(left))
     }
 }
 
@@ -161,6 +173,8 @@ mod tests {
         assert!(!queue.admits(Bytes(401)));
         queue.advance(Instant::from_nanos(9));
         assert_eq!(queue.occupied(), Bytes(600));
+        let at = |nanos| queue.occupied_at(Instant::from_nanos(nanos));
+        assert_eq!((at(9), at(10)), (Bytes(600), Bytes::ZERO));
         queue.advance(Instant::from_nanos(10));
         assert_eq!(queue.occupied(), Bytes::ZERO);
         assert!(queue.admits(Bytes(5_000)), "an idle link takes any size");

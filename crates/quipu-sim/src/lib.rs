@@ -2,9 +2,9 @@
 //!
 //! - [`Node`]: a sans-IO host, such as a protocol engine with its application. It gets datagrams
 //!   and the time, and gives datagrams and a deadline.
-//! - [`World`]: nodes, [links](quipu_link), routes between their addresses, and the loop that runs
-//!   them.
-//! - [`Observer`]: sees each datagram sent and received; [`EventHash`] condenses a whole run into
+//! - [`World`]: nodes, [links](quipu_link), routes between their addresses over one or more links,
+//!   and the loop that runs them.
+//! - [`Observer`]: sees each datagram sent, between two links, and received; [`EventHash`] condenses a whole run into
 //!   one number.
 //!
 //! Nothing here knows what the datagrams mean, reads a clock or starts a thread. Events happen in
@@ -77,7 +77,7 @@ mod world;
 pub use event::EventQueue;
 pub use network::{Interface, LinkId, PathLinks, TopologyError, address};
 pub use node::{Envelope, Node, NodeId};
-pub use observer::{EventHash, Fate, Observer, Received, Sent};
+pub use observer::{EventHash, Fate, Hop, Observer, Received, Sent};
 pub use outgoing::Outgoing;
 pub use run::{RunEnd, RunError};
 pub use world::{World, WorldConfig, WorldStats};

@@ -1,4 +1,4 @@
-//! Which link leads from one address to another.
+//! Which links lead from one address to another.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -6,6 +6,9 @@ use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::{HostJitter, InvalidConfig, Link, LinkConfig, LinkStats, Verdict};
 
 use crate::{Envelope, NodeId};
+
+/// Links that a route may have; a datagram keeps its place on the route in 16 bits.
+const MOST_LINKS: usize = u16::MAX as usize;
 
 /// A link of one world: one direction, counted from zero in the order in which they were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,12 +40,22 @@ pub enum TopologyError {
     #[error(transparent)]
     Link(#[from] InvalidConfig),
     /// The two addresses are already connected in this direction.
-    #[error("route from {from} to {to} exists, expected one link for each pair of addresses")]
+    #[error("route from {from} to {to} exists, expected one for each pair of addresses")]
     DuplicateRoute {
         /// Where datagrams come from.
         from: SocketAddr,
         /// Where they go to.
         to: SocketAddr,
+    },
+    /// The route has no link, or more than a datagram can count.
+    #[error("route from {from} to {to} has {links} links, expected 1 to 65535")]
+    RouteLength {
+        /// Where datagrams come from.
+        from: SocketAddr,
+        /// Where they go to.
+        to: SocketAddr,
+        /// How many links it has.
+        links: usize,
     },
     /// The node is not one of this world.
     #[error("node {node} is unknown, expected one of the world's {nodes} nodes")]
@@ -83,7 +96,9 @@ pub(crate) struct Network {
 struct Route {
     from: SocketAddr,
     to: Interface,
-    link: LinkId,
+    first: LinkId,
+    /// The links behind the first, in order.
+    rest: Box<[LinkId]>,
     host: HostJitter,
 }
 
@@ -94,18 +109,22 @@ struct RouteKey {
     route: u32,
 }
 
-/// What becomes of a datagram at the receiving host.
+/// A link's answer, and what follows from it.
 pub(crate) struct Forwarded {
     pub(crate) link: LinkId,
     pub(crate) verdict: Verdict,
-    /// When the receiving node handles it, and a copy of it; host jitter included.
-    pub(crate) handled_at: Option<Instant>,
-    pub(crate) copy_handled_at: Option<Instant>,
+    /// When the datagram comes to the next link or, if this was the last, when the receiving node
+    /// handles it, host jitter included; and the same of its copy.
+    pub(crate) comes_at: Option<Instant>,
+    pub(crate) copy_comes_at: Option<Instant>,
+    /// Whether this was the last link.
+    pub(crate) is_last: bool,
 }
 
 /// Where a route ends.
 pub(crate) struct Destination {
     pub(crate) node: NodeId,
+    /// The last link.
     pub(crate) link: LinkId,
     /// As the receiver sees it.
     pub(crate) envelope: Envelope,
@@ -131,7 +150,7 @@ impl Network {
         &mut self,
         from: Interface,
         to: Interface,
-        link: LinkId,
+        links: &[LinkId],
     ) -> Result<(), TopologyError> {
         let nodes = self.from_node.len();
         for node in [from.node, to.node].map(NodeId::index) {
@@ -139,7 +158,20 @@ impl Network {
                 return Err(TopologyError::UnknownNode { node, nodes });
             }
         }
-        self.link(link)?;
+        let [first, rest @ ..] = links else {
+            return Err(TopologyError::RouteLength {
+                from: from.address,
+                to: to.address,
+                links: 0,
+            });
+        };
+        if links.len() > MOST_LINKS {
+            let links = links.len();
+            return Err(TopologyError::RouteLength { from: from.address, to: to.address, links });
+        }
+        for &link in links {
+            self.link(link)?;
+        }
         let keys = &mut self.from_node[from.node.index()];
         let wanted = (from.address, to.address);
         let Err(position) = keys.binary_search_by(|key| (key.from, key.to).cmp(&wanted)) else {
@@ -150,7 +182,7 @@ impl Network {
         keys.insert(position, RouteKey { from: from.address, to: to.address, route });
         let random = self.seed.stream("host.jitter", index as u64);
         let host = HostJitter::new(self.host_jitter, random);
-        self.routes.push(Route { from: from.address, to, link, host });
+        self.routes.push(Route { from: from.address, to, first: *first, rest: rest.into(), host });
         Ok(())
     }
 
@@ -163,21 +195,28 @@ impl Network {
         Some(keys[position].route)
     }
 
-    /// Sends a datagram of `payload` bytes over `route`, which must come from [`Self::route`].
+    /// Offers a datagram of `payload` bytes to the first link of `route`, which must come from
+    /// [`Self::route`].
     #[inline]
     pub(crate) fn forward(&mut self, now: Instant, route: u32, payload: Bytes) -> Forwarded {
         let route = &mut self.routes[route as usize];
-        let verdict = self.links[route.link.index()].offer(now, payload);
-        let (handled_at, copy_handled_at) = match verdict {
-            Verdict::Deliver { at, duplicate_at } => {
-                let handled_at = route.host.processed_at(at);
-                // The copy takes as long as the original did.
-                let copy_handled_at = duplicate_at.map(|copy_at| copy_at + (handled_at - at));
-                (Some(handled_at), copy_handled_at)
-            }
-            Verdict::Dropped(_) => (None, None),
-        };
-        Forwarded { link: route.link, verdict, handled_at, copy_handled_at }
+        let (link, is_last) = (route.first, route.rest.is_empty());
+        offer(&mut self.links[link.index()], &mut route.host, now, payload, link, is_last)
+    }
+
+    /// As [`Self::forward`], for the link `hop` places behind the first, of which there must be
+    /// as many.
+    pub(crate) fn forward_behind(
+        &mut self,
+        now: Instant,
+        route: u32,
+        hop: u16,
+        payload: Bytes,
+    ) -> Forwarded {
+        let route = &mut self.routes[route as usize];
+        let hop = usize::from(hop);
+        let (link, is_last) = (route.rest[hop - 1], hop == route.rest.len());
+        offer(&mut self.links[link.index()], &mut route.host, now, payload, link, is_last)
     }
 
     /// Where `route`, which must come from [`Self::route`], ends.
@@ -185,11 +224,23 @@ impl Network {
     pub(crate) fn destination(&self, route: u32, ecn: u8) -> Destination {
         let route = &self.routes[route as usize];
         let envelope = Envelope { local: route.to.address, remote: route.from, ecn };
-        Destination { node: route.to.node, link: route.link, envelope }
+        let link = route.rest.last().copied().unwrap_or(route.first);
+        Destination { node: route.to.node, link, envelope }
+    }
+
+    /// What goes with a datagram on `route`, which must come from [`Self::route`], as its sender
+    /// would see it.
+    pub(crate) fn envelope(&self, route: u32, ecn: u8) -> Envelope {
+        let route = &self.routes[route as usize];
+        Envelope { local: route.from, remote: route.to.address, ecn }
     }
 
     pub(crate) fn stats(&self, link: LinkId) -> Result<&LinkStats, TopologyError> {
         self.link(link).map(Link::stats)
+    }
+
+    pub(crate) fn queued(&self, now: Instant, link: LinkId) -> Result<Bytes, TopologyError> {
+        self.link(link).map(|link| link.queued(now))
     }
 
     fn link(&self, link: LinkId) -> Result<&Link, TopologyError> {
@@ -197,6 +248,29 @@ impl Network {
         let unknown = TopologyError::UnknownLink { link: link.index(), links };
         self.links.get(link.index()).ok_or(unknown)
     }
+}
+
+#[inline]
+fn offer(
+    link: &mut Link,
+    host: &mut HostJitter,
+    now: Instant,
+    payload: Bytes,
+    id: LinkId,
+    is_last: bool,
+) -> Forwarded {
+    let verdict = link.offer(now, payload);
+    let (comes_at, copy_comes_at) = match verdict {
+        Verdict::Deliver { at, duplicate_at } if is_last => {
+            let handled_at = host.processed_at(at);
+            // The copy takes as long as the original did.
+            let copy_handled_at = duplicate_at.map(|copy_at| copy_at + (handled_at - at));
+            (Some(handled_at), copy_handled_at)
+        }
+        Verdict::Deliver { at, duplicate_at } => (Some(at), duplicate_at),
+        Verdict::Dropped(_) => (None, None),
+    };
+    Forwarded { link: id, verdict, comes_at, copy_comes_at, is_last }
 }
 
 impl LinkId {

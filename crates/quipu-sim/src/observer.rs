@@ -12,6 +12,10 @@ pub trait Observer {
     /// A node has sent a datagram.
     fn on_sent(&mut self, _now: Instant, _sent: &Sent<'_>) {}
 
+    /// A datagram has come through a link of its route and is offered to the next. Never called
+    /// for routes of one link.
+    fn on_hop(&mut self, _now: Instant, _hop: &Hop<'_>) {}
+
     /// A datagram has reached a node, which is about to handle it.
     fn on_received(&mut self, _now: Instant, _received: &Received<'_>) {}
 
@@ -37,13 +41,27 @@ pub struct Sent<'a> {
 pub enum Fate {
     /// No route leads from the local to the remote address; it is dropped.
     NoRoute,
-    /// It is offered to a link.
+    /// It is offered to the first link of its route.
     Offered {
         /// The link.
         link: LinkId,
-        /// The link's answer. The node sees the datagram up to the host's jitter later.
+        /// The link's answer. At the instant told the datagram comes to the next link, if the
+        /// route has one; if not, the node sees it up to the host's jitter later.
         verdict: Verdict,
     },
+}
+
+/// A datagram between two links of its route.
+#[derive(Clone, Copy, Debug)]
+pub struct Hop<'a> {
+    /// As the sender would see it, with the ECN bits that it has by now.
+    pub envelope: Envelope,
+    /// The UDP payload.
+    pub payload: &'a [u8],
+    /// The link to which it is offered now.
+    pub link: LinkId,
+    /// The link's answer, as in [`Fate::Offered`].
+    pub verdict: Verdict,
 }
 
 /// A datagram that has reached a node.
@@ -55,7 +73,7 @@ pub struct Received<'a> {
     pub envelope: Envelope,
     /// The UDP payload.
     pub payload: &'a [u8],
-    /// The link that brought it.
+    /// The link that brought it, the last of its route.
     pub link: LinkId,
 }
 
@@ -64,6 +82,10 @@ impl Observer for () {}
 impl<O: Observer + ?Sized> Observer for &mut O {
     fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
         (**self).on_sent(now, sent);
+    }
+
+    fn on_hop(&mut self, now: Instant, hop: &Hop<'_>) {
+        (**self).on_hop(now, hop);
     }
 
     fn on_received(&mut self, now: Instant, received: &Received<'_>) {
@@ -80,6 +102,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
         self.0.on_sent(now, sent);
         self.1.on_sent(now, sent);
+    }
+
+    fn on_hop(&mut self, now: Instant, hop: &Hop<'_>) {
+        self.0.on_hop(now, hop);
+        self.1.on_hop(now, hop);
     }
 
     fn on_received(&mut self, now: Instant, received: &Received<'_>) {
@@ -124,9 +151,9 @@ impl EventHash {
         self.hash = mixed ^ mixed >> 29;
     }
 
-    fn datagram(&mut self, now: Instant, node: NodeId, envelope: &Envelope, payload: &[u8]) {
+    fn datagram(&mut self, now: Instant, node: u32, envelope: &Envelope, payload: &[u8]) {
         self.word(now.as_nanos());
-        self.word(u64::from(node.0) << 32 | u64::from(envelope.ecn));
+        self.word(u64::from(node) << 32 | u64::from(envelope.ecn));
         self.word(payload.len() as u64);
         if self.with_payload {
             let (words, rest) = payload.as_chunks::<8>();
@@ -138,20 +165,15 @@ impl EventHash {
             }
         }
     }
-}
 
-impl Observer for EventHash {
-    fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
-        self.word(1);
-        self.datagram(now, sent.node, &sent.envelope, sent.payload);
-        match sent.fate {
-            Fate::NoRoute => self.word(1),
-            Fate::Offered { link, verdict: Verdict::Dropped(reason) } => {
+    fn offered(&mut self, link: LinkId, verdict: Verdict) {
+        match verdict {
+            Verdict::Dropped(reason) => {
                 self.word(2);
                 self.word(u64::from(link.0));
                 self.word(reason as u64);
             }
-            Fate::Offered { link, verdict: Verdict::Deliver { at, duplicate_at } } => {
+            Verdict::Deliver { at, duplicate_at } => {
                 self.word(3);
                 self.word(u64::from(link.0));
                 self.word(at.as_nanos());
@@ -159,10 +181,28 @@ impl Observer for EventHash {
             }
         }
     }
+}
+
+impl Observer for EventHash {
+    fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
+        self.word(1);
+        self.datagram(now, sent.node.0, &sent.envelope, sent.payload);
+        match sent.fate {
+            Fate::NoRoute => self.word(1),
+            Fate::Offered { link, verdict } => self.offered(link, verdict),
+        }
+    }
+
+    fn on_hop(&mut self, now: Instant, hop: &Hop<'_>) {
+        self.word(4);
+        // Between two links a datagram is at no node.
+        self.datagram(now, u32::MAX, &hop.envelope, hop.payload);
+        self.offered(hop.link, hop.verdict);
+    }
 
     fn on_received(&mut self, now: Instant, received: &Received<'_>) {
         self.word(2);
-        self.datagram(now, received.node, &received.envelope, received.payload);
+        self.datagram(now, received.node.0, &received.envelope, received.payload);
         self.word(u64::from(received.link.0));
     }
 

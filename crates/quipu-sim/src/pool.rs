@@ -20,6 +20,8 @@ pub(crate) struct Datagram {
     len: usize,
     /// Index of the route that it takes.
     pub(crate) route: u32,
+    /// Position on the route of the link to which it was offered last, from zero.
+    pub(crate) hop: u16,
     pub(crate) ecn: u8,
 }
 
@@ -49,7 +51,7 @@ impl DatagramPool {
         self.free.push(slot);
     }
 
-    /// A buffer with the same content, length, route and ECN as `slot`.
+    /// A buffer with the same content, length, place on its route and ECN as `slot`.
     pub(crate) fn copy(&mut self, slot: SlotId) -> SlotId {
         let copy = self.take();
         let [original, twin] = self
@@ -57,7 +59,8 @@ impl DatagramPool {
             .get_disjoint_mut([slot.index(), copy.index()])
             .expect("a slot that is taken is not handed out again");
         twin.buffer[..original.len].copy_from_slice(&original.buffer[..original.len]);
-        (twin.len, twin.route, twin.ecn) = (original.len, original.route, original.ecn);
+        (twin.len, twin.ecn) = (original.len, original.ecn);
+        (twin.route, twin.hop) = (original.route, original.hop);
         copy
     }
 
@@ -78,7 +81,7 @@ impl DatagramPool {
         let slot =
             u32::try_from(self.datagrams.len()).expect("memory ends before 2^32 datagram buffers");
         let buffer = vec![0; self.size].into_boxed_slice();
-        self.datagrams.push(Datagram { buffer, len: 0, route: 0, ecn: 0 });
+        self.datagrams.push(Datagram { buffer, len: 0, route: 0, hop: 0, ecn: 0 });
         SlotId(slot)
     }
 }

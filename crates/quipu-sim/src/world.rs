@@ -3,13 +3,13 @@
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::{HostJitter, LinkConfig, LinkStats};
 
-use crate::network::Network;
+use crate::network::{Forwarded, Network};
 use crate::outgoing::Outbox;
 use crate::pool::{DatagramPool, SlotId};
 use crate::wake::WakeUps;
 use crate::{
-    Envelope, EventQueue, Fate, Interface, LinkId, Node, NodeId, Observer, Outgoing, PathLinks,
-    Received, RunEnd, RunError, Sent, TopologyError,
+    Envelope, EventQueue, Fate, Hop, Interface, LinkId, Node, NodeId, Observer, Outgoing,
+    PathLinks, Received, RunEnd, RunError, Sent, TopologyError,
 };
 
 /// As many events at one instant are taken for a loop without end.
@@ -51,7 +51,7 @@ pub struct World<N, O = ()> {
 /// What a world has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldStats {
-    /// Events taken: arrivals and wake-ups.
+    /// Events taken: arrivals at nodes and at the second and later links of routes, and wake-ups.
     pub events: u64,
     /// Datagrams that nodes sent.
     pub sent: u64,
@@ -74,6 +74,8 @@ struct Host<N> {
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Arrival(SlotId),
+    /// A datagram comes to the next link of its route.
+    Hop(SlotId),
     WakeUp(NodeId),
 }
 
@@ -134,18 +136,23 @@ impl<N: Node, O: Observer> World<N, O> {
         self.network.add_link(config)
     }
 
-    /// Lets datagrams go from one interface to another over `link`. Several routes may share one
-    /// link, as at a bottleneck.
+    /// Lets datagrams go from one interface to another over `links`, one behind the other. Several
+    /// routes may share a link, as at a bottleneck.
+    ///
+    /// A link is offered a datagram at the instant at which it leaves the link before; of those
+    /// that come at the same instant, the one first that left its last link or node first. Only
+    /// the receiving node adds host jitter, and only once: what lies between links takes no time.
     ///
     /// # Errors
-    /// If there is such a route already, or a node or link is of another world.
+    /// If there is no link or more than 65,535, if there is such a route already, or if a node or
+    /// link is of another world.
     pub fn add_route(
         &mut self,
         from: Interface,
         to: Interface,
-        link: LinkId,
+        links: &[LinkId],
     ) -> Result<(), TopologyError> {
-        self.network.add_route(from, to, link)
+        self.network.add_route(from, to, links)
     }
 
     /// Adds a path of its own between a client's and a server's interface: two links, two routes.
@@ -160,8 +167,8 @@ impl<N: Node, O: Observer> World<N, O> {
         down: &LinkConfig,
     ) -> Result<PathLinks, TopologyError> {
         let links = PathLinks { up: self.add_link(up)?, down: self.add_link(down)? };
-        self.add_route(client, server, links.up)?;
-        self.add_route(server, client, links.down)?;
+        self.add_route(client, server, &[links.up])?;
+        self.add_route(server, client, &[links.down])?;
         Ok(links)
     }
 
@@ -201,6 +208,14 @@ impl<N: Node, O: Observer> World<N, O> {
         self.network.stats(link)
     }
 
+    /// Bytes that wait in front of the link or are being sent now, headers included.
+    ///
+    /// # Errors
+    /// If `link` is of another world.
+    pub fn queued(&self, link: LinkId) -> Result<Bytes, TopologyError> {
+        self.network.queued(self.now, link)
+    }
+
     /// What the world has done so far.
     pub fn stats(&self) -> WorldStats {
         WorldStats { oversized: self.outbox.oversized, ..self.stats }
@@ -226,6 +241,7 @@ impl<N: Node, O: Observer> World<N, O> {
         self.count_event(at)?;
         match event {
             Event::Arrival(slot) => self.arrive(slot),
+            Event::Hop(slot) => self.hop(slot),
             Event::WakeUp(node) => self.wake_up(node),
         }
         Ok(Some(at))
@@ -338,18 +354,41 @@ impl<N: Node, O: Observer> World<N, O> {
             self.pool.give_back(slot);
             return;
         };
-        (datagram.route, datagram.ecn) = (route, envelope.ecn);
+        (datagram.route, datagram.hop, datagram.ecn) = (route, 0, envelope.ecn);
         let payload = datagram.payload();
         let forwarded = self.network.forward(self.now, route, Bytes(payload.len() as u64));
         let fate = Fate::Offered { link: forwarded.link, verdict: forwarded.verdict };
         self.observer.on_sent(self.now, &Sent { node: id, envelope, payload, fate });
-        match forwarded.handled_at {
-            Some(at) => self.events.push(at, Event::Arrival(slot)),
+        self.follow(slot, &forwarded);
+    }
+
+    /// Offers a datagram that has come through a link to the next one of its route.
+    fn hop(&mut self, slot: SlotId) {
+        let datagram = self.pool.get_mut(slot);
+        // A route has at most 65,535 links.
+        datagram.hop += 1;
+        let (route, hop) = (datagram.route, datagram.hop);
+        let envelope = self.network.envelope(route, datagram.ecn);
+        let payload = datagram.payload();
+        let size = Bytes(payload.len() as u64);
+        let forwarded = self.network.forward_behind(self.now, route, hop, size);
+        let Forwarded { link, verdict, .. } = forwarded;
+        self.observer.on_hop(self.now, &Hop { envelope, payload, link, verdict });
+        self.follow(slot, &forwarded);
+    }
+
+    /// Lets happen what a link's answer brings.
+    #[inline]
+    fn follow(&mut self, slot: SlotId, forwarded: &Forwarded) {
+        let is_last = forwarded.is_last;
+        let event = |slot| if is_last { Event::Arrival(slot) } else { Event::Hop(slot) };
+        match forwarded.comes_at {
+            Some(at) => self.events.push(at, event(slot)),
             None => self.pool.give_back(slot),
         }
-        if let Some(at) = forwarded.copy_handled_at {
+        if let Some(at) = forwarded.copy_comes_at {
             let copy = self.pool.copy(slot);
-            self.events.push(at, Event::Arrival(copy));
+            self.events.push(at, event(copy));
         }
     }
 }

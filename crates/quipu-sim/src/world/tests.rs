@@ -7,6 +7,8 @@ use quipu_link::{Duplicate, Outage, Verdict};
 use super::*;
 use crate::{EventHash, address};
 
+mod series;
+
 /// Sends what it is given, keeps what it receives, and asks for the deadlines it is given.
 #[derive(Debug, Default)]
 struct Recorder {
@@ -258,13 +260,20 @@ fn topologies_that_make_no_sense_are_refused() {
     let here = Interface { node: pair.client, address: envelope(0, 0).local };
     let there = Interface { node: pair.server, address: envelope(0, 0).remote };
     let link = pair.links[0].up;
-    let duplicate = pair.world.add_route(here, there, link);
+    let duplicate = pair.world.add_route(here, there, &[link]);
     assert!(matches!(duplicate, Err(TopologyError::DuplicateRoute { .. })));
     let nobody = Interface { node: NodeId(7), address: address(7, 0, 1) };
-    let unknown = pair.world.add_route(here, nobody, link);
+    let unknown = pair.world.add_route(here, nobody, &[link]);
     assert_eq!(unknown, Err(TopologyError::UnknownNode { node: 7, nodes: 2 }));
-    let unknown = pair.world.add_route(there, here, LinkId(5));
+    let unknown = pair.world.add_route(there, here, &[LinkId(5)]);
     assert_eq!(unknown, Err(TopologyError::UnknownLink { link: 5, links: 2 }));
+    let unknown = pair.world.add_route(there, here, &[link, LinkId(5)]);
+    assert_eq!(unknown, Err(TopologyError::UnknownLink { link: 5, links: 2 }));
+    for links in [0, 65_536] {
+        let length = pair.world.add_route(there, here, &vec![link; links]);
+        let (from, to) = (there.address, here.address);
+        assert_eq!(length, Err(TopologyError::RouteLength { from, to, links }));
+    }
     let invalid = pair.world.add_link(&delay(5).with_loss(2.0));
     assert!(matches!(invalid, Err(TopologyError::Link(_))));
 }

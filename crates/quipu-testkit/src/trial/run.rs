@@ -123,8 +123,8 @@ impl<'a> Stage<'a> {
             let down = world.add_link(&down).expect("a valid link");
             for &address in of_link {
                 let here = Interface { node: client, address };
-                world.add_route(here, there, up).expect("a new route");
-                world.add_route(there, here, down).expect("a new route");
+                world.add_route(here, there, &[up]).expect("a new route");
+                world.add_route(there, here, &[down]).expect("a new route");
             }
         }
         Stage { trial, world, client, server, watch: Watch::default() }

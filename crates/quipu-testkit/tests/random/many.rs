@@ -194,8 +194,8 @@ fn fifty_clients_come_three_times_and_leave_nothing_behind() {
             let node = world.add_node(Host::new(Role::Client, client, addresses.to_vec()));
             for (address, (up, down)) in addresses.into_iter().zip(links) {
                 let here = Interface { node, address };
-                world.add_route(here, there, up).unwrap();
-                world.add_route(there, here, down).unwrap();
+                world.add_route(here, there, &[up]).unwrap();
+                world.add_route(there, here, &[down]).unwrap();
             }
             node
         })
