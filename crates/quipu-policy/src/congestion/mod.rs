@@ -11,11 +11,17 @@ mod balia;
 mod coupled;
 mod cubic;
 mod factory;
+#[allow(dead_code, reason = "for the controllers that model the path")]
+mod filter;
 mod hystart;
 mod lia;
 mod newreno;
 mod olia;
 mod reno;
+#[allow(dead_code, reason = "for the controllers that model the path")]
+mod round;
+#[cfg(test)]
+mod testing;
 mod wvegas;
 
 pub use cubic::Cubic;
