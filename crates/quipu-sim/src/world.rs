@@ -216,6 +216,15 @@ impl<N: Node, O: Observer> World<N, O> {
         self.network.queued(self.now, link)
     }
 
+    /// The same at `at`, if nothing is offered to the link before; an instant that has passed
+    /// counts as the present. To be asked between events, as after [`World::run_while`].
+    ///
+    /// # Errors
+    /// If `link` is of another world.
+    pub fn queued_at(&self, link: LinkId, at: Instant) -> Result<Bytes, TopologyError> {
+        self.network.queued(self.now.max(at), link)
+    }
+
     /// What the world has done so far.
     pub fn stats(&self) -> WorldStats {
         WorldStats { oversized: self.outbox.oversized, ..self.stats }

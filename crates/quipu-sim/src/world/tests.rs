@@ -289,8 +289,34 @@ fn buffers_are_used_again() {
     assert!(pair.world.pool.made() <= 10, "{}", pair.world.pool.made());
 }
 
+#[test]
+fn a_queue_is_told_between_events_too() {
+    let link = LinkConfig::new(Rate::from_mbit_per_sec(10), Duration::from_millis(20));
+    let mut pair = pair(quiet(), (), &[link]);
+    for _ in 0..3 {
+        // With headers 1,250 B, which take 1 ms.
+        pair.client_sends(envelope(0, 0), &[0; 1_222]);
+    }
+    let PathLinks { up, down } = pair.links[0];
+    let at = |micros: u64| {
+        pair.world.queued_at(up, Instant::ZERO + Duration::from_micros(micros)).unwrap().0
+    };
+    assert_eq!(pair.world.queued(up), Ok(Bytes(3_750)));
+    assert_eq!([0, 999, 1_000, 2_500, 3_000].map(at), [3_750, 3_750, 2_500, 1_250, 0]);
+    assert_eq!(pair.world.queued(down), Ok(Bytes::ZERO));
+    pair.world.run_until(millis(2)).unwrap();
+    assert_eq!(pair.world.queued_at(up, Instant::ZERO), Ok(Bytes(1_250)));
+    let unknown = Err(TopologyError::UnknownLink { link: 5, links: 2 });
+    assert_eq!(pair.world.queued(LinkId(5)), unknown);
+}
+
 /// Bounces datagrams over two lossy paths and returns the hash of the run.
 fn bouncing(seed: u64) -> u64 {
+    bouncing_seen(seed, Duration::from_secs(1))
+}
+
+/// The same, where the run is stopped `every` so long to look at it.
+fn bouncing_seen(seed: u64, every: Duration) -> u64 {
     let link = LinkConfig::new(Rate::from_mbit_per_sec(10), Duration::from_millis(5))
         .with_loss(0.01)
         .with_jitter(Duration::from_millis(1));
@@ -302,8 +328,24 @@ fn bouncing(seed: u64) -> u64 {
     for index in 0..100u8 {
         pair.client_sends(envelope(index % 2, 0), &[index; 1_000]);
     }
-    pair.world.run_until(millis(1_000)).unwrap();
+    let mut until = Instant::ZERO;
+    while until < millis(1_000) {
+        until = millis(1_000).min(until + every);
+        pair.world.run_while(until, |_| true).unwrap();
+        for PathLinks { up, down } in &pair.links {
+            for link in [*up, *down] {
+                assert!(pair.world.queued_at(link, until).unwrap() <= Bytes(100 * 1_028));
+            }
+        }
+    }
     pair.world.observer().value()
+}
+
+#[test]
+fn a_run_that_is_looked_at_stays_the_same() {
+    for micros in [7, 1_000, 333_333] {
+        assert_eq!(bouncing_seen(1, Duration::from_micros(micros)), bouncing(1), "{micros}");
+    }
 }
 
 #[test]
