@@ -32,7 +32,7 @@ pub mod transport_parameters;
 pub mod wire;
 
 pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, TransportConfig};
-pub use connection::{Arrival, Connection, ConnectionEvent, Drain};
+pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use endpoint::{ConnectionHandle, Endpoint};
 pub use outbox::{Outbox, Route, Transmit};
 pub use path::PathCounters;

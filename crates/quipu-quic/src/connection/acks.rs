@@ -213,9 +213,15 @@ impl Connection {
             settled += Bytes(u64::from(record.bytes));
             self.settle_acked(space, record);
         }
+        if let Some(data) = self.shared.paths.get_mut(slot) {
+            data.counters.packets_acked += scratch.acked.len() as u64;
+            data.counters.bytes_acked += settled.0;
+        }
         for record in &scratch.late {
             self.settle_acked(space, record);
             if let Some(data) = self.shared.paths.get_mut(slot) {
+                data.counters.packets_acked += 1;
+                data.counters.bytes_acked += u64::from(record.bytes);
                 data.counters.packets_spurious += 1;
                 data.counters.bytes_spurious += u64::from(record.bytes);
             }

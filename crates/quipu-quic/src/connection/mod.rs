@@ -13,7 +13,7 @@
 //! (`scheduler`), paths (`path`) and streams (`stream`). What crosses parts is
 //! here: receiving (`receive`, `frames`), acknowledgements (`acks`), congestion control
 //! (`congestion`), sending (`transmit`, `data`,
-//! `packet`), time (`timers`) and the path machinery (`paths`).
+//! `packet`), time (`timers`) and the path machinery (`paths`). `sample` only looks.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,6 +48,7 @@ mod lifecycle;
 mod packet;
 mod paths;
 mod receive;
+mod sample;
 mod scheduler;
 mod timers;
 mod transmit;
@@ -59,6 +60,7 @@ pub(crate) use keys::KeyRing;
 pub use lifecycle::CloseReason;
 pub use paths::OpenPathError;
 pub use receive::Arrival;
+pub use sample::PathSample;
 pub use scheduler::SchedulerCounters;
 pub use transmit::Drain;
 

@@ -47,6 +47,11 @@ impl Pacer {
         self.release_at
     }
 
+    /// The pace; `None` while there is none and nothing is held back.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        (self.rate != Rate::ZERO).then_some(self.rate)
+    }
+
     /// Nothing leaves before this.
     pub(crate) fn release_at(&self) -> Instant {
         self.release_at

@@ -36,6 +36,17 @@ pub enum Rule {
         /// What the connection counts.
         counted: Bytes,
     },
+    /// What was sent on a path is in flight, acknowledged or lost, but for packets that only
+    /// acknowledge and those of the handshake whose keys are gone.
+    #[error("path {path:?} sent {sent}, but {known} are in flight, acknowledged or lost")]
+    Counters {
+        /// The path.
+        path: PathId,
+        /// Bytes in flight, acknowledged or lost.
+        known: Bytes,
+        /// Bytes sent.
+        sent: Bytes,
+    },
     /// No more is in flight than the window, and what probes need.
     #[error("path {path:?} has {in_flight} in flight with a window of {cwnd}")]
     Window {

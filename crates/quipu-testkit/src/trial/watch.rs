@@ -129,6 +129,7 @@ impl Watch {
         let connection = node.connection()?;
         fault(connection)
             .or_else(|| balance(connection))
+            .or_else(|| counters(connection))
             .or_else(|| overridden(connection))
             .or_else(|| self.window(role, connection))
     }
@@ -167,6 +168,15 @@ fn balance(connection: &Connection) -> Option<Rule> {
     let paths: Bytes = connection.path_views().map(|view| view.in_flight).sum();
     let counted = connection.view(Instant::ZERO).conn.in_flight;
     (paths != counted).then_some(Rule::Balance { paths, counted })
+}
+
+fn counters(connection: &Connection) -> Option<Rule> {
+    connection.path_samples().find_map(|sample| {
+        let counters = sample.counters;
+        let settled = counters.bytes_acked + counters.bytes_lost - counters.bytes_spurious;
+        let (known, sent) = (sample.in_flight + Bytes(settled), Bytes(counters.bytes_sent));
+        (known > sent).then_some(Rule::Counters { path: sample.path, known, sent })
+    })
 }
 
 fn overridden(connection: &Connection) -> Option<Rule> {

@@ -1,0 +1,71 @@
+//! What a connection is doing at an instant, for time series. Nothing here changes anything.
+
+use quipu_base::{Bytes, Duration, PathId, Rate};
+
+use super::Connection;
+use crate::path::PathCounters;
+
+/// A path at an instant, as its end knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathSample {
+    /// Identifier of the path.
+    pub path: PathId,
+    /// What the congestion controller calls its state, such as `slow start`.
+    pub state: &'static str,
+    /// Congestion window, in bytes of UDP payload.
+    pub cwnd: Bytes,
+    /// Slow-start threshold; `None` while it is infinite, or if the controller has none.
+    pub ssthresh: Option<Bytes>,
+    /// UDP payload in flight, as RFC 9002 counts it.
+    pub in_flight: Bytes,
+    /// The pace at which packets leave once a burst is spent; `None`: they leave as the window
+    /// allows.
+    pub pacing_rate: Option<Rate>,
+    /// The last sample of the delivery rate, application-limited or not; `None` before the first.
+    pub delivery_rate: Option<Rate>,
+    /// The controller's own estimate of the bandwidth, if it makes one.
+    pub bandwidth: Option<Rate>,
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// The last sample of the round-trip time.
+    pub latest_rtt: Option<Duration>,
+    /// Least round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// What went over the path so far.
+    pub counters: PathCounters,
+}
+
+impl Connection {
+    /// The paths that live, in order of path identifier, each as it is now.
+    pub fn path_samples(&self) -> impl Iterator<Item = PathSample> {
+        let paths = &self.shared.paths;
+        paths.published.iter().filter_map(|(key, published)| {
+            let view = paths.views.get(*key)?;
+            let data = paths.get(key.slot)?;
+            Some(PathSample {
+                path: key.id,
+                state: published.state,
+                cwnd: view.cwnd,
+                ssthresh: view.ssthresh,
+                in_flight: view.in_flight,
+                pacing_rate: data.pacer.rate(),
+                delivery_rate: data.delivery.latest().map(|sample| sample.rate),
+                bandwidth: published.bandwidth,
+                srtt: view.srtt,
+                latest_rtt: view.latest_rtt,
+                min_rtt: view.min_rtt,
+                counters: data.counters,
+            })
+        })
+    }
+
+    /// The counters of all paths added up, those of paths that are gone included.
+    pub fn totals(&self) -> PathCounters {
+        let mut totals = PathCounters::default();
+        let live = self.shared.paths.iter().map(|data| &data.counters);
+        let past = self.paths.past.iter().map(|(_, counters)| counters);
+        live.chain(past).for_each(|counters| totals += *counters);
+        totals
+    }
+}
