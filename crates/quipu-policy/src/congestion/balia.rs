@@ -1,6 +1,7 @@
 //! Balanced linked adaptation.
 
 use super::coupled::{Coupling, Flows, build};
+use super::prr;
 use crate::registry::{Confidence, Entry, Layer};
 
 /// `balia`: between friendliness to others and quick response; a path far slower than the fastest
@@ -34,9 +35,9 @@ pub(super) fn entry() -> Entry {
         name: "balia",
         layer: Layer::Congestion,
         about: "balanced linked adaptation: slow paths grow more, and give up more at a loss",
-        params: Vec::new(),
+        params: vec![prr::param()],
         source: "Peng et al., IEEE/ACM ToN 2016; Linux mptcp_balia.c",
         confidence: Confidence::High,
-        build: |_, context| Ok(build::<Balia>(context)),
+        build: |values, context| build::<Balia>(values, context),
     }
 }

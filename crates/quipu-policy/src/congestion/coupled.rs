@@ -4,9 +4,9 @@ use quipu_base::{Bytes, Duration};
 
 use super::reno::RenoWindow;
 use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo,
+    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo, prr,
 };
-use crate::registry::{BuildContext, Built};
+use crate::registry::{BuildContext, BuildError, Built, Values};
 
 /// What a path published, as numbers that can be divided by. Windows are in bytes, round-trip times
 /// in nanoseconds; no formula here depends on the units.
@@ -152,12 +152,16 @@ impl<C: Coupling> Controller for Coupled<C> {
     }
 }
 
-/// Builds the factory of a coupled controller.
-pub(super) fn build<C: Coupling + 'static>(context: &BuildContext) -> Built {
-    let window = context.initial_window;
-    Built::controller(ControllerFactory::new(move |_, size| {
-        Box::new(Coupled::<C>::new(window, size))
-    }))
+/// Builds the factory of a coupled controller, with proportional rate reduction if the parameter
+/// says so.
+pub(super) fn build<C: Coupling + 'static>(
+    values: &Values,
+    context: &BuildContext,
+) -> Result<Built, BuildError> {
+    let (window, reduction) = (context.initial_window, values.flag("prr")?);
+    Ok(Built::controller(ControllerFactory::new(move |_, size| {
+        prr::wrap(reduction, size, Coupled::<C>::new(window, size))
+    })))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Instant};
 
 use super::reno::RenoWindow;
 use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo,
+    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo, prr,
 };
 use crate::registry::{Built, Confidence, Entry, Layer, Param};
 
@@ -99,17 +99,21 @@ pub(super) fn entry() -> Entry {
         name: "cubic",
         layer: Layer::Congestion,
         about: "a cubic function of the time since the last reduction, or Reno's growth; uncoupled",
-        params: vec![Param::flag(
-            "hystart",
-            true,
-            "HyStart++: the first slow start ends when round-trip times rise",
-        )],
-        source: "RFC 9438; RFC 9406 (HyStart++)",
+        params: vec![
+            Param::flag(
+                "hystart",
+                true,
+                "HyStart++: the first slow start ends when round-trip times rise",
+            ),
+            prr::param(),
+        ],
+        source: "RFC 9438; RFC 9406 (HyStart++); RFC 9937 (proportional rate reduction)",
         confidence: Confidence::High,
         build: |values, context| {
             let (window, hystart) = (context.initial_window, values.flag("hystart")?);
+            let reduction = values.flag("prr")?;
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                Box::new(Cubic::new(window, size, hystart))
+                prr::wrap(reduction, size, Cubic::new(window, size, hystart))
             })))
         },
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quipu_base::Bytes;
 
-use super::{Controller, NewReno};
+use super::{Controller, NewReno, prr};
 use crate::registry::{BuildContext, Built, Confidence, Entry, Layer};
 use crate::seam::key::PathKey;
 
@@ -51,13 +51,13 @@ fn newreno() -> Entry {
         name: "newreno",
         layer: Layer::Congestion,
         about: "slow start, one halving per round trip with loss; uncoupled",
-        params: Vec::new(),
-        source: "RFC 9002, section 7",
+        params: vec![prr::param()],
+        source: "RFC 9002, section 7; RFC 9937 (proportional rate reduction)",
         confidence: Confidence::High,
-        build: |_, context: &mut BuildContext| {
-            let window = context.initial_window;
+        build: |values, context: &mut BuildContext| {
+            let (window, reduction) = (context.initial_window, values.flag("prr")?);
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                Box::new(NewReno::new(window, size))
+                prr::wrap(reduction, size, NewReno::new(window, size))
             })))
         },
     }

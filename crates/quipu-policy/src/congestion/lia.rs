@@ -1,6 +1,7 @@
 //! Linked increases.
 
 use super::coupled::{Coupling, Flows, build};
+use super::prr;
 use crate::registry::{Confidence, Entry, Layer};
 
 /// `lia`: all paths together grow as one Reno connection on the best of them would, and none grows
@@ -31,9 +32,9 @@ pub(super) fn entry() -> Entry {
         name: "lia",
         layer: Layer::Congestion,
         about: "linked increases: all paths together grow as one connection on the best path",
-        params: Vec::new(),
+        params: vec![prr::param()],
         source: "RFC 6356, section 3",
         confidence: Confidence::High,
-        build: |_, context| Ok(build::<Lia>(context)),
+        build: |values, context| build::<Lia>(values, context),
     }
 }

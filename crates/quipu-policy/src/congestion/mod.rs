@@ -17,6 +17,7 @@ mod hystart;
 mod lia;
 mod newreno;
 mod olia;
+mod prr;
 mod reno;
 #[allow(dead_code, reason = "for the controllers that model the path")]
 mod round;

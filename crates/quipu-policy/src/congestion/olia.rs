@@ -3,6 +3,7 @@
 use quipu_base::Bytes;
 
 use super::coupled::{Coupling, Flow, Flows, build};
+use super::prr;
 use crate::registry::{Confidence, Entry, Layer};
 
 /// `olia`: like [`Lia`](super::lia::Lia), and moves growth from the paths of largest window to the
@@ -78,9 +79,9 @@ pub(super) fn entry() -> Entry {
         name: "olia",
         layer: Layer::Congestion,
         about: "opportunistic linked increases: growth moves from large windows to the best paths",
-        params: Vec::new(),
+        params: vec![prr::param()],
         source: "Khalili et al., CoNEXT 2012; Linux mptcp_olia.c",
         confidence: Confidence::High,
-        build: |_, context| Ok(build::<Olia>(context)),
+        build: |values, context| build::<Olia>(values, context),
     }
 }

@@ -308,7 +308,8 @@ const CONGESTION: &[Formula] = &[
         Layer::Congestion,
         "newreno",
         "slow start: cwnd += acknowledged bytes, until ssthresh; then cwnd += packet per window;\n\
-         loss: ssthresh = cwnd = cwnd / 2, once per round trip",
+         loss: ssthresh = cwnd = cwnd / 2, once per round trip;\n\
+         prr: during that trip cwnd = in flight + prr_delivered * ssthresh / RecoverFS - prr_out, until it is ssthresh",
     ),
     (
         Layer::Congestion,
