@@ -35,7 +35,7 @@ pub use priority::{
 };
 pub use registry::{BuildContext, Built, Entry, Layer, Policies, PolicySpec, Registry};
 pub use reinject::{Reinject, ResendPath, ResendRules};
-pub use seam::decision::{Ask, Decision, Notes, Refusal};
+pub use seam::decision::{Ask, DecidedBy, Decision, Note, Notes, Refusal};
 pub use seam::event::{Event, Quality};
 pub use seam::key::{PathKey, PathSet, Span, StreamKey};
 pub use seam::view::{

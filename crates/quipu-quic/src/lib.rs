@@ -13,6 +13,8 @@
 //! which rustls (or a TLS without arithmetic) lives, `stream` keeps what is sent and received,
 //! `recovery` what is in flight, `path` the paths, and [`connection`] brings them together.
 //!
+//! [`recorder`] tells what happens while it happens.
+//!
 //! Not here: HTTP, sockets, simulated links, and any scheduling order. Not done: 0-RTT, server-side
 //! Retry and address tokens, connection migration (a packet from a new address is read, but
 //! nothing is sent there), sending ECN marks, path MTU discovery.
@@ -25,6 +27,7 @@ mod outbox;
 mod path;
 mod range_map;
 mod range_set;
+pub mod recorder;
 mod recovery;
 pub(crate) mod stream;
 pub mod tls;

@@ -8,6 +8,7 @@ use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::PathKey;
 use quipu_policy::{BuildContext, PolicySpec, Registry};
 use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
+use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_quic::tls::{ClientTls, ServerTls};
 use quipu_quic::{
@@ -163,6 +164,13 @@ impl QuicNode {
             events: Vec::new(),
             started: false,
         }
+    }
+
+    /// The same node with recorders for its connections.
+    #[must_use]
+    pub fn recorded(mut self, recorders: RecorderFactory) -> Self {
+        self.endpoint.record(recorders);
+        self
     }
 
     /// The connection, once there is one.

@@ -8,7 +8,7 @@ use super::ledger::{Commit, Ledger};
 use super::planner::Planner;
 use crate::path::{Parcel, choose};
 use crate::reinject::ResendRules;
-use crate::seam::decision::{Ask, Decision, Notes};
+use crate::seam::decision::{Ask, DecidedBy, Decision, Notes};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, Paths, Run, StreamView, View};
@@ -125,7 +125,7 @@ impl<P: Planner> Planned<P> {
         {
             return decision;
         }
-        if let Some(decision) = self.send_commit(view) {
+        if let Some(decision) = self.send_commit(view, notes) {
             return decision;
         }
         self.ask_planner(view, notes)
@@ -144,7 +144,7 @@ impl<P: Planner> Planned<P> {
         if let Some(decision) = self.send_skipped(view, notes) {
             return decision;
         }
-        self.send_commit(view).unwrap_or_else(|| self.rest(view, notes))
+        self.send_commit(view, notes).unwrap_or_else(|| self.rest(view, notes))
     }
 
     /// Steps 4 and 5: turns are sent or planned until one is sent, waits, or none is left.
@@ -196,7 +196,7 @@ impl<P: Planner> Planned<P> {
                     }
                     self.plan(path.key, stream, Span::from_len(run.span.start, len), view);
                     if path.is_open(view.now)
-                        && let Some(decision) = self.send_commit(view)
+                        && let Some(decision) = self.send_commit(view, notes)
                     {
                         return decision;
                     }
@@ -234,16 +234,19 @@ impl<P: Planner> Planned<P> {
     ) -> Decision {
         while let Some(commit) = self.ledger.front(path) {
             if let Some(commit) = self.still_pending(commit, view) {
+                notes.answered_by(DecidedBy::Plan);
                 return send(path, commit.stream, commit.span, commit.span.len().min(space));
             }
         }
         let credit_used_up = self.credit_used_up(view);
         let lost =
             if self.resend.first || credit_used_up { self.find(Spare::Lost, view) } else { None };
-        let free = match lost {
-            None if credit_used_up => self.find(Spare::Skipped, view),
-            lost => lost,
+        let (free, part) = match lost {
+            None if credit_used_up => (self.find(Spare::Skipped, view), DecidedBy::Skipped),
+            None => (None, DecidedBy::Policy),
+            lost => (lost, DecidedBy::Lost),
         };
+        notes.answered_by(part);
         let (stream, run, max) = match free {
             Some((stream, run)) => (stream, run, run.span.len()),
             None if credit_used_up => return Decision::Idle,
@@ -282,11 +285,12 @@ impl<P: Planner> Planned<P> {
     }
 
     /// Step 3: the commit of least sequence whose path is open.
-    fn send_commit(&mut self, view: &View<'_>) -> Option<Decision> {
+    fn send_commit(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
         let is_open = |path| view.paths.get(path).is_some_and(|path| path.is_open(view.now));
         while !self.ledger.is_empty() {
             let (path, commit) = self.ledger.first_on(view.paths, is_open)?;
             if let Some(commit) = self.still_pending(commit, view) {
+                notes.answered_by(DecidedBy::Plan);
                 return Some(send(path, commit.stream, commit.span, commit.span.len()));
             }
         }
@@ -366,6 +370,7 @@ impl<P: Planner> Planned<P> {
         };
         let Some(held_by) = view.paths.get(path) else { return Decision::Idle };
         let until = choose::opens_by(held_by, view.now);
+        notes.answered_by(DecidedBy::Plan);
         if let Some(wait) = self.wait(until, Some(path), view) {
             return wait;
         }

@@ -4,9 +4,9 @@ use quipu_base::{Bytes, Instant};
 
 use super::Joint;
 use crate::reinject::Reinject;
-use crate::seam::decision::{Ask, Decision, Notes};
+use crate::seam::decision::{Ask, DecidedBy, Decision, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
+use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::View;
 
 /// Asks `inner`, shows the answer's stream to `reinject`, and answers its copy or the answer. That
@@ -39,12 +39,12 @@ impl Joint for Reinjecting {
         };
         match ask {
             Ask::Packet => match self.reinject.next(instead_of, view, notes) {
-                Some((path, stream, span)) => Decision::Copy { path, stream, span },
+                Some(copy) => answer_copy(copy, notes),
                 None => answer,
             },
             Ask::Fill { .. } if instead_of.is_some() => answer,
             Ask::Fill { path: open, .. } => match self.reinject.next(None, view, notes) {
-                Some((path, stream, span)) if path == open => Decision::Copy { path, stream, span },
+                Some(copy) if copy.0 == open => answer_copy(copy, notes),
                 _ => answer,
             },
         }
@@ -70,4 +70,9 @@ impl Joint for Reinjecting {
     fn committed(&self, path: PathKey) -> Bytes {
         self.inner.committed(path)
     }
+}
+
+fn answer_copy((path, stream, span): (PathKey, StreamKey, Span), notes: &mut Notes) -> Decision {
+    notes.answered_by(DecidedBy::Reinjection);
+    Decision::Copy { path, stream, span }
 }

@@ -77,10 +77,28 @@ pub enum Refusal {
     MustNotWait,
 }
 
-/// A policy's explanation of a decision: candidates with scores. Off, it costs one branch.
+/// Which part of a policy an answer comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DecidedBy {
+    /// The policy, asked now: the stream policy's turn on the path policy's path, or a joint one's.
+    #[default]
+    Policy,
+    /// A plan made earlier, whose path is open now.
+    Plan,
+    /// Lost bytes, sent again ahead of the stream policy's turn.
+    Lost,
+    /// Bytes that were skipped and cost no connection credit, while there is none.
+    Skipped,
+    /// The reinjection policy.
+    Reinjection,
+}
+
+/// A policy's explanation of a decision: candidates with scores, and the part it comes from. Off,
+/// it costs one branch.
 #[derive(Debug, Default)]
 pub struct Notes {
     lines: Option<Vec<Note>>,
+    decided_by: DecidedBy,
 }
 
 /// One candidate that a policy weighed.
@@ -99,18 +117,41 @@ pub struct Note {
 impl Notes {
     /// Notes that keep nothing.
     pub const fn off() -> Self {
-        Notes { lines: None }
+        Notes { lines: None, decided_by: DecidedBy::Policy }
     }
 
     /// Notes that keep every candidate.
     pub const fn on() -> Self {
-        Notes { lines: Some(Vec::new()) }
+        Notes { lines: Some(Vec::new()), decided_by: DecidedBy::Policy }
     }
 
     /// Keeps the note that `note` makes, if notes are on.
     pub fn add(&mut self, note: impl FnOnce() -> Note) {
         if let Some(lines) = &mut self.lines {
             lines.push(note());
+        }
+    }
+
+    /// Says which part answers; the last word before the answer counts.
+    pub fn answered_by(&mut self, part: DecidedBy) {
+        self.decided_by = part;
+    }
+
+    /// The part that answered.
+    pub fn decider(&self) -> DecidedBy {
+        self.decided_by
+    }
+
+    /// What was kept since the last [`Notes::clear`] or [`Notes::take`].
+    pub fn kept(&self) -> &[Note] {
+        self.lines.as_deref().unwrap_or_default()
+    }
+
+    /// Forgets everything, for the next question.
+    pub fn clear(&mut self) {
+        self.decided_by = DecidedBy::Policy;
+        if let Some(lines) = &mut self.lines {
+            lines.clear();
         }
     }
 

@@ -7,6 +7,7 @@ use quipu_policy::{Event, PathKey, PathState, Span, StreamKey};
 use super::congestion::Acknowledged;
 use super::{Connection, Space};
 use crate::error::TransportError;
+use crate::recorder::PathEvent;
 use crate::recovery::{
     PACKET_THRESHOLD, SentControl, SentPackets, SentRecord, loss_delay, take_rtt_sample,
 };
@@ -63,6 +64,7 @@ impl Connection {
             marks: self.newly_marked(space, ack, largest_is_new, &scratch.acked),
         };
         self.control_congestion(now, space, &acknowledged, &scratch.lost);
+        self.record_metrics(now, slot);
         if let Space::Data(_) = space {
             self.tell_ack(now, slot, &mut scratch);
             self.tell_ack_seen(now, space, arrived_on, ack, true);
@@ -80,6 +82,7 @@ impl Connection {
         self.detect_lost(now, space, &mut scratch.lost);
         self.settle(space, &mut scratch);
         self.control_loss(now, space, &scratch.lost);
+        self.record_metrics(now, space.slot());
         if let Space::Data(slot) = space {
             self.tell_ack(now, slot, &mut scratch);
         }
@@ -203,6 +206,7 @@ impl Connection {
         if let Some(sent) = self.sent_mut(space) {
             sent.detect_lost(now, delay, PACKET_THRESHOLD, lost);
         }
+        self.record_lost(now, space, lost);
     }
 
     /// Applies what was acknowledged and lost to streams, control frames and counters.
@@ -332,6 +336,7 @@ impl Connection {
         let (scheduler, shared) = (&mut self.scheduler, &self.shared);
         if let Some(revived) = self.pending_revival.take() {
             scheduler.tell(now, shared, Event::PathRevived(revived));
+            self.recording.path(now, revived.id, PathEvent::Revived);
         }
         scheduler.tell(now, shared, Event::PathMeasured(key));
         for record in &scratch.acked {

@@ -9,23 +9,37 @@ use super::packet::OpenPacket;
 use super::transmit::Full;
 use super::{Connection, Space};
 use crate::outbox::Outbox;
+use crate::recorder::Outcome;
 use crate::recovery::{SentControl, SentStreamPiece};
 use crate::wire::frame::StreamLayout;
 use crate::wire::{Frame, NoSpace};
 
 /// A checked answer: which bytes go, and whether they are a copy.
 #[derive(Clone, Copy, Debug)]
-struct Placement {
+pub(super) struct Placement {
     stream: StreamKey,
     span: Span,
     copy: bool,
 }
 
 /// What a checked answer asks for.
-enum Checked {
+pub(super) enum Checked {
     Frame(PathKey, Placement),
     Probe(PathKey),
     Rest,
+}
+
+impl Checked {
+    /// The same as the recorder is told of it.
+    pub(super) fn outcome(&self) -> Outcome {
+        match *self {
+            Checked::Frame(key, Placement { stream, span, copy }) => {
+                Outcome::Sends { path: key.id, stream: stream.id, span, copy }
+            }
+            Checked::Probe(key) => Outcome::Probes { path: key.id },
+            Checked::Rest => Outcome::Rests,
+        }
+    }
 }
 
 impl Connection {
@@ -71,12 +85,16 @@ impl Connection {
     fn ask(&mut self, now: Instant) -> Checked {
         loop {
             let decision = self.scheduler.decide(now, &self.shared, Ask::Packet);
-            let refusal = match self.check(now, decision, None, Bytes::MAX) {
+            let checked = self.check(now, decision, None, Bytes::MAX);
+            self.record_answer(now, Ask::Packet, decision, &checked);
+            let refusal = match checked {
                 Ok(checked) => return checked,
                 Err(refusal) => refusal,
             };
             if self.scheduler.on_refused(now, &self.shared, refusal) {
-                return self.choose_instead(now);
+                let chosen = self.choose_instead(now);
+                self.record_override(now, &chosen);
+                return chosen;
             }
         }
     }
@@ -215,7 +233,9 @@ impl Connection {
         let space = Bytes(left as u64);
         let ask = Ask::Fill { path: packet.key, space };
         let decision = self.scheduler.decide(now, &self.shared, ask);
-        match self.check(now, decision, Some(packet.key), space) {
+        let checked = self.check(now, decision, Some(packet.key), space);
+        self.record_answer(now, ask, decision, &checked);
+        match checked {
             Ok(Checked::Frame(_, placement)) => Some(placement),
             Ok(_) => None,
             Err(refusal) => {

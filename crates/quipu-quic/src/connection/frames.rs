@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::{CloseReason, Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::TransportError;
+use crate::recorder::{PathEvent, StreamSide, StreamState};
 use crate::stream::StreamFault;
 use crate::wire::frame::{Ack, NewConnectionId, ReturnPaths};
 use crate::wire::{Frame, FrameType, Frames, PacketKind};
@@ -80,6 +81,7 @@ impl Connection {
             }
             Frame::ResetStream { stream, error_code, final_size } => {
                 streams.on_reset_stream(stream, error_code, final_size, now)?;
+                self.record_stream(now, stream, StreamSide::Receiving, StreamState::ResetReceived);
             }
             Frame::StopSending { stream, error_code } => {
                 streams.on_stop_sending(stream, error_code, now)?;
@@ -252,6 +254,7 @@ impl Connection {
         view.status = status;
         let key = view.key;
         self.events.push_back(ConnectionEvent::PathStatus(id, status));
+        self.recording.path(now, id, PathEvent::Status { status, own: false });
         self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
         Ok(())
     }

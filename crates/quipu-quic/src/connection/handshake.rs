@@ -5,6 +5,7 @@ use quipu_base::{Instant, PathId, Role};
 
 use super::{Connection, ConnectionEvent, Space};
 use crate::error::{ErrorCode, TransportError};
+use crate::recorder::{ConnectionState, Event};
 use crate::stream::PeerLimits;
 use crate::tls::{KeyChange, Level};
 use crate::transport_parameters::TransportParameters;
@@ -107,7 +108,9 @@ impl Connection {
         let parameters = TransportParameters::read(encoded, self.role.peer())?;
         self.check_connection_ids(&parameters)?;
         self.apply_parameters(&parameters);
+        self.recording.record(now, || Event::Parameters { own: false, parameters: &parameters });
         self.lifecycle.on_handshake_complete();
+        self.recording.state(now, ConnectionState::HandshakeComplete);
         self.connected_at = Some(now);
         self.events.push_back(ConnectionEvent::Connected);
         self.raise_datagram_size(now, 0);
@@ -129,6 +132,7 @@ impl Connection {
             self.discard_space(Space::Initial);
             self.discard_space(Space::Handshake);
             self.confirmed_at = Some(now);
+            self.recording.state(now, ConnectionState::HandshakeConfirmed);
             self.events.push_back(ConnectionEvent::Confirmed);
         }
     }

@@ -92,6 +92,10 @@ impl Lifecycle {
         }
     }
 
+    pub(crate) fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
     pub(crate) fn is_handshaking(&self) -> bool {
         self.phase == Phase::Handshaking
     }

@@ -30,6 +30,7 @@ use crate::config::TransportConfig;
 use crate::error::TransportError;
 use crate::outbox::Route;
 use crate::path::{PathCounters, PathTable};
+use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
 use crate::recovery::{Received, SentPackets};
 use crate::stream::{Edge, Read, StreamError, StreamEvent, StreamLimits, Streams};
 use crate::tls::{InitialSecrets, Session};
@@ -48,6 +49,7 @@ mod lifecycle;
 mod packet;
 mod paths;
 mod receive;
+mod record;
 mod sample;
 mod scheduler;
 mod timers;
@@ -224,6 +226,8 @@ pub(crate) struct Setup {
     pub(crate) random: Random,
     /// Makes new Initial keys after a Retry: a client's.
     pub(crate) initial_secrets: Option<Arc<dyn InitialSecrets>>,
+    /// Takes note of what happens.
+    pub(crate) recorder: Option<Box<dyn Recorder>>,
 }
 
 /// A connection. See the [module](self) for how to drive it.
@@ -241,6 +245,7 @@ pub struct Connection {
     remote_ids: RemoteIds,
     local_cid: ConnectionId,
     original_dcid: ConnectionId,
+    recording: Recording,
     initial_secrets: Option<Arc<dyn InitialSecrets>>,
     retry_scid: Option<ConnectionId>,
     retry_token: Vec<u8>,
@@ -302,7 +307,7 @@ impl Connection {
                 streams,
                 priorities: quipu_policy::Priorities::new(),
             },
-            scheduler: Scheduler::new(policies),
+            scheduler: Scheduler::new(policies, setup.recorder.is_some()),
             session,
             keys,
             crypto: CryptoStreams::default(),
@@ -312,6 +317,7 @@ impl Connection {
             remote_ids: RemoteIds::first(setup.remote_cid),
             local_cid: setup.local_cid,
             original_dcid: setup.original_dcid,
+            recording: Recording::new(setup.recorder),
             initial_secrets: setup.initial_secrets,
             retry_scid: None,
             retry_token: Vec::new(),
@@ -337,6 +343,7 @@ impl Connection {
             confirmed_at: None,
             config,
         };
+        connection.record_start(now, route);
         connection.add_first_path(now, route);
         if role.is_client() {
             connection.advance_tls(now);
@@ -441,6 +448,7 @@ impl Connection {
     /// If the stream is not open for sending.
     pub fn reset(&mut self, now: Instant, stream: StreamId, code: u64) -> Result<(), StreamError> {
         self.shared.streams.reset(stream, code)?;
+        self.record_stream(now, stream, StreamSide::Sending, StreamState::ResetSent);
         self.flush_edges(now);
         Ok(())
     }
@@ -471,6 +479,9 @@ impl Connection {
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Read, StreamError> {
         let read = self.shared.streams.read(stream, u64::MAX, sink)?;
+        if read.end {
+            self.record_stream(now, stream, StreamSide::Receiving, StreamState::DataRead);
+        }
         self.flush_edges(now);
         Ok(read)
     }
@@ -670,7 +681,13 @@ impl Connection {
         while let Some(edge) = self.shared.streams.pop_edge() {
             self.rested = false;
             let event = match edge {
-                Edge::Opened(key) => Event::Opened(key),
+                Edge::Opened(key) => {
+                    self.record_stream(now, key.id, StreamSide::Sending, StreamState::Open);
+                    if key.id.direction() == StreamDirection::Bidirectional {
+                        self.record_stream(now, key.id, StreamSide::Receiving, StreamState::Open);
+                    }
+                    Event::Opened(key)
+                }
                 Edge::Sized(key) => Event::Sized(key),
                 Edge::Written(key) => Event::Written(key),
                 Edge::Ready(key) => Event::Ready(key),
@@ -678,6 +695,7 @@ impl Connection {
                 Edge::Reprioritised(key) => Event::Reprioritised(key),
                 Edge::Closed(key) => {
                     self.shared.priorities.detach(key);
+                    self.record_stream(now, key.id, StreamSide::Sending, StreamState::Closed);
                     Event::Closed(key)
                 }
             };

@@ -40,6 +40,11 @@ impl OpenPacket {
         if self.full { 0 } else { self.limit.saturating_sub(self.at) }
     }
 
+    /// What frames were written, before the packet is sealed.
+    pub(super) fn payload<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
+        buffer.get(self.start + self.layout.header_length()..self.at).unwrap_or_default()
+    }
+
     /// True if no frame was written.
     pub(super) fn is_empty(&self) -> bool {
         self.at == self.start + self.layout.header_length()
@@ -174,6 +179,7 @@ impl Connection {
             packet.at = wanted;
         }
         let end = packet.at + TAG;
+        self.record_sent(now, &packet, buffer, end - packet.start);
         let number = packet.record.pn;
         let bytes = buffer.get_mut(packet.start..end)?;
         let (keys, _) = self.keys.sealing(packet.space)?;

@@ -10,6 +10,7 @@ use super::{Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
 use crate::path::{Abandon, Amplification, PathCounters, PathData, StatusExchange, Validation};
+use crate::recorder::PathEvent;
 use crate::recovery::{
     DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout,
     take_rtt_sample,
@@ -146,6 +147,7 @@ impl Connection {
         if self.multipath().is_some() {
             self.control.tell_status(id);
         }
+        self.recording.path(now, id, PathEvent::Status { status, own: true });
         self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
         true
     }
@@ -223,6 +225,7 @@ impl Connection {
             payload: payload(datagram_size),
         };
         self.shared.paths.insert(data, view);
+        self.recording.path(now, key.id, PathEvent::Assigned { route });
         if first {
             self.scheduler.tell(now, &self.shared, Event::PathUp(key));
         }
@@ -288,6 +291,7 @@ impl Connection {
             if state == PathState::Validating {
                 view.state = PathState::Usable;
                 self.events.push_back(ConnectionEvent::PathUp(key.id));
+                self.recording.path(now, key.id, PathEvent::Validated);
                 self.raise_datagram_size(now, slot);
                 self.scheduler.tell(now, &self.shared, Event::PathUp(key));
             }
@@ -372,6 +376,7 @@ impl Connection {
         self.shared.streams.conn_view_mut().in_flight -= in_flight;
         self.shared.paths.hide(key);
         self.events.push_back(ConnectionEvent::PathGone(key.id));
+        self.recording.path(now, key.id, PathEvent::Abandoned { code });
         self.scheduler.tell(now, &self.shared, Event::PathGone(key));
         self.requeue_in_flight(now, key.slot);
     }
@@ -384,8 +389,9 @@ impl Connection {
     }
 
     /// The state of an abandoned path is dropped; another identifier takes its place.
-    pub(super) fn drop_path(&mut self, key: PathKey) {
+    pub(super) fn drop_path(&mut self, now: Instant, key: PathKey) {
         let Some(mut data) = self.shared.paths.remove(key) else { return };
+        self.recording.path(now, key.id, PathEvent::Dropped);
         let mut requeued = Vec::new();
         for record in data.sent.drain() {
             if !record.requeued {

@@ -3,9 +3,11 @@
 use quipu_base::{Instant, PacketNumber, PathId};
 
 use super::frames::FrameSummary;
+use super::record::OpenedPacket;
 use super::{CloseReason, Connection, Space};
 use crate::error::TransportError;
 use crate::outbox::Route;
+use crate::recorder::{DropReason, Event};
 use crate::recovery::AckSettings;
 use crate::wire::header::Packet;
 use crate::wire::{PacketKind, PartialHeader, Version};
@@ -123,6 +125,7 @@ impl Connection {
             };
             debug_assert_eq!(length, 0);
             self.dropped += 1;
+            self.record_dropped(now, None, path, rest.len(), DropReason::Invalid);
             return;
         }
     }
@@ -138,15 +141,20 @@ impl Connection {
         if !self.lifecycle.is_open() && !self.lifecycle.is_closing() {
             return;
         }
+        let drop = |connection: &mut Self, reason| {
+            let (kind, size) = (Some(header.kind), header.packet_length);
+            connection.record_dropped(now, kind, path, size, reason);
+        };
         let (space, path) = match header.kind {
             PacketKind::Initial => (Space::Initial, PathId::ZERO),
             PacketKind::Handshake => (Space::Handshake, PathId::ZERO),
             PacketKind::ZeroRtt => {
                 self.dropped += 1;
-                return;
+                return drop(self, DropReason::Unsupported);
             }
             PacketKind::OneRtt => (Space::Data(0), path),
         };
+        let (kind, size) = (header.kind, header.packet_length);
         // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
         //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
         //# 1-RTT protected packets before the TLS handshake is complete.
@@ -155,13 +163,16 @@ impl Connection {
             let may_come = self.lifecycle.is_handshaking() && space != Space::Initial;
             if !may_come || !self.undecryptable.keep(arrival, path, packet) {
                 self.dropped += 1;
+                drop(self, DropReason::NoKeys);
+            } else {
+                self.recording.record(now, || Event::PacketKept { kind, size });
             }
             return;
         }
         let number_at = header.packet_number_at;
         let Ok(unprotected) = self.keys.unprotect(space, packet, number_at) else {
             self.on_unreadable(packet);
-            return;
+            return drop(self, DropReason::DoesNotOpen);
         };
         let largest = match space {
             Space::Data(_) => {
@@ -176,7 +187,7 @@ impl Connection {
         let Ok(payload) = opened else {
             self.dropped += 1;
             self.on_unreadable(packet);
-            return;
+            return drop(self, DropReason::DoesNotOpen);
         };
         // The payload is read while `self` changes: it lies in the caller's datagram.
         let payload: &[u8] = payload;
@@ -186,13 +197,15 @@ impl Connection {
         }
         let space = match (space, self.data_slot(now, path, arrival.route)) {
             (Space::Data(_), Ok(Some(slot))) => Space::Data(slot),
-            (Space::Data(_), Ok(None)) => return,
+            (Space::Data(_), Ok(None)) => return drop(self, DropReason::NoPath),
             (Space::Data(_), Err(error)) => return self.fault(now, error),
             (space, _) => space,
         };
         if self.received_mut(space).is_none_or(|received| received.is_duplicate(number)) {
-            return;
+            return drop(self, DropReason::Duplicate);
         }
+        let opened = OpenedPacket { header, path, number, payload, ecn: arrival.ecn };
+        self.record_received(now, &opened);
         self.on_authentic(now, space, header);
         let Some(key) = self.shared.paths.get(space.slot()).map(|data| data.key) else { return };
         match self.on_frames(now, space, key, header.kind, payload) {

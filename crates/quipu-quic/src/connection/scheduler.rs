@@ -66,13 +66,14 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    pub(crate) fn new(policies: Policies) -> Self {
+    /// `noted`: the policies keep the candidates that they weigh.
+    pub(crate) fn new(policies: Policies, noted: bool) -> Self {
         Scheduler {
             joint: policies.joint,
             ack: policies.ack,
             controllers: policies.controllers,
             resend: policies.resend,
-            notes: Notes::off(),
+            notes: if noted { Notes::on() } else { Notes::off() },
             counters: SchedulerCounters::default(),
             wait_until: None,
             idle_wait_since: None,
@@ -103,7 +104,13 @@ impl Scheduler {
 
     pub(crate) fn decide(&mut self, now: Instant, shared: &Shared, ask: Ask) -> Decision {
         self.counters.asked += 1;
+        self.notes.clear();
         self.joint.decide(ask, &shared.view(now), &mut self.notes)
+    }
+
+    /// What the policies noted of the last question.
+    pub(crate) fn notes(&self) -> &Notes {
+        &self.notes
     }
 
     pub(crate) fn has_copies(&self) -> bool {

@@ -6,6 +6,7 @@ use quipu_policy::{Event, PathKey, PathState};
 
 use super::{CloseReason, Connection, ConnectionEvent, Space};
 use crate::path::PathData;
+use crate::recorder::{PathEvent, Timer};
 use crate::recovery::probe_timeout;
 
 /// Largest exponent of the probe timeout's backoff; our choice.
@@ -138,8 +139,10 @@ impl Connection {
             _ => return,
         }
         if self.loss_time(space).is_some_and(|at| at <= now) {
+            self.record_expired(now, space.slot(), Timer::Loss);
             self.on_loss_timer(now, space);
         } else {
+            self.record_expired(now, space.slot(), Timer::Probe);
             self.on_probe_timeout(now, space);
         }
     }
@@ -283,6 +286,7 @@ impl Connection {
         if another_answered && view.state == PathState::Usable {
             view.state = PathState::Suspect;
             self.events.push_back(ConnectionEvent::PathSuspect(key.id));
+            self.recording.path(now, key.id, PathEvent::Suspect);
             self.scheduler.tell(now, &self.shared, Event::PathSuspect(key));
         }
         let suspect =
@@ -297,12 +301,24 @@ impl Connection {
         let Some(data) = self.shared.paths.get_mut(slot) else { return };
         let key = data.key;
         if data.drained_at().is_some_and(|at| at <= now) {
-            self.drop_path(key);
+            self.drop_path(now, key);
             return;
         }
-        if !data.validation.handle_timeout(now) {
+        let expired = data.validation.resend_at().is_some_and(|at| at <= now);
+        let goes_on = data.validation.handle_timeout(now);
+        if expired {
+            self.record_expired(now, slot, Timer::PathValidation);
+        }
+        if !goes_on {
             self.give_up_validation(now, key);
         }
+    }
+
+    /// Which timer of loss detection is set for the 1-RTT packets of a path, and when it expires.
+    pub(super) fn data_timer(&self, slot: u8) -> Option<(Timer, Instant)> {
+        let space = Space::Data(slot);
+        let timer = if self.loss_time(space).is_some() { Timer::Loss } else { Timer::Probe };
+        self.loss_deadline(space).map(|at| (timer, at))
     }
 
     /// The longest probe timeout of all paths, without backoff.

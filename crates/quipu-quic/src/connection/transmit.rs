@@ -37,6 +37,7 @@ impl Connection {
 
     fn transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
         self.flush_edges(now);
+        self.record_lifecycle(now);
         if self.lifecycle.is_open() && self.keys.wants_maintenance() {
             self.maintain_keys(now);
         }
@@ -96,6 +97,7 @@ impl Connection {
             || self.has_control_frames();
         self.release_at = release_at.filter(|_| waiting);
         self.scheduler.rest(now, &self.shared);
+        self.record_rest(now);
     }
 
     fn require_room(&self, outbox: &dyn Outbox, slot: u8) -> Result<(), Full> {

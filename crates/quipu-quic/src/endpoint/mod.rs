@@ -14,6 +14,7 @@ use crate::connection::{
     Arrival, Connection, Drain, EndpointEvent, KeyRing, LOCAL_LEN, Setup, parameters, random_cid,
 };
 use crate::outbox::{Outbox, Route, Transmit};
+use crate::recorder::{RecorderFactory, Started};
 use crate::tls::{ClientTls, InitialSecrets, ServerTls, Session, StartError};
 use crate::wire::header::{Packet, write_version_negotiation};
 use crate::wire::{ConnectionId, PacketKind, Version, Writer};
@@ -86,6 +87,7 @@ pub struct Endpoint {
     accepted: VecDeque<ConnectionHandle>,
     responses: VecDeque<(Route, Vec<u8>)>,
     ignored: u64,
+    recorders: Option<RecorderFactory>,
 }
 
 impl Endpoint {
@@ -102,7 +104,13 @@ impl Endpoint {
             accepted: VecDeque::new(),
             responses: VecDeque::new(),
             ignored: 0,
+            recorders: None,
         }
+    }
+
+    /// Each connection from now on has the recorder that `recorders` makes for it, if any.
+    pub fn record(&mut self, recorders: RecorderFactory) {
+        self.recorders = Some(recorders);
     }
 
     /// Accepts connections from now on.
@@ -132,7 +140,10 @@ impl Endpoint {
         let own = parameters(Role::Client, &config.transport, local_cid, None);
         let session = config.tls.start(server_name, &own.encode())?;
         let secrets: Arc<dyn InitialSecrets> = config.tls.clone();
+        let started =
+            Started { role: Role::Client, route, local_cid, remote_cid, original_dcid: remote_cid };
         let setup = Setup {
+            recorder: self.recorders.as_ref().and_then(|make| make(&started)),
             role: Role::Client,
             config: Arc::clone(&config.transport),
             policies: (config.policies)(),
@@ -385,7 +396,15 @@ impl Endpoint {
         let local_cid = self.unused_cid();
         let own = parameters(Role::Server, &config.transport, local_cid, Some(original_dcid));
         let session: Box<dyn Session> = config.tls.start(&own.encode()).ok()?;
+        let started = Started {
+            role: Role::Server,
+            route: arrival.route,
+            local_cid,
+            remote_cid,
+            original_dcid,
+        };
         let setup = Setup {
+            recorder: self.recorders.as_ref().and_then(|make| make(&started)),
             role: Role::Server,
             config: Arc::clone(&config.transport),
             policies: (config.policies)(),

@@ -182,6 +182,11 @@ impl SentPackets {
         self.eliciting_in_flight > 0
     }
 
+    /// How many ack-eliciting packets are in flight.
+    pub(crate) fn eliciting_in_flight(&self) -> usize {
+        self.eliciting_in_flight
+    }
+
     pub(crate) fn in_flight(&self) -> Bytes {
         self.in_flight
     }

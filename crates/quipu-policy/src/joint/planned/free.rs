@@ -5,7 +5,7 @@ use super::place::{Placement, costs_no_credit, fallback, place, send};
 use crate::joint::free_set::Spare;
 use crate::joint::planner::Planner;
 use crate::path::Parcel;
-use crate::seam::decision::{Decision, Notes};
+use crate::seam::decision::{DecidedBy, Decision, Notes};
 use crate::seam::key::StreamKey;
 use crate::seam::view::{Run, View};
 
@@ -30,12 +30,16 @@ impl<P: Planner> Planned<P> {
 
     pub(super) fn send_lost(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
         let (stream, run) = self.find(Spare::Lost, view)?;
-        self.send_free(stream, run, view, notes)
+        let decision = self.send_free(stream, run, view, notes)?;
+        notes.answered_by(DecidedBy::Lost);
+        Some(decision)
     }
 
     pub(super) fn send_skipped(&mut self, view: &View<'_>, notes: &mut Notes) -> Option<Decision> {
         let (stream, run) = self.find(Spare::Skipped, view)?;
-        self.send_free(stream, run, view, notes)
+        let decision = self.send_free(stream, run, view, notes)?;
+        notes.answered_by(DecidedBy::Skipped);
+        Some(decision)
     }
 
     /// Sends bytes that cost no credit. A planner that would wait with them is overruled by

@@ -1,0 +1,247 @@
+//! What the recorder is told, if there is one: see [`crate::recorder`].
+
+use quipu_base::{Instant, PacketNumber, PathId, StreamId};
+use quipu_policy::{Ask, DecidedBy, Decision, Refusal};
+
+use super::data::Checked;
+use super::lifecycle::Phase;
+use super::packet::OpenPacket;
+use super::{Connection, Space};
+use crate::outbox::Route;
+use crate::recorder::{
+    ConnectionState, DropReason, Event, LossSign, Metrics, Outcome, PacketInfo, Scheduled, Started,
+    StreamSide, StreamState, Timer,
+};
+use crate::recovery::{PACKET_THRESHOLD, SentRecord};
+use crate::wire::{ConnectionId, PacketKind, PartialHeader};
+
+impl Space {
+    const fn kind(self) -> PacketKind {
+        match self {
+            Space::Initial => PacketKind::Initial,
+            Space::Handshake => PacketKind::Handshake,
+            Space::Data(_) => PacketKind::OneRtt,
+        }
+    }
+}
+
+/// A packet that was opened, as the recorder is told of it.
+pub(super) struct OpenedPacket<'a> {
+    pub(super) header: &'a PartialHeader,
+    pub(super) path: PathId,
+    pub(super) number: PacketNumber,
+    pub(super) payload: &'a [u8],
+    pub(super) ecn: u8,
+}
+
+impl Connection {
+    /// The connection begins, and with it its first path.
+    pub(super) fn record_start(&mut self, now: Instant, route: Route) {
+        if !self.recording.is_on() {
+            return;
+        }
+        let started = Started {
+            role: self.role,
+            route,
+            local_cid: self.local_cid,
+            remote_cid: self.remote_ids.active(PathId::ZERO).unwrap_or_default(),
+            original_dcid: self.original_dcid,
+        };
+        self.recording.record(now, || Event::Started(started));
+        let original = Some(self.original_dcid);
+        let own = super::parameters(self.role, &self.config, self.local_cid, original);
+        self.recording.record(now, || Event::Parameters { own: true, parameters: &own });
+    }
+
+    /// Ends and key updates since the last call.
+    pub(super) fn record_lifecycle(&mut self, now: Instant) {
+        if !self.recording.is_on() {
+            return;
+        }
+        self.recording.updates(now, self.keys.updates());
+        if let Some(reason) = self.lifecycle.reason() {
+            self.recording.close(now, reason);
+        }
+        match self.lifecycle.phase() {
+            Phase::Handshaking | Phase::Established { .. } => {}
+            Phase::Closing { .. } => self.recording.state(now, ConnectionState::Closing),
+            Phase::Draining { .. } => self.recording.state(now, ConnectionState::Draining),
+            Phase::Closed => self.recording.state(now, ConnectionState::Closed),
+        }
+    }
+
+    /// A packet is complete and about to be sealed; it will be `size` bytes long.
+    pub(super) fn record_sent(
+        &mut self,
+        now: Instant,
+        packet: &OpenPacket,
+        buffer: &[u8],
+        size: usize,
+    ) {
+        if !self.recording.is_on() {
+            return;
+        }
+        let kind = packet.space.kind();
+        let path = packet.key.id;
+        let long = kind != PacketKind::OneRtt;
+        let info = PacketInfo {
+            kind,
+            path,
+            number: packet.record.pn,
+            size,
+            dcid: self.remote_ids.active(path).unwrap_or_default(),
+            scid: if long { self.local_cid } else { ConnectionId::EMPTY },
+            token: if kind == PacketKind::Initial { self.retry_token.len() } else { 0 },
+            payload: packet.payload(buffer),
+        };
+        let probe = packet.record.repeats;
+        self.recording.record(now, || Event::PacketSent { packet: info, probe });
+    }
+
+    /// A packet was opened and is not a duplicate.
+    pub(super) fn record_received(&mut self, now: Instant, packet: &OpenedPacket<'_>) {
+        let OpenedPacket { header, path, number, payload, ecn } = *packet;
+        self.recording.record(now, || {
+            let info = PacketInfo {
+                kind: header.kind,
+                path,
+                number,
+                size: header.packet_length,
+                dcid: header.dcid,
+                scid: header.scid,
+                token: header.token.len(),
+                payload,
+            };
+            Event::PacketReceived { packet: info, ecn }
+        });
+    }
+
+    /// A packet is dropped unread.
+    pub(super) fn record_dropped(
+        &mut self,
+        now: Instant,
+        kind: Option<PacketKind>,
+        path: PathId,
+        size: usize,
+        reason: DropReason,
+    ) {
+        self.recording.record(now, || Event::PacketDropped { kind, path, size, reason });
+    }
+
+    /// Packets of a space were declared lost.
+    pub(super) fn record_lost(&mut self, now: Instant, space: Space, lost: &[SentRecord]) {
+        if !self.recording.is_on() || lost.is_empty() {
+            return;
+        }
+        let Some(path) = self.shared.paths.get(space.slot()).map(|data| data.key.id) else {
+            return;
+        };
+        let sent = match space {
+            Space::Data(slot) => match self.shared.paths.get(slot) {
+                Some(data) => &data.sent,
+                None => return,
+            },
+            _ => &self.handshake_space(space).sent,
+        };
+        let largest = sent.largest_acked().map_or(0, |largest| largest.0);
+        for record in lost {
+            let overtaken = largest >= record.pn.0.saturating_add(PACKET_THRESHOLD);
+            self.recording.record(now, || Event::PacketLost {
+                kind: space.kind(),
+                path,
+                number: record.pn,
+                sign: if overtaken { LossSign::Reordering } else { LossSign::Time },
+            });
+        }
+    }
+
+    /// What is known of a path now.
+    pub(super) fn record_metrics(&mut self, now: Instant, slot: u8) {
+        if !self.recording.is_on() {
+            return;
+        }
+        let Some(data) = self.shared.paths.get(slot) else { return };
+        let Some(view) = self.shared.paths.views.get(data.key) else { return };
+        let published = &self.shared.paths.published;
+        let Some((_, controller)) = published.iter().find(|(key, _)| *key == data.key) else {
+            return;
+        };
+        let metrics = Metrics {
+            view,
+            controller,
+            packets_in_flight: data.sent.eliciting_in_flight(),
+            pacing_rate: self.config.pacing_percent.and_then(|_| data.pacer.rate()),
+        };
+        self.recording.record(now, || Event::Metrics(metrics));
+    }
+
+    /// Sending came to rest.
+    pub(super) fn record_rest(&mut self, now: Instant) {
+        if !self.recording.is_on() {
+            return;
+        }
+        for slot in 0..self.shared.paths.slots() {
+            self.record_metrics(now, slot);
+            let Some(path) = self.shared.paths.get(slot).map(|data| data.key.id) else { continue };
+            let expires_at = self.data_timer(slot);
+            self.recording.record(now, || Event::TimerSet { path, expires_at });
+        }
+    }
+
+    /// A loss or probe timer of a space ran out.
+    pub(super) fn record_expired(&mut self, now: Instant, slot: u8, timer: Timer) {
+        if let Some(path) = self.shared.paths.get(slot).map(|data| data.key.id) {
+            self.recording.record(now, || Event::TimerExpired { path, timer });
+        }
+    }
+
+    /// The policies answered, and this came of it.
+    pub(super) fn record_answer(
+        &mut self,
+        now: Instant,
+        ask: Ask,
+        decision: Decision,
+        checked: &Result<Checked, Refusal>,
+    ) {
+        if !self.recording.is_on() {
+            return;
+        }
+        let outcome = match checked {
+            Ok(checked) => checked.outcome(),
+            Err(refusal) => Outcome::Refused(*refusal),
+        };
+        let notes = self.scheduler.notes();
+        let scheduled = Scheduled {
+            ask,
+            decision: Some(decision),
+            decided_by: notes.decider(),
+            candidates: notes.kept(),
+            outcome,
+        };
+        self.recording.record(now, || Event::Scheduled(scheduled));
+    }
+
+    /// The engine chose in place of policies that failed.
+    pub(super) fn record_override(&mut self, now: Instant, checked: &Checked) {
+        self.recording.record(now, || {
+            Event::Scheduled(Scheduled {
+                ask: Ask::Packet,
+                decision: None,
+                decided_by: DecidedBy::Policy,
+                candidates: &[],
+                outcome: checked.outcome(),
+            })
+        });
+    }
+
+    /// A side of a stream moved on.
+    pub(super) fn record_stream(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        side: StreamSide,
+        state: StreamState,
+    ) {
+        self.recording.record(now, || Event::Stream { stream, side, state });
+    }
+}
