@@ -2,6 +2,7 @@
 //!
 //! - [`h2`]: HTTP/2 over QUIC streams with the dependency tree of RFC 7540, the mapping of the papers.
 //!   Start with [`h2::Client`], [`h2::Server`] and the [`transport::Transport`] they run on.
+//! - [`byte_stream`]: the same ends over one byte stream with the framing of RFC 9113, as over TCP.
 //! - [`hpack`]: field compression; [`field`]: field lists, and what HPACK and QPACK share.
 //! - [`priority`]: the `priority` field of RFC 9218.
 //! - [`message`]: what makes a request or a response well-formed.
@@ -33,6 +34,7 @@
 //!
 //! Not here: sockets, TLS, QUIC packets, what a browser asks for and when.
 
+pub mod byte_stream;
 pub mod field;
 pub mod h2;
 pub mod hpack;

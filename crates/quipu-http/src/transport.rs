@@ -20,6 +20,9 @@ use quipu_base::{Duration, StreamId};
 use quipu_policy::PriorityEdit;
 use thiserror::Error;
 
+use crate::h2::CONTROL_STREAM;
+use crate::h2::frame::{FrameError, Settings};
+
 /// Streams of one connection, as one of its ends sees them.
 pub trait Transport {
     /// Opens the next bidirectional stream of this end; `None` if the peer's limit is reached.
@@ -30,6 +33,21 @@ pub trait Transport {
     /// # Errors
     /// See [`StreamError`]; nothing was buffered then.
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError>;
+
+    /// Appends the frames of a head to what this end sends on the control stream. `end_stream`: they
+    /// say that `stream` has no body, and [`finish`](Transport::finish) follows at once.
+    ///
+    /// # Errors
+    /// See [`StreamError`]; nothing was buffered then.
+    fn write_head(
+        &mut self,
+        stream: StreamId,
+        frames: Bytes,
+        end_stream: bool,
+    ) -> Result<(), StreamError> {
+        let _ = (stream, end_stream);
+        self.write(CONTROL_STREAM, frames)
+    }
 
     /// Ends what this end sends on `stream` after the last octet written.
     ///
@@ -65,6 +83,21 @@ pub trait Transport {
 
     /// Declares `stream` the control stream: policies do not see it, and its data goes first.
     fn set_control(&mut self, stream: StreamId);
+
+    /// Adds what the transport has to say itself to the settings that this end states first: nothing
+    /// where bodies travel apart from frames.
+    fn complete_settings(&self, settings: &mut Settings) {
+        let _ = settings;
+    }
+
+    /// The peer stated settings.
+    ///
+    /// # Errors
+    /// If they cannot be; the connection then fails.
+    fn on_settings(&mut self, settings: &Settings) -> Result<(), FrameError> {
+        let _ = settings;
+        Ok(())
+    }
 
     /// Tells what HTTP knows of priorities, for the data that this end sends. An edit that the tree's
     /// container refuses has no effect.

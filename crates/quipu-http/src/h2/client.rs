@@ -11,16 +11,12 @@ use super::control::{CONTROL_STREAM, ConnectionError, Control, Incoming, Limits}
 use super::event::ClientEvent;
 use super::exchange::{Body, Failure, Phase, Progress, Receiving, abandon};
 use super::frame::{self, Settings, StreamPriority};
-use super::{ErrorCode, FrameStreamId};
+use super::{ErrorCode, FrameStreamId, Numbering};
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
 use crate::priority::PriorityField;
 use crate::transport::{StreamError, Transport};
-
-/// Distance between the identifiers of a client's bidirectional streams.
-/// <https://www.rfc-editor.org/rfc/rfc9000#section-2.1>
-const STREAM_STEP: u64 = 4;
 
 /// A request to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +93,10 @@ pub struct Client {
     exchanges: BTreeMap<StreamId, Exchange>,
     events: VecDeque<ClientEvent>,
     state: State,
+    numbering: Numbering,
     last_opened: StreamId,
+    /// The stream of the next request.
+    next: StreamId,
     /// Whether it says nothing of the dependency tree.
     no_tree: bool,
     /// The last request that a server that goes away may answer.
@@ -127,7 +126,9 @@ impl Client {
             exchanges: BTreeMap::new(),
             events: VecDeque::new(),
             state: State::Idle,
+            numbering: Numbering::Quic,
             last_opened: CONTROL_STREAM,
+            next: Numbering::Quic.first(),
             no_tree: false,
             last_answered: None,
         }
@@ -142,8 +143,15 @@ impl Client {
         self
     }
 
+    /// The same client with requests on other streams than QUIC's: the transport decides which.
+    #[must_use]
+    pub fn with_numbering(mut self, numbering: Numbering) -> Self {
+        (self.numbering, self.next) = (numbering, numbering.first());
+        self
+    }
+
     /// Opens the control stream and sends SETTINGS, and a PRIORITY frame for each of `groups`: nodes that
-    /// never carry data, by numbers that are no multiples of four. To be called once, before any other
+    /// never carry data, by numbers below those of all requests or that name none. To be called once, before any other
     /// stream is opened.
     ///
     /// # Errors
@@ -167,7 +175,7 @@ impl Client {
             no_rfc7540_priorities: self.no_tree.then_some(true),
             ..Settings::default()
         };
-        self.control.announce(settings, &mut out);
+        self.control.announce(transport, settings, &mut out);
         for &(group, priority) in groups.iter().filter(|_| !self.no_tree) {
             frame::encode_priority(group, priority, &mut out);
         }
@@ -190,7 +198,7 @@ impl Client {
         let info = self.check_request(&fields, priority)?;
         let stream = transport.open().ok_or(RequestError::NoStream)?;
         let id = FrameStreamId::try_from(stream).map_err(|_| RequestError::IdentifiersUsedUp)?;
-        self.last_opened = stream;
+        (self.last_opened, self.next) = (stream, self.numbering.next(stream));
         let exchange = Exchange {
             receiving: Receiving::new(),
             is_head: info.is_head,
@@ -284,7 +292,7 @@ impl Client {
         }
         let id = FrameStreamId::try_from(stream)
             .ok()
-            .filter(|id| id.request().is_some())
+            .filter(|id| id.request(self.numbering).is_some())
             .ok_or(RequestError::IdentifiersUsedUp)?;
         // https://www.rfc-editor.org/rfc/rfc9218#section-2.1.1
         //# If the value was 0 or if the settings parameter was absent, it
@@ -398,8 +406,8 @@ impl Client {
             return Err(RequestError::FieldsTooLarge { size: fields.size(), limit });
         }
         // Before a stream is opened that would then never have a head.
-        let next = FrameStreamId::try_from(self.last_opened.0 + STREAM_STEP)
-            .map_err(|_| RequestError::IdentifiersUsedUp)?;
+        let next =
+            FrameStreamId::try_from(self.next).map_err(|_| RequestError::IdentifiersUsedUp)?;
         if let Some(priority) = priority {
             check_priority(next, priority)?;
         }
@@ -444,7 +452,8 @@ impl Client {
         fields: FieldList,
         outcome: Outcome,
     ) -> Result<(), ConnectionError> {
-        let stream = id.request().filter(|&stream| stream <= self.last_opened).ok_or(
+        let request = id.request(self.numbering);
+        let stream = request.filter(|&stream| stream <= self.last_opened).ok_or(
             ConnectionError::WrongStream { stream: id, problem: "is no request of this client" },
         )?;
         // A cancelled request may still be answered.
@@ -498,7 +507,8 @@ impl Client {
         self.events.push_back(ClientEvent::ResponseFailed { stream, failure });
     }
 
-    fn fail_connection(&mut self, error: ConnectionError) {
+    /// Nothing more is taken from the server.
+    pub(crate) fn fail_connection(&mut self, error: ConnectionError) {
         if self.state != State::Failed {
             self.state = State::Failed;
             self.events.push_back(ClientEvent::ConnectionFailed(error));

@@ -220,14 +220,20 @@ impl Control {
         self.peer_no_tree
     }
 
-    /// Appends the first SETTINGS frame: `settings` and those that the limits ask for.
-    pub(super) fn announce(&mut self, settings: Settings, out: &mut Vec<u8>) {
+    /// Appends the first SETTINGS frame: `settings` and those that limits and transport ask for.
+    pub(super) fn announce<T: Transport>(
+        &mut self,
+        transport: &T,
+        settings: Settings,
+        out: &mut Vec<u8>,
+    ) {
         let table = self.limits.decoding_table;
-        let settings = Settings {
+        let mut settings = Settings {
             header_table_size: (table != hpack::DEFAULT_TABLE_SIZE).then_some(table),
             max_header_list_size: Some(self.limits.field_list),
             ..settings
         };
+        transport.complete_settings(&mut settings);
         frame::encode_settings(&settings, out);
         self.acknowledgement_due = true;
     }
@@ -295,7 +301,8 @@ impl Control {
         let mut out = Vec::with_capacity(self.block.len() + 16);
         let frame_size = self.peer_frame_size;
         frame::encode_headers(stream, priority, end_stream, &self.block, frame_size, &mut out);
-        transport.write(CONTROL_STREAM, Bytes::from(out))
+        let stream = StreamId(u64::from(stream.value()));
+        transport.write_head(stream, Bytes::from(out), end_stream)
     }
 
     /// <https://www.rfc-editor.org/rfc/rfc7540#section-6.5.3>
@@ -324,6 +331,7 @@ impl Control {
         if settings.no_rfc7540_priorities.is_some_and(|now| now != first) {
             return Err(ConnectionError::PrioritiesChanged);
         }
+        transport.on_settings(settings)?;
         self.peer_field_list = settings.max_header_list_size.or(self.peer_field_list);
         self.peer_concurrency = settings.max_concurrent_streams.or(self.peer_concurrency);
         let mut out = Vec::new();

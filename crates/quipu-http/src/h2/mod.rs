@@ -37,7 +37,7 @@ pub use event::{ClientEvent, ServerEvent};
 pub use exchange::{Body, Failure};
 pub use frame::StreamPriority;
 pub use server::{RespondError, Server, ServerConfig};
-pub use stream_id::{FrameStreamId, StreamIdError};
+pub use stream_id::{FrameStreamId, Numbering, StreamIdError};
 
 /// The protocol's name in TLS; private.
 pub const ALPN: &[u8] = b"quipu-h2";

@@ -13,7 +13,7 @@ use super::event::ServerEvent;
 use super::exchange::{Body, Failure, Phase, Progress, Receiving, abandon};
 use super::frame::{self, Settings, StreamPriority};
 use super::tree::TreeNames;
-use super::{ErrorCode, FrameStreamId};
+use super::{ErrorCode, FrameStreamId, Numbering};
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
@@ -39,6 +39,8 @@ pub struct ServerConfig {
     /// Whether clients are told to state urgencies alone, and what they say of the dependency tree is
     /// ignored; not by default. <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
     pub urgencies_only: bool,
+    /// Which numbers name requests; the transport decides. QUIC's by default.
+    pub numbering: Numbering,
 }
 
 impl Default for ServerConfig {
@@ -48,6 +50,7 @@ impl Default for ServerConfig {
             max_requests: 128,
             closed_retention: Duration::from_millis(100),
             urgencies_only: false,
+            numbering: Numbering::Quic,
         }
     }
 }
@@ -134,7 +137,7 @@ impl Server {
         Server {
             control: Control::new(config.limits),
             config,
-            names: TreeNames::default(),
+            names: TreeNames::new(config.numbering),
             exchanges: BTreeMap::new(),
             events: VecDeque::new(),
             state: State::Idle,
@@ -380,7 +383,7 @@ impl Server {
                 ..Settings::default()
             };
             let mut out = Vec::new();
-            self.control.announce(settings, &mut out);
+            self.control.announce(transport, settings, &mut out);
             transport.write(CONTROL_STREAM, Bytes::from(out))?;
         }
         self.control.receive(transport)?;
@@ -417,7 +420,8 @@ impl Server {
         now: Instant,
     ) -> Result<Option<StreamId>, ConnectionError> {
         let problem = "the client cannot open";
-        let stream = id.request().ok_or(ConnectionError::WrongStream { stream: id, problem })?;
+        let request = id.request(self.config.numbering);
+        let stream = request.ok_or(ConnectionError::WrongStream { stream: id, problem })?;
         if self.exchanges.contains_key(&stream) {
             self.fail(transport, stream, Failure::Malformed(MessageError::Trailers), now);
             return Ok(None);
@@ -513,7 +517,8 @@ impl Server {
         // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.1
         //# An endpoint MUST treat this as a stream error (Section 5.4.2) of
         //# type PROTOCOL_ERROR.
-        match id.request().filter(|stream| self.exchanges.contains_key(stream)) {
+        let request = id.request(self.config.numbering);
+        match request.filter(|stream| self.exchanges.contains_key(stream)) {
             Some(stream) => {
                 self.reset(transport, stream, ErrorCode::PROTOCOL_ERROR, now);
                 Ok(())
@@ -568,7 +573,7 @@ impl Server {
     /// more; it is remembered until they come.
     fn note_cancelled(&mut self, stream: StreamId) {
         let Ok(id) = FrameStreamId::try_from(stream) else { return };
-        if id.request().is_none() || id <= self.names.last_request() {
+        if id.request(self.config.numbering).is_none() || id <= self.names.last_request() {
             return;
         }
         self.cancelled.insert(stream);
@@ -583,7 +588,8 @@ impl Server {
         usize::try_from(self.config.max_requests).unwrap_or(usize::MAX)
     }
 
-    fn fail_connection(&mut self, error: ConnectionError) {
+    /// Nothing more is taken from the client.
+    pub(crate) fn fail_connection(&mut self, error: ConnectionError) {
         if self.state != State::Failed {
             self.state = State::Failed;
             self.events.push_back(ServerEvent::ConnectionFailed(error));

@@ -5,10 +5,21 @@ use std::fmt;
 use quipu_base::{Role, StreamDirection, StreamId};
 use thiserror::Error;
 
-/// An HTTP/2 stream identifier: 31 bits. Those that name a request are QUIC stream IDs; others name
-/// nodes of the dependency tree that never carry data.
+/// An HTTP/2 stream identifier: 31 bits. A [`Numbering`] says which of them name requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameStreamId(u32);
+
+/// Which numbers name requests; all others name nodes of the dependency tree that never carry data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numbering {
+    /// Multiples of four: the identifiers of QUIC's bidirectional streams that a client opens.
+    #[default]
+    Quic,
+    /// Odd numbers, as over a byte stream. A client of ours begins at 15, so that the groups of
+    /// browsers, which have odd numbers up to 13, come before.
+    /// <https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1>
+    ByteStream,
+}
 
 /// Why a number is no HTTP/2 stream identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -43,13 +54,39 @@ impl FrameStreamId {
         self.0 == 0
     }
 
-    /// The QUIC stream of the request that this names; `None` for the control stream's number and for
-    /// numbers that the client cannot open in both directions.
-    pub fn request(self) -> Option<StreamId> {
+    /// The stream of the request that this names; `None` for the control stream's number and for
+    /// numbers that a client cannot open.
+    pub fn request(self, numbering: Numbering) -> Option<StreamId> {
         let stream = StreamId(u64::from(self.0));
-        let by_client = stream.initiator() == Role::Client;
-        let both_ways = stream.direction() == StreamDirection::Bidirectional;
-        (by_client && both_ways && self.0 != 0).then_some(stream)
+        let is_request = match numbering {
+            Numbering::Quic => {
+                let by_client = stream.initiator() == Role::Client;
+                let both_ways = stream.direction() == StreamDirection::Bidirectional;
+                by_client && both_ways && self.0 != 0
+            }
+            Numbering::ByteStream => self.0 % 2 == 1,
+        };
+        is_request.then_some(stream)
+    }
+}
+
+impl Numbering {
+    /// The stream of a client's first request.
+    pub const fn first(self) -> StreamId {
+        match self {
+            Numbering::Quic => StreamId(4),
+            Numbering::ByteStream => StreamId(15),
+        }
+    }
+
+    /// The stream of the request after that on `stream`.
+    pub const fn next(self, stream: StreamId) -> StreamId {
+        let step = match self {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-2.1
+            Numbering::Quic => 4,
+            Numbering::ByteStream => 2,
+        };
+        StreamId(stream.0.saturating_add(step))
     }
 }
 
@@ -88,8 +125,16 @@ mod tests {
         for (value, request) in
             [(0, None), (3, None), (4, Some(StreamId(4))), (6, None), (8, Some(StreamId(8)))]
         {
-            assert_eq!(FrameStreamId::from_wire(value).request(), request);
+            assert_eq!(FrameStreamId::from_wire(value).request(Numbering::Quic), request);
         }
+    }
+
+    #[test]
+    fn over_a_byte_stream_requests_are_odd_and_begin_behind_the_groups() {
+        let numbering = Numbering::ByteStream;
+        let request = |value: u32| FrameStreamId::from_wire(value).request(numbering);
+        assert_eq!([0, 4, 1, 15].map(request), [None, None, Some(StreamId(1)), Some(StreamId(15))]);
+        assert_eq!(numbering.next(numbering.first()), StreamId(17));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use quipu_base::{Instant, StreamId};
 use quipu_policy::{NodeId, PriorityEdit};
 use thiserror::Error;
 
-use super::FrameStreamId;
 use super::frame::StreamPriority;
+use super::{FrameStreamId, Numbering};
 
 /// Nodes of idle streams that are kept. Browsers create up to six; the cap is our choice.
 pub(super) const MAX_IDLE: usize = 64;
@@ -23,6 +23,7 @@ type Edit<'a> = &'a mut dyn FnMut(PriorityEdit);
 /// The nodes that exist, by the names that frames use.
 #[derive(Debug, Default)]
 pub(super) struct TreeNames {
+    numbering: Numbering,
     nodes: BTreeMap<FrameStreamId, Node>,
     /// Closed streams and when their nodes go, in order.
     closed: VecDeque<(Instant, FrameStreamId)>,
@@ -56,6 +57,11 @@ enum State {
 pub(super) struct SelfDependency(pub(super) FrameStreamId);
 
 impl TreeNames {
+    /// No nodes. `numbering` says which numbers may still become requests.
+    pub(super) fn new(numbering: Numbering) -> Self {
+        TreeNames { numbering, ..TreeNames::default() }
+    }
+
     /// Number of requests that are open, or whose data is not all delivered.
     pub(super) fn live(&self) -> usize {
         self.nodes.len() - self.idle - self.closed.len()
@@ -162,7 +168,7 @@ impl TreeNames {
 
     /// Whether the client may still open `id`, or it never names a request at all.
     fn may_open(&self, id: FrameStreamId) -> bool {
-        id.request().is_none() || id > self.last_request
+        id.request(self.numbering).is_none() || id > self.last_request
     }
 
     /// Inserts a node, an idle one only if there is room without removing `keep` or its parent. Tells

@@ -1,7 +1,8 @@
-//! The streams of a `quipu-quic` connection, as HTTP wants them.
+//! The streams of a `quipu-quic` connection, as HTTP wants them: one for each request, or one for all.
 //!
 //! For each event of the connection, make [`QuicStreams`] and [pass it on](pass_to_client); then take
-//! the events of the HTTP end. What the events of HTTP ask for, do with [`QuicStreams`] too.
+//! the events of the HTTP end. What the events of HTTP ask for, do with [`QuicStreams`] too. For HTTP
+//! over one stream, make a [`Framed`] mux with a [`QuicPipe`] instead. [`Carrier`] is what both are.
 
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamDirection, StreamId};
@@ -9,7 +10,8 @@ use quipu_policy::PriorityEdit;
 use quipu_quic::{Connection, ConnectionEvent};
 
 use super::{ReadState, StreamError, Transport};
-use crate::h2::{Client, Server};
+use crate::byte_stream::{self, Framed, Pipe};
+use crate::h2::{CONTROL_STREAM, Client, Server};
 
 /// Assumed before the first sample. <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>
 const INITIAL_ROUND_TRIP_TIME: Duration = Duration::from_millis(333);
@@ -90,8 +92,163 @@ impl Transport for QuicStreams<'_> {
     }
 
     fn round_trip_time(&self) -> Duration {
-        let samples = self.connection.path_views().filter_map(|path| path.srtt);
-        samples.max().unwrap_or(INITIAL_ROUND_TRIP_TIME)
+        round_trip_time(self.connection)
+    }
+}
+
+fn round_trip_time(connection: &Connection) -> Duration {
+    let samples = connection.path_views().filter_map(|path| path.srtt);
+    samples.max().unwrap_or(INITIAL_ROUND_TRIP_TIME)
+}
+
+/// The first bidirectional stream of a connection's client, as a byte stream at one moment.
+pub struct QuicPipe<'a> {
+    /// The connection.
+    pub connection: &'a mut Connection,
+    /// The time now.
+    pub now: Instant,
+}
+
+impl QuicPipe<'_> {
+    const STREAM: StreamId = CONTROL_STREAM;
+}
+
+impl Pipe for QuicPipe<'_> {
+    fn open(&mut self) -> Result<(), StreamError> {
+        let opened = self.connection.open_stream(self.now, StreamDirection::Bidirectional);
+        if opened == Some(Self::STREAM) { Ok(()) } else { Err(StreamError::NotOpen(Self::STREAM)) }
+    }
+
+    fn write(&mut self, data: Bytes) -> Result<(), StreamError> {
+        let written = self.connection.write(self.now, Self::STREAM, data);
+        written.map_err(|_| StreamError::NotOpen(Self::STREAM))
+    }
+
+    fn unsent(&self) -> quipu_base::Bytes {
+        self.connection.unsent_on(Self::STREAM)
+    }
+
+    fn read(&mut self, sink: &mut dyn FnMut(&[u8])) -> Result<ReadState, StreamError> {
+        let streams = &mut QuicStreams { connection: self.connection, now: self.now };
+        streams.read(Self::STREAM, sink)
+    }
+
+    fn round_trip_time(&self) -> Duration {
+        round_trip_time(self.connection)
+    }
+}
+
+/// A connection that carries HTTP/2, one way or the other.
+pub trait Carrier: Transport {
+    /// The connection.
+    fn connection(&mut self) -> &mut Connection;
+
+    /// The time now.
+    fn now(&self) -> Instant;
+
+    /// Tells a client of an event of the connection. Bodies go to `sink`.
+    fn pass_to_client(
+        &mut self,
+        client: &mut Client,
+        event: &ConnectionEvent,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    );
+
+    /// Tells a server of an event of the connection. Bodies go to `sink`.
+    fn pass_to_server(
+        &mut self,
+        server: &mut Server,
+        event: &ConnectionEvent,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    );
+
+    /// A stream all of whose body that was written has left this layer, where the connection's own
+    /// [`Drained`](ConnectionEvent::Drained) does not say it.
+    fn poll_drained(&mut self) -> Option<StreamId> {
+        None
+    }
+}
+
+impl Carrier for QuicStreams<'_> {
+    fn connection(&mut self) -> &mut Connection {
+        self.connection
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn pass_to_client(
+        &mut self,
+        client: &mut Client,
+        event: &ConnectionEvent,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
+        pass_to_client(client, self, event, sink);
+    }
+
+    fn pass_to_server(
+        &mut self,
+        server: &mut Server,
+        event: &ConnectionEvent,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
+        pass_to_server(server, self, event, sink);
+    }
+}
+
+impl Carrier for Framed<'_, QuicPipe<'_>> {
+    fn connection(&mut self) -> &mut Connection {
+        self.pipe.connection
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn pass_to_client(
+        &mut self,
+        client: &mut Client,
+        event: &ConnectionEvent,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
+        match *event {
+            ConnectionEvent::Readable(QuicPipe::STREAM) => {
+                byte_stream::pass_to_client(client, self, sink);
+            }
+            ConnectionEvent::Reset(QuicPipe::STREAM, code) => {
+                client.on_stream_reset(self, CONTROL_STREAM, code);
+            }
+            ConnectionEvent::Stopped(QuicPipe::STREAM, code) => {
+                client.on_stream_stopped(CONTROL_STREAM, code);
+            }
+            _ => {}
+        }
+    }
+
+    fn pass_to_server(
+        &mut self,
+        server: &mut Server,
+        event: &ConnectionEvent,
+        sink: &mut dyn FnMut(StreamId, &[u8]),
+    ) {
+        let now = self.now;
+        match *event {
+            ConnectionEvent::Readable(QuicPipe::STREAM) => {
+                byte_stream::pass_to_server(server, self, sink);
+            }
+            ConnectionEvent::Reset(QuicPipe::STREAM, code) => {
+                server.on_stream_reset(self, CONTROL_STREAM, code, now);
+            }
+            ConnectionEvent::Stopped(QuicPipe::STREAM, code) => {
+                server.on_stream_stopped(self, CONTROL_STREAM, code, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_drained(&mut self) -> Option<StreamId> {
+        self.mux.poll_drained()
     }
 }
 

@@ -432,6 +432,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Bytes that were written to a stream and never sent; none if it is not open for sending.
+    pub fn unsent_on(&self, stream: StreamId) -> Bytes {
+        self.shared.streams.unsent(stream)
+    }
+
     /// Ends a stream after what was written.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use bytes::{Buf, BytesMut};
 
 use super::{
-    DEFAULT_FRAME_SIZE, ErrorCode, Frame, FrameError, FrameStreamId, HEADER_LEN, Settings,
+    DEFAULT_FRAME_SIZE, ErrorCode, Frame, FrameError, FrameStreamId, Header, Settings,
     StreamPriority, flag, kind,
 };
 
@@ -34,13 +34,6 @@ struct PartialHeaders {
     end_stream: bool,
     block: BytesMut,
     continuations: u32,
-}
-
-struct Header {
-    length: usize,
-    kind: u8,
-    flags: u8,
-    stream: FrameStreamId,
 }
 
 impl FrameDecoder {
@@ -79,16 +72,16 @@ impl FrameDecoder {
                 // https://www.rfc-editor.org/rfc/rfc7540#section-4.1
                 //# Implementations MUST ignore and discard any frame that has a
                 //# type that is unknown.
-                self.buffer.advance(HEADER_LEN);
+                self.buffer.advance(Header::LEN);
                 self.skip = header.length;
                 let held = self.drop_skipped(self.buffer.len());
                 self.buffer.advance(held);
                 continue;
             }
-            if self.buffer.len() < HEADER_LEN + header.length {
+            if self.buffer.len() < Header::LEN + header.length {
                 return Ok(None);
             }
-            self.buffer.advance(HEADER_LEN);
+            self.buffer.advance(Header::LEN);
             let payload = self.buffer.split_to(header.length);
             if let Some(frame) = self.frame(&header, payload)? {
                 return Ok(Some(frame));
@@ -105,14 +98,7 @@ impl FrameDecoder {
     }
 
     fn peek_header(&self) -> Option<Header> {
-        let &[a, b, c, kind, flags, d, e, f, g] = self.buffer.first_chunk::<HEADER_LEN>()?;
-        Some(Header {
-            // 24 bits.
-            length: u32::from_be_bytes([0, a, b, c]) as usize,
-            kind,
-            flags,
-            stream: FrameStreamId::from_wire(u32::from_be_bytes([d, e, f, g])),
-        })
+        self.buffer.first_chunk().copied().map(Header::decode)
     }
 
     /// What can be said of a frame by its header; before its payload is waited for.
@@ -128,7 +114,7 @@ impl FrameDecoder {
         // https://www.rfc-editor.org/rfc/rfc7540#section-3.5
         // The SETTINGS frame of each end comes first.
         if !self.settings_seen {
-            if header.kind != kind::SETTINGS || header.flags & flag::ACK != 0 {
+            if header.kind != kind::SETTINGS || header.has(flag::ACK) {
                 return Err(FrameError::NotSettings { kind });
             }
             self.settings_seen = true;
@@ -181,7 +167,7 @@ impl FrameDecoder {
             length,
             expected: "its flags announce more octets",
         };
-        if header.flags & flag::PADDED != 0 {
+        if header.has(flag::PADDED) {
             let &padding = block.first().ok_or(too_short)?;
             // https://www.rfc-editor.org/rfc/rfc7540#section-6.2
             //# Padding that exceeds the size remaining for the header block
@@ -189,17 +175,17 @@ impl FrameDecoder {
             let end = length
                 .checked_sub(usize::from(padding))
                 .filter(|&end| end > 0)
-                .ok_or(FrameError::Padding { padding, length })?;
+                .ok_or(FrameError::Padding { kind: "HEADERS", padding, length })?;
             block.truncate(end);
             block.advance(1);
         }
         let mut priority = None;
-        if header.flags & flag::PRIORITY != 0 {
+        if header.has(flag::PRIORITY) {
             let &octets = block.first_chunk().ok_or(too_short)?;
             priority = Some(StreamPriority::decode(octets));
             block.advance(StreamPriority::LEN);
         }
-        let end_stream = header.flags & flag::END_STREAM != 0;
+        let end_stream = header.has(flag::END_STREAM);
         let stream = header.stream;
         self.partial =
             Some(PartialHeaders { stream, priority, end_stream, block, continuations: 0 });
@@ -239,7 +225,7 @@ impl FrameDecoder {
 }
 
 fn settings(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
-    if header.flags & flag::ACK == 0 {
+    if !header.has(flag::ACK) {
         return Ok(Frame::Settings(Settings::decode(payload)?));
     }
     if payload.is_empty() {

@@ -1,6 +1,6 @@
 //! Frames to octets.
 
-use super::{ErrorCode, FrameStreamId, LARGEST_FRAME_SIZE, Settings, StreamPriority, flag, kind};
+use super::{ErrorCode, FrameStreamId, Header, Settings, StreamPriority, flag, kind};
 
 /// Appends a SETTINGS frame with the settings that `settings` states.
 pub fn encode_settings(settings: &Settings, out: &mut Vec<u8>) {
@@ -75,10 +75,36 @@ pub fn encode_go_away(last_stream: FrameStreamId, code: ErrorCode, out: &mut Vec
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-/// <https://www.rfc-editor.org/rfc/rfc7540#section-4.1>
+/// Appends the header of a DATA frame; `length` octets of a body are to follow.
+pub fn encode_data_header(
+    stream: FrameStreamId,
+    length: usize,
+    end_stream: bool,
+    out: &mut Vec<u8>,
+) {
+    let flags = if end_stream { flag::END_STREAM } else { 0 };
+    header(length, kind::DATA, flags, stream, out);
+}
+
+/// Appends a RST_STREAM frame for `stream`, which must not be zero.
+pub fn encode_reset(stream: FrameStreamId, code: ErrorCode, out: &mut Vec<u8>) {
+    header(4, kind::RST_STREAM, 0, stream, out);
+    out.extend_from_slice(&code.0.to_be_bytes());
+}
+
+/// Appends a WINDOW_UPDATE frame: `increment` octets more, 1 to 2^31 - 1, on a stream or, for zero, the
+/// connection.
+pub fn encode_window_update(stream: FrameStreamId, increment: u32, out: &mut Vec<u8>) {
+    header(4, kind::WINDOW_UPDATE, 0, stream, out);
+    out.extend_from_slice(&increment.to_be_bytes());
+}
+
+/// Appends the answer to a PING frame with `octets`.
+pub fn encode_ping_ack(octets: [u8; 8], out: &mut Vec<u8>) {
+    header(octets.len(), kind::PING, flag::ACK, FrameStreamId::ZERO, out);
+    out.extend_from_slice(&octets);
+}
+
 fn header(length: usize, kind: u8, flags: u8, stream: FrameStreamId, out: &mut Vec<u8>) {
-    debug_assert!(length <= LARGEST_FRAME_SIZE as usize);
-    let [_, a, b, c] = (length as u32).to_be_bytes();
-    out.extend_from_slice(&[a, b, c, kind, flags]);
-    out.extend_from_slice(&stream.value().to_be_bytes());
+    Header { length, kind, flags, stream }.encode(out);
 }

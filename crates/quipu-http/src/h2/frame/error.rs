@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::super::{ErrorCode, FrameStreamId};
 
-/// Why the control stream cannot go on. Each is a connection error with an [`ErrorCode`]; where RFC 7540
+/// Why the control stream, or the byte stream, cannot go on. Each is a connection error with an [`ErrorCode`]; where RFC 7540
 /// asks for a stream error only, the connection error it allows instead is used
 /// (<https://www.rfc-editor.org/rfc/rfc7540#section-5.4.1>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -41,8 +41,10 @@ pub enum FrameError {
         expected: &'static str,
     },
     /// More padding than payload.
-    #[error("{padding} octets of padding in a HEADERS frame of {length} octets")]
+    #[error("{padding} octets of padding in a {kind} frame of {length} octets")]
     Padding {
+        /// Type of the frame.
+        kind: &'static str,
         /// Octets of padding.
         padding: u8,
         /// Payload length, in octets.
@@ -54,6 +56,42 @@ pub enum FrameError {
         /// Type of the frame.
         kind: &'static str,
     },
+    /// What a client sends first is no HTTP/2.
+    #[error("the connection does not begin with HTTP/2's preface")]
+    NotPreface,
+    /// A frame on a stream whose state does not allow it.
+    #[error("a {kind} frame on stream {stream}, {problem}")]
+    State {
+        /// Type of the frame.
+        kind: &'static str,
+        /// The stream.
+        stream: FrameStreamId,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// The code that RFC 9113 gives for it.
+        code: ErrorCode,
+    },
+    /// More body than credit was given for.
+    #[error("a DATA frame on stream {stream} of more octets than its credit, or the connection's")]
+    BeyondCredit {
+        /// The stream.
+        stream: FrameStreamId,
+    },
+    /// Credit that was raised by nothing.
+    #[error("a WINDOW_UPDATE frame on stream {stream} that adds nothing")]
+    NoIncrement {
+        /// The stream, or zero for the connection.
+        stream: FrameStreamId,
+    },
+    /// Credit beyond 2^31 - 1.
+    #[error("more credit on stream {stream} than 2147483647 octets")]
+    TooMuchCredit {
+        /// The stream, or zero for the connection.
+        stream: FrameStreamId,
+    },
+    /// More PING frames than this end cares to answer.
+    #[error("PING frames without end")]
+    TooManyPings,
     /// Another frame than SETTINGS came first.
     #[error("the first frame is {kind}, not SETTINGS")]
     NotSettings {
@@ -96,10 +134,17 @@ impl FrameError {
             FrameError::Stream { .. }
             | FrameError::Padding { .. }
             | FrameError::Unexpected { .. }
+            | FrameError::NotPreface
+            | FrameError::NoIncrement { .. }
             | FrameError::NotSettings { .. }
             | FrameError::Continuation { .. } => ErrorCode::PROTOCOL_ERROR,
-            FrameError::BlockTooLarge { .. } => ErrorCode::ENHANCE_YOUR_CALM,
-            FrameError::Setting { code, .. } => *code,
+            FrameError::BeyondCredit { .. } | FrameError::TooMuchCredit { .. } => {
+                ErrorCode::FLOW_CONTROL_ERROR
+            }
+            FrameError::BlockTooLarge { .. } | FrameError::TooManyPings => {
+                ErrorCode::ENHANCE_YOUR_CALM
+            }
+            FrameError::Setting { code, .. } | FrameError::State { code, .. } => *code,
         }
     }
 }

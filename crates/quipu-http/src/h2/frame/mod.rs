@@ -1,12 +1,13 @@
-//! The HTTP/2 frames that the control stream carries.
-//! <https://www.rfc-editor.org/rfc/rfc7540#section-4>
+//! HTTP/2 frames. <https://www.rfc-editor.org/rfc/rfc7540#section-4>
 //!
-//! [`FrameDecoder`] reads them from octets in any chunks; the `encode_*` functions append them to a
-//! buffer.
+//! [`FrameDecoder`] reads those that the control stream carries from octets in any chunks; the
+//! `encode_*` functions append frames to a buffer. Those with bodies, credit and cancellations, which
+//! only a [byte stream](crate::byte_stream) carries, are read there.
 
 mod decode;
 mod encode;
 mod error;
+mod header;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -15,10 +16,12 @@ use bytes::Bytes;
 
 pub use decode::{FrameDecoder, MAX_CONTINUATIONS};
 pub use encode::{
-    encode_go_away, encode_headers, encode_priority, encode_priority_update, encode_settings,
-    encode_settings_ack,
+    encode_data_header, encode_go_away, encode_headers, encode_ping_ack, encode_priority,
+    encode_priority_update, encode_reset, encode_settings, encode_settings_ack,
+    encode_window_update,
 };
 pub use error::FrameError;
+pub(crate) use header::Header;
 pub use settings::Settings;
 
 use super::{ErrorCode, FrameStreamId};
@@ -28,9 +31,6 @@ use super::{ErrorCode, FrameStreamId};
 pub const DEFAULT_FRAME_SIZE: u32 = 16_384;
 /// Most payload octets that a frame's header can state.
 pub const LARGEST_FRAME_SIZE: u32 = (1 << 24) - 1;
-
-/// Length of a frame's header in octets. <https://www.rfc-editor.org/rfc/rfc7540#section-4.1>
-const HEADER_LEN: usize = 9;
 
 /// A frame as received; HEADERS with their CONTINUATION frames joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,27 +115,27 @@ impl StreamPriority {
 }
 
 /// Frame types. <https://www.rfc-editor.org/rfc/rfc7540#section-11.2>
-mod kind {
-    pub(super) const DATA: u8 = 0x0;
-    pub(super) const HEADERS: u8 = 0x1;
-    pub(super) const PRIORITY: u8 = 0x2;
-    pub(super) const RST_STREAM: u8 = 0x3;
-    pub(super) const SETTINGS: u8 = 0x4;
-    pub(super) const PUSH_PROMISE: u8 = 0x5;
-    pub(super) const PING: u8 = 0x6;
-    pub(super) const GO_AWAY: u8 = 0x7;
-    pub(super) const WINDOW_UPDATE: u8 = 0x8;
-    pub(super) const CONTINUATION: u8 = 0x9;
+pub(crate) mod kind {
+    pub(crate) const DATA: u8 = 0x0;
+    pub(crate) const HEADERS: u8 = 0x1;
+    pub(crate) const PRIORITY: u8 = 0x2;
+    pub(crate) const RST_STREAM: u8 = 0x3;
+    pub(crate) const SETTINGS: u8 = 0x4;
+    pub(crate) const PUSH_PROMISE: u8 = 0x5;
+    pub(crate) const PING: u8 = 0x6;
+    pub(crate) const GO_AWAY: u8 = 0x7;
+    pub(crate) const WINDOW_UPDATE: u8 = 0x8;
+    pub(crate) const CONTINUATION: u8 = 0x9;
     /// <https://www.rfc-editor.org/rfc/rfc9218#section-7.1>
-    pub(super) const PRIORITY_UPDATE: u8 = 0x10;
+    pub(crate) const PRIORITY_UPDATE: u8 = 0x10;
 
     /// Whether a frame of this type is more than skipped.
-    pub(super) const fn is_known(kind: u8) -> bool {
+    pub(crate) const fn is_known(kind: u8) -> bool {
         kind <= CONTINUATION || kind == PRIORITY_UPDATE
     }
 
     /// The name for messages.
-    pub(super) const fn name(kind: u8) -> &'static str {
+    pub(crate) const fn name(kind: u8) -> &'static str {
         match kind {
             DATA => "DATA",
             HEADERS => "HEADERS",
@@ -154,10 +154,10 @@ mod kind {
 }
 
 /// Frame flags.
-mod flag {
-    pub(super) const ACK: u8 = 0x1;
-    pub(super) const END_STREAM: u8 = 0x1;
-    pub(super) const END_HEADERS: u8 = 0x4;
-    pub(super) const PADDED: u8 = 0x8;
-    pub(super) const PRIORITY: u8 = 0x20;
+pub(crate) mod flag {
+    pub(crate) const ACK: u8 = 0x1;
+    pub(crate) const END_STREAM: u8 = 0x1;
+    pub(crate) const END_HEADERS: u8 = 0x4;
+    pub(crate) const PADDED: u8 = 0x8;
+    pub(crate) const PRIORITY: u8 = 0x20;
 }

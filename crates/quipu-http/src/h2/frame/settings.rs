@@ -23,7 +23,8 @@ pub struct Settings {
     pub enable_push: Option<bool>,
     /// Requests that the sender takes at a time.
     pub max_concurrent_streams: Option<u32>,
-    /// Flow-control credit, 0 to 2^31 - 1; without meaning here, as QUIC has its own.
+    /// Flow-control credit of a stream, 0 to 2^31 - 1; without meaning over QUIC's streams, which have
+    /// their own.
     pub initial_window_size: Option<u32>,
     /// Payload octets of a frame that the sender takes, 16,384 to 2^24 - 1.
     pub max_frame_size: Option<u32>,

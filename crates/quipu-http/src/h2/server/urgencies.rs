@@ -61,7 +61,8 @@ impl Server {
         value: &[u8],
     ) -> Result<(), ConnectionError> {
         let problem = "which the client cannot open";
-        let stream = id.request().ok_or(ConnectionError::WrongUpdate { stream: id, problem })?;
+        let request = id.request(self.config.numbering);
+        let stream = request.ok_or(ConnectionError::WrongUpdate { stream: id, problem })?;
         let field = PriorityField::parse(value).unwrap_or_default();
         if id <= self.names.last_request() {
             if let Some(exchange) = self.exchanges.get_mut(&stream) {

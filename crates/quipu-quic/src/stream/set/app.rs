@@ -7,7 +7,7 @@ use quipu_policy::{Priority, StreamKey};
 use super::{Edge, RecvState, SendState, Streams};
 use crate::stream::fault::{OpenError, StreamError};
 use crate::stream::frames::Dirty;
-use crate::stream::send::MAX_OFFSET;
+use crate::stream::send::{MAX_OFFSET, SendHalf};
 
 /// What a read brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +73,12 @@ impl Streams {
         }
         self.written(key);
         Ok(())
+    }
+
+    /// Bytes that were written and never sent, within credit or not; none if the stream cannot send.
+    pub fn unsent(&self, id: StreamId) -> quipu_base::Bytes {
+        let half = self.key(id).and_then(|key| self.send_half(key));
+        quipu_base::Bytes(half.map_or(0, SendHalf::unsent))
     }
 
     fn written(&mut self, key: StreamKey) {
