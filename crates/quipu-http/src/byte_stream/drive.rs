@@ -2,7 +2,7 @@
 
 use quipu_base::StreamId;
 
-use super::mux::Notice;
+use super::entry::Notice;
 use super::{Framed, Pipe};
 use crate::h2::{Client, Server};
 
@@ -22,6 +22,9 @@ pub fn pass_to_client<P: Pipe>(client: &mut Client, framed: &mut Framed<'_, P>, 
             Notice::Delivered(_) => {}
         }
     }
+    if client.has_failed() {
+        framed.mux.stop();
+    }
 }
 
 /// Takes what came through the pipe, and tells a server. Bodies go to `sink`. To be called when the
@@ -38,5 +41,8 @@ pub fn pass_to_server<P: Pipe>(server: &mut Server, framed: &mut Framed<'_, P>, 
             Notice::Delivered(stream) => server.on_stream_delivered(framed, stream, now),
             Notice::Failed(error) => server.fail_connection(error.into()),
         }
+    }
+    if server.has_failed() {
+        framed.mux.stop();
     }
 }

@@ -4,10 +4,11 @@ use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamId};
 use quipu_policy::PriorityEdit;
 
+use super::Pipe;
 use super::demux::PREFACE;
-use super::mux::{Answer, Mux};
+use super::entry::{Answer, Notice};
+use super::mux::Mux;
 use super::window::DEFAULT_WINDOW;
-use super::{Pipe, mux};
 use crate::h2::frame::{FrameError, Settings, encode_ping_ack, encode_reset, encode_window_update};
 use crate::h2::{CONTROL_STREAM, ErrorCode, FrameStreamId};
 use crate::transport::{ReadState, StreamError, Transport};
@@ -67,7 +68,7 @@ impl<P: Pipe> Framed<'_, P> {
         self.answer();
     }
 
-    pub(super) fn pop_notice(&mut self) -> Option<mux::Notice> {
+    pub(super) fn pop_notice(&mut self) -> Option<Notice> {
         self.mux.pop_notice()
     }
 
@@ -78,7 +79,7 @@ impl<P: Pipe> Framed<'_, P> {
         for answer in std::mem::take(&mut self.mux.answers) {
             match answer {
                 Answer::Pong(_) if is_full => {
-                    self.mux.fail(FrameError::TooManyPings);
+                    self.mux.fail(FrameError::Excess { what: "PING frames" });
                     return;
                 }
                 Answer::Pong(octets) => encode_ping_ack(octets, &mut out),

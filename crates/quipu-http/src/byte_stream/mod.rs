@@ -25,6 +25,7 @@
 
 mod demux;
 mod drive;
+mod entry;
 mod framed;
 mod mux;
 mod queue;

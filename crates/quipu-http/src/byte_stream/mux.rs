@@ -7,6 +7,7 @@ use quipu_policy::StreamPolicy;
 
 use super::Config;
 use super::demux::{Demux, Piece};
+use super::entry::{Answer, Entry, Notice, ReadPart, Receiving};
 use super::queue::{Left, Queue};
 use super::window::{DEFAULT_WINDOW, ReceiveWindow};
 use crate::h2::frame::{FrameError, Settings};
@@ -15,6 +16,9 @@ use crate::h2::{CONTROL_STREAM, ErrorCode, FrameStreamId, Numbering};
 /// Streams that this end reset and keeps in mind, so that DATA frames that were under way are
 /// dropped and not held against the peer; our choice.
 const MAX_REMEMBERED: usize = 1_024;
+/// Streams that a client may open in one piece, before the server has looked at them and refused what
+/// is too many; our choice.
+const MAX_STREAMS: usize = 1 << 16;
 
 /// One end of HTTP/2 over a byte stream, but for the byte stream: [`Framed`](super::Framed) puts both
 /// together for [`Client`](crate::h2::Client) and [`Server`](crate::h2::Server).
@@ -43,56 +47,6 @@ pub struct Mux {
     drained: VecDeque<StreamId>,
     /// Frames that answer what came.
     pub(super) answers: Vec<Answer>,
-}
-
-/// What the ends of HTTP are to be told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Notice {
-    Readable(StreamId),
-    Stopped(StreamId, u64),
-    Reset(StreamId, u64),
-    Delivered(StreamId),
-    Failed(FrameError),
-}
-
-/// A frame that answers what came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    Pong([u8; 8]),
-    /// Credit for the peer; zero is the connection.
-    Credit(FrameStreamId, u32),
-}
-
-/// A stream of which not both directions are over.
-#[derive(Debug)]
-struct Entry {
-    id: FrameStreamId,
-    receiving: Receiving,
-    /// Whether this end has yet to send the end. Its body is in the queue then.
-    sending: bool,
-    /// Whether the head that this end sent said that no body follows.
-    bodiless: bool,
-    /// Whether the peer's head came.
-    head_seen: bool,
-    /// Whether that there is something to read was told and not taken up.
-    told: bool,
-    unread: Vec<u8>,
-    window: ReceiveWindow,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Receiving {
-    Open,
-    /// The end came.
-    Ended,
-    /// And was read.
-    Over,
-}
-
-/// What was read of a stream.
-pub(super) struct ReadPart {
-    pub(super) octets: Vec<u8>,
-    pub(super) end: bool,
 }
 
 impl Mux {
@@ -159,19 +113,7 @@ impl Mux {
     }
 
     fn insert(&mut self, stream: StreamId, id: FrameStreamId, now: Instant) {
-        // What the peer may send before it has our settings.
-        let left = self.config.stream_window.max(DEFAULT_WINDOW);
-        let entry = Entry {
-            id,
-            receiving: Receiving::Open,
-            sending: true,
-            bodiless: false,
-            head_seen: false,
-            told: false,
-            unread: Vec::new(),
-            window: ReceiveWindow::new(self.config.stream_window, left),
-        };
-        self.streams.insert(stream, entry);
+        self.streams.insert(stream, Entry::new(id, self.config.stream_window));
         self.last = Some(stream);
         self.queue.open(stream, now);
     }
@@ -191,10 +133,16 @@ impl Mux {
         }
     }
 
-    /// Nothing more is taken from the peer.
+    /// The peer broke the rules.
     pub(super) fn fail(&mut self, error: FrameError) {
         self.failed = true;
         self.notices.push_back(Notice::Failed(error));
+    }
+
+    /// Nothing more is taken from the peer.
+    pub(super) fn stop(&mut self) {
+        self.failed = true;
+        self.control = Vec::new();
     }
 
     fn take(&mut self, piece: Piece<'_>, now: Instant) -> Result<(), FrameError> {
@@ -268,6 +216,9 @@ impl Mux {
         // What cannot be is the control stream's to refuse.
         let Some(stream) = id.request(Numbering::ByteStream) else { return Ok(()) };
         if !self.is_client && !self.was_opened(id) {
+            if self.streams.len() >= MAX_STREAMS {
+                return Err(FrameError::Excess { what: "streams at a time" });
+            }
             self.insert(stream, id, now);
         }
         let Some(entry) = self.streams.get_mut(&stream) else { return Ok(()) };
@@ -458,8 +409,7 @@ impl Mux {
     }
 
     fn forget_if_over(&mut self, stream: StreamId) {
-        let is_over = |entry: &Entry| entry.receiving == Receiving::Over && !entry.sending;
-        if self.streams.get(&stream).is_some_and(is_over) {
+        if self.streams.get(&stream).is_some_and(Entry::is_over) {
             self.streams.remove(&stream);
         }
     }

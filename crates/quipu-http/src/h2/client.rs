@@ -507,6 +507,11 @@ impl Client {
         self.events.push_back(ClientEvent::ResponseFailed { stream, failure });
     }
 
+    /// Whether nothing more is taken from the server.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state == State::Failed
+    }
+
     /// Nothing more is taken from the server.
     pub(crate) fn fail_connection(&mut self, error: ConnectionError) {
         if self.state != State::Failed {

@@ -588,6 +588,11 @@ impl Server {
         usize::try_from(self.config.max_requests).unwrap_or(usize::MAX)
     }
 
+    /// Whether nothing more is taken from the client.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.state == State::Failed
+    }
+
     /// Nothing more is taken from the client.
     pub(crate) fn fail_connection(&mut self, error: ConnectionError) {
         if self.state != State::Failed {

@@ -89,9 +89,12 @@ pub enum FrameError {
         /// The stream, or zero for the connection.
         stream: FrameStreamId,
     },
-    /// More PING frames than this end cares to answer.
-    #[error("PING frames without end")]
-    TooManyPings,
+    /// More of something than anyone needs.
+    #[error("more {what} than anyone needs")]
+    Excess {
+        /// Of what.
+        what: &'static str,
+    },
     /// Another frame than SETTINGS came first.
     #[error("the first frame is {kind}, not SETTINGS")]
     NotSettings {
@@ -141,7 +144,7 @@ impl FrameError {
             FrameError::BeyondCredit { .. } | FrameError::TooMuchCredit { .. } => {
                 ErrorCode::FLOW_CONTROL_ERROR
             }
-            FrameError::BlockTooLarge { .. } | FrameError::TooManyPings => {
+            FrameError::BlockTooLarge { .. } | FrameError::Excess { .. } => {
                 ErrorCode::ENHANCE_YOUR_CALM
             }
             FrameError::Setting { code, .. } | FrameError::State { code, .. } => *code,
