@@ -185,7 +185,9 @@ Examples:
   quipu compare --initial-window=32 --pacing=false --start warm:4
 
 Fields of --link: name, rate, delay, jitter, loss, queue (default, 1bdp, 50p, 64KiB, unlimited),
-reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the uplink as up.FIELD.";
+reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the uplink as up.FIELD, and for
+links of the client and the server in front of it as access.FIELD. A path with bottleneck=NAME leads
+over the links of the path of that name.";
 
 const LOAD_EXAMPLES: &str = "\
 Examples:

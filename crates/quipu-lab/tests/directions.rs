@@ -136,7 +136,7 @@ fn losses_of_slow_start_take_much_of_pw_pats_gain_over_three_paths() {
     let lossless =
         Figure::changed("pw-pats/fig12.toml", "pw-pats-parallel", "pwpats-three", |scenario| {
             for path in &mut scenario.networks[0].paths {
-                path.down.queue = QueueLimit::Unlimited;
+                path.own_links_mut().unwrap().down.queue = QueueLimit::Unlimited;
             }
         });
     let with_loss = parallel("pw-pats/fig12.toml", "pwpats-three");
@@ -166,7 +166,8 @@ fn fstream_passes_pw_pats_at_high_rates_by_leaving_the_slow_queue_alone() {
     within("50 packets", deep.ratio("fstream", "pw-pats", CRITICAL), 0.55..=0.85);
     within("50 packets, page", deep.ratio("fstream", "pw-pats", PAGE), 0.85..=0.97);
     let short = Figure::changed("pw-pats/fig8.toml", "pw-pats-parallel", "x15", |scenario| {
-        scenario.networks[0].paths[1].down.queue = QueueLimit::packets(5);
+        let slow = scenario.networks[0].paths[1].own_links_mut().unwrap();
+        slow.down.queue = QueueLimit::packets(5);
     });
     within("5 packets", short.ratio("fstream", "pw-pats", CRITICAL), 1.05..=1.30);
 }

@@ -7,7 +7,7 @@
 use quipu_base::{Duration, Instant, Seed};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Network, OutageSpec, PathSpec, Priorities, Scenario};
+use quipu_lab::scenario::{Network, OutageSpec, OwnLinks, PathSpec, Priorities, Scenario};
 use rand::RngExt;
 
 /// Loads that `cargo test` does.
@@ -94,10 +94,11 @@ fn network(fault: &str, seed: Seed) -> Network {
     ];
     let from = instant();
     let for_good = OutageSpec { from, until: None };
+    let mut links = paths.iter_mut().filter_map(PathSpec::own_links_mut).collect::<Vec<_>>();
     match fault {
-        "uplink of path 0 blackholed" => paths[0].up.outages = vec![for_good],
-        "downlink of path 0 blackholed" => paths[0].down.outages = vec![for_good],
-        "downlink of path 1 blackholed" => paths[1].down.outages = vec![for_good],
+        "uplink of path 0 blackholed" => links[0].up.outages = vec![for_good],
+        "downlink of path 0 blackholed" => links[0].down.outages = vec![for_good],
+        "downlink of path 1 blackholed" => links[1].down.outages = vec![for_good],
         "path 0 flapping" => {
             let outages: Vec<OutageSpec> = (0..40)
                 .map(|n| {
@@ -105,18 +106,18 @@ fn network(fault: &str, seed: Seed) -> Network {
                     OutageSpec { from, until: Some(from + Duration::from_millis(300)) }
                 })
                 .collect();
-            paths[0].up.outages = outages.clone();
-            paths[0].down.outages = outages;
+            links[0].up.outages = outages.clone();
+            links[0].down.outages = outages;
         }
         "path 0 cut for good" | "path 1 cut for good" => {
             let victim = usize::from(fault.contains('1'));
-            paths[victim].up.outages = vec![for_good];
-            paths[victim].down.outages = vec![for_good];
+            links[victim].up.outages = vec![for_good];
+            links[victim].down.outages = vec![for_good];
         }
         _ => {}
     }
     // The handshake needs its path: a fault of path 0 begins after it.
-    let PathSpec { up, down, .. } = &mut paths[0];
+    let OwnLinks { up, down } = &mut *links[0];
     for outage in up.outages.iter_mut().chain(&mut down.outages) {
         outage.from = outage.from.max(Duration::from_millis(150));
     }

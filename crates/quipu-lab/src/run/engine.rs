@@ -10,6 +10,7 @@ use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
 
 use super::tls::{self, TlsError};
+use super::topology::addresses;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
 use crate::scenario::Scenario;
@@ -111,7 +112,7 @@ pub(super) fn server(plan: &Plan, cell: Cell) -> Result<Endpoint, SetupError> {
 
 /// The client's route of path `index`.
 pub(super) fn route(index: u8) -> Route {
-    let [local, remote] = super::addresses(index);
+    let [local, remote] = addresses(0, usize::from(index));
     Route { local, remote }
 }
 

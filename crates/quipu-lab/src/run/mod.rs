@@ -1,7 +1,7 @@
 //! One run: a client that loads a page and a server that has it, in virtual time.
 //!
 //! `engine` is the seam to the transport, `tls` makes both ends' handshakes, `client` is the browser
-//! with its `requests` and its `loading`, `server` answers after each object's think time, `body` makes and checks what
+//! with its `requests` and its `loading`, `topology` lays the links, `server` answers after each object's think time, `body` makes and checks what
 //! is carried. A body that is missing or wrong is an error of the run, never a good result.
 
 mod body;
@@ -12,14 +12,16 @@ mod loading;
 mod requests;
 mod server;
 mod tls;
+mod topology;
 
 use quipu_base::{Bytes, Instant, PathId};
 use quipu_quic::Connection;
-use quipu_sim::{Interface, NodeId, RunEnd, TopologyError, World, WorldConfig, address};
+use quipu_sim::{RunEnd, TopologyError, World, WorldConfig};
 use thiserror::Error;
 
 pub use crate::plan::{Cell, Plan};
 use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
+use crate::scenario::LinkError;
 pub use body::Bodies;
 pub(crate) use body::file_hash;
 use client::Browser;
@@ -27,6 +29,7 @@ pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
 use server::Site;
+use topology::Topology;
 
 /// The request field that names the object: several objects of a recording may have one URL.
 const OBJECT_FIELD: &str = "object";
@@ -43,6 +46,9 @@ pub enum RunError {
     /// The links make no topology.
     #[error(transparent)]
     Topology(#[from] TopologyError),
+    /// A path leads nowhere.
+    #[error(transparent)]
+    Path(#[from] LinkError),
     /// The world does not come to an end.
     #[error(transparent)]
     World(#[from] quipu_sim::RunError),
@@ -100,7 +106,9 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
     });
     let client = world.add_node(Host::Client(Box::new(Browser::new(plan, cell)?)));
     let server = world.add_node(Host::Server(Box::new(Site::new(plan, cell)?)));
-    connect(plan, cell, &mut world, client, server)?;
+    let network = &plan.networks[cell.network].network;
+    let topology = Topology::new(&mut world, network, plan.scenario.link_overhead)?;
+    topology.join(&mut world, client, server, 0, 0..network.paths.len())?;
 
     let limit = Instant::ZERO + plan.scenario.time_limit;
     let end = world.run_while(limit, |world| {
@@ -126,28 +134,6 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
         return Err(unfinished(plan, cell, at, browser.open()));
     }
     record(plan, cell, at, &browser, &site)
-}
-
-/// Interface addresses of path `index`: of the client, of the server.
-fn addresses(index: u8) -> [std::net::SocketAddr; 2] {
-    [address(1, index, 50_000), address(2, index, 443)]
-}
-
-fn connect(
-    plan: &Plan,
-    cell: Cell,
-    world: &mut World<Host>,
-    client: NodeId,
-    server: NodeId,
-) -> Result<(), RunError> {
-    let overhead = plan.scenario.link_overhead;
-    for (index, path) in (0..).zip(&plan.networks[cell.network].network.paths) {
-        let [local, remote] = addresses(index);
-        let ends = [(client, local), (server, remote)];
-        let [client, server] = ends.map(|(node, address)| Interface { node, address });
-        world.add_path(client, server, &path.up.config(overhead), &path.down.config(overhead))?;
-    }
-    Ok(())
 }
 
 fn unfinished(plan: &Plan, cell: Cell, at: Instant, open: usize) -> RunError {

@@ -1,6 +1,4 @@
-//! Links as a scenario writes them: one direction, both directions of a path, a network of paths.
-
-use std::str::FromStr;
+//! Links as a scenario writes them, one direction each.
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_link::{Duplicate, LinkConfig, Outage, QueueLimit, Reorder};
@@ -77,7 +75,7 @@ pub struct OutageSpec {
 /// One direction as written, where everything may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct PartialLink {
+pub(super) struct PartialLink {
     rate: Option<Human<Rate>>,
     delay: Option<Human<Duration>>,
     jitter: Option<Human<Duration>>,
@@ -87,40 +85,6 @@ struct PartialLink {
     reorder: Option<ReorderSpec>,
     duplicate: Option<DuplicateSpec>,
     outages: Option<Vec<OutageSpec>>,
-}
-
-/// Both directions of one path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "PathInput")]
-pub struct PathSpec {
-    /// What it is called in tables, such as `wifi`.
-    pub name: String,
-    /// From the server to the client.
-    pub down: LinkSpec,
-    /// From the client to the server. What is not given is the downlink's.
-    pub up: LinkSpec,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PathInput {
-    name: String,
-    down: PartialLink,
-    #[serde(default)]
-    up: PartialLink,
-}
-
-/// The paths between client and server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// What it is called, such as `wifi+lte`.
-    pub name: String,
-    /// One line on what it stands for and where it comes from.
-    #[serde(default)]
-    pub about: String,
-    /// The paths; path 0 carries the handshake.
-    pub paths: Vec<PathSpec>,
 }
 
 /// A description of a link that makes none.
@@ -155,7 +119,7 @@ pub enum LinkError {
     #[error("{field} is missing; expected {expected}")]
     Missing {
         /// The field.
-        field: &'static str,
+        field: String,
         /// What it looks like.
         expected: &'static str,
     },
@@ -171,8 +135,12 @@ pub enum LinkError {
 }
 
 impl PartialLink {
-    fn complete(self) -> Result<LinkSpec, LinkError> {
-        let missing = |field, expected| LinkError::Missing { field, expected };
+    /// The link, where fields without default must be there; they are named behind `prefix`.
+    pub(super) fn complete(self, prefix: &str) -> Result<LinkSpec, LinkError> {
+        let missing = |field: &str, expected| {
+            let field = format!("{prefix}{field}");
+            LinkError::Missing { field, expected }
+        };
         Ok(LinkSpec {
             rate: self.rate.ok_or_else(|| missing("rate", Rate::EXPECTED))?.0,
             delay: self.delay.ok_or_else(|| missing("delay", Duration::EXPECTED))?.0,
@@ -186,7 +154,8 @@ impl PartialLink {
         })
     }
 
-    fn over(self, base: &LinkSpec) -> LinkSpec {
+    /// The link like `base` in all that is not given.
+    pub(super) fn over(self, base: &LinkSpec) -> LinkSpec {
         LinkSpec {
             rate: self.rate.map_or(base.rate, |rate| rate.0),
             delay: self.delay.map_or(base.delay, |delay| delay.0),
@@ -200,7 +169,8 @@ impl PartialLink {
         }
     }
 
-    fn set(&mut self, field: &str, value: &str) -> Result<(), LinkError> {
+    /// Sets a field from its text form.
+    pub(super) fn set(&mut self, field: &str, value: &str) -> Result<(), LinkError> {
         let twice = || LinkError::Twice { field: field.to_owned() };
         match field {
             "rate" => put(&mut self.rate, field, value),
@@ -230,16 +200,26 @@ impl PartialLink {
             }
             _ => Err(LinkError::UnknownField {
                 field: field.to_owned(),
-                known: "name, rate, delay, jitter, loss, queue, reorder, duplicate, outage, \
-                        each also as up.FIELD",
+                known: "name, bottleneck, rate, delay, jitter, loss, queue, reorder, duplicate, \
+                        outage; of links each also as up.FIELD and access.FIELD",
                 suggestion: suggestion(field, FIELDS),
             }),
         }
     }
 }
 
-const FIELDS: [&str; 9] =
-    ["name", "rate", "delay", "jitter", "loss", "queue", "reorder", "duplicate", "outage"];
+const FIELDS: [&str; 10] = [
+    "name",
+    "bottleneck",
+    "rate",
+    "delay",
+    "jitter",
+    "loss",
+    "queue",
+    "reorder",
+    "duplicate",
+    "outage",
+];
 
 fn read<T: Unit>(field: &str, value: &str) -> Result<T, LinkError> {
     T::read(value).map_err(|source| LinkError::Value { field: field.to_owned(), source })
@@ -258,9 +238,26 @@ fn share_and_time(field: &str, value: &str) -> Result<(Share, Duration), LinkErr
     Ok((read(field, share)?, read(field, time)?))
 }
 
+/// The limit with the round trip that counts, if it tells none itself.
+fn over(limit: QueueLimit, round_trip: Duration) -> QueueLimit {
+    match limit {
+        QueueLimit::BandwidthDelay { multiple, round_trip: None, at_least } => {
+            QueueLimit::BandwidthDelay { multiple, round_trip: Some(round_trip), at_least }
+        }
+        limit => limit,
+    }
+}
+
 impl LinkSpec {
-    /// The link that the simulator makes of it, with `overhead` bytes of headers per datagram.
+    /// The link that the simulator makes of it, with `overhead` bytes of headers per datagram, if
+    /// it is all that lies between two hosts. If not, see [`LinkSpec::config_on`].
     pub fn config(&self, overhead: Bytes) -> LinkConfig {
+        self.config_on(overhead, self.delay.saturating_mul(2))
+    }
+
+    /// The same as one link of several in a row: a queue that is told in bandwidth-delay products,
+    /// as the default is, has those of `round_trip`, which is that of all of them together.
+    pub fn config_on(&self, overhead: Bytes, round_trip: Duration) -> LinkConfig {
         let at = |time: Duration| Instant::ZERO + time;
         LinkConfig {
             rate: Some(self.rate),
@@ -268,7 +265,7 @@ impl LinkSpec {
             jitter: self.jitter,
             jitter_reorders: self.jitter_reorders,
             loss: self.loss.as_f64(),
-            queue: self.queue,
+            queue: over(self.queue, round_trip),
             reorder: (!self.reorder.share.is_zero())
                 .then(|| Reorder { share: self.reorder.share.as_f64(), extra: self.reorder.extra }),
             duplicate: (!self.duplicate.share.is_zero()).then(|| Duplicate {
@@ -293,153 +290,21 @@ impl LinkSpec {
             || !certain(self.duplicate.share)
     }
 
-    fn validate(&self) -> Result<(), LinkError> {
-        // The overhead plays no part in what is valid.
-        self.config(Bytes::ZERO).validate().map_err(|error| LinkError::Invalid(error.to_string()))
-    }
-}
-
-impl TryFrom<PathInput> for PathSpec {
-    type Error = LinkError;
-
-    fn try_from(input: PathInput) -> Result<Self, LinkError> {
-        let down = input.down.complete()?;
-        let up = input.up.over(&down);
-        Ok(PathSpec { name: input.name, down, up })
-    }
-}
-
-impl FromStr for PathSpec {
-    type Err = LinkError;
-
-    /// Reads `rate=30mbit,delay=10ms,loss=1.5%`; fields of the uplink begin with `up.`.
-    fn from_str(text: &str) -> Result<Self, LinkError> {
-        let mut input = PathInput {
-            name: String::new(),
-            down: PartialLink::default(),
-            up: PartialLink::default(),
-        };
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-            let (field, value) = part
-                .split_once('=')
-                .ok_or_else(|| LinkError::NotAssigned { part: part.to_owned() })?;
-            match field.trim().split_once('.') {
-                Some(("up", field)) => input.up.set(field, value)?,
-                Some(("down", field)) => input.down.set(field, value)?,
-                _ if field.trim() == "name" => input.name = value.trim().to_owned(),
-                _ => input.down.set(field.trim(), value)?,
-            }
+    /// One line such as `55mbit 15ms loss 1%`.
+    pub(super) fn summary(&self) -> String {
+        let mut text = format!("{} {}", self.rate.print(), self.delay.print());
+        if !self.jitter.is_zero() {
+            text.push_str(&format!(" ±{}", self.jitter.print()));
         }
-        PathSpec::try_from(input)
-    }
-}
-
-impl PathSpec {
-    /// Checks both directions.
-    ///
-    /// # Errors
-    /// The first value that makes no link.
-    pub fn validate(&self) -> Result<(), LinkError> {
-        for (direction, link) in [("down", &self.down), ("up", &self.up)] {
-            link.validate().map_err(|error| LinkError::Invalid(format!("{direction}: {error}")))?;
-        }
-        Ok(())
-    }
-
-    /// One line such as `wifi 55mbit 15ms`.
-    pub fn summary(&self) -> String {
-        let link = |link: &LinkSpec| {
-            let mut text = format!("{} {}", link.rate.print(), link.delay.print());
-            if !link.jitter.is_zero() {
-                text.push_str(&format!(" ±{}", link.jitter.print()));
-            }
-            if !link.loss.is_zero() {
-                text.push_str(&format!(" loss {}", link.loss.print()));
-            }
-            text
-        };
-        let mut text = format!("{} {}", self.name, link(&self.down));
-        if self.up != self.down {
-            text.push_str(&format!(" (up {})", link(&self.up)));
+        if !self.loss.is_zero() {
+            text.push_str(&format!(" loss {}", self.loss.print()));
         }
         text
     }
-}
 
-impl Network {
-    /// The network that `--link` options describe; paths without a name are called `path0`, …
-    pub fn from_links(mut paths: Vec<PathSpec>) -> Network {
-        for (index, path) in paths.iter_mut().enumerate() {
-            if path.name.is_empty() {
-                path.name = format!("path{index}");
-            }
-        }
-        let name = paths.iter().map(|path| path.down.rate.print()).collect::<Vec<_>>().join("+");
-        Network { name, about: "from the command line".to_owned(), paths }
-    }
-
-    /// True if chance decides anything on any link.
-    pub fn is_random(&self) -> bool {
-        self.paths.iter().any(|path| path.down.is_random() || path.up.is_random())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refused(text: &str) -> String {
-        text.parse::<PathSpec>().unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_link_option_gives_both_directions() {
-        let path: PathSpec =
-            "name=lte,rate=30mbit,delay=10ms,loss=1.5%,up.rate=5mbit".parse().unwrap();
-        assert_eq!(path.down.rate, Rate::from_mbit_per_sec(30));
-        assert_eq!(path.up.rate, Rate::from_mbit_per_sec(5));
-        assert_eq!(path.up.delay, Duration::from_millis(10));
-        assert_eq!(path.up.loss, path.down.loss);
-        assert_eq!(path.summary(), "lte 30mbit 10ms loss 1.5% (up 5mbit 10ms loss 1.5%)");
-    }
-
-    #[test]
-    fn all_parts_of_a_link_reach_its_configuration() {
-        let text = "rate=10mbit,delay=20ms,jitter=2ms,queue=1bdp,reorder=2%+5ms,duplicate=1%,\
-                    outage=1s..2s,outage=5s";
-        let config = text.parse::<PathSpec>().unwrap().down.config(Bytes(28));
-        assert_eq!(config.validate(), Ok(()));
-        assert_eq!(config.jitter, Duration::from_millis(2));
-        assert_eq!(config.queue, QueueLimit::bandwidth_delay(1.0));
-        assert_eq!(config.reorder.unwrap().extra, Duration::from_millis(5));
-        assert_eq!(config.duplicate.unwrap().share, 0.01);
-        assert_eq!(config.outages.len(), 2);
-        assert_eq!(config.outages[1].until, None);
-    }
-
-    #[test]
-    fn bad_links_are_refused_by_field_and_value() {
-        assert!(refused("rate=-3mbit,delay=10ms").starts_with("rate is `-3mbit`: expected a rate"));
-        assert!(refused("rate=NaN,delay=10ms").contains("`NaN`"));
-        assert!(refused("rate=3mbit,delay=10ms,loss=101%").starts_with("loss is `101%`"));
-        assert!(refused("rate=3mbit,dlay=10ms").ends_with("did you mean `delay`?"));
-        assert!(refused("rate=3mbit,rate=4mbit,delay=1ms").ends_with("given twice"));
-        assert!(refused("rate=3mbit").starts_with("delay is missing"));
-        assert!(refused("30mbit").contains("expected field=value"));
-        let path: PathSpec = "rate=3mbit,delay=1ms,jitter=2ms".parse().unwrap();
-        let error = path.validate().unwrap_err().to_string();
-        assert!(error.starts_with("down: link: jitter is 2.000 ms"), "{error}");
-    }
-
-    #[test]
-    fn an_uplink_in_a_file_overrides_only_what_it_names() {
-        let text = "name = \"dsl\"\ndown = { rate = \"16mbit\", delay = \"12ms\" }\n\
-                    up = { rate = \"1mbit\" }";
-        let path: PathSpec = toml::from_str(text).unwrap();
-        assert_eq!(path.up.delay, path.down.delay);
-        let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
-        assert_eq!(again, path);
-        let unknown = toml::from_str::<PathSpec>(&text.replace("delay", "dealy"));
-        assert!(unknown.unwrap_err().to_string().contains("unknown field `dealy`"));
+    /// Checks the values.
+    pub(super) fn validate(&self) -> Result<(), LinkError> {
+        // The overhead plays no part in what is valid.
+        self.config(Bytes::ZERO).validate().map_err(|error| LinkError::Invalid(error.to_string()))
     }
 }

@@ -9,6 +9,7 @@ mod link;
 mod nearest;
 mod networks;
 mod overrides;
+mod path;
 mod transport;
 pub mod units;
 
@@ -21,10 +22,11 @@ pub use choice::{
     Certificate, Discovery, HttpVersion, KeyExchange, Origins, Priorities, Reprioritise, Tls,
 };
 pub use error::ScenarioError;
-pub use link::{DuplicateSpec, LinkError, LinkSpec, Network, OutageSpec, PathSpec, ReorderSpec};
+pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
 pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use overrides::{resolve as resolve_field, split_list};
+pub use path::{LinksSpec, Network, OwnLinks, PathSpec};
 pub use transport::{Start, Transport};
 use units::{Unit, human};
 

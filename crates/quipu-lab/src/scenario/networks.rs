@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, value};
 
-use super::link::Network;
+use super::path::Network;
 use super::{MOST_PATHS, ScenarioError, read_text};
 
 const BUILTIN: &str = include_str!("networks.toml");
@@ -55,7 +55,8 @@ pub(super) fn validate(network: &Network) -> Result<(), ScenarioError> {
         return Err(ScenarioError::invalid(field, count, "1 to 32 paths"));
     }
     for (index, path) in network.paths.iter().enumerate() {
-        path.validate().map_err(|source| ScenarioError::Link {
+        let checked = path.validate().and_then(|()| network.bottleneck(index));
+        checked.map_err(|source| ScenarioError::Link {
             place: format!("network {}, path {index} ({})", network.name, path.name),
             source,
         })?;

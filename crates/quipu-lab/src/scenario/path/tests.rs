@@ -1,0 +1,146 @@
+use quipu_base::{Bytes, Rate};
+
+use super::*;
+
+fn own(path: &PathSpec) -> &OwnLinks {
+    path.own_links().unwrap()
+}
+
+fn refused(text: &str) -> String {
+    text.parse::<PathSpec>().unwrap_err().to_string()
+}
+
+#[test]
+fn a_link_option_gives_both_directions() {
+    let path: PathSpec = "name=lte,rate=30mbit,delay=10ms,loss=1.5%,up.rate=5mbit".parse().unwrap();
+    assert_eq!(own(&path).down.rate, Rate::from_mbit_per_sec(30));
+    assert_eq!(own(&path).up.rate, Rate::from_mbit_per_sec(5));
+    assert_eq!(own(&path).up.delay, Duration::from_millis(10));
+    assert_eq!(own(&path).up.loss, own(&path).down.loss);
+    assert_eq!(path.summary(), "lte 30mbit 10ms loss 1.5% (up 5mbit 10ms loss 1.5%)");
+}
+
+#[test]
+fn all_parts_of_a_link_reach_its_configuration() {
+    let text = "rate=10mbit,delay=20ms,jitter=2ms,queue=1bdp,reorder=2%+5ms,duplicate=1%,\
+                outage=1s..2s,outage=5s";
+    let path = text.parse().unwrap();
+    let config = own(&path).down.config(Bytes(28));
+    assert_eq!(config.validate(), Ok(()));
+    assert_eq!(config.jitter, Duration::from_millis(2));
+    // 10 Mbit/s × 40 ms, and with 60 ms more on other links.
+    assert_eq!(config.queue_bytes(), Bytes(50_000));
+    let longer = own(&path).down.config_on(Bytes(28), Duration::from_millis(100));
+    assert_eq!(longer.queue_bytes(), Bytes(125_000));
+    assert_eq!(config.reorder.unwrap().extra, Duration::from_millis(5));
+    assert_eq!(config.duplicate.unwrap().share, 0.01);
+    assert_eq!(config.outages.len(), 2);
+    assert_eq!(config.outages[1].until, None);
+}
+
+#[test]
+fn bad_links_are_refused_by_field_and_value() {
+    assert!(refused("rate=-3mbit,delay=10ms").starts_with("rate is `-3mbit`: expected a rate"));
+    assert!(refused("rate=NaN,delay=10ms").contains("`NaN`"));
+    assert!(refused("rate=3mbit,delay=10ms,loss=101%").starts_with("loss is `101%`"));
+    assert!(refused("rate=3mbit,dlay=10ms").ends_with("did you mean `delay`?"));
+    assert!(refused("rate=3mbit,rate=4mbit,delay=1ms").ends_with("given twice"));
+    assert!(refused("rate=3mbit").starts_with("delay is missing"));
+    assert!(refused("30mbit").contains("expected field=value"));
+    let path: PathSpec = "rate=3mbit,delay=1ms,jitter=2ms".parse().unwrap();
+    let error = path.validate().unwrap_err().to_string();
+    assert!(error.starts_with("down: link: jitter is 2.000 ms"), "{error}");
+}
+
+#[test]
+fn an_uplink_in_a_file_overrides_only_what_it_names() {
+    let text = "name = \"dsl\"\ndown = { rate = \"16mbit\", delay = \"12ms\" }\n\
+                up = { rate = \"1mbit\" }";
+    let path: PathSpec = toml::from_str(text).unwrap();
+    assert_eq!(own(&path).up.delay, own(&path).down.delay);
+    let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
+    assert_eq!(again, path);
+    assert!(!toml::to_string(&path).unwrap().contains("access"));
+    let unknown = toml::from_str::<PathSpec>(&text.replace("delay", "dealy"));
+    assert!(unknown.unwrap_err().to_string().contains("unknown field `dealy`"));
+}
+
+/// Three paths over one pair of links: the second and, through it, the third.
+const DUMBBELL: &str = r#"
+name = "dumbbell"
+paths = [
+    { name = "near", down = { rate = "4mbit", delay = "2ms" }, up = { delay = "3ms" } },
+    { name = "far", bottleneck = "near", access = { rate = "10mbit", delay = "45ms", loss = "1%" } },
+    { name = "there", bottleneck = "far", access = { rate = "20mbit", delay = "10ms" } },
+]
+"#;
+
+#[test]
+fn paths_lead_over_the_links_of_an_earlier_one() {
+    let network: Network = toml::from_str(DUMBBELL).unwrap();
+    assert_eq!([0, 1, 2].map(|path| network.bottleneck(path).unwrap()), [0; 3]);
+    let round_trip = |path| network.round_trip(path).unwrap();
+    assert_eq!([0, 1, 2].map(round_trip), [5, 185, 45].map(Duration::from_millis));
+    let summaries: Vec<_> = network.paths.iter().map(PathSpec::summary).collect();
+    let expected = [
+        "near 4mbit 2ms (up 4mbit 3ms)",
+        "far over near access 10mbit 45ms loss 1%",
+        "there over far access 20mbit 10ms",
+    ];
+    assert_eq!(summaries, expected);
+    assert!(network.is_random(), "access links lose packets");
+    let again: Network = toml::from_str(&toml::to_string(&network).unwrap()).unwrap();
+    assert_eq!(again, network);
+}
+
+#[test]
+fn options_say_the_same_as_a_file() {
+    let paths = [
+        "name=near,rate=4mbit,delay=2ms,up.delay=3ms",
+        "name=far,bottleneck=near,access.rate=10mbit,access.delay=45ms,access.loss=1%",
+        "bottleneck=far,access.rate=20mbit,access.delay=10ms",
+    ];
+    let network = Network::from_links(paths.map(|text| text.parse().unwrap()).into());
+    assert_eq!(network.name, "4mbit+over-near+over-far");
+    let file: Network = toml::from_str(&DUMBBELL.replace("there", "path2")).unwrap();
+    assert_eq!(network.paths, file.paths);
+}
+
+#[test]
+fn bottlenecks_that_are_none_are_refused() {
+    let refused = |from: &str, to: &str| {
+        let network: Network = toml::from_str(&DUMBBELL.replace(from, to)).unwrap();
+        network.bottleneck(2).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("bottleneck = \"far\"", "bottleneck = \"nearr\""),
+        "bottleneck is nearr; expected the name of an earlier path; did you mean `near`?; \
+         there are: near, far"
+    );
+    let itself = refused("bottleneck = \"far\"", "bottleneck = \"there\"");
+    assert!(itself.contains("expected the name of an earlier path"), "{itself}");
+    let cycle = refused("bottleneck = \"near\"", "bottleneck = \"there\"");
+    assert!(cycle.ends_with("there are: near"), "{cycle}");
+    let twice = DUMBBELL.replace("name = \"far\"", "name = \"near\"");
+    let twice = twice.replace("bottleneck = \"far\"", "bottleneck = \"near\"");
+    let network: Network = toml::from_str(&twice).unwrap();
+    assert!(network.bottleneck(2).unwrap_err().to_string().contains("there are several"));
+}
+
+#[test]
+fn a_path_has_links_or_shares_them() {
+    let both = refused("bottleneck=near,rate=4mbit,delay=2ms");
+    assert!(both.starts_with("bottleneck is near; expected either that or links"), "{both}");
+    assert!(refused("bottleneck=near,up.rate=4mbit").starts_with("bottleneck is near"));
+    let access = "bottleneck=near,access.rate=4mbit";
+    assert!(refused(access).starts_with("access.delay is missing; expected a time"));
+    assert!(refused("botleneck=near").ends_with("did you mean `bottleneck`?"));
+    let none = toml::from_str::<PathSpec>("name = \"x\"").unwrap_err().to_string();
+    assert!(none.contains("down is missing; expected the path's downlink"), "{none}");
+    let path: PathSpec =
+        "rate=4mbit,delay=2ms,access.rate=4mbit,access.delay=1ms,access.jitter=2ms"
+            .parse()
+            .unwrap();
+    let error = path.validate().unwrap_err().to_string();
+    assert!(error.starts_with("access: link: jitter is 2.000 ms"), "{error}");
+}
