@@ -242,8 +242,8 @@ proptest! {
         for (index, config) in (0..).zip(&links) {
             let mut link = Link::new(config, seed.child("link", index)).unwrap();
             let mut comes = Vec::new();
-            for now in offers {
-                if let Verdict::Deliver { at, duplicate_at } = link.offer(now, Bytes(1_222)) {
+            for offered_at in offers {
+                if let Verdict::Deliver { at, duplicate_at } = link.offer(offered_at, Bytes(1_222)) {
                     comes.push(at);
                     comes.extend(duplicate_at);
                 }
