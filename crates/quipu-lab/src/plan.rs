@@ -31,12 +31,16 @@ pub struct PlannedNetwork {
     pub policies: Vec<PolicyRow>,
     /// Runs of each page with each policy.
     pub runs: u32,
+    /// Per flow of the scenario, positions of its paths among those of the network.
+    pub flow_paths: Vec<Vec<usize>>,
+    /// Per sender of cross traffic, the position of its path.
+    pub cross_paths: Vec<usize>,
 }
 
 /// One run: where in the plan, and which seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cell {
-    /// Index of the page.
+    /// Index of the page; 0 if there are none.
     pub page: usize,
     /// Index of the network.
     pub network: usize,
@@ -92,20 +96,14 @@ impl Plan {
         let networks = scenario
             .networks
             .iter()
-            .map(|network| {
-                Ok(PlannedNetwork {
-                    network: network.clone(),
-                    policies: policies::rows(&scenario, network, registry)?,
-                    runs: scenario.runs_on(network),
-                })
-            })
+            .map(|network| planned(&scenario, network, registry))
             .collect::<Result<Vec<_>, ScenarioError>>()?;
         Ok(Plan { scenario, browser, pages, networks })
     }
 
     /// All runs: by page, then network, then policy, then number.
     pub fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
-        (0..self.pages.len()).flat_map(move |page| {
+        (0..self.page_count()).flat_map(move |page| {
             self.networks.iter().enumerate().flat_map(move |(network, planned)| {
                 (0..planned.policies.len()).flat_map(move |policy| {
                     (0..planned.runs).map(move |run| Cell { page, network, policy, run })
@@ -114,17 +112,43 @@ impl Plan {
         })
     }
 
+    /// Pages, or one if there are flows only.
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len().max(1)
+    }
+
+    /// The name of the page at that index; empty if there are flows only.
+    pub(crate) fn page_name(&self, page: usize) -> &str {
+        self.pages.get(page).map_or("", |page| &page.note.name)
+    }
+
     /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.
     pub fn name_of(&self, cell: Cell) -> String {
         let network = &self.networks[cell.network];
-        format!(
-            "{} over {} with {}, run {}",
-            self.pages[cell.page].note.name,
-            network.network.name,
-            network.policies[cell.policy].label,
-            cell.run
-        )
+        let (name, policy) = (&network.network.name, &network.policies[cell.policy].label);
+        let what = match self.page_name(cell.page) {
+            "" => "flows",
+            page => page,
+        };
+        format!("{what} over {name} with {policy}, run {}", cell.run)
     }
+}
+
+fn planned(
+    scenario: &Scenario,
+    network: &Network,
+    registry: &Registry,
+) -> Result<PlannedNetwork, ScenarioError> {
+    let (flows, cross) = (scenario.flows.iter(), scenario.cross.iter());
+    Ok(PlannedNetwork {
+        network: network.clone(),
+        policies: policies::rows(scenario, network, registry)?,
+        runs: scenario.runs_on(network),
+        flow_paths: flows.map(|flow| flow.paths_on(&network.paths)).collect::<Result<_, _>>()?,
+        cross_paths: cross
+            .map(|sender| sender.path_on(&network.paths))
+            .collect::<Result<_, _>>()?,
+    })
 }
 
 /// True if `name` means a file rather than something that comes with the program.

@@ -4,28 +4,36 @@ use quipu_base::Seed;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec};
 
-use crate::scenario::{self, Network, Scenario, ScenarioError, split_list};
+use crate::scenario::{FlowSpec, Network, Scenario, ScenarioError, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 
 /// A row of a comparison: who decides on both ends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyRow {
-    /// What tables call it, such as `rr + minrtt`.
+    /// What tables call it, such as `rr + minrtt`; without pages, the congestion controller.
     pub label: String,
-    /// Everything that was chosen.
+    /// Everything that was chosen for pages.
     pub spec: PolicySpec,
+    /// The same for each flow of the scenario, in its order.
+    pub flows: Vec<PolicySpec>,
 }
 
 /// What stands in a scenario where a layer is left to the others.
 const LEFT_OUT: [&str; 2] = ["default", "none"];
+
+/// What a flow has where it leaves its controller to the row.
+const OF_ROW: &str = "default";
+
+/// What tables call the one row of flows that name their controllers themselves.
+const AS_GIVEN: &str = "as given";
 
 /// What stands in a scenario for every policy of a layer.
 const ALL: &str = "all";
 
 /// The rows of `scenario` on `network`: every stream policy with every path policy, every joint one,
 /// and each path alone if there are several; all of them with each policy of acknowledgements and
-/// each congestion controller.
+/// each congestion controller. Without pages only these two make rows.
 ///
 /// `all` stands for every policy of its layer, with its defaults; what does not go together is left
 /// out then. `all` for streams and for paths, with no joint policy named, means these too.
@@ -101,6 +109,9 @@ impl Rows<'_> {
     /// Adds the rows with the present policies of acknowledgements and congestion. `if_legal`: see
     /// [`Rows::add`].
     fn add_all(&mut self, network: &Network, if_legal: bool) -> Result<(), ScenarioError> {
+        if self.scenario.pages.is_empty() {
+            return self.add(&[], if_legal);
+        }
         let policies = &self.scenario.policies;
         let streams = expand(&policies.stream, Layer::Stream, self.registry);
         let paths = expand(&policies.path, Layer::Path, self.registry);
@@ -131,7 +142,7 @@ impl Rows<'_> {
     /// Adds a row if there is none with the same choice yet. `if_legal`: not if its parts do not go
     /// together.
     fn add(&mut self, choice: &[(Layer, &str)], if_legal: bool) -> Result<(), ScenarioError> {
-        match row(self.registry, &self.scenario.policies, self.common, choice) {
+        match row(self.registry, self.scenario, self.common, choice) {
             Ok(row) => {
                 if self.rows.iter().all(|other| other.spec != row.spec) {
                     self.rows.push(row);
@@ -146,10 +157,11 @@ impl Rows<'_> {
 
 fn row(
     registry: &Registry,
-    policies: &scenario::Policies,
+    scenario: &Scenario,
     common: Common<'_>,
     choice: &[(Layer, &str)],
 ) -> Result<PolicyRow, ScenarioError> {
+    let policies = &scenario.policies;
     let others = [
         (Layer::Pack, policies.pack.as_str()),
         (Layer::Resend, policies.resend.as_str()),
@@ -159,10 +171,34 @@ fn row(
     ];
     let others = others.into_iter().filter(|(_, text)| !LEFT_OUT.contains(text));
     let spec = PolicySpec::choose(registry, choice.iter().copied().chain(others))?;
+    let flows = scenario.flows.iter().map(|flow| of_flow(registry, flow, common));
+    let flows = flows.collect::<Result<Vec<_>, _>>()?;
     let mut names: Vec<&str> = choice.iter().map(|(_, text)| *text).collect();
     names.extend(common.ack_is_one_of_several.then_some(common.ack));
     names.extend(common.congestion_is_one_of_several.then_some(common.congestion));
-    Ok(PolicyRow { label: names.join(" + "), spec })
+    if names.is_empty() {
+        let by_row = scenario.flows.iter().any(|flow| flow.congestion == OF_ROW);
+        names.push(if by_row { common.congestion } else { AS_GIVEN });
+    }
+    Ok(PolicyRow { label: names.join(" + "), spec, flows })
+}
+
+/// The choice of a flow: acknowledgements, and congestion control if it names none, are those of the
+/// row; its streams take turns.
+fn of_flow(
+    registry: &Registry,
+    flow: &FlowSpec,
+    common: Common<'_>,
+) -> Result<PolicySpec, SpecError> {
+    let congestion =
+        if flow.congestion == OF_ROW { common.congestion } else { flow.congestion.as_str() };
+    let choice = [
+        (Layer::Stream, "rr"),
+        (Layer::Path, flow.path.as_str()),
+        (Layer::Ack, common.ack),
+        (Layer::Congestion, congestion),
+    ];
+    PolicySpec::choose(registry, choice)
 }
 
 /// The policies of one end of a connection, whose chance comes from `seed`.
@@ -293,6 +329,24 @@ mod tests {
         assert!(all.contains(&"wrr + minrtt + newreno".to_owned()), "{all:?}");
         assert!(with("newren").is_err());
         assert!(with("").is_err());
+    }
+
+    #[test]
+    fn flows_without_pages_have_a_row_for_each_controller_that_they_leave_open() {
+        let with = |congestion: &str, flows: &[&str]| {
+            labels(|scenario| {
+                let flow =
+                    |name: &&str| FlowSpec { congestion: name.to_string(), ..FlowSpec::new(name) };
+                scenario.pages.clear();
+                scenario.flows = flows.iter().map(flow).collect();
+                scenario.policies.congestion = congestion.to_owned();
+            })
+        };
+        assert_eq!(with("cubic", &["default", "newreno"]).unwrap(), ["cubic"]);
+        assert_eq!(with("cubic,olia", &["default"]).unwrap(), ["cubic", "olia"]);
+        assert_eq!(with("cubic", &["newreno"]).unwrap(), ["as given"]);
+        let error = with("cubic", &["newren"]).unwrap_err().to_string();
+        assert!(error.contains("did you mean `newreno`?"), "{error}");
     }
 
     #[test]

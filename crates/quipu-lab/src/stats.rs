@@ -2,8 +2,12 @@
 //!
 //! Only `+ − × ÷`, and `log` and `exp` of `libm`: the same numbers on every machine.
 
+mod histogram;
+
 use quipu_base::{Random, Seed};
 use rand::Rng;
+
+pub use histogram::Histogram;
 
 /// Resamples of a bootstrap. Our choice, from the project's conventions.
 pub const RESAMPLES: usize = 10_000;

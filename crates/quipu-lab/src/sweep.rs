@@ -75,7 +75,7 @@ pub fn sweep<E: std::fmt::Display>(
 fn failure(plan: &Plan, cell: Cell, reason: String) -> Failure {
     let network = &plan.networks[cell.network];
     Failure {
-        page: plan.pages[cell.page].note.name.clone(),
+        page: plan.page_name(cell.page).to_owned(),
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
         run: cell.run,

@@ -145,7 +145,7 @@ fn table(
 fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
     let network = &plan.networks[cell.network];
     [
-        plan.pages[cell.page].note.name.clone(),
+        plan.page_name(cell.page).to_owned(),
         network.network.name.clone(),
         network.policies[cell.policy].label.clone(),
         cell.run.to_string(),
@@ -176,7 +176,7 @@ fn run_row(plan: &Plan, cell: &Cell, record: &RunRecord) -> Vec<String> {
 }
 
 fn object_row(plan: &Plan, cell: &Cell, object: &ObjectRecord) -> Vec<String> {
-    let url = plan.pages[cell.page].url(object.object);
+    let url = plan.pages.get(cell.page).map_or("", |page| page.url(object.object));
     let rest = [
         object.object.to_string(),
         url.to_owned(),

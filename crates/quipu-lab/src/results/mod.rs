@@ -7,6 +7,7 @@ mod files;
 mod output;
 mod record;
 mod summary;
+mod traffic;
 
 pub use files::FileError;
 pub use output::{Output, OutputError};
@@ -14,6 +15,7 @@ pub use record::{End, ObjectRecord, PathRecord, RunRecord};
 pub use summary::{
     Failure, Identical, Metric, MetricSummary, PageNote, PathShare, RowSummary, Summary, WORLD,
 };
+pub use traffic::{CrossRecord, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -4,7 +4,9 @@ use std::fmt;
 
 use quipu_base::{Bytes, Duration, Instant};
 
-/// Everything that one run measured.
+use super::TrafficRecord;
+
+/// Everything that one run measured. Without a page only its end and its traffic are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRecord {
     /// From the start of the connection to the handshake's end.
@@ -29,6 +31,8 @@ pub struct RunRecord {
     pub objects: Vec<ObjectRecord>,
     /// Paths of the server, then of the client, each in order of their ids.
     pub paths: Vec<PathRecord>,
+    /// Flows, links and cross traffic; empty but for the links if the scenario has none.
+    pub traffic: TrafficRecord,
 }
 
 /// One object of one run. Instants are those of the run.

@@ -309,7 +309,7 @@ fn row(
         })
         .collect();
     RowSummary {
-        page: plan.pages[cell.page].note.name.clone(),
+        page: plan.page_name(cell.page).to_owned(),
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
         choice: network.policies[cell.policy].spec.full_text(),

@@ -1,27 +1,23 @@
 //! The client: a browser that loads one page over one connection.
 
-use std::collections::VecDeque;
-
 use quipu_base::Instant;
 use quipu_http::transport::quic::QuicStreams;
-use quipu_quic::{Connection, ConnectionEvent, ConnectionHandle, Endpoint, Route};
+use quipu_quic::{Connection, ConnectionEvent};
 use quipu_sim::{Envelope, Outgoing};
 use quipu_web::metrics::Timeline;
 use quipu_web::page::ObjectId;
 
 use super::RunError;
-use super::engine::{SetupError, SimOutbox, arrival, client, route};
+use super::engine::{ConnectionPlan, SetupError};
 use super::loading::Loading;
+use super::party::{Party, open_paths};
 use super::requests::Requests;
 use crate::plan::{Cell, Plan};
 use crate::scenario::Start;
 
 /// A browser, its connection and its load.
 pub(super) struct Browser {
-    endpoint: Endpoint,
-    handle: ConnectionHandle,
-    /// Further paths to open, in order.
-    routes: VecDeque<Route>,
+    party: Party,
     /// Paths of the network that are not usable yet.
     paths_missing: usize,
     start: Start,
@@ -32,17 +28,11 @@ pub(super) struct Browser {
 
 impl Browser {
     pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Browser, SetupError> {
-        let (endpoint, handle) = client(plan, cell)?;
-        let paths = plan.networks[cell.network].network.paths.len();
+        let party = ConnectionPlan::of_page(plan, cell).client(Instant::ZERO)?;
         let start = plan.scenario.transport.start;
-        // At most 32 paths, as the scenario was checked.
-        let routes: VecDeque<Route> =
-            (1..paths).filter_map(|index| u8::try_from(index).ok()).map(route).collect();
         let mut browser = Browser {
-            endpoint,
-            handle,
-            paths_missing: routes.len(),
-            routes,
+            paths_missing: party.paths_to_open(),
+            party,
             start,
             requests: Requests::new(&plan.browser, &plan.scenario),
             loading: Loading::new(&plan.pages[cell.page], &plan.scenario),
@@ -61,21 +51,21 @@ impl Browser {
     }
 
     pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.endpoint.handle_datagram(now, arrival(from), payload);
+        self.party.handle_datagram(now, from, payload);
         self.drive(now);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
+        self.party.handle_timeout(now);
         self.drive(now);
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        self.party.poll_transmit(now, out);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout().into_iter().chain(self.loading.poll_timeout()).min()
+        self.party.poll_timeout().into_iter().chain(self.loading.poll_timeout()).min()
     }
 
     /// True once the page is there, or never will be.
@@ -97,7 +87,7 @@ impl Browser {
     }
 
     pub(super) fn connection(&self) -> Option<&Connection> {
-        self.endpoint.connection(self.handle)
+        self.party.connection()
     }
 
     pub(super) fn first_byte_at(&self, object: ObjectId) -> Option<Instant> {
@@ -112,7 +102,7 @@ impl Browser {
     }
 
     fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
-        let Some(connection) = self.endpoint.connection_mut(self.handle) else { return Ok(()) };
+        let Some((connection, routes)) = self.party.parts() else { return Ok(()) };
         let mut streams = QuicStreams { connection, now };
         while let Some(event) = streams.connection.poll() {
             if let ConnectionEvent::PathUp(_) = event {
@@ -120,13 +110,7 @@ impl Browser {
             }
             self.requests.on_event(&mut streams, event, &mut self.loading)?;
         }
-        // Refused until the handshake is confirmed and the server has sent connection IDs; asked
-        // again after each input.
-        while let Some(&route) = self.routes.front()
-            && streams.connection.open_path(now, route).is_ok()
-        {
-            self.routes.pop_front();
-        }
+        open_paths(streams.connection, routes, now);
         self.loading.handle_timeout(now);
         let ready = match self.start {
             Start::Cold => false,

@@ -1,16 +1,20 @@
 //! The seam to `quipu-quic`: configuration and datagrams.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use quipu_base::{Duration, Instant, Role};
+use quipu_base::{Duration, Instant, Role, Seed};
 use quipu_policy::PathKey;
+use quipu_policy::registry::PolicySpec;
 use quipu_quic::endpoint::{ClientConfig, ConnectError, PolicyFactory, ServerConfig};
 use quipu_quic::{Arrival, Burst, ConfigError, Endpoint, Outbox, Route, Transmit, TransportConfig};
 use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
 
+use super::party::Party;
 use super::tls::{self, TlsError};
 use super::topology::addresses;
+use super::traffic::pair_of_flow;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
 use crate::scenario::Scenario;
@@ -33,87 +37,128 @@ pub enum SetupError {
     Policy(#[from] SpecError),
 }
 
-/// The name of the server.
-const SERVER_NAME: &str = "page.test";
-
 /// The longest datagram of a run.
 pub(super) fn datagram_size(scenario: &Scenario) -> usize {
     let transport = &scenario.transport;
-    let largest = transport.udp_payload.max(transport.initial_udp_payload);
+    let cross = scenario.cross.iter().map(|sender| sender.packet);
+    let ours = transport.udp_payload.max(transport.initial_udp_payload);
+    let largest = cross.fold(ours, Ord::max);
     // At most 65,527, as the scenario was checked.
     usize::try_from(largest.0).unwrap_or(usize::MAX).min(65_527)
 }
 
-fn transport(plan: &Plan, cell: Cell) -> Result<TransportConfig, SetupError> {
-    let transport = &plan.scenario.transport;
-    let paths = plan.networks[cell.network].network.paths.len();
-    let config = TransportConfig {
-        // Ranges were checked with the scenario; a value beyond them is refused below.
-        max_udp_payload: u16::try_from(transport.udp_payload.0).unwrap_or(u16::MAX),
-        initial_udp_payload: u16::try_from(transport.initial_udp_payload.0).unwrap_or(u16::MAX),
-        pacing_percent: transport.pacing.then_some((transport.pacing_factor * 100.0 + 0.5) as u32),
-        burst: Burst {
-            packets: transport.pacing_burst_packets,
-            time: transport.pacing_burst_time,
-            limit: transport.pacing_burst_limit,
-        },
-        ecn: transport.ecn,
-        ack_every: transport.ack_every,
-        max_ack_delay: transport.max_ack_delay,
-        stream_window: transport.stream_credit,
-        connection_window: transport.connection_credit,
-        // A server may think for longer than any usual idle timeout; the run has its own limit.
-        idle_timeout: Duration::ZERO,
-        max_paths: u32::try_from(paths).unwrap_or(u32::MAX),
-        ..TransportConfig::default()
-    };
-    config.validate()?;
-    Ok(config)
+/// One connection of a run: what its ends are made of.
+pub(super) struct ConnectionPlan<'a> {
+    scenario: &'a Scenario,
+    spec: &'a PolicySpec,
+    /// All chance of the connection comes from it.
+    seed: Seed,
+    /// Which pair of hosts: 0 is the page's.
+    pair: u16,
+    /// Paths of the network, in the order in which the connection opens them.
+    paths: Vec<usize>,
+    initial_window: u32,
 }
 
-/// Makes the policies of one end, each time that the engine asks.
-fn policies(plan: &Plan, cell: Cell, role: Role) -> Result<PolicyFactory, SpecError> {
-    let name = if role.is_client() { "client.policies" } else { "server.policies" };
-    let seed = plan.scenario.run_seed(cell.run).child(name, 0);
-    let spec = plan.networks[cell.network].policies[cell.policy].spec.clone();
-    let window = plan.scenario.transport.initial_window;
-    build(&spec, window, seed)?;
-    Ok(Arc::new(move || build(&spec, window, seed).expect("the same was built a moment ago")))
-}
+impl ConnectionPlan<'_> {
+    /// The connection that loads the page of `cell`.
+    pub(super) fn of_page(plan: &Plan, cell: Cell) -> ConnectionPlan<'_> {
+        let network = &plan.networks[cell.network];
+        ConnectionPlan {
+            scenario: &plan.scenario,
+            spec: &network.policies[cell.policy].spec,
+            seed: plan.scenario.run_seed(cell.run),
+            pair: 0,
+            paths: (0..network.network.paths.len()).collect(),
+            initial_window: plan.scenario.transport.initial_window,
+        }
+    }
 
-/// An endpoint with a connection to the server over path 0.
-pub(super) fn client(
-    plan: &Plan,
-    cell: Cell,
-) -> Result<(Endpoint, quipu_quic::ConnectionHandle), SetupError> {
-    let random = plan.scenario.run_seed(cell.run).stream("client.endpoint", 0);
-    let mut endpoint = Endpoint::new(random);
-    let config = ClientConfig {
-        tls: tls::client(&plan.scenario)?,
-        transport: Arc::new(transport(plan, cell)?),
-        policies: policies(plan, cell, Role::Client)?,
-    };
-    let handle = endpoint.connect(Instant::ZERO, &config, SERVER_NAME, route(0))?;
-    Ok((endpoint, handle))
-}
+    /// The connection of the flow at `index` among those of the scenario.
+    pub(super) fn of_flow(plan: &Plan, cell: Cell, index: usize) -> ConnectionPlan<'_> {
+        let network = &plan.networks[cell.network];
+        let own_window = plan.scenario.flows[index].initial_window;
+        ConnectionPlan {
+            scenario: &plan.scenario,
+            spec: &network.policies[cell.policy].flows[index],
+            seed: plan.scenario.run_seed(cell.run).child("flow", index as u64),
+            pair: pair_of_flow(index),
+            paths: network.flow_paths[index].clone(),
+            initial_window: own_window.unwrap_or(plan.scenario.transport.initial_window),
+        }
+    }
 
-/// An endpoint that takes one connection.
-pub(super) fn server(plan: &Plan, cell: Cell) -> Result<Endpoint, SetupError> {
-    let random = plan.scenario.run_seed(cell.run).stream("server.endpoint", 0);
-    let mut endpoint = Endpoint::new(random);
-    endpoint.listen(ServerConfig {
-        tls: tls::server(&plan.scenario)?,
-        transport: Arc::new(transport(plan, cell)?),
-        policies: policies(plan, cell, Role::Server)?,
-        max_connections: 1,
-    })?;
-    Ok(endpoint)
-}
+    fn transport(&self) -> Result<TransportConfig, SetupError> {
+        let transport = &self.scenario.transport;
+        let config = TransportConfig {
+            // Ranges were checked with the scenario; a value beyond them is refused below.
+            max_udp_payload: u16::try_from(transport.udp_payload.0).unwrap_or(u16::MAX),
+            initial_udp_payload: u16::try_from(transport.initial_udp_payload.0).unwrap_or(u16::MAX),
+            pacing_percent: transport
+                .pacing
+                .then_some((transport.pacing_factor * 100.0 + 0.5) as u32),
+            burst: Burst {
+                packets: transport.pacing_burst_packets,
+                time: transport.pacing_burst_time,
+                limit: transport.pacing_burst_limit,
+            },
+            ecn: transport.ecn,
+            ack_every: transport.ack_every,
+            max_ack_delay: transport.max_ack_delay,
+            stream_window: transport.stream_credit,
+            connection_window: transport.connection_credit,
+            // A server may think for longer than any usual idle timeout; the run has its own limit.
+            idle_timeout: Duration::ZERO,
+            max_paths: u32::try_from(self.paths.len()).unwrap_or(u32::MAX),
+            ..TransportConfig::default()
+        };
+        config.validate()?;
+        Ok(config)
+    }
 
-/// The client's route of path `index`.
-pub(super) fn route(index: u8) -> Route {
-    let [local, remote] = addresses(0, usize::from(index));
-    Route { local, remote }
+    /// Makes the policies of one end, each time that the engine asks.
+    fn policies(&self, role: Role) -> Result<PolicyFactory, SpecError> {
+        let name = if role.is_client() { "client.policies" } else { "server.policies" };
+        let seed = self.seed.child(name, 0);
+        let spec = self.spec.clone();
+        let window = self.initial_window;
+        build(&spec, window, seed)?;
+        Ok(Arc::new(move || build(&spec, window, seed).expect("the same was built a moment ago")))
+    }
+
+    /// The end that opens the connection, at `start`.
+    pub(super) fn client(&self, start: Instant) -> Result<Party, SetupError> {
+        let endpoint = Endpoint::new(self.seed.stream("client.endpoint", 0));
+        let config = ClientConfig {
+            tls: tls::client(self.scenario)?,
+            transport: Arc::new(self.transport()?),
+            policies: self.policies(Role::Client)?,
+        };
+        Party::client(endpoint, config, start, self.routes())
+    }
+
+    /// The end that takes it.
+    pub(super) fn server(&self) -> Result<Party, SetupError> {
+        let mut endpoint = Endpoint::new(self.seed.stream("server.endpoint", 0));
+        endpoint.listen(ServerConfig {
+            tls: tls::server(self.scenario)?,
+            transport: Arc::new(self.transport()?),
+            policies: self.policies(Role::Server)?,
+            max_connections: 1,
+        })?;
+        Ok(Party::server(endpoint))
+    }
+
+    /// The client's routes, in the order in which the connection opens them.
+    fn routes(&self) -> VecDeque<Route> {
+        let paths = self.paths.iter();
+        paths
+            .map(|&path| {
+                let [local, remote] = addresses(self.pair, path);
+                Route { local, remote }
+            })
+            .collect()
+    }
 }
 
 /// How the simulator's datagram came.

@@ -1,9 +1,11 @@
-//! The two nodes of a run, as the simulator sees them.
+//! The nodes of a run, as the simulator sees them.
 
 use quipu_base::Instant;
 use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::client::Browser;
+use super::cross::{CrossSender, CrossSink};
+use super::flow::FlowEnd;
 use super::server::Site;
 
 /// A node of the world.
@@ -12,6 +14,12 @@ pub(super) enum Host {
     Client(Box<Browser>),
     /// The end that has it.
     Server(Box<Site>),
+    /// An end of a flow.
+    Flow(Box<FlowEnd>),
+    /// A sender of cross traffic.
+    Sender(Box<CrossSender>),
+    /// Where cross traffic ends.
+    Sink(CrossSink),
 }
 
 impl Host {
@@ -31,6 +39,9 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.handle_datagram(now, envelope, payload),
             Host::Server(site) => site.handle_datagram(now, envelope, payload),
+            Host::Flow(flow) => flow.handle_datagram(now, envelope, payload),
+            Host::Sender(_) => {}
+            Host::Sink(sink) => sink.handle_datagram(payload),
         }
     }
 
@@ -38,6 +49,9 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.handle_timeout(now),
             Host::Server(site) => site.handle_timeout(now),
+            Host::Flow(flow) => flow.handle_timeout(now),
+            Host::Sender(sender) => sender.handle_timeout(now),
+            Host::Sink(_) => {}
         }
     }
 
@@ -45,6 +59,9 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.poll_transmit(now, out),
             Host::Server(site) => site.poll_transmit(now, out),
+            Host::Flow(flow) => flow.poll_transmit(now, out),
+            Host::Sender(sender) => sender.poll_transmit(out),
+            Host::Sink(_) => {}
         }
     }
 
@@ -52,6 +69,9 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.poll_timeout(),
             Host::Server(site) => site.poll_timeout(),
+            Host::Flow(flow) => flow.poll_timeout(),
+            Host::Sender(sender) => sender.poll_timeout(),
+            Host::Sink(_) => None,
         }
     }
 }

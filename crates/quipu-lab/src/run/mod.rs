@@ -1,18 +1,28 @@
-//! One run: a client that loads a page and a server that has it, in virtual time.
+//! One run in virtual time: a client that loads a page and a server that has it, or flows, or both.
 //!
-//! `engine` is the seam to the transport, `tls` makes both ends' handshakes, `client` is the browser
-//! with its `requests` and its `loading`, `topology` lays the links, `server` answers after each object's think time, `body` makes and checks what
-//! is carried. A body that is missing or wrong is an error of the run, never a good result.
+//! `engine` is the seam to the transport, a `party` is one of the two to a connection, `tls` makes both
+//! ends' handshakes; `client` is the browser with its `requests` and its `loading`, `server` answers
+//! after each object's think time, `body` makes and checks what is carried. A body that is missing or
+//! wrong is an error of the run, never a good result.
+//!
+//! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
+//! `traffic` has the hosts of both and measures them. `topology` lays the links
+//! that join all hosts.
 
 mod body;
+mod bulk;
 mod client;
+mod cross;
 mod engine;
+mod flow;
 mod host;
 mod loading;
+mod party;
 mod requests;
 mod server;
 mod tls;
 mod topology;
+mod traffic;
 
 use quipu_base::{Bytes, Instant, PathId};
 use quipu_quic::Connection;
@@ -30,6 +40,7 @@ pub(crate) use engine::unsupported;
 use host::Host;
 use server::Site;
 use topology::Topology;
+use traffic::Traffic;
 
 /// The request field that names the object: several objects of a recording may have one URL.
 const OBJECT_FIELD: &str = "object";
@@ -72,6 +83,18 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+    /// The connection of a flow ended before its time, or a stream of it failed.
+    #[error("the {end} of flow {name} failed after {at}: {reason}")]
+    Flow {
+        /// The flow.
+        name: String,
+        /// At which end.
+        end: End,
+        /// When.
+        at: Instant,
+        /// Why.
+        reason: String,
+    },
     /// A body is not the one that the server sent.
     #[error("object {object} arrived with {received} and a wrong content; expected {expected}")]
     WrongBody {
@@ -97,35 +120,61 @@ pub enum RunError {
 /// Runs `cell` of `plan`.
 ///
 /// # Errors
-/// If an end cannot be set up, or the page does not arrive whole within the scenario's time limit.
+/// If an end cannot be set up, the page does not arrive whole within the scenario's time limit, or a
+/// flow fails.
 pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
+    let scenario = &plan.scenario;
     let mut world = World::new(WorldConfig {
-        host_jitter: plan.scenario.host_jitter,
-        max_payload: engine::datagram_size(&plan.scenario),
-        ..WorldConfig::new(plan.scenario.run_seed(cell.run))
+        host_jitter: scenario.host_jitter,
+        max_payload: engine::datagram_size(scenario),
+        ..WorldConfig::new(scenario.run_seed(cell.run))
     });
-    let client = world.add_node(Host::Client(Box::new(Browser::new(plan, cell)?)));
-    let server = world.add_node(Host::Server(Box::new(Site::new(plan, cell)?)));
     let network = &plan.networks[cell.network].network;
-    let topology = Topology::new(&mut world, network, plan.scenario.link_overhead)?;
-    topology.join(&mut world, client, server, 0, 0..network.paths.len())?;
+    let topology = Topology::new(&mut world, network, scenario.link_overhead)?;
+    let page = if plan.pages.is_empty() {
+        None
+    } else {
+        let client = world.add_node(Host::Client(Box::new(Browser::new(plan, cell)?)));
+        let server = world.add_node(Host::Server(Box::new(Site::new(plan, cell)?)));
+        topology.join(&mut world, client, server, 0, 0..network.paths.len())?;
+        Some((client, server))
+    };
+    let traffic = Traffic::add(plan, cell, &mut world, &topology)?;
 
-    let limit = Instant::ZERO + plan.scenario.time_limit;
-    let end = world.run_while(limit, |world| {
-        !world.node(client).is_done() && !world.node(server).has_failed()
-    })?;
+    let length = if page.is_some() { scenario.time_limit } else { scenario.duration };
+    let limit = Instant::ZERO + length;
+    let mut ended_flows = 0;
+    let goes_on = |world: &World<Host>| match page {
+        Some((client, server)) => !world.node(client).is_done() && !world.node(server).has_failed(),
+        None => !traffic.have_flows_ended(world, &mut ended_flows),
+    };
+    let (end, measured) = traffic.run(plan, cell, &mut world, limit, goes_on)?;
     let at = world.now();
     let (nodes, ()) = world.into_parts();
+    let record = of_nodes(plan, cell, nodes, at, end)?;
+    Ok(RunRecord { traffic: measured, ..record })
+}
+
+/// What the nodes of a run that has ended measured, but for its traffic.
+fn of_nodes(
+    plan: &Plan,
+    cell: Cell,
+    nodes: Vec<Host>,
+    at: Instant,
+    end: RunEnd,
+) -> Result<RunRecord, RunError> {
     let mut browser = None;
     let mut site = None;
     for node in nodes {
         match node {
             Host::Client(node) => browser = Some(node),
             Host::Server(node) => site = Some(node),
+            Host::Flow(mut flow) => flow.take_error().map_or(Ok(()), Err)?,
+            Host::Sender(_) | Host::Sink(_) => {}
         }
     }
     let (Some(mut browser), Some(mut site)) = (browser, site) else {
-        return Err(unfinished(plan, cell, at, 0));
+        return Ok(RunRecord { ended_at: at, ..RunRecord::default() });
     };
     if let Some(error) = browser.take_error().or_else(|| site.take_error()) {
         return Err(error);
@@ -183,6 +232,7 @@ fn record(
             .into_iter()
             .flat_map(|(end, connection)| path_records(end, connection))
             .collect(),
+        ..RunRecord::default()
     })
 }
 

@@ -8,12 +8,13 @@ use quipu_base::{Bytes, Duration, Instant, StreamId};
 use quipu_http::field::FieldList;
 use quipu_http::h2::{Body, BodyError, RespondError, Server, ServerConfig, ServerEvent};
 use quipu_http::transport::quic::{QuicStreams, pass_to_server};
-use quipu_quic::{Connection, ConnectionEvent, ConnectionHandle, Endpoint};
+use quipu_quic::{Connection, ConnectionEvent};
 use quipu_sim::{Envelope, Outgoing};
 use quipu_web::page::{ObjectId, Page};
 
 use super::body::Bodies;
-use super::engine::{SetupError, SimOutbox, arrival, server};
+use super::engine::{ConnectionPlan, SetupError};
+use super::party::Party;
 use super::{OBJECT_FIELD, RunError, WARM_UP};
 use crate::plan::{Cell, Plan};
 use crate::results::End;
@@ -26,8 +27,7 @@ const WARM_UP_OBJECT: ObjectId = ObjectId(u32::MAX);
 
 /// A server that has one page.
 pub(super) struct Site {
-    endpoint: Endpoint,
-    handle: Option<ConnectionHandle>,
+    party: Party,
     http: Server,
     page: Arc<Page>,
     /// Objects asked for whose request is not complete.
@@ -52,8 +52,7 @@ struct Writing {
 impl Site {
     pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Site, SetupError> {
         Ok(Site {
-            endpoint: server(plan, cell)?,
-            handle: None,
+            party: ConnectionPlan::of_page(plan, cell).server()?,
             http: Server::new(ServerConfig {
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
@@ -69,18 +68,18 @@ impl Site {
     }
 
     pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.endpoint.handle_datagram(now, arrival(from), payload);
+        self.party.handle_datagram(now, from, payload);
         self.drive(now);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.endpoint.handle_timeout(now);
+        self.party.handle_timeout(now);
         self.drive(now);
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         loop {
-            self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+            self.party.poll_transmit(now, out);
             let unwritten = self.unwritten();
             if unwritten.is_zero() || self.has_failed() {
                 return;
@@ -99,7 +98,7 @@ impl Site {
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let answer = self.thinking.peek().map(|Reverse((at, ..))| *at);
-        let timers = [self.endpoint.poll_timeout(), self.http.poll_timeout(), answer];
+        let timers = [self.party.poll_timeout(), self.http.poll_timeout(), answer];
         timers.into_iter().flatten().min()
     }
 
@@ -112,7 +111,7 @@ impl Site {
     }
 
     pub(super) fn connection(&self) -> Option<&Connection> {
-        self.endpoint.connection(self.handle?)
+        self.party.connection()
     }
 
     /// Does everything that can be done now.
@@ -123,11 +122,7 @@ impl Site {
     }
 
     fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
-        if self.handle.is_none() {
-            self.handle = self.endpoint.accept();
-        }
-        let Some(handle) = self.handle else { return Ok(()) };
-        let Some(connection) = self.endpoint.connection_mut(handle) else { return Ok(()) };
+        let Some((connection, _)) = self.party.parts() else { return Ok(()) };
         let mut streams = QuicStreams { connection, now };
         let mut answers = Answers {
             page: &self.page,

@@ -3,10 +3,16 @@ use quipu_base::{Bytes, Duration};
 use super::*;
 use crate::scenario::{PathSpec, Scenario, find_network};
 
+mod flows;
+
 fn plan(change: impl FnOnce(&mut Scenario)) -> Plan {
     let mut scenario =
         Scenario { pages: vec!["sitespeed".to_owned()], runs: 2, ..Scenario::default() };
     change(&mut scenario);
+    plan_of(scenario)
+}
+
+fn plan_of(scenario: Scenario) -> Plan {
     Plan::new(scenario).unwrap()
 }
 

@@ -126,3 +126,27 @@ choices! {
         Ed25519 = "ed25519",
     }
 }
+
+choices! {
+    /// Which way bytes go.
+    Direction, "direction" {
+        /// From the server to the client.
+        #[default]
+        Down = "down",
+        /// From the client to the server.
+        Up = "up",
+    }
+}
+
+choices! {
+    /// How the datagrams of cross traffic follow one another.
+    CrossKind, "kind" {
+        /// At constant distances.
+        #[default]
+        Constant = "constant",
+        /// At distances from an exponential law.
+        Poisson = "poisson",
+        /// At constant distances in times from an exponential law, with silence between.
+        OnOff = "on-off",
+    }
+}

@@ -10,6 +10,7 @@ mod nearest;
 mod networks;
 mod overrides;
 mod path;
+mod traffic;
 mod transport;
 pub mod units;
 
@@ -19,7 +20,8 @@ use quipu_base::{Bytes, Duration, Seed};
 use serde::{Deserialize, Serialize};
 
 pub use choice::{
-    Certificate, Discovery, HttpVersion, KeyExchange, Origins, Priorities, Reprioritise, Tls,
+    Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
+    Reprioritise, Tls,
 };
 pub use error::ScenarioError;
 pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
@@ -27,6 +29,7 @@ pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use overrides::{resolve as resolve_field, split_list};
 pub use path::{LinksSpec, Network, OwnLinks, PathSpec};
+pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure};
 pub use transport::{Start, Transport};
 use units::{Unit, human};
 
@@ -34,6 +37,9 @@ use units::{Unit, human};
 pub const MOST_PATHS: usize = 32;
 /// Runs that a scenario may ask for.
 pub const MOST_RUNS: u32 = 10_000;
+
+/// The longest times that a scenario may have.
+const MOST_TIME: Duration = Duration::from_secs(1_000_000);
 
 /// An experiment: every page over every network with every policy, `runs` times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,7 +49,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Runs of each combination; run `n` has the same links, losses and page for each policy. 30.
     pub runs: u32,
-    /// Pages: names that come with the program, or HAR files.
+    /// Pages: names that come with the program, or HAR files. May be empty if there are flows.
     pub pages: Vec<String>,
     /// The browser whose requests and priorities are used. Chrome.
     pub browser: String,
@@ -69,6 +75,12 @@ pub struct Scenario {
     /// Virtual time after which a load that has not ended is an error. 600 s.
     #[serde(with = "human")]
     pub time_limit: Duration,
+    /// How long a run without pages lasts, unless all its flows end earlier. 60 s. One with pages
+    /// ends with its page.
+    #[serde(with = "human")]
+    pub duration: Duration,
+    /// Over which part of a run flows and links are measured. The whole.
+    pub measure: Measure,
     /// Who decides which bytes go next, on which path.
     pub policies: Policies,
     /// The transport of both ends.
@@ -76,6 +88,12 @@ pub struct Scenario {
     /// The networks; each a table, or the name of one that comes with the program.
     #[serde(deserialize_with = "networks::read_list")]
     pub networks: Vec<Network>,
+    /// Flows beside the page, or without one. None.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<FlowSpec>,
+    /// Cross traffic. None.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cross: Vec<CrossSpec>,
 }
 
 /// The policies that are compared: every stream policy with every path policy, then every joint
@@ -119,9 +137,13 @@ impl Default for Scenario {
             host_jitter: Duration::from_micros(100),
             link_overhead: Bytes(28),
             time_limit: Duration::from_secs(600),
+            duration: Duration::from_secs(60),
+            measure: Measure::default(),
             policies: Policies::default(),
             transport: Transport::default(),
             networks: networks::default_networks(),
+            flows: Vec::new(),
+            cross: Vec::new(),
         }
     }
 }
@@ -183,8 +205,9 @@ impl Scenario {
         if !(1..=MOST_RUNS).contains(&self.runs) {
             return Err(ScenarioError::invalid("runs", self.runs, "1 to 10000"));
         }
-        if self.pages.is_empty() {
-            return Err(ScenarioError::invalid("pages", "empty", "at least one page"));
+        if self.pages.is_empty() && self.flows.is_empty() {
+            let expected = "at least one page, or one of `flows`";
+            return Err(ScenarioError::invalid("pages", "empty", expected));
         }
         if self.visible_images > 1_000 {
             return Err(ScenarioError::invalid(
@@ -207,15 +230,14 @@ impl Scenario {
                 "at most 1000B",
             ));
         }
-        if !(Duration::from_millis(1)..=Duration::from_secs(1_000_000)).contains(&self.time_limit) {
-            return Err(ScenarioError::invalid(
-                "time_limit",
-                self.time_limit.print(),
-                "1ms to 1000000s",
-            ));
+        for (field, time) in [("time_limit", self.time_limit), ("duration", self.duration)] {
+            if !(Duration::from_millis(1)..=MOST_TIME).contains(&time) {
+                return Err(ScenarioError::invalid(field, time.print(), "1ms to 1000000s"));
+            }
         }
         self.policies.validate()?;
         self.transport.validate()?;
+        traffic::validate(&self.flows, &self.cross, &self.measure)?;
         if self.networks.is_empty() {
             return Err(ScenarioError::invalid("networks", "empty", "at least one network"));
         }
@@ -225,7 +247,10 @@ impl Scenario {
 
     /// True if chance decides anything on `network`; if not, one run tells everything.
     pub fn is_random(&self, network: &Network) -> bool {
-        !self.host_jitter.is_zero() || network.is_random() || self.transport.tls == Tls::Rustls
+        !self.host_jitter.is_zero()
+            || network.is_random()
+            || self.transport.tls == Tls::Rustls
+            || self.cross.iter().any(CrossSpec::is_random)
     }
 
     /// Runs of each combination on `network`: one if nothing is random.

@@ -61,7 +61,7 @@ fn field_paths() -> Result<Vec<String>, ScenarioError> {
     for (key, value) in &to_table(&Scenario::default())? {
         match value {
             Value::Table(inner) => paths.extend(inner.keys().map(|field| format!("{key}.{field}"))),
-            // Links are not a value; `--link` and `--network` set them.
+            // Links are not a value; `--link` and `--network` set them. Flows are none either.
             Value::Array(list) if list.iter().any(Value::is_table) => {}
             _ => paths.push(key.clone()),
         }

@@ -1,0 +1,99 @@
+//! What one run measured of flows, links and cross traffic.
+
+use quipu_base::{Bytes, Duration, Instant, Rate};
+
+use crate::scenario::Direction;
+
+/// Flows, links and cross traffic of one run, between two instants.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrafficRecord {
+    /// From when on it was measured.
+    pub from: Instant,
+    /// Until when: the end of the window or of the run, whichever was first.
+    pub until: Instant,
+    /// The scenario's flows, in its order.
+    pub flows: Vec<FlowRecord>,
+    /// Down and up of each path of the network that has links of its own, in its order.
+    pub links: Vec<LinkRecord>,
+    /// The scenario's cross traffic, in its order.
+    pub cross: Vec<CrossRecord>,
+}
+
+/// One flow of one run. Amounts are those of the window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// When its client opened the connection.
+    pub started_at: Instant,
+    /// When its last byte had come or it was stopped; `None` if it went on to the end of the run.
+    pub ended_at: Option<Instant>,
+    /// How much of the window it lived.
+    pub lived: Duration,
+    /// Bytes that its receiver read, in order on each stream.
+    pub bytes: Bytes,
+    /// Mean of the round-trip times that its sender measured; `None` if it measured none.
+    pub rtt_mean: Option<Duration>,
+    /// What 95 % of them do not exceed, to 1.6 %.
+    pub rtt_p95: Option<Duration>,
+    /// Packets that its sender sent.
+    pub packets_sent: u64,
+    /// Packets that its sender counted as lost.
+    pub packets_lost: u64,
+    /// Bytes of those.
+    pub bytes_lost: Bytes,
+    /// What came on each path that it has used.
+    pub paths: Vec<FlowPathRecord>,
+}
+
+/// One path of one flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowPathRecord {
+    /// Position in the network.
+    pub path: u32,
+    /// UDP payload that the receiver got on it.
+    pub bytes: Bytes,
+}
+
+/// One direction of one path of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRecord {
+    /// Position in the network of the path whose link it is.
+    pub path: u32,
+    /// Which way.
+    pub direction: Direction,
+    /// Bytes that left it for the other end, headers included.
+    pub delivered: Bytes,
+    /// Bytes that its rate allowed.
+    pub capacity: Bytes,
+    /// Datagrams that did not arrive.
+    pub dropped: u64,
+}
+
+/// One sender of cross traffic. Bytes are counted as links count them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrossRecord {
+    /// Bytes that it sent.
+    pub sent: Bytes,
+    /// Bytes that arrived.
+    pub received: Bytes,
+}
+
+impl FlowRecord {
+    /// Bytes over the time that it lived, zero if it lived none.
+    pub fn goodput(&self) -> Rate {
+        Rate::from_bytes_over(self.bytes, self.lived).unwrap_or(Rate::ZERO)
+    }
+}
+
+impl LinkRecord {
+    /// Share of the capacity that was used, in thousandths; zero without time.
+    pub fn utilisation(&self) -> u64 {
+        per_mille(self.delivered, self.capacity)
+    }
+}
+
+/// `part` of `whole` in thousandths, rounded; zero of nothing.
+pub(crate) fn per_mille(part: Bytes, whole: Bytes) -> u64 {
+    let whole = u128::from(whole.0);
+    let share = (u128::from(part.0) * 1_000 + whole / 2).checked_div(whole).unwrap_or(0);
+    u64::try_from(share).unwrap_or(u64::MAX)
+}

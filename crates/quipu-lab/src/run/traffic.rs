@@ -1,0 +1,301 @@
+//! Flows and cross traffic of a run: their hosts, and what is measured of them and of the links.
+
+use std::ops::Range;
+
+use quipu_base::{Bytes, Duration, Instant, PathId};
+use quipu_quic::Connection;
+use quipu_sim::{Envelope, NodeId, PathLinks, RunEnd, World};
+
+use super::RunError;
+use super::cross::{CrossSender, CrossSink};
+use super::flow::{FlowEnd, sender_of};
+use super::host::Host;
+use super::topology::{Topology, addresses};
+use crate::plan::{Cell, Plan};
+use crate::results::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
+use crate::scenario::{Direction, Measure, Network, OwnLinks};
+use crate::stats::Histogram;
+
+/// The hosts of all flows and of all cross traffic.
+pub(super) struct Traffic {
+    /// Per flow: who writes and who reads.
+    flows: Vec<Pair>,
+    cross: Vec<Pair>,
+    /// Of each path that has links of its own: its position, and its links.
+    links: Vec<(usize, PathLinks)>,
+    window: Range<Instant>,
+}
+
+struct Pair {
+    sender: NodeId,
+    receiver: NodeId,
+}
+
+/// What has been counted up to an instant.
+struct Snapshot {
+    at: Instant,
+    flows: Vec<FlowCount>,
+    /// Sent and received.
+    cross: Vec<[Bytes; 2]>,
+    /// Per path that has links of its own: down and up.
+    links: Vec<[LinkCount; 2]>,
+}
+
+#[derive(Clone, Default)]
+struct FlowCount {
+    received: Bytes,
+    packets_sent: u64,
+    packets_lost: u64,
+    bytes_lost: Bytes,
+    /// UDP payload that came, by path of the connection.
+    paths: Vec<(PathId, Bytes)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LinkCount {
+    delivered: Bytes,
+    dropped: u64,
+}
+
+/// The window as instants; its end is that of the run if that is earlier.
+fn window(measure: &Measure) -> Range<Instant> {
+    let until = measure.until.map_or(Instant::FAR_FUTURE, |until| Instant::ZERO + until);
+    Instant::ZERO + measure.from..until
+}
+
+impl Traffic {
+    /// Adds the hosts of all flows, then of all cross traffic, and joins them to the network.
+    pub(super) fn add(
+        plan: &Plan,
+        cell: Cell,
+        world: &mut World<Host>,
+        topology: &Topology,
+    ) -> Result<Traffic, RunError> {
+        let (scenario, network) = (&plan.scenario, &plan.networks[cell.network]);
+        let window = window(&scenario.measure);
+        let own = network.network.paths.iter().enumerate();
+        let own = own.filter(|(_, path)| path.own_links().is_some());
+        let links = own.map(|(index, _)| (index, topology.shared(index))).collect();
+        let mut traffic = Traffic { flows: Vec::new(), cross: Vec::new(), links, window };
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let mut add = |end| {
+                let host = FlowEnd::new(plan, cell, index, end, traffic.window.clone())?;
+                Ok::<_, RunError>(world.add_node(Host::Flow(Box::new(host))))
+            };
+            let (client, server) = (add(End::Client)?, add(End::Server)?);
+            let paths = network.flow_paths[index].iter().copied();
+            topology.join(world, client, server, pair_of_flow(index), paths)?;
+            traffic.flows.push(match sender_of(flow) {
+                End::Client => Pair { sender: client, receiver: server },
+                End::Server => Pair { sender: server, receiver: client },
+            });
+        }
+        let (seed, overhead) = (scenario.run_seed(cell.run), scenario.link_overhead);
+        for (index, spec) in scenario.cross.iter().enumerate() {
+            let (pair, path) = (pair_of_cross(plan, index), network.cross_paths[index]);
+            let [client, server] = addresses(pair, path);
+            let (local, remote) = match spec.direction {
+                Direction::Down => (server, client),
+                Direction::Up => (client, server),
+            };
+            let route = Envelope { local, remote, ecn: 0 };
+            let sender = CrossSender::new(spec, overhead, route, seed, index);
+            let sender = world.add_node(Host::Sender(Box::new(sender)));
+            let receiver = world.add_node(Host::Sink(CrossSink::new(overhead)));
+            let (client, server) = match spec.direction {
+                Direction::Down => (receiver, sender),
+                Direction::Up => (sender, receiver),
+            };
+            topology.join(world, client, server, pair, [path])?;
+            traffic.cross.push(Pair { sender, receiver });
+        }
+        Ok(traffic)
+    }
+
+    /// Runs the world as long as `goes_on`, at most to `limit`, and takes stock where the window
+    /// begins and ends.
+    pub(super) fn run(
+        &self,
+        plan: &Plan,
+        cell: Cell,
+        world: &mut World<Host>,
+        limit: Instant,
+        mut goes_on: impl FnMut(&World<Host>) -> bool,
+    ) -> Result<(RunEnd, TrafficRecord), RunError> {
+        let mut run_to = |world: &mut World<Host>, stop: Instant| {
+            let end = world.run_while(stop, &mut goes_on)?;
+            if end != RunEnd::Condition {
+                // Without an event there; the world's present may lie before.
+                world.run_until(stop)?;
+            }
+            Ok::<_, RunError>(end)
+        };
+        let mut end = run_to(world, self.window.start.min(limit))?;
+        let from = self.snapshot(world)?;
+        if end != RunEnd::Condition {
+            end = run_to(world, self.window.end.min(limit))?;
+        }
+        let until = self.snapshot(world)?;
+        if end != RunEnd::Condition && world.now() < limit {
+            end = run_to(world, limit)?;
+        }
+        Ok((end, self.record(plan, cell, world, &from, &until)))
+    }
+
+    /// True if all flows have ended. `first` is a flow before which all have; it moves on.
+    pub(super) fn have_flows_ended(&self, world: &World<Host>, first: &mut usize) -> bool {
+        while let Some(pair) = self.flows.get(*first) {
+            if !flow(world, pair.receiver).is_none_or(FlowEnd::is_done) {
+                return false;
+            }
+            *first += 1;
+        }
+        true
+    }
+
+    fn snapshot(&self, world: &World<Host>) -> Result<Snapshot, RunError> {
+        let cross = |pair: &Pair| match (world.node(pair.sender), world.node(pair.receiver)) {
+            (Host::Sender(sender), Host::Sink(sink)) => [sender.sent(), sink.received()],
+            _ => [Bytes::ZERO; 2],
+        };
+        let link = |id| {
+            let stats = world.link_stats(id)?;
+            // What is still in the queue has been promised, not delivered.
+            let delivered = stats.delivered.bytes - world.queued(id)?;
+            Ok::<_, RunError>(LinkCount { delivered, dropped: stats.dropped().datagrams })
+        };
+        Ok(Snapshot {
+            at: world.now(),
+            flows: self.flows.iter().map(|pair| flow_count(world, pair)).collect(),
+            cross: self.cross.iter().map(cross).collect(),
+            links: self
+                .links
+                .iter()
+                .map(|(_, links)| Ok([link(links.down)?, link(links.up)?]))
+                .collect::<Result<_, RunError>>()?,
+        })
+    }
+
+    fn record(
+        &self,
+        plan: &Plan,
+        cell: Cell,
+        world: &World<Host>,
+        from: &Snapshot,
+        until: &Snapshot,
+    ) -> TrafficRecord {
+        let network = &plan.networks[cell.network];
+        let counts = from.flows.iter().zip(&until.flows);
+        let specs = plan.scenario.flows.iter().zip(&network.flow_paths);
+        let flows = self.flows.iter().zip(specs).zip(counts);
+        let flows = flows.map(|((pair, (spec, paths)), (before, after))| {
+            let started_at = Instant::ZERO + spec.start;
+            let ended_at = flow(world, pair.receiver).and_then(FlowEnd::ended_at);
+            let round_trips = flow(world, pair.sender).map(FlowEnd::round_trips);
+            let rtt = |nanos: Option<u64>| nanos.map(Duration::from_nanos);
+            FlowRecord {
+                started_at,
+                ended_at,
+                lived: ended_at.map_or(until.at, |at| at.min(until.at)) - started_at.max(from.at),
+                bytes: after.received - before.received,
+                rtt_mean: rtt(round_trips.and_then(Histogram::mean)),
+                rtt_p95: rtt(round_trips.and_then(|samples| samples.percentile(95))),
+                packets_sent: after.packets_sent.saturating_sub(before.packets_sent),
+                packets_lost: after.packets_lost.saturating_sub(before.packets_lost),
+                bytes_lost: after.bytes_lost - before.bytes_lost,
+                paths: path_records(paths, before, after),
+            }
+        });
+        let cross = from.cross.iter().zip(&until.cross).map(|(before, after)| CrossRecord {
+            sent: after[0] - before[0],
+            received: after[1] - before[1],
+        });
+        TrafficRecord {
+            from: from.at,
+            until: until.at,
+            flows: flows.collect(),
+            links: self.link_records(&network.network, from, until),
+            cross: cross.collect(),
+        }
+    }
+
+    fn link_records(
+        &self,
+        network: &Network,
+        from: &Snapshot,
+        until: &Snapshot,
+    ) -> Vec<LinkRecord> {
+        let mut records = Vec::new();
+        for ((path, _), (before, after)) in
+            self.links.iter().zip(from.links.iter().zip(&until.links))
+        {
+            let Some(OwnLinks { down, up }) = network.paths[*path].own_links() else { continue };
+            let links = [(Direction::Down, down), (Direction::Up, up)];
+            for ((direction, link), (before, after)) in
+                links.into_iter().zip(before.iter().zip(after))
+            {
+                records.push(LinkRecord {
+                    // At most 32 paths.
+                    path: u32::try_from(*path).unwrap_or(u32::MAX),
+                    direction,
+                    delivered: after.delivered - before.delivered,
+                    capacity: link.rate.bytes_in(until.at - from.at),
+                    dropped: after.dropped.saturating_sub(before.dropped),
+                });
+            }
+        }
+        records
+    }
+}
+
+/// Per path of the connection, what came on it between two counts. `paths` are their positions in
+/// the network.
+fn path_records(paths: &[usize], before: &FlowCount, after: &FlowCount) -> Vec<FlowPathRecord> {
+    let record = |&(PathId(id), bytes): &(PathId, Bytes)| {
+        let position = paths.get(usize::try_from(id).ok()?)?;
+        let earlier = before.paths.iter().find(|(path, _)| *path == PathId(id));
+        Some(FlowPathRecord {
+            path: u32::try_from(*position).ok()?,
+            bytes: bytes - earlier.map_or(Bytes::ZERO, |(_, bytes)| *bytes),
+        })
+    };
+    after.paths.iter().filter_map(record).collect()
+}
+
+/// The end of a flow that `node` is.
+fn flow(world: &World<Host>, node: NodeId) -> Option<&FlowEnd> {
+    match world.node(node) {
+        Host::Flow(flow) => Some(flow),
+        _ => None,
+    }
+}
+
+fn flow_count(world: &World<Host>, pair: &Pair) -> FlowCount {
+    let counters = |node| {
+        let connection = flow(world, node).and_then(FlowEnd::connection);
+        connection.map(Connection::path_counters).unwrap_or_default()
+    };
+    let mut count = FlowCount {
+        received: flow(world, pair.receiver).map_or(Bytes::ZERO, FlowEnd::received),
+        ..FlowCount::default()
+    };
+    for (_, sent) in counters(pair.sender) {
+        count.packets_sent += sent.packets_sent;
+        count.packets_lost += sent.packets_lost;
+        count.bytes_lost += Bytes(sent.bytes_lost);
+    }
+    let came = counters(pair.receiver).into_iter();
+    count.paths = came.map(|(path, came)| (path, Bytes(came.bytes_received))).collect();
+    count
+}
+
+/// The pair of hosts of the flow at `index`; 0 is that of the page.
+pub(super) fn pair_of_flow(index: usize) -> u16 {
+    // A scenario has at most 100 flows.
+    u16::try_from(index + 1).unwrap_or(u16::MAX / 2)
+}
+
+/// The pair of hosts of the cross traffic at `index`.
+fn pair_of_cross(plan: &Plan, index: usize) -> u16 {
+    pair_of_flow(plan.scenario.flows.len() + index)
+}
