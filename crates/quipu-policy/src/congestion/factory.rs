@@ -39,6 +39,7 @@ pub(crate) fn entries() -> Vec<Entry> {
     vec![
         newreno(),
         super::balia::entry(),
+        super::bbr::entry(),
         super::cubic::entry(),
         super::lia::entry(),
         super::olia::entry(),

@@ -9,8 +9,8 @@ use smallvec::SmallVec;
 /// Exact, with one value kept a round at most. A round is any count that does not fall: round trips,
 /// or cycles of probing. Only a new value moves the window on: while none is fed the greatest stays.
 ///
-/// Sources for its use: `draft-cardwell-iccrg-bbr-congestion-control-00`, section 4.1.1.3; they
-/// leave open how to keep it (the Linux kernel keeps the best three, which may fall short).
+/// Source of its use: `draft-cardwell-iccrg-bbr-congestion-control-00`, section 4.1.1.2; it
+/// leaves open how to keep it (the Linux kernel keeps the best three, which may fall short).
 #[derive(Clone, Debug)]
 pub(super) struct WindowedMax<T> {
     window: u64,
@@ -40,11 +40,6 @@ impl<T: Copy + PartialOrd> WindowedMax<T> {
     /// The greatest value, if there is any.
     pub(super) fn best(&self) -> Option<T> {
         self.kept.first().map(|&(_, value)| value)
-    }
-
-    /// Forgets all.
-    pub(super) fn clear(&mut self) {
-        self.kept.clear();
     }
 }
 
@@ -91,11 +86,6 @@ impl AgedMin {
     /// The least value, if there is any.
     pub(super) fn best(&self) -> Option<Duration> {
         self.kept.map(|(value, _)| value)
-    }
-
-    /// When it was seen.
-    pub(super) fn seen_at(&self) -> Option<Instant> {
-        self.kept.map(|(_, at)| at)
     }
 
     /// Forgets it.
@@ -146,8 +136,6 @@ mod tests {
         assert_eq!(filter.best(), Some(9));
         filter.update(3, 1);
         assert_eq!(filter.best(), Some(1));
-        filter.clear();
-        assert_eq!(filter.best(), None);
     }
 
     #[test]
@@ -158,7 +146,6 @@ mod tests {
         assert!(filter.update(at(0), ms(20)));
         assert!(!filter.update(at(50), ms(21)));
         assert!(filter.update(at(60), ms(20)));
-        assert_eq!(filter.seen_at(), Some(at(60)));
         assert!(!filter.is_expired(at(160)));
         assert!(filter.is_expired(at(161)));
         assert!(filter.update(at(161), ms(30)));
@@ -166,6 +153,6 @@ mod tests {
         filter.renew(at(200));
         assert!(!filter.is_expired(at(300)));
         filter.clear();
-        assert_eq!((filter.best(), filter.seen_at()), (None, None));
+        assert_eq!(filter.best(), None);
     }
 }

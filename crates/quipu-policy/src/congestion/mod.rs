@@ -8,10 +8,10 @@ use quipu_base::{Bytes, Duration, Instant, PacketNumber, Rate};
 use crate::seam::key::PathKey;
 
 mod balia;
+mod bbr;
 mod coupled;
 mod cubic;
 mod factory;
-#[allow(dead_code, reason = "for the controllers that model the path")]
 mod filter;
 mod hystart;
 mod lia;
@@ -19,7 +19,6 @@ mod newreno;
 mod olia;
 mod prr;
 mod reno;
-#[allow(dead_code, reason = "for the controllers that model the path")]
 mod round;
 #[cfg(test)]
 mod testing;
@@ -191,6 +190,8 @@ pub struct Published {
     pub pacing_rate: Option<Rate>,
     /// Its bandwidth estimate, if it has one.
     pub bandwidth: Option<Rate>,
+    /// The round-trip time without queue that it reckons with, if it keeps one of its own.
+    pub min_rtt: Option<Duration>,
     /// Smoothed round-trip time of the path, copied in by the engine.
     pub srtt: Option<Duration>,
     /// Bytes acknowledged since the last loss or between the last two, whichever is more; `None` if

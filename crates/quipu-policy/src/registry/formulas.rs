@@ -313,6 +313,18 @@ const CONGESTION: &[Formula] = &[
     ),
     (
         Layer::Congestion,
+        "bbr",
+        "bw = greatest delivery rate of 10 round trips, rtt = least of 10 s, inflight(g) = g * bw * rtt + 3 quanta;\n\
+         pace = g_p * bw, cwnd grows by what is acknowledged up to inflight(g_w), 4 packets at least;\n\
+         startup: g_p = g_w = startup_gain, until bw grew by less than a quarter in each of 3 round trips;\n\
+         drain: g_p = 1 / startup_gain, until at most inflight(1) is in flight;\n\
+         probe bandwidth: g_w = 2, g_p = 1.25, 0.75, then six times 1, each for more than rtt; 1.25 until\n\
+         inflight(1.25) or a loss, 0.75 not below inflight(1); it begins at a random one, but not 0.75 (drain_first: any);\n\
+         probe rtt: after 10 s without an rtt as low, cwnd = 4 packets for 200 ms and a round trip;\n\
+         loss: for a round trip cwnd = what is in flight and acknowledged, then as before; CE marks change nothing",
+    ),
+    (
+        Layer::Congestion,
         "cubic",
         "W(t) = 0.4 * (t - K)^3 + W_max packets, t seconds since avoidance began with cwnd0,\n\
          K = cbrt((W_max - cwnd0) / 0.4);\n\
