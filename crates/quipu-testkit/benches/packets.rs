@@ -2,7 +2,8 @@
 //!
 //! A packet counts once per delivery to an endpoint, both directions; the time is user and system
 //! CPU of one thread; bodies are carried and hashed. The scenario is bulk: one flow, 10 Mbit/s,
-//! 10 ms round trip, 10 simulated seconds; and the same with two paths.
+//! 10 ms round trip, 10 simulated seconds; the same with two paths; and the same for 100 and 1,000
+//! simulated seconds and at 100 Mbit/s to 10 Gbit/s, where the cost per packet shall stay flat.
 //!
 //! `cargo bench -p quipu-testkit --bench packets` prints one line per case; a word as argument picks
 //! cases by name.
@@ -15,6 +16,8 @@ use quipu_testkit::{Identity, NodeConfig, Plan, QuicNode, Scenario, Tls};
 
 /// How often a case runs; the median counts.
 const ROUNDS: usize = 7;
+/// The same for a case of more than a million packets.
+const FEW_ROUNDS: usize = 3;
 
 struct Case {
     name: &'static str,
@@ -50,7 +53,19 @@ fn cases() -> Vec<Case> {
             bytes: 12_000_000,
             tls: Tls::Rustls(identity),
         },
+        // The same rate for longer, and higher rates: what a link carries in that many seconds.
+        scale("scale 10M 100 s", 10, 100),
+        scale("scale 10M 1000 s", 10, 1_000),
+        scale("scale 100M 10 s", 100, 10),
+        scale("scale 1G 10 s", 1_000, 10),
+        scale("scale 10G 2 s", 10_000, 2),
     ]
+}
+
+/// 96 % of what a link of `mbit` carries in `seconds`; with null TLS.
+fn scale(name: &'static str, mbit: u64, seconds: u64) -> Case {
+    let bytes = mbit * 125_000 * seconds / 100 * 96;
+    Case { name, paths: vec![path(mbit, 5)], bytes, tls: Tls::Null { chain: 3000 } }
 }
 
 /// User and system CPU time of this process in seconds, from the kernel's own count.
@@ -62,7 +77,8 @@ fn cpu_seconds() -> f64 {
 }
 
 fn run(case: &Case) -> (u64, f64, f64) {
-    let scenario = Scenario::new(Plan::download(case.bytes), case.paths.clone());
+    let mut scenario = Scenario::new(Plan::download(case.bytes), case.paths.clone());
+    scenario.limit = Duration::from_secs(3_600);
     let node = |role| Box::new(QuicNode::new(NodeConfig::new(&scenario, role, case.tls.clone())));
     let (client, server) = (node(Role::Client), node(Role::Server));
     let before = cpu_seconds();
@@ -82,17 +98,21 @@ fn main() -> ExitCode {
         }
         let mut rates: Vec<f64> = Vec::new();
         let mut last = (0, 0.0, 0.0);
-        for _ in 0..ROUNDS {
+        let rounds = if case.bytes > 1 << 30 { FEW_ROUNDS } else { ROUNDS };
+        for _ in 0..rounds {
             last = run(&case);
             rates.push(last.0 as f64 / last.1);
         }
         rates.sort_by(f64::total_cmp);
         let median = rates[rates.len() / 2];
         println!(
-            "{:<22} {:>9.0} packets per CPU second ({} packets, {:.2} CPU ms per simulated second)",
+            "{:<22} {:>9.0} packets per CPU second ({} packets in {:.1} simulated seconds, \
+             {:.0} ns each, {:.2} CPU ms per simulated second)",
             case.name,
             median,
             last.0,
+            last.2,
+            1e9 / median,
             last.0 as f64 / median * 1e3 / last.2,
         );
     }
