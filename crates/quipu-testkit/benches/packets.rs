@@ -10,7 +10,7 @@
 
 use std::process::ExitCode;
 
-use quipu_base::{Duration, Rate, Role};
+use quipu_base::{Bytes, Duration, Rate, Role};
 use quipu_link::LinkConfig;
 use quipu_testkit::{Identity, NodeConfig, Plan, QuicNode, Scenario, Tls};
 
@@ -79,7 +79,13 @@ fn cpu_seconds() -> f64 {
 fn run(case: &Case) -> (u64, f64, f64) {
     let mut scenario = Scenario::new(Plan::download(case.bytes), case.paths.clone());
     scenario.limit = Duration::from_secs(3_600);
-    let node = |role| Box::new(QuicNode::new(NodeConfig::new(&scenario, role, case.tls.clone())));
+    let node = |role| {
+        let mut config = NodeConfig::new(&scenario, role, case.tls.clone());
+        // Not what limits at 10 Gbit/s.
+        config.transport.stream_window = Bytes(64 << 20);
+        config.transport.connection_window = Bytes(64 << 20);
+        Box::new(QuicNode::new(config))
+    };
     let (client, server) = (node(Role::Client), node(Role::Server));
     let before = cpu_seconds();
     let outcome = scenario.run(client, server).expect("the transfer ends");
