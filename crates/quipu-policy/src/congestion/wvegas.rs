@@ -28,7 +28,7 @@ const GAMMA: f64 = 1.0;
 ///
 /// Ours: `x` of the others is from what they publish, where Linux has the rate at which each last
 /// looked at its α; an empty queue is not drained, which Linux does; a changed return route voids
-/// `base`.
+/// `base`, as sending after silence does there and here.
 ///
 /// Source: Cao, Xu, Fu, "Delay-based congestion control for multipath TCP", ICNP 2012; Linux
 /// `mptcp_wvegas.c`; confidence high.
@@ -121,7 +121,13 @@ impl Wvegas {
 }
 
 impl Controller for Wvegas {
-    fn on_sent(&mut self, _sent: &SentInfo, _peers: &Peers<'_>) {}
+    fn on_sent(&mut self, sent: &SentInfo, _peers: &Peers<'_>) {
+        if sent.in_flight <= sent.bytes {
+            // After silence the way may be another, and its queues are empty of ours.
+            self.base = None;
+            self.restart();
+        }
+    }
 
     fn on_acked(&mut self, acked: &AckedInfo<'_>, peers: &Peers<'_>) {
         // In avoidance the window moves once per round trip.
@@ -250,6 +256,20 @@ mod tests {
             }
             self.controller.published().cwnd.0 as f64 / 1000.0
         }
+    }
+
+    #[test]
+    fn silence_voids_the_least_round_trip_time() {
+        let mut path = Path::new(20);
+        path.rounds(3, 100);
+        assert_eq!(path.controller.base, Some(Duration::from_millis(100)));
+        let now = Instant::from_nanos(path.now * 1_000_000);
+        let sent = SentInfo { now, bytes: SIZE, in_flight: SIZE.saturating_mul(2), limited: false };
+        path.controller.on_sent(&sent, &Peers { own: key(0), all: &[] });
+        assert_eq!(path.controller.base, Some(Duration::from_millis(100)));
+        let sent = SentInfo { in_flight: SIZE, ..sent };
+        path.controller.on_sent(&sent, &Peers { own: key(0), all: &[] });
+        assert_eq!(path.controller.base, None);
     }
 
     #[test]
