@@ -344,3 +344,44 @@ fn acknowledgements_ride_on_what_leaves_next() {
     let [own, any] = ["own", "any"].map(|ack| run(ack, Plan::download(ENDLESS)));
     assert_eq!(any, own);
 }
+
+#[test]
+fn the_least_round_trip_follows_a_way_back_that_changes_for_good() {
+    let cut = at(5_000);
+    let dead = link(10).with_outage(Outage::for_good(cut));
+    // The second path is the faster one: all acknowledgements return on it, until it dies.
+    let links = vec![[link(60), link(10)], [dead, link(30).with_outage(Outage::for_good(cut))]];
+    let mut run = Setup { links, ..Setup::asymmetric("min-rtt") }.start();
+    assert_eq!(run.until(cut).path(A).min_rtt.map(Duration::as_millis), Some(20));
+    let least = |run: &mut Run, t| run.until(at(t)).path(A).min_rtt.unwrap();
+    let followed = (5_000..10_000).step_by(10).find(|&t| least(&mut run, t) >= ms(70));
+    println!("the least round-trip time follows at {followed:?} ms");
+    assert!(followed.is_some_and(|t| t < 6_500), "{followed:?}");
+}
+
+/// Whatever way acknowledgements return, and however often that changes, no sample of the delivery
+/// rate exceeds what the link carries.
+#[test]
+fn delivery_rates_stay_below_the_rate_of_the_link() {
+    // 50 Mbit/s with 28 bytes above each packet of 1,350.
+    let most = 50e6 * 1_350.0 / 1_378.0;
+    for ack in ["own", "min-rtt", "any", "all", "min-owd"] {
+        let mut setup = Setup { window: 15 << 20, ..Setup::asymmetric(ack) };
+        setup.links[0][0] = link(60).with_outage(Outage::between(at(6_000), at(6_400)));
+        setup.links[1][0] = link(10).with_outage(Outage::between(at(3_000), at(4_000)));
+        let mut run = setup.start();
+        let (mut greatest, mut samples) = (0.0_f64, 0);
+        for t in 1_000..9_000 {
+            run.until(at(t));
+            let connection = run.connection(Role::Server);
+            for view in connection.path_views() {
+                let Some(sample) = connection.rate_sample(view.key) else { continue };
+                greatest = greatest.max(sample.rate.bits_per_sec() as f64);
+                samples += 1;
+            }
+        }
+        println!("{ack}: {:.2} Mbit/s at most of {:.2}", greatest / 1e6, most / 1e6);
+        assert!(samples > 8_000 && greatest > 0.9 * most, "{ack}: {greatest}");
+        assert!(greatest < 1.02 * most, "{ack}: {greatest}");
+    }
+}

@@ -7,6 +7,7 @@ use quipu_policy::{Event, PathKey, PathState, Span, StreamKey};
 use super::congestion::Acknowledged;
 use super::{Connection, Space};
 use crate::error::TransportError;
+use crate::path::WayChange;
 use crate::recorder::PathEvent;
 use crate::recovery::{
     PACKET_THRESHOLD, SentControl, SentPackets, SentRecord, loss_delay, take_rtt_sample,
@@ -121,7 +122,7 @@ impl Connection {
         if !self.scheduler.takes_sample(key, arrived_on) {
             return None;
         }
-        self.note_return_route(now, slot, key, arrived_on);
+        self.note_return_way(now, slot, arrived_on, latest);
         let (data, view) = self.shared.paths.pair_mut(slot)?;
         data.first_sample_at.get_or_insert(now);
         take_rtt_sample(view, latest, delay);
@@ -164,19 +165,22 @@ impl Connection {
         if self.lifecycle.is_confirmed() { delay.min(self.peer.max_ack_delay) } else { delay }
     }
 
-    /// A round-trip sample is about to be taken by way of `arrived_on`. If the policy refuses the
-    /// way of the last one now, acknowledgements return another way: what was estimated of the old
-    /// one, also for the probe timeout and persistent congestion, is void.
-    fn note_return_route(&mut self, now: Instant, slot: u8, key: PathKey, arrived_on: PathKey) {
-        let Some(data) = self.shared.paths.get_mut(slot) else { return };
-        let before = std::mem::replace(&mut data.sampled_from, arrived_on);
-        if before == arrived_on || self.scheduler.takes_sample(key, before) {
-            return;
-        }
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            view.srtt = None;
-            view.min_rtt = None;
-            data.first_sample_at = None;
+    /// A round-trip sample of `latest` is about to be taken by way of `arrived_on`. If
+    /// acknowledgements return another way now, what was estimated of the old one is void, also for
+    /// the probe timeout and persistent congestion where the way was changed on purpose.
+    fn note_return_way(&mut self, now: Instant, slot: u8, arrived_on: PathKey, latest: Duration) {
+        let scheduler = &self.scheduler;
+        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
+        let key = data.key;
+        let is_refused = |way| !scheduler.takes_sample(key, way);
+        match data.return_way.on_sample(now, arrived_on, latest, view.srtt, is_refused) {
+            WayChange::None => return,
+            WayChange::Switched => {
+                view.srtt = None;
+                view.min_rtt = None;
+                data.first_sample_at = None;
+            }
+            WayChange::Lasting(least) => view.min_rtt = Some(least),
         }
         self.control_change(now, slot, PathChange::ReturnRoute);
     }

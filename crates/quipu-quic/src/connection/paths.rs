@@ -9,7 +9,9 @@ use thiserror::Error;
 use super::{Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
-use crate::path::{Abandon, Amplification, PathCounters, PathData, StatusExchange, Validation};
+use crate::path::{
+    Abandon, Amplification, PathCounters, PathData, ReturnWay, StatusExchange, Validation,
+};
 use crate::recorder::PathEvent;
 use crate::recovery::{
     DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout,
@@ -199,7 +201,7 @@ impl Connection {
             abandon: Abandon::No,
             counters: PathCounters::default(),
             ack_times: super::AckTimes::default(),
-            sampled_from: key,
+            return_way: ReturnWay::new(key),
             ecn: EcnPath::new(self.config.ecn),
         };
         let view = PathView {

@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use quipu_base::{Bytes, Instant, PathId};
 use quipu_policy::{Controller, PathKey, PathSet, PathStatus};
 
-use super::{Amplification, Validation};
+use super::{Amplification, ReturnWay, Validation};
 use crate::connection::AckTimes;
 use crate::outbox::Route;
 use crate::recovery::{DeliveryRate, EcnPath, Pacer, Received, SentPackets};
@@ -48,8 +48,8 @@ pub(crate) struct PathData {
     pub(crate) counters: PathCounters,
     /// Send times of the packets last acknowledged as largest.
     pub(crate) ack_times: AckTimes,
-    /// On which path the acknowledgement came that last fed the round-trip-time estimate.
-    pub(crate) sampled_from: PathKey,
+    /// Which way acknowledgements return that feed the round-trip-time estimate.
+    pub(crate) return_way: ReturnWay,
     pub(crate) ecn: EcnPath,
 }
 

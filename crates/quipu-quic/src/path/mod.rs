@@ -2,11 +2,13 @@
 
 mod amplification;
 mod data;
+mod return_way;
 mod table;
 mod validation;
 
 pub(crate) use amplification::Amplification;
 pub use data::PathCounters;
 pub(crate) use data::{Abandon, PathData, StatusExchange};
+pub(crate) use return_way::{ReturnWay, WayChange};
 pub(crate) use table::PathTable;
 pub(crate) use validation::Validation;
