@@ -193,6 +193,37 @@ impl PageReport {
         }
     }
 
+    /// The report of a page that nobody recorded: `maker` made it up.
+    pub fn made_up(page: &Page, maker: &str) -> PageReport {
+        let objects = page.objects();
+        let held = objects.iter().filter(|object| object.holds_load());
+        let not_held = objects.iter().filter_map(|it| Some((it.id, it.url.clone(), it.not_held?)));
+        PageReport {
+            name: page.name().to_owned(),
+            producer: maker.to_owned(),
+            load: LoadSummary {
+                title: None,
+                number: 1,
+                of: 1,
+                entries: objects.len(),
+                on_load: None,
+            },
+            objects: objects.len(),
+            recorded_bytes: page.body_bytes(),
+            body_bytes: page.body_bytes(),
+            hosts: page.hosts(),
+            depth: page.depth(),
+            kinds: kind_totals(page),
+            initiators_known: 0,
+            from_cache: 0,
+            pushed: 0,
+            left_out: Vec::new(),
+            held_bytes: held.map(|object| object.response_bytes).sum(),
+            not_held: not_held.collect(),
+            guesses: Vec::new(),
+        }
+    }
+
     /// Objects for which `kind` was guessed.
     pub fn guessed(&self, kind: GuessKind) -> usize {
         self.guesses.iter().find(|guess| guess.kind == kind).map_or(0, |guess| guess.objects.len())
