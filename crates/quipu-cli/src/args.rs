@@ -49,11 +49,27 @@ pub(crate) enum Command {
 pub(crate) enum PageCommand {
     /// Tell what a page is made of, and what was guessed
     Show {
-        /// A HAR file, or the name of a page that comes with the program
+        /// A HAR file, the name of a page that comes with the program, or pries:N for a drawn one
         page: String,
         /// Print complete lists
         #[arg(long)]
         all: bool,
+        /// Seed of a page that is drawn
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+    },
+    /// Draw pages from a model, and tell their means beside those that it was fitted to
+    Model {
+        /// The model
+        #[arg(default_value = "pries")]
+        model: String,
+        /// Pages to draw
+        #[arg(long, value_name = "N", default_value_t = 10_000,
+              value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+        pages: u64,
+        /// Seed of the pages
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
     },
 }
 

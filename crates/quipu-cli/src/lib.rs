@@ -35,7 +35,10 @@ pub fn run(registry: &Registry) -> ExitCode {
     let result = match arguments.command {
         Command::Compare(options) => compare::run(&options, registry),
         Command::Load(options) => load::run(&options, registry),
-        Command::Page { command: PageCommand::Show { page, all } } => page::show(&page, all),
+        Command::Page { command } => match command {
+            PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
+            PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
+        },
         Command::Pages => list::pages(),
         Command::Networks => list::networks(),
         Command::Browsers => list::browsers(),

@@ -13,16 +13,17 @@ const USUAL_WIDTH: usize = 100;
 
 pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Failure> {
     let plan = plan(options, registry)?;
-    let Some(page) = plan.pages.first() else {
+    if plan.pages.is_empty() {
         return Err(Failure::Usage(
             "the scenario has no page to load; give one by --page".to_owned(),
         ));
-    };
+    }
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
     let record = quipu_lab::run::run(&plan, cell).map_err(Failure::run)?;
+    let page = plan.page(cell).map_err(Failure::run)?;
     let waterfall = WaterfallOptions { width: width(), rows: options.rows };
     let text =
-        [table::load_summary(&plan, cell, &record), table::waterfall(page, &record, waterfall)];
+        [table::load_summary(&plan, cell, &record), table::waterfall(&page, &record, waterfall)];
     crate::print(&text.join("\n"))
 }
 

@@ -129,6 +129,46 @@ fn a_load_draws_its_waterfall_in_the_width_of_the_terminal() {
 }
 
 #[test]
+fn a_drawn_page_is_that_of_the_run_of_its_number_under_one_seed() {
+    let folder = folder();
+    let show = |arguments: &[&str]| {
+        let output = quipu(folder.path(), &[&["page", "show"], arguments].concat());
+        assert!(output.status.success());
+        stdout(&output)
+    };
+    assert_eq!(show(&["pries:3"]), show(&["pries:3", "--seed", "1"]));
+    assert_ne!(show(&["pries:3"]), show(&["pries:3", "--seed", "2"]));
+    let load = |page: &str, run: &str| {
+        let output = quipu(folder.path(), &["load", "--page", page, "--run", run]);
+        assert!(output.status.success());
+        // The first line tells page and run.
+        stdout(&output).split_once('\n').map(|(_, text)| text.to_owned()).unwrap_or_default()
+    };
+    assert_eq!(load("pries", "3"), load("pries:3", "3"));
+    assert_ne!(load("pries", "3"), load("pries", "2"));
+}
+
+#[test]
+fn the_model_is_told_beside_what_it_was_fitted_to() {
+    let folder = folder();
+    let model = ["page", "model", "pries", "--pages", "2000"];
+    let output = quipu(folder.path(), &model);
+    assert!(output.status.success());
+    let text = stdout(&output);
+    let row = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).expect("a row");
+        let words =
+            line[name.len()..].split_whitespace().map(|word| word.parse().expect("a number"));
+        words.collect::<Vec<f64>>()
+    };
+    let mains = row("main objects");
+    assert_eq!((mains[0], mains[2], mains[4], mains[6]), (2_000.0, 1.2, 2.63, 212.0));
+    assert!((1.7..1.85).contains(&mains[1]), "{mains:?}");
+    assert_eq!(row("reading time, s")[2], 39.7);
+    assert!(refused(&["page", "model", "prise"]).contains("did you mean `pries`?"));
+}
+
+#[test]
 fn lists_name_what_there_is() {
     let folder = folder();
     for (list, name) in [
@@ -208,6 +248,7 @@ fn values_that_make_no_experiment_are_refused() {
         (vec!["--network", "nowhere.toml"], "cannot read nowhere.toml"),
         (vec!["--force"], "--out"),
         (vec!["--page", "cnn", "--page", "cnn"], "pages is cnn twice"),
+        (vec!["--page", "pries:x"], "pries:N with a whole number N"),
         (vec!["--network", "lte", "--network", "lte"], "networks is lte twice"),
         (vec!["--set", "runs"], "expected KEY=VALUE"),
     ] {

@@ -1,18 +1,21 @@
 //! Pages and browsers by name: the seam to `quipu-web`.
 
+mod planned;
+
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 
-use quipu_base::Bytes;
+use quipu_base::{Bytes, Seed};
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::scheme::BrowserScheme;
+use quipu_web::synthetic::Sample;
 use thiserror::Error;
 
 use crate::plan::is_file_name;
 use crate::results::PageNote;
-use crate::run::{Bodies, file_hash};
-use crate::scenario::{Priorities, ScenarioError};
+use crate::run::file_hash;
+use crate::scenario::{PRIES, PageName, Priorities, ScenarioError};
+pub use planned::{PlannedPage, RunPage};
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;
@@ -20,17 +23,15 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The most bytes of bodies that a page may have: 16 GiB.
 const MOST_BODY: Bytes = Bytes(16 << 30);
 
-/// A page, ready to be loaded.
+/// A page, ready to be loaded, and what is known of it.
 #[derive(Clone, Debug)]
 pub struct LoadedPage {
-    /// The page.
-    pub page: Arc<Page>,
+    /// The page and its objects' bodies.
+    pub page: RunPage,
     /// What results say about it.
     pub note: PageNote,
     /// Everything that was guessed when it was read.
     pub report: PageReport,
-    /// What its objects' bodies are.
-    pub bodies: Bodies,
 }
 
 /// A page that cannot be read.
@@ -83,25 +84,33 @@ impl LoadedPage {
         let (bytes, short) = content(name)?;
         let ReadPage { page, report } = read(&short, &bytes, &ReadOptions::default())
             .map_err(|source| PageLoadError::Page { page: name.to_owned(), source })?;
-        let note = PageNote {
-            name: short,
-            objects: page.objects().len(),
-            bytes: page.body_bytes().0,
-            hosts: page.hosts(),
-            hash: file_hash(&bytes),
-        };
-        if page.body_bytes() > MOST_BODY {
-            let (page, bytes) = (name.to_owned(), page.body_bytes());
-            return Err(PageLoadError::TooMuch { page, bytes });
-        }
-        let bodies = Bodies::new(&page);
-        Ok(LoadedPage { page: page.shared(), note, report, bodies })
+        check_size(name, &page)?;
+        let note = PageNote::of(&page, short, file_hash(&bytes));
+        Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
     }
 
-    /// URL of object `id`, or nothing.
-    pub fn url(&self, id: u32) -> &str {
-        let index = usize::try_from(id).unwrap_or(usize::MAX);
-        self.page.objects().get(index).map_or("", |object| &object.url)
+    /// The same, or the page of a model that is drawn from `seed`: `pries:N` is the page that run `N`
+    /// of an experiment with that seed loads.
+    ///
+    /// # Errors
+    /// As [`LoadedPage::load`]; and if `name` is a model, not a page.
+    pub fn load_or_draw(name: &str, seed: Seed) -> Result<LoadedPage, PageLoadError> {
+        match PageName::parse(name)? {
+            PageName::Recorded(name) => LoadedPage::load(name),
+            PageName::DrawnAt(index) => LoadedPage::drawn(seed, index),
+            PageName::Drawn => {
+                let expected = "one page of the model, such as pries:0";
+                Err(ScenarioError::invalid("page", name, expected).into())
+            }
+        }
+    }
+}
+
+/// Refuses bodies that no run could carry.
+fn check_size(name: &str, page: &Page) -> Result<(), PageLoadError> {
+    match page.body_bytes() {
+        bytes if bytes > MOST_BODY => Err(PageLoadError::TooMuch { page: name.to_owned(), bytes }),
+        _ => Ok(()),
     }
 }
 
@@ -112,6 +121,7 @@ fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
             Ok(builtin) => Ok((builtin.bytes.to_vec(), builtin.name.to_owned())),
             Err(_) => {
                 let known = quipu_web::pages::builtin().iter().map(|page| page.name);
+                let known = known.chain([PRIES]);
                 Err(ScenarioError::unknown("page", name, known).into())
             }
         };
@@ -125,9 +135,25 @@ fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
     Ok((fs::read(name).map_err(failed)?, stem.unwrap_or_else(|| name.to_owned())))
 }
 
-/// Names and one line each of the pages that come with the program.
+/// What `pages` pages yield that the model called `name` draws from `seed`, each read for a time.
+///
+/// # Errors
+/// If there is no such model.
+pub fn draw_sample(name: &str, seed: Seed, pages: u64) -> Result<Sample, PageLoadError> {
+    if name != PRIES {
+        return Err(ScenarioError::unknown("model", name, [PRIES]).into());
+    }
+    let failed = |source| PageLoadError::Page { page: name.to_owned(), source };
+    Sample::drawn(seed, pages, 1).map_err(failed)
+}
+
+/// Names and one line each of the pages that come with the program, then of those that are drawn.
 pub fn builtin_pages() -> impl Iterator<Item = (&'static str, &'static str)> {
-    quipu_web::pages::builtin().iter().map(|page| (page.name, page.about))
+    let drawn = [
+        (PRIES, "drawn anew for each run from the web traffic model of Pries et al. (2012)"),
+        ("pries:N", "the page that run N draws, in every run"),
+    ];
+    quipu_web::pages::builtin().iter().map(|page| (page.name, page.about)).chain(drawn)
 }
 
 /// The priority scheme of the browser called `name`.

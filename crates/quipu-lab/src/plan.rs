@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use quipu_base::Seed;
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
-use crate::pages::{LoadedPage, PageLoadError};
+use crate::pages::{PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
-use crate::scenario::{Network, Priorities, Scenario, ScenarioError, distinct};
+use crate::scenario::{HttpVersion, Network, Priorities, Scenario, ScenarioError, distinct};
 
 /// A scenario, ready to run.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub struct Plan {
     /// Its browser's priorities.
     pub browser: BrowserScheme,
     /// Its pages.
-    pub pages: Vec<LoadedPage>,
+    pub pages: Vec<PlannedPage>,
     /// Its networks, each with the policies that make sense on it.
     pub networks: Vec<PlannedNetwork>,
 }
@@ -87,11 +88,15 @@ impl Plan {
             let expected = format!("a browser with urgencies: {known}");
             return Err(ScenarioError::invalid("browser", browser.name(), expected).into());
         }
-        let pages = scenario
-            .pages
-            .iter()
-            .map(|name| LoadedPage::load(name))
-            .collect::<Result<Vec<_>, _>>()?;
+        let seed = Seed::new(scenario.seed);
+        let pages = if scenario.http == HttpVersion::Raw && !scenario.raw.objects.is_empty() {
+            vec![PlannedPage::of_objects(&scenario.raw, seed)?]
+        } else {
+            let pages = scenario.pages.iter();
+            pages
+                .map(|name| PlannedPage::new(name, seed, scenario.runs, 1))
+                .collect::<Result<Vec<_>, _>>()?
+        };
         distinct("pages", pages.iter().map(|page| page.note.name.as_str()))?;
         let networks = scenario
             .networks
@@ -120,6 +125,14 @@ impl Plan {
     /// The name of the page at that index; empty if there are flows only.
     pub(crate) fn page_name(&self, page: usize) -> &str {
         self.pages.get(page).map_or("", |page| &page.note.name)
+    }
+
+    /// What the run of `cell` loads.
+    ///
+    /// # Errors
+    /// None for a cell of the plan, whose pages were all read or drawn before.
+    pub fn page(&self, cell: Cell) -> Result<RunPage, PageLoadError> {
+        self.pages[cell.page].visit(cell.run, 0)
     }
 
     /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.

@@ -40,6 +40,49 @@ pub fn p95(values: &[u64]) -> Option<u64> {
     sorted.get(rank.checked_sub(1)?).copied()
 }
 
+/// What a box plot is drawn from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FiveNumbers {
+    /// The least value.
+    pub least: u64,
+    /// What a quarter of the values does not exceed.
+    pub lower_quartile: u64,
+    /// The middle value.
+    pub median: u64,
+    /// What three quarters of the values do not exceed.
+    pub upper_quartile: u64,
+    /// The largest value.
+    pub most: u64,
+}
+
+/// Least and largest value, median and quartiles; between two values by linear interpolation, rounded
+/// down (type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996). `None` of nothing.
+pub fn five_numbers(values: &[u64]) -> Option<FiveNumbers> {
+    let sorted = sorted(values);
+    let last = sorted.len().checked_sub(1)?;
+    let quarter = |quarters: usize| {
+        let (index, rest) = (last * quarters / 4, last * quarters % 4);
+        let value = sorted[index];
+        let step = sorted.get(index + 1).map_or(0, |next| next - value);
+        // At most three quarters of a step, so it fits.
+        value + (u128::from(step) * rest as u128 / 4) as u64
+    };
+    Some(FiveNumbers {
+        least: sorted[0],
+        lower_quartile: quarter(1),
+        median: quarter(2),
+        upper_quartile: quarter(3),
+        most: sorted[last],
+    })
+}
+
+/// The mean, rounded down. `None` of nothing.
+pub fn mean(values: &[u64]) -> Option<u64> {
+    let sum: u128 = values.iter().copied().map(u128::from).sum();
+    // The mean of values that fit fits.
+    sum.checked_div(values.len() as u128).map(|mean| mean as u64)
+}
+
 fn sorted(values: &[u64]) -> Vec<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -111,6 +154,27 @@ mod tests {
         assert_eq!(p95(&hundred), Some(95));
         assert_eq!(p95(&(1..=30).collect::<Vec<u64>>()), Some(29));
         assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
+    }
+
+    #[test]
+    fn quartiles_lie_between_values_where_none_is_at_their_place() {
+        assert_eq!(five_numbers(&[]), None);
+        assert_eq!(mean(&[]), None);
+        let of = |values: &[u64]| {
+            let five = five_numbers(values).unwrap();
+            let FiveNumbers { least, lower_quartile, median, upper_quartile, most } = five;
+            [least, lower_quartile, median, upper_quartile, most]
+        };
+        assert_eq!(of(&[7]), [7; 5]);
+        assert_eq!(of(&[50, 10, 40, 20, 30]), [10, 20, 30, 40, 50]);
+        // At 0.75, 1.5 and 2.25 of the way from the first to the fourth.
+        assert_eq!(of(&[100, 200, 300, 400]), [100, 175, 250, 325, 400]);
+        assert_eq!(
+            of(&[0, u64::MAX]),
+            [0, u64::MAX / 4, u64::MAX / 2, u64::MAX / 4 * 3 + 2, u64::MAX]
+        );
+        assert_eq!(median(&[4, 1, 8, 2]), five_numbers(&[4, 1, 8, 2]).map(|five| five.median));
+        assert_eq!(mean(&[u64::MAX, u64::MAX - 2]), Some(u64::MAX - 1));
     }
 
     #[test]

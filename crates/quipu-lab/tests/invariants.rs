@@ -74,7 +74,7 @@ fn page_time_is_the_same_for_every_stream_policy_where_nothing_is_lost() {
         let most = times.iter().copied().fold(0.0, f64::max);
         println!("{browser}: page time {:.1} to {:.1} ms", least / 1e6, most / 1e6);
         assert!(most / least <= 1.02, "{browser}: {times:?}");
-        assert_eq!(records[0].server_total(|path| path.bytes_lost), Bytes::ZERO);
+        assert_eq!(records[0].sender_total(|path| path.bytes_lost), Bytes::ZERO);
         let orders: Vec<_> = records.iter().map(order).collect();
         assert_ne!(orders[0], orders[2], "{browser}: the tree changes the order of objects");
     }

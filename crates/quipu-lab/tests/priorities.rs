@@ -1,6 +1,8 @@
 //! Priorities of both kinds, through whole page loads.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::sync::Arc;
+
 use quipu_base::Duration;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::RunRecord;
@@ -8,7 +10,7 @@ use quipu_lab::run::run;
 use quipu_lab::scenario::{Network, PathSpec, Priorities, Reprioritise, Scenario};
 use quipu_policy::{Layer, Registry};
 use quipu_web::layout::Viewport;
-use quipu_web::page::{ObjectId, ObjectKind};
+use quipu_web::page::{ObjectId, ObjectKind, Page};
 
 const KINDS: [Priorities; 2] = [Priorities::Tree, Priorities::Urgency];
 
@@ -29,16 +31,22 @@ fn scenario(page: &str, browser: &str, stream: &str, priorities: Priorities) -> 
     scenario
 }
 
+const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
+
+fn page_of(plan: &Plan) -> Arc<Page> {
+    plan.page(CELL).unwrap().page
+}
+
 fn load(scenario: Scenario) -> (Plan, RunRecord) {
     let plan = Plan::new(scenario).unwrap();
-    let record = run(&plan, Cell { page: 0, network: 0, policy: 0, run: 0 }).unwrap();
+    let record = run(&plan, CELL).unwrap();
     assert_eq!((record.refused, record.overridden), (0, 0));
     (plan, record)
 }
 
 /// Mean time from the page's first request to the end of the objects that `which` chooses.
 fn mean_time(plan: &Plan, record: &RunRecord, which: impl Fn(ObjectId) -> bool) -> Duration {
-    let page = &plan.pages[0].page;
+    let page = page_of(plan);
     let start = record.objects.iter().map(|object| object.requested_at).min().unwrap();
     let chosen =
         record.objects.iter().filter(|object| which(page.objects()[object.object as usize].id));
@@ -71,7 +79,8 @@ fn a_policy_that_goes_by_the_tree_serves_urgencies() {
                 let (plan, record) =
                     load(scenario("framework-youtube", browser, stream, priorities));
                 mean_time(&plan, &record, |object| {
-                    let object = plan.pages[0].page.object(object).unwrap();
+                    let page = page_of(&plan);
+                    let object = page.object(object).unwrap();
                     matches!(object.kind, ObjectKind::Document | ObjectKind::Stylesheet)
                 })
             };
@@ -97,7 +106,7 @@ fn images_in_view_are_promoted_at_layout() {
             scenario.reprioritise = reprioritise;
             let images = scenario.visible_images as usize;
             let (plan, record) = load(scenario);
-            let viewport = Viewport::of(&plan.pages[0].page, images);
+            let viewport = Viewport::of(&page_of(&plan), images);
             mean_time(&plan, &record, |object| viewport.is_visible(object))
         };
         let (before, after) = (visible(Reprioritise::Off), visible(Reprioritise::Browser));

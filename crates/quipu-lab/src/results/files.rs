@@ -1,4 +1,4 @@
-//! The files of a result: one scenario, one summary, and three tables.
+//! The files of a result: one scenario, one summary, and a table of each kind of record.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,7 +6,8 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::{ObjectRecord, PathRecord, RunRecord, Summary};
+use super::{ObjectRecord, PathRecord, RunRecord, StreamRecord, Summary};
+use crate::pages::RunPage;
 use crate::plan::{Cell, Plan};
 use crate::scenario::ScenarioError;
 
@@ -27,9 +28,9 @@ pub enum FileError {
     Scenario(#[from] ScenarioError),
 }
 
-/// The files of a result, in the order in which they are written.
-pub(super) const NAMES: [&str; 5] =
-    ["scenario.toml", "summary.json", "runs.csv", "objects.csv", "paths.csv"];
+/// The files that a result may have, in the order in which they are written.
+pub(super) const NAMES: [&str; 6] =
+    ["scenario.toml", "summary.json", "runs.csv", "objects.csv", "paths.csv", "streams.csv"];
 
 const RUNS: [&str; 20] = [
     "page",
@@ -53,7 +54,7 @@ const RUNS: [&str; 20] = [
     "refused",
     "overridden",
 ];
-const OBJECTS: [&str; 13] = [
+const OBJECTS: [&str; 14] = [
     "page",
     "network",
     "policy",
@@ -62,6 +63,7 @@ const OBJECTS: [&str; 13] = [
     "url",
     "body_bytes",
     "held",
+    "stream",
     "requested_at_ns",
     "first_byte_at_ns",
     "completed_at_ns",
@@ -84,6 +86,19 @@ const PATHS: [&str; 14] = [
     "bytes_lost",
     "bytes_spurious",
 ];
+const STREAMS: [&str; 11] = [
+    "page",
+    "network",
+    "policy",
+    "run",
+    "stream",
+    "latency_ns",
+    "objects",
+    "bytes",
+    "first_byte_at_ns",
+    "completed_at_ns",
+    "since_page_start_ns",
+];
 
 /// Writes all files of a result into `directory`, which exists.
 pub(super) fn write_all(
@@ -92,7 +107,7 @@ pub(super) fn write_all(
     finished: &[(Cell, RunRecord)],
     summary: &Summary,
 ) -> Result<(), FileError> {
-    let [scenario, summary_file, runs, objects, paths] = NAMES;
+    let [scenario, summary_file, runs, objects, paths, streams] = NAMES;
     let text = plan.scenario.to_toml()?;
     write(directory, scenario, |file| file.write_all(text.as_bytes()))?;
     write(directory, summary_file, |file| {
@@ -103,12 +118,20 @@ pub(super) fn write_all(
         rows.write_record(run_row(plan, cell, record))
     })?;
     table(directory, objects, &OBJECTS, finished, |rows, cell, record| {
+        let page = plan.page(*cell).map_err(std::io::Error::other)?;
         let mut objects = record.objects.iter();
-        objects.try_for_each(|object| rows.write_record(object_row(plan, cell, object)))
+        objects.try_for_each(|object| rows.write_record(object_row(plan, cell, &page, object)))
     })?;
     table(directory, paths, &PATHS, finished, |rows, cell, record| {
         let mut paths = record.paths.iter();
         paths.try_for_each(|path| rows.write_record(path_row(plan, cell, path)))
+    })?;
+    if finished.iter().all(|(_, record)| record.streams.is_empty()) {
+        return Ok(());
+    }
+    table(directory, streams, &STREAMS, finished, |rows, cell, record| {
+        let mut streams = record.streams.iter();
+        streams.try_for_each(|stream| rows.write_record(stream_row(plan, cell, stream)))
     })
 }
 
@@ -161,12 +184,12 @@ fn run_row(plan: &Plan, cell: &Cell, record: &RunRecord) -> Vec<String> {
         record.critical_time.as_nanos(),
         record.ended_at.as_nanos(),
         record.objects.len() as u64,
-        record.server_packets(),
-        record.server_total(|path| path.bytes_sent).0,
-        record.server_total(|path| path.bytes_resent).0,
-        record.server_total(|path| path.bytes_copies).0,
-        record.server_total(|path| path.bytes_lost).0,
-        record.server_total(|path| path.bytes_spurious).0,
+        record.sender_packets(),
+        record.sender_total(|path| path.bytes_sent).0,
+        record.sender_total(|path| path.bytes_resent).0,
+        record.sender_total(|path| path.bytes_copies).0,
+        record.sender_total(|path| path.bytes_lost).0,
+        record.sender_total(|path| path.bytes_spurious).0,
         record.path_switches,
         record.refused,
         record.overridden,
@@ -175,18 +198,33 @@ fn run_row(plan: &Plan, cell: &Cell, record: &RunRecord) -> Vec<String> {
     place(plan, cell).into_iter().chain(numbers).collect()
 }
 
-fn object_row(plan: &Plan, cell: &Cell, object: &ObjectRecord) -> Vec<String> {
-    let url = plan.pages.get(cell.page).map_or("", |page| page.url(object.object));
+fn object_row(plan: &Plan, cell: &Cell, page: &RunPage, object: &ObjectRecord) -> Vec<String> {
+    let url = page.url(object.object);
     let rest = [
         object.object.to_string(),
         url.to_owned(),
         object.body.0.to_string(),
         object.held.to_string(),
+        object.stream.map(|stream| stream.to_string()).unwrap_or_default(),
         object.requested_at.as_nanos().to_string(),
         object.first_byte_at.as_nanos().to_string(),
         object.completed_at.as_nanos().to_string(),
         object.since_page_start.as_nanos().to_string(),
         object.since_request.as_nanos().to_string(),
+    ];
+    place(plan, cell).into_iter().chain(rest).collect()
+}
+
+fn stream_row(plan: &Plan, cell: &Cell, stream: &StreamRecord) -> Vec<String> {
+    let latency = stream.latency.map(|latency| latency.as_nanos().to_string());
+    let rest = [
+        stream.stream.to_string(),
+        latency.unwrap_or_default(),
+        stream.objects.to_string(),
+        stream.bytes.0.to_string(),
+        stream.first_byte_at.as_nanos().to_string(),
+        stream.completed_at.as_nanos().to_string(),
+        stream.since_page_start.as_nanos().to_string(),
     ];
     place(plan, cell).into_iter().chain(rest).collect()
 }

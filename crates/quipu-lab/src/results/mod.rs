@@ -5,15 +5,19 @@
 
 mod files;
 mod output;
+mod page_note;
 mod record;
+mod streams;
 mod summary;
 mod traffic;
 
 pub use files::FileError;
 pub use output::{Output, OutputError};
-pub use record::{End, ObjectRecord, PathRecord, RunRecord};
+pub use page_note::{DrawnNote, PageNote, QuantityNote};
+pub use record::{End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
+pub use streams::StreamSummary;
 pub use summary::{
-    Failure, Identical, Metric, MetricSummary, PageNote, PathShare, RowSummary, Summary, WORLD,
+    Failure, Identical, Metric, MetricSummary, PathShare, RowSummary, Summary, WORLD,
 };
 pub use traffic::{CrossRecord, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
 

@@ -95,9 +95,19 @@ impl Output {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs::rename(&self.partial, &self.target)
             }
-            Err(_) => NAMES
-                .iter()
-                .try_for_each(|name| fs::rename(self.partial.join(name), self.target.join(name))),
+            Err(_) => NAMES.iter().try_for_each(|name| self.replace(name)),
+        }
+    }
+}
+
+impl Output {
+    /// Puts the file `name` into the target; one of an earlier result goes even if there is none now.
+    fn replace(&self, name: &str) -> io::Result<()> {
+        let (from, to) = (self.partial.join(name), self.target.join(name));
+        let result = if from.exists() { fs::rename(from, to) } else { fs::remove_file(to) };
+        match result {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            result => result,
         }
     }
 }

@@ -9,6 +9,8 @@ use super::TrafficRecord;
 /// Everything that one run measured. Without a page only its end and its traffic are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRecord {
+    /// The end that sends what is loaded.
+    pub sender: End,
     /// From the start of the connection to the handshake's end.
     pub connect_time: Duration,
     /// From the first request to the last byte of the last object that the load waits for.
@@ -19,11 +21,11 @@ pub struct RunRecord {
     pub byte_index: Duration,
     /// Completion of the last of the document, blocking style sheets and blocking scripts.
     pub critical_time: Duration,
-    /// Times that the server changed the path from one packet to the next.
+    /// Times that the sender changed the path from one packet to the next.
     pub path_switches: u64,
-    /// Answers of the server's policy that the engine refused. Zero for a sound policy.
+    /// Answers of the sender's policy that the engine refused. Zero for a sound policy.
     pub refused: u64,
-    /// Decisions that the engine took for the server's policy. Zero for a sound policy.
+    /// Decisions that the engine took for the sender's policy. Zero for a sound policy.
     pub overridden: u64,
     /// When the run ended.
     pub ended_at: Instant,
@@ -33,6 +35,8 @@ pub struct RunRecord {
     pub paths: Vec<PathRecord>,
     /// Flows, links and cross traffic; empty but for the links if the scenario has none.
     pub traffic: TrafficRecord,
+    /// Raw streams that carried something, in order of their numbers; none with HTTP.
+    pub streams: Vec<StreamRecord>,
 }
 
 /// One object of one run. Instants are those of the run.
@@ -44,6 +48,8 @@ pub struct ObjectRecord {
     pub body: Bytes,
     /// Whether the page's time waits for it.
     pub held: bool,
+    /// Number of the raw stream that carried it; `None` with HTTP.
+    pub stream: Option<u32>,
     /// When it was asked for.
     pub requested_at: Instant,
     /// When the first byte of its body, or the head of a body without bytes, had arrived.
@@ -54,6 +60,25 @@ pub struct ObjectRecord {
     pub since_page_start: Duration,
     /// From its request to its completion.
     pub since_request: Duration,
+}
+
+/// One raw stream of one run. Instants are those of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamRecord {
+    /// Number in the scenario, from 0.
+    pub stream: u32,
+    /// From writing to deadline, if it has one of its own.
+    pub latency: Option<Duration>,
+    /// Objects written to it.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: Bytes,
+    /// When its first byte had arrived.
+    pub first_byte_at: Instant,
+    /// When its last byte had arrived, and all before.
+    pub completed_at: Instant,
+    /// From the start of the page to its last byte.
+    pub since_page_start: Duration,
 }
 
 /// One path of one run, as one end saw what it sent.
@@ -80,9 +105,10 @@ pub struct PathRecord {
 }
 
 /// An end of the connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// The end that serves the page.
+    #[default]
     Server,
     /// The end that asks for it.
     Client,
@@ -103,18 +129,18 @@ impl RunRecord {
         self.paths.iter().filter(move |path| path.end == end)
     }
 
-    /// Sum over the server's paths.
-    pub fn server_total(&self, amount: impl Fn(&PathRecord) -> Bytes) -> Bytes {
-        self.paths_of(End::Server).map(amount).sum()
+    /// Sum over the sender's paths.
+    pub fn sender_total(&self, amount: impl Fn(&PathRecord) -> Bytes) -> Bytes {
+        self.paths_of(self.sender).map(amount).sum()
     }
 
-    /// Packets that the server sent.
-    pub fn server_packets(&self) -> u64 {
-        self.paths_of(End::Server).map(|path| path.packets_sent).sum()
+    /// Packets that the sender sent.
+    pub fn sender_packets(&self) -> u64 {
+        self.paths_of(self.sender).map(|path| path.packets_sent).sum()
     }
 
     /// Path stability index: packets sent per change of path; all packets if there was none.
     pub fn path_stability(&self) -> u64 {
-        self.server_packets() / self.path_switches.max(1)
+        self.sender_packets() / self.path_switches.max(1)
     }
 }

@@ -5,7 +5,8 @@ use std::fmt;
 use quipu_base::Seed;
 use serde::Serialize;
 
-use super::{COMMIT, End, RunRecord, VERSION};
+use super::streams::{self, StreamSummary};
+use super::{COMMIT, PageNote, RunRecord, VERSION};
 use crate::plan::{Cell, Plan};
 use crate::stats::{Comparison, Ratio, median, p95};
 
@@ -26,9 +27,9 @@ pub enum Metric {
     ByteIndex,
     /// Until all that blocks is complete.
     CriticalTime,
-    /// Bytes that the server sent again after a loss.
+    /// Bytes that were sent again after a loss.
     BytesResent,
-    /// Bytes that the server sent as copies.
+    /// Bytes that were sent as copies.
     BytesCopies,
     /// Packets per change of path.
     PathStability,
@@ -51,7 +52,7 @@ pub struct MetricSummary {
     pub ratio_high: Option<f64>,
 }
 
-/// How much of the server's bytes went over a path.
+/// How much of the sender's bytes went over a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PathShare {
     /// The path.
@@ -79,25 +80,13 @@ pub struct RowSummary {
     pub metrics: Vec<MetricSummary>,
     /// Each path of the network.
     pub shares: Vec<PathShare>,
+    /// Each raw stream that carried something; none with HTTP.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub streams: Vec<StreamSummary>,
     /// Answers that the engine refused, over all runs.
     pub refused: u64,
     /// Decisions that the engine took itself, over all runs.
     pub overridden: u64,
-}
-
-/// What the table says about a page.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PageNote {
-    /// Its name.
-    pub name: String,
-    /// Its objects.
-    pub objects: usize,
-    /// Bytes of their bodies.
-    pub bytes: u64,
-    /// Hosts that were folded into one server.
-    pub hosts: usize,
-    /// Hash of what the page is made of, so that a changed file is noticed.
-    pub hash: String,
 }
 
 /// A run that failed.
@@ -174,8 +163,8 @@ impl Metric {
             Metric::ObjectIndex => record.object_index.as_nanos(),
             Metric::ByteIndex => record.byte_index.as_nanos(),
             Metric::CriticalTime => record.critical_time.as_nanos(),
-            Metric::BytesResent => record.server_total(|path| path.bytes_resent).0,
-            Metric::BytesCopies => record.server_total(|path| path.bytes_copies).0,
+            Metric::BytesResent => record.sender_total(|path| path.bytes_resent).0,
+            Metric::BytesCopies => record.sender_total(|path| path.bytes_copies).0,
             Metric::PathStability => record.path_stability(),
         }
     }
@@ -224,7 +213,20 @@ impl Summary {
 }
 
 /// Runs by number.
-type Runs<'a> = Vec<(u32, &'a RunRecord)>;
+pub(super) type Runs<'a> = Vec<(u32, &'a RunRecord)>;
+
+/// What `value` says of runs and of those of `base` with the same number.
+pub(super) fn pairs(
+    runs: &Runs<'_>,
+    base: &Runs<'_>,
+    value: impl Fn(&RunRecord) -> Option<u64>,
+) -> Vec<(u64, u64)> {
+    let pair = |(run, record): &(u32, &RunRecord)| {
+        let position = base.binary_search_by_key(run, |(run, _)| *run).ok()?;
+        Some((value(record)?, value(base[position].1)?))
+    };
+    runs.iter().filter_map(pair).collect()
+}
 
 /// The runs of one page over one network with one policy.
 fn runs_of(finished: &[(Cell, RunRecord)], page: usize, network: usize, policy: usize) -> Runs<'_> {
@@ -275,12 +277,7 @@ fn rows(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<RowSummary> {
     rows
 }
 
-fn row(
-    plan: &Plan,
-    cell: Cell,
-    runs: &[(u32, &RunRecord)],
-    base: &[(u32, &RunRecord)],
-) -> RowSummary {
+fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary {
     let network = &plan.networks[cell.network];
     let random = plan.scenario.is_random(&network.network);
     let comparison = Comparison::new(Seed::new(plan.scenario.seed), random);
@@ -288,13 +285,7 @@ fn row(
         .into_iter()
         .filter_map(|metric| {
             let values: Vec<u64> = runs.iter().map(|(_, record)| metric.of(record)).collect();
-            let pairs: Vec<(u64, u64)> = runs
-                .iter()
-                .filter_map(|(run, record)| {
-                    let position = base.binary_search_by_key(run, |(run, _)| *run).ok()?;
-                    Some((metric.of(record), metric.of(base[position].1)))
-                })
-                .collect();
+            let pairs = pairs(runs, base, |record| Some(metric.of(record)));
             // The first row is what the others are compared with.
             let ratio = if cell.policy == 0 { None } else { comparison.ratio(&pairs) };
             let interval = ratio.and_then(|Ratio { interval, .. }| interval);
@@ -316,16 +307,17 @@ fn row(
         runs: runs.len(),
         metrics,
         shares: shares(plan, cell, runs),
+        streams: streams::summaries(runs, (cell.policy != 0).then_some(base), &comparison),
         refused: runs.iter().map(|(_, record)| record.refused).sum(),
         overridden: runs.iter().map(|(_, record)| record.overridden).sum(),
     }
 }
 
-fn shares(plan: &Plan, cell: Cell, runs: &[(u32, &RunRecord)]) -> Vec<PathShare> {
+fn shares(plan: &Plan, cell: Cell, runs: &Runs<'_>) -> Vec<PathShare> {
     let paths = &plan.networks[cell.network].network.paths;
     let sent = |id: Option<u32>| -> u128 {
         runs.iter()
-            .flat_map(|(_, record)| record.paths_of(End::Server))
+            .flat_map(|(_, record)| record.paths_of(record.sender))
             .filter(|path| id.is_none_or(|id| path.path == id))
             .map(|path| u128::from(path.bytes_sent.0))
             .sum()

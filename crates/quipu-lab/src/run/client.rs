@@ -4,8 +4,6 @@ use quipu_base::Instant;
 use quipu_http::transport::quic::QuicStreams;
 use quipu_quic::{Connection, ConnectionEvent};
 use quipu_sim::{Envelope, Outgoing};
-use quipu_web::metrics::Timeline;
-use quipu_web::page::ObjectId;
 
 use super::RunError;
 use super::engine::{ConnectionPlan, SetupError};
@@ -35,7 +33,7 @@ impl Browser {
             party,
             start,
             requests: Requests::new(&plan.browser, &plan.scenario),
-            loading: Loading::new(&plan.pages[cell.page], &plan.scenario),
+            loading: Loading::new(plan.page(cell)?, &plan.scenario),
             error: None,
         };
         match start {
@@ -77,21 +75,12 @@ impl Browser {
         self.error.take()
     }
 
-    /// Objects that are not complete.
-    pub(super) fn open(&self) -> usize {
-        self.loading.open()
-    }
-
-    pub(super) fn timeline(&self) -> Option<&Timeline> {
-        self.loading.timeline()
+    pub(super) fn loading(&self) -> &Loading {
+        &self.loading
     }
 
     pub(super) fn connection(&self) -> Option<&Connection> {
         self.party.connection()
-    }
-
-    pub(super) fn first_byte_at(&self, object: ObjectId) -> Option<Instant> {
-        self.loading.first_byte_at(object)
     }
 
     /// Does everything that can be done now.

@@ -15,6 +15,7 @@ use super::party::Party;
 use super::tls::{self, TlsError};
 use super::topology::addresses;
 use super::traffic::pair_of_flow;
+use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
 use crate::scenario::Scenario;
@@ -35,6 +36,9 @@ pub enum SetupError {
     /// A policy.
     #[error(transparent)]
     Policy(#[from] SpecError),
+    /// The page.
+    #[error(transparent)]
+    Page(#[from] PageLoadError),
 }
 
 /// The longest datagram of a run.

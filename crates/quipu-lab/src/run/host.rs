@@ -1,12 +1,20 @@
 //! The nodes of a run, as the simulator sees them.
 
 use quipu_base::Instant;
+use quipu_quic::Connection;
 use quipu_sim::{Envelope, Node, Outgoing};
 
+use super::RunError;
 use super::client::Browser;
 use super::cross::{CrossSender, CrossSink};
+use super::engine::SetupError;
 use super::flow::FlowEnd;
+use super::loading::Loading;
+use super::raw::{self, RawEnd};
 use super::server::Site;
+use crate::plan::{Cell, Plan};
+use crate::results::RunRecord;
+use crate::scenario::HttpVersion;
 
 /// A node of the world.
 pub(super) enum Host {
@@ -14,6 +22,8 @@ pub(super) enum Host {
     Client(Box<Browser>),
     /// The end that has it.
     Server(Box<Site>),
+    /// Either end of a page without HTTP.
+    Raw(Box<RawEnd>),
     /// An end of a flow.
     Flow(Box<FlowEnd>),
     /// A sender of cross traffic.
@@ -23,14 +33,62 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// True if nothing is left to wait for.
-    pub(super) fn is_done(&self) -> bool {
-        matches!(self, Host::Client(browser) if browser.is_done())
+    /// The nodes that load the page of `cell`: the client, the server.
+    pub(super) fn pair(plan: &Plan, cell: Cell) -> Result<[Host; 2], SetupError> {
+        if plan.scenario.http == HttpVersion::Raw {
+            return Ok(raw::ends(plan, cell)?.map(|end| Host::Raw(Box::new(end))));
+        }
+        Ok([
+            Host::Client(Box::new(Browser::new(plan, cell)?)),
+            Host::Server(Box::new(Site::new(plan, cell)?)),
+        ])
     }
 
-    /// True if the server cannot go on.
-    pub(super) fn has_failed(&self) -> bool {
-        matches!(self, Host::Server(site) if site.has_failed())
+    /// True if the page is there, or never will be.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            Host::Client(browser) => browser.is_done(),
+            Host::Server(site) => site.has_failed(),
+            Host::Raw(end) => end.is_done(),
+            Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => false,
+        }
+    }
+
+    /// Why it failed, if it did.
+    pub(super) fn take_error(&mut self) -> Option<RunError> {
+        match self {
+            Host::Client(browser) => browser.take_error(),
+            Host::Server(site) => site.take_error(),
+            Host::Raw(end) => end.take_error(),
+            Host::Flow(flow) => flow.take_error(),
+            Host::Sender(_) | Host::Sink(_) => None,
+        }
+    }
+
+    /// The connection that carries the page.
+    pub(super) fn page_connection(&self) -> Option<&Connection> {
+        match self {
+            Host::Client(browser) => browser.connection(),
+            Host::Server(site) => site.connection(),
+            Host::Raw(end) => end.connection(),
+            Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => None,
+        }
+    }
+
+    /// The page as it arrived, at the end that loads it.
+    pub(super) fn loading(&self) -> Option<&Loading> {
+        match self {
+            Host::Client(browser) => Some(browser.loading()),
+            Host::Raw(end) => end.loading(),
+            Host::Server(_) | Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => None,
+        }
+    }
+
+    /// Adds to the record of a load what only this node knows.
+    pub(super) fn complete_record(&self, record: &mut RunRecord) {
+        if let Host::Raw(end) = self {
+            end.complete_record(record);
+        }
     }
 }
 
@@ -39,6 +97,7 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.handle_datagram(now, envelope, payload),
             Host::Server(site) => site.handle_datagram(now, envelope, payload),
+            Host::Raw(end) => end.handle_datagram(now, envelope, payload),
             Host::Flow(flow) => flow.handle_datagram(now, envelope, payload),
             Host::Sender(_) => {}
             Host::Sink(sink) => sink.handle_datagram(payload),
@@ -49,6 +108,7 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.handle_timeout(now),
             Host::Server(site) => site.handle_timeout(now),
+            Host::Raw(end) => end.handle_timeout(now),
             Host::Flow(flow) => flow.handle_timeout(now),
             Host::Sender(sender) => sender.handle_timeout(now),
             Host::Sink(_) => {}
@@ -59,6 +119,7 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.poll_transmit(now, out),
             Host::Server(site) => site.poll_transmit(now, out),
+            Host::Raw(end) => end.poll_transmit(now, out),
             Host::Flow(flow) => flow.poll_transmit(now, out),
             Host::Sender(sender) => sender.poll_transmit(out),
             Host::Sink(_) => {}
@@ -69,6 +130,7 @@ impl Node for Host {
         match self {
             Host::Client(browser) => browser.poll_timeout(),
             Host::Server(site) => site.poll_timeout(),
+            Host::Raw(end) => end.poll_timeout(),
             Host::Flow(flow) => flow.poll_timeout(),
             Host::Sender(sender) => sender.poll_timeout(),
             Host::Sink(_) => None,

@@ -11,8 +11,8 @@ use quipu_web::scheme::RequestFacts;
 
 use super::RunError;
 use super::body::{Bodies, BodyCheck};
-use crate::pages::LoadedPage;
-use crate::scenario::{Discovery, Reprioritise, Scenario};
+use crate::pages::RunPage;
+use crate::scenario::{Discovery, HttpVersion, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.
 pub(super) struct Loading {
@@ -30,19 +30,21 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    pub(super) fn new(loaded: &LoadedPage, scenario: &Scenario) -> Loading {
-        let objects = loaded.page.objects().len();
+    pub(super) fn new(loaded: RunPage, scenario: &Scenario) -> Loading {
+        let RunPage { page, bodies } = loaded;
+        let objects = page.objects().len();
         // At most 1,000, as the scenario was checked.
         let images = usize::try_from(scenario.visible_images).unwrap_or(usize::MAX);
         Loading {
-            page: Arc::clone(&loaded.page),
-            viewport: Viewport::of(&loaded.page, images),
+            viewport: Viewport::of(&page, images),
+            page,
             sees_layout: scenario.reprioritise == Reprioritise::Browser,
-            mode: match scenario.discovery {
-                Discovery::Recorded => DiscoveryMode::Recorded,
-                Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
+            mode: match (scenario.http, scenario.discovery) {
+                // Nobody asks for single objects.
+                (HttpVersion::Raw, _) | (_, Discovery::AllAtOnce) => DiscoveryMode::AllAtOnce,
+                (_, Discovery::Recorded) => DiscoveryMode::Recorded,
             },
-            bodies: loaded.bodies.clone(),
+            bodies,
             running: None,
             checks: std::iter::repeat_with(|| None).take(objects).collect(),
             first_byte_at: vec![None; objects],
@@ -66,6 +68,11 @@ impl Loading {
     /// Objects that are not complete.
     pub(super) fn open(&self) -> usize {
         self.running.as_ref().map_or(self.page.objects().len(), |(load, _)| load.open())
+    }
+
+    /// All objects.
+    pub(super) fn objects(&self) -> &[Object] {
+        self.page.objects()
     }
 
     pub(super) fn timeline(&self) -> Option<&Timeline> {

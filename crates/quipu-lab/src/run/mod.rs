@@ -2,7 +2,8 @@
 //!
 //! `engine` is the seam to the transport, a `party` is one of the two to a connection, `tls` makes both
 //! ends' handshakes; `client` is the browser with its `requests` and its `loading`, `server` answers
-//! after each object's think time, `body` makes and checks what is carried. A body that is missing or
+//! after each object's think time, `body` makes and checks what is carried; `raw` has
+//! both ends of a page without HTTP. A body that is missing or
 //! wrong is an error of the run, never a good result.
 //!
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
@@ -18,6 +19,7 @@ mod flow;
 mod host;
 mod loading;
 mod party;
+mod raw;
 mod requests;
 mod server;
 mod tls;
@@ -31,14 +33,13 @@ use thiserror::Error;
 
 pub use crate::plan::{Cell, Plan};
 use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
-use crate::scenario::LinkError;
+use crate::scenario::{HttpVersion, LinkError, Scenario, Sender};
 pub use body::Bodies;
 pub(crate) use body::file_hash;
-use client::Browser;
 pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
-use server::Site;
+use loading::Loading;
 use topology::Topology;
 use traffic::Traffic;
 
@@ -76,6 +77,16 @@ pub enum RunError {
     /// HTTP failed.
     #[error("HTTP at the {end} failed after {at}: {reason}")]
     Http {
+        /// At which end.
+        end: End,
+        /// When.
+        at: Instant,
+        /// Why.
+        reason: String,
+    },
+    /// Raw streams are not as they were to be.
+    #[error("raw streams at the {end} failed after {at}: {reason}")]
+    Streams {
         /// At which end.
         end: End,
         /// When.
@@ -134,10 +145,9 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
     let page = if plan.pages.is_empty() {
         None
     } else {
-        let client = world.add_node(Host::Client(Box::new(Browser::new(plan, cell)?)));
-        let server = world.add_node(Host::Server(Box::new(Site::new(plan, cell)?)));
-        topology.join(&mut world, client, server, 0, 0..network.paths.len())?;
-        Some((client, server))
+        let ends = Host::pair(plan, cell)?.map(|host| world.add_node(host));
+        topology.join(&mut world, ends[0], ends[1], 0, 0..network.paths.len())?;
+        Some(ends)
     };
     let traffic = Traffic::add(plan, cell, &mut world, &topology)?;
 
@@ -145,79 +155,85 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
     let limit = Instant::ZERO + length;
     let mut ended_flows = 0;
     let goes_on = |world: &World<Host>| match page {
-        Some((client, server)) => !world.node(client).is_done() && !world.node(server).has_failed(),
+        Some(ends) => ends.iter().all(|end| !world.node(*end).is_done()),
         None => !traffic.have_flows_ended(world, &mut ended_flows),
     };
     let (end, measured) = traffic.run(plan, cell, &mut world, limit, goes_on)?;
     let at = world.now();
-    let (nodes, ()) = world.into_parts();
-    let record = of_nodes(plan, cell, nodes, at, end)?;
+    let (mut nodes, ()) = world.into_parts();
+    if let Some(error) = nodes.iter_mut().find_map(Host::take_error) {
+        return Err(error);
+    }
+    let record = match page {
+        Some(_) => of_page(&nodes, at, end, sender(scenario))?,
+        None => RunRecord { ended_at: at, ..RunRecord::default() },
+    };
     Ok(RunRecord { traffic: measured, ..record })
 }
 
-/// What the nodes of a run that has ended measured, but for its traffic.
-fn of_nodes(
-    plan: &Plan,
-    cell: Cell,
-    nodes: Vec<Host>,
-    at: Instant,
-    end: RunEnd,
-) -> Result<RunRecord, RunError> {
-    let mut browser = None;
-    let mut site = None;
-    for node in nodes {
-        match node {
-            Host::Client(node) => browser = Some(node),
-            Host::Server(node) => site = Some(node),
-            Host::Flow(mut flow) => flow.take_error().map_or(Ok(()), Err)?,
-            Host::Sender(_) | Host::Sink(_) => {}
-        }
+/// The end that sends what is loaded.
+fn sender(scenario: &Scenario) -> End {
+    match (scenario.http, scenario.raw.sender) {
+        (HttpVersion::Raw, Sender::Client) => End::Client,
+        _ => End::Server,
     }
-    let (Some(mut browser), Some(mut site)) = (browser, site) else {
-        return Ok(RunRecord { ended_at: at, ..RunRecord::default() });
+}
+
+/// What the nodes of a run that ended at `at` measured of its page.
+fn of_page(nodes: &[Host], at: Instant, end: RunEnd, sender: End) -> Result<RunRecord, RunError> {
+    let reader = nodes.iter().find_map(|node| Some((node, node.loading()?)));
+    // The client is added before the server.
+    let mut connections = nodes.iter().filter_map(Host::page_connection);
+    let (Some((reader, loading)), client, server) =
+        (reader, connections.next(), connections.next())
+    else {
+        return Err(RunError::Unfinished { at, open: 0, objects: 0 });
     };
-    if let Some(error) = browser.take_error().or_else(|| site.take_error()) {
-        return Err(error);
-    }
-    if end != RunEnd::Condition {
-        return Err(unfinished(plan, cell, at, browser.open()));
-    }
-    record(plan, cell, at, &browser, &site)
+    let record = match end {
+        RunEnd::Condition => record(at, loading, client.zip(server), sender),
+        _ => None,
+    };
+    let Some(mut record) = record else {
+        let (open, objects) = (loading.open(), loading.objects().len());
+        return Err(RunError::Unfinished { at, open, objects });
+    };
+    reader.complete_record(&mut record);
+    Ok(record)
 }
 
-fn unfinished(plan: &Plan, cell: Cell, at: Instant, open: usize) -> RunError {
-    RunError::Unfinished { at, open, objects: plan.pages[cell.page].page.objects().len() }
-}
-
+/// What was measured of a load that ended at `at` over the connections of client and server; `None` if
+/// it did not end.
 fn record(
-    plan: &Plan,
-    cell: Cell,
     at: Instant,
-    browser: &Browser,
-    site: &Site,
-) -> Result<RunRecord, RunError> {
-    let missing = || unfinished(plan, cell, at, browser.open());
-    let timeline = browser.timeline().ok_or_else(missing)?;
-    let metrics = timeline.page_metrics().ok_or_else(missing)?;
-    let start = timeline.started_at().ok_or_else(missing)?;
-    let client = browser.connection().ok_or_else(missing)?;
-    let server = site.connection().ok_or_else(missing)?;
-    let connected_at = client.connected_at().ok_or_else(missing)?;
+    loading: &Loading,
+    connections: Option<(&Connection, &Connection)>,
+    sender: End,
+) -> Option<RunRecord> {
+    let (client, server) = connections?;
+    let timeline = loading.timeline()?;
+    let metrics = timeline.page_metrics()?;
+    let start = timeline.started_at()?;
+    let connected_at = client.connected_at()?;
     let object = |spec: &quipu_web::page::Object| {
         let times = timeline.object_times(spec.id)?;
         Some(ObjectRecord {
             object: spec.id.0,
             body: spec.response_bytes,
             held: spec.holds_load(),
+            stream: None,
             requested_at: start + times.requested,
-            first_byte_at: browser.first_byte_at(spec.id)?,
+            first_byte_at: loading.first_byte_at(spec.id)?,
             completed_at: start + times.since_page_start,
             since_page_start: times.since_page_start,
             since_request: times.since_request,
         })
     };
-    let counters = server.scheduler_counters();
-    Ok(RunRecord {
+    let counters = match sender {
+        End::Server => server.scheduler_counters(),
+        End::Client => client.scheduler_counters(),
+    };
+    Some(RunRecord {
+        sender,
         connect_time: connected_at - Instant::ZERO,
         page_time: metrics.page_time,
         object_index: metrics.object_index,
@@ -227,7 +243,7 @@ fn record(
         refused: counters.refused,
         overridden: counters.overridden,
         ended_at: at,
-        objects: plan.pages[cell.page].page.objects().iter().filter_map(object).collect(),
+        objects: loading.objects().iter().filter_map(object).collect(),
         paths: [(End::Server, server), (End::Client, client)]
             .into_iter()
             .flat_map(|(end, connection)| path_records(end, connection))

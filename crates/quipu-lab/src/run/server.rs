@@ -57,7 +57,7 @@ impl Site {
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
             }),
-            page: Arc::clone(&plan.pages[cell.page].page),
+            page: plan.page(cell)?.page,
             asked: BTreeMap::new(),
             thinking: BinaryHeap::new(),
             sequence: 0,

@@ -20,8 +20,12 @@ fn first(plan: &Plan) -> RunRecord {
     run(plan, Cell { page: 0, network: 0, policy: 0, run: 0 }).unwrap()
 }
 
+fn page(plan: &Plan) -> std::sync::Arc<quipu_web::page::Page> {
+    plan.page(Cell { page: 0, network: 0, policy: 0, run: 0 }).unwrap().page
+}
+
 fn held(plan: &Plan) -> usize {
-    plan.pages[0].page.objects().iter().filter(|object| object.holds_load()).count()
+    page(plan).objects().iter().filter(|object| object.holds_load()).count()
 }
 
 #[test]
@@ -55,8 +59,8 @@ fn losses_are_sent_again_and_counted() {
     let plan =
         plan(|scenario| scenario.networks = vec![find_network("mobileh2-high-lossy").unwrap()]);
     let record = first(&plan);
-    assert!(record.server_total(|path| path.bytes_lost) > Bytes::ZERO);
-    assert!(record.server_total(|path| path.bytes_resent) > Bytes::ZERO);
+    assert!(record.sender_total(|path| path.bytes_lost) > Bytes::ZERO);
+    assert!(record.sender_total(|path| path.bytes_resent) > Bytes::ZERO);
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn a_single_path_alone_carries_nearly_all() {
     let plan = plan(|scenario| scenario.pages = vec!["framework-google".to_owned()]);
     for (policy, alone) in [(5, 0), (6, 1)] {
         let record = run(&plan, Cell { page: 0, network: 0, policy, run: 0 }).unwrap();
-        let all = record.server_total(|path| path.bytes_sent).0;
+        let all = record.sender_total(|path| path.bytes_sent).0;
         let path = record.paths_of(End::Server).find(|path| path.path == alone).unwrap();
         assert!(path.bytes_sent.0 * 100 > all * 95, "path {alone}");
     }
@@ -108,7 +112,7 @@ fn rustls_gives_the_sizes_of_the_null_tls() {
             scenario.transport.tls = tls.parse().unwrap();
             scenario.host_jitter = Duration::ZERO;
         });
-        first(&plan).server_total(|path| path.bytes_sent)
+        first(&plan).sender_total(|path| path.bytes_sent)
     };
     assert_eq!(bytes("rustls"), bytes("null"));
 }

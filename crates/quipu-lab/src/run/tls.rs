@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use quipu_http::h2::ALPN;
+use quipu_http::h2;
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_quic::tls::{ClientTls, ServerTls};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use thiserror::Error;
 
-use crate::scenario::{Scenario, Tls};
+use crate::scenario::{HttpVersion, Scenario, Tls};
 
 /// TLS could not be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,25 +22,35 @@ impl TlsError {
     }
 }
 
+/// What both ends say that they speak.
+fn alpn(scenario: &Scenario) -> &'static [u8] {
+    match scenario.http {
+        HttpVersion::Raw => b"quipu-raw",
+        HttpVersion::H2 | HttpVersion::H3 => h2::ALPN,
+    }
+}
+
 /// The client's end of the handshake.
 pub(super) fn client(scenario: &Scenario) -> Result<Arc<dyn ClientTls>, TlsError> {
+    let alpn = alpn(scenario);
     match scenario.transport.tls {
-        Tls::Null => Ok(Arc::new(NullClient::new(&[ALPN]).map_err(TlsError::new)?)),
+        Tls::Null => Ok(Arc::new(NullClient::new(&[alpn]).map_err(TlsError::new)?)),
         Tls::Rustls => {
             let mut roots = rustls::RootCertStore::empty();
             roots.add(identity()?.chain_end.clone()).map_err(TlsError::new)?;
-            Ok(Arc::new(RustlsClient::with_roots(roots, &[ALPN]).map_err(TlsError::new)?))
+            Ok(Arc::new(RustlsClient::with_roots(roots, &[alpn]).map_err(TlsError::new)?))
         }
     }
 }
 
 /// The server's end of the handshake.
 pub(super) fn server(scenario: &Scenario) -> Result<Arc<dyn ServerTls>, TlsError> {
+    let alpn = alpn(scenario);
     let chain = scenario.transport.certificate_chain;
     let bytes = usize::try_from(chain.0).map_err(TlsError::new)?;
     match scenario.transport.tls {
         Tls::Null => {
-            let server = NullServer::new(&[ALPN]).map_err(TlsError::new)?;
+            let server = NullServer::new(&[alpn]).map_err(TlsError::new)?;
             Ok(Arc::new(server.with_certificate_chain(bytes).map_err(TlsError::new)?))
         }
         Tls::Rustls => {
@@ -48,7 +58,7 @@ pub(super) fn server(scenario: &Scenario) -> Result<Arc<dyn ServerTls>, TlsError
             let key = PrivateKeyDer::Pkcs8(identity.key.clone_key());
             let chain = identity.padded_chain(bytes);
             Ok(Arc::new(
-                RustlsServer::with_certificate(chain, key, &[ALPN]).map_err(TlsError::new)?,
+                RustlsServer::with_certificate(chain, key, &[alpn]).map_err(TlsError::new)?,
             ))
         }
     }

@@ -73,6 +73,30 @@ choices! {
         H2 = "h2",
         /// HTTP/3 with RFC 9218 priorities.
         H3 = "h3",
+        /// Not at all: objects on raw QUIC streams, as in the ns-3 paper.
+        Raw = "raw",
+    }
+}
+
+choices! {
+    /// In which order the objects of a page are written to raw streams.
+    WriteOrder, "order" {
+        /// As the page, or `raw.objects`, has them.
+        #[default]
+        Given = "given",
+        /// Shuffled, by the run's chance.
+        Random = "random",
+    }
+}
+
+choices! {
+    /// Which end writes to raw streams.
+    Sender, "sender" {
+        /// The server, when it is asked.
+        #[default]
+        Server = "server",
+        /// The client, when it can.
+        Client = "client",
     }
 }
 

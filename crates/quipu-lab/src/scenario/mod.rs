@@ -9,7 +9,9 @@ mod link;
 mod nearest;
 mod networks;
 mod overrides;
+mod page_name;
 mod path;
+mod raw;
 mod traffic;
 mod transport;
 pub mod units;
@@ -21,14 +23,16 @@ use serde::{Deserialize, Serialize};
 
 pub use choice::{
     Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
-    Reprioritise, Tls,
+    Reprioritise, Sender, Tls, WriteOrder,
 };
 pub use error::ScenarioError;
 pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
 pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use overrides::{resolve as resolve_field, split_list};
+pub use page_name::{PRIES, PageName};
 pub use path::{LinksSpec, Network, OwnLinks, PathSpec};
+pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
 pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure};
 pub use transport::{Start, Transport};
 use units::{Unit, human};
@@ -49,7 +53,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Runs of each combination; run `n` has the same links, losses and page for each policy. 30.
     pub runs: u32,
-    /// Pages: names that come with the program, or HAR files. May be empty if there are flows.
+    /// Pages: names that come with the program, HAR files, `pries` (drawn anew for each run from the
+    /// model of Pries et al.) or `pries:N` (the page that run N draws). May be empty if there are flows.
     pub pages: Vec<String>,
     /// The browser whose requests and priorities are used. Chrome.
     pub browser: String,
@@ -85,6 +90,8 @@ pub struct Scenario {
     pub policies: Policies,
     /// The transport of both ends.
     pub transport: Transport,
+    /// Raw streams, for `http = "raw"`.
+    pub raw: Raw,
     /// The networks; each a table, or the name of one that comes with the program.
     #[serde(deserialize_with = "networks::read_list")]
     pub networks: Vec<Network>,
@@ -141,6 +148,7 @@ impl Default for Scenario {
             measure: Measure::default(),
             policies: Policies::default(),
             transport: Transport::default(),
+            raw: Raw::default(),
             networks: networks::default_networks(),
             flows: Vec::new(),
             cross: Vec::new(),
@@ -237,6 +245,7 @@ impl Scenario {
         }
         self.policies.validate()?;
         self.transport.validate()?;
+        self.raw.validate(self)?;
         traffic::validate(&self.flows, &self.cross, &self.measure)?;
         if self.networks.is_empty() {
             return Err(ScenarioError::invalid("networks", "empty", "at least one network"));
@@ -247,9 +256,12 @@ impl Scenario {
 
     /// True if chance decides anything on `network`; if not, one run tells everything.
     pub fn is_random(&self, network: &Network) -> bool {
+        let drawn = |name: &String| PageName::parse(name).is_ok_and(PageName::is_random);
         !self.host_jitter.is_zero()
             || network.is_random()
             || self.transport.tls == Tls::Rustls
+            || self.pages.iter().any(drawn)
+            || (self.http == HttpVersion::Raw && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)
     }
 

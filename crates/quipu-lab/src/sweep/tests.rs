@@ -12,6 +12,10 @@ fn plan(runs: u32) -> Plan {
     Plan::new(scenario).unwrap()
 }
 
+fn page(plan: &Plan) -> crate::pages::RunPage {
+    plan.page(Cell { page: 0, network: 0, policy: 0, run: 0 }).unwrap()
+}
+
 /// A run without a network: times from the seed, the policy and the object's size.
 fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
     let mut random = plan.scenario.run_seed(cell.run).stream("made-up", 0);
@@ -20,11 +24,12 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
         Duration::from_nanos(millis * 1_000_000 + noise + 10_000_000 * cell.policy as u64)
     };
     let objects = (0..)
-        .zip(plan.pages[cell.page].page.objects())
+        .zip(plan.page(cell).unwrap().page.objects())
         .map(|(object, spec)| ObjectRecord {
             object,
             body: spec.response_bytes,
             held: spec.holds_load(),
+            stream: None,
             requested_at: Instant::ZERO,
             first_byte_at: Instant::ZERO + time(30),
             completed_at: Instant::ZERO + time(40),
@@ -90,7 +95,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
     let lines = |index: usize| one[index].1.iter().filter(|byte| **byte == b'\n').count();
     // Five policies and two single paths, five runs each, and a header.
     assert_eq!(lines(2), 36);
-    assert_eq!(lines(0), 1 + 35 * plan.pages[0].page.objects().len());
+    assert_eq!(lines(0), 1 + 35 * page(&plan).page.objects().len());
     assert_eq!(lines(1), 71);
 }
 
@@ -203,5 +208,5 @@ fn a_load_reads_as_a_waterfall() {
         object.held = index != 3;
     }
     let options = crate::table::WaterfallOptions { width: 100, rows: 8 };
-    insta::assert_snapshot!(crate::table::waterfall(&plan.pages[0], &record, options));
+    insta::assert_snapshot!(crate::table::waterfall(&page(&plan), &record, options));
 }

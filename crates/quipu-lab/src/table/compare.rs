@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::grid::{Align, Grid};
-use super::{bytes, millis};
+use super::{bytes, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
-use crate::scenario::Priorities;
+use crate::scenario::{HttpVersion, Priorities};
 
 /// The metrics that are compared as ratios.
 const COMPARED: [Metric; 5] = [
@@ -34,13 +34,7 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
                 block.sort_by_key(|row| (median(row).is_none(), median(row)));
             }
             let note = &page.note;
-            let hosts = match note.hosts {
-                1 => "1 host".to_owned(),
-                hosts => format!("{hosts} hosts folded into one"),
-            };
-            let size = bytes(note.bytes);
-            let (name, objects) = (&note.name, note.objects);
-            text.push_str(&format!("{name}: {objects} objects, {size}, {hosts}\n"));
+            text.push_str(&page::headline(note));
             text.push_str(&format!("{}\n\n", conditions(plan, network)));
             text.push_str(&values(network, &block).to_string());
             let ratios = ratios(&block, base);
@@ -48,8 +42,16 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
                 text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
                 text.push_str(&ratios.to_string());
             }
+            let boxes = streams::boxes(&block, base);
+            if !boxes.is_empty() {
+                text.push_str("\nLoad time of each stream, ms\n");
+                text.push_str(&boxes.to_string());
+            }
             text.push('\n');
         }
+    }
+    for note in &summary.pages {
+        text.push_str(&page::drawn(note));
     }
     text.push_str(&notes(summary));
     text
@@ -66,13 +68,14 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         Priorities::Tree => "",
         Priorities::Urgency => " by urgency",
     };
+    let how = match scenario.http {
+        HttpVersion::Raw => format!("no HTTP · {}", scenario.raw),
+        http => format!("{}{by} over {http} · {} discovery", scenario.browser, scenario.discovery),
+    };
     format!(
-        "{} ({}) · {}{by} over {} · {} discovery · {} start · {} TLS · {runs}, seed {} · {WORLD}",
+        "{} ({}) · {how} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
         network.network.name,
         paths.join(", "),
-        scenario.browser,
-        scenario.http,
-        scenario.discovery,
         scenario.transport.start,
         scenario.transport.tls,
         scenario.seed,
@@ -135,12 +138,16 @@ fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
 }
 
 fn ratio(summary: Option<&MetricSummary>) -> String {
-    let Some(MetricSummary { ratio: Some(ratio), ratio_low, ratio_high, .. }) = summary else {
-        return NOTHING.to_owned();
-    };
-    match (ratio_low, ratio_high) {
-        (Some(low), Some(high)) => format!("{ratio:.3} {low:.3}–{high:.3}"),
-        _ => format!("{ratio:.3} {NOTHING}"),
+    let of = |it: &MetricSummary| ratio_text(it.ratio, it.ratio_low, it.ratio_high);
+    summary.map_or(NOTHING.to_owned(), of)
+}
+
+/// A ratio with its interval, as far as there are both.
+pub(super) fn ratio_text(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
+    match (ratio, low, high) {
+        (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3} {low:.3}–{high:.3}"),
+        (Some(ratio), ..) => format!("{ratio:.3} {NOTHING}"),
+        (None, ..) => NOTHING.to_owned(),
     }
 }
 

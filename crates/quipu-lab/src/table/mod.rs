@@ -2,10 +2,13 @@
 
 mod compare;
 mod grid;
+mod page;
+mod streams;
 mod waterfall;
 
 pub use compare::compare;
 pub use grid::{Align, Grid};
+pub use page::model;
 pub use waterfall::{WaterfallOptions, load_summary, waterfall};
 
 use quipu_base::Duration;

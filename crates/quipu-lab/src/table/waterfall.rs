@@ -3,9 +3,9 @@
 use quipu_base::{Duration, Instant};
 
 use super::{bytes, time};
-use crate::pages::LoadedPage;
+use crate::pages::RunPage;
 use crate::plan::{Cell, Plan};
-use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
+use crate::results::{ObjectRecord, PathRecord, RunRecord};
 
 /// How a waterfall is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
         let packets = path.packets_sent;
         format!("{name} {packets} packets, {}", bytes(path.bytes_sent.0))
     };
-    let shares: Vec<String> = record.paths_of(End::Server).map(share).collect();
-    let resent = bytes(record.server_total(|path| path.bytes_resent).0);
+    let shares: Vec<String> = record.paths_of(record.sender).map(share).collect();
+    let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
     [
         plan.name_of(cell),
         format!(
@@ -37,7 +37,7 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             time(record.byte_index),
             time(record.critical_time),
         ),
-        format!("server sent: {}; {resent} again\n", shares.join("; ")),
+        format!("{} sent: {}; {resent} again\n", record.sender, shares.join("; ")),
     ]
     .join("\n")
 }
@@ -48,7 +48,7 @@ const LEAST_BAR: usize = 20;
 const MOST_NAME: usize = 36;
 
 /// The load of `page` that `record` measured, as text.
-pub fn waterfall(page: &LoadedPage, record: &RunRecord, options: WaterfallOptions) -> String {
+pub fn waterfall(page: &RunPage, record: &RunRecord, options: WaterfallOptions) -> String {
     let mut objects: Vec<&ObjectRecord> = record.objects.iter().collect();
     objects.sort_by_key(|object| (object.requested_at, object.object));
     let start = objects.first().map_or(Instant::ZERO, |object| object.requested_at);
@@ -84,7 +84,7 @@ pub fn waterfall(page: &LoadedPage, record: &RunRecord, options: WaterfallOption
 }
 
 /// The end of the path, which tells objects apart best.
-fn name_of(page: &LoadedPage, object: &ObjectRecord) -> String {
+fn name_of(page: &RunPage, object: &ObjectRecord) -> String {
     let index = usize::try_from(object.object).unwrap_or(usize::MAX);
     let Some(spec) = page.page.objects().get(index) else { return String::new() };
     let path = spec.path();

@@ -1,0 +1,234 @@
+//! The pages of a plan: the same in every run, or drawn for each.
+
+use std::sync::Arc;
+
+use quipu_base::{Bytes, Duration, Seed};
+use quipu_web::page::{Object, ObjectId, ObjectKind, Page, PageReport};
+use quipu_web::synthetic::{self, Quantity, Sample};
+
+use super::{LoadedPage, PageLoadError, check_size};
+use crate::results::{DrawnNote, PageNote, QuantityNote};
+use crate::run::{Bodies, file_hash};
+use crate::scenario::{PRIES, PageName, Raw};
+
+/// A page of a plan.
+#[derive(Clone, Debug)]
+pub struct PlannedPage {
+    /// What results say about it.
+    pub note: PageNote,
+    source: Source,
+}
+
+/// What one visit loads: the page and its objects' bodies. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RunPage {
+    /// The page.
+    pub page: Arc<Page>,
+    /// What its objects' bodies are.
+    pub bodies: Bodies,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// The same page each time; readers differ.
+    Same { page: RunPage, seed: Seed },
+    /// Pages of the model: of the run's number, or always of `index`.
+    Drawn { seed: Seed, index: Option<u64> },
+}
+
+impl RunPage {
+    /// `page` with its bodies.
+    pub(crate) fn new(page: Arc<Page>) -> RunPage {
+        let bodies = Bodies::new(&page);
+        RunPage { page, bodies }
+    }
+
+    /// URL of object `id`, or nothing.
+    pub fn url(&self, id: u32) -> &str {
+        self.page.object(ObjectId(id)).map_or("", |object| &object.url)
+    }
+}
+
+impl PlannedPage {
+    /// The page called `name` for runs 0 to `runs` - 1, each a session of `session` pages.
+    ///
+    /// # Errors
+    /// If there is no such page, it is unreadable or too large.
+    pub(crate) fn new(
+        name: &str,
+        seed: Seed,
+        runs: u32,
+        session: u32,
+    ) -> Result<PlannedPage, PageLoadError> {
+        let index = match PageName::parse(name)? {
+            PageName::Recorded(name) => {
+                return Ok(PlannedPage::same(LoadedPage::load(name)?, seed));
+            }
+            PageName::DrawnAt(index) if session == 1 => {
+                return Ok(PlannedPage::same(LoadedPage::drawn(seed, index)?, seed));
+            }
+            PageName::DrawnAt(index) => Some(index),
+            PageName::Drawn => None,
+        };
+        let source = Source::Drawn { seed, index };
+        let note = note(name, seed, index, runs, session)?;
+        Ok(PlannedPage { note, source })
+    }
+
+    /// The objects that `raw` names one by one, as a page.
+    ///
+    /// # Errors
+    /// If they are too large.
+    pub(crate) fn of_objects(raw: &Raw, seed: Seed) -> Result<PlannedPage, PageLoadError> {
+        const NAME: &str = "objects";
+        let lists = raw.objects.iter().enumerate();
+        let each = lists.flat_map(|(stream, list)| list.0.iter().map(move |size| (stream, *size)));
+        let object = |(id, (stream, size)): (u32, (usize, Bytes))| {
+            let url = format!("https://raw.test/{stream}/{id}");
+            Object::new(ObjectId(id), url, ObjectKind::Other, size)
+        };
+        let page = Page::new(NAME, (0..).zip(each).map(object).collect());
+        let page = page.map_err(|source| PageLoadError::Page { page: NAME.to_owned(), source })?;
+        check_size(NAME, &page)?;
+        let note = PageNote::of(&page, NAME.to_owned(), file_hash(sizes(&page).as_bytes()));
+        Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
+    }
+
+    fn same(loaded: LoadedPage, seed: Seed) -> PlannedPage {
+        PlannedPage { note: loaded.note, source: Source::Same { page: loaded.page, seed } }
+    }
+
+    /// What visit `visit` of run `run` loads.
+    ///
+    /// # Errors
+    /// None: every drawn page is sound.
+    pub fn visit(&self, run: u32, visit: u32) -> Result<RunPage, PageLoadError> {
+        match &self.source {
+            Source::Same { page, .. } => Ok(page.clone()),
+            Source::Drawn { seed, index } => {
+                let index = index.unwrap_or(u64::from(run));
+                let drawn = synthetic::visit(*seed, index, visit).map_err(failed)?;
+                Ok(RunPage::new(drawn.page.shared()))
+            }
+        }
+    }
+
+    /// How long the page of visit `visit` of run `run` is read before the next is asked for.
+    pub fn reading_time(&self, run: u32, visit: u32) -> Duration {
+        let (seed, index) = match &self.source {
+            Source::Same { seed, .. } => (seed, None),
+            Source::Drawn { seed, index } => (seed, *index),
+        };
+        synthetic::reading_time(*seed, index.unwrap_or(u64::from(run)), visit)
+    }
+}
+
+impl LoadedPage {
+    /// Page `index` of the model.
+    pub(super) fn drawn(seed: Seed, index: u64) -> Result<LoadedPage, PageLoadError> {
+        let page = synthetic::pries(seed, index).map_err(failed)?;
+        let report = PageReport::made_up(&page, "the model of Pries et al.");
+        let hash = file_hash(sizes(&page).as_bytes());
+        let note = PageNote::of(&page, format!("{PRIES}:{index}"), hash);
+        Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
+    }
+}
+
+fn failed(source: quipu_web::page::PageError) -> PageLoadError {
+    PageLoadError::Page { page: PRIES.to_owned(), source }
+}
+
+/// What makes two drawn pages the same, as text.
+fn sizes(page: &Page) -> String {
+    let size = |object: &Object| format!("{} {}\n", object.kind, object.response_bytes.0);
+    page.objects().iter().map(size).collect()
+}
+
+/// What there is to say about the pages that all runs load.
+fn note(
+    name: &str,
+    seed: Seed,
+    index: Option<u64>,
+    runs: u32,
+    session: u32,
+) -> Result<PageNote, PageLoadError> {
+    let mut sample = Sample::default();
+    let mut content = String::new();
+    let (mut pages, mut total_objects, mut total_bytes) = (0_u64, 0_u64, 0_u64);
+    let (mut objects, mut bytes) = ((u64::MAX, 0_u64), (u64::MAX, 0_u64));
+    let widen =
+        |range: &mut (u64, u64), value: u64| *range = (range.0.min(value), range.1.max(value));
+    let sessions = index.map_or(0..u64::from(runs), |index| index..index.saturating_add(1));
+    for index in sessions {
+        for visit in 0..session {
+            let drawn = synthetic::visit(seed, index, visit).map_err(failed)?;
+            check_size(name, &drawn.page)?;
+            sample.add_page(&drawn.page);
+            // The last page of a session is left when it is loaded.
+            if visit + 1 < session {
+                sample.add_reading(drawn.reading);
+            }
+            content.push_str(&sizes(&drawn.page));
+            let Bytes(body) = drawn.page.body_bytes();
+            let count = drawn.page.objects().len() as u64;
+            widen(&mut objects, count);
+            widen(&mut bytes, body);
+            pages += 1;
+            total_objects += count;
+            total_bytes = total_bytes.saturating_add(body);
+        }
+    }
+    let quantities = Quantity::ALL.map(|quantity| QuantityNote::new(quantity, sample.of(quantity)));
+    Ok(PageNote {
+        name: name.to_owned(),
+        // Both are means, of at least one page.
+        objects: usize::try_from(total_objects / pages.max(1)).unwrap_or(usize::MAX),
+        bytes: total_bytes / pages.max(1),
+        hosts: 1,
+        hash: file_hash(content.as_bytes()),
+        drawn: Some(DrawnNote { pages, objects, bytes, quantities: quantities.to_vec() }),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(name: &str, session: u32) -> PlannedPage {
+        PlannedPage::new(name, Seed::new(1), 5, session).unwrap()
+    }
+
+    #[test]
+    fn a_drawn_page_is_another_in_each_run_and_one_of_an_index_is_the_same() {
+        let drawn = planned("pries", 1);
+        let page = |page: &PlannedPage, run| page.visit(run, 0).unwrap().page;
+        assert_ne!(page(&drawn, 0).body_bytes(), page(&drawn, 1).body_bytes());
+        let third = planned("pries:3", 1);
+        assert_eq!(page(&third, 0), page(&drawn, 3));
+        assert_eq!(page(&third, 1), page(&drawn, 3));
+        assert_eq!((third.note.name.as_str(), third.note.drawn), ("pries:3", None));
+    }
+
+    #[test]
+    fn the_note_tells_what_all_runs_load() {
+        let note = planned("pries", 2).note;
+        let drawn = note.drawn.unwrap();
+        assert_eq!((drawn.pages, note.hosts), (10, 1));
+        let pages = (0..5).flat_map(|run| (0..2).map(move |visit| (run, visit)));
+        let all = planned("pries", 2);
+        let bytes = pages.map(|(run, visit)| all.visit(run, visit).unwrap().page.body_bytes().0);
+        let bytes: Vec<u64> = bytes.collect();
+        assert_eq!(drawn.bytes, (*bytes.iter().min().unwrap(), *bytes.iter().max().unwrap()));
+        assert_eq!(note.bytes, bytes.iter().sum::<u64>() / 10);
+        let counts: Vec<u64> = drawn.quantities.iter().map(|quantity| quantity.count).collect();
+        assert_eq!((counts[1], counts[3], counts[4]), (10, 10, 5));
+    }
+
+    #[test]
+    fn a_recording_is_read_for_another_time_in_each_run_but_the_same_page() {
+        let page = planned("sitespeed", 3);
+        assert_eq!(page.visit(0, 0).unwrap().page, page.visit(4, 2).unwrap().page);
+        assert_ne!(page.reading_time(0, 0), page.reading_time(1, 0));
+        assert_ne!(page.reading_time(0, 0), page.reading_time(0, 1));
+    }
+}

@@ -1,0 +1,66 @@
+//! What a comparison says about its pages.
+
+use quipu_web::synthetic::{Measured, Quantity, Sample};
+
+use super::bytes;
+use super::grid::{Align, Grid};
+use crate::results::{PageNote, QuantityNote};
+
+/// One line about a page.
+pub(super) fn headline(note: &PageNote) -> String {
+    let hosts = match note.hosts {
+        1 => "1 host".to_owned(),
+        hosts => format!("{hosts} hosts folded into one"),
+    };
+    let (name, objects, size) = (&note.name, note.objects, bytes(note.bytes));
+    match &note.drawn {
+        None => format!("{name}: {objects} objects, {size}, {hosts}\n"),
+        Some(drawn) => {
+            let (pages, (fewest, most)) = (drawn.pages, drawn.objects);
+            let (least, largest) = (bytes(drawn.bytes.0), bytes(drawn.bytes.1));
+            format!(
+                "{name}: {pages} pages drawn, {fewest} to {most} objects (mean {objects}), \
+                 {least} to {largest} (mean {size}), {hosts}\n"
+            )
+        }
+    }
+}
+
+/// What was drawn, beside what the model was fitted to; nothing for a page that is always the same.
+pub(super) fn drawn(note: &PageNote) -> String {
+    let Some(drawn) = &note.drawn else { return String::new() };
+    let title = format!("{}: what was drawn, beside Table 1 of the ns-3 QUIC paper\n", note.name);
+    format!("{title}{}\n", quantities(&drawn.quantities))
+}
+
+/// The quantities of `sample` beside those that the ns-3 QUIC paper's Table 1 gives.
+pub fn model(sample: &Sample) -> Grid {
+    quantities(&Quantity::ALL.map(|quantity| QuantityNote::new(quantity, sample.of(quantity))))
+}
+
+fn quantities(quantities: &[QuantityNote]) -> Grid {
+    let titles = ["values", "mean", "paper", "std dev", "paper", "maximum", "paper"];
+    let columns = std::iter::once(("quantity", Align::Left))
+        .chain(titles.into_iter().map(|title| (title, Align::Right)));
+    let mut grid = Grid::new(columns);
+    for note in quantities {
+        let Measured { mean, deviation, most } = note.quantity.measured();
+        let ours = |value| if note.count == 0 { "–".to_owned() } else { number(value) };
+        grid.row([
+            note.quantity.name().to_owned(),
+            note.count.to_string(),
+            ours(note.mean),
+            number(mean),
+            ours(note.deviation),
+            number(deviation),
+            ours(note.most),
+            number(most),
+        ]);
+    }
+    grid
+}
+
+/// Whole from 1,000 on, with two decimals below.
+fn number(value: f64) -> String {
+    if value < 1_000.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+}
