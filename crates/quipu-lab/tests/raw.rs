@@ -113,9 +113,6 @@ fn either_end_may_write_over_several_lossy_paths_from_a_ready_connection() {
         assert!(ready.paths_of(sends).all(|path| path.packets_sent > 20), "{sender}");
         let cold = record(set(scenario, &[("start", "cold")]));
         assert!(ready.page_time + ready.connect_time < cold.page_time + Duration::from_millis(200));
-        assert!(ready.objects.iter().all(
-            |object| object.completed_at > object.first_byte_at || object.body <= Bytes(1_350)
-        ));
         assert_eq!(ready.objects.len(), 51);
     }
 }
