@@ -40,6 +40,7 @@ pub(crate) fn entries() -> Vec<Entry> {
         newreno(),
         super::balia::entry(),
         super::bbr::entry(),
+        super::bbr3::entry(),
         super::cubic::entry(),
         super::lia::entry(),
         super::olia::entry(),

@@ -24,6 +24,11 @@ impl<T: Copy + PartialOrd> WindowedMax<T> {
         WindowedMax { window, kept: SmallVec::new() }
     }
 
+    /// From now on a value counts in its own round and in `window` rounds after it.
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.window = window;
+    }
+
     /// `value` was seen in `round`.
     pub(super) fn update(&mut self, round: u64, value: T) {
         while self.kept.last().is_some_and(|&(_, last)| last <= value) {

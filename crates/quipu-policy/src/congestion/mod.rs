@@ -9,10 +9,12 @@ use crate::seam::key::PathKey;
 
 mod balia;
 mod bbr;
+mod bbr3;
 mod coupled;
 mod cubic;
 mod factory;
 mod filter;
+mod full_pipe;
 mod hystart;
 mod lia;
 mod newreno;

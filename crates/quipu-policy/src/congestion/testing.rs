@@ -32,6 +32,8 @@ pub(super) struct Link {
     pub(super) buffer: Bytes,
     /// One of so many packets is lost on arrival; 0: none.
     pub(super) loss_every: u64,
+    /// Of a thousand packets so many are lost on arrival, at random.
+    pub(super) random_loss: u64,
     /// Acknowledgements are late by a random time up to this, in order.
     pub(super) jitter: Duration,
     /// Packets for one acknowledgement.
@@ -46,6 +48,7 @@ impl Link {
             delay,
             buffer: Bytes(10_000_000),
             loss_every: 0,
+            random_loss: 0,
             jitter: Duration::ZERO,
             ack_every: 1,
         }
@@ -189,7 +192,9 @@ impl Bottleneck {
         self.arrived += 1;
         let every = self.link.loss_every;
         let dropped = every > 0 && self.arrived.is_multiple_of(every);
-        if dropped || self.queued + SIZE > self.link.buffer {
+        let unlucky =
+            self.link.random_loss > 0 && self.random.next_u64() % 1_000 < self.link.random_loss;
+        if dropped || unlucky || self.queued + SIZE > self.link.buffer {
             return;
         }
         self.queued += SIZE;

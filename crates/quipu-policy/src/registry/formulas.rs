@@ -344,6 +344,17 @@ const CONGESTION: &[Formula] = &[
     ),
     (
         Layer::Congestion,
+        "bbr3",
+        "bw = greatest delivery rate of 2 cycles, or the short-term limit; bdp = bw * least rtt of 10 s;\n\
+         pace = 0.99 * gain * bw, cwnd = 2 * bdp + excess acknowledged at once, in UP 2.25 * bdp, in PROBE_RTT 0.5 * bdp;\n\
+         STARTUP gain 2.77 until bw grows by less than 25 % in 3 round trips, or 6 ranges and 2 % are lost in one;\n\
+         DRAIN 0.5; then DOWN 0.9, CRUISE 1, REFILL 1, UP 1.25, asking for more each 2..3 s or min(bdp, 63) round trips;\n\
+         UP loses 2 %: long-term limit = what was in flight then, in CRUISE 0.85 of it; not harmed: + 1, 2, 4, ... packets;\n\
+         loss elsewhere: short-term limits = max(delivered in that round trip, 0.7 * limits), until REFILL;\n\
+         PROBE_RTT for 200 ms each 5 s without a lower rtt",
+    ),
+    (
+        Layer::Congestion,
         "lia",
         "alpha = cwnd_total * max(cwnd_j / rtt_j^2) / (sum of cwnd_j / rtt_j)^2;\n\
          per packet acknowledged cwnd_i += min(alpha / cwnd_total, 1 / cwnd_i); slow start and loss as newreno",

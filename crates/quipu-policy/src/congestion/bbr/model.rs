@@ -3,6 +3,7 @@
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
 use super::super::filter::{AgedMin, WindowedMax};
+use super::super::full_pipe::FullPipe;
 use super::super::round::RoundCounter;
 use super::super::{AckedInfo, RateSample};
 
@@ -175,59 +176,5 @@ impl Model {
     /// The present round begins anew.
     pub(super) fn restart_round(&mut self, delivered: Bytes) {
         self.rounds.restart(delivered);
-    }
-}
-
-/// Whether bandwidth stopped growing: the pipe is full.
-/// <https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.3.2.2>
-#[derive(Clone, Copy, Debug, Default)]
-struct FullPipe {
-    /// The bandwidth that last counted as growth.
-    base: Rate,
-    /// Rounds since in which it grew less.
-    rounds: u32,
-}
-
-impl FullPipe {
-    const ROUNDS: u32 = 3;
-
-    /// A round of samples not limited by the application began with `bandwidth` as the estimate.
-    fn on_round(&mut self, bandwidth: Rate) {
-        if self.is_full() {
-            return;
-        }
-        let (base, bits) = (u128::from(self.base.bits_per_sec()), bandwidth.bits_per_sec());
-        // A quarter more.
-        if u128::from(bits) * 4 >= base * 5 {
-            *self = FullPipe { base: bandwidth, rounds: 0 };
-        } else {
-            self.rounds += 1;
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.rounds >= Self::ROUNDS
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pipe_is_full_after_three_rounds_of_less_than_a_quarter_more() {
-        let mut pipe = FullPipe::default();
-        for mbit in [1, 2, 3, 3, 3, 4] {
-            pipe.on_round(Rate::from_mbit_per_sec(mbit));
-        }
-        assert!(!pipe.is_full());
-        let slower = [4_999, 4_999, 4_999].map(|kbit| Rate::from_bits_per_sec(kbit * 1_000));
-        for (round, rate) in slower.into_iter().enumerate() {
-            assert!(!pipe.is_full(), "{round}");
-            pipe.on_round(rate);
-        }
-        assert!(pipe.is_full());
-        pipe.on_round(Rate::from_mbit_per_sec(100));
-        assert!(pipe.is_full());
     }
 }

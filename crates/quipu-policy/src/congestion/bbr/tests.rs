@@ -476,6 +476,7 @@ proptest! {
             delay: ms(delay),
             buffer: SIZE.saturating_mul(buffer),
             loss_every,
+            random_loss: 0,
             jitter: ms(jitter),
             ack_every,
         });
