@@ -1,8 +1,8 @@
 //! What a link is made of, with defaults and checks.
 
-use quipu_base::{Bytes, Duration, Rate};
+use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use crate::{Outage, QueueLimit};
+use crate::{Outage, QueueLimit, RateStep, rate};
 
 /// One direction of a link.
 ///
@@ -11,6 +11,9 @@ use crate::{Outage, QueueLimit};
 pub struct LinkConfig {
     /// Bits per second, above zero. `None`: no limit, and so no queue.
     pub rate: Option<Rate>,
+    /// When the rate changes, in order of time. Needs a `rate` to begin with; the last step's must
+    /// be above zero.
+    pub steps: Vec<RateStep>,
     /// One-way propagation delay.
     pub delay: Duration,
     /// Half the width of the delay's variation: each datagram takes `delay ± jitter`, evenly
@@ -22,8 +25,15 @@ pub struct LinkConfig {
     /// Chance that a datagram is lost, 0 to 1, each by itself. A lost datagram has used its place
     /// in the queue and its time on the link, as on a radio link.
     pub loss: f64,
-    /// When the queue is full.
+    /// When the queue is full. A limit in bandwidth-delay products counts `rate`, whatever the
+    /// steps make of it.
     pub queue: QueueLimit,
+    /// Datagrams that are ECN-capable and find more than this in the queue are marked with
+    /// Congestion Experienced; the others are not. `None`: no datagram ever is.
+    ///
+    /// One threshold for the queue as it is at that instant, without an average and without the
+    /// datagram itself: <https://www.rfc-editor.org/rfc/rfc8257#section-3.1>
+    pub mark: Option<QueueLimit>,
     /// A share of the datagrams is late, so that others overtake them.
     pub reorder: Option<Reorder>,
     /// A share of the datagrams arrives twice.
@@ -91,6 +101,20 @@ impl LinkConfig {
         self
     }
 
+    /// Sets the queue above which ECN-capable datagrams are marked.
+    #[must_use]
+    pub fn with_mark(mut self, threshold: QueueLimit) -> Self {
+        self.mark = Some(threshold);
+        self
+    }
+
+    /// Adds a change of the rate, which comes after those added before.
+    #[must_use]
+    pub fn with_step(mut self, at: Instant, rate: Rate) -> Self {
+        self.steps.push(RateStep { at, rate });
+        self
+    }
+
     /// Adds an outage.
     #[must_use]
     pub fn with_outage(mut self, outage: Outage) -> Self {
@@ -106,6 +130,7 @@ impl LinkConfig {
         if self.rate == Some(Rate::ZERO) {
             return Err(invalid("rate", Rate::ZERO, "more than zero; an outage stops a link"));
         }
+        rate::validate(self.rate, &self.steps)?;
         if self.jitter > self.delay {
             return Err(invalid("jitter", self.jitter, "not more than the delay"));
         }
@@ -116,7 +141,10 @@ impl LinkConfig {
         if let Some(duplicate) = self.duplicate {
             check_probability("duplicate.share", duplicate.share)?;
         }
-        self.queue.validate()?;
+        self.queue.validate("queue.multiple")?;
+        if let Some(threshold) = self.mark {
+            threshold.validate("mark.multiple")?;
+        }
         self.outages.iter().try_for_each(Outage::validate)
     }
 
@@ -126,17 +154,25 @@ impl LinkConfig {
     pub fn queue_bytes(&self) -> Bytes {
         self.queue.in_bytes(self.rate, self.delay)
     }
+
+    /// The bytes in the queue, headers included, above which ECN-capable datagrams are marked;
+    /// [`Bytes::MAX`] if none ever is.
+    pub fn mark_bytes(&self) -> Bytes {
+        self.mark.map_or(Bytes::MAX, |threshold| threshold.in_bytes(self.rate, self.delay))
+    }
 }
 
 impl Default for LinkConfig {
     fn default() -> Self {
         LinkConfig {
             rate: None,
+            steps: Vec::new(),
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             jitter_reorders: false,
             loss: 0.0,
             queue: QueueLimit::default(),
+            mark: None,
             reorder: None,
             duplicate: None,
             outages: Vec::new(),
@@ -165,8 +201,6 @@ fn check_probability(field: &'static str, value: f64) -> Result<(), InvalidConfi
 
 #[cfg(test)]
 mod tests {
-    use quipu_base::Instant;
-
     use super::*;
 
     fn base() -> LinkConfig {
@@ -200,7 +234,10 @@ mod tests {
         assert_eq!(field_refused(&base().with_jitter(Duration::from_millis(11))), "jitter");
         let queue = QueueLimit::bandwidth_delay(f64::NAN);
         assert_eq!(field_refused(&base().with_queue(queue)), "queue.multiple");
+        assert_eq!(field_refused(&base().with_mark(queue)), "mark.multiple");
         let instant = Instant::from_nanos(5);
+        let stopped = base().with_step(instant, Rate::ZERO);
+        assert_eq!(field_refused(&stopped), "steps.rate");
         let empty = Outage::between(instant, instant);
         assert_eq!(field_refused(&base().with_outage(empty)), "outages.until");
     }

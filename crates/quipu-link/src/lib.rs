@@ -1,4 +1,4 @@
-//! Links: rate, delay, jitter, loss, queues and outages, sans-IO, for opaque datagrams.
+//! Links: rate, delay, jitter, loss, queues, marks and outages, sans-IO, for opaque datagrams.
 //!
 //! A [`Link`] is one direction between two hosts. A driver offers it a datagram of some size at
 //! some instant, and the answer says when the datagram arrives, or why it never does. The link
@@ -9,12 +9,12 @@
 //!
 //! ```
 //! use quipu_base::{Bytes, Duration, Instant, Rate, Seed};
-//! use quipu_link::{Link, LinkConfig, Verdict};
+//! use quipu_link::{Link, LinkConfig, Verdict, ecn};
 //!
 //! let config = LinkConfig::new(Rate::from_mbit_per_sec(10), Duration::from_millis(15));
 //! let mut link = Link::new(&config, Seed::new(1).child("link", 0))?;
 //! // 1,222 B of UDP payload and 28 B of headers take 1 ms at 10 Mbit/s, then 15 ms of delay.
-//! let verdict = link.offer(Instant::ZERO, Bytes(1_222));
+//! let verdict = link.offer(Instant::ZERO, Bytes(1_222), ecn::NOT_ECT);
 //! assert_eq!(verdict, Verdict::deliver(Instant::from_nanos(16_000_000)));
 //! # Ok::<(), quipu_link::InvalidConfig>(())
 //! ```
@@ -25,8 +25,10 @@
 //!
 //! 1. It is lost at once if the link is down ([`Outage`]).
 //! 2. The queue takes it or drops it ([`QueueLimit`]). A datagram is in the queue until its last
-//!    bit has left.
-//! 3. It is sent at the link's rate, after those before it.
+//!    bit has left. If it is ECN-capable and finds a long queue, it may be marked
+//!    ([`LinkConfig::mark`]).
+//! 3. It is sent at the link's rate, after those before it; the rate may change at set times
+//!    ([`RateStep`]).
 //! 4. It propagates: delay, jitter, and for a share of the datagrams a further delay ([`Reorder`]).
 //! 5. It is lost if chance says so, having used its share of the link, or if an outage comes
 //!    before it has arrived. A share of those that arrive do so twice ([`Duplicate`]).
@@ -41,6 +43,7 @@
 
 mod chance;
 mod config;
+pub mod ecn;
 mod host;
 mod link;
 mod outage;
@@ -54,4 +57,5 @@ pub use host::HostJitter;
 pub use link::{DropReason, Link, Verdict};
 pub use outage::Outage;
 pub use queue::QueueLimit;
+pub use rate::RateStep;
 pub use stats::{Count, LinkStats};

@@ -6,8 +6,8 @@ use crate::chance::Chance;
 use crate::outage::OutageSchedule;
 use crate::propagation::Propagation;
 use crate::queue::DropTail;
-use crate::rate::ConstantRate;
-use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats};
+use crate::rate::Transmitter;
+use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats, ecn};
 
 /// One direction of a link: see the [crate's description](crate) for what it does to a datagram.
 #[derive(Debug)]
@@ -15,7 +15,9 @@ pub struct Link {
     overhead: Bytes,
     outages: OutageSchedule,
     queue: DropTail,
-    rate: ConstantRate,
+    /// Above this many bytes in the queue datagrams are marked.
+    mark_above: Bytes,
+    rate: Transmitter,
     propagation: Propagation,
     loss: Chance,
     duplicate: Chance,
@@ -34,6 +36,8 @@ pub enum Verdict {
         at: Instant,
         /// When a copy of it arrives too, if one does; not before `at`.
         duplicate_at: Option<Instant>,
+        /// Whether it arrives with [`ecn::CE`] in place of the bits that it was offered with.
+        marked: bool,
     },
     /// It never arrives.
     Dropped(DropReason),
@@ -51,9 +55,9 @@ pub enum DropReason {
 }
 
 impl Verdict {
-    /// One arrival, at `at`.
+    /// One arrival, at `at`, without a mark.
     pub const fn deliver(at: Instant) -> Self {
-        Verdict::Deliver { at, duplicate_at: None }
+        Verdict::Deliver { at, duplicate_at: None, marked: false }
     }
 }
 
@@ -70,7 +74,8 @@ impl Link {
             overhead: config.overhead,
             outages: OutageSchedule::new(config.outages.clone()),
             queue: DropTail::new(config.queue_bytes()),
-            rate: ConstantRate::new(config.rate),
+            mark_above: config.mark_bytes(),
+            rate: Transmitter::new(config.rate, &config.steps),
             propagation: Propagation::new(config, seed),
             loss: Chance::new(config.loss, seed.stream("link.loss", 0)),
             duplicate: Chance::new(duplicate.share, seed.stream("link.duplicate", 0)),
@@ -80,19 +85,23 @@ impl Link {
         })
     }
 
-    /// Hands a datagram with `payload` bytes of UDP payload to the link at `now`.
+    /// Hands a datagram with `payload` bytes of UDP payload to the link at `now`. `ecn` are the
+    /// two bits that it carries, 0 to 3, as in [`ecn`].
     ///
     /// `now` never goes back; an instant before that of the last offer counts as that one.
     #[inline]
-    pub fn offer(&mut self, now: Instant, payload: Bytes) -> Verdict {
+    pub fn offer(&mut self, now: Instant, payload: Bytes, ecn: u8) -> Verdict {
         let now = now.max(self.last_offer_at);
         self.last_offer_at = now;
         let bytes = payload + self.overhead;
         self.stats.offered.add(bytes);
-        let verdict = self.judge(now, bytes);
+        let verdict = self.judge(now, bytes, ecn);
         match verdict {
-            Verdict::Deliver { duplicate_at, .. } => {
+            Verdict::Deliver { duplicate_at, marked, .. } => {
                 self.stats.delivered.add(bytes);
+                if marked {
+                    self.stats.marked.add(bytes);
+                }
                 if duplicate_at.is_some() {
                     self.stats.duplicated.add(bytes);
                 }
@@ -113,7 +122,7 @@ impl Link {
         self.queue.occupied_at(now.max(self.last_offer_at))
     }
 
-    fn judge(&mut self, now: Instant, bytes: Bytes) -> Verdict {
+    fn judge(&mut self, now: Instant, bytes: Bytes, ecn: u8) -> Verdict {
         // Each draws once per datagram offered, whatever becomes of it.
         let lost = self.loss.draw();
         let twice = self.duplicate.draw();
@@ -127,6 +136,7 @@ impl Link {
         if !self.queue.admits(bytes) {
             return Verdict::Dropped(DropReason::QueueFull);
         }
+        let marked = self.queue.occupied() > self.mark_above && ecn::can_be_marked(ecn);
         let departs_at = self.rate.send(now, bytes);
         self.queue.push(bytes, departs_at);
         self.stats.max_queue = self.stats.max_queue.max(self.queue.occupied());
@@ -143,7 +153,7 @@ impl Link {
         }
         let copy_at = arrival.at + self.duplicate_after;
         let copied = twice && !self.outages.cuts_before(copy_at);
-        Verdict::Deliver { at: arrival.at, duplicate_at: copied.then_some(copy_at) }
+        Verdict::Deliver { at: arrival.at, duplicate_at: copied.then_some(copy_at), marked }
     }
 }
 

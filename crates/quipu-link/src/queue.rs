@@ -42,12 +42,12 @@ impl QueueLimit {
         QueueLimit::Bytes(Self::PACKET.saturating_mul(packets))
     }
 
-    pub(crate) fn validate(&self) -> Result<(), InvalidConfig> {
+    pub(crate) fn validate(&self, field: &'static str) -> Result<(), InvalidConfig> {
         match *self {
             QueueLimit::BandwidthDelay { multiple, .. }
                 if !(multiple.is_finite() && multiple > 0.0) =>
             {
-                Err(invalid("queue.multiple", multiple, "a finite number above 0"))
+                Err(invalid(field, multiple, "a finite number above 0"))
             }
             _ => Ok(()),
         }

@@ -33,6 +33,8 @@ pub struct LinkStats {
     pub duplicated: Count,
     /// Those among the delivered that were picked to be late.
     pub late: Count,
+    /// Those among the delivered that were marked with Congestion Experienced here.
+    pub marked: Count,
     /// The most that was ever in the queue, headers included.
     pub max_queue: Bytes,
 }

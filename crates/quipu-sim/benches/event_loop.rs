@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use quipu_base::{Bytes, Duration, Instant, Rate, Seed};
-use quipu_link::{Link, LinkConfig, QueueLimit};
+use quipu_link::{Link, LinkConfig, QueueLimit, ecn};
 use quipu_sim::{Envelope, Interface, Node, Outgoing, World, WorldConfig, address};
 
 const DATA: usize = 1_200;
@@ -93,7 +93,7 @@ fn offer(criterion: &mut Criterion) {
                 for _ in 0..1_000 {
                     // A little less than a datagram takes, so that the queue is never empty.
                     now += Duration::from_nanos(98_000);
-                    let _ = black_box(link.offer(now, Bytes(1_200)));
+                    let _ = black_box(link.offer(now, Bytes(1_200), ecn::NOT_ECT));
                 }
             });
         });

@@ -198,10 +198,17 @@ impl Network {
     /// Offers a datagram of `payload` bytes to the first link of `route`, which must come from
     /// [`Self::route`].
     #[inline]
-    pub(crate) fn forward(&mut self, now: Instant, route: u32, payload: Bytes) -> Forwarded {
+    pub(crate) fn forward(
+        &mut self,
+        now: Instant,
+        route: u32,
+        payload: Bytes,
+        ecn: u8,
+    ) -> Forwarded {
         let route = &mut self.routes[route as usize];
-        let (link, is_last) = (route.first, route.rest.is_empty());
-        offer(&mut self.links[link.index()], &mut route.host, now, payload, link, is_last)
+        let link = route.first;
+        let verdict = self.links[link.index()].offer(now, payload, ecn);
+        route.follow(link, verdict, route.rest.is_empty())
     }
 
     /// As [`Self::forward`], for the link `hop` places behind the first, of which there must be
@@ -212,11 +219,13 @@ impl Network {
         route: u32,
         hop: u16,
         payload: Bytes,
+        ecn: u8,
     ) -> Forwarded {
         let route = &mut self.routes[route as usize];
         let hop = usize::from(hop);
-        let (link, is_last) = (route.rest[hop - 1], hop == route.rest.len());
-        offer(&mut self.links[link.index()], &mut route.host, now, payload, link, is_last)
+        let link = route.rest[hop - 1];
+        let verdict = self.links[link.index()].offer(now, payload, ecn);
+        route.follow(link, verdict, hop == route.rest.len())
     }
 
     /// Where `route`, which must come from [`Self::route`], ends.
@@ -250,27 +259,22 @@ impl Network {
     }
 }
 
-#[inline]
-fn offer(
-    link: &mut Link,
-    host: &mut HostJitter,
-    now: Instant,
-    payload: Bytes,
-    id: LinkId,
-    is_last: bool,
-) -> Forwarded {
-    let verdict = link.offer(now, payload);
-    let (comes_at, copy_comes_at) = match verdict {
-        Verdict::Deliver { at, duplicate_at } if is_last => {
-            let handled_at = host.processed_at(at);
-            // The copy takes as long as the original did.
-            let copy_handled_at = duplicate_at.map(|copy_at| copy_at + (handled_at - at));
-            (Some(handled_at), copy_handled_at)
-        }
-        Verdict::Deliver { at, duplicate_at } => (Some(at), duplicate_at),
-        Verdict::Dropped(_) => (None, None),
-    };
-    Forwarded { link: id, verdict, comes_at, copy_comes_at, is_last }
+impl Route {
+    /// What follows from the answer of one of its links.
+    #[inline]
+    fn follow(&mut self, link: LinkId, verdict: Verdict, is_last: bool) -> Forwarded {
+        let (comes_at, copy_comes_at) = match verdict {
+            Verdict::Deliver { at, duplicate_at, .. } if is_last => {
+                let handled_at = self.host.processed_at(at);
+                // The copy takes as long as the original did.
+                let copy_handled_at = duplicate_at.map(|copy_at| copy_at + (handled_at - at));
+                (Some(handled_at), copy_handled_at)
+            }
+            Verdict::Deliver { at, duplicate_at, .. } => (Some(at), duplicate_at),
+            Verdict::Dropped(_) => (None, None),
+        };
+        Forwarded { link, verdict, comes_at, copy_comes_at, is_last }
+    }
 }
 
 impl LinkId {

@@ -173,8 +173,8 @@ impl EventHash {
                 self.word(u64::from(link.0));
                 self.word(reason as u64);
             }
-            Verdict::Deliver { at, duplicate_at } => {
-                self.word(3);
+            Verdict::Deliver { at, duplicate_at, marked } => {
+                self.word(if marked { 4 } else { 3 });
                 self.word(u64::from(link.0));
                 self.word(at.as_nanos());
                 self.word(duplicate_at.map_or(0, Instant::as_nanos));

@@ -1,7 +1,7 @@
 //! The world: nodes, links, and the loop over what happens next.
 
 use quipu_base::{Bytes, Duration, Instant, Seed};
-use quipu_link::{HostJitter, LinkConfig, LinkStats};
+use quipu_link::{HostJitter, LinkConfig, LinkStats, Verdict, ecn};
 
 use crate::network::{Forwarded, Network};
 use crate::outgoing::Outbox;
@@ -365,7 +365,8 @@ impl<N: Node, O: Observer> World<N, O> {
         };
         (datagram.route, datagram.hop, datagram.ecn) = (route, 0, envelope.ecn);
         let payload = datagram.payload();
-        let forwarded = self.network.forward(self.now, route, Bytes(payload.len() as u64));
+        let size = Bytes(payload.len() as u64);
+        let forwarded = self.network.forward(self.now, route, size, envelope.ecn);
         let fate = Fate::Offered { link: forwarded.link, verdict: forwarded.verdict };
         self.observer.on_sent(self.now, &Sent { node: id, envelope, payload, fate });
         self.follow(slot, &forwarded);
@@ -380,7 +381,7 @@ impl<N: Node, O: Observer> World<N, O> {
         let envelope = self.network.envelope(route, datagram.ecn);
         let payload = datagram.payload();
         let size = Bytes(payload.len() as u64);
-        let forwarded = self.network.forward_behind(self.now, route, hop, size);
+        let forwarded = self.network.forward_behind(self.now, route, hop, size, envelope.ecn);
         let Forwarded { link, verdict, .. } = forwarded;
         self.observer.on_hop(self.now, &Hop { envelope, payload, link, verdict });
         self.follow(slot, &forwarded);
@@ -389,6 +390,9 @@ impl<N: Node, O: Observer> World<N, O> {
     /// Lets happen what a link's answer brings.
     #[inline]
     fn follow(&mut self, slot: SlotId, forwarded: &Forwarded) {
+        if let Verdict::Deliver { marked: true, .. } = forwarded.verdict {
+            self.pool.get_mut(slot).ecn = ecn::CE;
+        }
         let is_last = forwarded.is_last;
         let event = |slot| if is_last { Event::Arrival(slot) } else { Event::Hop(slot) };
         match forwarded.comes_at {

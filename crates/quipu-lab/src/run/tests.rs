@@ -1,7 +1,7 @@
 use quipu_base::{Bytes, Duration};
 
 use super::*;
-use crate::scenario::{PathSpec, Scenario, find_network};
+use crate::scenario::{Network, PathSpec, Scenario, find_network};
 
 mod flows;
 
@@ -121,7 +121,7 @@ fn rustls_gives_the_sizes_of_the_null_tls() {
 fn one_path_and_four_paths_load_the_page() {
     for count in [1, 4] {
         let path: PathSpec = "rate=10mbit,delay=10ms".parse().unwrap();
-        let network = crate::scenario::Network::from_links(vec![path; count]);
+        let network = Network::from_links(vec![path; count]);
         let plan = plan(|scenario| scenario.networks = vec![network]);
         let record = first(&plan);
         assert_eq!(record.paths_of(End::Server).count(), count);
@@ -132,12 +132,53 @@ fn one_path_and_four_paths_load_the_page() {
 fn a_dead_network_is_an_error_that_tells_what_is_missing() {
     let path: PathSpec = "rate=10mbit,delay=10ms,outage=50ms".parse().unwrap();
     let plan = plan(|scenario| {
-        scenario.networks = vec![crate::scenario::Network::from_links(vec![path])];
+        scenario.networks = vec![Network::from_links(vec![path])];
         scenario.time_limit = Duration::from_secs(20);
     });
     let cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
     let error = run(&plan, cell).unwrap_err().to_string();
     assert!(error.contains("of 9 objects were missing"), "{error}");
+}
+
+/// A load of a large page over one path, described as in an option.
+fn over(path: &str, change: impl FnOnce(&mut Scenario)) -> RunRecord {
+    first(&plan(|scenario| {
+        scenario.networks = vec![Network::from_links(vec![path.parse().unwrap()])];
+        scenario.pages = vec!["framework-youtube".to_owned()];
+        change(scenario);
+    }))
+}
+
+#[test]
+fn access_links_take_their_share_of_the_round_trip() {
+    let dumbbell = over("rate=10mbit,delay=10us,access.rate=1gbit,access.delay=15ms", |_| {});
+    let same_round_trip = over("rate=10mbit,delay=30.01ms", |_| {});
+    assert!(dumbbell.connect_time > Duration::from_millis(60));
+    // To send each datagram twice more takes 11 µs or less each; chance meets other datagrams.
+    let ratio = dumbbell.page_time.as_nanos() as f64 / same_round_trip.page_time.as_nanos() as f64;
+    assert!((0.99..1.01).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_load_meets_the_steps_of_its_links() {
+    let steady = over("rate=20mbit,delay=10ms", |_| {}).page_time;
+    let slower = over("rate=20mbit,delay=10ms,steps=200ms:2mbit", |_| {}).page_time;
+    let stalled = over("rate=20mbit,delay=10ms,steps=200ms:0+1200ms:20mbit", |_| {}).page_time;
+    assert!(slower > steady.saturating_mul(3), "{slower} instead of {steady}");
+    let pause = stalled.saturating_sub(steady);
+    assert!(pause > Duration::from_millis(900) && pause < Duration::from_secs(2), "{pause}");
+}
+
+#[test]
+fn marks_reach_the_sender_and_spare_it_losses() {
+    let lost = |path: &str, ecn: bool| {
+        over(path, |scenario| scenario.transport.ecn = ecn).server_total(|path| path.bytes_lost)
+    };
+    let plain = "rate=10mbit,delay=20ms,queue=60p";
+    let marking = "rate=10mbit,delay=20ms,queue=60p,mark=20p";
+    assert!(lost(plain, true) > Bytes::ZERO);
+    assert_eq!(lost(marking, false), lost(plain, false), "who does not ask for marks gets none");
+    assert!(lost(marking, true).0 * 2 < lost(plain, true).0);
 }
 
 #[test]

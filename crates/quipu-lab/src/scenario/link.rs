@@ -1,7 +1,7 @@
 //! Links as a scenario writes them, one direction each.
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
-use quipu_link::{Duplicate, LinkConfig, Outage, QueueLimit, Reorder};
+use quipu_link::{Duplicate, LinkConfig, Outage, QueueLimit, RateStep, Reorder};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -9,11 +9,31 @@ use super::nearest::suggestion;
 use super::units::{Human, Share, Unit, UnitError, human};
 
 /// One direction of a path, complete.
+///
+/// ```
+/// use quipu_lab::scenario::PathSpec;
+///
+/// let file: PathSpec = toml::from_str(
+///     r#"
+///     name = "radio"
+///     down = { rate = "2mbit", delay = "20ms", mark = "30p", steps = [
+///         { at = "20s", rate = "4mbit" },
+///         { at = "45s", rate = "1mbit" },
+///     ] }
+///     "#,
+/// )?;
+/// let option: PathSpec =
+///     "name=radio,rate=2mbit,delay=20ms,mark=30p,steps=20s:4mbit+45s:1mbit".parse()?;
+/// assert_eq!(file, option);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkSpec {
     /// Bits per second, above zero.
     #[serde(with = "human")]
     pub rate: Rate,
+    /// When the rate changes, in order of time. Default never.
+    pub steps: Vec<StepSpec>,
     /// One-way propagation delay.
     #[serde(with = "human")]
     pub delay: Duration,
@@ -25,15 +45,33 @@ pub struct LinkSpec {
     /// Chance that a datagram is lost. Default 0.
     #[serde(with = "human")]
     pub loss: Share,
-    /// Drop-tail queue. Default: `max(2 × rate × round trip, 50 packets)`.
+    /// Drop-tail queue. Default: `max(2 × rate × round trip, 50 packets)`, where the round trip
+    /// is twice the delay of all links on the way, and the rate that before the first step.
     #[serde(with = "human")]
     pub queue: QueueLimit,
+    /// Datagrams that are ECN-capable and find more than this in the queue are marked. Default
+    /// never.
+    #[serde(with = "human")]
+    pub mark: Option<QueueLimit>,
     /// Share of datagrams that is late, and by how much. Default none.
     pub reorder: ReorderSpec,
     /// Share of datagrams that arrives twice, and the time between. Default none.
     pub duplicate: DuplicateSpec,
     /// When the link is down. Default never.
     pub outages: Vec<OutageSpec>,
+}
+
+/// A change of the rate, counted from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StepSpec {
+    /// First instant of the rate.
+    #[serde(with = "human")]
+    pub at: Duration,
+    /// Bits per second from then on. `None`, written `0`: nothing moves until the next step, of
+    /// which there must be one.
+    #[serde(with = "human")]
+    pub rate: Option<Rate>,
 }
 
 /// A share of the datagrams is late.
@@ -77,11 +115,13 @@ pub struct OutageSpec {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct PartialLink {
     rate: Option<Human<Rate>>,
+    steps: Option<Vec<StepSpec>>,
     delay: Option<Human<Duration>>,
     jitter: Option<Human<Duration>>,
     jitter_reorders: Option<bool>,
     loss: Option<Human<Share>>,
     queue: Option<Human<QueueLimit>>,
+    mark: Option<Human<Option<QueueLimit>>>,
     reorder: Option<ReorderSpec>,
     duplicate: Option<DuplicateSpec>,
     outages: Option<Vec<OutageSpec>>,
@@ -143,11 +183,13 @@ impl PartialLink {
         };
         Ok(LinkSpec {
             rate: self.rate.ok_or_else(|| missing("rate", Rate::EXPECTED))?.0,
+            steps: self.steps.unwrap_or_default(),
             delay: self.delay.ok_or_else(|| missing("delay", Duration::EXPECTED))?.0,
             jitter: self.jitter.map_or(Duration::ZERO, |jitter| jitter.0),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
             loss: self.loss.map_or(Share::ZERO, |loss| loss.0),
             queue: self.queue.map_or_else(QueueLimit::default, |queue| queue.0),
+            mark: self.mark.and_then(|mark| mark.0),
             reorder: self.reorder.unwrap_or_default(),
             duplicate: self.duplicate.unwrap_or_default(),
             outages: self.outages.unwrap_or_default(),
@@ -158,11 +200,13 @@ impl PartialLink {
     pub(super) fn over(self, base: &LinkSpec) -> LinkSpec {
         LinkSpec {
             rate: self.rate.map_or(base.rate, |rate| rate.0),
+            steps: self.steps.unwrap_or_else(|| base.steps.clone()),
             delay: self.delay.map_or(base.delay, |delay| delay.0),
             jitter: self.jitter.map_or(base.jitter, |jitter| jitter.0),
             jitter_reorders: self.jitter_reorders.unwrap_or(base.jitter_reorders),
             loss: self.loss.map_or(base.loss, |loss| loss.0),
             queue: self.queue.map_or(base.queue, |queue| queue.0),
+            mark: self.mark.map_or(base.mark, |mark| mark.0),
             reorder: self.reorder.unwrap_or(base.reorder),
             duplicate: self.duplicate.unwrap_or(base.duplicate),
             outages: self.outages.unwrap_or_else(|| base.outages.clone()),
@@ -178,6 +222,12 @@ impl PartialLink {
             "jitter" => put(&mut self.jitter, field, value),
             "loss" => put(&mut self.loss, field, value),
             "queue" => put(&mut self.queue, field, value),
+            "mark" => put(&mut self.mark, field, value),
+            "steps" => {
+                let steps = value.split('+').map(|step| StepSpec::read(field, step));
+                let old = self.steps.replace(steps.collect::<Result<_, _>>()?);
+                old.map_or(Ok(()), |_| Err(twice()))
+            }
             "reorder" => {
                 let (share, extra) = share_and_time(field, value)?;
                 let old = self.reorder.replace(ReorderSpec { share, extra });
@@ -200,22 +250,24 @@ impl PartialLink {
             }
             _ => Err(LinkError::UnknownField {
                 field: field.to_owned(),
-                known: "name, bottleneck, rate, delay, jitter, loss, queue, reorder, duplicate, \
-                        outage; of links each also as up.FIELD and access.FIELD",
+                known: "name, bottleneck, rate, steps, delay, jitter, loss, queue, mark, reorder, \
+                        duplicate, outage; of links each also as up.FIELD and access.FIELD",
                 suggestion: suggestion(field, FIELDS),
             }),
         }
     }
 }
 
-const FIELDS: [&str; 10] = [
+const FIELDS: [&str; 12] = [
     "name",
     "bottleneck",
     "rate",
+    "steps",
     "delay",
     "jitter",
     "loss",
     "queue",
+    "mark",
     "reorder",
     "duplicate",
     "outage",
@@ -229,6 +281,25 @@ fn put<T: Unit>(slot: &mut Option<Human<T>>, field: &str, value: &str) -> Result
     match slot.replace(Human(read(field, value)?)) {
         None => Ok(()),
         Some(_) => Err(LinkError::Twice { field: field.to_owned() }),
+    }
+}
+
+impl StepSpec {
+    /// Reads `20s:4mbit`.
+    fn read(field: &str, text: &str) -> Result<StepSpec, LinkError> {
+        let Some((at, rate)) = text.split_once(':') else {
+            let expected = "an instant and a rate, such as 20s:4mbit";
+            return Err(LinkError::Value {
+                field: field.to_owned(),
+                source: UnitError { text: text.to_owned(), expected },
+            });
+        };
+        Ok(StepSpec { at: read(field, at)?, rate: read(field, rate)? })
+    }
+
+    /// As [`StepSpec::read`] reads it.
+    fn print(&self) -> String {
+        format!("{}:{}", self.at.print(), self.rate.print())
     }
 }
 
@@ -255,17 +326,24 @@ impl LinkSpec {
         self.config_on(overhead, self.delay.saturating_mul(2))
     }
 
-    /// The same as one link of several in a row: a queue that is told in bandwidth-delay products,
-    /// as the default is, has those of `round_trip`, which is that of all of them together.
+    /// The same as one link of several in a row: a queue or a mark that is told in
+    /// bandwidth-delay products, as the default queue is, has those of `round_trip`, which is that
+    /// of all of them together.
     pub fn config_on(&self, overhead: Bytes, round_trip: Duration) -> LinkConfig {
         let at = |time: Duration| Instant::ZERO + time;
         LinkConfig {
             rate: Some(self.rate),
+            steps: self
+                .steps
+                .iter()
+                .map(|step| RateStep { at: at(step.at), rate: step.rate.unwrap_or(Rate::ZERO) })
+                .collect(),
             delay: self.delay,
             jitter: self.jitter,
             jitter_reorders: self.jitter_reorders,
             loss: self.loss.as_f64(),
             queue: over(self.queue, round_trip),
+            mark: self.mark.map(|threshold| over(threshold, round_trip)),
             reorder: (!self.reorder.share.is_zero())
                 .then(|| Reorder { share: self.reorder.share.as_f64(), extra: self.reorder.extra }),
             duplicate: (!self.duplicate.share.is_zero()).then(|| Duplicate {
@@ -292,12 +370,25 @@ impl LinkSpec {
 
     /// One line such as `55mbit 15ms loss 1%`.
     pub(super) fn summary(&self) -> String {
+        /// As many are told one by one.
+        const FEW_STEPS: usize = 3;
         let mut text = format!("{} {}", self.rate.print(), self.delay.print());
+        match self.steps.len() {
+            0 => {}
+            1..=FEW_STEPS => {
+                let steps: Vec<_> = self.steps.iter().map(StepSpec::print).collect();
+                text.push_str(&format!(" steps {}", steps.join("+")));
+            }
+            many => text.push_str(&format!(" {many} steps")),
+        }
         if !self.jitter.is_zero() {
             text.push_str(&format!(" ±{}", self.jitter.print()));
         }
         if !self.loss.is_zero() {
             text.push_str(&format!(" loss {}", self.loss.print()));
+        }
+        if self.mark.is_some() {
+            text.push_str(&format!(" mark {}", self.mark.print()));
         }
         text
     }

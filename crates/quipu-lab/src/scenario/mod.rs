@@ -26,7 +26,7 @@ pub use choice::{
     Reprioritise, Sender, Tls, WriteOrder,
 };
 pub use error::ScenarioError;
-pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
+pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec, StepSpec};
 pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use overrides::{resolve as resolve_field, split_list};

@@ -240,6 +240,35 @@ impl Unit for Option<Bytes> {
     }
 }
 
+/// A rate that may be zero: none.
+impl Unit for Option<Rate> {
+    const EXPECTED: &'static str = "a rate with its unit, such as 30mbit, or 0 for none";
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "0" { Some(None) } else { Rate::parse(text).map(Some) }
+    }
+
+    fn print(&self) -> String {
+        self.map_or_else(|| "0".to_owned(), |rate| rate.print())
+    }
+}
+
+/// A threshold of a queue that may never be reached.
+impl Unit for Option<QueueLimit> {
+    const EXPECTED: &'static str = "never, or a queue such as 30p, 64KiB, 0.5bdp or default";
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "never" | "unlimited" => Some(None),
+            _ => QueueLimit::parse(text).map(Some),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.map_or_else(|| "never".to_owned(), |limit| limit.print())
+    }
+}
+
 /// An end that may be `never`.
 impl Unit for Option<Duration> {
     const EXPECTED: &'static str = "never, or a time such as 10ms";
@@ -328,6 +357,14 @@ mod tests {
         assert_eq!(QueueLimit::read("50p"), Ok(QueueLimit::Bytes(Bytes(75_000))));
         assert_eq!(QueueLimit::read("1bdp"), Ok(QueueLimit::bandwidth_delay(1.0)));
         assert_eq!(Option::<Bytes>::read("unlimited"), Ok(None));
+        assert_eq!(Option::<Rate>::read("4mbit"), Ok(Some(Rate::from_mbit_per_sec(4))));
+        assert_eq!(Option::<QueueLimit>::read("30p"), Ok(Some(QueueLimit::packets(30))));
+        for rate in [None, Some(Rate::from_mbit_per_sec(4))] {
+            assert_eq!(Option::<Rate>::read(&rate.print()), Ok(rate));
+        }
+        for threshold in [None, Some(QueueLimit::packets(30)), Some(QueueLimit::default())] {
+            assert_eq!(Option::<QueueLimit>::read(&threshold.print()), Ok(threshold));
+        }
     }
 
     #[test]
@@ -355,6 +392,8 @@ mod tests {
             assert!(expected::<Share>(text).contains("expected a share"), "{text}");
         }
         assert!(expected::<QueueLimit>("0p").contains("expected a queue"));
+        assert!(expected::<Option<QueueLimit>>("0p").contains("expected never, or a queue"));
+        assert!(expected::<Option<Rate>>("-1mbit").contains("or 0 for none"));
         assert!(expected::<QueueLimit>("-1bdp").contains("expected a queue"));
     }
 

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use quipu_base::Rate;
 
 use super::*;
+use crate::ecn::{CE, ECT_0, ECT_1, NOT_ECT};
 use crate::{Count, Outage, QueueLimit, Reorder};
 
 fn millis(millis: u64) -> Instant {
@@ -34,18 +35,18 @@ fn arrival(verdict: Verdict) -> Option<Instant> {
 fn arrivals(config: &LinkConfig, count: u32, every: Duration) -> Vec<Option<Instant>> {
     let mut link = link(config);
     let offers = (0..count).map(|index| Instant::ZERO + every.saturating_mul(u64::from(index)));
-    offers.map(|now| arrival(link.offer(now, MILLISECOND_LONG))).collect()
+    offers.map(|now| arrival(link.offer(now, MILLISECOND_LONG, NOT_ECT))).collect()
 }
 
 #[test]
 fn datagrams_arrive_after_queue_transmission_and_delay() {
     let mut link = link(&config());
-    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(11)));
-    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(12)));
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(11)));
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(12)));
     // 97 B of payload make 125 B: 0.1 ms, behind the two.
-    assert_eq!(link.offer(millis(1), Bytes(97)), Verdict::deliver(nanos(12_100_000)));
+    assert_eq!(link.offer(millis(1), Bytes(97), NOT_ECT), Verdict::deliver(nanos(12_100_000)));
     // The link is idle again.
-    assert_eq!(link.offer(millis(20), MILLISECOND_LONG), Verdict::deliver(millis(31)));
+    assert_eq!(link.offer(millis(20), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(31)));
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn a_link_without_rate_only_delays() {
     let config = LinkConfig { delay: Duration::from_millis(3), ..LinkConfig::default() };
     let mut link = link(&config);
     for _ in 0..1_000 {
-        assert_eq!(link.offer(millis(1), MILLISECOND_LONG), Verdict::deliver(millis(4)));
+        assert_eq!(link.offer(millis(1), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(4)));
     }
 }
 
@@ -64,13 +65,13 @@ fn the_queue_drops_at_the_exact_byte() {
     let mut fits = link(&queue(2_500));
     let dropped = Verdict::Dropped(DropReason::QueueFull);
     for link in [&mut full, &mut fits] {
-        assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(11)));
+        assert_eq!(link.offer(millis(0), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(11)));
     }
-    assert_eq!(full.offer(millis(0), MILLISECOND_LONG), dropped);
-    assert_eq!(fits.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(12)));
-    assert_eq!(fits.offer(nanos(999_999), MILLISECOND_LONG), dropped);
+    assert_eq!(full.offer(millis(0), MILLISECOND_LONG, NOT_ECT), dropped);
+    assert_eq!(fits.offer(millis(0), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(12)));
+    assert_eq!(fits.offer(nanos(999_999), MILLISECOND_LONG, NOT_ECT), dropped);
     // The first one has left.
-    assert_eq!(fits.offer(millis(1), MILLISECOND_LONG), Verdict::deliver(millis(13)));
+    assert_eq!(fits.offer(millis(1), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(13)));
     assert_eq!(fits.stats().max_queue, Bytes(2_500));
     assert_eq!(fits.stats().dropped_by_queue, Count { datagrams: 1, bytes: Bytes(1_250) });
     assert_eq!(fits.queued(millis(2)), Bytes(1_250));
@@ -80,20 +81,24 @@ fn the_queue_drops_at_the_exact_byte() {
 fn an_outage_takes_what_is_offered_queued_or_on_the_way() {
     let mut link = link(&config().with_outage(Outage::between(millis(20), millis(30))));
     let lost = Verdict::Dropped(DropReason::Outage);
-    assert_eq!(link.offer(millis(8), MILLISECOND_LONG), Verdict::deliver(millis(19)));
-    assert_eq!(link.offer(millis(9), MILLISECOND_LONG), lost, "it would arrive as the link fails");
-    assert_eq!(link.offer(millis(20), MILLISECOND_LONG), lost);
-    assert_eq!(link.offer(nanos(29_999_999), MILLISECOND_LONG), lost);
-    assert_eq!(link.offer(millis(30), MILLISECOND_LONG), Verdict::deliver(millis(41)));
+    assert_eq!(link.offer(millis(8), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(19)));
+    assert_eq!(
+        link.offer(millis(9), MILLISECOND_LONG, NOT_ECT),
+        lost,
+        "it would arrive as the link fails"
+    );
+    assert_eq!(link.offer(millis(20), MILLISECOND_LONG, NOT_ECT), lost);
+    assert_eq!(link.offer(nanos(29_999_999), MILLISECOND_LONG, NOT_ECT), lost);
+    assert_eq!(link.offer(millis(30), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(41)));
     assert_eq!(link.stats().dropped_by_outage.datagrams, 3);
 }
 
 #[test]
 fn a_link_cut_for_good_stays_down() {
     let mut link = link(&config().with_outage(Outage::for_good(millis(20))));
-    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), Verdict::deliver(millis(11)));
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(11)));
     for second in 1..100 {
-        let verdict = link.offer(millis(1_000 * second), MILLISECOND_LONG);
+        let verdict = link.offer(millis(1_000 * second), MILLISECOND_LONG, NOT_ECT);
         assert_eq!(verdict, Verdict::Dropped(DropReason::Outage));
     }
 }
@@ -111,7 +116,7 @@ fn lost_datagrams_use_the_link_all_the_same() {
 fn the_share_of_losses_is_the_one_asked_for() {
     let mut link = link(&LinkConfig::default().with_loss(0.02));
     for _ in 0..200_000 {
-        let _ = link.offer(Instant::ZERO, MILLISECOND_LONG);
+        let _ = link.offer(Instant::ZERO, MILLISECOND_LONG, NOT_ECT);
     }
     // 4,000 expected, standard deviation 63.
     let lost = link.stats().dropped_by_loss.datagrams;
@@ -140,8 +145,8 @@ fn a_full_queue_does_not_shift_the_losses_behind_it() {
     for index in 0..1_000u64 {
         // Bursts of ten, of which the narrow queue takes two.
         let now = millis(index / 10 * 20);
-        let expected = wide.offer(now, MILLISECOND_LONG);
-        let verdict = narrow.offer(now, MILLISECOND_LONG);
+        let expected = wide.offer(now, MILLISECOND_LONG, NOT_ECT);
+        let verdict = narrow.offer(now, MILLISECOND_LONG, NOT_ECT);
         if verdict != Verdict::Dropped(DropReason::QueueFull) {
             assert_eq!(arrival(verdict).is_some(), arrival(expected).is_some());
         }
@@ -183,18 +188,63 @@ fn copies_arrive_behind_their_original() {
     let duplicate = Some(Duplicate { share: 1.0, after: Duration::from_millis(2) });
     let config = LinkConfig { duplicate, ..config() };
     let mut link = link(&config.with_outage(Outage::for_good(millis(14))));
-    let twice = Verdict::Deliver { at: millis(11), duplicate_at: Some(millis(13)) };
-    assert_eq!(link.offer(millis(0), MILLISECOND_LONG), twice);
+    let twice = Verdict::Deliver { at: millis(11), duplicate_at: Some(millis(13)), marked: false };
+    assert_eq!(link.offer(millis(0), MILLISECOND_LONG, NOT_ECT), twice);
     // Its copy would arrive when the link is down.
-    assert_eq!(link.offer(millis(1), MILLISECOND_LONG), Verdict::deliver(millis(12)));
+    assert_eq!(link.offer(millis(1), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(12)));
     assert_eq!(link.stats().duplicated.datagrams, 1);
+}
+
+#[test]
+fn capable_datagrams_that_find_more_than_the_threshold_are_marked() {
+    let config = config().with_mark(QueueLimit::Bytes(Bytes(2_500)));
+    let mut link = link(&config);
+    let mut marked = |at, ecn| match link.offer(at, MILLISECOND_LONG, ecn) {
+        Verdict::Deliver { marked, .. } => marked,
+        Verdict::Dropped(reason) => panic!("{reason:?}"),
+    };
+    // The first three find 0, 1,250 and 2,500 B.
+    assert_eq!([ECT_0; 3].map(|ecn| marked(millis(0), ecn)), [false; 3]);
+    let more = [ECT_0, NOT_ECT, ECT_1, CE].map(|ecn| marked(millis(0), ecn));
+    assert_eq!(more, [true, false, true, false]);
+    // Of those seven, two are left 5 ms later.
+    assert!(!marked(millis(5), ECT_0));
+    assert!(marked(millis(5), ECT_0));
+    assert_eq!(link.stats().marked, Count { datagrams: 3, bytes: Bytes(3_750) });
+    assert_eq!(link.stats().delivered.datagrams, 9);
+}
+
+#[test]
+fn marks_change_no_arrival_and_no_chance() {
+    let plain = config().with_loss(0.05).with_jitter(Duration::from_millis(5));
+    let mut plain_link = link(&plain);
+    let mut marking = link(&plain.with_mark(QueueLimit::packets(2)));
+    for index in 0..1_000 {
+        let now = millis(index / 10 * 10);
+        let expected = arrival(plain_link.offer(now, MILLISECOND_LONG, ECT_0));
+        assert_eq!(arrival(marking.offer(now, MILLISECOND_LONG, ECT_0)), expected);
+    }
+    assert!(marking.stats().marked.datagrams > 500);
+    assert_eq!(plain_link.stats().marked, Count::default());
+}
+
+#[test]
+fn what_waits_leaves_at_the_rate_of_the_step() {
+    let config = config().with_step(millis(3), Rate::from_mbit_per_sec(100));
+    let mut link = link(&config);
+    let arrivals = [(); 5].map(|()| arrival(link.offer(millis(0), MILLISECOND_LONG, NOT_ECT)));
+    let expected = [11_000, 12_000, 13_000, 13_100, 13_200];
+    assert_eq!(arrivals, expected.map(|micros| Some(nanos(micros * 1_000))));
+    // The queue empties as fast.
+    let queued = [1_000, 3_000, 3_099, 3_100].map(|micros| link.queued(nanos(micros * 1_000)).0);
+    assert_eq!(queued, [5_000, 2_500, 2_500, 1_250]);
 }
 
 #[test]
 fn an_offer_in_the_past_counts_as_made_now() {
     let mut link = link(&config());
-    let _ = link.offer(millis(50), MILLISECOND_LONG);
-    assert_eq!(link.offer(millis(10), MILLISECOND_LONG), Verdict::deliver(millis(62)));
+    let _ = link.offer(millis(50), MILLISECOND_LONG, NOT_ECT);
+    assert_eq!(link.offer(millis(10), MILLISECOND_LONG, NOT_ECT), Verdict::deliver(millis(62)));
 }
 
 /// A link as one would write it down first: every datagram is kept for ever, its end of
@@ -240,7 +290,7 @@ proptest! {
         for (wait, payload) in offers {
             now += wait;
             let expected = naive.offer(now, payload + 28).map(Instant::from_nanos);
-            let found = arrival(link.offer(Instant::from_nanos(now), Bytes(payload)));
+            let found = arrival(link.offer(Instant::from_nanos(now), Bytes(payload), NOT_ECT));
             prop_assert_eq!(found, expected);
         }
         let stats = link.stats();

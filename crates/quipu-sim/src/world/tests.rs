@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use quipu_base::Rate;
-use quipu_link::{Duplicate, Outage, Verdict};
+use quipu_link::{Duplicate, Outage};
 
 use super::*;
 use crate::{EventHash, address};

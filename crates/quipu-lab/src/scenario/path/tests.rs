@@ -39,6 +39,49 @@ fn all_parts_of_a_link_reach_its_configuration() {
 }
 
 #[test]
+fn steps_and_marks_reach_the_configuration_and_survive_a_file() {
+    let text = "name=x,rate=2mbit,delay=20ms,mark=0.5bdp,steps=20s:4mbit+45s:0+50s:1mbit,\
+                up.mark=never,up.steps=1s:3mbit";
+    let path: PathSpec = text.parse().unwrap();
+    assert_eq!(
+        path.summary(),
+        "x 2mbit 20ms steps 20s:4mbit+45s:0+50s:1mbit mark 0.5bdp (up 2mbit 20ms steps 1s:3mbit)"
+    );
+    let OwnLinks { down, up } = own(&path);
+    let config = down.config(Bytes(28));
+    assert_eq!(config.validate(), Ok(()));
+    let rates: Vec<_> = config.steps.iter().map(|step| step.rate.bits_per_sec()).collect();
+    assert_eq!(rates, [4_000_000, 0, 1_000_000]);
+    assert_eq!(config.steps[1].at.as_nanos(), 45_000_000_000);
+    // 2 Mbit/s × 40 ms / 2, whatever the steps.
+    assert_eq!(config.mark_bytes(), Bytes(5_000));
+    let longer = down.config_on(Bytes(28), Duration::from_millis(100));
+    assert_eq!(longer.mark_bytes(), Bytes(12_500));
+    assert_eq!((up.mark, up.steps.len()), (None, 1));
+    let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
+    assert_eq!(again, path);
+    let many = "rate=2mbit,delay=20ms,steps=1s:1mbit+2s:2mbit+3s:3mbit+4s:4mbit,name=y";
+    assert_eq!(many.parse::<PathSpec>().unwrap().summary(), "y 2mbit 20ms 4 steps");
+}
+
+#[test]
+fn steps_that_are_none_are_refused_by_field_and_value() {
+    let with_steps = |steps: &str| format!("rate=2mbit,delay=1ms,steps={steps}");
+    let error = refused(&with_steps("20s"));
+    assert_eq!(error, "steps is `20s`: expected an instant and a rate, such as 20s:4mbit");
+    assert!(refused(&with_steps("20:4mbit")).starts_with("steps is `20`: expected a time"));
+    assert!(refused(&with_steps("20s:fast")).starts_with("steps is `fast`: expected a rate"));
+    assert!(refused(&with_steps("1s:1mbit,steps=2s:1mbit")).ends_with("steps is given twice"));
+    assert!(refused("rate=2mbit,delay=1ms,mark=0p").starts_with("mark is `0p`: expected never"));
+    let invalid = |steps: &str| {
+        let path: PathSpec = with_steps(steps).parse().unwrap();
+        path.validate().unwrap_err().to_string()
+    };
+    assert!(invalid("2s:1mbit+2s:3mbit").contains("steps.at is 2000.000 ms, expected later"));
+    assert!(invalid("2s:1mbit+3s:0").contains("steps.rate is 0"));
+}
+
+#[test]
 fn bad_links_are_refused_by_field_and_value() {
     assert!(refused("rate=-3mbit,delay=10ms").starts_with("rate is `-3mbit`: expected a rate"));
     assert!(refused("rate=NaN,delay=10ms").contains("`NaN`"));

@@ -192,6 +192,34 @@ fn the_hash_of_a_run_tells_fates_on_later_links_apart() {
 }
 
 #[test]
+fn a_mark_made_on_any_link_reaches_the_receiver_and_its_copies() {
+    let duplicate = Some(Duplicate { share: 1.0, after: Duration::ZERO });
+    let marking = slow(1).with_mark(QueueLimit::Bytes(Bytes::ZERO));
+    for (links, marked) in [
+        ([delay(1), slow(1)], [0, 1, 2, 2]),
+        ([marking.clone(), delay(1)], [0, 1, 2, 3]),
+        ([delay(1), marking.clone()], [0, 1, 2, 3]),
+        ([LinkConfig { duplicate, ..marking }, delay(1)], [0, 1, 2, 3]),
+    ] {
+        let copies = if links[0].duplicate.is_some() { 2 } else { 1 };
+        let (mut world, [client, server], _) = world(quiet(), (), &links, &[&[0, 1]]);
+        for ecn in [0, 1, 2, 2] {
+            let datagram = (envelope(0, ecn), MILLISECOND_LONG.to_vec());
+            world.update(client, |client, _| client.outbox.push_back(datagram));
+            // Only the last one finds something in the queue.
+            let until = world.now() + Duration::from_micros(if ecn < 2 { 1_500 } else { 0 });
+            world.run_until(until).unwrap();
+        }
+        world.run_until(millis(100)).unwrap();
+        let mut seen: Vec<u8> =
+            world.node(server).inbox.iter().map(|(_, from, _)| from.ecn).collect();
+        seen.sort();
+        let expected: Vec<u8> = marked.iter().flat_map(|&ecn| vec![ecn; copies]).collect();
+        assert_eq!(seen, expected);
+    }
+}
+
+#[test]
 fn what_is_lost_on_the_way_gives_its_buffer_back() {
     let links = [delay(2), delay(2).with_loss(0.5), delay(2).with_loss(0.5)];
     let (mut world, [client, _], _) = world(quiet(), (), &links, &[&[0, 1, 2]]);
@@ -243,7 +271,8 @@ proptest! {
             let mut link = Link::new(config, seed.child("link", index)).unwrap();
             let mut comes = Vec::new();
             for offered_at in offers {
-                if let Verdict::Deliver { at, duplicate_at } = link.offer(offered_at, Bytes(1_222)) {
+                let verdict = link.offer(offered_at, Bytes(1_222), ecn::NOT_ECT);
+                if let Verdict::Deliver { at, duplicate_at, .. } = verdict {
                     comes.push(at);
                     comes.extend(duplicate_at);
                 }
