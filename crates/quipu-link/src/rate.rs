@@ -60,6 +60,7 @@ impl Transmitter {
     }
 
     /// When the last bit of `bytes` leaves that are handed over at `now`.
+    #[inline]
     pub(crate) fn send(&mut self, now: Instant, bytes: Bytes) -> Instant {
         let Some(rate) = self.rate else { return now };
         if self.free_at < now {
@@ -75,6 +76,7 @@ impl Transmitter {
     }
 
     /// As [`Self::send`], over any steps and with any amount, to a transmitter that is not behind.
+    #[cold]
     fn send_over_steps(&mut self, bytes: Bytes) -> Instant {
         // Counted from `free_at`, in what one bit per second does in a nanosecond.
         let mut work =
@@ -99,6 +101,7 @@ impl Transmitter {
     }
 
     /// The end of a datagram that ends `nanos` and a fraction after `free_at`, rounded up.
+    #[inline]
     fn end(&mut self, nanos: u64, fraction: u64) -> Instant {
         self.free_at += Duration::from_nanos(nanos);
         self.fraction = fraction;

@@ -261,7 +261,7 @@ impl Network {
 
 impl Route {
     /// What follows from the answer of one of its links.
-    #[inline]
+    #[inline(always)]
     fn follow(&mut self, link: LinkId, verdict: Verdict, is_last: bool) -> Forwarded {
         let (comes_at, copy_comes_at) = match verdict {
             Verdict::Deliver { at, duplicate_at, .. } if is_last => {

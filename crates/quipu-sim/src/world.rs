@@ -373,6 +373,7 @@ impl<N: Node, O: Observer> World<N, O> {
     }
 
     /// Offers a datagram that has come through a link to the next one of its route.
+    #[inline(never)]
     fn hop(&mut self, slot: SlotId) {
         let datagram = self.pool.get_mut(slot);
         // A route has at most 65,535 links.
@@ -388,7 +389,8 @@ impl<N: Node, O: Observer> World<N, O> {
     }
 
     /// Lets happen what a link's answer brings.
-    #[inline]
+    // Twice in the binary: for the first link, which most routes have alone, and for the others.
+    #[inline(always)]
     fn follow(&mut self, slot: SlotId, forwarded: &Forwarded) {
         if let Verdict::Deliver { marked: true, .. } = forwarded.verdict {
             self.pool.get_mut(slot).ecn = ecn::CE;
