@@ -172,7 +172,7 @@ fn a_load_meets_the_steps_of_its_links() {
 #[test]
 fn marks_reach_the_sender_and_spare_it_losses() {
     let lost = |path: &str, ecn: bool| {
-        over(path, |scenario| scenario.transport.ecn = ecn).server_total(|path| path.bytes_lost)
+        over(path, |scenario| scenario.transport.ecn = ecn).sender_total(|path| path.bytes_lost)
     };
     let plain = "rate=10mbit,delay=20ms,queue=60p";
     let marking = "rate=10mbit,delay=20ms,queue=60p,mark=20p";
