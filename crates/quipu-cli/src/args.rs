@@ -141,6 +141,12 @@ pub(crate) struct LoadOptions {
     /// Objects to draw at most
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) rows: usize,
+    /// Folder for the results of this run: the files that compare writes
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace results in a folder that is not empty
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -182,6 +188,10 @@ pub(crate) struct ScenarioOptions {
     /// Seed of all chance [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,
+    /// Write windows, rates, round-trip times and queues over time, once every TIME, such as 10ms
+    /// [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) series: Option<String>,
     /// Scenario file to begin with; other options change it
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) scenario: Option<PathBuf>,
@@ -209,7 +219,8 @@ const LOAD_EXAMPLES: &str = "\
 Examples:
   quipu load
   quipu load --page framework-youtube --stream fifo --path single:id=0
-  quipu load --page my.har --network dsl+lte --run 3";
+  quipu load --page my.har --network dsl+lte --run 3
+  quipu load --page wikipedia --series 1ms --out results/wikipedia";
 
 /// Reads the command line. Options that are unknown but have the form `--KEY=VALUE` set a field of
 /// the scenario.

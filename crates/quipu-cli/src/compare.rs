@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::results::{Metric, Output};
-use quipu_lab::sweep::{Swept, sweep};
+use quipu_lab::sweep::{Swept, run_into, sweep};
 use quipu_lab::table;
 
 use crate::args::{CompareOptions, SortBy};
@@ -15,19 +15,14 @@ use crate::{progress, scenario};
 
 pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), Failure> {
     let plan = plan(options, registry)?;
-    let output = options
-        .out
-        .as_deref()
-        .map(|folder| Output::prepare(folder, options.force))
-        .transpose()
-        .map_err(Failure::usage)?;
+    let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
 
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
 
-    let swept = run_all(&plan, options.jobs, &cancelled)?;
+    let swept = run_all(&plan, options.jobs, &cancelled, output.as_ref())?;
     if let Some(output) = output {
         output.write(&plan, &swept.finished, &swept.summary).map_err(Failure::run)?;
     }
@@ -69,10 +64,16 @@ fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> 
     Plan::with_registry(scenario, registry).map_err(Failure::usage)
 }
 
-fn run_all(plan: &Plan, jobs: Option<u16>, cancelled: &AtomicBool) -> Result<Swept, Failure> {
+fn run_all(
+    plan: &Plan,
+    jobs: Option<u16>,
+    cancelled: &AtomicBool,
+    output: Option<&Output>,
+) -> Result<Swept, Failure> {
     let bar = progress::bar(plan.cells().count() as u64);
     let jobs = jobs.map(usize::from);
-    let swept = sweep(plan, jobs, cancelled, &|_| bar.inc(1), &quipu_lab::run::run);
+    let run = |plan: &Plan, cell| run_into(output, plan, cell);
+    let swept = sweep(plan, jobs, cancelled, &|_| bar.inc(1), &run);
     bar.finish_and_clear();
     swept.map_err(Failure::run)
 }

@@ -2,6 +2,8 @@
 
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
+use quipu_lab::results::Summary;
+use quipu_lab::sweep::run_into;
 use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;
@@ -18,8 +20,15 @@ pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Fail
             "the scenario has no page to load; give one by --page".to_owned(),
         ));
     }
+    let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
-    let record = quipu_lab::run::run(&plan, cell).map_err(Failure::run)?;
+    let record = run_into(output.as_ref(), &plan, cell).map_err(Failure::run)?;
+    let finished = [(cell, record)];
+    if let Some(output) = output {
+        let summary = Summary::new(&plan, &finished, Vec::new());
+        output.write(&plan, &finished, &summary).map_err(Failure::run)?;
+    }
+    let [(_, record)] = finished;
     let page = plan.page(cell).map_err(Failure::run)?;
     let waterfall = WaterfallOptions { width: width(), rows: options.rows };
     let text =
@@ -38,6 +47,10 @@ fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
     scenario.pages.truncate(1);
     scenario.networks.truncate(1);
     scenario.policies.baselines = false;
+    if options.out.is_some() {
+        // The scenario that is written beside the results has this run as its last.
+        scenario.runs = options.run.saturating_add(1);
+    }
     match &options.joint {
         Some(joint) => {
             scenario.policies.stream.clear();

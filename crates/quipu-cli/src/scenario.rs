@@ -1,6 +1,10 @@
-//! From options to a scenario.
+//! From options to a scenario, and to where its results go.
 
-use quipu_lab::scenario::{Network, PathSpec, Scenario, ScenarioError, find_network};
+use std::path::Path;
+
+use quipu_lab::results::Output;
+use quipu_lab::scenario::units::Unit;
+use quipu_lab::scenario::{Network, PathSpec, Scenario, ScenarioError, Series, find_network};
 
 use crate::args::ScenarioOptions;
 use crate::failure::Failure;
@@ -36,6 +40,7 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Scenario, Failure> {
         ("transport.tls", &options.tls),
         ("transport.start", &options.start),
         ("seed", &options.seed),
+        ("series", &options.series),
     ];
     for (field, value) in fields {
         scenario = set(scenario, field, value.as_deref())?;
@@ -47,6 +52,22 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Scenario, Failure> {
         scenario = set(scenario, field, Some(value))?;
     }
     Ok(scenario)
+}
+
+/// Makes sure of a folder for results, if there is one, and that a time series has one to go to.
+pub(crate) fn prepare_output(
+    scenario: &Scenario,
+    folder: Option<&Path>,
+    force: bool,
+) -> Result<Option<Output>, Failure> {
+    match folder {
+        Some(folder) => Output::prepare(folder, force).map(Some).map_err(Failure::usage),
+        None if scenario.series == Series::None => Ok(None),
+        None => Err(Failure::Usage(format!(
+            "series is {}, but there is no folder for it; give one with --out DIR",
+            scenario.series.print()
+        ))),
+    }
 }
 
 /// The scenario with `field` set, if there is a value.

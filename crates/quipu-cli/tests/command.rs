@@ -119,6 +119,42 @@ fn a_results_scenario_repeats_the_result() {
 }
 
 #[test]
+fn a_time_series_is_written_beside_the_results_and_nowhere_else() {
+    let told = refused(&["load", "--page", "sitespeed", "--series", "10ms"]);
+    assert!(told.starts_with("series is 10ms, but there is no folder for it"), "{told}");
+    assert!(refused(&["compare", "--series", "10ms"]).contains("give one with --out DIR"));
+    let folder = folder();
+    let load = ["load", "--page", "sitespeed", "--run", "1"];
+    let alone = quipu(folder.path(), &load);
+    let with = [&load[..], &["--series", "10ms", "--out", "r"]].concat();
+    let output = quipu(folder.path(), &with);
+    assert!(output.status.success());
+    assert_eq!(output.stdout, alone.stdout, "the run is the same");
+    let target = folder.path().join("r");
+    assert_eq!(
+        files(&target),
+        ["objects.csv", "paths.csv", "runs.csv", "scenario.toml", "series.csv", "summary.json"]
+    );
+    let read = |folder_name: &str, name: &str| {
+        std::fs::read_to_string(folder.path().join(folder_name).join(name)).expect("a file")
+    };
+    let series = read("r", "series.csv");
+    assert!(series.lines().count() > 20, "{series}");
+    assert!(
+        series.lines().skip(1).all(|row| row.starts_with("sitespeed,wifi+lte,dwrr + minrtt,1"))
+    );
+    // The scenario beside the results repeats the run.
+    let again = ["compare", "--scenario", "r/scenario.toml", "--out", "again"];
+    assert!(quipu(folder.path(), &again).status.success());
+    let repeated = read("again", "series.csv");
+    assert!(repeated.ends_with(series.split_once('\n').expect("a header").1));
+    // A load without a series takes the old one away.
+    let plain = ["load", "--page", "sitespeed", "--out", "r", "--force"];
+    assert!(quipu(folder.path(), &plain).status.success());
+    assert_eq!(files(&target).len(), 5);
+}
+
+#[test]
 fn a_load_draws_its_waterfall_in_the_width_of_the_terminal() {
     let folder = folder();
     let output = quipu(folder.path(), &["load", "--page", "sitespeed"]);
@@ -240,6 +276,8 @@ fn values_that_make_no_experiment_are_refused() {
         (vec!["--priorities", "urgency", "--browser", "mobileh2"], "chrome, firefox, none, safari"),
         (vec!["--visible-images=1001"], "at most 1000"),
         (vec!["--tls", "openssl"], "openssl"),
+        (vec!["--series", "1us"], "series is 1us; expected none, or 10us and more"),
+        (vec!["--series", "often"], "expected none, or a time such as 10ms"),
         (vec!["--start", "warm:0"], "warm:1 to warm:1000"),
         (vec!["--udp-payload=100B"], "1200B to 65527B"),
         (vec!["--pacing-factor=NaN"], "0.1 to 100"),

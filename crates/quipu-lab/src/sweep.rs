@@ -6,7 +6,8 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::plan::{Cell, Plan};
-use crate::results::{Failure, RunRecord, Summary};
+use crate::results::{Failure, FileError, Output, RunRecord, Summary};
+use crate::run::RunError;
 
 /// What a sweep gave.
 #[derive(Debug)]
@@ -25,6 +26,36 @@ pub struct SweepError {
     pub jobs: usize,
     /// Why.
     pub reason: String,
+}
+
+/// A run whose results go into an [`Output`] failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WrittenRunError {
+    /// The run itself.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Its file.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Runs `cell`. Its time series, if the scenario asks for one, goes into `output` as it grows, if
+/// there is one; all else when `output` is written.
+///
+/// # Errors
+/// If the run fails, or its time series cannot be written.
+pub fn run_into(
+    output: Option<&Output>,
+    plan: &Plan,
+    cell: Cell,
+) -> Result<RunRecord, WrittenRunError> {
+    let output = output.filter(|_| plan.scenario.series.every().is_some());
+    let Some(output) = output else { return Ok(crate::run::run(plan, cell)?) };
+    let mut part = output.series_part(plan, cell)?;
+    let record = crate::run::run_sampled(plan, cell, &mut |row| part.write(row))?;
+    part.finish().map_err(RunError::Series)?;
+    Ok(record)
 }
 
 /// Runs every cell of `plan` by `run` on `jobs` threads; `None` is one per core.

@@ -1,4 +1,5 @@
-//! The files of a result: one scenario, one summary, and a table of each kind of record.
+//! The files of a result: one scenario, one summary, a table of each kind of record, and time series
+//! where they are asked for.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -6,10 +7,10 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::{ObjectRecord, PathRecord, RunRecord, StreamRecord, Summary};
+use super::{ObjectRecord, PathRecord, RunRecord, StreamRecord, Summary, series};
 use crate::pages::RunPage;
 use crate::plan::{Cell, Plan};
-use crate::scenario::ScenarioError;
+use crate::scenario::{ScenarioError, Series};
 
 /// A file of a result could not be written.
 #[derive(Debug, Error)]
@@ -29,8 +30,15 @@ pub enum FileError {
 }
 
 /// The files that a result may have, in the order in which they are written.
-pub(super) const NAMES: [&str; 6] =
-    ["scenario.toml", "summary.json", "runs.csv", "objects.csv", "paths.csv", "streams.csv"];
+pub(super) const NAMES: [&str; 7] = [
+    "scenario.toml",
+    "summary.json",
+    "runs.csv",
+    "objects.csv",
+    "paths.csv",
+    "streams.csv",
+    series::NAME,
+];
 
 const RUNS: [&str; 20] = [
     "page",
@@ -107,7 +115,7 @@ pub(super) fn write_all(
     finished: &[(Cell, RunRecord)],
     summary: &Summary,
 ) -> Result<(), FileError> {
-    let [scenario, summary_file, runs, objects, paths, streams] = NAMES;
+    let [scenario, summary_file, runs, objects, paths, streams, _] = NAMES;
     let text = plan.scenario.to_toml()?;
     write(directory, scenario, |file| file.write_all(text.as_bytes()))?;
     write(directory, summary_file, |file| {
@@ -126,16 +134,19 @@ pub(super) fn write_all(
         let mut paths = record.paths.iter();
         paths.try_for_each(|path| rows.write_record(path_row(plan, cell, path)))
     })?;
-    if finished.iter().all(|(_, record)| record.streams.is_empty()) {
-        return Ok(());
+    if finished.iter().any(|(_, record)| !record.streams.is_empty()) {
+        table(directory, streams, &STREAMS, finished, |rows, cell, record| {
+            let mut streams = record.streams.iter();
+            streams.try_for_each(|stream| rows.write_record(stream_row(plan, cell, stream)))
+        })?;
     }
-    table(directory, streams, &STREAMS, finished, |rows, cell, record| {
-        let mut streams = record.streams.iter();
-        streams.try_for_each(|stream| rows.write_record(stream_row(plan, cell, stream)))
-    })
+    match plan.scenario.series {
+        Series::None => Ok(()),
+        Series::Every(_) => series::join(directory, finished),
+    }
 }
 
-fn write(
+pub(super) fn write(
     directory: &Path,
     name: &str,
     fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
@@ -165,7 +176,7 @@ fn table(
 }
 
 /// What every row begins with.
-fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
+pub(super) fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
     let network = &plan.networks[cell.network];
     [
         plan.page_name(cell.page).to_owned(),
@@ -246,4 +257,18 @@ fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> Vec<String> {
         path.bytes_spurious.0.to_string(),
     ];
     place(plan, cell).into_iter().chain(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_tells_of_every_file_and_column() {
+        let guide = include_str!("../../../../docs/results.md");
+        let columns = [&RUNS[..], &OBJECTS, &PATHS, &STREAMS, &series::COLUMNS].concat();
+        for name in NAMES.iter().chain(&columns) {
+            assert!(guide.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 }

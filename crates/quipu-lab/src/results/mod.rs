@@ -7,6 +7,7 @@ mod files;
 mod output;
 mod page_note;
 mod record;
+mod series;
 mod streams;
 mod summary;
 mod traffic;
@@ -15,6 +16,8 @@ pub use files::FileError;
 pub use output::{Output, OutputError};
 pub use page_note::{DrawnNote, PageNote, QuantityNote};
 pub use record::{End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
+pub(crate) use series::SeriesPart;
+pub use series::SeriesRow;
 pub use streams::StreamSummary;
 pub use summary::{
     Failure, Identical, Metric, MetricSummary, PathShare, RowSummary, Summary, WORLD,

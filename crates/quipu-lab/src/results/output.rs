@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::files::{FileError, NAMES, write_all};
-use super::{RunRecord, Summary};
+use super::{RunRecord, SeriesPart, Summary};
 use crate::plan::{Cell, Plan};
 
 /// A directory that results will be written to.
@@ -72,6 +72,15 @@ impl Output {
         let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
         fs::create_dir(&partial).map_err(failed)?;
         Ok(Output { target: target.to_owned(), partial })
+    }
+
+    /// A file for the time series of `cell`, to be there before [`Output::write`].
+    pub(crate) fn series_part(
+        &self,
+        plan: &Plan,
+        cell: Cell,
+    ) -> Result<SeriesPart<fs::File>, FileError> {
+        SeriesPart::create(&self.partial, plan, cell)
     }
 
     /// Writes the result's files and gives the directory its name.

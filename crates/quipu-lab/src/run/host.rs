@@ -65,13 +65,22 @@ impl Host {
         }
     }
 
-    /// The connection that carries the page.
-    pub(super) fn page_connection(&self) -> Option<&Connection> {
+    /// The connection, once there is one.
+    pub(super) fn connection(&self) -> Option<&Connection> {
         match self {
             Host::Client(browser) => browser.connection(),
             Host::Server(site) => site.connection(),
             Host::Raw(end) => end.connection(),
-            Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => None,
+            Host::Flow(flow) => flow.connection(),
+            Host::Sender(_) | Host::Sink(_) => None,
+        }
+    }
+
+    /// The connection, if it carries the page.
+    pub(super) fn page_connection(&self) -> Option<&Connection> {
+        match self {
+            Host::Flow(_) => None,
+            _ => self.connection(),
         }
     }
 

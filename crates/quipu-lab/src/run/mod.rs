@@ -8,7 +8,7 @@
 //!
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
 //! `traffic` has the hosts of both and measures them. `topology` lays the links
-//! that join all hosts.
+//! that join all hosts. `series` looks at all of it every so long.
 
 mod body;
 mod bulk;
@@ -21,6 +21,7 @@ mod loading;
 mod party;
 mod raw;
 mod requests;
+mod series;
 mod server;
 mod tls;
 mod topology;
@@ -40,6 +41,8 @@ pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
 use loading::Loading;
+pub use series::SeriesSink;
+use series::{Sampler, Watched};
 use topology::Topology;
 use traffic::Traffic;
 
@@ -47,6 +50,8 @@ use traffic::Traffic;
 const OBJECT_FIELD: &str = "object";
 /// What the field says of an object that only warms the connection up.
 const WARM_UP: &str = "warm";
+/// What time series call the connection of the page.
+const PAGE_FLOW: &str = "page";
 
 /// A run that gave no result.
 #[derive(Debug, Error)]
@@ -116,6 +121,9 @@ pub enum RunError {
         /// Bytes that it has.
         expected: Bytes,
     },
+    /// The time series could not be written.
+    #[error("cannot write the time series: {0}")]
+    Series(std::io::Error),
     /// The load did not end.
     #[error("the load had not ended after {at}: {open} of {objects} objects were missing")]
     Unfinished {
@@ -134,6 +142,27 @@ pub enum RunError {
 /// If an end cannot be set up, the page does not arrive whole within the scenario's time limit, or a
 /// flow fails.
 pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
+    run_in_world(plan, cell, None)
+}
+
+/// The same, with its time series handed to `rows` if the scenario asks for one. The record is the
+/// same with any series and without.
+///
+/// # Errors
+/// As [`run`], and if `rows` refuses one.
+pub fn run_sampled(
+    plan: &Plan,
+    cell: Cell,
+    rows: &mut SeriesSink<'_>,
+) -> Result<RunRecord, RunError> {
+    run_in_world(plan, cell, Some(rows))
+}
+
+fn run_in_world(
+    plan: &Plan,
+    cell: Cell,
+    rows: Option<&mut SeriesSink<'_>>,
+) -> Result<RunRecord, RunError> {
     let scenario = &plan.scenario;
     let mut world = World::new(WorldConfig {
         host_jitter: scenario.host_jitter,
@@ -142,14 +171,19 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
     });
     let network = &plan.networks[cell.network].network;
     let topology = Topology::new(&mut world, network, scenario.link_overhead)?;
+    let mut watched = Vec::new();
     let page = if plan.pages.is_empty() {
         None
     } else {
         let ends = Host::pair(plan, cell)?.map(|host| world.add_node(host));
-        topology.join(&mut world, ends[0], ends[1], 0, 0..network.paths.len())?;
+        let paths = 0..network.paths.len();
+        topology.join(&mut world, ends[0], ends[1], 0, paths.clone())?;
+        watched.extend(Watched::pair(PAGE_FLOW, sender(scenario), ends, &topology, paths));
         Some(ends)
     };
     let traffic = Traffic::add(plan, cell, &mut world, &topology)?;
+    watched.extend(traffic.watched(plan, cell, &topology));
+    let mut sampler = rows.and_then(|rows| Sampler::new(scenario, watched, rows));
 
     let length = if page.is_some() { scenario.time_limit } else { scenario.duration };
     let limit = Instant::ZERO + length;
@@ -158,7 +192,7 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
         Some(ends) => ends.iter().all(|end| !world.node(*end).is_done()),
         None => !traffic.have_flows_ended(world, &mut ended_flows),
     };
-    let (end, measured) = traffic.run(plan, cell, &mut world, limit, goes_on)?;
+    let (end, measured) = traffic.run(plan, cell, &mut world, limit, goes_on, sampler.as_mut())?;
     let at = world.now();
     let (mut nodes, ()) = world.into_parts();
     if let Some(error) = nodes.iter_mut().find_map(Host::take_error) {

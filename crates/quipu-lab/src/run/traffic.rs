@@ -10,6 +10,7 @@ use super::RunError;
 use super::cross::{CrossSender, CrossSink};
 use super::flow::{FlowEnd, sender_of};
 use super::host::Host;
+use super::series::{self, Sampler, Watched};
 use super::topology::{Topology, addresses};
 use crate::plan::{Cell, Plan};
 use crate::results::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
@@ -112,6 +113,22 @@ impl Traffic {
         Ok(traffic)
     }
 
+    /// Both ends of all flows, for time series.
+    pub(super) fn watched(&self, plan: &Plan, cell: Cell, topology: &Topology) -> Vec<Watched> {
+        let paths = plan.networks[cell.network].flow_paths.iter();
+        let flows = self.flows.iter().zip(plan.scenario.flows.iter().zip(paths));
+        flows
+            .flat_map(|(pair, (spec, paths))| {
+                let (sender, paths) = (sender_of(spec), paths.iter().copied());
+                let nodes = match sender {
+                    End::Client => [pair.sender, pair.receiver],
+                    End::Server => [pair.receiver, pair.sender],
+                };
+                Watched::pair(&spec.name, sender, nodes, topology, paths)
+            })
+            .collect()
+    }
+
     /// Runs the world as long as `goes_on`, at most to `limit`, and takes stock where the window
     /// begins and ends.
     pub(super) fn run(
@@ -121,9 +138,11 @@ impl Traffic {
         world: &mut World<Host>,
         limit: Instant,
         mut goes_on: impl FnMut(&World<Host>) -> bool,
+        mut sampler: Option<&mut Sampler<'_, '_>>,
     ) -> Result<(RunEnd, TrafficRecord), RunError> {
         let mut run_to = |world: &mut World<Host>, stop: Instant| {
-            let end = world.run_while(stop, &mut goes_on)?;
+            let sampler = sampler.as_deref_mut();
+            let end = series::run_while(world, stop, &mut goes_on, Host::connection, sampler)?;
             if end != RunEnd::Condition {
                 // Without an event there; the world's present may lie before.
                 world.run_until(stop)?;

@@ -174,3 +174,14 @@ choices! {
         OnOff = "on-off",
     }
 }
+
+choices! {
+    /// Which ends of a connection a time series shows.
+    SeriesEnds, "series_ends" {
+        /// The one that sends the data: the server of a page.
+        #[default]
+        Sender = "sender",
+        /// The one that receives it too.
+        Both = "both",
+    }
+}

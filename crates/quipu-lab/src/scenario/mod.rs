@@ -12,6 +12,7 @@ mod overrides;
 mod page_name;
 mod path;
 mod raw;
+mod series;
 mod traffic;
 mod transport;
 pub mod units;
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use choice::{
     Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
-    Reprioritise, Sender, Tls, WriteOrder,
+    Reprioritise, Sender, SeriesEnds, Tls, WriteOrder,
 };
 pub use error::ScenarioError;
 pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec, StepSpec};
@@ -33,6 +34,7 @@ pub use overrides::{resolve as resolve_field, split_list};
 pub use page_name::{PRIES, PageName};
 pub use path::{LinksSpec, Network, OwnLinks, PathSpec};
 pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
+pub use series::Series;
 pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure};
 pub use transport::{Start, Transport};
 use units::{Unit, human};
@@ -86,6 +88,12 @@ pub struct Scenario {
     pub duration: Duration,
     /// Over which part of a run flows and links are measured. The whole.
     pub measure: Measure,
+    /// How finely the state of connections and queues is written out over time (`series.csv`): at
+    /// the start and then every so long, at least 10 µs. None.
+    #[serde(with = "human")]
+    pub series: Series,
+    /// Which ends of connections are written out. The sender of the data.
+    pub series_ends: SeriesEnds,
     /// Who decides which bytes go next, on which path.
     pub policies: Policies,
     /// The transport of both ends.
@@ -146,6 +154,8 @@ impl Default for Scenario {
             time_limit: Duration::from_secs(600),
             duration: Duration::from_secs(60),
             measure: Measure::default(),
+            series: Series::None,
+            series_ends: SeriesEnds::Sender,
             policies: Policies::default(),
             transport: Transport::default(),
             raw: Raw::default(),
@@ -251,7 +261,8 @@ impl Scenario {
             return Err(ScenarioError::invalid("networks", "empty", "at least one network"));
         }
         distinct("networks", self.networks.iter().map(|network| network.name.as_str()))?;
-        self.networks.iter().try_for_each(networks::validate)
+        self.networks.iter().try_for_each(networks::validate)?;
+        series::validate(self)
     }
 
     /// True if chance decides anything on `network`; if not, one run tells everything.

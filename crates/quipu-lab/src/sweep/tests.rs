@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::*;
 use crate::results::{End, Metric, ObjectRecord, Output, PathRecord};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Series};
 
 fn plan(runs: u32) -> Plan {
     let scenario = Scenario { runs, pages: vec!["sitespeed".to_owned()], ..Scenario::default() };
@@ -71,7 +71,13 @@ fn files(plan: &Plan, swept: &Swept) -> Vec<(String, Vec<u8>)> {
     let target = folder.path().join("result");
     let output = Output::prepare(&target, false).unwrap();
     output.write(plan, &swept.finished, &swept.summary).unwrap();
-    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(&target)
+    // Nothing but the result is left beside it.
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    read_files(&target)
+}
+
+fn read_files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| {
             let path = entry.unwrap().path();
@@ -80,8 +86,6 @@ fn files(plan: &Plan, swept: &Swept) -> Vec<(String, Vec<u8>)> {
         })
         .collect();
     files.sort();
-    // Nothing but the result is left beside it.
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     files
 }
 
@@ -177,6 +181,66 @@ fn a_folder_with_content_is_refused_and_forced_only_for_our_files() {
     assert_eq!(std::fs::read(target.join("notes.txt")).unwrap(), b"mine");
     assert!(target.join("summary.json").exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+/// The result of `plan` with its time series, from `jobs` threads; every run numbered `fails` fails.
+fn sampled(plan: &Plan, jobs: usize, fails: Option<u32>) -> Vec<(String, Vec<u8>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("result");
+    let output = Output::prepare(&target, false).unwrap();
+    let run = |plan: &Plan, cell: Cell| match run_into(Some(&output), plan, cell) {
+        Ok(record) if fails != Some(cell.run) => Ok(record),
+        Ok(_) => Err("made to".to_owned()),
+        Err(error) => Err(error.to_string()),
+    };
+    let swept = sweep(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    output.write(plan, &swept.finished, &swept.summary).unwrap();
+    read_files(&target)
+}
+
+#[test]
+fn time_series_are_in_the_order_of_the_runs_whichever_ends_first() {
+    let mut scenario = plan(3).scenario;
+    scenario.series = Series::Every(Duration::from_millis(10));
+    let plan = Plan::new(scenario).unwrap();
+    let all = sampled(&plan, 1, None);
+    assert_eq!(all, sampled(&plan, 4, None));
+    let (name, bytes) = all.iter().find(|(name, _)| name == "series.csv").unwrap();
+    assert_eq!((all.len(), name.as_str()), (6, "series.csv"));
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    let (header, rows) = text.split_once('\n').unwrap();
+    assert!(header.starts_with("page,network,policy,run,flow,end,path,time_ns,state,cwnd_bytes,"));
+    let columns = header.split(',').count();
+    assert!(rows.lines().all(|row| row.split(',').count() == columns));
+    let mut runs: Vec<String> =
+        rows.lines().map(|row| row.split(',').take(4).collect::<Vec<_>>().join(",")).collect();
+    runs.dedup();
+    let expected: Vec<String> = plan
+        .cells()
+        .map(|cell| {
+            let policy = &plan.networks[0].policies[cell.policy].label;
+            format!("sitespeed,wifi+lte,{policy},{}", cell.run)
+        })
+        .collect();
+    assert_eq!(runs, expected);
+    // Tables hold the same runs.
+    let without = sampled(&plan, 2, Some(1));
+    let text = String::from_utf8(without[4].1.clone()).unwrap();
+    let left = text.lines().filter(|row| row.split(',').nth(3) != Some("1"));
+    assert_eq!((without[4].0.as_str(), left.count()), ("series.csv", text.lines().count()));
+}
+
+#[test]
+fn a_new_result_takes_the_series_of_an_old_one_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("result");
+    std::fs::create_dir(&target).unwrap();
+    std::fs::write(target.join("series.csv"), "old").unwrap();
+    let plan = plan(1);
+    let swept = swept(&plan, 1);
+    let output = Output::prepare(&target, true).unwrap();
+    output.write(&plan, &swept.finished, &swept.summary).unwrap();
+    assert_eq!(read_files(&target).len(), 5);
 }
 
 #[test]
