@@ -14,7 +14,8 @@ use quipu_policy::congestion::{
 use quipu_policy::registry::{Part, Registry};
 use quipu_policy::{BuildContext, Layer, PathKey};
 
-const CONTROLLERS: [&str; 7] = ["newreno", "cubic", "lia", "olia", "balia", "wvegas", "bbr"];
+const CONTROLLERS: [&str; 8] =
+    ["newreno", "cubic", "lia", "olia", "balia", "wvegas", "bbr", "bbr3"];
 const SIZE: Bytes = Bytes(1_250);
 const RTT: Duration = Duration::from_millis(50);
 /// Two packets at 80 Mbit/s.
