@@ -176,8 +176,9 @@ pub(crate) struct ScenarioOptions {
     /// When objects are asked for: recorded or all-at-once
     #[arg(long, value_name = "HOW")]
     pub(crate) discovery: Option<String>,
-    /// How HTTP is carried: h2, over QUIC as in the papers
-    #[arg(long, value_name = "VERSION")]
+    /// How HTTP is carried: h2, over QUIC's streams as in the papers, or h2-tcp, over one byte stream
+    /// as over TCP; compare takes several, separated by commas
+    #[arg(long, value_name = "LIST")]
     pub(crate) http: Option<String>,
     /// Handshake and packet protection: null or rustls
     #[arg(long, value_name = "KIND")]

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::pages::{PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
-use crate::scenario::{HttpVersion, Network, Priorities, Scenario, ScenarioError, distinct};
+use crate::scenario::{Network, Priorities, Scenario, ScenarioError, distinct};
 
 /// A scenario, ready to run.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Plan {
             return Err(ScenarioError::invalid("browser", browser.name(), expected).into());
         }
         let seed = Seed::new(scenario.seed);
-        let pages = if scenario.http == HttpVersion::Raw && !scenario.raw.objects.is_empty() {
+        let pages = if scenario.http.is_raw() && !scenario.raw.objects.is_empty() {
             vec![PlannedPage::of_objects(&scenario.raw, seed)?]
         } else {
             let pages = scenario.pages.iter();

@@ -1,10 +1,11 @@
 //! Policies by name: the seam to `quipu-policy`.
 
 use quipu_base::Seed;
+use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
-use quipu_policy::registry::{BuildContext, Layer, Policies, PolicySpec};
+use quipu_policy::registry::{BuildContext, BuildError, Layer, Policies, PolicySpec};
 
-use crate::scenario::{FlowSpec, Network, Scenario, ScenarioError, split_list};
+use crate::scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 
@@ -15,8 +16,25 @@ pub struct PolicyRow {
     pub label: String,
     /// Everything that was chosen for pages.
     pub spec: PolicySpec,
-    /// The same for each flow of the scenario, in its order.
+    /// How HTTP is carried. Over one byte stream the stream policy is HTTP's.
+    pub http: HttpVersion,
+    /// What decides in the transport of pages: the same, but over one byte stream for the order of
+    /// streams, of which there is one.
+    pub(crate) transport: PolicySpec,
+    /// What was chosen for each flow of the scenario, in its order.
     pub flows: Vec<PolicySpec>,
+}
+
+impl PolicyRow {
+    /// Everything that was chosen for pages, with every parameter; how HTTP is carried if not over
+    /// QUIC's streams.
+    pub fn full_text(&self) -> String {
+        let policies = self.spec.full_text();
+        match self.http {
+            HttpVersion::H2 | HttpVersion::Raw => policies,
+            http => format!("{policies} http={http}"),
+        }
+    }
 }
 
 /// What stands in a scenario where a layer is left to the others.
@@ -32,8 +50,9 @@ const AS_GIVEN: &str = "as given";
 const ALL: &str = "all";
 
 /// The rows of `scenario` on `network`: every stream policy with every path policy, every joint one,
-/// and each path alone if there are several; all of them with each policy of acknowledgements and
-/// each congestion controller. Without pages only these two make rows.
+/// and each path alone if there are several; all of them with each policy of acknowledgements, each
+/// congestion controller and each way to carry HTTP. Without pages only the first two of these make
+/// rows.
 ///
 /// `all` stands for every policy of its layer, with its defaults; what does not go together is left
 /// out then. `all` for streams and for paths, with no joint policy named, means these too.
@@ -48,9 +67,17 @@ pub(crate) fn rows(
     let acks = list(&scenario.policies.ack);
     let congestions = list(&scenario.policies.congestion);
     let mut rows = Rows { scenario, registry, common: Common::default(), rows: Vec::new() };
-    for ack in expand(&acks, Layer::Ack, registry) {
+    // Without pages there is no HTTP, and one way is as good as several.
+    let versions =
+        scenario.http.iter().take(if scenario.pages.is_empty() { 1 } else { usize::MAX });
+    let versions = versions.flat_map(|http| {
+        expand(&acks, Layer::Ack, registry).into_iter().map(move |ack| (http, ack))
+    });
+    for (http, ack) in versions {
         for congestion in expand(&congestions, Layer::Congestion, registry) {
             rows.common = Common {
+                http,
+                http_is_one_of_several: scenario.http.are_several() && !scenario.pages.is_empty(),
                 ack: ack.text,
                 ack_is_one_of_several: acks.len() > 1 || ack.from_all,
                 congestion: congestion.text,
@@ -92,6 +119,8 @@ fn expand<'a>(list: &'a [String], layer: Layer, registry: &'a Registry) -> Vec<N
 /// What a row has beside its choice of streams and paths.
 #[derive(Clone, Copy, Default)]
 struct Common<'a> {
+    http: HttpVersion,
+    http_is_one_of_several: bool,
     ack: &'a str,
     ack_is_one_of_several: bool,
     congestion: &'a str,
@@ -127,6 +156,14 @@ impl Rows<'_> {
         let joint: &[String] =
             if all_pairs && policies.joint.is_empty() { &everything } else { &policies.joint };
         for joint in expand(joint, Layer::Joint, self.registry) {
+            if self.common.http == HttpVersion::H2Tcp {
+                if if_legal || joint.from_all {
+                    continue;
+                }
+                let expected = "none with http = h2-tcp, whose one byte stream leaves a policy of \
+                                streams and paths no streams";
+                return Err(ScenarioError::invalid("policies.joint", joint.text, expected));
+            }
             self.add(&[(Layer::Joint, joint.text)], if_legal || joint.from_all)?;
         }
         if policies.baselines && network.paths.len() > 1 {
@@ -144,7 +181,8 @@ impl Rows<'_> {
     fn add(&mut self, choice: &[(Layer, &str)], if_legal: bool) -> Result<(), ScenarioError> {
         match row(self.registry, self.scenario, self.common, choice) {
             Ok(row) => {
-                if self.rows.iter().all(|other| other.spec != row.spec) {
+                let same = |other: &PolicyRow| (&other.spec, other.http) == (&row.spec, row.http);
+                if !self.rows.iter().any(same) {
                     self.rows.push(row);
                 }
                 Ok(())
@@ -180,7 +218,14 @@ fn row(
         let by_row = scenario.flows.iter().any(|flow| flow.congestion == OF_ROW);
         names.push(if by_row { common.congestion } else { AS_GIVEN });
     }
-    Ok(PolicyRow { label: names.join(" + "), spec, flows })
+    let http = common.http;
+    let version = http.to_string();
+    names.extend(common.http_is_one_of_several.then_some(version.as_str()));
+    let transport = match http {
+        HttpVersion::H2 | HttpVersion::H3 | HttpVersion::Raw => spec.clone(),
+        HttpVersion::H2Tcp => spec.with(registry, Layer::Stream, "rr")?,
+    };
+    Ok(PolicyRow { label: names.join(" + "), spec, http, transport, flows })
 }
 
 /// The choice of a flow: acknowledgements, and congestion control if it names none, are those of the
@@ -213,6 +258,26 @@ pub(crate) fn build(
     let mut context = BuildContext::new(seed);
     context.initial_window = initial_window;
     spec.build(&context)
+}
+
+/// The stream policy alone of one end, for HTTP over one byte stream.
+///
+/// # Errors
+/// If there is none, in a joint choice. None for a row of a plan.
+pub(crate) fn build_stream(
+    spec: &PolicySpec,
+    initial_window: u32,
+    seed: Seed,
+) -> Result<Box<dyn StreamPolicy>, SpecError> {
+    let layer = Layer::Stream;
+    let missing = || SpecError::Build {
+        policy: layer.name().to_owned(),
+        error: BuildError::Missing { layer },
+    };
+    let mut context = BuildContext::new(seed);
+    context.initial_window = initial_window;
+    let built = spec.part(layer).ok_or_else(missing)?.build(&mut context)?;
+    built.stream.ok_or_else(missing)
 }
 
 /// What there is to know of every policy of `registry` called `name`.
@@ -347,6 +412,37 @@ mod tests {
         assert_eq!(with("cubic", &["newreno"]).unwrap(), ["as given"]);
         let error = with("cubic", &["newren"]).unwrap_err().to_string();
         assert!(error.contains("did you mean `newreno`?"), "{error}");
+    }
+
+    #[test]
+    fn several_ways_to_carry_http_are_rows_that_tell_them() {
+        let http = |text: &str, joint: &[&str]| {
+            let joint = names(joint);
+            labels(move |scenario| {
+                scenario.http = text.parse().unwrap();
+                scenario.policies.stream = names(&["wrr"]);
+                scenario.policies.joint = joint;
+                scenario.policies.baselines = false;
+            })
+        };
+        assert_eq!(http("h2-tcp", &[]).unwrap(), ["wrr + minrtt"]);
+        let both = ["wrr + minrtt + h2", "wrr + minrtt + h2-tcp"];
+        assert_eq!(http("h2,h2-tcp", &[]).unwrap(), both);
+        let error = http("h2,h2-tcp", &["sec"]).unwrap_err().to_string();
+        assert!(error.starts_with("policies.joint is sec; expected none"), "{error}");
+        let all = http("h2,h2-tcp", &["all"]).unwrap();
+        assert_eq!(all.len(), 2 + count(Layer::Joint), "with HTTP over streams alone: {all:?}");
+    }
+
+    #[test]
+    fn over_one_byte_stream_the_order_of_streams_is_for_http_alone() {
+        let mut scenario = Scenario { http: HttpVersion::H2Tcp.into(), ..Scenario::default() };
+        scenario.policies.stream = names(&["fifo"]);
+        let network = find_network("wifi+lte").unwrap();
+        let rows = rows(&scenario, &network, &Registry::builtin()).unwrap();
+        let part = |spec: &PolicySpec| spec.part(Layer::Stream).map(|part| part.name());
+        assert_eq!((part(&rows[0].spec), part(&rows[0].transport)), (Some("fifo"), Some("rr")));
+        assert!(rows[0].full_text().ends_with(" http=h2-tcp"));
     }
 
     #[test]

@@ -16,7 +16,7 @@ const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
 fn scenario(link: &str, stream: &str) -> Scenario {
     let path: PathSpec = link.parse().unwrap();
     let mut scenario = Scenario {
-        http: HttpVersion::Raw,
+        http: HttpVersion::Raw.into(),
         networks: vec![Network::from_links(vec![path])],
         runs: 2,
         ..Scenario::default()

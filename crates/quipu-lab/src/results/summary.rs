@@ -303,7 +303,7 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
         page: plan.page_name(cell.page).to_owned(),
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
-        choice: network.policies[cell.policy].spec.full_text(),
+        choice: network.policies[cell.policy].full_text(),
         runs: runs.len(),
         metrics,
         shares: shares(plan, cell, runs),

@@ -1,7 +1,8 @@
 //! The client: a browser that loads one page over one connection.
 
-use quipu_base::Instant;
-use quipu_http::transport::quic::QuicStreams;
+use quipu_base::{Instant, Role};
+use quipu_http::byte_stream::Mux;
+use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::{Connection, ConnectionEvent};
 use quipu_sim::{Envelope, Outgoing};
 
@@ -10,6 +11,7 @@ use super::engine::{ConnectionPlan, SetupError};
 use super::loading::Loading;
 use super::party::{Party, open_paths};
 use super::requests::Requests;
+use super::wire::{Wire, http, mux};
 use crate::plan::{Cell, Plan};
 use crate::scenario::Start;
 
@@ -19,6 +21,8 @@ pub(super) struct Browser {
     /// Paths of the network that are not usable yet.
     paths_missing: usize,
     start: Start,
+    /// What HTTP puts into the one byte stream, if that carries it.
+    mux: Option<Mux>,
     requests: Requests,
     loading: Loading,
     error: Option<RunError>,
@@ -32,7 +36,8 @@ impl Browser {
             paths_missing: party.paths_to_open(),
             party,
             start,
-            requests: Requests::new(&plan.browser, &plan.scenario),
+            mux: mux(plan, cell, Role::Client)?,
+            requests: Requests::new(&plan.browser, &plan.scenario, http(plan, cell)),
             loading: Loading::new(plan.page(cell)?, &plan.scenario),
             error: None,
         };
@@ -59,7 +64,20 @@ impl Browser {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.party.poll_transmit(now, out);
+        self.fill(now);
+        loop {
+            self.party.poll_transmit(now, out);
+            if !self.fill(now) {
+                return;
+            }
+        }
+    }
+
+    /// Lets bodies go into the byte stream; true if some did.
+    fn fill(&mut self, now: Instant) -> bool {
+        let Some(mux) = &mut self.mux else { return false };
+        let Some((connection, _)) = self.party.parts() else { return false };
+        Wire::new(connection, Some(mux), now).fill()
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -92,14 +110,14 @@ impl Browser {
 
     fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
         let Some((connection, routes)) = self.party.parts() else { return Ok(()) };
-        let mut streams = QuicStreams { connection, now };
-        while let Some(event) = streams.connection.poll() {
+        let mut streams = Wire::new(connection, self.mux.as_mut(), now);
+        while let Some(event) = streams.connection().poll() {
             if let ConnectionEvent::PathUp(_) = event {
                 self.paths_missing = self.paths_missing.saturating_sub(1);
             }
             self.requests.on_event(&mut streams, event, &mut self.loading)?;
         }
-        open_paths(streams.connection, routes, now);
+        open_paths(streams.connection(), routes, now);
         self.loading.handle_timeout(now);
         let ready = match self.start {
             Start::Cold => false,

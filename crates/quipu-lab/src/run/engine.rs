@@ -15,10 +15,11 @@ use super::party::Party;
 use super::tls::{self, TlsError};
 use super::topology::addresses;
 use super::traffic::pair_of_flow;
+use super::wire;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
-use crate::scenario::Scenario;
+use crate::scenario::{HttpVersion, Scenario};
 
 /// An end could not be set up.
 #[derive(Debug, Error)]
@@ -55,6 +56,7 @@ pub(super) fn datagram_size(scenario: &Scenario) -> usize {
 pub(super) struct ConnectionPlan<'a> {
     scenario: &'a Scenario,
     spec: &'a PolicySpec,
+    http: HttpVersion,
     /// All chance of the connection comes from it.
     seed: Seed,
     /// Which pair of hosts: 0 is the page's.
@@ -70,7 +72,8 @@ impl ConnectionPlan<'_> {
         let network = &plan.networks[cell.network];
         ConnectionPlan {
             scenario: &plan.scenario,
-            spec: &network.policies[cell.policy].spec,
+            spec: &network.policies[cell.policy].transport,
+            http: network.policies[cell.policy].http,
             seed: plan.scenario.run_seed(cell.run),
             pair: 0,
             paths: (0..network.network.paths.len()).collect(),
@@ -85,6 +88,11 @@ impl ConnectionPlan<'_> {
         ConnectionPlan {
             scenario: &plan.scenario,
             spec: &network.policies[cell.policy].flows[index],
+            // Flows have no HTTP, and QUIC's own credit.
+            http: match network.policies[cell.policy].http {
+                HttpVersion::H2Tcp => HttpVersion::H2,
+                http => http,
+            },
             seed: plan.scenario.run_seed(cell.run).child("flow", index as u64),
             pair: pair_of_flow(index),
             paths: network.flow_paths[index].clone(),
@@ -94,6 +102,7 @@ impl ConnectionPlan<'_> {
 
     fn transport(&self) -> Result<TransportConfig, SetupError> {
         let transport = &self.scenario.transport;
+        let [stream_window, connection_window] = wire::credit(transport, self.http);
         let config = TransportConfig {
             // Ranges were checked with the scenario; a value beyond them is refused below.
             max_udp_payload: u16::try_from(transport.udp_payload.0).unwrap_or(u16::MAX),
@@ -109,8 +118,8 @@ impl ConnectionPlan<'_> {
             ecn: transport.ecn,
             ack_every: transport.ack_every,
             max_ack_delay: transport.max_ack_delay,
-            stream_window: transport.stream_credit,
-            connection_window: transport.connection_credit,
+            stream_window,
+            connection_window,
             // A server may think for longer than any usual idle timeout; the run has its own limit.
             idle_timeout: Duration::ZERO,
             max_paths: u32::try_from(self.paths.len()).unwrap_or(u32::MAX),
@@ -134,7 +143,7 @@ impl ConnectionPlan<'_> {
     pub(super) fn client(&self, start: Instant) -> Result<Party, SetupError> {
         let endpoint = Endpoint::new(self.seed.stream("client.endpoint", 0));
         let config = ClientConfig {
-            tls: tls::client(self.scenario)?,
+            tls: tls::client(self.scenario, wire::alpn(self.http))?,
             transport: Arc::new(self.transport()?),
             policies: self.policies(Role::Client)?,
         };
@@ -145,7 +154,7 @@ impl ConnectionPlan<'_> {
     pub(super) fn server(&self) -> Result<Party, SetupError> {
         let mut endpoint = Endpoint::new(self.seed.stream("server.endpoint", 0));
         endpoint.listen(ServerConfig {
-            tls: tls::server(self.scenario)?,
+            tls: tls::server(self.scenario, wire::alpn(self.http))?,
             transport: Arc::new(self.transport()?),
             policies: self.policies(Role::Server)?,
             max_connections: 1,
@@ -191,9 +200,8 @@ impl Outbox for SimOutbox<'_, '_> {
 
 /// What is said of a value that the engine cannot be told.
 pub(crate) fn unsupported(scenario: &Scenario) -> Option<(&'static str, String, &'static str)> {
-    use crate::scenario::HttpVersion;
-    if scenario.http == HttpVersion::H3 {
-        return Some(("http", scenario.http.to_string(), "h2"));
+    if scenario.http.has(HttpVersion::H3) {
+        return Some(("http", HttpVersion::H3.to_string(), "h2 or h2-tcp"));
     }
     None
 }

@@ -1,6 +1,7 @@
 //! The nodes of a run, as the simulator sees them.
 
 use quipu_base::Instant;
+use quipu_http::byte_stream::Mux;
 use quipu_quic::Connection;
 use quipu_sim::{Envelope, Node, Outgoing};
 
@@ -14,7 +15,6 @@ use super::raw::{self, RawEnd};
 use super::server::Site;
 use crate::plan::{Cell, Plan};
 use crate::results::RunRecord;
-use crate::scenario::HttpVersion;
 
 /// A node of the world.
 pub(super) enum Host {
@@ -35,7 +35,7 @@ pub(super) enum Host {
 impl Host {
     /// The nodes that load the page of `cell`: the client, the server.
     pub(super) fn pair(plan: &Plan, cell: Cell) -> Result<[Host; 2], SetupError> {
-        if plan.scenario.http == HttpVersion::Raw {
+        if plan.scenario.http.is_raw() {
             return Ok(raw::ends(plan, cell)?.map(|end| Host::Raw(Box::new(end))));
         }
         Ok([
@@ -97,6 +97,14 @@ impl Host {
     pub(super) fn complete_record(&self, record: &mut RunRecord) {
         if let Host::Raw(end) = self {
             end.complete_record(record);
+        }
+    }
+
+    /// Decisions that HTTP over one byte stream took in place of its stream policy.
+    pub(super) fn overridden(&self) -> u64 {
+        match self {
+            Host::Server(site) => site.mux().map_or(0, Mux::overridden),
+            _ => 0,
         }
     }
 }

@@ -12,7 +12,7 @@ use quipu_web::scheme::RequestFacts;
 use super::RunError;
 use super::body::{Bodies, BodyCheck};
 use crate::pages::RunPage;
-use crate::scenario::{Discovery, HttpVersion, Reprioritise, Scenario};
+use crate::scenario::{Discovery, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.
 pub(super) struct Loading {
@@ -39,10 +39,10 @@ impl Loading {
             viewport: Viewport::of(&page, images),
             page,
             sees_layout: scenario.reprioritise == Reprioritise::Browser,
-            mode: match (scenario.http, scenario.discovery) {
-                // Nobody asks for single objects.
-                (HttpVersion::Raw, _) | (_, Discovery::AllAtOnce) => DiscoveryMode::AllAtOnce,
-                (_, Discovery::Recorded) => DiscoveryMode::Recorded,
+            mode: match scenario.discovery {
+                // Over raw streams nobody asks for single objects.
+                Discovery::Recorded if !scenario.http.is_raw() => DiscoveryMode::Recorded,
+                Discovery::Recorded | Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
             },
             bodies,
             running: None,

@@ -26,6 +26,7 @@ mod server;
 mod tls;
 mod topology;
 mod traffic;
+mod wire;
 
 use quipu_base::{Bytes, Instant, PathId};
 use quipu_quic::Connection;
@@ -34,7 +35,7 @@ use thiserror::Error;
 
 pub use crate::plan::{Cell, Plan};
 use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
-use crate::scenario::{HttpVersion, LinkError, Scenario, Sender};
+use crate::scenario::{LinkError, Scenario, Sender};
 pub use body::Bodies;
 pub(crate) use body::file_hash;
 pub use engine::SetupError;
@@ -207,9 +208,9 @@ fn run_in_world(
 
 /// The end that sends what is loaded.
 fn sender(scenario: &Scenario) -> End {
-    match (scenario.http, scenario.raw.sender) {
-        (HttpVersion::Raw, Sender::Client) => End::Client,
-        _ => End::Server,
+    match scenario.raw.sender {
+        Sender::Client if scenario.http.is_raw() => End::Client,
+        Sender::Client | Sender::Server => End::Server,
     }
 }
 
@@ -232,6 +233,7 @@ fn of_page(nodes: &[Host], at: Instant, end: RunEnd, sender: End) -> Result<RunR
         return Err(RunError::Unfinished { at, open, objects });
     };
     reader.complete_record(&mut record);
+    record.overridden += nodes.iter().map(Host::overridden).sum::<u64>();
     Ok(record)
 }
 

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, VecDeque};
 use quipu_base::{Bytes, Instant, StreamId};
 use quipu_http::field::FieldList;
 use quipu_http::h2::{
-    Body, Client, ClientEvent, FrameStreamId, Limits, Request, RequestError, StreamPriority,
+    Body, Client, ClientEvent, FrameStreamId, Limits, Numbering, Request, RequestError,
+    StreamPriority,
 };
 use quipu_http::priority::{PRIORITY, PriorityField};
-use quipu_http::transport::quic::{QuicStreams, pass_to_client};
+use quipu_http::transport::quic::Carrier as _;
 use quipu_policy::Urgency;
 use quipu_quic::ConnectionEvent;
 use quipu_web::page::{Object, ObjectId, ObjectKind};
@@ -18,9 +19,10 @@ use quipu_web::scheme::{
 
 use super::body::Bodies;
 use super::loading::Loading;
+use super::wire::{Wire, numbering};
 use super::{OBJECT_FIELD, RunError, WARM_UP};
 use crate::results::End;
-use crate::scenario::{Priorities, Scenario};
+use crate::scenario::{HttpVersion, Priorities, Scenario};
 
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,18 +44,16 @@ pub(super) struct Requests {
     streams: BTreeMap<StreamId, Purpose>,
     /// What waits for the connection or for a stream.
     waiting: VecDeque<Purpose>,
+    numbering: Numbering,
     /// The stream of the next request: priorities are drawn before it is opened.
     next_stream: StreamId,
     warm_ups_open: u32,
 }
 
-/// Distance between a client's streams, of which the first is the control stream.
-/// <https://www.rfc-editor.org/rfc/rfc9000#section-2.1>
-const STREAM_STEP: u64 = 4;
-
 impl Requests {
-    pub(super) fn new(browser: &BrowserScheme, scenario: &Scenario) -> Requests {
-        let client = Client::new(Limits::default());
+    pub(super) fn new(browser: &BrowserScheme, scenario: &Scenario, http: HttpVersion) -> Requests {
+        let numbering = numbering(http);
+        let client = Client::new(Limits::default()).with_numbering(numbering);
         Requests {
             client: match scenario.priorities {
                 Priorities::Tree => client,
@@ -65,7 +65,8 @@ impl Requests {
             awaits_layout: browser.reprioritises(),
             streams: BTreeMap::new(),
             waiting: VecDeque::new(),
-            next_stream: StreamId(STREAM_STEP),
+            numbering,
+            next_stream: numbering.first(),
             warm_ups_open: 0,
         }
     }
@@ -84,11 +85,11 @@ impl Requests {
     /// Takes an event of the connection.
     pub(super) fn on_event(
         &mut self,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         event: ConnectionEvent,
         loading: &mut Loading,
     ) -> Result<(), RunError> {
-        let now = streams.now;
+        let now = streams.now();
         match event {
             ConnectionEvent::Connected => {
                 let phantoms = self.scheme.initial_phantoms();
@@ -100,22 +101,20 @@ impl Requests {
                 let reason = reason.to_string();
                 return Err(RunError::Closed { end: End::Client, at: now, reason });
             }
-            event => pass_to_client(
-                &mut self.client,
-                streams,
-                &event,
-                &mut sink(&self.streams, loading, now),
-            ),
+            event => {
+                let mut sink = sink(&self.streams, loading, now);
+                streams.pass_to_client(&mut self.client, &event, &mut sink);
+            }
         }
         self.take_events(streams, loading)
     }
 
     fn take_events(
         &mut self,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         loading: &mut Loading,
     ) -> Result<(), RunError> {
-        let now = streams.now;
+        let now = streams.now();
         while let Some(event) = self.client.poll() {
             match event {
                 ClientEvent::ResponseHead { stream, .. } => {
@@ -154,10 +153,10 @@ impl Requests {
     /// Sends what can be sent of what the load wants.
     pub(super) fn send(
         &mut self,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         loading: &mut Loading,
     ) -> Result<(), RunError> {
-        let now = streams.now;
+        let now = streams.now();
         self.collect(loading, now);
         if self.awaits_layout && loading.is_laid_out() {
             self.awaits_layout = false;
@@ -179,7 +178,7 @@ impl Requests {
     /// Layout has shown what is in view: images under way get another priority.
     fn reprioritise(
         &mut self,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         loading: &Loading,
     ) -> Result<(), RequestError> {
         let visible = self.streams.iter().filter_map(|(&stream, &purpose)| match purpose {
@@ -209,7 +208,7 @@ impl Requests {
 
     fn request(
         &mut self,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         purpose: Purpose,
         loading: &Loading,
     ) -> Result<(), RequestError> {
@@ -234,7 +233,7 @@ impl Requests {
             }
         };
         self.streams.insert(stream, purpose);
-        self.next_stream = StreamId(stream.0 + STREAM_STEP);
+        self.next_stream = self.numbering.next(stream);
         if let Purpose::Page(id) = purpose
             && !body.is_zero()
         {

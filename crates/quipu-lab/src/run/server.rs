@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Duration, Instant, StreamId};
+use quipu_base::{Bytes, Duration, Instant, Role, StreamId};
+use quipu_http::byte_stream::Mux;
 use quipu_http::field::FieldList;
 use quipu_http::h2::{Body, BodyError, RespondError, Server, ServerConfig, ServerEvent};
-use quipu_http::transport::quic::{QuicStreams, pass_to_server};
+use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::{Connection, ConnectionEvent};
 use quipu_sim::{Envelope, Outgoing};
 use quipu_web::page::{ObjectId, Page};
@@ -15,6 +16,7 @@ use quipu_web::page::{ObjectId, Page};
 use super::body::Bodies;
 use super::engine::{ConnectionPlan, SetupError};
 use super::party::Party;
+use super::wire::{Wire, http, mux, numbering};
 use super::{OBJECT_FIELD, RunError, WARM_UP};
 use crate::plan::{Cell, Plan};
 use crate::results::End;
@@ -28,6 +30,8 @@ const WARM_UP_OBJECT: ObjectId = ObjectId(u32::MAX);
 /// A server that has one page.
 pub(super) struct Site {
     party: Party,
+    /// What HTTP puts into the one byte stream, if that carries it.
+    mux: Option<Mux>,
     http: Server,
     page: Arc<Page>,
     /// Objects asked for whose request is not complete.
@@ -53,7 +57,9 @@ impl Site {
     pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Site, SetupError> {
         Ok(Site {
             party: ConnectionPlan::of_page(plan, cell).server()?,
+            mux: mux(plan, cell, Role::Server)?,
             http: Server::new(ServerConfig {
+                numbering: numbering(http(plan, cell)),
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
             }),
@@ -78,17 +84,38 @@ impl Site {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.fill(now);
         loop {
             self.party.poll_transmit(now, out);
             let unwritten = self.unwritten();
-            if unwritten.is_zero() || self.has_failed() {
+            if self.has_failed() {
                 return;
             }
-            self.drive(now);
-            if self.unwritten() == unwritten {
+            if !unwritten.is_zero() {
+                self.drive(now);
+            }
+            let filled = self.fill(now);
+            if !filled && self.unwritten() == unwritten {
                 return;
             }
         }
+    }
+
+    /// Lets bodies go into the byte stream; true if some did.
+    fn fill(&mut self, now: Instant) -> bool {
+        let Some(mux) = &mut self.mux else { return false };
+        let Some((connection, _)) = self.party.parts() else { return false };
+        let mut wire = Wire::new(connection, Some(mux), now);
+        let filled = wire.fill();
+        if filled {
+            wire.tell_delivered(&mut self.http);
+        }
+        filled
+    }
+
+    /// What HTTP puts into the one byte stream, if that carries it.
+    pub(super) fn mux(&self) -> Option<&Mux> {
+        self.mux.as_ref()
     }
 
     /// Bytes of responses that are still to be written.
@@ -123,7 +150,7 @@ impl Site {
 
     fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
         let Some((connection, _)) = self.party.parts() else { return Ok(()) };
-        let mut streams = QuicStreams { connection, now };
+        let mut streams = Wire::new(connection, self.mux.as_mut(), now);
         let mut answers = Answers {
             page: &self.page,
             asked: &mut self.asked,
@@ -133,8 +160,13 @@ impl Site {
             writing: &mut self.writing,
         };
         self.http.handle_timeout(&mut streams, now);
-        while let Some(event) = streams.connection.poll() {
+        while let Some(event) = streams.connection().poll() {
             on_event(&mut self.http, &mut streams, event, &mut answers)?;
+        }
+        while let Some(stream) = streams.poll_drained() {
+            answers
+                .write(&mut self.http, &mut streams, stream)
+                .map_err(|error| failed(now, error))?;
         }
         while let Some((stream, object)) = answers.due(now) {
             answers
@@ -178,7 +210,7 @@ impl Answers<'_> {
     fn respond(
         &mut self,
         http: &mut Server,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         stream: StreamId,
         object: ObjectId,
     ) -> Result<(), RespondError> {
@@ -198,7 +230,7 @@ impl Answers<'_> {
     fn write(
         &mut self,
         http: &mut Server,
-        streams: &mut QuicStreams<'_>,
+        streams: &mut Wire<'_>,
         stream: StreamId,
     ) -> Result<(), BodyError> {
         let Some(body) = self.writing.get_mut(&stream) else { return Ok(()) };
@@ -217,11 +249,11 @@ impl Answers<'_> {
 
 fn on_event(
     http: &mut Server,
-    streams: &mut QuicStreams<'_>,
+    streams: &mut Wire<'_>,
     event: ConnectionEvent,
     answers: &mut Answers<'_>,
 ) -> Result<(), RunError> {
-    let now = streams.now;
+    let now = streams.now();
     // The content of a request's body changes nothing.
     let mut sink = |_: StreamId, _: &[u8]| {};
     match event {
@@ -232,7 +264,7 @@ fn on_event(
         ConnectionEvent::Drained(stream) => {
             answers.write(http, streams, stream).map_err(|error| failed(now, error))?;
         }
-        event => pass_to_server(http, streams, &event, &mut sink),
+        event => streams.pass_to_server(http, &event, &mut sink),
     }
     while let Some(event) = http.poll() {
         match event {

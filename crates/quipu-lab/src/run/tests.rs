@@ -187,7 +187,8 @@ fn what_is_not_implemented_is_refused_by_name() {
         let scenario = Scenario::default().with_field(field, value).unwrap();
         Plan::new(scenario).unwrap_err().to_string()
     };
-    assert_eq!(refused("http", "h3"), "http = h3 is not implemented; expected h2");
+    assert_eq!(refused("http", "h3"), "http = h3 is not implemented; expected h2 or h2-tcp");
+    assert_eq!(refused("http", "h2,h3"), refused("http", "h3"));
 }
 
 #[test]

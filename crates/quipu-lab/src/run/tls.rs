@@ -2,14 +2,13 @@
 
 use std::sync::{Arc, LazyLock};
 
-use quipu_http::h2;
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_quic::tls::{ClientTls, ServerTls};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use thiserror::Error;
 
-use crate::scenario::{HttpVersion, Scenario, Tls};
+use crate::scenario::{Scenario, Tls};
 
 /// TLS could not be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -22,17 +21,8 @@ impl TlsError {
     }
 }
 
-/// What both ends say that they speak.
-fn alpn(scenario: &Scenario) -> &'static [u8] {
-    match scenario.http {
-        HttpVersion::Raw => b"quipu-raw",
-        HttpVersion::H2 | HttpVersion::H3 => h2::ALPN,
-    }
-}
-
-/// The client's end of the handshake.
-pub(super) fn client(scenario: &Scenario) -> Result<Arc<dyn ClientTls>, TlsError> {
-    let alpn = alpn(scenario);
+/// The client's end of the handshake, for the protocol `alpn`.
+pub(super) fn client(scenario: &Scenario, alpn: &[u8]) -> Result<Arc<dyn ClientTls>, TlsError> {
     match scenario.transport.tls {
         Tls::Null => Ok(Arc::new(NullClient::new(&[alpn]).map_err(TlsError::new)?)),
         Tls::Rustls => {
@@ -43,9 +33,8 @@ pub(super) fn client(scenario: &Scenario) -> Result<Arc<dyn ClientTls>, TlsError
     }
 }
 
-/// The server's end of the handshake.
-pub(super) fn server(scenario: &Scenario) -> Result<Arc<dyn ServerTls>, TlsError> {
-    let alpn = alpn(scenario);
+/// The server's end of the handshake, for the protocol `alpn`.
+pub(super) fn server(scenario: &Scenario, alpn: &[u8]) -> Result<Arc<dyn ServerTls>, TlsError> {
     let chain = scenario.transport.certificate_chain;
     let bytes = usize::try_from(chain.0).map_err(TlsError::new)?;
     match scenario.transport.tls {

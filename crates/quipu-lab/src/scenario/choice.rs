@@ -71,6 +71,11 @@ choices! {
         /// HTTP/2 over QUIC with the dependency tree, as the papers do it.
         #[default]
         H2 = "h2",
+        /// HTTP/2 over one byte stream, as over TCP: a loss holds up all that follows it. The stream
+        /// policy orders DATA frames of all responses in that stream, which is one of QUIC's; so the
+        /// handshake is QUIC's too, of one round trip less than TCP's and TLS's, and its
+        /// acknowledgements tell more ranges than TCP's, and without doubt about retransmissions.
+        H2Tcp = "h2-tcp",
         /// HTTP/3 with RFC 9218 priorities.
         H3 = "h3",
         /// Not at all: objects on raw QUIC streams, as in the ns-3 paper.

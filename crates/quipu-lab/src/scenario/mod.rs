@@ -5,6 +5,7 @@
 
 mod choice;
 mod error;
+mod http;
 mod link;
 mod nearest;
 mod networks;
@@ -27,6 +28,7 @@ pub use choice::{
     Reprioritise, Sender, SeriesEnds, Tls, WriteOrder,
 };
 pub use error::ScenarioError;
+pub use http::HttpVersions;
 pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec, StepSpec};
 pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
@@ -71,8 +73,8 @@ pub struct Scenario {
     pub discovery: Discovery,
     /// How many servers a page comes from. One.
     pub origins: Origins,
-    /// How HTTP is carried. HTTP/2 over QUIC.
-    pub http: HttpVersion,
+    /// How HTTP is carried; several ways, separated by commas, are rows each. HTTP/2 over QUIC.
+    pub http: HttpVersions,
     /// Greatest random processing delay of a host per datagram. 100 µs; 0 turns it off.
     #[serde(with = "human")]
     pub host_jitter: Duration,
@@ -148,7 +150,7 @@ impl Default for Scenario {
             visible_images: 5,
             discovery: Discovery::Recorded,
             origins: Origins::One,
-            http: HttpVersion::H2,
+            http: HttpVersions::default(),
             host_jitter: Duration::from_micros(100),
             link_overhead: Bytes(28),
             time_limit: Duration::from_secs(600),
@@ -255,6 +257,9 @@ impl Scenario {
         }
         self.policies.validate()?;
         self.transport.validate()?;
+        if self.http.has(HttpVersion::H2Tcp) {
+            self.transport.validate_windows()?;
+        }
         self.raw.validate(self)?;
         traffic::validate(&self.flows, &self.cross, &self.measure)?;
         if self.networks.is_empty() {
@@ -272,7 +277,7 @@ impl Scenario {
             || network.is_random()
             || self.transport.tls == Tls::Rustls
             || self.pages.iter().any(drawn)
-            || (self.http == HttpVersion::Raw && self.raw.is_random())
+            || (self.http.is_raw() && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::choice::{Sender, WriteOrder};
 use super::units::{Unit, human};
-use super::{HttpVersion, Scenario, ScenarioError, Start};
+use super::{Scenario, ScenarioError, Start};
 
 /// Raw streams that a scenario may have.
 pub const MOST_RAW_STREAMS: usize = 1_000;
@@ -97,7 +97,7 @@ impl Raw {
             let found = format!("{} sizes for {streams} streams", self.split.0.len());
             return invalid("split", &found, "one size fewer than raw.streams has streams");
         }
-        if scenario.http == HttpVersion::Raw
+        if scenario.http.is_raw()
             && let Start::Warm(_) = scenario.transport.start
         {
             let start = scenario.transport.start;

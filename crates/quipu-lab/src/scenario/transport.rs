@@ -61,6 +61,16 @@ pub struct Transport {
     pub certificate_chain: Bytes,
     /// What is done before the page is asked for. Cold.
     pub start: Start,
+    /// With `http = "h2-tcp"`, most body bytes of a DATA frame, 1 to 16,384 B: the stream policy is
+    /// asked once for each. 16 KiB, what a peer takes without being asked:
+    /// <https://www.rfc-editor.org/rfc/rfc9113#section-4.2>.
+    #[serde(with = "human")]
+    pub data_frame: Bytes,
+    /// With `http = "h2-tcp"`, DATA frames are written while fewer bytes than this wait unsent in the
+    /// byte stream, so that the stream policy chooses late. 16 KiB, the `TCP_NOTSENT_LOWAT` of
+    /// <https://blog.cloudflare.com/http-2-prioritization-with-nginx/> (Meenan 2018).
+    #[serde(with = "human")]
+    pub unsent_limit: Bytes,
     /// Bytes that the server writes to a stream at a time. Unlimited; the framework paper 32 KiB.
     #[serde(with = "human")]
     pub server_write_chunk: Option<Bytes>,
@@ -87,6 +97,8 @@ impl Default for Transport {
             certificate: Certificate::Ed25519,
             certificate_chain: Bytes(3_000),
             start: Start::Cold,
+            data_frame: Bytes(16 << 10),
+            unsent_limit: Bytes(16 << 10),
             server_write_chunk: None,
         }
     }
@@ -170,6 +182,8 @@ impl Transport {
         let limit = self.pacing_burst_limit;
         let expected = "transport.udp_payload to 1GiB";
         within("transport.pacing_burst_limit", limit, self.udp_payload.0, 1 << 30, expected)?;
+        within("transport.data_frame", self.data_frame, 1, 16_384, "1B to 16KiB")?;
+        within("transport.unsent_limit", self.unsent_limit, 1, 1 << 30, "1B to 1GiB")?;
         if self.server_write_chunk == Some(Bytes::ZERO) {
             let expected = "1B or more, or unlimited";
             return Err(ScenarioError::invalid("transport.server_write_chunk", "0B", expected));
@@ -196,5 +210,23 @@ impl Transport {
             return Err(ScenarioError::invalid("transport.max_ack_delay", delay, "below 16384ms"));
         }
         Ok(())
+    }
+
+    /// Checks credit against what HTTP/2's windows can be.
+    pub(super) fn validate_windows(&self) -> Result<(), ScenarioError> {
+        use quipu_http::byte_stream::{DEFAULT_WINDOW, LARGEST_WINDOW};
+
+        use super::units::Unit;
+        let most = u64::from(LARGEST_WINDOW);
+        let check = |field, bytes: Bytes, least: u32, expected: &str| {
+            if (u64::from(least)..=most).contains(&bytes.0) {
+                return Ok(());
+            }
+            let expected = format!("{expected} with http = h2-tcp");
+            Err(ScenarioError::invalid(field, bytes.print(), expected))
+        };
+        check("transport.stream_credit", self.stream_credit, 1, "at most 2147483647B")?;
+        let expected = "65535B to 2147483647B";
+        check("transport.connection_credit", self.connection_credit, DEFAULT_WINDOW, expected)
     }
 }

@@ -6,7 +6,7 @@ use super::grid::{Align, Grid};
 use super::{bytes, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
-use crate::scenario::{HttpVersion, Priorities};
+use crate::scenario::Priorities;
 
 /// The metrics that are compared as ratios.
 const COMPARED: [Metric; 5] = [
@@ -68,9 +68,11 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         Priorities::Tree => "",
         Priorities::Urgency => " by urgency",
     };
-    let how = match scenario.http {
-        HttpVersion::Raw => format!("no HTTP · {}", scenario.raw),
-        http => format!("{}{by} over {http} · {} discovery", scenario.browser, scenario.discovery),
+    let how = if scenario.http.is_raw() {
+        format!("no HTTP · {}", scenario.raw)
+    } else {
+        let (http, discovery) = (&scenario.http, scenario.discovery);
+        format!("{}{by} over {http} · {discovery} discovery", scenario.browser)
     };
     format!(
         "{} ({}) · {how} · {} start · {} TLS · {runs}, seed {} · {WORLD}",

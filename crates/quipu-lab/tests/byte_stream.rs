@@ -1,0 +1,146 @@
+//! HTTP/2 over one byte stream beside HTTP/2 over QUIC's streams.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use quipu_base::{Bytes, Duration};
+use quipu_lab::plan::Plan;
+use quipu_lab::policies::Registry;
+use quipu_lab::policy::Layer;
+use quipu_lab::results::{Metric, MetricSummary, RowSummary, Summary};
+use quipu_lab::run::run;
+use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario};
+use quipu_lab::sweep::sweep;
+
+fn network(name: &str, paths: &[&str]) -> Network {
+    let paths: Vec<PathSpec> = paths.iter().map(|fields| fields.parse().unwrap()).collect();
+    Network { name: name.to_owned(), ..Network::from_links(paths) }
+}
+
+/// Both ways to carry HTTP, the streams in turns.
+fn scenario(pages: &[&str], networks: Vec<Network>) -> Scenario {
+    let mut scenario = Scenario {
+        pages: pages.iter().map(|&page| page.to_owned()).collect(),
+        http: "h2,h2-tcp".parse().unwrap(),
+        networks,
+        ..Scenario::default()
+    };
+    scenario.policies.stream = vec!["rr".to_owned()];
+    scenario.policies.baselines = false;
+    scenario
+}
+
+fn summary(scenario: Scenario) -> Summary {
+    let plan = Plan::new(scenario).unwrap();
+    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    assert_eq!(swept.summary.failures, []);
+    for row in &swept.summary.rows {
+        let at_fault = (row.refused, row.overridden);
+        assert_eq!(at_fault, (0, 0), "{} of {} over {}", row.policy, row.page, row.network);
+    }
+    swept.summary
+}
+
+fn metric(row: &RowSummary, metric: Metric) -> MetricSummary {
+    row.metrics.iter().find(|summary| summary.metric == metric).unwrap().clone()
+}
+
+/// A metric of the byte stream's row, for each page and network.
+fn of_byte_stream(summary: &Summary, name: Metric) -> Vec<(String, MetricSummary)> {
+    let rows = summary.rows.iter().filter(|row| row.policy == "rr + minrtt + h2-tcp");
+    rows.map(|row| (format!("{} over {}", row.page, row.network), metric(row, name))).collect()
+}
+
+#[test]
+fn without_loss_a_page_takes_the_same_time() {
+    let pages = ["wikipedia", "ilmessaggero", "framework-youtube"];
+    let mut scenario = scenario(&pages, vec![network("clean", &["rate=20mbit,delay=20ms"])]);
+    scenario.runs = 3;
+    let summary = summary(scenario);
+    for (what, page) in of_byte_stream(&summary, Metric::PageTime) {
+        let ratio = page.ratio.unwrap();
+        assert!((0.96..1.04).contains(&ratio), "{what}: {ratio}");
+    }
+}
+
+/// Head-of-line blocking: a file of the published experiment, as it is.
+#[test]
+fn with_loss_objects_wait_for_each_other() {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/framework/head-of-line.toml");
+    let mut scenario = Scenario::load(&file).unwrap();
+    scenario.networks.retain(|network| network.name == "loss-2%");
+    scenario.policies.stream.truncate(1);
+    let summary = summary(scenario);
+    for (what, objects) in of_byte_stream(&summary, Metric::ObjectIndex) {
+        let (low, ratio) = (objects.ratio_low.unwrap(), objects.ratio.unwrap());
+        assert!(low > 1.0, "{what}: {ratio}, from {low}");
+    }
+}
+
+#[test]
+fn every_page_loads_with_every_order_of_streams_for_every_browser() {
+    let pages: Vec<&str> = quipu_web::pages::builtin().iter().map(|page| page.name).collect();
+    for browser in ["chrome", "firefox", "safari"] {
+        let paths = ["rate=30mbit,delay=10ms,loss=1%", "rate=15mbit,delay=25ms"];
+        let mut scenario = scenario(&pages, vec![network("two", &paths)]);
+        scenario.http = HttpVersion::H2Tcp.into();
+        scenario.browser = browser.to_owned();
+        scenario.policies.stream = vec!["all".to_owned()];
+        scenario.runs = 1;
+        let summary = summary(scenario);
+        let orders = Registry::builtin().of(Layer::Stream).count();
+        assert_eq!(summary.rows.len(), pages.len() * orders);
+    }
+}
+
+#[test]
+fn both_paths_carry_the_byte_stream() {
+    let paths = ["rate=10mbit,delay=10ms", "rate=10mbit,delay=20ms"];
+    let mut scenario = scenario(&["framework-youtube"], vec![network("two", &paths)]);
+    scenario.http = HttpVersion::H2Tcp.into();
+    scenario.runs = 1;
+    let summary = summary(scenario);
+    let shares = &summary.rows[0].shares;
+    assert!(shares.iter().all(|share| share.per_mille > 250), "{shares:?}");
+}
+
+#[test]
+fn little_credit_and_small_frames_still_load_the_page() {
+    let mut scenario = scenario(&["sitespeed"], vec![network("one", &["rate=20mbit,delay=5ms"])]);
+    scenario.http = HttpVersion::H2Tcp.into();
+    scenario.runs = 1;
+    scenario.transport.stream_credit = Bytes(1 << 10);
+    scenario.transport.connection_credit = Bytes(65_535);
+    let throttled = metric(&summary(scenario.clone()).rows[0], Metric::PageTime).median;
+    scenario.transport.stream_credit = Bytes(6 << 20);
+    scenario.transport.connection_credit = Bytes(15 << 20);
+    scenario.transport.data_frame = Bytes(1);
+    scenario.transport.unsent_limit = Bytes(1);
+    scenario.time_limit = Duration::from_secs(60);
+    let free = metric(&summary(scenario).rows[0], Metric::PageTime).median;
+    assert!(throttled > free, "{throttled} with little credit, {free} with much");
+}
+
+#[test]
+fn credit_that_http_2_cannot_give_is_refused() {
+    for (field, value) in [
+        ("transport.stream_credit", "2GiB"),
+        ("transport.connection_credit", "2GiB"),
+        ("transport.connection_credit", "64KiB"),
+        ("transport.data_frame", "16385B"),
+        ("transport.unsent_limit", "0B"),
+    ] {
+        let scenario = Scenario { http: "h2,h2-tcp".parse().unwrap(), ..Scenario::default() };
+        let checked = scenario.with_field(field, value).unwrap().validate();
+        assert_eq!(checked.is_err(), value != "64KiB", "{field} = {value}");
+        if let Err(error) = checked {
+            assert!(error.to_string().starts_with(field), "{error}");
+        }
+    }
+    let scenario = Scenario::default().with_field("connection_credit", "60KiB").unwrap();
+    assert!(scenario.validate().is_ok());
+    let scenario = scenario.with_field("http", "h2-tcp").unwrap();
+    assert!(scenario.validate().is_err());
+}
