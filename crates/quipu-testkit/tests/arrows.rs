@@ -10,20 +10,21 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 13] = [
+const TABLE: [(&str, &[&str]); 14] = [
     ("base", &[]),
     ("policy", &["base"]),
     ("quic", &["base", "policy"]),
     ("null-tls", &["base", "quic"]),
     ("http", &["base", "policy", "quic"]),
+    ("qlog", &["base", "policy", "quic"]),
     ("web", &["base", "policy"]),
     ("link", &["base"]),
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
-    ("lab", &["base", "policy", "quic", "null-tls", "http", "web", "link", "sim", "emu"]),
+    ("lab", &["base", "policy", "quic", "qlog", "null-tls", "http", "web", "link", "sim", "emu"]),
     ("cli", &["base", "lab", "tokio", "emu"]),
-    ("testkit", &["base", "policy", "quic", "null-tls", "http", "link", "sim"]),
+    ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
 ];
 
 /// Arrows that may not exist even by way of other crates.

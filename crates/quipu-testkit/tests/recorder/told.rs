@@ -1,20 +1,15 @@
 //! What a recorder is told, held against the engine's own counters.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use quipu_base::{Duration, Instant, PathId, Rate, Role, Seed};
-use quipu_link::{LinkConfig, Outage};
-use quipu_quic::PathCounters;
+use quipu_base::{Instant, PathId};
 use quipu_quic::recorder::{
-    ConnectionState, Event, Outcome, PathEvent, Recorder, StreamSide, StreamState,
+    ConnectionState, Event, Outcome, PathEvent, Recorder, RecorderFactory, StreamSide, StreamState,
 };
 use quipu_quic::wire::{Frame, FrameType, PacketKind};
-use quipu_sim::{EventHash, Interface, World, WorldConfig};
-use quipu_testkit::{
-    Action, ExchangeNode, NodeConfig, Plan, QuicNode, Scenario, Tls, client_address, server_address,
-};
+
+use crate::run::{Ran, run};
 
 /// What one recorder was told.
 #[derive(Clone, Debug, Default)]
@@ -84,75 +79,27 @@ impl Recorder for Counting {
     }
 }
 
-struct Ran {
-    tallies: [Tally; 2],
-    counters: [Vec<(PathId, PathCounters)>; 2],
-    asked: [u64; 2],
-    /// Hash of all datagrams, bytes included.
-    trace: u64,
-    ended_at: Instant,
-}
-
-/// A download over two lossy paths; the first is cut after half a second, and later abandoned.
-fn run(recorded: bool) -> Ran {
-    let link = |mbit, millis| {
-        LinkConfig::new(Rate::from_mbit_per_sec(mbit), Duration::from_millis(millis))
-            .with_loss(0.01)
-    };
-    let at = |millis| Instant::ZERO + Duration::from_millis(millis);
-    let paths = vec![link(20, 10).with_outage(Outage::for_good(at(500))), link(10, 25)];
-    let scenario = Scenario::new(Plan::download(2_000_000), paths);
+/// The run with what a recorder of each end was told.
+fn tallied() -> (Ran, [Tally; 2]) {
     let recorders = [Counting::default(), Counting::default()];
-    let node = |role: Role, recorder: &Counting| {
-        let mut config = NodeConfig::new(&scenario, role, Tls::Null { chain: 3_000 });
-        if role == Role::Client {
-            config.actions = vec![(at(900), Action::Abandon(PathId(0)))];
-        }
-        let node = QuicNode::new(config);
-        let recorder = recorder.clone();
-        if recorded {
-            node.recorded(Arc::new(move |_| Some(Box::new(recorder.clone()))))
-        } else {
-            node
-        }
-    };
-    let config = WorldConfig::new(Seed::new(1));
-    let mut world = World::with_observer(config, EventHash::with_payload());
-    let client = world.add_node(node(Role::Client, &recorders[0]));
-    let server = world.add_node(node(Role::Server, &recorders[1]));
-    let there = Interface { node: server, address: server_address() };
-    for (path, link) in (0..).zip(&scenario.paths) {
-        let here = Interface { node: client, address: client_address(path) };
-        world.add_path(here, there, link, link).unwrap();
-    }
-    let has_all = |node: &QuicNode| node.exchange().is_some_and(|e| e.received_all_at().is_some());
-    world.run_while(at(60_000), |world| !has_all(world.node(client))).unwrap();
-    assert!(has_all(world.node(client)));
-    // The path's state is dropped three probe timeouts after it was abandoned.
-    let until = world.now() + Duration::from_secs(5);
-    world.run_while(until, |_| true).unwrap();
-    let ends = [client, server].map(|id| world.node(id).connection().unwrap());
-    Ran {
-        counters: ends.map(|connection| connection.path_counters()),
-        asked: ends.map(|connection| connection.scheduler_counters().asked),
-        tallies: recorders.map(|recorder| recorder.0.lock().unwrap().clone()),
-        trace: world.observer().value(),
-        ended_at: world.now(),
-    }
+    let factories = recorders
+        .clone()
+        .map(|recorder| -> RecorderFactory { Arc::new(move |_| Some(Box::new(recorder.clone()))) });
+    let ran = run(Some(factories));
+    (ran, recorders.map(|recorder| recorder.0.lock().unwrap().clone()))
 }
 
 #[test]
 fn a_recorder_changes_no_byte() {
-    let (with, without) = (run(true), run(false));
+    let ((with, tallies), without) = (tallied(), run(None));
     assert_eq!((with.trace, with.ended_at), (without.trace, without.ended_at));
-    assert_eq!(without.tallies[0].events, 0);
-    assert!(with.tallies.iter().all(|tally| tally.events > 1_000));
+    assert!(tallies.iter().all(|tally| tally.events > 1_000));
 }
 
 #[test]
 fn what_is_told_adds_up_to_the_counters() {
-    let ran = run(true);
-    for (tally, counters) in ran.tallies.iter().zip(&ran.counters) {
+    let (ran, tallies) = tallied();
+    for (tally, counters) in tallies.iter().zip(&ran.counters) {
         for (path, counters) in counters {
             let told = |map: &BTreeMap<PathId, u64>| map.get(path).copied().unwrap_or_default();
             assert_eq!(told(&tally.sent), counters.packets_sent, "sent on {path}");
@@ -163,10 +110,10 @@ fn what_is_told_adds_up_to_the_counters() {
         }
         assert!(tally.metrics > 0 && tally.path_acks > 0);
     }
-    for (tally, asked) in ran.tallies.iter().zip(ran.asked) {
+    for (tally, asked) in tallies.iter().zip(ran.asked) {
         assert_eq!(tally.decisions, asked);
     }
-    let server = &ran.tallies[1];
+    let server = &tallies[1];
     assert!(server.placed > 0 && server.candidates > 0);
     assert!(server.lost.values().sum::<u64>() > 10, "{:?}", server.lost);
     assert!(server.timers_expired > 0);
@@ -174,8 +121,8 @@ fn what_is_told_adds_up_to_the_counters() {
 
 #[test]
 fn the_life_of_paths_streams_and_connection_is_told_in_order() {
-    let ran = run(true);
-    let [client, server] = &ran.tallies;
+    let (_, tallies) = tallied();
+    let [client, server] = &tallies;
     for tally in [client, server] {
         let of = |id: u32| -> Vec<&PathEvent> {
             tally.changes.iter().filter(|(path, _)| path.0 == id).map(|(_, c)| c).collect()
