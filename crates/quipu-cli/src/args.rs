@@ -105,6 +105,23 @@ pub(crate) struct CompareOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) logs: LogOptions,
+    /// Runs of each combination that are logged, from the first [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) qlog_runs: Option<u32>,
+}
+
+/// Where and how runs are logged.
+#[derive(Debug, Args)]
+pub(crate) struct LogOptions {
+    /// Folder for a qlog file of each end of each connection; of several runs each has a folder in
+    /// it [default: as QLOGDIR in the environment says, else none]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Form of qlog files: current, or 0.3 with a file per path, for qvis [default: current]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) qlog_version: Option<String>,
 }
 
 /// What rows are sorted by: medians, least first.
@@ -147,6 +164,8 @@ pub(crate) struct LoadOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) logs: LogOptions,
 }
 
 #[derive(Debug, Args)]

@@ -11,11 +11,12 @@ use quipu_lab::table;
 
 use crate::args::{CompareOptions, SortBy};
 use crate::failure::Failure;
-use crate::{progress, scenario};
+use crate::{logs, progress, scenario};
 
 pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), Failure> {
-    let plan = plan(options, registry)?;
+    let mut plan = plan(options, registry)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
+    logs::of_many(&mut plan, &options.logs, options.qlog_runs)?;
 
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
@@ -26,6 +27,7 @@ pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), F
     if let Some(output) = output {
         output.write(&plan, &swept.finished, &swept.summary).map_err(Failure::run)?;
     }
+    logs::finish(&plan)?;
     crate::print(&table::compare(&plan, &swept.summary, options.sort.map(metric)))?;
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);

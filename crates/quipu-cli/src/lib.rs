@@ -8,6 +8,7 @@ mod compare;
 mod failure;
 mod list;
 mod load;
+mod logs;
 mod page;
 mod progress;
 mod scenario;

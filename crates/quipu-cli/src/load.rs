@@ -8,21 +8,23 @@ use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;
 use crate::failure::Failure;
-use crate::scenario;
+use crate::{logs, scenario};
 
 /// Columns of a terminal of unknown width.
 const USUAL_WIDTH: usize = 100;
 
 pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Failure> {
-    let plan = plan(options, registry)?;
+    let mut plan = plan(options, registry)?;
     if plan.pages.is_empty() {
         return Err(Failure::Usage(
             "the scenario has no page to load; give one by --page".to_owned(),
         ));
     }
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
+    logs::of_one(&mut plan, &options.logs)?;
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
     let record = run_into(output.as_ref(), &plan, cell).map_err(Failure::run)?;
+    logs::finish(&plan)?;
     let finished = [(cell, record)];
     if let Some(output) = output {
         let summary = Summary::new(&plan, &finished, Vec::new());

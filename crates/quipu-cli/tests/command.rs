@@ -461,3 +461,59 @@ fn ctrl_c_leaves_what_is_finished() {
     assert_eq!(files(folder.path()), ["r"]);
     assert_eq!(files(&folder.path().join("r")).len(), 5);
 }
+
+#[test]
+fn a_load_is_logged_where_the_option_or_the_variable_says() {
+    let folder = folder();
+    let load = ["load", "--page", "sitespeed"];
+    let plain = quipu(folder.path(), &load);
+    let option = [&load[..], &["--qlog", "by-option"]].concat();
+    assert_eq!(stdout(&quipu(folder.path(), &option)), stdout(&plain));
+    let old = [&load[..], &["--qlog", "old", "--qlog-version", "0.3"]].concat();
+    assert!(quipu(folder.path(), &old).status.success());
+    let by_variable = Command::new(env!("CARGO_BIN_EXE_quipu"))
+        .args(load)
+        .current_dir(folder.path())
+        .env("QLOGDIR", "by-variable/")
+        .output()
+        .expect("the program starts");
+    assert!(by_variable.status.success());
+    let names = files(&folder.path().join("by-option"));
+    let [client, server] = &names[..] else { panic!("{names:?}") };
+    assert!(client.ends_with("_client.sqlog") && server.ends_with("_server.sqlog"), "{names:?}");
+    assert_eq!(files(&folder.path().join("by-variable")), names);
+    let read = |folder: &Path, name: &str| std::fs::read(folder.join(name)).expect("a file");
+    for name in &names {
+        let [one, other] =
+            ["by-option", "by-variable"].map(|part| read(&folder.path().join(part), name));
+        assert!(!one.is_empty() && one == other, "{name}");
+    }
+    let old = files(&folder.path().join("old"));
+    assert!(
+        old.len() == 4 && old.iter().any(|name| name.ends_with("_server_path1.sqlog")),
+        "{old:?}"
+    );
+}
+
+#[test]
+fn logs_of_a_comparison_are_in_a_folder_for_each_run() {
+    let folder = folder();
+    let output =
+        run_quick(folder.path(), &["--qlog", "logs", "--qlog-runs", "1", "--stream", "rr"]);
+    assert!(output.status.success());
+    let runs = files(&folder.path().join("logs"));
+    assert!(runs.len() >= 2 && runs.iter().all(|name| name.ends_with(",_run_0")), "{runs:?}");
+    for run in runs {
+        assert_eq!(files(&folder.path().join("logs").join(run)).len(), 2);
+    }
+}
+
+#[test]
+fn wrong_options_of_logs_are_told() {
+    let wrong = refused(&["load", "--qlog", "logs", "--qlog-version", "0.4"]);
+    assert_eq!(wrong, "--qlog-version: qlog version 0.4; expected current or 0.3");
+    let lonely = refused(&["load", "--qlog-version", "0.3"]);
+    assert!(lonely.starts_with("--qlog-version: expected --qlog DIR"), "{lonely}");
+    let lonely = refused(&["compare", "--qlog-runs", "3"]);
+    assert!(lonely.starts_with("--qlog-runs: expected --qlog DIR"), "{lonely}");
+}

@@ -8,6 +8,7 @@
 //! - [`sweep::sweep`]: all runs on all cores, collected in the plan's order.
 //! - [`results`]: what a run measured, what all say together, and the files of both.
 //! - [`stats`]: medians, paired ratios, bootstrap intervals.
+//! - [`logs`]: qlog files of runs, beside all that.
 //! - [`table`]: both as text for a terminal.
 //!
 //! Start with [`Scenario`](scenario::Scenario), [`Plan`](plan::Plan) and
@@ -20,6 +21,7 @@ pub use quipu_base as base;
 /// The scheduling seam, for policies of one's own.
 pub use quipu_policy as policy;
 
+pub mod logs;
 pub mod pages;
 pub mod plan;
 pub mod policies;

@@ -6,6 +6,7 @@ use quipu_base::Seed;
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
+use crate::logs::Logs;
 use crate::pages::{PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
 use crate::scenario::{Network, Priorities, Scenario, ScenarioError, distinct};
@@ -21,6 +22,8 @@ pub struct Plan {
     pub pages: Vec<PlannedPage>,
     /// Its networks, each with the policies that make sense on it.
     pub networks: Vec<PlannedNetwork>,
+    /// Where its runs are logged, if they are: no part of the scenario, as no result depends on it.
+    pub logs: Option<Logs>,
 }
 
 /// A network and the policies that are compared on it.
@@ -103,7 +106,7 @@ impl Plan {
             .iter()
             .map(|network| planned(&scenario, network, registry))
             .collect::<Result<Vec<_>, ScenarioError>>()?;
-        Ok(Plan { scenario, browser, pages, networks })
+        Ok(Plan { scenario, browser, pages, networks, logs: None })
     }
 
     /// All runs: by page, then network, then policy, then number.

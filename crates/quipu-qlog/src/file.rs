@@ -27,6 +27,7 @@ pub(crate) struct LogFile {
 impl LogFile {
     /// Creates `folder/name`, under another name until [`LogFile::finish`].
     pub(crate) fn create(folder: &Path, name: &str) -> io::Result<LogFile> {
+        fs::create_dir_all(folder)?;
         let partial = folder.join(format!(".{name}.partial-{}", std::process::id()));
         Ok(LogFile {
             json: Json { out: Vec::with_capacity(BUFFER + BUFFER / 8) },

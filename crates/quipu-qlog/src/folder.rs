@@ -57,6 +57,18 @@ impl QlogFolder {
         })
     }
 
+    /// The form of its files.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// A folder in this one, with another title; what is written there, and what goes wrong there,
+    /// is told by [`QlogFolder::finish`] of either. It is created with its first file.
+    #[must_use]
+    pub fn within(&self, name: &str, title: &str) -> QlogFolder {
+        QlogFolder { folder: self.folder.join(name), title: title.to_owned(), ..self.clone() }
+    }
+
     /// Makes a recorder for each connection. A file that cannot be created is told by
     /// [`QlogFolder::finish`]; its connection goes on without.
     pub fn recorders(&self) -> RecorderFactory {
@@ -72,7 +84,7 @@ impl QlogFolder {
     ///
     /// # Errors
     /// The first that went wrong.
-    pub fn finish(self) -> Result<Vec<PathBuf>, QlogError> {
+    pub fn finish(&self) -> Result<Vec<PathBuf>, QlogError> {
         let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = left.error.take() {
             return Err(error);

@@ -7,6 +7,7 @@ use quipu_base::{Duration, Instant, Role, Seed};
 use quipu_policy::PathKey;
 use quipu_policy::registry::PolicySpec;
 use quipu_quic::endpoint::{ClientConfig, ConnectError, PolicyFactory, ServerConfig};
+use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::{Arrival, Burst, ConfigError, Endpoint, Outbox, Route, Transmit, TransportConfig};
 use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
@@ -64,6 +65,7 @@ pub(super) struct ConnectionPlan<'a> {
     /// Paths of the network, in the order in which the connection opens them.
     paths: Vec<usize>,
     initial_window: u32,
+    recorders: Option<RecorderFactory>,
 }
 
 impl ConnectionPlan<'_> {
@@ -78,6 +80,7 @@ impl ConnectionPlan<'_> {
             pair: 0,
             paths: (0..network.network.paths.len()).collect(),
             initial_window: plan.scenario.transport.initial_window,
+            recorders: recorders(plan, cell),
         }
     }
 
@@ -97,6 +100,7 @@ impl ConnectionPlan<'_> {
             pair: pair_of_flow(index),
             paths: network.flow_paths[index].clone(),
             initial_window: own_window.unwrap_or(plan.scenario.transport.initial_window),
+            recorders: recorders(plan, cell),
         }
     }
 
@@ -141,7 +145,7 @@ impl ConnectionPlan<'_> {
 
     /// The end that opens the connection, at `start`.
     pub(super) fn client(&self, start: Instant) -> Result<Party, SetupError> {
-        let endpoint = Endpoint::new(self.seed.stream("client.endpoint", 0));
+        let endpoint = self.endpoint("client.endpoint");
         let config = ClientConfig {
             tls: tls::client(self.scenario, wire::alpn(self.http))?,
             transport: Arc::new(self.transport()?),
@@ -152,7 +156,7 @@ impl ConnectionPlan<'_> {
 
     /// The end that takes it.
     pub(super) fn server(&self) -> Result<Party, SetupError> {
-        let mut endpoint = Endpoint::new(self.seed.stream("server.endpoint", 0));
+        let mut endpoint = self.endpoint("server.endpoint");
         endpoint.listen(ServerConfig {
             tls: tls::server(self.scenario, wire::alpn(self.http))?,
             transport: Arc::new(self.transport()?),
@@ -160,6 +164,14 @@ impl ConnectionPlan<'_> {
             max_connections: 1,
         })?;
         Ok(Party::server(endpoint))
+    }
+
+    fn endpoint(&self, stream: &str) -> Endpoint {
+        let mut endpoint = Endpoint::new(self.seed.stream(stream, 0));
+        if let Some(recorders) = &self.recorders {
+            endpoint.record(Arc::clone(recorders));
+        }
+        endpoint
     }
 
     /// The client's routes, in the order in which the connection opens them.
@@ -172,6 +184,11 @@ impl ConnectionPlan<'_> {
             })
             .collect()
     }
+}
+
+/// What writes the log of the run of `cell`, if it is logged.
+fn recorders(plan: &Plan, cell: Cell) -> Option<RecorderFactory> {
+    plan.logs.as_ref()?.recorders(plan, cell)
 }
 
 /// How the simulator's datagram came.

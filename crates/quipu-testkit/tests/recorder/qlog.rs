@@ -210,7 +210,7 @@ fn events_add_up_to_the_counters() {
                 None => *path == 0,
                 Some(tuple) => tuple == path.to_string(),
             };
-            let count = |name| file.count(name, tuple);
+            let count = |name: &str| file.count(name, tuple);
             let old = &old_files[&format!("{end}_path{path}.sqlog")];
             compare(&count, counters, ["quic:packet_sent", "quic:packet_lost"]);
             let old_count = |name: &str| old.count(name, |_| true);
@@ -246,6 +246,7 @@ fn a_folder_that_cannot_be_written_is_told_and_the_run_goes_on() {
     let inner = folder.path().join("inner");
     let logs = QlogFolder::create(&inner, Form::Current, "").unwrap();
     fs::remove_dir(&inner).unwrap();
+    fs::write(&inner, "in the way").unwrap();
     let ran = run(Some([logs.recorders(), logs.recorders()]));
     assert_eq!(ran.trace, run(None).trace);
     let error = logs.finish().unwrap_err().to_string();

@@ -37,7 +37,7 @@ pub(crate) fn run(recorders: Option<[RecorderFactory; 2]>) -> Ran {
         let mut config = NodeConfig::new(&scenario, role, Tls::Null { chain: 3_000 });
         if role == Role::Client {
             config.actions =
-                vec![(at(900), Action::Abandon(PathId(0))), (at(4_000), Action::Close)];
+                vec![(at(900), Action::Abandon(PathId(0))), (at(20_000), Action::Close)];
         }
         let node = QuicNode::new(config);
         match recorders {
@@ -55,11 +55,10 @@ pub(crate) fn run(recorders: Option<[RecorderFactory; 2]>) -> Ran {
         world.add_path(here, there, link, link).unwrap();
     }
     let has_all = |node: &QuicNode| node.exchange().is_some_and(|e| e.received_all_at().is_some());
-    world.run_while(at(3_000), |world| !has_all(world.node(client))).unwrap();
+    world.run_while(at(19_000), |world| !has_all(world.node(client))).unwrap();
     assert!(has_all(world.node(client)));
     // An abandoned path's state is dropped after three probe timeouts, a closed connection's too.
-    let until = world.now() + Duration::from_secs(10);
-    world.run_while(until, |_| true).unwrap();
+    world.run_while(at(40_000), |_| true).unwrap();
     let ends = [client, server].map(|id| world.node(id).connection().unwrap());
     Ran {
         counters: ends.map(|connection| connection.path_counters()),

@@ -132,8 +132,10 @@ fn the_life_of_paths_streams_and_connection_is_told_in_order() {
         assert_eq!(of(0).last(), Some(&&PathEvent::Dropped), "{:?}", of(0));
         assert!(matches!(of(1)[..2], [PathEvent::Assigned { .. }, PathEvent::Validated]));
         let shook = [ConnectionState::HandshakeComplete, ConnectionState::HandshakeConfirmed];
-        assert_eq!(tally.states, shook);
+        assert_eq!(tally.states[..2], shook);
     }
+    assert_eq!(client.states[2..], [ConnectionState::Closing, ConnectionState::Closed]);
+    assert_eq!(server.states[2..], [ConnectionState::Draining, ConnectionState::Closed]);
     assert!(server.changes.contains(&(PathId(0), PathEvent::Suspect)), "{:?}", server.changes);
     let open = [StreamSide::Sending, StreamSide::Receiving].map(|side| (side, StreamState::Open));
     for tally in [client, server] {

@@ -1,0 +1,75 @@
+//! qlog files, as options and the variable `QLOGDIR` ask for them.
+
+use std::path::PathBuf;
+
+use quipu_lab::logs::{Form, Logs};
+use quipu_lab::plan::Plan;
+
+use crate::args::LogOptions;
+use crate::failure::Failure;
+
+/// Files above which a sweep that would write them says so; our choice.
+const MANY: usize = 1_000;
+
+/// The folder by option, else by the variable that the qlog drafts name.
+/// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-qlog-main-schema-14#section-13.1>
+fn folder(options: &LogOptions) -> Result<Option<(PathBuf, Form)>, Failure> {
+    let told = options.qlog.clone();
+    let variable = || std::env::var_os("QLOGDIR").filter(|value| !value.is_empty());
+    let folder = told.or_else(|| variable().map(PathBuf::from));
+    match (folder, &options.qlog_version) {
+        (Some(folder), None) => Ok(Some((folder, Form::default()))),
+        (Some(folder), Some(version)) => {
+            let form = version
+                .parse()
+                .map_err(|error| Failure::Usage(format!("--qlog-version: {error}")))?;
+            Ok(Some((folder, form)))
+        }
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Failure::Usage(
+            "--qlog-version: expected --qlog DIR, or a folder in the variable QLOGDIR".to_owned(),
+        )),
+    }
+}
+
+/// Lets the one run of `plan` be logged, if it is asked for.
+pub(crate) fn of_one(plan: &mut Plan, options: &LogOptions) -> Result<(), Failure> {
+    if let Some((folder, form)) = folder(options)? {
+        plan.logs = Some(Logs::of_one(&folder, form).map_err(Failure::usage)?);
+    }
+    Ok(())
+}
+
+/// Lets the first `runs` of each combination of `plan` be logged, if it is asked for.
+pub(crate) fn of_many(
+    plan: &mut Plan,
+    options: &LogOptions,
+    runs: Option<u32>,
+) -> Result<(), Failure> {
+    let Some((folder, form)) = folder(options)? else {
+        return match runs {
+            Some(_) => Err(Failure::Usage(
+                "--qlog-runs: expected --qlog DIR, or a folder in the variable QLOGDIR".to_owned(),
+            )),
+            None => Ok(()),
+        };
+    };
+    let logs = Logs::of_many(&folder, form, runs).map_err(Failure::usage)?;
+    let files = logs.files(plan);
+    if files > MANY {
+        eprintln!(
+            "warning: {files} qlog files will be written to {}; --qlog-runs N logs fewer",
+            folder.display()
+        );
+    }
+    plan.logs = Some(logs);
+    Ok(())
+}
+
+/// Makes sure that all logs were written.
+pub(crate) fn finish(plan: &Plan) -> Result<(), Failure> {
+    match &plan.logs {
+        Some(logs) => logs.finish().map(drop).map_err(Failure::run),
+        None => Ok(()),
+    }
+}
