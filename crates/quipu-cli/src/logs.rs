@@ -12,7 +12,7 @@ use crate::failure::Failure;
 const MANY: usize = 1_000;
 
 /// The folder by option, else by the variable that the qlog drafts name.
-/// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-qlog-main-schema-14#section-13.1>
+/// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-qlog-main-schema-14>
 fn folder(options: &LogOptions) -> Result<Option<(PathBuf, Form)>, Failure> {
     let told = options.qlog.clone();
     let variable = || std::env::var_os("QLOGDIR").filter(|value| !value.is_empty());
