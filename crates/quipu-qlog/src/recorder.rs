@@ -29,6 +29,7 @@ pub(crate) struct QlogRecorder {
     role: Role,
     /// By path identifier; one file, of path 0, in the current form.
     files: Vec<Option<LogFile>>,
+    failed: bool,
     pub(crate) paths: Vec<PathMemory>,
     pub(crate) state: Option<&'static str>,
     /// By which the peer shifts the delays of its acknowledgements.
@@ -56,6 +57,7 @@ impl QlogRecorder {
             group: started.original_dcid.to_string(),
             role: started.role,
             files: Vec::new(),
+            failed: false,
             paths: Vec::new(),
             state: None,
             peer_exponent: 3,
@@ -70,19 +72,23 @@ impl QlogRecorder {
             Form::Current => 0,
             Form::Version03 => path.0 as usize,
         };
-        if index >= self.files.len() {
-            self.create_up_to(index);
+        if !matches!(self.files.get(index), Some(Some(_))) {
+            self.open(index);
         }
         self.files.get_mut(index)?.as_mut()
     }
 
-    fn create_up_to(&mut self, index: usize) {
-        if index >= MAX_PATHS {
+    #[cold]
+    fn open(&mut self, index: usize) {
+        if index >= MAX_PATHS || self.failed {
             return;
         }
-        self.files.resize_with(index, || None);
-        let created = self.create(index);
-        self.files.push(created);
+        if index >= self.files.len() {
+            self.files.resize_with(index + 1, || None);
+        }
+        self.files[index] = self.create(index);
+        // Where one cannot be created, no other is tried.
+        self.failed = self.files[index].is_none();
     }
 
     fn create(&self, index: usize) -> Option<LogFile> {
