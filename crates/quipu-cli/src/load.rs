@@ -23,19 +23,22 @@ pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Fail
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     logs::of_one(&mut plan, &options.logs)?;
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
-    let record = run_into(output.as_ref(), &plan, cell).map_err(Failure::run)?;
+    let records = run_into(output.as_ref(), &plan, cell).map_err(Failure::run)?;
     logs::finish(&plan)?;
-    let finished = [(cell, record)];
+    let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
     if let Some(output) = output {
         let summary = Summary::new(&plan, &finished, Vec::new());
         output.write(&plan, &finished, &summary).map_err(Failure::run)?;
     }
-    let [(_, record)] = finished;
-    let page = plan.page(cell).map_err(Failure::run)?;
-    let waterfall = WaterfallOptions { width: width(), rows: options.rows };
-    let text =
-        [table::load_summary(&plan, cell, &record), table::waterfall(&page, &record, waterfall)];
-    crate::print(&text.join("\n"))
+    let options = WaterfallOptions { width: width(), rows: options.rows };
+    let mut text = String::new();
+    for (cell, record) in &finished {
+        let page = plan.visit(*cell, record.visit).map_err(Failure::run)?;
+        text.push_str(&table::load_summary(&plan, *cell, record));
+        text.push('\n');
+        text.push_str(&table::waterfall(&page, record, options));
+    }
+    crate::print(&text)
 }
 
 fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {

@@ -97,7 +97,7 @@ impl Plan {
         } else {
             let pages = scenario.pages.iter();
             pages
-                .map(|name| PlannedPage::new(name, seed, scenario.runs, 1))
+                .map(|name| PlannedPage::new(name, seed, scenario.runs, scenario.session))
                 .collect::<Result<Vec<_>, _>>()?
         };
         distinct("pages", pages.iter().map(|page| page.note.name.as_str()))?;
@@ -130,12 +130,20 @@ impl Plan {
         self.pages.get(page).map_or("", |page| &page.note.name)
     }
 
-    /// What the run of `cell` loads.
+    /// What the run of `cell` loads, first if it is a session of several pages.
     ///
     /// # Errors
     /// None for a cell of the plan, whose pages were all read or drawn before.
     pub fn page(&self, cell: Cell) -> Result<RunPage, PageLoadError> {
-        self.pages[cell.page].visit(cell.run, 0)
+        self.visit(cell, 0)
+    }
+
+    /// Page `visit` of the session of `cell`, from 0.
+    ///
+    /// # Errors
+    /// As [`Plan::page`].
+    pub fn visit(&self, cell: Cell, visit: u32) -> Result<RunPage, PageLoadError> {
+        self.pages[cell.page].visit(cell.run, visit)
     }
 
     /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.

@@ -12,7 +12,7 @@ use crate::run::RunError;
 /// What a sweep gave.
 #[derive(Debug)]
 pub struct Swept {
-    /// The runs that ended well, in the order of the plan's cells.
+    /// The runs that ended well, in the order of the plan's cells, each page of a session by itself.
     pub finished: Vec<(Cell, RunRecord)>,
     /// The summary of them.
     pub summary: Summary,
@@ -49,14 +49,17 @@ pub fn run_into(
     output: Option<&Output>,
     plan: &Plan,
     cell: Cell,
-) -> Result<RunRecord, WrittenRunError> {
+) -> Result<Vec<RunRecord>, WrittenRunError> {
     let output = output.filter(|_| plan.scenario.series.every().is_some());
-    let Some(output) = output else { return Ok(crate::run::run(plan, cell)?) };
+    let Some(output) = output else { return Ok(crate::run::run_session(plan, cell)?) };
     let mut part = output.series_part(plan, cell)?;
-    let record = crate::run::run_sampled(plan, cell, &mut |row| part.write(row))?;
+    let records = crate::run::run_sampled(plan, cell, &mut |row| part.write(row))?;
     part.finish().map_err(RunError::Series)?;
-    Ok(record)
+    Ok(records)
 }
+
+/// What runs a cell: a record for each page of its session.
+pub type Run<'a, E> = dyn Fn(&Plan, Cell) -> Result<Vec<RunRecord>, E> + Sync + 'a;
 
 /// Runs every cell of `plan` by `run` on `jobs` threads; `None` is one per core.
 ///
@@ -70,7 +73,7 @@ pub fn sweep<E: std::fmt::Display>(
     jobs: Option<usize>,
     cancelled: &AtomicBool,
     progress: &(dyn Fn(usize) + Sync),
-    run: &(dyn Fn(&Plan, Cell) -> Result<RunRecord, E> + Sync),
+    run: &Run<'_, E>,
 ) -> Result<Swept, SweepError> {
     let cells: Vec<Cell> = plan.cells().collect();
     let done = AtomicUsize::new(0);
@@ -95,7 +98,7 @@ pub fn sweep<E: std::fmt::Display>(
     let mut failures = Vec::new();
     for (cell, result) in outcomes.into_iter().flatten() {
         match result {
-            Ok(record) => finished.push((cell, record)),
+            Ok(records) => finished.extend(records.into_iter().map(|record| (cell, record))),
             Err(reason) => failures.push(failure(plan, cell, reason)),
         }
     }

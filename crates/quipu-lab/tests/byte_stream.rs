@@ -9,7 +9,7 @@ use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
 use quipu_lab::results::{Metric, MetricSummary, RowSummary, Summary};
-use quipu_lab::run::run;
+use quipu_lab::run::run_session;
 use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario};
 use quipu_lab::sweep::sweep;
 
@@ -33,7 +33,7 @@ fn scenario(pages: &[&str], networks: Vec<Network>) -> Scenario {
 
 fn summary(scenario: Scenario) -> Summary {
     let plan = Plan::new(scenario).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
     assert_eq!(swept.summary.failures, []);
     for row in &swept.summary.rows {
         let at_fault = (row.refused, row.overridden);

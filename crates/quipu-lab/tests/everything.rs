@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
-use quipu_lab::run::run;
+use quipu_lab::run::run_session;
 use quipu_lab::scenario::{Network, PathSpec, Priorities, Scenario};
 use quipu_lab::sweep::sweep;
 
@@ -59,7 +59,7 @@ fn load_everything(change: impl FnOnce(&mut Scenario)) {
     for network in &plan.networks {
         assert!(network.policies.len() >= least, "{} rows", network.policies.len());
     }
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
     assert_eq!(swept.summary.failures, []);
     for row in &swept.summary.rows {
         let at_fault = (row.refused, row.overridden);

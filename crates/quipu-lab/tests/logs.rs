@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use quipu_lab::logs::{Form, Logs};
 use quipu_lab::plan::Plan;
 use quipu_lab::results::RunRecord;
-use quipu_lab::run::run;
+use quipu_lab::run::run_session;
 use quipu_lab::scenario::Scenario;
 use quipu_lab::sweep::sweep;
 
@@ -49,7 +49,7 @@ fn swept(
     let mut plan = plan();
     plan.logs = logs.map(|(form, runs)| Logs::of_many(folder.path(), form, runs).unwrap());
     let expected = plan.logs.as_ref().map_or(0, |logs| logs.files(&plan));
-    let swept = sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    let swept = sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
     assert!(swept.summary.failures.is_empty());
     let mut found = BTreeMap::new();
     files(folder.path(), "", &mut found);

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use quipu_lab::plan::Plan;
 use quipu_lab::results::StreamSummary;
-use quipu_lab::run::run;
+use quipu_lab::run::run_session;
 use quipu_lab::scenario::Scenario;
 use quipu_lab::stats::median;
 use quipu_lab::sweep::{Swept, sweep};
@@ -20,7 +20,7 @@ fn swept(experiment: &str, fields: &[(&str, &str)]) -> Swept {
         scenario = scenario.with_field(field, value).unwrap();
     }
     let plan = Plan::new(scenario).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
     assert_eq!(swept.summary.failures, []);
     for row in &swept.summary.rows {
         assert_eq!((row.refused, row.overridden), (0, 0), "{}", row.policy);
@@ -111,4 +111,26 @@ fn a_page_written_at_once_is_in_order_of_deadlines_as_in_order_of_streams() {
         let ratios = [edf[0] / pfifo[0], edf[1] / pfifo[1]];
         assert!(ratios.iter().all(|ratio| (0.99..1.01).contains(ratio)), "{network}: {ratios:?}");
     }
+}
+
+/// The verdict rule of `tab1.toml`.
+#[test]
+fn what_sessions_load_has_the_moments_of_the_fitted_laws() {
+    let swept = swept("tab1.toml", &[]);
+    assert_eq!(swept.finished.len(), 1_000);
+    let drawn = swept.summary.pages[0].drawn.as_ref().unwrap();
+    let near = |quantity: usize, mean: f64, tolerance: f64| {
+        let found = drawn.quantities[quantity].mean;
+        println!("{:?}", drawn.quantities[quantity]);
+        assert!((found / mean - 1.0).abs() < tolerance, "{quantity}: {found} is not near {mean}");
+    };
+    near(0, 31_561.0, 0.10);
+    near(1, 1.772, 0.10);
+    near(2, 21_091.0, 0.10);
+    near(3, 31.93, 0.10);
+    // The drawn pages are the loaded ones.
+    let objects: usize = swept.finished.iter().map(|(_, record)| record.objects.len()).sum();
+    let means = (drawn.quantities[1].mean + drawn.quantities[3].mean) * 1_000.0;
+    assert!((objects as f64 - means).abs() < 0.5, "{objects} objects, {means} drawn");
+    assert_eq!((drawn.quantities[4].count, swept.summary.rows[0].runs), (500, 500));
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use quipu_base::{Bytes, Duration};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{End, Output, RunRecord};
-use quipu_lab::run::run;
+use quipu_lab::run::{run, run_session};
 use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario, Tls, find_network};
 use quipu_lab::sweep::sweep;
 
@@ -122,7 +122,7 @@ fn every_stream_policy_and_rustls_carry_raw_streams() {
     let mut scenario = set(scenario(FAST, "all"), &[("pages", "pries:4"), ("runs", "1")]);
     scenario.raw.split.0 = vec![Bytes(12_000)];
     let plan = Plan::new(scenario.clone()).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
     assert_eq!(swept.summary.failures, []);
     let bytes: Vec<Bytes> = swept.finished[0].1.streams.iter().map(|it| it.bytes).collect();
     for (cell, record) in &swept.finished {
@@ -144,7 +144,8 @@ fn runs_of_raw_streams_repeat_to_the_byte_and_have_a_file_of_streams() {
     scenario.policies.stream.push("pfifo".to_owned());
     let files = |jobs: usize| -> Vec<Vec<u8>> {
         let plan = Plan::new(scenario.clone()).unwrap();
-        let swept = sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
+        let swept =
+            sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("result");
         let output = Output::prepare(&target, false).unwrap();

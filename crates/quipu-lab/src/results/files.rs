@@ -40,11 +40,12 @@ pub(super) const NAMES: [&str; 7] = [
     series::NAME,
 ];
 
-const RUNS: [&str; 20] = [
+const RUNS: [&str; 21] = [
     "page",
     "network",
     "policy",
     "run",
+    "visit",
     "connect_time_ns",
     "page_time_ns",
     "object_index_ns",
@@ -62,11 +63,12 @@ const RUNS: [&str; 20] = [
     "refused",
     "overridden",
 ];
-const OBJECTS: [&str; 14] = [
+const OBJECTS: [&str; 15] = [
     "page",
     "network",
     "policy",
     "run",
+    "visit",
     "object",
     "url",
     "body_bytes",
@@ -78,11 +80,12 @@ const OBJECTS: [&str; 14] = [
     "since_page_start_ns",
     "since_request_ns",
 ];
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 15] = [
     "page",
     "network",
     "policy",
     "run",
+    "visit",
     "end",
     "path",
     "name",
@@ -94,11 +97,12 @@ const PATHS: [&str; 14] = [
     "bytes_lost",
     "bytes_spurious",
 ];
-const STREAMS: [&str; 11] = [
+const STREAMS: [&str; 12] = [
     "page",
     "network",
     "policy",
     "run",
+    "visit",
     "stream",
     "latency_ns",
     "objects",
@@ -123,21 +127,27 @@ pub(super) fn write_all(
         file.write_all(b"\n")
     })?;
     table(directory, runs, &RUNS, finished, |rows, cell, record| {
-        rows.write_record(run_row(plan, cell, record))
+        rows.write_record(row(&place(plan, cell), record, run_row(record)))
     })?;
     table(directory, objects, &OBJECTS, finished, |rows, cell, record| {
-        let page = plan.page(*cell).map_err(std::io::Error::other)?;
+        let page = plan.visit(*cell, record.visit).map_err(std::io::Error::other)?;
+        let place = place(plan, cell);
         let mut objects = record.objects.iter();
-        objects.try_for_each(|object| rows.write_record(object_row(plan, cell, &page, object)))
+        objects.try_for_each(|object| {
+            rows.write_record(row(&place, record, object_row(&page, object)))
+        })
     })?;
     table(directory, paths, &PATHS, finished, |rows, cell, record| {
+        let place = place(plan, cell);
         let mut paths = record.paths.iter();
-        paths.try_for_each(|path| rows.write_record(path_row(plan, cell, path)))
+        paths
+            .try_for_each(|path| rows.write_record(row(&place, record, path_row(plan, cell, path))))
     })?;
     if finished.iter().any(|(_, record)| !record.streams.is_empty()) {
         table(directory, streams, &STREAMS, finished, |rows, cell, record| {
+            let place = place(plan, cell);
             let mut streams = record.streams.iter();
-            streams.try_for_each(|stream| rows.write_record(stream_row(plan, cell, stream)))
+            streams.try_for_each(|it| rows.write_record(row(&place, record, stream_row(it))))
         })?;
     }
     match plan.scenario.series {
@@ -186,7 +196,16 @@ pub(super) fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
     ]
 }
 
-fn run_row(plan: &Plan, cell: &Cell, record: &RunRecord) -> Vec<String> {
+/// A row about the load of `record`, or a part of it.
+fn row(
+    place: &[String; 4],
+    record: &RunRecord,
+    rest: impl IntoIterator<Item = String>,
+) -> Vec<String> {
+    place.iter().cloned().chain([record.visit.to_string()]).chain(rest).collect()
+}
+
+fn run_row(record: &RunRecord) -> impl Iterator<Item = String> {
     let numbers = [
         record.connect_time.as_nanos(),
         record.page_time.as_nanos(),
@@ -205,13 +224,12 @@ fn run_row(plan: &Plan, cell: &Cell, record: &RunRecord) -> Vec<String> {
         record.refused,
         record.overridden,
     ];
-    let numbers = numbers.iter().map(u64::to_string);
-    place(plan, cell).into_iter().chain(numbers).collect()
+    numbers.into_iter().map(|number| number.to_string())
 }
 
-fn object_row(plan: &Plan, cell: &Cell, page: &RunPage, object: &ObjectRecord) -> Vec<String> {
+fn object_row(page: &RunPage, object: &ObjectRecord) -> [String; 10] {
     let url = page.url(object.object);
-    let rest = [
+    [
         object.object.to_string(),
         url.to_owned(),
         object.body.0.to_string(),
@@ -222,13 +240,12 @@ fn object_row(plan: &Plan, cell: &Cell, page: &RunPage, object: &ObjectRecord) -
         object.completed_at.as_nanos().to_string(),
         object.since_page_start.as_nanos().to_string(),
         object.since_request.as_nanos().to_string(),
-    ];
-    place(plan, cell).into_iter().chain(rest).collect()
+    ]
 }
 
-fn stream_row(plan: &Plan, cell: &Cell, stream: &StreamRecord) -> Vec<String> {
+fn stream_row(stream: &StreamRecord) -> [String; 7] {
     let latency = stream.latency.map(|latency| latency.as_nanos().to_string());
-    let rest = [
+    [
         stream.stream.to_string(),
         latency.unwrap_or_default(),
         stream.objects.to_string(),
@@ -236,15 +253,14 @@ fn stream_row(plan: &Plan, cell: &Cell, stream: &StreamRecord) -> Vec<String> {
         stream.first_byte_at.as_nanos().to_string(),
         stream.completed_at.as_nanos().to_string(),
         stream.since_page_start.as_nanos().to_string(),
-    ];
-    place(plan, cell).into_iter().chain(rest).collect()
+    ]
 }
 
-fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> Vec<String> {
+fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> [String; 10] {
     let paths = &plan.networks[cell.network].network.paths;
     let index = usize::try_from(path.path).ok();
     let name = index.and_then(|index| paths.get(index)).map_or("", |spec| &spec.name);
-    let rest = [
+    [
         path.end.to_string(),
         path.path.to_string(),
         name.to_owned(),
@@ -255,8 +271,7 @@ fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> Vec<String> {
         path.bytes_copies.0.to_string(),
         path.bytes_lost.0.to_string(),
         path.bytes_spurious.0.to_string(),
-    ];
-    place(plan, cell).into_iter().chain(rest).collect()
+    ]
 }
 
 #[cfg(test)]

@@ -6,9 +6,12 @@ use quipu_base::{Bytes, Duration, Instant};
 
 use super::TrafficRecord;
 
-/// Everything that one run measured. Without a page only its end and its traffic are there.
+/// Everything that the load of one page measured: a run, or one page of its session. Counts are those
+/// since the end of the page before. Without a page only the run's end and its traffic are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunRecord {
+    /// Number of the page in the session, from 0; 0 unless a session has several.
+    pub visit: u32,
     /// The end that sends what is loaded.
     pub sender: End,
     /// From the start of the connection to the handshake's end.
@@ -123,7 +126,41 @@ impl fmt::Display for End {
     }
 }
 
+impl PathRecord {
+    /// What was counted since `earlier`.
+    fn since(self, earlier: &PathRecord) -> PathRecord {
+        PathRecord {
+            end: self.end,
+            path: self.path,
+            packets_sent: self.packets_sent.saturating_sub(earlier.packets_sent),
+            datagrams_received: self.datagrams_received.saturating_sub(earlier.datagrams_received),
+            bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
+            bytes_resent: self.bytes_resent.saturating_sub(earlier.bytes_resent),
+            bytes_copies: self.bytes_copies.saturating_sub(earlier.bytes_copies),
+            bytes_lost: self.bytes_lost.saturating_sub(earlier.bytes_lost),
+            bytes_spurious: self.bytes_spurious.saturating_sub(earlier.bytes_spurious),
+        }
+    }
+}
+
 impl RunRecord {
+    /// The same with everything that is counted from the start of the run counted from `earlier`, a
+    /// record of the same run.
+    pub(crate) fn since(&self, earlier: &RunRecord) -> RunRecord {
+        let path = |path: &PathRecord| {
+            let mut before = earlier.paths.iter();
+            let before = before.find(|other| (other.end, other.path) == (path.end, path.path));
+            before.map_or(*path, |before| path.since(before))
+        };
+        RunRecord {
+            path_switches: self.path_switches.saturating_sub(earlier.path_switches),
+            refused: self.refused.saturating_sub(earlier.refused),
+            overridden: self.overridden.saturating_sub(earlier.overridden),
+            paths: self.paths.iter().map(path).collect(),
+            ..self.clone()
+        }
+    }
+
     /// The paths as `end` sent on them.
     pub fn paths_of(&self, end: End) -> impl Iterator<Item = &PathRecord> {
         self.paths.iter().filter(move |path| path.end == end)

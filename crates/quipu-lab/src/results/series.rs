@@ -212,7 +212,9 @@ pub(super) fn join(directory: &Path, finished: &[(Cell, RunRecord)]) -> Result<(
         header.write_record(COLUMNS)?;
         header.flush()?;
         drop(header);
-        finished.iter().try_for_each(|(cell, _)| append(file, &part_of(directory, *cell)))?;
+        // One for a whole session.
+        let mut runs = finished.iter().filter(|(_, record)| record.visit == 0);
+        runs.try_for_each(|(cell, _)| append(file, &part_of(directory, *cell)))?;
         match fs::remove_dir_all(directory.join(PARTS)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

@@ -13,7 +13,7 @@ use crate::stats::{Comparison, Ratio, median, p95};
 /// Where the results of this crate come from: virtual time and modelled links.
 pub const WORLD: &str = "simulated";
 
-/// A quantity measured once per run.
+/// A quantity measured once per run, or for each page of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -35,7 +35,7 @@ pub enum Metric {
     PathStability,
 }
 
-/// The runs of one metric.
+/// The runs of one metric; of sessions, all their pages.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricSummary {
     /// The metric.
@@ -196,14 +196,15 @@ impl Summary {
     /// Summarises the runs that ended well, in the order of the plan's cells.
     pub fn new(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failure>) -> Summary {
         let planned = plan.cells().count();
+        let runs_finished = finished.iter().filter(|(_, record)| record.visit == 0).count();
         Summary {
             version: VERSION,
             commit: COMMIT,
             world: WORLD,
             seed: plan.scenario.seed,
-            complete: finished.len() == planned,
+            complete: runs_finished == planned,
             runs_planned: planned,
-            runs_finished: finished.len(),
+            runs_finished,
             failures,
             pages: plan.pages.iter().map(|page| page.note.clone()).collect(),
             rows: rows(plan, finished),
@@ -212,8 +213,8 @@ impl Summary {
     }
 }
 
-/// Runs by number.
-pub(super) type Runs<'a> = Vec<(u32, &'a RunRecord)>;
+/// Loads by the number of the run and of the page in its session.
+pub(super) type Runs<'a> = Vec<((u32, u32), &'a RunRecord)>;
 
 /// What `value` says of runs and of those of `base` with the same number.
 pub(super) fn pairs(
@@ -221,8 +222,8 @@ pub(super) fn pairs(
     base: &Runs<'_>,
     value: impl Fn(&RunRecord) -> Option<u64>,
 ) -> Vec<(u64, u64)> {
-    let pair = |(run, record): &(u32, &RunRecord)| {
-        let position = base.binary_search_by_key(run, |(run, _)| *run).ok()?;
+    let pair = |(load, record): &((u32, u32), &RunRecord)| {
+        let position = base.binary_search_by_key(load, |(load, _)| *load).ok()?;
         Some((value(record)?, value(base[position].1)?))
     };
     runs.iter().filter_map(pair).collect()
@@ -233,7 +234,7 @@ fn runs_of(finished: &[(Cell, RunRecord)], page: usize, network: usize, policy: 
     finished
         .iter()
         .filter(|(cell, _)| (cell.page, cell.network, cell.policy) == (page, network, policy))
-        .map(|(cell, record)| (cell.run, record))
+        .map(|(cell, record)| ((cell.run, record.visit), record))
         .collect()
 }
 
@@ -304,7 +305,7 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
         choice: network.policies[cell.policy].full_text(),
-        runs: runs.len(),
+        runs: runs.iter().filter(|(_, record)| record.visit == 0).count(),
         metrics,
         shares: shares(plan, cell, runs),
         streams: streams::summaries(runs, (cell.policy != 0).then_some(base), &comparison),

@@ -1,4 +1,4 @@
-//! The client: a browser that loads one page over one connection.
+//! The client: a browser that loads a session's pages over one connection.
 
 use quipu_base::{Instant, Role};
 use quipu_http::byte_stream::Mux;
@@ -11,6 +11,7 @@ use super::engine::{ConnectionPlan, SetupError};
 use super::loading::Loading;
 use super::party::{Party, open_paths};
 use super::requests::Requests;
+use super::visits::Visits;
 use super::wire::{Wire, http, mux};
 use crate::plan::{Cell, Plan};
 use crate::scenario::Start;
@@ -24,7 +25,7 @@ pub(super) struct Browser {
     /// What HTTP puts into the one byte stream, if that carries it.
     mux: Option<Mux>,
     requests: Requests,
-    loading: Loading,
+    visits: Visits,
     error: Option<RunError>,
 }
 
@@ -38,14 +39,14 @@ impl Browser {
             start,
             mux: mux(plan, cell, Role::Client)?,
             requests: Requests::new(&plan.browser, &plan.scenario, http(plan, cell)),
-            loading: Loading::new(plan.page(cell)?, &plan.scenario),
+            visits: Visits::new(plan, cell)?,
             error: None,
         };
         match start {
             // The first request opens the connection: the page's time counts from here.
             Start::Cold => {
-                browser.loading.begin(Instant::ZERO);
-                browser.requests.collect(&mut browser.loading, Instant::ZERO);
+                browser.visits.begin(Instant::ZERO);
+                browser.requests.collect(&mut browser.visits, Instant::ZERO);
             }
             Start::PathsReady => {}
             Start::Warm(objects) => browser.requests.warm_up(objects),
@@ -81,20 +82,25 @@ impl Browser {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.party.poll_timeout().into_iter().chain(self.loading.poll_timeout()).min()
+        self.party.poll_timeout().into_iter().chain(self.visits.poll_timeout()).min()
     }
 
-    /// True once the page is there, or never will be.
-    pub(super) fn is_done(&self) -> bool {
-        self.error.is_some() || self.loading.is_finished()
+    /// True once the page of visit `visit` is there, or never will be.
+    pub(super) fn is_done(&self, visit: u32) -> bool {
+        self.error.is_some() || self.visits.is_finished(visit)
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
     }
 
     pub(super) fn take_error(&mut self) -> Option<RunError> {
         self.error.take()
     }
 
-    pub(super) fn loading(&self) -> &Loading {
-        &self.loading
+    /// The page of visit `visit` as it arrived.
+    pub(super) fn loading(&self, visit: u32) -> Option<&Loading> {
+        self.visits.load(visit)
     }
 
     pub(super) fn connection(&self) -> Option<&Connection> {
@@ -115,19 +121,21 @@ impl Browser {
             if let ConnectionEvent::PathUp(_) = event {
                 self.paths_missing = self.paths_missing.saturating_sub(1);
             }
-            self.requests.on_event(&mut streams, event, &mut self.loading)?;
+            self.requests.on_event(&mut streams, event, &mut self.visits)?;
         }
         open_paths(streams.connection(), routes, now);
-        self.loading.handle_timeout(now);
+        if self.visits.handle_timeout(now) {
+            self.requests.next_page();
+        }
         let ready = match self.start {
             Start::Cold => false,
             Start::PathsReady | Start::Warm(_) => {
                 self.requests.is_warm() && self.paths_missing == 0
             }
         };
-        if ready && !self.loading.has_begun() {
-            self.loading.begin(now);
+        if ready && !self.visits.has_begun() {
+            self.visits.begin(now);
         }
-        self.requests.send(&mut streams, &mut self.loading)
+        self.requests.send(&mut streams, &mut self.visits)
     }
 }

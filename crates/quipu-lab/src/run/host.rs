@@ -44,12 +44,22 @@ impl Host {
         ])
     }
 
-    /// True if the page is there, or never will be.
-    pub(super) fn is_done(&self) -> bool {
+    /// True if the page of visit `visit` is there, or never will be.
+    pub(super) fn is_done(&self, visit: u32) -> bool {
         match self {
-            Host::Client(browser) => browser.is_done(),
+            Host::Client(browser) => browser.is_done(visit),
             Host::Server(site) => site.has_failed(),
             Host::Raw(end) => end.is_done(),
+            Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => false,
+        }
+    }
+
+    /// True if it cannot go on.
+    pub(super) fn has_failed(&self) -> bool {
+        match self {
+            Host::Client(browser) => browser.has_failed(),
+            Host::Server(site) => site.has_failed(),
+            Host::Raw(end) => end.has_failed(),
             Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => false,
         }
     }
@@ -84,10 +94,10 @@ impl Host {
         }
     }
 
-    /// The page as it arrived, at the end that loads it.
-    pub(super) fn loading(&self) -> Option<&Loading> {
+    /// The page of visit `visit` as it arrived, at the end that loads it.
+    pub(super) fn loading(&self, visit: u32) -> Option<&Loading> {
         match self {
-            Host::Client(browser) => Some(browser.loading()),
+            Host::Client(browser) => browser.loading(visit),
             Host::Raw(end) => end.loading(),
             Host::Server(_) | Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => None,
         }

@@ -1,15 +1,16 @@
 //! One run in virtual time: a client that loads a page and a server that has it, or flows, or both.
 //!
 //! `engine` is the seam to the transport, a `party` is one of the two to a connection, `tls` makes both
-//! ends' handshakes; `client` is the browser with its `requests` and its `loading`, `server` answers
+//! ends' handshakes; `client` is the browser with its `requests`, its `visits` to pages and the `loading` of each, `server` answers
 //! after each object's think time, `body` makes and checks what is carried; `raw` has
 //! both ends of a page without HTTP. A body that is missing or
-//! wrong is an error of the run, never a good result.
+//! wrong is an error of the run, never a good result. `pages` takes stock of each page that is there.
 //!
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
 //! `traffic` has the hosts of both and measures them. `topology` lays the links
 //! that join all hosts. `series` looks at all of it every so long.
 
+mod asked;
 mod body;
 mod bulk;
 mod client;
@@ -18,6 +19,7 @@ mod engine;
 mod flow;
 mod host;
 mod loading;
+mod pages;
 mod party;
 mod raw;
 mod requests;
@@ -26,31 +28,29 @@ mod server;
 mod tls;
 mod topology;
 mod traffic;
+mod visits;
 mod wire;
 
-use quipu_base::{Bytes, Instant, PathId};
-use quipu_quic::Connection;
-use quipu_sim::{RunEnd, TopologyError, World, WorldConfig};
+use quipu_base::{Bytes, Instant};
+use quipu_sim::{TopologyError, World, WorldConfig};
 use thiserror::Error;
 
 pub use crate::plan::{Cell, Plan};
-use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
-use crate::scenario::{LinkError, Scenario, Sender};
+use crate::results::{End, RunRecord};
+use crate::scenario::LinkError;
 pub use body::Bodies;
 pub(crate) use body::file_hash;
 pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
-use loading::Loading;
+use pages::Pages;
 pub use series::SeriesSink;
 use series::{Sampler, Watched};
 use topology::Topology;
 use traffic::Traffic;
 
-/// The request field that names the object: several objects of a recording may have one URL.
+/// The request field that names the object.
 const OBJECT_FIELD: &str = "object";
-/// What the field says of an object that only warms the connection up.
-const WARM_UP: &str = "warm";
 /// What time series call the connection of the page.
 const PAGE_FLOW: &str = "page";
 
@@ -137,25 +137,36 @@ pub enum RunError {
     },
 }
 
-/// Runs `cell` of `plan`.
+/// Runs `cell` of `plan`, and tells of its first page: the only one, unless it is a session of
+/// several ([`run_session`]).
 ///
 /// # Errors
-/// If an end cannot be set up, the page does not arrive whole within the scenario's time limit, or a
-/// flow fails.
+/// As [`run_session`].
 pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
+    let first = run_session(plan, cell)?.into_iter().next();
+    first.ok_or(RunError::Unfinished { at: Instant::ZERO, open: 0, objects: 0 })
+}
+
+/// Runs `cell` of `plan`: a record for each page of the session, in their order, of which the first
+/// has the traffic; one without a page if there are flows only.
+///
+/// # Errors
+/// If an end cannot be set up, a page does not arrive whole within the scenario's time limit, or a
+/// flow fails.
+pub fn run_session(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError> {
     run_in_world(plan, cell, None)
 }
 
-/// The same, with its time series handed to `rows` if the scenario asks for one. The record is the
+/// The same, with its time series handed to `rows` if the scenario asks for one. The records are the
 /// same with any series and without.
 ///
 /// # Errors
-/// As [`run`], and if `rows` refuses one.
+/// As [`run_session`], and if `rows` refuses one.
 pub fn run_sampled(
     plan: &Plan,
     cell: Cell,
     rows: &mut SeriesSink<'_>,
-) -> Result<RunRecord, RunError> {
+) -> Result<Vec<RunRecord>, RunError> {
     run_in_world(plan, cell, Some(rows))
 }
 
@@ -163,7 +174,7 @@ fn run_in_world(
     plan: &Plan,
     cell: Cell,
     rows: Option<&mut SeriesSink<'_>>,
-) -> Result<RunRecord, RunError> {
+) -> Result<Vec<RunRecord>, RunError> {
     let scenario = &plan.scenario;
     let mut world = World::new(WorldConfig {
         host_jitter: scenario.host_jitter,
@@ -173,133 +184,39 @@ fn run_in_world(
     let network = &plan.networks[cell.network].network;
     let topology = Topology::new(&mut world, network, scenario.link_overhead)?;
     let mut watched = Vec::new();
-    let page = if plan.pages.is_empty() {
+    let mut pages = if plan.pages.is_empty() {
         None
     } else {
         let ends = Host::pair(plan, cell)?.map(|host| world.add_node(host));
         let paths = 0..network.paths.len();
         topology.join(&mut world, ends[0], ends[1], 0, paths.clone())?;
-        watched.extend(Watched::pair(PAGE_FLOW, sender(scenario), ends, &topology, paths));
-        Some(ends)
+        watched.extend(Watched::pair(PAGE_FLOW, pages::sender(scenario), ends, &topology, paths));
+        Some(Pages::new(plan, cell, ends))
     };
     let traffic = Traffic::add(plan, cell, &mut world, &topology)?;
     watched.extend(traffic.watched(plan, cell, &topology));
     let mut sampler = rows.and_then(|rows| Sampler::new(scenario, watched, rows));
 
-    let length = if page.is_some() { scenario.time_limit } else { scenario.duration };
-    let limit = Instant::ZERO + length;
+    let limit = pages.as_ref().map_or(Instant::ZERO + scenario.duration, Pages::longest);
     let mut ended_flows = 0;
-    let goes_on = |world: &World<Host>| match page {
-        Some(ends) => ends.iter().all(|end| !world.node(*end).is_done()),
+    let goes_on = |world: &World<Host>| match &mut pages {
+        Some(pages) => pages.go_on(world),
         None => !traffic.have_flows_ended(world, &mut ended_flows),
     };
-    let (end, measured) = traffic.run(plan, cell, &mut world, limit, goes_on, sampler.as_mut())?;
+    let (_, measured) = traffic.run(plan, cell, &mut world, limit, goes_on, sampler.as_mut())?;
     let at = world.now();
     let (mut nodes, ()) = world.into_parts();
     if let Some(error) = nodes.iter_mut().find_map(Host::take_error) {
         return Err(error);
     }
-    let record = match page {
-        Some(_) => of_page(&nodes, at, end, sender(scenario))?,
-        None => RunRecord { ended_at: at, ..RunRecord::default() },
+    let mut records = match pages {
+        Some(pages) => pages.finish(&nodes, at)?,
+        None => vec![RunRecord { ended_at: at, ..RunRecord::default() }],
     };
-    Ok(RunRecord { traffic: measured, ..record })
-}
-
-/// The end that sends what is loaded.
-fn sender(scenario: &Scenario) -> End {
-    match scenario.raw.sender {
-        Sender::Client if scenario.http.is_raw() => End::Client,
-        Sender::Client | Sender::Server => End::Server,
+    if let Some(first) = records.first_mut() {
+        first.traffic = measured;
     }
-}
-
-/// What the nodes of a run that ended at `at` measured of its page.
-fn of_page(nodes: &[Host], at: Instant, end: RunEnd, sender: End) -> Result<RunRecord, RunError> {
-    let reader = nodes.iter().find_map(|node| Some((node, node.loading()?)));
-    // The client is added before the server.
-    let mut connections = nodes.iter().filter_map(Host::page_connection);
-    let (Some((reader, loading)), client, server) =
-        (reader, connections.next(), connections.next())
-    else {
-        return Err(RunError::Unfinished { at, open: 0, objects: 0 });
-    };
-    let record = match end {
-        RunEnd::Condition => record(at, loading, client.zip(server), sender),
-        _ => None,
-    };
-    let Some(mut record) = record else {
-        let (open, objects) = (loading.open(), loading.objects().len());
-        return Err(RunError::Unfinished { at, open, objects });
-    };
-    reader.complete_record(&mut record);
-    record.overridden += nodes.iter().map(Host::overridden).sum::<u64>();
-    Ok(record)
-}
-
-/// What was measured of a load that ended at `at` over the connections of client and server; `None` if
-/// it did not end.
-fn record(
-    at: Instant,
-    loading: &Loading,
-    connections: Option<(&Connection, &Connection)>,
-    sender: End,
-) -> Option<RunRecord> {
-    let (client, server) = connections?;
-    let timeline = loading.timeline()?;
-    let metrics = timeline.page_metrics()?;
-    let start = timeline.started_at()?;
-    let connected_at = client.connected_at()?;
-    let object = |spec: &quipu_web::page::Object| {
-        let times = timeline.object_times(spec.id)?;
-        Some(ObjectRecord {
-            object: spec.id.0,
-            body: spec.response_bytes,
-            held: spec.holds_load(),
-            stream: None,
-            requested_at: start + times.requested,
-            first_byte_at: loading.first_byte_at(spec.id)?,
-            completed_at: start + times.since_page_start,
-            since_page_start: times.since_page_start,
-            since_request: times.since_request,
-        })
-    };
-    let counters = match sender {
-        End::Server => server.scheduler_counters(),
-        End::Client => client.scheduler_counters(),
-    };
-    Some(RunRecord {
-        sender,
-        connect_time: connected_at - Instant::ZERO,
-        page_time: metrics.page_time,
-        object_index: metrics.object_index,
-        byte_index: metrics.byte_index,
-        critical_time: metrics.critical_time,
-        path_switches: counters.path_switches,
-        refused: counters.refused,
-        overridden: counters.overridden,
-        ended_at: at,
-        objects: loading.objects().iter().filter_map(object).collect(),
-        paths: [(End::Server, server), (End::Client, client)]
-            .into_iter()
-            .flat_map(|(end, connection)| path_records(end, connection))
-            .collect(),
-        ..RunRecord::default()
-    })
-}
-
-fn path_records(end: End, connection: &Connection) -> impl Iterator<Item = PathRecord> {
-    connection.path_counters().into_iter().map(move |(PathId(path), counters)| PathRecord {
-        end,
-        path,
-        packets_sent: counters.packets_sent,
-        datagrams_received: counters.packets_received,
-        bytes_sent: Bytes(counters.bytes_sent),
-        bytes_resent: Bytes(counters.again_bytes),
-        bytes_copies: Bytes(counters.copy_bytes),
-        bytes_lost: Bytes(counters.bytes_lost),
-        bytes_spurious: Bytes(counters.bytes_spurious),
-    })
+    Ok(records)
 }
 
 #[cfg(test)]

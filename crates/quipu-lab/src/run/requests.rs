@@ -12,26 +12,18 @@ use quipu_http::priority::{PRIORITY, PriorityField};
 use quipu_http::transport::quic::Carrier as _;
 use quipu_policy::Urgency;
 use quipu_quic::ConnectionEvent;
-use quipu_web::page::{Object, ObjectId, ObjectKind};
+use quipu_web::page::{Object, ObjectKind};
 use quipu_web::scheme::{
     BrowserScheme, Dependency, PhantomNode, RequestFacts, SchemeState, Signal,
 };
 
+use super::asked::Asked;
 use super::body::Bodies;
-use super::loading::Loading;
+use super::visits::Visits;
 use super::wire::{Wire, numbering};
-use super::{OBJECT_FIELD, RunError, WARM_UP};
+use super::{OBJECT_FIELD, RunError};
 use crate::results::End;
 use crate::scenario::{HttpVersion, Priorities, Scenario};
-
-/// What a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// An object of the page.
-    Page(ObjectId),
-    /// Nothing but windows and round-trip times.
-    WarmUp,
-}
 
 /// The requests of one connection.
 pub(super) struct Requests {
@@ -41,9 +33,11 @@ pub(super) struct Requests {
     priorities: Priorities,
     /// Whether layout is still to change priorities.
     awaits_layout: bool,
-    streams: BTreeMap<StreamId, Purpose>,
+    /// Whether layout changes priorities.
+    reprioritises: bool,
+    streams: BTreeMap<StreamId, Asked>,
     /// What waits for the connection or for a stream.
-    waiting: VecDeque<Purpose>,
+    waiting: VecDeque<Asked>,
     numbering: Numbering,
     /// The stream of the next request: priorities are drawn before it is opened.
     next_stream: StreamId,
@@ -63,6 +57,7 @@ impl Requests {
             scheme: browser.session(),
             priorities: scenario.priorities,
             awaits_layout: browser.reprioritises(),
+            reprioritises: browser.reprioritises(),
             streams: BTreeMap::new(),
             waiting: VecDeque::new(),
             numbering,
@@ -71,10 +66,15 @@ impl Requests {
         }
     }
 
+    /// The next page of the session is asked for: its layout is still to come.
+    pub(super) fn next_page(&mut self) {
+        self.awaits_layout = self.reprioritises;
+    }
+
     /// Asks for `objects` small objects that belong to no page.
     pub(super) fn warm_up(&mut self, objects: u32) {
         self.warm_ups_open = objects;
-        self.waiting.extend((0..objects).map(|_| Purpose::WarmUp));
+        self.waiting.extend((0..objects).map(|_| Asked::WarmUp));
     }
 
     /// True if the connection is open and all objects of the warm-up are there.
@@ -87,7 +87,7 @@ impl Requests {
         &mut self,
         streams: &mut Wire<'_>,
         event: ConnectionEvent,
-        loading: &mut Loading,
+        loading: &mut Visits,
     ) -> Result<(), RunError> {
         let now = streams.now();
         match event {
@@ -112,13 +112,13 @@ impl Requests {
     fn take_events(
         &mut self,
         streams: &mut Wire<'_>,
-        loading: &mut Loading,
+        loading: &mut Visits,
     ) -> Result<(), RunError> {
         let now = streams.now();
         while let Some(event) = self.client.poll() {
             match event {
                 ClientEvent::ResponseHead { stream, .. } => {
-                    if let Some(Purpose::Page(object)) = self.streams.get(&stream) {
+                    if let Some(Asked::Page(object)) = self.streams.get(&stream) {
                         loading.on_head(*object, now);
                     }
                     // The body may have come before.
@@ -128,8 +128,8 @@ impl Requests {
                 ClientEvent::ResponseFinished { stream } => {
                     self.scheme.on_closed(stream);
                     match self.streams.remove(&stream) {
-                        Some(Purpose::Page(object)) => loading.on_complete(object, now)?,
-                        Some(Purpose::WarmUp) => self.warm_ups_open -= 1,
+                        Some(Asked::Page(object)) => loading.on_complete(object, now)?,
+                        Some(Asked::WarmUp) => self.warm_ups_open -= 1,
                         None => {}
                     }
                 }
@@ -144,9 +144,9 @@ impl Requests {
     }
 
     /// Takes what the load wants; it waits for the connection or a stream.
-    pub(super) fn collect(&mut self, loading: &mut Loading, now: Instant) {
+    pub(super) fn collect(&mut self, loading: &mut Visits, now: Instant) {
         while let Some(object) = loading.poll_request(now) {
-            self.waiting.push_back(Purpose::Page(object));
+            self.waiting.push_back(Asked::Page(object));
         }
     }
 
@@ -154,7 +154,7 @@ impl Requests {
     pub(super) fn send(
         &mut self,
         streams: &mut Wire<'_>,
-        loading: &mut Loading,
+        loading: &mut Visits,
     ) -> Result<(), RunError> {
         let now = streams.now();
         self.collect(loading, now);
@@ -179,10 +179,10 @@ impl Requests {
     fn reprioritise(
         &mut self,
         streams: &mut Wire<'_>,
-        loading: &Loading,
+        loading: &Visits,
     ) -> Result<(), RequestError> {
         let visible = self.streams.iter().filter_map(|(&stream, &purpose)| match purpose {
-            Purpose::Page(object) if loading.is_visible(object) => Some((stream, object)),
+            Asked::Page(object) if loading.is_visible(object) => Some((stream, object)),
             _ => None,
         });
         for (stream, object) in visible {
@@ -209,19 +209,19 @@ impl Requests {
     fn request(
         &mut self,
         streams: &mut Wire<'_>,
-        purpose: Purpose,
-        loading: &Loading,
+        purpose: Asked,
+        loading: &Visits,
     ) -> Result<(), RequestError> {
         let object = match purpose {
-            Purpose::Page(id) => loading.object(id).zip(loading.facts(id)),
-            Purpose::WarmUp => None,
+            Asked::Page(id) => loading.object(id).zip(loading.facts(id)),
+            Asked::WarmUp => None,
         };
         let facts =
             object.map_or_else(|| RequestFacts::of_kind(ObjectKind::Other), |(_, facts)| facts);
         let signal = self.scheme.priority_for(&facts, self.next_stream);
         let body = object.map_or(Bytes::ZERO, |(object, _)| object.request.body);
         let request = Request {
-            fields: self.fields(object.map(|(object, _)| object), body, signal),
+            fields: self.fields(purpose, object.map(|(object, _)| object), body, signal),
             body: if body.is_zero() { Body::Empty } else { Body::Streamed },
             priority: Some(priority(signal.into())),
         };
@@ -234,10 +234,10 @@ impl Requests {
         };
         self.streams.insert(stream, purpose);
         self.next_stream = self.numbering.next(stream);
-        if let Purpose::Page(id) = purpose
+        if let Asked::Page(id) = purpose
             && !body.is_zero()
         {
-            let sent = Bodies::slice(id, Bytes::ZERO, body)
+            let sent = Bodies::slice(id.object, Bytes::ZERO, body)
                 .try_for_each(|part| self.client.send_body(streams, stream, part))
                 .and_then(|()| self.client.finish(streams, stream));
             sent.map_err(|_| RequestError::NotOpen)?;
@@ -245,8 +245,14 @@ impl Requests {
         Ok(())
     }
 
-    /// The head of a request for `object`, or for an object that belongs to no page.
-    fn fields(&self, object: Option<&Object>, body: Bytes, signal: Signal) -> FieldList {
+    /// The head of a request for what `asked` names: `object`, or one that belongs to no page.
+    fn fields(
+        &self,
+        asked: Asked,
+        object: Option<&Object>,
+        body: Bytes,
+        signal: Signal,
+    ) -> FieldList {
         let method = if body.is_zero() { "GET" } else { "POST" };
         let (host, path) =
             object.map_or(("page.test", "/"), |object| (object.host(), object.path()));
@@ -255,10 +261,7 @@ impl Requests {
             .with(":scheme", "https")
             .with(":authority", host)
             .with(":path", path);
-        match object {
-            Some(object) => fields.push(OBJECT_FIELD, object.id.0.to_string()),
-            None => fields.push(OBJECT_FIELD, WARM_UP),
-        }
+        fields.push(OBJECT_FIELD, asked.to_string());
         if !body.is_zero() {
             fields.push("content-length", body.0.to_string());
         }
@@ -273,12 +276,12 @@ impl Requests {
 
 /// Takes the bytes of bodies to the page.
 fn sink<'a>(
-    purposes: &'a BTreeMap<StreamId, Purpose>,
-    loading: &'a mut Loading,
+    purposes: &'a BTreeMap<StreamId, Asked>,
+    loading: &'a mut Visits,
     now: Instant,
 ) -> impl FnMut(StreamId, &[u8]) + 'a {
     move |stream, data| {
-        if let Some(Purpose::Page(object)) = purposes.get(&stream) {
+        if let Some(Asked::Page(object)) = purposes.get(&stream) {
             loading.on_body(*object, data, now);
         }
     }

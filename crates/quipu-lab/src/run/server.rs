@@ -11,13 +11,15 @@ use quipu_http::h2::{Body, BodyError, RespondError, Server, ServerConfig, Server
 use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::{Connection, ConnectionEvent};
 use quipu_sim::{Envelope, Outgoing};
-use quipu_web::page::{ObjectId, Page};
+use quipu_web::page::{Object, ObjectId, Page};
 
+use super::asked::{Asked, VisitObject};
 use super::body::Bodies;
 use super::engine::{ConnectionPlan, SetupError};
 use super::party::Party;
 use super::wire::{Wire, http, mux, numbering};
-use super::{OBJECT_FIELD, RunError, WARM_UP};
+use super::{OBJECT_FIELD, RunError};
+use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::results::End;
 use crate::scenario::Priorities;
@@ -25,19 +27,19 @@ use crate::scenario::Priorities;
 /// Bytes of an object that only warms the connection up: as in the framework paper.
 const WARM_UP_BYTES: Bytes = Bytes(2_600);
 /// Where the bytes of such an object are taken from: no page has so many objects.
-const WARM_UP_OBJECT: ObjectId = ObjectId(u32::MAX);
+const WARM_UP_BODY: ObjectId = ObjectId(u32::MAX);
 
-/// A server that has one page.
+/// A server that has the pages of a session.
 pub(super) struct Site {
     party: Party,
     /// What HTTP puts into the one byte stream, if that carries it.
     mux: Option<Mux>,
     http: Server,
-    page: Arc<Page>,
+    pages: Vec<Arc<Page>>,
     /// Objects asked for whose request is not complete.
-    asked: BTreeMap<StreamId, ObjectId>,
+    asked: BTreeMap<StreamId, Asked>,
     /// Objects that the server thinks about: when it answers, in order of asking.
-    thinking: BinaryHeap<Reverse<(Instant, u64, StreamId, ObjectId)>>,
+    thinking: BinaryHeap<Reverse<(Instant, u64, StreamId, Asked)>>,
     sequence: u64,
     /// Bytes that are written to a stream at a time.
     chunk: Bytes,
@@ -63,7 +65,9 @@ impl Site {
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
             }),
-            page: plan.page(cell)?.page,
+            pages: (0..plan.scenario.session)
+                .map(|visit| Ok(plan.visit(cell, visit)?.page))
+                .collect::<Result<_, PageLoadError>>()?,
             asked: BTreeMap::new(),
             thinking: BinaryHeap::new(),
             sequence: 0,
@@ -152,7 +156,7 @@ impl Site {
         let Some((connection, _)) = self.party.parts() else { return Ok(()) };
         let mut streams = Wire::new(connection, self.mux.as_mut(), now);
         let mut answers = Answers {
-            page: &self.page,
+            pages: &self.pages,
             asked: &mut self.asked,
             thinking: &mut self.thinking,
             sequence: &mut self.sequence,
@@ -168,9 +172,9 @@ impl Site {
                 .write(&mut self.http, &mut streams, stream)
                 .map_err(|error| failed(now, error))?;
         }
-        while let Some((stream, object)) = answers.due(now) {
+        while let Some((stream, asked)) = answers.due(now) {
             answers
-                .respond(&mut self.http, &mut streams, stream, object)
+                .respond(&mut self.http, &mut streams, stream, asked)
                 .map_err(|error| failed(now, error))?;
         }
         Ok(())
@@ -179,9 +183,9 @@ impl Site {
 
 /// What will be answered when.
 struct Answers<'a> {
-    page: &'a Page,
-    asked: &'a mut BTreeMap<StreamId, ObjectId>,
-    thinking: &'a mut BinaryHeap<Reverse<(Instant, u64, StreamId, ObjectId)>>,
+    pages: &'a [Arc<Page>],
+    asked: &'a mut BTreeMap<StreamId, Asked>,
+    thinking: &'a mut BinaryHeap<Reverse<(Instant, u64, StreamId, Asked)>>,
     sequence: &'a mut u64,
     chunk: Bytes,
     writing: &'a mut BTreeMap<StreamId, Writing>,
@@ -190,20 +194,25 @@ struct Answers<'a> {
 impl Answers<'_> {
     /// The request on `stream` is complete.
     fn think(&mut self, stream: StreamId, now: Instant) {
-        let Some(object) = self.asked.remove(&stream) else { return };
-        let spec = self.page.object(object);
-        let think_time = spec.map_or(Duration::ZERO, |object| object.think_time);
-        self.thinking.push(Reverse((now + think_time, *self.sequence, stream, object)));
+        let Some(asked) = self.asked.remove(&stream) else { return };
+        let think_time = self.object(asked).map_or(Duration::ZERO, |object| object.think_time);
+        self.thinking.push(Reverse((now + think_time, *self.sequence, stream, asked)));
         *self.sequence += 1;
     }
 
+    /// What is asked for, if it is on a page.
+    fn object(&self, asked: Asked) -> Option<&Object> {
+        let Asked::Page(VisitObject { visit, object }) = asked else { return None };
+        self.pages.get(usize::try_from(visit).ok()?)?.object(object)
+    }
+
     /// The next answer that is due.
-    fn due(&mut self, now: Instant) -> Option<(StreamId, ObjectId)> {
+    fn due(&mut self, now: Instant) -> Option<(StreamId, Asked)> {
         let Reverse((at, ..)) = self.thinking.peek()?;
         if *at > now {
             return None;
         }
-        self.thinking.pop().map(|Reverse((_, _, stream, object))| (stream, object))
+        self.thinking.pop().map(|Reverse((_, _, stream, asked))| (stream, asked))
     }
 
     /// Answers a request with the head and the first chunk of the body.
@@ -212,9 +221,10 @@ impl Answers<'_> {
         http: &mut Server,
         streams: &mut Wire<'_>,
         stream: StreamId,
-        object: ObjectId,
+        asked: Asked,
     ) -> Result<(), RespondError> {
-        let spec = self.page.object(object);
+        let spec = self.object(asked);
+        let object = spec.map_or(WARM_UP_BODY, |object| object.id);
         let len = spec.map_or(WARM_UP_BYTES, |object| object.response_bytes);
         let fields =
             FieldList::new().with(":status", "200").with("content-length", len.0.to_string());
@@ -269,9 +279,9 @@ fn on_event(
     while let Some(event) = http.poll() {
         match event {
             ServerEvent::RequestHead { stream, fields, end_stream } => {
-                let object = object_of(&fields)
+                let asked = asked(&fields)
                     .ok_or_else(|| failed(now, format!("{stream} asks for no object")))?;
-                answers.asked.insert(stream, object);
+                answers.asked.insert(stream, asked);
                 if end_stream {
                     answers.think(stream, now);
                 }
@@ -292,13 +302,9 @@ fn on_event(
     Ok(())
 }
 
-/// The object that a request asks for.
-fn object_of(fields: &FieldList) -> Option<ObjectId> {
-    let value = std::str::from_utf8(fields.get(OBJECT_FIELD)?).ok()?;
-    if value == WARM_UP {
-        return Some(WARM_UP_OBJECT);
-    }
-    value.parse().ok().map(ObjectId)
+/// What a request asks for.
+fn asked(fields: &FieldList) -> Option<Asked> {
+    std::str::from_utf8(fields.get(OBJECT_FIELD)?).ok()?.parse().ok()
 }
 
 fn failed(at: Instant, reason: impl ToString) -> RunError {

@@ -237,3 +237,56 @@ fn unknown_names_are_told_the_nearest() {
     assert!(refused("path", "single:ix=1").contains("did you mean `id`?"));
     assert!(refused("congestion", "newren").contains("did you mean `newreno`?"));
 }
+
+fn session(edit: impl FnOnce(&mut Scenario)) -> (Plan, Vec<RunRecord>) {
+    let plan = plan(|scenario| {
+        scenario.pages = vec!["pries".to_owned()];
+        edit(scenario);
+    });
+    let records = run_session(&plan, Cell { page: 0, network: 0, policy: 0, run: 1 }).unwrap();
+    (plan, records)
+}
+
+#[test]
+fn a_session_loads_page_after_page_over_one_connection_each_read_in_between() {
+    let (plan, records) = session(|scenario| scenario.session = 4);
+    assert_eq!(records.iter().map(|record| record.visit).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let cell = Cell { page: 0, network: 0, policy: 0, run: 1 };
+    for (record, visit) in records.iter().zip(0..) {
+        let page = plan.visit(cell, visit).unwrap().page;
+        let sizes: Vec<Bytes> = page.objects().iter().map(|object| object.response_bytes).collect();
+        assert_eq!(record.objects.iter().map(|object| object.body).collect::<Vec<_>>(), sizes);
+        assert!(record.sender_total(|path| path.bytes_sent) > page.body_bytes());
+        assert_eq!(record.connect_time, records[0].connect_time);
+        let packets = record.sender_packets();
+        assert!(packets < page.body_bytes().0 / 1_000 + 100, "only those of the visit: {packets}");
+    }
+    let asked = |record: &RunRecord| record.objects.iter().map(|it| it.requested_at).min().unwrap();
+    for (pair, visit) in records.windows(2).zip(0..) {
+        let reading = plan.pages[0].reading_time(1, visit);
+        assert_eq!(asked(&pair[1]), pair[0].ended_at + reading);
+        // No handshake, but a round trip.
+        assert!(pair[1].objects[0].first_byte_at > asked(&pair[1]) + Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn the_first_page_of_a_session_is_that_of_a_run_without_more() {
+    let (_, long) = session(|scenario| scenario.session = 3);
+    let (_, short) = session(|_| {});
+    assert_eq!(short.len(), 1);
+    // Traffic is measured over the whole run.
+    let traffic = short[0].traffic.clone();
+    assert_eq!(RunRecord { traffic, ..long[0].clone() }, short[0]);
+    assert_ne!(long[1].objects, long[0].objects);
+}
+
+#[test]
+fn a_page_that_is_loaded_again_needs_no_handshake() {
+    let (_, records) = session(|scenario| {
+        scenario.pages = vec!["sitespeed".to_owned()];
+        scenario.session = 2;
+    });
+    assert_eq!(records[0].objects.len(), records[1].objects.len());
+    assert!(records[1].page_time < records[0].page_time);
+}

@@ -45,6 +45,8 @@ use units::{Unit, human};
 pub const MOST_PATHS: usize = 32;
 /// Runs that a scenario may ask for.
 pub const MOST_RUNS: u32 = 10_000;
+/// Pages that a session may have.
+pub const MOST_SESSION: u32 = 1_000;
 
 /// The longest times that a scenario may have.
 const MOST_TIME: Duration = Duration::from_secs(1_000_000);
@@ -60,6 +62,9 @@ pub struct Scenario {
     /// Pages: names that come with the program, HAR files, `pries` (drawn anew for each run from the
     /// model of Pries et al.) or `pries:N` (the page that run N draws). May be empty if there are flows.
     pub pages: Vec<String>,
+    /// Pages that a run loads one after the other over its connection, each read for a time drawn from
+    /// the model of Pries et al.; `pries` draws each, another page is loaded again. 1.
+    pub session: u32,
     /// The browser whose requests and priorities are used. Chrome.
     pub browser: String,
     /// How the browser tells what is urgent. By the tree.
@@ -144,6 +149,7 @@ impl Default for Scenario {
             seed: 1,
             runs: 30,
             pages: ["framework-youtube", "ilmessaggero"].map(str::to_owned).to_vec(),
+            session: 1,
             browser: "chrome".to_owned(),
             priorities: Priorities::Tree,
             reprioritise: Reprioritise::Browser,
@@ -225,9 +231,17 @@ impl Scenario {
         if !(1..=MOST_RUNS).contains(&self.runs) {
             return Err(ScenarioError::invalid("runs", self.runs, "1 to 10000"));
         }
-        if self.pages.is_empty() && self.flows.is_empty() {
+        let has_objects = self.http.is_raw() && !self.raw.objects.is_empty();
+        if self.pages.is_empty() && self.flows.is_empty() && !has_objects {
             let expected = "at least one page, or one of `flows`";
             return Err(ScenarioError::invalid("pages", "empty", expected));
+        }
+        if !(1..=MOST_SESSION).contains(&self.session) {
+            return Err(ScenarioError::invalid("session", self.session, "1 to 1000 pages"));
+        }
+        if self.session > 1 && self.http.is_raw() {
+            let expected = "1 with raw streams, which are written once";
+            return Err(ScenarioError::invalid("session", self.session, expected));
         }
         if self.visible_images > 1_000 {
             return Err(ScenarioError::invalid(
@@ -276,6 +290,7 @@ impl Scenario {
         !self.host_jitter.is_zero()
             || network.is_random()
             || self.transport.tls == Tls::Rustls
+            || self.session > 1
             || self.pages.iter().any(drawn)
             || (self.http.is_raw() && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)

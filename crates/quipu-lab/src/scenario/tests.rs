@@ -51,6 +51,7 @@ fn values_out_of_range_are_refused() {
     };
     assert_eq!(refused("runs", "0"), "runs is 0; expected 1 to 10000");
     assert!(refused("pages", "").starts_with("pages is empty"));
+    assert_eq!(refused("session", "0"), "session is 0; expected 1 to 1000 pages");
     assert!(refused("pacing_factor", "NaN").starts_with("transport.pacing_factor is NaN"));
     assert!(refused("udp-payload", "1000B").contains("expected 1200B to 65527B"));
     assert!(refused("initial_window", "many").contains("expected a whole number"));

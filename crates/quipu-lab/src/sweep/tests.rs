@@ -17,7 +17,7 @@ fn page(plan: &Plan) -> crate::pages::RunPage {
 }
 
 /// A run without a network: times from the seed, the policy and the object's size.
-fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
+fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
     let mut random = plan.scenario.run_seed(cell.run).stream("made-up", 0);
     let noise = u64::from(random.next_u32() % 1_000_000);
     let time = |millis: u64| {
@@ -48,7 +48,7 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
         bytes_lost: Bytes(0),
         bytes_spurious: Bytes(0),
     };
-    Ok(RunRecord {
+    Ok(vec![RunRecord {
         connect_time: time(20),
         page_time: time(100),
         object_index: time(50),
@@ -59,7 +59,7 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<RunRecord, String> {
         objects,
         paths: vec![path(End::Server, 0, 600_000), path(End::Server, 1, 400_000)],
         ..RunRecord::default()
-    })
+    }])
 }
 
 fn swept(plan: &Plan, jobs: usize) -> Swept {

@@ -64,6 +64,10 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         1 => "1 run".to_owned(),
         runs => format!("{runs} runs"),
     };
+    let session = match scenario.session {
+        1 => String::new(),
+        pages => format!(" · sessions of {pages} pages"),
+    };
     let by = match scenario.priorities {
         Priorities::Tree => "",
         Priorities::Urgency => " by urgency",
@@ -75,7 +79,7 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         format!("{}{by} over {http} · {discovery} discovery", scenario.browser)
     };
     format!(
-        "{} ({}) · {how} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
+        "{} ({}) · {how}{session} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
         network.network.name,
         paths.join(", "),
         scenario.transport.start,

@@ -26,9 +26,13 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
         format!("{name} {packets} packets, {}", bytes(path.bytes_sent.0))
     };
     let shares: Vec<String> = record.paths_of(record.sender).map(share).collect();
+    let title = match record.visit {
+        0 => plan.name_of(cell),
+        visit => format!("\n{}, page {}", plan.name_of(cell), u64::from(visit) + 1),
+    };
     let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
     [
-        plan.name_of(cell),
+        title,
         format!(
             "connect {}, page {}, ObjectIndex {}, ByteIndex {}, critical {}",
             time(record.connect_time),

@@ -115,6 +115,10 @@ impl RawEnd {
         self.error.is_some() || self.receiving.as_ref().is_some_and(Receiving::is_done)
     }
 
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
     pub(super) fn take_error(&mut self) -> Option<RunError> {
         self.error.take()
     }

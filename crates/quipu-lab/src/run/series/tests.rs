@@ -31,7 +31,7 @@ fn sampled(plan: &Plan, cell: Cell) -> (RunRecord, Vec<SeriesRow>) {
         rows.push(row.clone());
         Ok(())
     });
-    (record.unwrap(), rows)
+    (record.unwrap().remove(0), rows)
 }
 
 /// Rows of one path, or of the connection.
