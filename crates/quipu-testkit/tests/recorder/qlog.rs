@@ -83,9 +83,8 @@ fn old_schema() -> Validator {
 
 fn check(schema: &Validator, read: &Read) {
     for record in std::iter::once(&read.header).chain(&read.events) {
-        if let Err(error) = schema.validate(record) {
-            panic!("{error} at {} in {record}", error.instance_path());
-        }
+        let fault = schema.validate(record).err().map(|error| error.to_string());
+        assert_eq!(fault, None, "in {record}");
     }
 }
 
