@@ -24,6 +24,9 @@ pub(crate) enum Command {
     /// Load one page once and draw its waterfall
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadOptions),
+    /// Run an experiment from its file: pages, flows, or both
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunOptions),
     /// Look at one page
     Page {
         #[command(subcommand)]
@@ -96,10 +99,35 @@ pub(crate) struct CompareOptions {
     /// Leave out the rows that use one path alone
     #[arg(long)]
     pub(crate) no_baselines: bool,
+    #[command(flatten)]
+    pub(crate) sweep: SweepOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunOptions {
+    /// Scenario file: an experiment as `experiments/` has them, or one of your own
+    #[arg(value_name = "FILE.toml")]
+    pub(crate) file: PathBuf,
+    /// Runs of each combination [default: as the file says]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) runs: Option<String>,
+    /// Set any field of the scenario; `--KEY=VALUE` does the same
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Sort the rows of the table of pages [default: as the policies were named]
+    #[arg(long, value_name = "METRIC", value_enum)]
+    pub(crate) sort: Option<SortBy>,
+    #[command(flatten)]
+    pub(crate) sweep: SweepOptions,
+}
+
+/// How all runs of a plan are run, and where results go.
+#[derive(Debug, Args)]
+pub(crate) struct SweepOptions {
     /// Threads [default: one per core]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Folder for the results: scenario, summary, and tables of runs, objects and paths
+    /// Folder for the results: scenario, summary, and tables of runs, objects, paths and flows
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Replace results in a folder that is not empty
@@ -242,6 +270,19 @@ Examples:
   quipu load --page my.har --network dsl+lte --run 3
   quipu load --page wikipedia --series 1ms --out results/wikipedia";
 
+const RUN_EXAMPLES: &str = "\
+Examples:
+  quipu run experiments/ns3/fig4.toml
+  quipu run experiments/congestion/shared-bottleneck.toml --runs 5 --out results/shared
+  quipu run experiments/congestion/utilisation.toml --congestion=newreno,cubic --duration=20s
+  quipu run results/shared/scenario.toml
+
+A file may have `pages`, `[[flows]]` and `[[cross]]`. Flows fill what congestion control lets them
+have: name, start, stop, bytes, direction (down, up), paths, congestion, path, streams,
+initial_window. Cross traffic takes no notice: name, rate, packet, kind (constant, poisson, on-off),
+on, off, path, direction, start, stop. `duration` ends a run without pages; `measure.from` and
+`measure.until` bound what is measured of flows and links.";
+
 /// Reads the command line. Options that are unknown but have the form `--KEY=VALUE` set a field of
 /// the scenario.
 pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Arguments, Failure> {
@@ -321,7 +362,7 @@ mod tests {
         let mut root = Arguments::command().term_width(100);
         root.build();
         insta::assert_snapshot!("help", root.render_long_help().to_string());
-        for name in ["compare", "load", "page", "schedulers"] {
+        for name in ["compare", "load", "page", "run", "schedulers"] {
             let command = root.find_subcommand_mut(name).unwrap();
             insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
         }

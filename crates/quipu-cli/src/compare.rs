@@ -1,54 +1,15 @@
 //! `quipu compare`.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
-use quipu_lab::results::{Metric, Output};
-use quipu_lab::sweep::{Swept, run_into, sweep};
-use quipu_lab::table;
 
-use crate::args::{CompareOptions, SortBy};
+use crate::args::CompareOptions;
 use crate::failure::Failure;
-use crate::{logs, progress, scenario};
+use crate::{scenario, sweep};
 
 pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), Failure> {
     let mut plan = plan(options, registry)?;
-    let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
-    logs::of_many(&mut plan, &options.logs, options.qlog_runs)?;
-
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&cancelled);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
-
-    let swept = run_all(&plan, options.jobs, &cancelled, output.as_ref())?;
-    if let Some(output) = output {
-        output.write(&plan, &swept.finished, &swept.summary).map_err(Failure::run)?;
-    }
-    logs::finish(&plan)?;
-    crate::print(&table::compare(&plan, &swept.summary, options.sort.map(metric)))?;
-    if cancelled.load(Ordering::Relaxed) {
-        return Err(Failure::Interrupted);
-    }
-    match swept.summary.failures.len() {
-        0 => Ok(()),
-        failures => {
-            let planned = swept.summary.runs_planned;
-            Err(Failure::Run(format!("{failures} of {planned} runs failed")))
-        }
-    }
-}
-
-fn metric(sort: SortBy) -> Metric {
-    match sort {
-        SortBy::Page => Metric::PageTime,
-        SortBy::Critical => Metric::CriticalTime,
-        SortBy::Objects => Metric::ObjectIndex,
-        SortBy::Bytes => Metric::ByteIndex,
-        SortBy::Resent => Metric::BytesResent,
-    }
+    sweep::run(&mut plan, &options.sweep, options.sort)
 }
 
 fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> {
@@ -64,18 +25,4 @@ fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> 
     }
     scenario.policies.baselines &= !options.no_baselines;
     Plan::with_registry(scenario, registry).map_err(Failure::usage)
-}
-
-fn run_all(
-    plan: &Plan,
-    jobs: Option<u16>,
-    cancelled: &AtomicBool,
-    output: Option<&Output>,
-) -> Result<Swept, Failure> {
-    let bar = progress::bar(plan.cells().count() as u64);
-    let jobs = jobs.map(usize::from);
-    let run = |plan: &Plan, cell| run_into(output, plan, cell);
-    let swept = sweep(plan, jobs, cancelled, &|_| bar.inc(1), &run);
-    bar.finish_and_clear();
-    swept.map_err(Failure::run)
 }

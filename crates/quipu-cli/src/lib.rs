@@ -11,7 +11,9 @@ mod load;
 mod logs;
 mod page;
 mod progress;
+mod run;
 mod scenario;
+mod sweep;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -36,6 +38,7 @@ pub fn run(registry: &Registry) -> ExitCode {
     let result = match arguments.command {
         Command::Compare(options) => compare::run(&options, registry),
         Command::Load(options) => load::run(&options, registry),
+        Command::Run(options) => run::run(&options, registry),
         Command::Page { command } => match command {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
             PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),

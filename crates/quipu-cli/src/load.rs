@@ -15,11 +15,6 @@ const USUAL_WIDTH: usize = 100;
 
 pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Failure> {
     let mut plan = plan(options, registry)?;
-    if plan.pages.is_empty() {
-        return Err(Failure::Usage(
-            "the scenario has no page to load; give one by --page".to_owned(),
-        ));
-    }
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     logs::of_one(&mut plan, &options.logs)?;
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
@@ -43,6 +38,10 @@ pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Fail
 
 fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
     let mut scenario = scenario::build(&options.scenario)?;
+    if !scenario.has_pages() {
+        let message = "the scenario has no page to load; give one by --page";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     for (what, many) in [("--page", scenario.pages.len()), ("--network", scenario.networks.len())] {
         let given = options.scenario.page.len().max(options.scenario.network.len());
         if many > 1 && given > 1 {

@@ -45,7 +45,12 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Scenario, Failure> {
     for (field, value) in fields {
         scenario = set(scenario, field, value.as_deref())?;
     }
-    for assignment in &options.set {
+    assign(scenario, &options.set)
+}
+
+/// The scenario with all fields set that `assignments`, of the form `KEY=VALUE`, name.
+pub(crate) fn assign(mut scenario: Scenario, assignments: &[String]) -> Result<Scenario, Failure> {
+    for assignment in assignments {
         let Some((field, value)) = assignment.split_once('=') else {
             return Err(Failure::Usage(format!("--set {assignment}: expected KEY=VALUE")));
         };

@@ -434,6 +434,74 @@ fn a_load_that_cannot_end_is_a_failed_run_with_what_there_is() {
     assert!(summary.contains("\"complete\": false"));
 }
 
+/// Two flows that share a link, and cross traffic.
+const FLOWS: &str = "
+pages = []
+runs = 2
+duration = \"5s\"
+measure = { from = \"1s\" }
+networks = [{ name = \"n\", paths = [{ name = \"p\", down = { rate = \"8mbit\", delay = \"10ms\" } }] }]
+policies = { congestion = \"newreno,cubic\" }
+flows = [{ name = \"first\" }, { name = \"second\", congestion = \"newreno\", start = \"1s\" }]
+cross = [{ name = \"phone\", rate = \"1mbit\", kind = \"poisson\" }]
+";
+
+#[test]
+fn a_file_of_flows_gives_their_table_and_their_files() {
+    let folder = folder();
+    std::fs::write(folder.path().join("f.toml"), FLOWS).expect("a file");
+    let output = quipu(folder.path(), &["run", "f.toml", "--out", "r"]);
+    assert!(output.status.success(), "{output:?}");
+    let text = stdout(&output);
+    let title = "n (p 8mbit 10ms) · 2 flows · 1 sender of cross traffic · at most 5s · measured from \
+                 1s · 2 runs, seed 1 · simulated\n";
+    assert!(text.starts_with(title), "{text}");
+    for row in
+        ["newreno  first ", "cubic    first ", "cubic    second", "phone   (poisson)", "Jain down"]
+    {
+        assert!(text.contains(row), "{row} in {text}");
+    }
+    let result = folder.path().join("r");
+    let usual = ["objects.csv", "paths.csv", "runs.csv", "scenario.toml", "summary.json"];
+    let mut expected = ["cross.csv", "flow_paths.csv", "flows.csv", "links.csv"].to_vec();
+    expected.extend(usual);
+    expected.sort_unstable();
+    assert_eq!(files(&result), expected);
+    let lines = |name: &str| {
+        let text = std::fs::read_to_string(result.join(name)).expect("a file");
+        text.lines().count() - 1
+    };
+    // Two policies, two runs; two flows of one path, two links, one sender.
+    assert_eq!(["flows.csv", "flow_paths.csv", "links.csv", "cross.csv"].map(lines), [8, 8, 8, 4]);
+    assert_eq!((lines("runs.csv"), lines("objects.csv")), (4, 0));
+    // A result's scenario repeats it, and a result without flows leaves none of their files.
+    let again = quipu(folder.path(), &["run", "r/scenario.toml"]);
+    assert_eq!(again.stdout, output.stdout);
+    let page = quipu(folder.path(), &[&QUICK[..], &["--out", "r", "--force"]].concat());
+    assert!(page.status.success());
+    assert_eq!(files(&result), usual);
+}
+
+#[test]
+fn a_file_of_pages_runs_as_a_comparison_and_its_fields_can_be_set() {
+    let folder = folder();
+    let text = "pages = [\"sitespeed\"]\nruns = 2\npolicies = { stream = [\"rr\"] }\n";
+    std::fs::write(folder.path().join("p.toml"), text).expect("a file");
+    let output = quipu(folder.path(), &["run", "p.toml", "--start=warm:4", "--sort", "page"]);
+    assert!(output.status.success());
+    let compare = ["compare", "--scenario", "p.toml", "--start", "warm:4", "--sort", "page"];
+    assert_eq!(stdout(&output), stdout(&quipu(folder.path(), &compare)));
+    let output = quipu(folder.path(), &["run", "p.toml", "--runs", "0"]);
+    assert_eq!(error_of(&output, 2), "runs is 0; expected 1 to 10000");
+    let output = quipu(folder.path(), &["run", "p.toml", "--set", "pages="]);
+    assert!(error_of(&output, 2).contains("at least one page, or one of `flows`"));
+    let output = quipu(folder.path(), &["run", "nowhere.toml"]);
+    assert!(error_of(&output, 2).contains("cannot read nowhere.toml"));
+    std::fs::write(folder.path().join("f.toml"), FLOWS).expect("a file");
+    let output = quipu(folder.path(), &["load", "--scenario", "f.toml"]);
+    assert!(error_of(&output, 2).contains("no page to load"));
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn ctrl_c_leaves_what_is_finished() {

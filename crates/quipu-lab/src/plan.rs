@@ -133,7 +133,8 @@ impl Plan {
     /// What the run of `cell` loads, first if it is a session of several pages.
     ///
     /// # Errors
-    /// None for a cell of the plan, whose pages were all read or drawn before.
+    /// If there are flows only. Else none for a cell of the plan, whose pages were all read or drawn
+    /// before.
     pub fn page(&self, cell: Cell) -> Result<RunPage, PageLoadError> {
         self.visit(cell, 0)
     }
@@ -143,7 +144,8 @@ impl Plan {
     /// # Errors
     /// As [`Plan::page`].
     pub fn visit(&self, cell: Cell, visit: u32) -> Result<RunPage, PageLoadError> {
-        self.pages[cell.page].visit(cell.run, visit)
+        let none = || ScenarioError::invalid("pages", "empty", "a page");
+        self.pages.get(cell.page).ok_or_else(none)?.visit(cell.run, visit)
     }
 
     /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.

@@ -138,7 +138,7 @@ impl Rows<'_> {
     /// Adds the rows with the present policies of acknowledgements and congestion. `if_legal`: see
     /// [`Rows::add`].
     fn add_all(&mut self, network: &Network, if_legal: bool) -> Result<(), ScenarioError> {
-        if self.scenario.pages.is_empty() {
+        if !self.scenario.has_pages() {
             return self.add(&[], if_legal);
         }
         let policies = &self.scenario.policies;

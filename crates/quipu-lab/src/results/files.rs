@@ -7,7 +7,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::{ObjectRecord, PathRecord, RunRecord, StreamRecord, Summary, series};
+use super::{ObjectRecord, PathRecord, RunRecord, StreamRecord, Summary, series, traffic_files};
 use crate::pages::RunPage;
 use crate::plan::{Cell, Plan};
 use crate::scenario::{ScenarioError, Series};
@@ -29,7 +29,7 @@ pub enum FileError {
     Scenario(#[from] ScenarioError),
 }
 
-/// The files that a result may have, in the order in which they are written.
+/// The files that a result may have beside those of traffic, in the order in which they are written.
 pub(super) const NAMES: [&str; 7] = [
     "scenario.toml",
     "summary.json",
@@ -130,6 +130,9 @@ pub(super) fn write_all(
         rows.write_record(row(&place(plan, cell), record, run_row(record)))
     })?;
     table(directory, objects, &OBJECTS, finished, |rows, cell, record| {
+        if record.objects.is_empty() {
+            return Ok(());
+        }
         let page = plan.visit(*cell, record.visit).map_err(std::io::Error::other)?;
         let place = place(plan, cell);
         let mut objects = record.objects.iter();
@@ -150,6 +153,9 @@ pub(super) fn write_all(
             streams.try_for_each(|it| rows.write_record(row(&place, record, stream_row(it))))
         })?;
     }
+    if plan.scenario.has_traffic() {
+        traffic_files::write_all(directory, plan, finished)?;
+    }
     match plan.scenario.series {
         Series::None => Ok(()),
         Series::Every(_) => series::join(directory, finished),
@@ -168,7 +174,7 @@ pub(super) fn write(
 
 type Rows<'a> = csv::Writer<&'a mut BufWriter<File>>;
 
-fn table(
+pub(super) fn table(
     directory: &Path,
     name: &str,
     header: &[&str],

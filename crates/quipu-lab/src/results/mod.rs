@@ -8,9 +8,11 @@ mod output;
 mod page_note;
 mod record;
 mod series;
+mod sharing;
 mod streams;
 mod summary;
 mod traffic;
+mod traffic_files;
 
 pub use files::FileError;
 pub use output::{Output, OutputError};
@@ -18,6 +20,7 @@ pub use page_note::{DrawnNote, PageNote, QuantityNote};
 pub use record::{End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
 pub(crate) use series::SeriesPart;
 pub use series::SeriesRow;
+pub use sharing::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread};
 pub use streams::StreamSummary;
 pub use summary::{
     Failure, Identical, Metric, MetricSummary, PathShare, RowSummary, Summary, WORLD,

@@ -5,6 +5,7 @@ use std::fmt;
 use quipu_base::Seed;
 use serde::Serialize;
 
+use super::sharing::{self, Sharing};
 use super::streams::{self, StreamSummary};
 use super::{COMMIT, PageNote, RunRecord, VERSION};
 use crate::plan::{Cell, Plan};
@@ -136,8 +137,11 @@ pub struct Summary {
     pub failures: Vec<Failure>,
     /// The pages.
     pub pages: Vec<PageNote>,
-    /// One row per page, network and policy, in that order.
+    /// One row per page, network and policy, in that order; none without pages.
     pub rows: Vec<RowSummary>,
+    /// Flows, links and cross traffic of each page, network and policy, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sharing: Vec<Sharing>,
     /// Rows that are not merely alike.
     pub identical: Vec<Identical>,
 }
@@ -208,6 +212,7 @@ impl Summary {
             failures,
             pages: plan.pages.iter().map(|page| page.note.clone()).collect(),
             rows: rows(plan, finished),
+            sharing: sharing::all(plan, finished),
             identical: identical(plan, finished),
         }
     }
@@ -230,7 +235,12 @@ pub(super) fn pairs(
 }
 
 /// The runs of one page over one network with one policy.
-fn runs_of(finished: &[(Cell, RunRecord)], page: usize, network: usize, policy: usize) -> Runs<'_> {
+pub(super) fn runs_of(
+    finished: &[(Cell, RunRecord)],
+    page: usize,
+    network: usize,
+    policy: usize,
+) -> Runs<'_> {
     finished
         .iter()
         .filter(|(cell, _)| (cell.page, cell.network, cell.policy) == (page, network, policy))
@@ -240,7 +250,7 @@ fn runs_of(finished: &[(Cell, RunRecord)], page: usize, network: usize, policy: 
 
 fn identical(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Identical> {
     let mut all = Vec::new();
-    for (page, loaded) in plan.pages.iter().enumerate() {
+    for page in 0..plan.page_count() {
         for (network, planned) in plan.networks.iter().enumerate() {
             // Policies by what their runs gave; the first of a group stands for it.
             let mut groups: Vec<(Runs<'_>, Vec<String>)> = Vec::new();
@@ -254,7 +264,7 @@ fn identical(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Identical> {
             }
             let groups = groups.into_iter().filter(|(_, policies)| policies.len() > 1);
             all.extend(groups.map(|(_, policies)| Identical {
-                page: loaded.note.name.clone(),
+                page: plan.page_name(page).to_owned(),
                 network: planned.network.name.clone(),
                 policies,
             }));

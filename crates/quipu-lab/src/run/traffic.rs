@@ -258,7 +258,7 @@ impl Traffic {
                     path: u32::try_from(*path).unwrap_or(u32::MAX),
                     direction,
                     delivered: after.delivered - before.delivered,
-                    capacity: link.rate.bytes_in(until.at - from.at),
+                    capacity: link.capacity(from.at, until.at),
                     dropped: after.dropped.saturating_sub(before.dropped),
                 });
             }

@@ -359,6 +359,21 @@ impl LinkSpec {
         }
     }
 
+    /// Bytes that its rate lets through between two instants, headers included. Outages count as if
+    /// there were none.
+    pub(crate) fn capacity(&self, from: Instant, until: Instant) -> Bytes {
+        let steps = self.steps.iter().map(|step| (Instant::ZERO + step.at, step.rate));
+        let ends = steps.clone().map(|(at, _)| at).chain([Instant::FAR_FUTURE]);
+        let rates = std::iter::once((Instant::ZERO, Some(self.rate))).chain(steps);
+        rates
+            .zip(ends)
+            .map(|((begins_at, rate), ends_at)| {
+                let time = ends_at.min(until) - begins_at.max(from);
+                rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(time))
+            })
+            .sum()
+    }
+
     /// True if chance decides anything on this link.
     pub fn is_random(&self) -> bool {
         let certain = |share: Share| share.is_zero() || share == Share::from_thousandths(1_000);

@@ -231,8 +231,7 @@ impl Scenario {
         if !(1..=MOST_RUNS).contains(&self.runs) {
             return Err(ScenarioError::invalid("runs", self.runs, "1 to 10000"));
         }
-        let has_objects = self.http.is_raw() && !self.raw.objects.is_empty();
-        if self.pages.is_empty() && self.flows.is_empty() && !has_objects {
+        if !self.has_pages() && self.flows.is_empty() {
             let expected = "at least one page, or one of `flows`";
             return Err(ScenarioError::invalid("pages", "empty", expected));
         }
@@ -294,6 +293,17 @@ impl Scenario {
             || self.pages.iter().any(drawn)
             || (self.http.is_raw() && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)
+    }
+
+    /// True if there is a page to load, recorded, drawn or written out as objects.
+    pub fn has_pages(&self) -> bool {
+        let objects = self.http.is_raw() && !self.raw.objects.is_empty();
+        objects || !self.pages.is_empty()
+    }
+
+    /// True if there is anything beside pages.
+    pub fn has_traffic(&self) -> bool {
+        !self.flows.is_empty() || !self.cross.is_empty()
     }
 
     /// Runs of each combination on `network`: one if nothing is random.

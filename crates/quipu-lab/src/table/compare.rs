@@ -1,9 +1,9 @@
-//! The comparison of policies: one block per page and network.
+//! The comparison of policies: one block per page and network, then the tables of flows.
 
 use std::fmt::Write;
 
 use super::grid::{Align, Grid};
-use super::{bytes, millis, page, streams};
+use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
 use crate::scenario::Priorities;
@@ -18,7 +18,7 @@ const COMPARED: [Metric; 5] = [
 ];
 
 /// What there is where a number is missing.
-const NOTHING: &str = "–";
+pub(super) const NOTHING: &str = "–";
 
 /// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
 /// least first; rows without it last. Ratios are to the first row as planned.
@@ -50,6 +50,7 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
             text.push('\n');
         }
     }
+    text.push_str(&flows::flows(plan, summary));
     for note in &summary.pages {
         text.push_str(&page::drawn(note));
     }
@@ -126,7 +127,7 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
 }
 
 /// Thousandths as a percentage: `41.5`.
-fn percent(per_mille: u64) -> String {
+pub(super) fn percent(per_mille: u64) -> String {
     format!("{}.{}", per_mille / 10, per_mille % 10)
 }
 
@@ -157,6 +158,11 @@ pub(super) fn ratio_text(ratio: Option<f64>, low: Option<f64>, high: Option<f64>
     }
 }
 
+/// What is told of a page by name; of none, flows.
+fn subject(page: &str) -> &str {
+    if page.is_empty() { "flows" } else { page }
+}
+
 /// What a reader must know beyond the numbers.
 fn notes(summary: &Summary) -> String {
     /// More failures than this are counted, not told.
@@ -172,7 +178,7 @@ fn notes(summary: &Summary) -> String {
         note(format!("Incomplete: {finished} of {planned} runs ended well."));
     }
     for failure in summary.failures.iter().take(MOST_FAILURES) {
-        let (page, network, policy) = (&failure.page, &failure.network, &failure.policy);
+        let (page, network, policy) = (subject(&failure.page), &failure.network, &failure.policy);
         let (run, reason) = (failure.run, &failure.reason);
         note(format!("Failed: {page} over {network} with {policy}, run {run}: {reason}"));
     }
@@ -180,7 +186,8 @@ fn notes(summary: &Summary) -> String {
         note(format!("Failed: {} more", summary.failures.len() - MOST_FAILURES));
     }
     for same in &summary.identical {
-        let (policies, page, network) = (same.policies.join(", "), &same.page, &same.network);
+        let page = subject(&same.page);
+        let (policies, network) = (same.policies.join(", "), &same.network);
         note(format!("The same in every run on {page} over {network}: {policies}"));
     }
     for row in summary.rows.iter().filter(|row| row.refused + row.overridden > 0) {

@@ -1,6 +1,7 @@
 //! Results as text for a terminal: comparisons and waterfalls. Plain characters, no colour.
 
 mod compare;
+mod flows;
 mod grid;
 mod page;
 mod streams;
