@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use quipu_lab::base::Duration;
 use quipu_lab::plan::Plan;
-use quipu_lab::results::Sharing;
-use quipu_lab::run::run_session;
+use quipu_lab::results::{SeriesRow, Sharing};
+use quipu_lab::run::{run_sampled, run_session};
 use quipu_lab::scenario::Scenario;
 use quipu_lab::sweep::sweep;
 
@@ -100,18 +100,99 @@ fn wvegas_takes_bursts_for_queues_and_fills_both_paths_without_them() {
 fn two_bbr_flows_come_to_share_a_bottleneck() {
     let share = |sharing: &Sharing| {
         let all = goodput(sharing, 0) + goodput(sharing, 1);
-        println!("second flow: {:.3} of both", goodput(sharing, 1) / all);
+        println!("{}, second flow: {:.3} of both", sharing.network, goodput(sharing, 1) / all);
         goodput(sharing, 1) / all
     };
-    let early = share(&measured("ns3/fig4.toml", 3, |_| {})[0]);
+    // Seconds 40 to 60, with a queue of one product: within 10 % of a half. With two the rest of the
+    // way takes a minute more.
+    let early = measured("ns3/fig4.toml", 5, |_| {});
+    assert!((0.45..=0.55).contains(&share(&early[0])), "{early:?}");
+    assert!((0.4..=0.6).contains(&share(&early[1])), "{early:?}");
     let late = measured("ns3/fig4.toml", 3, |scenario| {
         scenario.duration = Duration::from_secs(120);
         scenario.measure.from = Duration::from_secs(100);
         scenario.measure.until = None;
     });
-    // Seconds 40 to 60: within ten points of a half. The rest of the way takes a minute more.
-    assert!((0.4..=0.6).contains(&early), "{early:.3}");
-    assert!((0.45..=0.55).contains(&share(&late[0])), "{late:?}");
+    assert!(late.iter().all(|sharing| (0.45..=0.55).contains(&share(sharing))), "{late:?}");
+}
+
+/// What the first flow of Figure 2 shows every 10 ms.
+fn figure_2() -> Vec<SeriesRow> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let scenario = Scenario::load(&folder.join("ns3/fig2.toml")).unwrap();
+    let plan = Plan::new(scenario.with_field("series", "10ms").unwrap()).unwrap();
+    let mut rows = Vec::new();
+    let mut keep = |row: &SeriesRow| {
+        if &*row.flow == "quic" && row.path.is_some() {
+            rows.push(row.clone());
+        }
+        Ok(())
+    };
+    run_sampled(&plan, plan.cells().next().unwrap(), &mut keep).unwrap();
+    rows
+}
+
+#[test]
+fn bbr_goes_through_its_states_in_order_and_at_the_right_times() {
+    let rows = figure_2();
+    // When each state began, in seconds.
+    let mut states: Vec<(&str, f64)> = Vec::new();
+    for row in &rows {
+        if states.last().map(|last| last.0) != row.state {
+            states.push((row.state.unwrap(), row.at.as_nanos() as f64 / 1e9));
+        }
+    }
+    println!("{states:?}");
+    let names: Vec<&str> = states.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names[..3], ["startup", "drain", "probe bandwidth"]);
+    let probes = names[3..].chunks(2);
+    assert!(probes.clone().count() >= 2, "{states:?}");
+    assert!(probes.into_iter().all(|pair| pair[0] == "probe rtt"), "{states:?}");
+    // A round trip of 180 ms doubles what is sent until 4 Mb/s are filled from 10 packets on, four
+    // times; three rounds without growth follow.
+    assert!((1.0..4.0).contains(&states[1].1), "{states:?}");
+    // The round-trip time is probed 10 s after its least value was seen, for 200 ms and a round trip.
+    let begins: Vec<f64> =
+        states.iter().filter(|(name, _)| *name == "probe rtt").map(|(_, at)| *at).collect();
+    assert!((10.0..13.5).contains(&begins[0]), "{begins:?}");
+    assert!(
+        begins.windows(2).all(|pair| (10.0..13.0).contains(&(pair[1] - pair[0]))),
+        "{begins:?}"
+    );
+    let ends = states.windows(2).filter(|pair| pair[0].0 == "probe rtt");
+    assert!(
+        ends.into_iter().all(|pair| (0.35..0.8).contains(&(pair[1].1 - pair[0].1))),
+        "{states:?}"
+    );
+}
+
+#[test]
+fn the_window_of_bbr_is_two_products_and_the_least_round_trip_that_of_the_links() {
+    let rows = figure_2();
+    let steady: Vec<&SeriesRow> = rows
+        .iter()
+        .filter(|row| row.at.as_nanos() > 5_000_000_000 && row.state == Some("probe bandwidth"))
+        .collect();
+    let mut windows: Vec<u64> = steady.iter().map(|row| row.cwnd.0).collect();
+    windows.sort_unstable();
+    let window = windows[windows.len() / 2];
+    let rtt: u64 = steady.iter().filter_map(|row| row.latest_rtt).map(Duration::as_nanos).sum();
+    let rtt = rtt / steady.len() as u64 / 1_000_000;
+    println!("window {window} B, mean round trip {rtt} ms");
+    assert!((180_000 * 8 / 10..=180_000 * 12 / 10).contains(&window), "{window}");
+    // The paper: near twice 180 ms. Without noise the bandwidth is not over-estimated by so much.
+    assert!((185..=360).contains(&rtt), "{rtt}");
+    let least = rows.last().and_then(|row| row.min_rtt).unwrap().as_millis();
+    assert!((180..=186).contains(&least), "{least}");
+}
+
+#[test]
+fn a_bulk_flow_over_one_byte_stream_gets_what_one_over_four_streams_gets() {
+    let sharing = &measured("ns3/fig2.toml", 1, |_| {})[0];
+    let (quic, tcp_like) = (goodput(sharing, 0), goodput(sharing, 1));
+    println!("{quic:.3} and {tcp_like:.3} Mb/s");
+    assert!((tcp_like / quic - 1.0).abs() < 0.02, "{quic}, {tcp_like}");
+    assert!(used(sharing, 0) > 900, "{sharing:?}");
 }
 
 #[test]
