@@ -20,7 +20,7 @@ pub(crate) struct Context {
 
 /// Writes the frames of a packet as its list `frames`.
 pub(crate) fn write_all(json: &mut Json, frames: Frames<'_>, context: Context) {
-    json.begin_list("frames");
+    begin_list!(json, "frames");
     for frame in frames {
         match frame {
             Ok(frame) => {
@@ -40,7 +40,7 @@ pub(crate) fn write_all(json: &mut Json, frames: Frames<'_>, context: Context) {
 /// A frame that could not be read; nothing after it can be.
 fn write_fault(json: &mut Json, error: &FrameError, form: Form) {
     json.begin_item();
-    json.word("frame_type", "unknown");
+    word!(json, "frame_type", "unknown");
     json.number(form.pick("frame_type_bytes", "frame_type_value"), error.frame_type.0);
     json.end();
 }
@@ -49,119 +49,119 @@ fn write(json: &mut Json, frame: &Frame<'_>, context: Context) {
     let form = context.form;
     match *frame {
         Frame::Padding { length } => {
-            json.word("frame_type", "padding");
+            word!(json, "frame_type", "padding");
             match form {
                 Form::Current => raw(json, "length", length),
-                Form::Version03 => json.number("payload_length", length as u64),
+                Form::Version03 => number!(json, "payload_length", length as u64),
             }
         }
-        Frame::Ping => json.word("frame_type", "ping"),
+        Frame::Ping => word!(json, "frame_type", "ping"),
         Frame::Ack(ref ack) => write_ack(json, ack, context),
         Frame::ResetStream { stream, error_code, final_size } => {
-            json.word("frame_type", "reset_stream");
-            json.number("stream_id", stream.0);
+            word!(json, "frame_type", "reset_stream");
+            number!(json, "stream_id", stream.0);
             application_error(json, error_code, form);
-            json.number("final_size", final_size.0);
+            number!(json, "final_size", final_size.0);
         }
         Frame::StopSending { stream, error_code } => {
-            json.word("frame_type", "stop_sending");
-            json.number("stream_id", stream.0);
+            word!(json, "frame_type", "stop_sending");
+            number!(json, "stream_id", stream.0);
             application_error(json, error_code, form);
         }
         Frame::Crypto { offset, data } => {
-            json.word("frame_type", "crypto");
-            json.number("offset", offset.0);
+            word!(json, "frame_type", "crypto");
+            number!(json, "offset", offset.0);
             data_length(json, data.len(), form);
         }
         Frame::NewToken { token } => {
-            json.word("frame_type", "new_token");
-            json.begin("token");
+            word!(json, "frame_type", "new_token");
+            begin!(json, "token");
             raw(json, "length", token.len());
             json.end();
         }
         Frame::Stream(ref stream) => write_stream(json, stream, form),
         Frame::MaxData { maximum } => {
-            json.word("frame_type", "max_data");
-            json.number("maximum", maximum.0);
+            word!(json, "frame_type", "max_data");
+            number!(json, "maximum", maximum.0);
         }
         Frame::MaxStreamData { stream, maximum } => {
-            json.word("frame_type", "max_stream_data");
-            json.number("stream_id", stream.0);
-            json.number("maximum", maximum.0);
+            word!(json, "frame_type", "max_stream_data");
+            number!(json, "stream_id", stream.0);
+            number!(json, "maximum", maximum.0);
         }
         Frame::MaxStreams { direction, maximum } => {
-            json.word("frame_type", "max_streams");
+            word!(json, "frame_type", "max_streams");
             json.word("stream_type", stream_type(direction));
-            json.number("maximum", maximum);
+            number!(json, "maximum", maximum);
         }
         Frame::DataBlocked { limit } => {
-            json.word("frame_type", "data_blocked");
-            json.number("limit", limit.0);
+            word!(json, "frame_type", "data_blocked");
+            number!(json, "limit", limit.0);
         }
         Frame::StreamDataBlocked { stream, limit } => {
-            json.word("frame_type", "stream_data_blocked");
-            json.number("stream_id", stream.0);
-            json.number("limit", limit.0);
+            word!(json, "frame_type", "stream_data_blocked");
+            number!(json, "stream_id", stream.0);
+            number!(json, "limit", limit.0);
         }
         Frame::StreamsBlocked { direction, limit } => {
-            json.word("frame_type", "streams_blocked");
+            word!(json, "frame_type", "streams_blocked");
             json.word("stream_type", stream_type(direction));
-            json.number("limit", limit);
+            number!(json, "limit", limit);
         }
         Frame::NewConnectionId(ref new) => write_new_connection_id(json, new),
         Frame::RetireConnectionId { path, sequence } => {
             of_path(json, path, "retire_connection_id", "path_retire_connection_id");
-            json.number("sequence_number", sequence);
+            number!(json, "sequence_number", sequence);
         }
         Frame::PathChallenge { data } => {
-            json.word("frame_type", "path_challenge");
+            word!(json, "frame_type", "path_challenge");
             json.hex("data", &data);
         }
         Frame::PathResponse { data } => {
-            json.word("frame_type", "path_response");
+            word!(json, "frame_type", "path_response");
             json.hex("data", &data);
         }
         Frame::ConnectionClose { error_code, frame_type, reason } => {
-            json.word("frame_type", "connection_close");
-            json.word("error_space", "transport");
+            word!(json, "frame_type", "connection_close");
+            word!(json, "error_space", "transport");
             transport_error(json, form.pick("error", "error_code"), error_code, form);
             json.text("reason", &String::from_utf8_lossy(reason));
-            json.number("trigger_frame_type", frame_type.0);
+            number!(json, "trigger_frame_type", frame_type.0);
         }
         Frame::ApplicationClose { error_code, reason } => {
-            json.word("frame_type", "connection_close");
-            json.word("error_space", "application");
+            word!(json, "frame_type", "connection_close");
+            word!(json, "error_space", "application");
             application_error(json, error_code, form);
             json.text("reason", &String::from_utf8_lossy(reason));
         }
-        Frame::HandshakeDone => json.word("frame_type", "handshake_done"),
+        Frame::HandshakeDone => word!(json, "frame_type", "handshake_done"),
         Frame::PathAbandon { path, error_code } => {
-            json.word("frame_type", "path_abandon");
-            json.number("path_id", u64::from(path.0));
-            json.number("error_code", error_code);
+            word!(json, "frame_type", "path_abandon");
+            number!(json, "path_id", u64::from(path.0));
+            number!(json, "error_code", error_code);
         }
         Frame::PathStatusBackup { path, sequence } => {
-            json.word("frame_type", "path_status_backup");
-            json.number("path_id", u64::from(path.0));
-            json.number("sequence_number", sequence);
+            word!(json, "frame_type", "path_status_backup");
+            number!(json, "path_id", u64::from(path.0));
+            number!(json, "sequence_number", sequence);
         }
         Frame::PathStatusAvailable { path, sequence } => {
-            json.word("frame_type", "path_status_available");
-            json.number("path_id", u64::from(path.0));
-            json.number("sequence_number", sequence);
+            word!(json, "frame_type", "path_status_available");
+            number!(json, "path_id", u64::from(path.0));
+            number!(json, "sequence_number", sequence);
         }
         Frame::MaxPathId { maximum } => {
-            json.word("frame_type", "max_path_id");
-            json.number("maximum_path_id", u64::from(maximum.0));
+            word!(json, "frame_type", "max_path_id");
+            number!(json, "maximum_path_id", u64::from(maximum.0));
         }
         Frame::PathsBlocked { maximum } => {
-            json.word("frame_type", "paths_blocked");
-            json.number("maximum_path_id", u64::from(maximum.0));
+            word!(json, "frame_type", "paths_blocked");
+            number!(json, "maximum_path_id", u64::from(maximum.0));
         }
         Frame::PathCidsBlocked { path, next_sequence } => {
-            json.word("frame_type", "path_cids_blocked");
-            json.number("path_id", u64::from(path.0));
-            json.number("next_sequence_number", next_sequence);
+            word!(json, "frame_type", "path_cids_blocked");
+            number!(json, "path_id", u64::from(path.0));
+            number!(json, "next_sequence_number", next_sequence);
         }
         Frame::ReturnPaths(ref advice) => write_return_paths(json, advice),
     }
@@ -173,7 +173,7 @@ fn of_path(json: &mut Json, path: Option<PathId>, without: &'static str, with: &
         None => json.word("frame_type", without),
         Some(path) => {
             json.word("frame_type", with);
-            json.number("path_id", u64::from(path.0));
+            number!(json, "path_id", u64::from(path.0));
         }
     }
 }
@@ -182,30 +182,30 @@ fn write_ack(json: &mut Json, ack: &Ack<'_>, context: Context) {
     // A tool that knows one path per file finds the acknowledgements of its packets.
     match ack.path {
         Some(path) if context.form == Form::Version03 && path == context.path => {
-            json.word("frame_type", "ack");
+            word!(json, "frame_type", "ack");
         }
         path => of_path(json, path, "ack", "path_ack"),
     }
     let shift = u32::from(context.ack_delay_exponent);
     let micros = ack.delay.checked_shl(shift).filter(|micros| micros >> shift == ack.delay);
     json.millis("ack_delay", Duration::from_micros(micros.unwrap_or(u64::MAX)));
-    json.begin_list("acked_ranges");
+    begin_list!(json, "acked_ranges");
     for range in ack.ranges.iter() {
         json.range(range.first.0, range.last.0);
     }
     json.end_list();
     if let Some(ecn) = ack.ecn {
-        json.number("ect1", ecn.ect1);
-        json.number("ect0", ecn.ect0);
-        json.number("ce", ecn.ce);
+        number!(json, "ect1", ecn.ect1);
+        number!(json, "ect0", ecn.ect0);
+        number!(json, "ce", ecn.ce);
     }
 }
 
 #[inline]
 fn write_stream(json: &mut Json, stream: &Stream<'_>, form: Form) {
-    json.word("frame_type", "stream");
-    json.number("stream_id", stream.stream.0);
-    json.number("offset", stream.offset.0);
+    word!(json, "frame_type", "stream");
+    number!(json, "stream_id", stream.stream.0);
+    number!(json, "offset", stream.offset.0);
     if stream.fin {
         json.boolean("fin", true);
     }
@@ -214,37 +214,37 @@ fn write_stream(json: &mut Json, stream: &Stream<'_>, form: Form) {
 
 fn write_new_connection_id(json: &mut Json, new: &NewConnectionId) {
     of_path(json, new.path, "new_connection_id", "path_new_connection_id");
-    json.number("sequence_number", new.sequence);
-    json.number("retire_prior_to", new.retire_prior_to);
+    number!(json, "sequence_number", new.sequence);
+    number!(json, "retire_prior_to", new.retire_prior_to);
     json.hex("connection_id", new.id.as_bytes());
 }
 
 fn write_return_paths(json: &mut Json, advice: &ReturnPaths<'_>) {
-    json.word("frame_type", "ack_return_paths");
-    json.number("sequence_number", advice.sequence);
-    json.begin_list("pairs");
+    word!(json, "frame_type", "ack_return_paths");
+    number!(json, "sequence_number", advice.sequence);
+    begin_list!(json, "pairs");
     for (data, back) in advice.pairs() {
         json.begin_item();
-        json.number("data_path_id", u64::from(data.0));
-        json.number("return_path_id", u64::from(back.0));
+        number!(json, "data_path_id", u64::from(data.0));
+        number!(json, "return_path_id", u64::from(back.0));
         json.end();
     }
     json.end_list();
 }
 
 /// Bytes of data that a frame carries.
-#[inline]
+#[inline(always)]
 fn data_length(json: &mut Json, length: usize, form: Form) {
     match form {
         Form::Current => raw(json, "payload_length", length),
-        Form::Version03 => json.number("length", length as u64),
+        Form::Version03 => number!(json, "length", length as u64),
     }
 }
 
 /// A `RawInfo` of one length.
-#[inline]
+#[inline(always)]
 pub(crate) fn raw(json: &mut Json, which: &'static str, length: usize) {
-    json.begin("raw");
+    begin!(json, "raw");
     json.number(which, length as u64);
     json.end();
 }
@@ -253,11 +253,11 @@ pub(crate) fn raw(json: &mut Json, which: &'static str, length: usize) {
 fn application_error(json: &mut Json, code: u64, form: Form) {
     match form {
         Form::Current => {
-            json.word("error", "unknown");
-            json.number("error_code", code);
+            word!(json, "error", "unknown");
+            number!(json, "error_code", code);
         }
         // Version 0.3 has 32 bits for it.
-        Form::Version03 => json.number("error_code", code.min(u64::from(u32::MAX))),
+        Form::Version03 => number!(json, "error_code", code.min(u64::from(u32::MAX))),
     }
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn transport_error(json: &mut Json, name: &'static str, code: u64, fo
         match form {
             Form::Current => {
                 json.word(name, "unknown");
-                json.number("error_code", code);
+                number!(json, "error_code", code);
             }
             Form::Version03 => json.number(name, code.min(u64::from(u32::MAX))),
         }

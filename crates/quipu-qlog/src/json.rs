@@ -1,11 +1,41 @@
 //! Writing JSON objects piece by piece into a buffer.
 //!
 //! Events are written several times per packet, so no value tree is built and no field is looked
-//! up: names are constants, and a comma is put where the byte before asks for one.
+//! up: names are constants, and a comma is put where the byte before asks for one. Where a name is a
+//! literal, the macros make one copy of a known length of it and all that surrounds it.
 
 use quipu_base::{Duration, Instant};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// A number as a member whose name is a literal.
+macro_rules! number {
+    ($json:expr, $name:literal, $value:expr) => {{
+        $json.after_comma(concat!(",\"", $name, "\":"));
+        $json.integer($value);
+    }};
+}
+
+/// A member of which both name and value are literals without characters to escape.
+macro_rules! word {
+    ($json:expr, $name:literal, $value:literal) => {
+        $json.after_comma(concat!(",\"", $name, "\":\"", $value, "\""))
+    };
+}
+
+/// Begins the object that is the value of a name.
+macro_rules! begin {
+    ($json:expr, $name:literal) => {
+        $json.after_comma(concat!(",\"", $name, "\":{"))
+    };
+}
+
+/// Begins the list that is the value of a name.
+macro_rules! begin_list {
+    ($json:expr, $name:literal) => {
+        $json.after_comma(concat!(",\"", $name, "\":["))
+    };
+}
 
 /// A buffer into which JSON is written.
 #[derive(Debug, Default)]
@@ -15,12 +45,23 @@ pub(crate) struct Json {
 
 impl Json {
     /// Bytes as they are: for constants that are JSON.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn raw(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    #[inline]
+    /// What follows a comma where one is due; `text` begins with it.
+    #[inline(always)]
+    pub(crate) fn after_comma(&mut self, text: &'static str) {
+        let bytes = text.as_bytes();
+        if matches!(self.out.last(), None | Some(b'{' | b'[')) {
+            self.out.extend_from_slice(bytes.get(1..).unwrap_or_default());
+        } else {
+            self.out.extend_from_slice(bytes);
+        }
+    }
+
+    #[inline(always)]
     fn comma(&mut self) {
         if !matches!(self.out.last(), None | Some(b'{' | b'[')) {
             self.out.push(b',');
@@ -28,7 +69,7 @@ impl Json {
     }
 
     /// The name of a member. It is a constant without characters to escape.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn key(&mut self, name: &'static str) {
         self.comma();
         self.out.push(b'"');
@@ -47,13 +88,6 @@ impl Json {
     #[inline]
     pub(crate) fn end(&mut self) {
         self.out.push(b'}');
-    }
-
-    /// Begins the list that is the value of `name`.
-    #[inline]
-    pub(crate) fn begin_list(&mut self, name: &'static str) {
-        self.key(name);
-        self.out.push(b'[');
     }
 
     /// Ends a list.
@@ -87,7 +121,7 @@ impl Json {
         self.raw(itoa::Buffer::new().format(value));
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn number(&mut self, name: &'static str, value: u64) {
         self.key(name);
         self.integer(value);
@@ -155,7 +189,8 @@ impl Json {
         const PER_MILLI: u64 = 1_000_000;
         self.integer(nanos / PER_MILLI);
         let mut digits = *b".000000";
-        let mut rest = nanos % PER_MILLI;
+        // Below a million, so that 32 bits hold it.
+        let mut rest = (nanos % PER_MILLI) as u32;
         for digit in digits.iter_mut().skip(1).rev() {
             *digit += (rest % 10) as u8;
             rest /= 10;
@@ -181,7 +216,7 @@ mod tests {
         json.hex("h", &[0, 0xaf, 0xff]);
         json.millis("ms", Duration::from_nanos(1_234_567_089));
         json.begin("o");
-        json.begin_list("l");
+        begin_list!(json, "l");
         json.range(3, 3);
         json.range(1, 2);
         json.begin_item();

@@ -16,13 +16,15 @@
 //! The same run gives the same bytes: times count from its start, and nothing of the machine is
 //! told. Not here: the engine's own events ([`quipu_quic::recorder`]), reading of files.
 
+#[macro_use]
+mod json;
+
 mod event;
 mod file;
 mod folder;
 mod form;
 mod frame;
 mod header;
-mod json;
 mod recorder;
 
 pub use folder::{QlogError, QlogFolder};

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use quipu_base::{Duration, Instant, Rate, Role};
 use quipu_link::LinkConfig;
 use quipu_qlog::{Form, QlogFolder};
 use quipu_quic::recorder::{Event, Recorder, RecorderFactory};
 use quipu_testkit::{NodeConfig, Plan, QuicNode, Scenario, Tls};
+use tempfile::TempDir;
 
 /// Hears everything and keeps nothing.
 struct Deaf;
@@ -44,20 +45,20 @@ fn logging(criterion: &mut Criterion) {
     group.bench_function("off", |bencher| bencher.iter(|| run(None)));
     let deaf: RecorderFactory = Arc::new(|_| Some(Box::new(Deaf)));
     group.bench_function("heard", |bencher| bencher.iter(|| run(Some(&deaf))));
-    let folder = std::env::temp_dir().join(format!("quipu-qlog-bench-{}", std::process::id()));
     for form in [Form::Current, Form::Version03] {
         group.bench_function(format!("qlog {form}"), |bencher| {
-            bencher.iter(|| {
-                let logs = QlogFolder::create(&folder, form, "bench").expect("a folder");
-                let packets = run(Some(&logs.recorders()));
+            // The folder is made before and removed after what is measured.
+            let folder = || tempfile::tempdir().expect("a folder");
+            let logged = |folder: TempDir| {
+                let logs = QlogFolder::create(folder.path(), form, "bench").expect("a folder");
+                run(Some(&logs.recorders()));
                 logs.finish().expect("the files are written");
-                packets
-            });
+                folder
+            };
+            bencher.iter_batched(folder, logged, BatchSize::PerIteration);
         });
     }
     group.finish();
-    // What is left in the temporary folder is nobody's loss.
-    let _ = std::fs::remove_dir_all(&folder);
 }
 
 criterion_group!(benches, logging);

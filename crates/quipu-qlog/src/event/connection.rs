@@ -24,7 +24,7 @@ pub(crate) fn started(log: &mut QlogRecorder, now: Instant, started: &Started) {
             {
                 json.begin(name);
                 endpoint_fields(json, address);
-                json.begin_list("connection_ids");
+                begin_list!(json, "connection_ids");
                 json.hex_item(cid.as_bytes());
                 json.end_list();
                 json.end();
@@ -35,9 +35,9 @@ pub(crate) fn started(log: &mut QlogRecorder, now: Instant, started: &Started) {
             json.word("ip_version", if local.is_ipv4() { "v4" } else { "v6" });
             json.text("src_ip", &local.ip().to_string());
             json.text("dst_ip", &remote.ip().to_string());
-            json.word("protocol", "QUIC");
-            json.number("src_port", u64::from(local.port()));
-            json.number("dst_port", u64::from(remote.port()));
+            word!(json, "protocol", "QUIC");
+            number!(json, "src_port", u64::from(local.port()));
+            number!(json, "dst_port", u64::from(remote.port()));
             json.hex("src_cid", started.local_cid.as_bytes());
             json.hex("dst_cid", started.remote_cid.as_bytes());
         }
@@ -115,11 +115,11 @@ pub(crate) fn closed(log: &mut QlogRecorder, now: Instant, reason: &CloseReason)
 fn application_code(json: &mut Json, code: u64, form: Form) {
     match form {
         Form::Current => {
-            json.word("application_error", "unknown");
-            json.number("error_code", code);
+            word!(json, "application_error", "unknown");
+            number!(json, "error_code", code);
         }
         // Version 0.3 has 32 bits for it.
-        Form::Version03 => json.number("application_code", code.min(u64::from(u32::MAX))),
+        Form::Version03 => number!(json, "application_code", code.min(u64::from(u32::MAX))),
     }
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn parameters(
     }
     if form == Form::Current {
         if let Some(maximum) = parameters.initial_max_path_id {
-            json.number("initial_max_path_id", u64::from(maximum.0));
+            number!(json, "initial_max_path_id", u64::from(maximum.0));
         }
         json.boolean("ack_return_paths", parameters.ack_return_paths);
     }
@@ -185,7 +185,7 @@ pub(crate) fn stream(
     let Some(file) = log.file(PathId::ZERO) else { return };
     let name = form.pick("quic:stream_state_updated", "transport:stream_state_updated");
     let json = file.begin(now, name, PathId::ZERO);
-    json.number("stream_id", stream.0);
+    number!(json, "stream_id", stream.0);
     json.word("stream_type", stream_type(stream.direction()));
     json.word(
         "new",
@@ -219,7 +219,7 @@ pub(crate) fn keys_updated(log: &mut QlogRecorder, now: Instant, updates: u64) {
             "key_type",
             if role.is_client() { "client_1rtt_secret" } else { "server_1rtt_secret" },
         );
-        json.number("key_phase", updates);
+        number!(json, "key_phase", updates);
         file.end();
     }
 }

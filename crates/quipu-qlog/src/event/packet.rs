@@ -21,11 +21,15 @@ fn packet_type(kind: PacketKind) -> &'static str {
 /// Number and kind of a packet, and its path, where the form has a place for it.
 #[inline]
 fn begin_header(json: &mut Json, form: Form, kind: PacketKind, path: PathId, number: PacketNumber) {
-    json.begin("header");
-    json.word("packet_type", packet_type(kind));
-    json.number("packet_number", number.0);
+    begin!(json, "header");
+    if kind == PacketKind::OneRtt {
+        word!(json, "packet_type", "1RTT");
+    } else {
+        json.word("packet_type", packet_type(kind));
+    }
+    number!(json, "packet_number", number.0);
     if kind == PacketKind::OneRtt && form == Form::Current {
-        json.number("path_id", u64::from(path.0));
+        number!(json, "path_id", u64::from(path.0));
     }
 }
 
@@ -51,21 +55,18 @@ fn write_packet(
     begin_header(json, form, packet.kind, packet.path, packet.number);
     if packet.kind != PacketKind::OneRtt {
         if packet.token > 0 {
-            json.begin("token");
+            begin!(json, "token");
             raw(json, "length", packet.token);
             json.end();
         }
-        json.word("version", "00000001");
+        word!(json, "version", "00000001");
         json.hex("scid", packet.scid.as_bytes());
         json.hex("dcid", packet.dcid.as_bytes());
     }
     json.end();
-    json.begin("raw");
-    json.number("length", packet.size as u64);
-    json.number("payload_length", packet.payload.len() as u64);
-    json.end();
+    raw(json, "length", packet.size);
     if probe {
-        json.word("trigger", "pto_probe");
+        word!(json, "trigger", "pto_probe");
     }
     write_all(json, packet.frames(), context);
     file.end();
@@ -124,7 +125,7 @@ pub(crate) fn dropped(
     let Some(file) = log.file(path) else { return };
     let name = form.pick("quic:packet_dropped", "transport:packet_dropped");
     let json = file.begin(now, name, tuple(form, path));
-    json.begin("header");
+    begin!(json, "header");
     json.word("packet_type", kind.map_or("unknown", packet_type));
     json.end();
     raw(json, "length", size);
@@ -148,10 +149,10 @@ pub(crate) fn buffered(log: &mut QlogRecorder, now: Instant, kind: PacketKind, s
     let Some(file) = log.file(PathId::ZERO) else { return };
     let name = form.pick("quic:packet_buffered", "transport:packet_buffered");
     let json = file.begin(now, name, PathId::ZERO);
-    json.begin("header");
+    begin!(json, "header");
     json.word("packet_type", packet_type(kind));
     json.end();
     raw(json, "length", size);
-    json.word("trigger", "keys_unavailable");
+    word!(json, "trigger", "keys_unavailable");
     file.end();
 }

@@ -47,13 +47,13 @@ pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change
         file.end();
     }
     let json = file.begin(now, "quipu:path_updated", path);
-    json.number("path_id", u64::from(path.0));
+    number!(json, "path_id", u64::from(path.0));
     match change {
         PathEvent::Assigned { .. } => {
             json.word("new", if path == PathId::ZERO { "usable" } else { "validating" });
         }
-        PathEvent::Validated | PathEvent::Revived => json.word("new", "usable"),
-        PathEvent::Suspect => json.word("new", "suspect"),
+        PathEvent::Validated | PathEvent::Revived => word!(json, "new", "usable"),
+        PathEvent::Suspect => word!(json, "new", "suspect"),
         PathEvent::Status { status, own } => {
             json.word(
                 "status",
@@ -65,10 +65,10 @@ pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change
             json.word("initiator", if own { "local" } else { "remote" });
         }
         PathEvent::Abandoned { code } => {
-            json.word("new", "abandoned");
-            json.number("error_code", code);
+            word!(json, "new", "abandoned");
+            number!(json, "error_code", code);
         }
-        PathEvent::Dropped => json.word("new", "dropped"),
+        PathEvent::Dropped => word!(json, "new", "dropped"),
     }
     file.end();
 }
@@ -125,7 +125,7 @@ pub(crate) fn metrics(log: &mut QlogRecorder, now: Instant, metrics: &Metrics<'_
         let json = file.begin(now, name, tuple(form, path));
         write_changes(json, &old, &new, form);
         if form == Form::Current {
-            json.number("path_id", u64::from(path.0));
+            number!(json, "path_id", u64::from(path.0));
         }
         file.end();
     }
@@ -139,7 +139,7 @@ pub(crate) fn metrics(log: &mut QlogRecorder, now: Instant, metrics: &Metrics<'_
         }
         json.word("new", state);
         if form == Form::Current {
-            json.number("path_id", u64::from(path.0));
+            number!(json, "path_id", u64::from(path.0));
         }
         file.end();
     }
@@ -180,7 +180,7 @@ fn write_changes(json: &mut Json, old: &Written, new: &Written, form: Form) {
         && let Some(rate) =
             bits(new.delivery_rate.filter(|_| old.delivery_rate != new.delivery_rate))
     {
-        json.number("delivery_rate", rate);
+        number!(json, "delivery_rate", rate);
     }
 }
 
@@ -209,7 +209,7 @@ fn timer_updated(
     let json = file.begin(now, name, tuple(form, path));
     json.word("timer_type", timer_type);
     if form == Form::Current {
-        json.number("timer_id", u64::from(path.0));
+        number!(json, "timer_id", u64::from(path.0));
     }
     json.word("event_type", event_type);
     if let Some(delta) = delta {

@@ -21,18 +21,18 @@ pub(crate) fn scheduled(log: &mut QlogRecorder, now: Instant, scheduled: &Schedu
     match scheduled.outcome {
         Outcome::Sends { path, stream, span, copy } => {
             json.word("outcome", if copy { "copy" } else { "send" });
-            json.number("path_id", u64::from(path.0));
-            json.number("stream_id", stream.0);
-            json.number("offset", span.start.0);
-            json.number("length", span.len().0);
+            number!(json, "path_id", u64::from(path.0));
+            number!(json, "stream_id", stream.0);
+            number!(json, "offset", span.start.0);
+            number!(json, "length", span.len().0);
         }
         Outcome::Probes { path } => {
-            json.word("outcome", "probe");
-            json.number("path_id", u64::from(path.0));
+            word!(json, "outcome", "probe");
+            number!(json, "path_id", u64::from(path.0));
         }
         Outcome::Rests => rests(json, now, scheduled.decision),
         Outcome::Refused(refusal) => {
-            json.word("outcome", "refused");
+            word!(json, "outcome", "refused");
             refused(json, scheduled.decision, refusal);
         }
     }
@@ -58,23 +58,23 @@ fn decided_by(scheduled: &Scheduled<'_>) -> &'static str {
 fn rests(json: &mut Json, now: Instant, decision: Option<Decision>) {
     match decision {
         Some(Decision::Wait { until, on }) => {
-            json.word("outcome", "wait");
+            word!(json, "outcome", "wait");
             json.millis("wait", until - now);
             if let Some(on) = on {
-                json.number("path_id", u64::from(on.id.0));
+                number!(json, "path_id", u64::from(on.id.0));
             }
         }
-        _ => json.word("outcome", "idle"),
+        _ => word!(json, "outcome", "idle"),
     }
 }
 
 fn refused(json: &mut Json, decision: Option<Decision>, refusal: Refusal) {
     match decision {
         Some(Decision::Send { path, stream, .. } | Decision::Copy { path, stream, .. }) => {
-            json.number("path_id", u64::from(path.id.0));
-            json.number("stream_id", stream.id.0);
+            number!(json, "path_id", u64::from(path.id.0));
+            number!(json, "stream_id", stream.id.0);
         }
-        Some(Decision::Probe { path }) => json.number("path_id", u64::from(path.id.0)),
+        Some(Decision::Probe { path }) => number!(json, "path_id", u64::from(path.id.0)),
         _ => {}
     }
     json.word(
@@ -93,15 +93,15 @@ fn refused(json: &mut Json, decision: Option<Decision>, refusal: Refusal) {
 }
 
 fn candidates(json: &mut Json, notes: &[Note]) {
-    json.begin_list("candidates");
+    begin_list!(json, "candidates");
     for note in notes {
         json.begin_item();
         json.word("label", note.label);
         if let Some(path) = note.path {
-            json.number("path_id", u64::from(path.id.0));
+            number!(json, "path_id", u64::from(path.id.0));
         }
         if let Some(stream) = note.stream {
-            json.number("stream_id", stream.id.0);
+            number!(json, "stream_id", stream.id.0);
         }
         json.float("score", note.score);
         json.end();
