@@ -28,7 +28,8 @@ pub(super) struct ProportionalReduction {
 struct Recovery {
     /// Packets sent after this end it once they are acknowledged.
     began_at: Instant,
-    /// Bytes in flight when it began, the lost ones included: `RecoverFS`, at least 1.
+    /// Bytes in flight when it began, the lost ones included: `RecoverFS`. At least the target, so
+    /// that no more leaves than was acknowledged.
     flight: u64,
     /// The window to end with: `ssthresh`.
     target: Bytes,
@@ -52,12 +53,12 @@ impl ProportionalReduction {
         if fell {
             self.recovery = Some(Recovery {
                 began_at: now,
-                flight: (self.in_flight + lost).0.max(1),
+                flight: (self.in_flight + lost).max(target).0.max(1),
                 target,
                 delivered: Bytes::ZERO,
                 sent: Bytes::ZERO,
-                // One packet goes at once.
-                window: self.in_flight + self.datagram_size,
+                // One packet goes at once in place of what was lost.
+                window: self.in_flight + self.datagram_size.min(lost),
             });
         }
         fell
