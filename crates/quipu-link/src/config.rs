@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use crate::{Outage, QueueLimit, RateStep, rate};
+use crate::{DeliveryTrace, Outage, QueueLimit, RateStep, rate};
 
 /// One direction of a link.
 ///
@@ -14,6 +14,8 @@ pub struct LinkConfig {
     /// When the rate changes, in order of time. Needs a `rate` to begin with; the last step's must
     /// be above zero.
     pub steps: Vec<RateStep>,
+    /// When bytes may leave, as recorded, in place of `rate` and `steps`.
+    pub trace: Option<DeliveryTrace>,
     /// One-way propagation delay.
     pub delay: Duration,
     /// Half the width of the delay's variation: each datagram takes `delay ± jitter`, evenly
@@ -26,7 +28,7 @@ pub struct LinkConfig {
     /// in the queue and its time on the link, as on a radio link.
     pub loss: f64,
     /// When the queue is full. A limit in bandwidth-delay products counts `rate`, whatever the
-    /// steps make of it.
+    /// steps make of it, or the mean rate of `trace`.
     pub queue: QueueLimit,
     /// Datagrams that are ECN-capable and find more than this in the queue are marked with
     /// Congestion Experienced; the others are not. `None`: no datagram ever is.
@@ -80,6 +82,12 @@ impl LinkConfig {
         LinkConfig { rate: Some(rate), delay, ..LinkConfig::default() }
     }
 
+    /// A link that follows `trace` and delays by `delay`, with the default queue, and nothing that
+    /// goes wrong.
+    pub fn recorded(trace: DeliveryTrace, delay: Duration) -> Self {
+        LinkConfig { trace: Some(trace), delay, ..LinkConfig::default() }
+    }
+
     /// Sets the chance of loss, 0 to 1.
     #[must_use]
     pub fn with_loss(mut self, loss: f64) -> Self {
@@ -130,6 +138,9 @@ impl LinkConfig {
         if self.rate == Some(Rate::ZERO) {
             return Err(invalid("rate", Rate::ZERO, "more than zero; an outage stops a link"));
         }
+        if let (Some(rate), Some(_)) = (self.rate, &self.trace) {
+            return Err(invalid("rate", rate, "none beside a trace"));
+        }
         rate::validate(self.rate, &self.steps)?;
         if self.jitter > self.delay {
             return Err(invalid("jitter", self.jitter, "not more than the delay"));
@@ -152,13 +163,18 @@ impl LinkConfig {
     ///
     /// [`Bytes::MAX`] if there is no limit; see [`QueueLimit`] for the rules.
     pub fn queue_bytes(&self) -> Bytes {
-        self.queue.in_bytes(self.rate, self.delay)
+        self.queue.in_bytes(self.usual_rate(), self.delay)
     }
 
     /// The bytes in the queue, headers included, above which ECN-capable datagrams are marked;
     /// [`Bytes::MAX`] if none ever is.
     pub fn mark_bytes(&self) -> Bytes {
-        self.mark.map_or(Bytes::MAX, |threshold| threshold.in_bytes(self.rate, self.delay))
+        self.mark.map_or(Bytes::MAX, |threshold| threshold.in_bytes(self.usual_rate(), self.delay))
+    }
+
+    /// What limits in bandwidth-delay products count.
+    fn usual_rate(&self) -> Option<Rate> {
+        self.rate.or_else(|| self.trace.as_ref().map(DeliveryTrace::mean_rate))
     }
 }
 
@@ -167,6 +183,7 @@ impl Default for LinkConfig {
         LinkConfig {
             rate: None,
             steps: Vec::new(),
+            trace: None,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
             jitter_reorders: false,
@@ -238,8 +255,20 @@ mod tests {
         let instant = Instant::from_nanos(5);
         let stopped = base().with_step(instant, Rate::ZERO);
         assert_eq!(field_refused(&stopped), "steps.rate");
+        let trace = DeliveryTrace::parse("1").ok();
+        assert_eq!(field_refused(&LinkConfig { trace, ..base() }), "rate");
         let empty = Outage::between(instant, instant);
         assert_eq!(field_refused(&base().with_outage(empty)), "outages.until");
+    }
+
+    #[test]
+    fn a_queue_in_front_of_a_trace_counts_its_mean_rate() {
+        // 1,500 B each ms for 20 ms, twice.
+        let trace = DeliveryTrace::parse("1").unwrap();
+        let config = LinkConfig::recorded(trace, Duration::from_millis(10));
+        assert_eq!(config.validate(), Ok(()));
+        let config = config.with_queue(QueueLimit::bandwidth_delay(2.0));
+        assert_eq!(config.queue_bytes(), Bytes(60_000));
     }
 
     #[test]

@@ -28,7 +28,7 @@
 //!    bit has left. If it is ECN-capable and finds a long queue, it may be marked
 //!    ([`LinkConfig::mark`]).
 //! 3. It is sent at the link's rate, after those before it; the rate may change at set times
-//!    ([`RateStep`]).
+//!    ([`RateStep`]). Or it leaves as a recording of a link says ([`DeliveryTrace`]).
 //! 4. It propagates: delay, jitter, and for a share of the datagrams a further delay ([`Reorder`]).
 //! 5. It is lost if chance says so, having used its share of the link, or if an outage comes
 //!    before it has arrived. A share of those that arrive do so twice ([`Duplicate`]).
@@ -51,6 +51,7 @@ mod propagation;
 mod queue;
 mod rate;
 mod stats;
+mod trace;
 
 pub use config::{Duplicate, InvalidConfig, LinkConfig, Reorder};
 pub use host::HostJitter;
@@ -59,3 +60,4 @@ pub use outage::Outage;
 pub use queue::QueueLimit;
 pub use rate::RateStep;
 pub use stats::{Count, LinkStats};
+pub use trace::{DeliveryTrace, DeliveryTraceError};

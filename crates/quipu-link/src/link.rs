@@ -7,6 +7,7 @@ use crate::outage::OutageSchedule;
 use crate::propagation::Propagation;
 use crate::queue::DropTail;
 use crate::rate::Transmitter;
+use crate::trace::Opportunities;
 use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats, ecn};
 
 /// One direction of a link: see the [crate's description](crate) for what it does to a datagram.
@@ -17,13 +18,37 @@ pub struct Link {
     queue: DropTail,
     /// Above this many bytes in the queue datagrams are marked.
     mark_above: Bytes,
-    rate: Transmitter,
+    sender: Sender,
     propagation: Propagation,
     loss: Chance,
     duplicate: Chance,
     duplicate_after: Duration,
     last_offer_at: Instant,
     stats: LinkStats,
+}
+
+/// What says when a datagram leaves.
+#[derive(Debug)]
+enum Sender {
+    Rate(Transmitter),
+    Trace(Opportunities),
+}
+
+impl Sender {
+    fn new(config: &LinkConfig) -> Self {
+        match &config.trace {
+            Some(trace) => Sender::Trace(Opportunities::new(trace)),
+            None => Sender::Rate(Transmitter::new(config.rate, &config.steps)),
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, now: Instant, bytes: Bytes) -> Instant {
+        match self {
+            Sender::Rate(transmitter) => transmitter.send(now, bytes),
+            Sender::Trace(opportunities) => opportunities.send(now, bytes),
+        }
+    }
 }
 
 /// What becomes of a datagram offered to a link.
@@ -75,7 +100,7 @@ impl Link {
             outages: OutageSchedule::new(config.outages.clone()),
             queue: DropTail::new(config.queue_bytes()),
             mark_above: config.mark_bytes(),
-            rate: Transmitter::new(config.rate, &config.steps),
+            sender: Sender::new(config),
             propagation: Propagation::new(config, seed),
             loss: Chance::new(config.loss, seed.stream("link.loss", 0)),
             duplicate: Chance::new(duplicate.share, seed.stream("link.duplicate", 0)),
@@ -137,7 +162,7 @@ impl Link {
             return Verdict::Dropped(DropReason::QueueFull);
         }
         let marked = self.queue.occupied() > self.mark_above && ecn::can_be_marked(ecn);
-        let departs_at = self.rate.send(now, bytes);
+        let departs_at = self.sender.send(now, bytes);
         self.queue.push(bytes, departs_at);
         self.stats.max_queue = self.stats.max_queue.max(self.queue.occupied());
 

@@ -12,7 +12,8 @@ use crate::config::invalid;
 /// datagram of any size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QueueLimit {
-    /// `multiple × rate × round trip`, but not less than `at_least`. No limit without a rate.
+    /// `multiple × rate × round trip`, but not less than `at_least`. No limit without a rate
+    /// or a trace.
     BandwidthDelay {
         /// How many bandwidth-delay products, above zero; rounded down to whole bytes.
         multiple: f64,

@@ -338,6 +338,7 @@ impl LinkSpec {
                 .iter()
                 .map(|step| RateStep { at: at(step.at), rate: step.rate.unwrap_or(Rate::ZERO) })
                 .collect(),
+            trace: None,
             delay: self.delay,
             jitter: self.jitter,
             jitter_reorders: self.jitter_reorders,
