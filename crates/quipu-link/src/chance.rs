@@ -6,33 +6,56 @@ use rand_core::Rng;
 /// Steps of a probability: 2^53, as many as an `f64` below one has.
 const STEPS: f64 = (1u64 << 53) as f64;
 
+/// A probability, as the share of a random stream's numbers that mean yes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Probability {
+    /// Yes for a draw below this many of the 2^53 steps.
+    threshold: u64,
+}
+
+impl Probability {
+    /// Of a number from 0 to 1.
+    pub(crate) fn new(probability: f64) -> Self {
+        // `as` saturates, and probabilities are multiples of 1/2^53 or finer.
+        Probability { threshold: (probability * STEPS) as u64 }
+    }
+
+    /// Yes or no, for one number of the stream.
+    pub(crate) fn draw(self, random: &mut Random) -> bool {
+        random.next_u64() >> 11 < self.threshold
+    }
+}
+
 /// A yes or no per datagram, independent of all others, from a random stream of its own.
 #[derive(Debug)]
 pub(crate) struct Chance {
-    /// Yes for a draw below this many of the 2^53 steps.
-    threshold: u64,
+    probability: Probability,
     random: Random,
 }
 
 impl Chance {
     /// Yes with `probability`, 0 to 1.
     pub(crate) fn new(probability: f64, random: Random) -> Self {
-        // `as` saturates, and probabilities are multiples of 1/2^53 or finer.
-        Chance { threshold: (probability * STEPS) as u64, random }
+        Chance { probability: Probability::new(probability), random }
     }
 
     /// The answer for the next datagram.
     pub(crate) fn draw(&mut self) -> bool {
         // The stream is used for nothing else, so a chance of zero need not draw.
-        self.threshold != 0 && self.random.next_u64() >> 11 < self.threshold
+        self.probability.threshold != 0 && self.probability.draw(&mut self.random)
     }
 }
 
 /// A length of time, evenly spread over 0 to `most`, both included.
 pub(crate) fn uniform_up_to(most: Duration, random: &mut Random) -> Duration {
+    share_of(most, random.next_u64())
+}
+
+/// `number` of 2^64 parts of the whole nanoseconds from 0 to `most`, both included.
+pub(crate) fn share_of(most: Duration, number: u64) -> Duration {
     let choices = u128::from(most.as_nanos()) + 1;
     // The product is below 2^128 and its upper half at most `most`. The bias is below most / 2^64.
-    Duration::from_nanos(((u128::from(random.next_u64()) * choices) >> 64) as u64)
+    Duration::from_nanos(((u128::from(number) * choices) >> 64) as u64)
 }
 
 #[cfg(test)]

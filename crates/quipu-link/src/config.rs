@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use crate::{DeliveryTrace, Outage, QueueLimit, RateStep, rate};
+use crate::{DeliveryTrace, Loss, Outage, QueueLimit, RateStep, rate};
 
 /// One direction of a link.
 ///
@@ -21,12 +21,22 @@ pub struct LinkConfig {
     /// Half the width of the delay's variation: each datagram takes `delay ± jitter`, evenly
     /// spread, as in Linux' netem without a distribution. Not above `delay`.
     pub jitter: Duration,
+    /// How far each datagram's delay depends on that of the one before, 0 (the default: not at all)
+    /// to below 1, as the correlation of netem's `delay TIME JITTER CORRELATION`.
+    ///
+    /// The numbers are those of netem's recurrence: a correlation of c makes the delays gather
+    /// around the mean, with sqrt((1 - c) / (1 + c)) of the standard deviation that they have
+    /// without. Here the number is scaled to the width of the variation. netem without a
+    /// distribution takes the remainder by that width in nanoseconds, which leaves nothing of the
+    /// correlation if the jitter is far below a second: what it does with 1 ms and 75 % is what
+    /// no correlation does here.
+    pub jitter_correlation: f64,
     /// Whether jitter may let a datagram overtake another. If not (the default), one that would
     /// arrive before its predecessor arrives together with it.
     pub jitter_reorders: bool,
-    /// Chance that a datagram is lost, 0 to 1, each by itself. A lost datagram has used its place
-    /// in the queue and its time on the link, as on a radio link.
-    pub loss: f64,
+    /// Which datagrams are lost. A lost datagram has used its place in the queue and its time on
+    /// the link, as on a radio link.
+    pub loss: Loss,
     /// When the queue is full. A limit in bandwidth-delay products counts `rate`, whatever the
     /// steps make of it, or the mean rate of `trace`.
     pub queue: QueueLimit,
@@ -88,10 +98,10 @@ impl LinkConfig {
         LinkConfig { trace: Some(trace), delay, ..LinkConfig::default() }
     }
 
-    /// Sets the chance of loss, 0 to 1.
+    /// Sets the loss: a chance from 0 to 1 for each datagram by itself, or a [`Loss`] with bursts.
     #[must_use]
-    pub fn with_loss(mut self, loss: f64) -> Self {
-        self.loss = loss;
+    pub fn with_loss(mut self, loss: impl Into<Loss>) -> Self {
+        self.loss = loss.into();
         self
     }
 
@@ -99,6 +109,13 @@ impl LinkConfig {
     #[must_use]
     pub fn with_jitter(mut self, jitter: Duration) -> Self {
         self.jitter = jitter;
+        self
+    }
+
+    /// Sets how far each delay depends on the one before, 0 to below 1.
+    #[must_use]
+    pub fn with_jitter_correlation(mut self, correlation: f64) -> Self {
+        self.jitter_correlation = correlation;
         self
     }
 
@@ -145,7 +162,8 @@ impl LinkConfig {
         if self.jitter > self.delay {
             return Err(invalid("jitter", self.jitter, "not more than the delay"));
         }
-        check_probability("loss", self.loss)?;
+        check_correlation("jitter_correlation", self.jitter_correlation)?;
+        self.loss.validate()?;
         if let Some(reorder) = self.reorder {
             check_probability("reorder.share", reorder.share)?;
         }
@@ -186,8 +204,9 @@ impl Default for LinkConfig {
             trace: None,
             delay: Duration::ZERO,
             jitter: Duration::ZERO,
+            jitter_correlation: 0.0,
             jitter_reorders: false,
-            loss: 0.0,
+            loss: Loss::default(),
             queue: QueueLimit::default(),
             mark: None,
             reorder: None,
@@ -207,12 +226,21 @@ pub(crate) fn invalid(
     InvalidConfig { field, value: value.to_string(), expected }
 }
 
-fn check_probability(field: &'static str, value: f64) -> Result<(), InvalidConfig> {
+pub(crate) fn check_probability(field: &'static str, value: f64) -> Result<(), InvalidConfig> {
     // Written so that NaN fails.
     if (0.0..=1.0).contains(&value) {
         Ok(())
     } else {
         Err(invalid(field, value, "a probability from 0 to 1"))
+    }
+}
+
+pub(crate) fn check_correlation(field: &'static str, value: f64) -> Result<(), InvalidConfig> {
+    // One would repeat the first number for ever.
+    if (0.0..1.0).contains(&value) {
+        Ok(())
+    } else {
+        Err(invalid(field, value, "a correlation from 0 to below 1"))
     }
 }
 
@@ -242,6 +270,16 @@ mod tests {
             assert_eq!(field_refused(&LinkConfig { reorder, ..base() }), "reorder.share");
             let duplicate = Some(Duplicate { share, after: Duration::ZERO });
             assert_eq!(field_refused(&LinkConfig { duplicate, ..base() }), "duplicate.share");
+        }
+    }
+
+    #[test]
+    fn correlations_outside_zero_to_below_one_are_refused() {
+        for correlation in [-0.01, 1.0, f64::NAN, f64::INFINITY] {
+            let jittery = base().with_jitter_correlation(correlation);
+            assert_eq!(field_refused(&jittery), "jitter_correlation");
+            let lossy = base().with_loss(Loss::Correlated { share: 0.1, correlation });
+            assert_eq!(field_refused(&lossy), "loss.correlation");
         }
     }
 

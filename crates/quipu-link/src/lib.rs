@@ -30,7 +30,8 @@
 //! 3. It is sent at the link's rate, after those before it; the rate may change at set times
 //!    ([`RateStep`]). Or it leaves as a recording of a link says ([`DeliveryTrace`]).
 //! 4. It propagates: delay, jitter, and for a share of the datagrams a further delay ([`Reorder`]).
-//! 5. It is lost if chance says so, having used its share of the link, or if an outage comes
+//! 5. It is lost if chance says so ([`Loss`]: each by itself or in bursts), having used its share of
+//!    the link, or if an outage comes
 //!    before it has arrived. A share of those that arrive do so twice ([`Duplicate`]).
 //!
 //! Each kind of chance draws from a random stream of its own, once per datagram offered, whatever
@@ -43,9 +44,11 @@
 
 mod chance;
 mod config;
+mod correlated;
 pub mod ecn;
 mod host;
 mod link;
+mod loss;
 mod outage;
 mod propagation;
 mod queue;
@@ -56,6 +59,7 @@ mod trace;
 pub use config::{Duplicate, InvalidConfig, LinkConfig, Reorder};
 pub use host::HostJitter;
 pub use link::{DropReason, Link, Verdict};
+pub use loss::{GilbertElliott, Loss};
 pub use outage::Outage;
 pub use queue::QueueLimit;
 pub use rate::RateStep;

@@ -3,6 +3,7 @@
 use quipu_base::{Bytes, Duration, Instant, Seed};
 
 use crate::chance::Chance;
+use crate::loss::LossProcess;
 use crate::outage::OutageSchedule;
 use crate::propagation::Propagation;
 use crate::queue::DropTail;
@@ -20,7 +21,7 @@ pub struct Link {
     mark_above: Bytes,
     sender: Sender,
     propagation: Propagation,
-    loss: Chance,
+    loss: LossProcess,
     duplicate: Chance,
     duplicate_after: Duration,
     last_offer_at: Instant,
@@ -102,7 +103,7 @@ impl Link {
             mark_above: config.mark_bytes(),
             sender: Sender::new(config),
             propagation: Propagation::new(config, seed),
-            loss: Chance::new(config.loss, seed.stream("link.loss", 0)),
+            loss: LossProcess::new(config.loss, seed),
             duplicate: Chance::new(duplicate.share, seed.stream("link.duplicate", 0)),
             duplicate_after: duplicate.after,
             last_offer_at: Instant::ZERO,

@@ -341,8 +341,9 @@ impl LinkSpec {
             trace: None,
             delay: self.delay,
             jitter: self.jitter,
+            jitter_correlation: 0.0,
             jitter_reorders: self.jitter_reorders,
-            loss: self.loss.as_f64(),
+            loss: self.loss.as_f64().into(),
             queue: over(self.queue, round_trip),
             mark: self.mark.map(|threshold| over(threshold, round_trip)),
             reorder: (!self.reorder.share.is_zero())

@@ -3,7 +3,7 @@ use quipu_base::Rate;
 
 use super::*;
 use crate::ecn::{CE, ECT_0, ECT_1, NOT_ECT};
-use crate::{Count, Outage, QueueLimit, Reorder};
+use crate::{Count, GilbertElliott, Loss, Outage, QueueLimit, Reorder};
 
 fn millis(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
@@ -123,32 +123,61 @@ fn the_share_of_losses_is_the_one_asked_for() {
     assert!((3_750..=4_250).contains(&lost), "{lost}");
 }
 
+/// One of each kind of loss.
+fn kinds_of_loss() -> [Loss; 3] {
+    let bursts = GilbertElliott { loss_in_good: 0.01, ..GilbertElliott::new(0.05, 0.4) };
+    [0.05.into(), Loss::Correlated { share: 0.3, correlation: 0.5 }, bursts.into()]
+}
+
 #[test]
 fn chance_of_one_kind_changes_nothing_of_another() {
     let lost = |config: &LinkConfig| -> Vec<bool> {
         arrivals(config, 2_000, Duration::from_millis(2)).iter().map(Option::is_none).collect()
     };
-    let plain = config().with_loss(0.05);
-    let expected = lost(&plain);
-    assert!(expected.contains(&true));
-    assert_eq!(lost(&plain.clone().with_jitter(Duration::from_millis(5))), expected);
-    let reorder = Some(Reorder { share: 0.1, extra: Duration::from_millis(7) });
-    let duplicate = Some(Duplicate { share: 0.1, after: Duration::ZERO });
-    assert_eq!(lost(&LinkConfig { reorder, duplicate, ..plain }), expected);
+    for loss in kinds_of_loss() {
+        let plain = config().with_loss(loss);
+        let expected = lost(&plain);
+        assert!(expected.contains(&true) && expected.contains(&false));
+        let jittery = plain.clone().with_jitter(Duration::from_millis(5));
+        assert_eq!(lost(&jittery), expected);
+        assert_eq!(lost(&jittery.with_jitter_correlation(0.75)), expected);
+        let reorder = Some(Reorder { share: 0.1, extra: Duration::from_millis(7) });
+        let duplicate = Some(Duplicate { share: 0.1, after: Duration::ZERO });
+        assert_eq!(lost(&LinkConfig { reorder, duplicate, ..plain }), expected);
+    }
+}
+
+#[test]
+fn no_kind_of_loss_changes_when_the_others_arrive() {
+    for correlation in [0.0, 0.75] {
+        let jittery = config().with_jitter(Duration::from_millis(5));
+        let jittery = jittery.with_jitter_correlation(correlation);
+        let every = Duration::from_millis(1);
+        let expected = arrivals(&jittery, 2_000, every);
+        assert!(expected.iter().all(Option::is_some));
+        for loss in kinds_of_loss() {
+            let arrivals = arrivals(&jittery.clone().with_loss(loss), 2_000, every);
+            assert!(arrivals.contains(&None));
+            let mut both = arrivals.iter().zip(&expected);
+            assert!(both.all(|(at, expected)| at.is_none() || at == expected));
+        }
+    }
 }
 
 #[test]
 fn a_full_queue_does_not_shift_the_losses_behind_it() {
-    let wide = config().with_loss(0.1).with_queue(QueueLimit::Unlimited);
-    let narrow = config().with_loss(0.1).with_queue(QueueLimit::packets(2));
-    let (mut wide, mut narrow) = (link(&wide), link(&narrow));
-    for index in 0..1_000u64 {
-        // Bursts of ten, of which the narrow queue takes two.
-        let now = millis(index / 10 * 20);
-        let expected = wide.offer(now, MILLISECOND_LONG, NOT_ECT);
-        let verdict = narrow.offer(now, MILLISECOND_LONG, NOT_ECT);
-        if verdict != Verdict::Dropped(DropReason::QueueFull) {
-            assert_eq!(arrival(verdict).is_some(), arrival(expected).is_some());
+    for loss in kinds_of_loss() {
+        let wide = config().with_loss(loss).with_queue(QueueLimit::Unlimited);
+        let narrow = config().with_loss(loss).with_queue(QueueLimit::packets(2));
+        let (mut wide, mut narrow) = (link(&wide), link(&narrow));
+        for index in 0..1_000u64 {
+            // Bursts of ten, of which the narrow queue takes two.
+            let now = millis(index / 10 * 20);
+            let expected = wide.offer(now, MILLISECOND_LONG, NOT_ECT);
+            let verdict = narrow.offer(now, MILLISECOND_LONG, NOT_ECT);
+            if verdict != Verdict::Dropped(DropReason::QueueFull) {
+                assert_eq!(arrival(verdict).is_some(), arrival(expected).is_some());
+            }
         }
     }
 }
