@@ -9,7 +9,7 @@ use crate::{DeliveryTrace, Loss, Outage, QueueLimit, RateStep, rate};
 /// The default is a perfect link: no limit of rate, no delay, no loss, never down.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Bits per second, above zero. `None`: no limit, and so no queue.
+    /// Bits per second, above zero unless `steps` follow. `None`: no limit, and so no queue.
     pub rate: Option<Rate>,
     /// When the rate changes, in order of time. Needs a `rate` to begin with; the last step's must
     /// be above zero.
@@ -152,7 +152,7 @@ impl LinkConfig {
     /// # Errors
     /// The first field whose value makes no link.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        if self.rate == Some(Rate::ZERO) {
+        if self.rate == Some(Rate::ZERO) && self.steps.is_empty() {
             return Err(invalid("rate", Rate::ZERO, "more than zero; an outage stops a link"));
         }
         if let (Some(rate), Some(_)) = (self.rate, &self.trace) {

@@ -28,7 +28,8 @@
 //!    bit has left. If it is ECN-capable and finds a long queue, it may be marked
 //!    ([`LinkConfig::mark`]).
 //! 3. It is sent at the link's rate, after those before it; the rate may change at set times
-//!    ([`RateStep`]). Or it leaves as a recording of a link says ([`DeliveryTrace`]).
+//!    ([`RateStep`]), as it was measured over time ([`RateSeries`]). Or it leaves as a recording of
+//!    a link says ([`DeliveryTrace`]; [`BuiltinTrace`] for those that ship).
 //! 4. It propagates: delay, jitter, and for a share of the datagrams a further delay ([`Reorder`]).
 //! 5. It is lost if chance says so ([`Loss`]: each by itself or in bursts), having used its share of
 //!    the link, or if an outage comes
@@ -42,6 +43,7 @@
 //!
 //! Not here: addresses, routes and payloads (the simulator has them), and a clock.
 
+mod builtin;
 mod chance;
 mod config;
 mod correlated;
@@ -53,9 +55,11 @@ mod outage;
 mod propagation;
 mod queue;
 mod rate;
+mod series;
 mod stats;
 mod trace;
 
+pub use builtin::BuiltinTrace;
 pub use config::{Duplicate, InvalidConfig, LinkConfig, Reorder};
 pub use host::HostJitter;
 pub use link::{DropReason, Link, Verdict};
@@ -63,5 +67,6 @@ pub use loss::{GilbertElliott, Loss};
 pub use outage::Outage;
 pub use queue::QueueLimit;
 pub use rate::RateStep;
+pub use series::{AtEnd, RateSeries, RateSeriesError};
 pub use stats::{Count, LinkStats};
 pub use trace::{DeliveryTrace, DeliveryTraceError};
