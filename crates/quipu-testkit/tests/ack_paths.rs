@@ -385,3 +385,36 @@ fn delivery_rates_stay_below_the_rate_of_the_link() {
         assert!(greatest < 1.02 * most, "{ack}: {greatest}");
     }
 }
+
+/// The first path is away for three seconds, in which the second finds what it can carry; then the
+/// first takes all again that credit allows. The trickle that is left shows the policy's rate, not
+/// the path's.
+#[test]
+fn a_path_that_the_policy_starves_keeps_its_bandwidth() {
+    let mut setup = Setup {
+        path: ["minrtt", "minrtt congestion=bbr"],
+        window: 20_000,
+        plan: Plan::download(10 * ENDLESS),
+        ..Setup::asymmetric("own")
+    };
+    let away = Outage::between(at(2_000), at(5_000));
+    setup.links = vec![[link(10), link(10).with_outage(away)], [link(30), link(30)]];
+    let mut run = setup.start();
+    let sent = |run: &Run| run.packets_of(Role::Server)[&B];
+    let bandwidth = |run: &Run| {
+        let connection = run.connection(Role::Server);
+        let (_, published) = connection.controllers().iter().find(|(key, _)| key.id == B).unwrap();
+        published.bandwidth.unwrap().bits_per_sec()
+    };
+    run.until(at(5_000));
+    let (found, used) = (bandwidth(&run), sent(&run));
+    run.until(at(7_000));
+    let before = sent(&run);
+    run.until(at(12_000));
+    let (kept, trickle) = (bandwidth(&run), sent(&run) - before);
+    println!("found {found} b/s with {used} packets, kept {kept} over {trickle} packets");
+    assert!(used > 500 && trickle < 100, "{used}, {trickle}");
+    assert!(found > 2_000_000 && kept >= found / 100 * 95, "{found}, {kept}");
+    let key = run.path(B).key;
+    assert!(run.connection(Role::Server).rate_sample(key).unwrap().limited);
+}
