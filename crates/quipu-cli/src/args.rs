@@ -258,10 +258,11 @@ Examples:
   quipu compare --page cnn --stream dwrr --congestion newreno,cubic,olia
   quipu compare --initial-window=32 --pacing=false --start warm:4
 
-Fields of --link: name, rate, steps (20s:4mbit+45s:2mbit), delay, jitter, loss, queue (default,
-1bdp, 50p, 64KiB, unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s);
-each also for the uplink as up.FIELD, and for links of the client and the server in front of it as
-access.FIELD. A path with bottleneck=NAME leads over the links of the path of that name.";
+Fields of --link: name, rate, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter_correlation (75%),
+loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue (default, 1bdp, 50p, 64KiB,
+unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the
+uplink as up.FIELD, and for links of the client and the server in front of it as access.FIELD. A
+path with bottleneck=NAME leads over the links of the path of that name.";
 
 const LOAD_EXAMPLES: &str = "\
 Examples:

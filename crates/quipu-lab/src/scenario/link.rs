@@ -5,6 +5,7 @@ use quipu_link::{Duplicate, LinkConfig, Outage, QueueLimit, RateStep, Reorder};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::loss::LossSpec;
 use super::nearest::suggestion;
 use super::units::{Human, Share, Unit, UnitError, human};
 
@@ -40,11 +41,16 @@ pub struct LinkSpec {
     /// Each datagram takes `delay ± jitter`; not above `delay`. Default 0.
     #[serde(with = "human")]
     pub jitter: Duration,
+    /// How far each datagram's jitter follows that of the one before, from 0% to below 100%; see
+    /// [`LinkConfig::jitter_correlation`]. Default 0.
+    #[serde(with = "human")]
+    pub jitter_correlation: Share,
     /// Whether jitter may let a datagram overtake another. Default no.
     pub jitter_reorders: bool,
-    /// Chance that a datagram is lost. Default 0.
+    /// Which datagrams are lost: a share of them, such as `1.5%`, or a model, such as
+    /// `bursts 1.5% 50%`; see [`LossSpec`]. Default none.
     #[serde(with = "human")]
-    pub loss: Share,
+    pub loss: LossSpec,
     /// Drop-tail queue. Default: `max(2 × rate × round trip, 50 packets)`, where the round trip
     /// is twice the delay of all links on the way, and the rate that before the first step.
     #[serde(with = "human")]
@@ -118,8 +124,9 @@ pub(super) struct PartialLink {
     steps: Option<Vec<StepSpec>>,
     delay: Option<Human<Duration>>,
     jitter: Option<Human<Duration>>,
+    jitter_correlation: Option<Human<Share>>,
     jitter_reorders: Option<bool>,
-    loss: Option<Human<Share>>,
+    loss: Option<Human<LossSpec>>,
     queue: Option<Human<QueueLimit>>,
     mark: Option<Human<Option<QueueLimit>>>,
     reorder: Option<ReorderSpec>,
@@ -186,8 +193,9 @@ impl PartialLink {
             steps: self.steps.unwrap_or_default(),
             delay: self.delay.ok_or_else(|| missing("delay", Duration::EXPECTED))?.0,
             jitter: self.jitter.map_or(Duration::ZERO, |jitter| jitter.0),
+            jitter_correlation: self.jitter_correlation.map_or(Share::ZERO, |share| share.0),
             jitter_reorders: self.jitter_reorders.unwrap_or(false),
-            loss: self.loss.map_or(Share::ZERO, |loss| loss.0),
+            loss: self.loss.map_or(LossSpec::NONE, |loss| loss.0),
             queue: self.queue.map_or_else(QueueLimit::default, |queue| queue.0),
             mark: self.mark.and_then(|mark| mark.0),
             reorder: self.reorder.unwrap_or_default(),
@@ -203,6 +211,9 @@ impl PartialLink {
             steps: self.steps.unwrap_or_else(|| base.steps.clone()),
             delay: self.delay.map_or(base.delay, |delay| delay.0),
             jitter: self.jitter.map_or(base.jitter, |jitter| jitter.0),
+            jitter_correlation: self
+                .jitter_correlation
+                .map_or(base.jitter_correlation, |share| share.0),
             jitter_reorders: self.jitter_reorders.unwrap_or(base.jitter_reorders),
             loss: self.loss.map_or(base.loss, |loss| loss.0),
             queue: self.queue.map_or(base.queue, |queue| queue.0),
@@ -220,6 +231,7 @@ impl PartialLink {
             "rate" => put(&mut self.rate, field, value),
             "delay" => put(&mut self.delay, field, value),
             "jitter" => put(&mut self.jitter, field, value),
+            "jitter_correlation" => put(&mut self.jitter_correlation, field, value),
             "loss" => put(&mut self.loss, field, value),
             "queue" => put(&mut self.queue, field, value),
             "mark" => put(&mut self.mark, field, value),
@@ -250,21 +262,22 @@ impl PartialLink {
             }
             _ => Err(LinkError::UnknownField {
                 field: field.to_owned(),
-                known: "name, bottleneck, rate, steps, delay, jitter, loss, queue, mark, reorder, \
-                        duplicate, outage; of links each also as up.FIELD and access.FIELD",
+                known: "name, bottleneck, rate, steps, delay, jitter, jitter_correlation, loss, \
+                        queue, mark, reorder, duplicate, outage; of links each also as up.FIELD and access.FIELD",
                 suggestion: suggestion(field, FIELDS),
             }),
         }
     }
 }
 
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "name",
     "bottleneck",
     "rate",
     "steps",
     "delay",
     "jitter",
+    "jitter_correlation",
     "loss",
     "queue",
     "mark",
@@ -341,9 +354,9 @@ impl LinkSpec {
             trace: None,
             delay: self.delay,
             jitter: self.jitter,
-            jitter_correlation: 0.0,
+            jitter_correlation: self.jitter_correlation.as_f64(),
             jitter_reorders: self.jitter_reorders,
-            loss: self.loss.as_f64().into(),
+            loss: self.loss.config(),
             queue: over(self.queue, round_trip),
             mark: self.mark.map(|threshold| over(threshold, round_trip)),
             reorder: (!self.reorder.share.is_zero())
@@ -378,9 +391,9 @@ impl LinkSpec {
 
     /// True if chance decides anything on this link.
     pub fn is_random(&self) -> bool {
-        let certain = |share: Share| share.is_zero() || share == Share::from_thousandths(1_000);
+        let certain = |share: Share| share.is_zero() || share.is_whole();
         !self.jitter.is_zero()
-            || !certain(self.loss)
+            || self.loss.is_random()
             || !certain(self.reorder.share)
             || !certain(self.duplicate.share)
     }
@@ -400,8 +413,11 @@ impl LinkSpec {
         }
         if !self.jitter.is_zero() {
             text.push_str(&format!(" ±{}", self.jitter.print()));
+            if !self.jitter_correlation.is_zero() {
+                text.push_str(&format!(" correlation {}", self.jitter_correlation.print()));
+            }
         }
-        if !self.loss.is_zero() {
+        if self.loss != LossSpec::NONE {
             text.push_str(&format!(" loss {}", self.loss.print()));
         }
         if self.mark.is_some() {

@@ -7,6 +7,7 @@ mod choice;
 mod error;
 mod http;
 mod link;
+mod loss;
 mod nearest;
 mod networks;
 mod overrides;
@@ -30,6 +31,7 @@ pub use choice::{
 pub use error::ScenarioError;
 pub use http::HttpVersions;
 pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec, StepSpec};
+pub use loss::LossSpec;
 pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use overrides::{resolve as resolve_field, split_list};

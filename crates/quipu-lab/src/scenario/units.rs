@@ -48,7 +48,10 @@ pub struct Share(u32);
 impl Share {
     /// Nothing.
     pub const ZERO: Share = Share(0);
-    const WHOLE: u32 = 1_000_000_000;
+    /// All.
+    pub const WHOLE: Share = Share(Self::PARTS);
+    /// Steps of a share.
+    const PARTS: u32 = 1_000_000_000;
 
     /// `thousandths` of the whole, at most 1,000.
     pub const fn from_thousandths(thousandths: u16) -> Share {
@@ -58,12 +61,23 @@ impl Share {
 
     /// The share as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
-        f64::from(self.0) / f64::from(Self::WHOLE)
+        f64::from(self.0) / f64::from(Self::PARTS)
     }
 
     /// True if the share is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
+    }
+
+    /// True if it is all.
+    pub const fn is_whole(self) -> bool {
+        self.0 == Self::PARTS
+    }
+
+    /// What is left of the whole.
+    #[must_use]
+    pub const fn complement(self) -> Share {
+        Share(Self::PARTS.saturating_sub(self.0))
     }
 }
 
@@ -176,14 +190,14 @@ impl Unit for Share {
 
     fn parse(text: &str) -> Option<Self> {
         let parts = match text.strip_suffix('%') {
-            Some(percent) => decimal(percent.trim_end(), u128::from(Self::WHOLE / 100)),
-            None => decimal(text, u128::from(Self::WHOLE)),
+            Some(percent) => decimal(percent.trim_end(), u128::from(Self::PARTS / 100)),
+            None => decimal(text, u128::from(Self::PARTS)),
         }?;
-        u32::try_from(parts).ok().filter(|parts| *parts <= Self::WHOLE).map(Share)
+        u32::try_from(parts).ok().filter(|parts| *parts <= Self::PARTS).map(Share)
     }
 
     fn print(&self) -> String {
-        let percent = Self::WHOLE / 100;
+        let percent = Self::PARTS / 100;
         let fraction = format!("{:07}", self.0 % percent);
         let fraction = fraction.trim_end_matches('0');
         let point = if fraction.is_empty() { "" } else { "." };
@@ -400,7 +414,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_reads_back_as_the_same(nanos: u64, bits in 1..u64::MAX, bytes: u64,
-                                                  share in 0..=Share::WHOLE) {
+                                                  share in 0..=Share::PARTS) {
             let time = Duration::from_nanos(nanos);
             prop_assert_eq!(Duration::read(&time.print()), Ok(time));
             let rate = Rate::from_bits_per_sec(bits);

@@ -141,7 +141,7 @@ fn a_page_beside_a_flow_takes_longer_and_ends_the_run() {
 #[test]
 fn a_flow_over_a_dead_path_carries_nothing_and_is_no_error() {
     let mut path: PathSpec = "rate=10mbit,delay=10ms".parse().unwrap();
-    path.own_links_mut().unwrap().down.loss = Share::from_thousandths(1_000);
+    path.own_links_mut().unwrap().down.loss = Share::WHOLE.into();
     let plan = plan_of(Scenario {
         pages: Vec::new(),
         flows: vec![FlowSpec::new("a")],

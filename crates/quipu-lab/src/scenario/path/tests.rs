@@ -1,4 +1,5 @@
 use quipu_base::{Bytes, Rate};
+use quipu_link::{GilbertElliott, Loss};
 
 use super::*;
 
@@ -36,6 +37,43 @@ fn all_parts_of_a_link_reach_its_configuration() {
     assert_eq!(config.duplicate.unwrap().share, 0.01);
     assert_eq!(config.outages.len(), 2);
     assert_eq!(config.outages[1].until, None);
+}
+
+#[test]
+fn models_of_loss_and_jitter_reach_the_configuration_and_survive_a_file() {
+    let text = "name=x,rate=30mbit,delay=10ms,jitter=0.8ms,jitter_correlation=75%,\
+                loss=gemodel 1% 30% 80% 0.1%,up.loss=bursts 1.5% 50%,up.jitter_correlation=0%";
+    let path: PathSpec = text.parse().unwrap();
+    let OwnLinks { down, up } = own(&path);
+    let config = down.config(Bytes(28));
+    assert_eq!(config.validate(), Ok(()));
+    assert_eq!(config.jitter_correlation, 0.75);
+    assert!(matches!(config.loss, Loss::GilbertElliott(model) if model.loss_in_bad == 0.8));
+    let bursts = GilbertElliott::with_share(0.015, 0.5);
+    assert_eq!(up.config(Bytes(28)).loss, bursts.into());
+    assert_eq!(up.config(Bytes(28)).jitter_correlation, 0.0);
+    assert_eq!(
+        path.summary(),
+        "x 30mbit 10ms ±800us correlation 75% loss gemodel 1% 30% 80% 0.1% \
+         (up 30mbit 10ms ±800us loss bursts 1.5% 50%)"
+    );
+    let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
+    assert_eq!(again, path);
+    let file = "name = \"x\"\ndown = { rate = \"30mbit\", delay = \"10ms\", jitter = \"0.8ms\", \
+                jitter_correlation = \"75%\", loss = \"gemodel 1% 30% 80% 0.1%\" }\n\
+                up = { loss = \"bursts 1.5% 50%\", jitter_correlation = \"0%\" }";
+    assert_eq!(toml::from_str::<PathSpec>(file).unwrap(), path);
+}
+
+#[test]
+fn models_of_loss_and_jitter_that_are_none_are_refused_by_field_and_value() {
+    let error = refused("rate=3mbit,delay=10ms,loss=gemdel 1%");
+    assert!(error.starts_with("loss is `gemdel 1%`: expected a share from 0% to 100%"), "{error}");
+    assert!(refused("rate=3mbit,delay=10ms,loss=bursts 1% 100%").contains("below 100%"));
+    assert!(refused("rate=3mbit,delay=1ms,jiter_correlation=1%").contains("`jitter_correlation`?"));
+    let whole: PathSpec = "rate=3mbit,delay=1ms,jitter_correlation=100%".parse().unwrap();
+    let error = whole.validate().unwrap_err().to_string();
+    assert!(error.starts_with("down: link: jitter_correlation is 1, expected"), "{error}");
 }
 
 #[test]
