@@ -11,28 +11,23 @@
 //! The parts, each with state of its own: TLS and keys (`crypto`, `keys`, `handshake`), connection
 //! IDs (`cids`), control frames (`control`), life and close (`lifecycle`), the policies
 //! (`scheduler`), paths (`path`) and streams (`stream`). What crosses parts is
-//! here: receiving (`receive`, `frames`), acknowledgements (`acks`), congestion control
-//! (`congestion`), sending (`transmit`, `data`,
-//! `packet`), time (`timers`) and the path machinery (`paths`). `sample` only looks.
+//! here: what the application asks for (`streams`, `priorities`), receiving (`receive`, `frames`),
+//! acknowledgements (`acks`), congestion control (`congestion`), sending (`transmit`, `data`,
+//! `packet`), time (`timers`) and the path machinery (`paths`). `inspect` and `sample` only look.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
-use quipu_policy::congestion::{Published, RateSample};
-use quipu_policy::{
-    Event, PathKey, PathStatus, PathView, Policies, Priority, PriorityEdit, PriorityError, Quality,
-    StreamKey, View,
-};
-use thiserror::Error;
+use quipu_base::{Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
+use quipu_policy::{Event, PathKey, PathStatus, Policies};
 
 use crate::config::TransportConfig;
 use crate::error::TransportError;
 use crate::outbox::Route;
-use crate::path::{PathCounters, PathTable};
+use crate::path::PathTable;
 use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
 use crate::recovery::{Received, SentPackets};
-use crate::stream::{Edge, Read, StreamError, StreamEvent, StreamLimits, Streams};
+use crate::stream::{Edge, StreamEvent, StreamLimits, Streams};
 use crate::tls::{InitialSecrets, Session};
 use crate::wire::ConnectionId;
 
@@ -44,14 +39,17 @@ mod crypto;
 mod data;
 mod frames;
 mod handshake;
+mod inspect;
 mod keys;
 mod lifecycle;
 mod packet;
 mod paths;
+mod priorities;
 mod receive;
 mod record;
 mod sample;
 mod scheduler;
+mod streams;
 mod timers;
 mod transmit;
 
@@ -61,6 +59,7 @@ pub(crate) use handshake::parameters;
 pub(crate) use keys::KeyRing;
 pub use lifecycle::CloseReason;
 pub use paths::OpenPathError;
+pub use priorities::EditError;
 pub use receive::Arrival;
 pub use sample::PathSample;
 pub use scheduler::SchedulerCounters;
@@ -276,18 +275,6 @@ pub struct Connection {
     confirmed_at: Option<Instant>,
 }
 
-/// Why priorities could not be edited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum EditError {
-    /// The tree refused.
-    #[error(transparent)]
-    Tree(#[from] PriorityError),
-    /// The stream is not open for sending.
-    #[error("{0} is not open for sending")]
-    NotOpen(StreamId),
-}
-
 impl Connection {
     pub(crate) fn new(now: Instant, setup: Setup) -> Self {
         let Setup { role, config, policies, session, keys, route, .. } = setup;
@@ -407,161 +394,6 @@ impl Connection {
         self.endpoint_events.pop_front()
     }
 
-    /// Opens a stream; `None` while the peer's limit or the handshake does not allow one.
-    pub fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId> {
-        if !self.peer.known || !self.lifecycle.is_open() {
-            return None;
-        }
-        let stream = self.shared.streams.open(direction, now).ok()?;
-        self.flush_edges(now);
-        Some(stream)
-    }
-
-    /// Appends bytes to a stream; all of them are buffered.
-    ///
-    /// # Errors
-    /// If the stream is not open for sending, or was finished.
-    pub fn write(
-        &mut self,
-        now: Instant,
-        stream: StreamId,
-        data: bytes::Bytes,
-    ) -> Result<(), StreamError> {
-        self.shared.streams.write(stream, data)?;
-        self.flush_edges(now);
-        Ok(())
-    }
-
-    /// Bytes that were written to a stream and never sent; none if it is not open for sending.
-    pub fn unsent_on(&self, stream: StreamId) -> Bytes {
-        self.shared.streams.unsent(stream)
-    }
-
-    /// Ends a stream after what was written.
-    ///
-    /// # Errors
-    /// If the stream is not open for sending.
-    pub fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
-        self.shared.streams.finish(stream)?;
-        self.flush_edges(now);
-        Ok(())
-    }
-
-    /// Gives up sending on a stream; the peer is told `code`.
-    ///
-    /// # Errors
-    /// If the stream is not open for sending.
-    pub fn reset(&mut self, now: Instant, stream: StreamId, code: u64) -> Result<(), StreamError> {
-        self.shared.streams.reset(stream, code)?;
-        self.record_stream(now, stream, StreamSide::Sending, StreamState::ResetSent);
-        self.flush_edges(now);
-        Ok(())
-    }
-
-    /// Asks the peer to send no more on a stream; what comes is dropped.
-    ///
-    /// # Errors
-    /// If the stream is not open for receiving.
-    pub fn stop_sending(
-        &mut self,
-        now: Instant,
-        stream: StreamId,
-        code: u64,
-    ) -> Result<(), StreamError> {
-        self.shared.streams.stop_sending(stream, code)?;
-        self.flush_edges(now);
-        Ok(())
-    }
-
-    /// Reads all bytes that are there in order; `sink` is given them in a few pieces.
-    ///
-    /// # Errors
-    /// If the stream is not open for receiving.
-    pub fn read(
-        &mut self,
-        now: Instant,
-        stream: StreamId,
-        sink: &mut dyn FnMut(&[u8]),
-    ) -> Result<Read, StreamError> {
-        let read = self.shared.streams.read(stream, u64::MAX, sink)?;
-        if read.end {
-            self.record_stream(now, stream, StreamSide::Receiving, StreamState::DataRead);
-        }
-        self.flush_edges(now);
-        Ok(read)
-    }
-
-    /// Marks a stream as control stream: hidden from policies, sent before everything else.
-    ///
-    /// # Errors
-    /// If the stream is not open for sending.
-    pub fn set_control(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
-        self.shared.streams.set_control(stream)?;
-        self.flush_edges(now);
-        Ok(())
-    }
-
-    /// Edits the dependency tree, or the urgency, deadline or size of a stream.
-    ///
-    /// # Errors
-    /// If the tree refuses, or the stream is not open; nothing is changed then.
-    pub fn edit_priority(&mut self, now: Instant, edit: PriorityEdit) -> Result<(), EditError> {
-        let stream = match edit {
-            PriorityEdit::Attach { stream, .. }
-            | PriorityEdit::Urgency { stream, .. }
-            | PriorityEdit::Deadline { stream, .. }
-            | PriorityEdit::Size { stream, .. } => {
-                Some(self.sending_key(now, stream).ok_or(EditError::NotOpen(stream))?)
-            }
-            _ => None,
-        };
-        let edits = self.shared.priorities.apply(&edit, stream)?;
-        self.complete_priority(stream);
-        for edit in &edits {
-            self.complete_priority(self.shared.priorities.touched(edit));
-        }
-        for edit in edits {
-            self.scheduler.tell_joint(now, &self.shared, Event::Tree(edit));
-        }
-        match edit {
-            PriorityEdit::Deadline { stream, latency } => {
-                self.update_priority(stream, |priority| priority.latency = Some(latency));
-            }
-            PriorityEdit::Size { stream, size } => {
-                // The stream was found open above.
-                let _ = self.shared.streams.set_size(stream, size);
-            }
-            _ => {}
-        }
-        self.flush_edges(now);
-        Ok(())
-    }
-
-    /// Copies what the container has of a stream's priority, told or derived, into the stream's view.
-    fn complete_priority(&mut self, stream: Option<StreamKey>) {
-        let Some(key) = stream else { return };
-        let Shared { priorities, streams, .. } = &mut self.shared;
-        if let Some(priority) = streams.priority(key.id) {
-            // The stream was found open just now.
-            let _ = streams.set_priority(key.id, priorities.complete(key, priority));
-        }
-    }
-
-    fn update_priority(&mut self, stream: StreamId, change: impl FnOnce(&mut Priority)) {
-        if let Some(mut priority) = self.shared.streams.priority(stream) {
-            change(&mut priority);
-            // The stream was found open above.
-            let _ = self.shared.streams.set_priority(stream, priority);
-        }
-    }
-
-    /// The key of a stream that can send; a stream of the peer that must yet arrive is opened.
-    fn sending_key(&mut self, now: Instant, stream: StreamId) -> Option<StreamKey> {
-        let key = self.shared.streams.ensure_open(stream, now);
-        self.flush_edges(now);
-        key
-    }
-
     /// Closes the connection; the peer's application is told `code` and `reason`.
     pub fn close(&mut self, now: Instant, code: u64, reason: &[u8]) {
         let timeout = self.longest_probe_timeout();
@@ -573,112 +405,6 @@ impl Connection {
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-6>
     pub fn update_keys(&mut self, now: Instant) -> bool {
         self.lifecycle.is_confirmed() && self.keys.update(now, &mut *self.session)
-    }
-
-    /// How often the next key phase began, at whichever end's wish.
-    pub fn key_updates(&self) -> u64 {
-        self.keys.updates()
-    }
-
-    /// Tells the policies how well the application is served, as far as it knows: reinjection by
-    /// need asks for it ([`Event::Quality`]).
-    pub fn tell_quality(&mut self, now: Instant, quality: Quality) {
-        self.rested = false;
-        self.scheduler.tell(now, &self.shared, Event::Quality(quality));
-    }
-
-    /// Puts other policies in place; they are told all that is.
-    pub fn set_policies(&mut self, now: Instant, policies: Policies) {
-        self.scheduler.replace(policies);
-        self.rested = false;
-        let (scheduler, shared) = (&mut self.scheduler, &self.shared);
-        for path in shared.paths.views.iter() {
-            match path.state {
-                quipu_policy::PathState::Usable => {
-                    scheduler.tell(now, shared, Event::PathUp(path.key));
-                }
-                quipu_policy::PathState::Suspect => {
-                    scheduler.tell(now, shared, Event::PathUp(path.key));
-                    scheduler.tell(now, shared, Event::PathSuspect(path.key));
-                }
-                _ => {}
-            }
-        }
-        let edits = shared.priorities.replay();
-        let (attached, tree): (Vec<_>, Vec<_>) = edits
-            .into_iter()
-            .partition(|edit| matches!(edit, quipu_policy::TreeEdit::Attached { .. }));
-        for edit in tree {
-            scheduler.tell_joint(now, shared, Event::Tree(edit));
-        }
-        let keys: Vec<StreamKey> = shared.streams.views().map(|view| view.key).collect();
-        for &key in &keys {
-            scheduler.tell_joint(now, shared, Event::Opened(key));
-        }
-        for edit in attached {
-            scheduler.tell_joint(now, shared, Event::Tree(edit));
-        }
-        for &key in &keys {
-            let Some(view) = quipu_policy::StreamTable::get(&shared.streams, key) else {
-                continue;
-            };
-            if view.size.is_some() {
-                scheduler.tell_joint(now, shared, Event::Sized(key));
-            }
-            scheduler.tell_joint(now, shared, Event::Written(key));
-            if view.is_ready() {
-                scheduler.tell_joint(now, shared, Event::Ready(key));
-            }
-        }
-        for data in shared.paths.iter().filter(|data| data.lives()) {
-            for record in data.sent.iter() {
-                scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(data.key)));
-            }
-        }
-    }
-
-    /// What the policies see now.
-    pub fn view(&self, now: Instant) -> View<'_> {
-        self.shared.view(now)
-    }
-
-    /// The paths that live, in order of path identifier.
-    pub fn path_views(&self) -> impl Iterator<Item = &PathView> {
-        self.shared.paths.views.iter()
-    }
-
-    /// What the controllers of the paths last published, in order of path identifier.
-    pub fn controllers(&self) -> &[(PathKey, Published)] {
-        &self.shared.paths.published
-    }
-
-    /// The last sample of the delivery rate on the path of `key`, if there was one.
-    pub fn rate_sample(&self, key: PathKey) -> Option<&RateSample> {
-        let data = self.shared.paths.get(key.slot).filter(|data| data.key == key)?;
-        data.delivery.latest()
-    }
-
-    /// The counters of all paths so far, in order of path identifier.
-    pub fn path_counters(&self) -> Vec<(PathId, PathCounters)> {
-        let live = self.shared.paths.iter().map(|data| (data.id(), data.counters));
-        let mut all: Vec<_> = self.paths.past.iter().copied().chain(live).collect();
-        all.sort_unstable_by_key(|(id, _)| *id);
-        all
-    }
-
-    /// How the policies did.
-    pub fn scheduler_counters(&self) -> SchedulerCounters {
-        self.scheduler.counters
-    }
-
-    /// Packets dropped because they could not be opened or made no sense.
-    pub fn dropped_packets(&self) -> u64 {
-        self.dropped
-    }
-
-    /// Bytes waiting to be sent or acknowledged on all streams.
-    pub fn unsent(&self) -> Bytes {
-        self.shared.streams.conn_view().unsent
     }
 
     /// Turns what changed on streams into events for the policies.

@@ -3,9 +3,10 @@
 use quipu_base::{Duration, Instant};
 use quipu_policy::{
     AckPolicy, AckRoute, Ask, ControllerFactory, Decision, Event, Joint, Notes, PathKey, Policies,
-    Priorities, Refusal, ResendRules, View,
+    Priorities, Quality, Refusal, ResendRules, StreamKey, View,
 };
 
+use super::Connection;
 use crate::path::PathTable;
 use crate::stream::Streams;
 
@@ -219,5 +220,64 @@ impl Scheduler {
         self.resend = policies.resend;
         self.wait_until = None;
         self.idle_wait_since = None;
+    }
+}
+
+impl Connection {
+    /// Tells the policies how well the application is served, as far as it knows: reinjection by
+    /// need asks for it ([`Event::Quality`]).
+    pub fn tell_quality(&mut self, now: Instant, quality: Quality) {
+        self.rested = false;
+        self.scheduler.tell(now, &self.shared, Event::Quality(quality));
+    }
+
+    /// Puts other policies in place; they are told all that is.
+    pub fn set_policies(&mut self, now: Instant, policies: Policies) {
+        self.scheduler.replace(policies);
+        self.rested = false;
+        let (scheduler, shared) = (&mut self.scheduler, &self.shared);
+        for path in shared.paths.views.iter() {
+            match path.state {
+                quipu_policy::PathState::Usable => {
+                    scheduler.tell(now, shared, Event::PathUp(path.key));
+                }
+                quipu_policy::PathState::Suspect => {
+                    scheduler.tell(now, shared, Event::PathUp(path.key));
+                    scheduler.tell(now, shared, Event::PathSuspect(path.key));
+                }
+                _ => {}
+            }
+        }
+        let edits = shared.priorities.replay();
+        let (attached, tree): (Vec<_>, Vec<_>) = edits
+            .into_iter()
+            .partition(|edit| matches!(edit, quipu_policy::TreeEdit::Attached { .. }));
+        for edit in tree {
+            scheduler.tell_joint(now, shared, Event::Tree(edit));
+        }
+        let keys: Vec<StreamKey> = shared.streams.views().map(|view| view.key).collect();
+        for &key in &keys {
+            scheduler.tell_joint(now, shared, Event::Opened(key));
+        }
+        for edit in attached {
+            scheduler.tell_joint(now, shared, Event::Tree(edit));
+        }
+        for &key in &keys {
+            let Some(view) = quipu_policy::StreamTable::get(&shared.streams, key) else {
+                continue;
+            };
+            if view.size.is_some() {
+                scheduler.tell_joint(now, shared, Event::Sized(key));
+            }
+            scheduler.tell_joint(now, shared, Event::Written(key));
+            if view.is_ready() {
+                scheduler.tell_joint(now, shared, Event::Ready(key));
+            }
+        }
+        for data in shared.paths.iter().filter(|data| data.lives()) {
+            for record in data.sent.iter() {
+                scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(data.key)));
+            }
+        }
     }
 }

@@ -1,0 +1,108 @@
+//! The application's streams: open, write, read, end.
+
+use quipu_base::{Bytes, Instant, StreamDirection, StreamId};
+
+use super::Connection;
+use crate::recorder::{StreamSide, StreamState};
+use crate::stream::{Read, StreamError};
+
+impl Connection {
+    /// Opens a stream; `None` while the peer's limit or the handshake does not allow one.
+    pub fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId> {
+        if !self.peer.known || !self.lifecycle.is_open() {
+            return None;
+        }
+        let stream = self.shared.streams.open(direction, now).ok()?;
+        self.flush_edges(now);
+        Some(stream)
+    }
+
+    /// Appends bytes to a stream; all of them are buffered.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending, or was finished.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        data: bytes::Bytes,
+    ) -> Result<(), StreamError> {
+        self.shared.streams.write(stream, data)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Bytes that were written to a stream and never sent; none if it is not open for sending.
+    pub fn unsent_on(&self, stream: StreamId) -> Bytes {
+        self.shared.streams.unsent(stream)
+    }
+
+    /// Ends a stream after what was written.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending.
+    pub fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
+        self.shared.streams.finish(stream)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Gives up sending on a stream; the peer is told `code`.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending.
+    pub fn reset(&mut self, now: Instant, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        self.shared.streams.reset(stream, code)?;
+        self.record_stream(now, stream, StreamSide::Sending, StreamState::ResetSent);
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Asks the peer to send no more on a stream; what comes is dropped.
+    ///
+    /// # Errors
+    /// If the stream is not open for receiving.
+    pub fn stop_sending(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        code: u64,
+    ) -> Result<(), StreamError> {
+        self.shared.streams.stop_sending(stream, code)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Reads all bytes that are there in order; `sink` is given them in a few pieces.
+    ///
+    /// # Errors
+    /// If the stream is not open for receiving.
+    pub fn read(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Read, StreamError> {
+        let read = self.shared.streams.read(stream, u64::MAX, sink)?;
+        if read.end {
+            self.record_stream(now, stream, StreamSide::Receiving, StreamState::DataRead);
+        }
+        self.flush_edges(now);
+        Ok(read)
+    }
+
+    /// Marks a stream as control stream: hidden from policies, sent before everything else.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending.
+    pub fn set_control(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
+        self.shared.streams.set_control(stream)?;
+        self.flush_edges(now);
+        Ok(())
+    }
+
+    /// Bytes waiting to be sent or acknowledged on all streams.
+    pub fn unsent(&self) -> Bytes {
+        self.shared.streams.conn_view().unsent
+    }
+}
