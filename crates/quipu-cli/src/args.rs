@@ -21,12 +21,29 @@ pub(crate) enum Command {
     /// Load pages with several schedulers and compare them
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareOptions),
+    /// Take the processor's time of each scheduler's decisions while it serves an experiment
+    #[command(after_help = COST_EXAMPLES)]
+    Cost(CostOptions),
     /// Load one page once and draw its waterfall
     #[command(after_help = LOAD_EXAMPLES)]
     Load(LoadOptions),
     /// Run an experiment from its file: pages, flows, or both
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunOptions),
+    /// Run an experiment at every point of a grid or at random ones, and go on where it was stopped
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(SweepFileOptions),
+    /// Check, explain and draw scenario files
+    Scenario {
+        #[command(subcommand)]
+        command: ScenarioCommand,
+    },
+    /// Run the papers' experiments and tell for each claim whether it holds
+    #[command(after_help = REPRODUCE_EXAMPLES)]
+    Reproduce(ReproduceOptions),
+    /// Make one HTML file of a result folder: summary, figures and tables, to open offline
+    #[command(after_help = REPORT_EXAMPLES)]
+    Report(ReportOptions),
     /// Look at one page
     Page {
         #[command(subcommand)]
@@ -36,6 +53,8 @@ pub(crate) enum Command {
     Pages,
     /// List the networks that come with the program
     Networks,
+    /// List the recorded links that come with the program, for `trace`, `delay_trace` and `loss_trace`
+    Traces,
     /// List the browsers whose requests and priorities are known
     Browsers,
     /// List all schedulers and other policies, or explain one
@@ -46,6 +65,47 @@ pub(crate) enum Command {
         #[arg(long, requires = "name")]
         check: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// Tell everything that is wrong with scenario files, with line and column
+    #[command(after_help = CHECK_EXAMPLES)]
+    Check {
+        /// Scenario files
+        #[arg(value_name = "FILE.toml", required = true)]
+        files: Vec<PathBuf>,
+        /// How findings are written
+        #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FindingFormat::Text)]
+        format: FindingFormat,
+    },
+    /// Draw the network of a scenario file, or one that comes with the program
+    #[command(after_help = SHOW_EXAMPLES)]
+    Show {
+        /// A scenario file, or the name of a network that comes with the program
+        #[arg(value_name = "FILE.toml|NAME")]
+        what: String,
+        /// The network to draw, of a file that has several [default: all]
+        #[arg(long, value_name = "NAME")]
+        network: Option<String>,
+        /// Draw with ASCII signs alone
+        #[arg(long)]
+        ascii: bool,
+    },
+    /// Print the JSON Schema of scenario files, for editors
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+    /// Print all fields of scenario files, with types, defaults and meanings, as Markdown
+    Fields,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FindingFormat {
+    /// A line each, with the line of the file
+    Text,
+    /// A JSON list
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -74,6 +134,19 @@ pub(crate) enum PageCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CostOptions {
+    /// Scenario files with pages, one after the other
+    #[arg(required = true, value_name = "FILE.toml")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Runs of each combination [default: as the file says]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) runs: Option<String>,
+    /// Set any field of the scenario; `--KEY=VALUE` does the same
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -119,6 +192,80 @@ pub(crate) struct RunOptions {
     pub(crate) sort: Option<SortBy>,
     #[command(flatten)]
     pub(crate) sweep: SweepOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepFileOptions {
+    /// Scenario file with a table [sweep]
+    #[arg(value_name = "FILE.toml")]
+    pub(crate) file: PathBuf,
+    /// Folder for the results, and for all runs that were made; what is there is not made again
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Folder of another result of `quipu sweep`, whose runs count as done; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Vec<PathBuf>,
+    /// Make only this part of the runs, such as 2/4, and write no tables
+    #[arg(long, value_name = "PART/PARTS")]
+    pub(crate) shard: Option<String>,
+    /// Threads [default: one per core]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Make again what is done already: the runs in DIR are removed first
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Tell points, runs, how many are done, and how long the others take; write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReproduceOptions {
+    /// Ids, beginnings of ids, papers (framework, mobileh2, pw-pats, ns3, quipu), or files with an
+    /// experiment of one's own [default: all that come with the program]
+    #[arg(value_name = "ID|PAPER|FILE.toml")]
+    pub(crate) names: Vec<String>,
+    /// List ids, and run nothing
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Few runs of each combination, for a first look
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Folder for results: one folder for each id, and the verdicts of all
+    #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
+    pub(crate) out: PathBuf,
+    /// Run again what is done already
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Threads [default: one per core]; results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// Write the verdicts of all ids into a page of the docs
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list", "check_docs"])]
+    pub(crate) docs: Option<PathBuf>,
+    /// Check that such a page is unchanged and about these experiments, and run nothing
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list"])]
+    pub(crate) check_docs: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportOptions {
+    /// Folder that compare, run, load, reproduce or sweep wrote, or a folder of such folders
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// The HTML file [default: report.html in DIR]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Also write each figure as a Vega-Lite specification with its data, into this folder
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) specs: Option<PathBuf>,
+    /// The load that is shown in full [default: of each policy on the first page and network the one
+    /// whose page time is the middle one]
+    #[arg(long, value_name = "PAGE,NETWORK,POLICY,RUN")]
+    pub(crate) load: Option<String>,
+    /// Replace a file that is no report
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 /// How all runs of a plan are run, and where results go.
@@ -271,9 +418,18 @@ Examples:
   quipu load --page my.har --network dsl+lte --run 3
   quipu load --page wikipedia --series 1ms --out results/wikipedia";
 
+const COST_EXAMPLES: &str = "\
+Examples:
+  quipu cost experiments/pw-pats/cost.toml
+  quipu cost experiments/pw-pats/cost.toml --runs 3 --policies.joint=pw-pats,fstream
+
+Prints a table in Markdown: nanoseconds per decision, and per packet with all events that a policy
+is told. What reading the clock takes is measured and subtracted. Runs come one after the other;
+let the machine do nothing else meanwhile. The times are those of this machine.";
+
 const RUN_EXAMPLES: &str = "\
 Examples:
-  quipu run experiments/ns3/fig4.toml
+  quipu run experiments/ns3/ns3-fig4.toml
   quipu run experiments/congestion/shared-bottleneck.toml --runs 5 --out results/shared
   quipu run experiments/congestion/utilisation.toml --congestion=newreno,cubic --duration=20s
   quipu run results/shared/scenario.toml
@@ -283,6 +439,63 @@ have: name, start, stop, bytes, direction (down, up), paths, congestion, path, s
 initial_window. Cross traffic takes no notice: name, rate, packet, kind (constant, poisson, on-off),
 on, off, path, direction, start, stop. `duration` ends a run without pages; `measure.from` and
 `measure.until` bound what is measured of flows and links.";
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  quipu sweep experiments/sweeps/ratios.toml --out results/ratios --dry-run
+  quipu sweep experiments/sweeps/ratios.toml --out results/ratios
+  quipu sweep big.toml --shard 1/2 --out results/one     # on one machine
+  quipu sweep big.toml --shard 2/2 --out results/two     # on another
+  quipu sweep big.toml --from results/one --from results/two --out results/big
+
+In the file each key of [sweep] is a field with a list of values; all lists together are a grid:
+  [sweep]
+  browser = [\"chrome\", \"firefox\"]
+  \"networks.*.paths.1.*.rate\" = [\"10mbit\", \"30mbit\"]
+[sweep.random] draws `count` samples of fields: { from = \"1mbit\", to = \"50mbit\", scale = \"log\" }.
+Every run is kept as soon as it is there: stopped in whatever way, the same command goes on, and
+ends with the same bytes. Exit code 1 if a run failed, 2 if the file is wrong, 130 after Ctrl-C.";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  quipu compare --out results/first && quipu report results/first
+  quipu report results/reproduce --out reproduction.html
+  quipu report results/first --load \"wikipedia,wifi+lte,dwrr + minrtt,3\"
+  quipu report results/first --specs figures
+
+The file needs nothing beside it and asks for nothing. What cannot be read, or is not finished, is said
+in one line each, here and in the report; the rest is shown. Exit code 2 if DIR has no result.";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  quipu scenario check experiments/*/*.toml
+  quipu scenario check mine.toml --format json
+
+A finding reads FILE:LINE:COLUMN: field: value; expected ...; did you mean ...? Pages, traces and
+networks that a file names are checked too. The exit code is 0 if all files are fine, else 2.";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  quipu scenario show wifi+lte
+  quipu scenario show experiments/ns3/fig3a.toml
+  quipu scenario show experiments/mobileh2/ack-paths.toml --network wild-half --ascii";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  quipu scenario schema > scenario.schema.json
+
+A scenario file that begins with the line `#:schema scenario.schema.json` is checked and completed
+by editors that know the line, such as those with Even Better TOML or taplo.";
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  quipu reproduce --list
+  quipu reproduce --quick
+  quipu reproduce fw-fig7-chrome
+  quipu reproduce pw-pats --out results/pw-pats
+  quipu reproduce my-experiment.toml
+
+What is done stays done: after Ctrl-C the same command goes on. Exit code 1 if a rule ends otherwise
+than its file expects.";
 
 /// Reads the command line. Options that are unknown but have the form `--KEY=VALUE` set a field of
 /// the scenario.
@@ -363,7 +576,18 @@ mod tests {
         let mut root = Arguments::command().term_width(100);
         root.build();
         insta::assert_snapshot!("help", root.render_long_help().to_string());
-        for name in ["compare", "load", "page", "run", "schedulers"] {
+        for name in [
+            "compare",
+            "cost",
+            "load",
+            "page",
+            "report",
+            "reproduce",
+            "run",
+            "scenario",
+            "schedulers",
+            "sweep",
+        ] {
             let command = root.find_subcommand_mut(name).unwrap();
             insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
         }

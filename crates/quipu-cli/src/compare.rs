@@ -13,16 +13,16 @@ pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), F
 }
 
 fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> {
-    let mut scenario = scenario::build(&options.scenario)?;
+    let mut given = scenario::build(&options.scenario)?;
     let fields = [
-        ("runs", &options.runs),
-        ("policies.stream", &options.stream),
-        ("policies.path", &options.path),
-        ("policies.joint", &options.joint),
+        ("runs", "--runs", &options.runs),
+        ("policies.stream", "--stream", &options.stream),
+        ("policies.path", "--path", &options.path),
+        ("policies.joint", "--joint", &options.joint),
     ];
-    for (field, value) in fields {
-        scenario = scenario::set(scenario, field, value.as_deref())?;
+    for (field, option, value) in fields {
+        given.set(field, option, value.as_deref())?;
     }
-    scenario.policies.baselines &= !options.no_baselines;
-    Plan::with_registry(scenario, registry).map_err(Failure::usage)
+    given.scenario.policies.baselines &= !options.no_baselines;
+    given.plan(registry)
 }

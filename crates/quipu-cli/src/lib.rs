@@ -4,16 +4,22 @@
 //! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`.
 
 mod args;
+mod check;
 mod compare;
+mod cost;
 mod failure;
 mod list;
 mod load;
 mod logs;
 mod page;
 mod progress;
+mod report;
+mod reproduce;
 mod run;
 mod scenario;
+mod show;
 mod sweep;
+mod sweeps;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -22,7 +28,7 @@ pub use quipu_lab::{base, policy};
 
 use quipu_lab::policies::Registry;
 
-use args::{Command, PageCommand};
+use args::{Command, PageCommand, ScenarioCommand};
 use failure::Failure;
 
 /// Runs the command with the arguments of the process. `registry` holds the policies that can be
@@ -37,14 +43,27 @@ pub fn run(registry: &Registry) -> ExitCode {
     };
     let result = match arguments.command {
         Command::Compare(options) => compare::run(&options, registry),
+        Command::Cost(options) => cost::run(&options, registry),
         Command::Load(options) => load::run(&options, registry),
         Command::Run(options) => run::run(&options, registry),
+        Command::Sweep(options) => sweeps::run(&options, registry),
+        Command::Reproduce(options) => reproduce::run(&options, registry),
+        Command::Report(options) => report::run(&options, registry),
         Command::Page { command } => match command {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
             PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
         },
+        Command::Scenario { command } => match command {
+            ScenarioCommand::Check { files, format } => check::run(&files, format, registry),
+            ScenarioCommand::Show { what, network, ascii } => {
+                show::run(&what, network.as_deref(), ascii)
+            }
+            ScenarioCommand::Schema => show::schema(),
+            ScenarioCommand::Fields => show::fields(),
+        },
         Command::Pages => list::pages(),
         Command::Networks => list::networks(),
+        Command::Traces => list::traces(),
         Command::Browsers => list::browsers(),
         Command::Schedulers { name: Some(name), check: true } => list::check(&name, registry),
         Command::Schedulers { name, .. } => list::schedulers(name.as_deref(), registry),

@@ -1,4 +1,4 @@
-//! `quipu pages`, `networks`, `browsers` and `schedulers`.
+//! `quipu pages`, `networks`, `traces`, `browsers` and `schedulers`.
 
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::conformance;
@@ -24,6 +24,34 @@ pub(crate) fn networks() -> Result<(), Failure> {
     for network in scenario::builtin_networks() {
         let paths: Vec<String> = network.paths.iter().map(|path| path.summary()).collect();
         grid.row([network.name, paths.join(", "), network.about]);
+    }
+    crate::print(&grid.to_string())
+}
+
+pub(crate) fn traces() -> Result<(), Failure> {
+    let mut grid = Grid::new([
+        ("trace", Align::Left),
+        ("Mbit/s down", Align::Right),
+        ("up", Align::Right),
+        ("one-way delay", Align::Right),
+        ("lost pings", Align::Right),
+        ("length", Align::Right),
+        ("what it is", Align::Left),
+    ]);
+    for trace in scenario::builtin_traces() {
+        let rate = |index: usize| match trace.rates {
+            Some(rates) => format!("{:.1}", rates[index].bits_per_sec() as f64 / 1e6),
+            None => "–".to_owned(),
+        };
+        let (delay, lost) = match trace.pings {
+            Some((delay, pings, lost)) => {
+                (format!("{} ms", delay.as_millis()), format!("{lost} of {pings}"))
+            }
+            None => ("–".to_owned(), "–".to_owned()),
+        };
+        let length = format!("{} s", trace.length.as_millis() / 1_000);
+        let name = trace.name.to_owned();
+        grid.row([name, rate(0), rate(1), delay, lost, length, trace.about.to_owned()]);
     }
     crate::print(&grid.to_string())
 }

@@ -28,16 +28,20 @@ pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Fail
     let options = WaterfallOptions { width: width(), rows: options.rows };
     let mut text = String::new();
     for (cell, record) in &finished {
-        let page = plan.visit(*cell, record.visit).map_err(Failure::run)?;
         text.push_str(&table::load_summary(&plan, *cell, record));
-        text.push('\n');
-        text.push_str(&table::waterfall(&page, record, options));
+        // One drawing tells more than a thousand.
+        if record.client == 0 {
+            text.push('\n');
+            let page = plan.visit(*cell, record.visit).map_err(Failure::run)?;
+            text.push_str(&table::waterfall(&page, record, options));
+        }
     }
     crate::print(&text)
 }
 
 fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
-    let mut scenario = scenario::build(&options.scenario)?;
+    let mut given = scenario::build(&options.scenario)?;
+    let scenario = &mut given.scenario;
     if !scenario.has_pages() {
         let message = "the scenario has no page to load; give one by --page";
         return Err(Failure::Usage(message.to_owned()));
@@ -67,7 +71,7 @@ fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
             scenario.policies.path = vec![options.path.clone().unwrap_or("minrtt".to_owned())];
         }
     }
-    let plan = Plan::with_registry(scenario, registry).map_err(Failure::usage)?;
+    let plan = given.plan(registry)?;
     let policies = plan.networks.first().map_or(0, |network| network.policies.len());
     if policies > 1 {
         return Err(Failure::Usage(format!(

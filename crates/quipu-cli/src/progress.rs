@@ -6,6 +6,15 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar for `runs` runs.
 pub(crate) fn bar(runs: u64) -> ProgressBar {
+    styled(runs, style())
+}
+
+/// The same with the rate.
+pub(crate) fn rated_bar(runs: u64) -> ProgressBar {
+    styled(runs, rated_style())
+}
+
+fn styled(runs: u64, style: Result<ProgressStyle, indicatif::style::TemplateError>) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
     } else {
@@ -13,7 +22,7 @@ pub(crate) fn bar(runs: u64) -> ProgressBar {
     };
     let bar = ProgressBar::with_draw_target(Some(runs), target);
     // The template is constant and a test reads it; the default bar would do as well.
-    bar.set_style(style().unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar
 }
 
@@ -21,10 +30,14 @@ fn style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
     ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {eta} left")
 }
 
+fn rated_style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {per_sec}, {eta} left")
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_template_is_one() {
-        assert!(super::style().is_ok());
+        assert!(super::style().is_ok() && super::rated_style().is_ok());
     }
 }

@@ -2,61 +2,134 @@
 
 use std::path::Path;
 
+use quipu_lab::plan::Plan;
+use quipu_lab::policies::Registry;
 use quipu_lab::results::Output;
 use quipu_lab::scenario::units::Unit;
-use quipu_lab::scenario::{Network, PathSpec, Scenario, ScenarioError, Series, find_network};
+use quipu_lab::scenario::{
+    Document, Finding, Network, Origin, PathSpec, Scenario, ScenarioError, Series, find_network,
+    resolve_field,
+};
 
 use crate::args::ScenarioOptions;
 use crate::failure::Failure;
 
+/// A scenario, and where its values come from.
+pub(crate) struct Given {
+    pub(crate) scenario: Scenario,
+    origin: Origin,
+}
+
+impl Given {
+    /// The scenario in `file`, or the default one.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Given, Failure> {
+        let Some(file) = file else {
+            return Ok(Given { scenario: Scenario::default(), origin: Origin::default() });
+        };
+        let document = Document::read(file).map_err(Failure::usage)?;
+        let scenario = document.scenario().map_err(Failure::usage)?;
+        Ok(Given { scenario, origin: Origin::from(document) })
+    }
+
+    /// Sets `field`, if there is a value, which `option` gave.
+    pub(crate) fn set(
+        &mut self,
+        field: &str,
+        option: &str,
+        value: Option<&str>,
+    ) -> Result<(), Failure> {
+        let Some(value) = value else { return Ok(()) };
+        let path = resolve_field(field).map_err(Failure::usage)?;
+        self.origin.set(&path, format!("{option} {value}"));
+        match self.scenario.with_field(&path, value) {
+            Ok(scenario) => self.scenario = scenario,
+            Err(error) => return Err(self.refused(error.findings())),
+        }
+        Ok(())
+    }
+
+    /// Sets all fields that `assignments`, of the form `KEY=VALUE`, name.
+    pub(crate) fn assign(&mut self, assignments: &[String]) -> Result<(), Failure> {
+        for assignment in assignments {
+            let Some((field, value)) = assignment.split_once('=') else {
+                return Err(Failure::Usage(format!("--set {assignment}: expected KEY=VALUE")));
+            };
+            self.set(field, &format!("--{field}"), Some(value))?;
+        }
+        Ok(())
+    }
+
+    /// The plan of the scenario, with the policies of `registry`.
+    pub(crate) fn plan(self, registry: &Registry) -> Result<Plan, Failure> {
+        Plan::build(self.scenario, registry).map_err(|errors| {
+            let findings = errors.iter().flat_map(|error| error.findings());
+            explained(&self.origin, findings.collect())
+        })
+    }
+
+    /// The scenario, if all is right that can be known without pages, browsers and policies.
+    pub(crate) fn checked(self) -> Result<Scenario, Failure> {
+        let problems = self.scenario.problems();
+        match problems.is_empty() {
+            true => Ok(self.scenario),
+            false => {
+                let findings = problems.iter().flat_map(|error| error.findings());
+                Err(explained(&self.origin, findings.collect()))
+            }
+        }
+    }
+
+    fn refused(&self, findings: Vec<Finding>) -> Failure {
+        explained(&self.origin, findings)
+    }
+}
+
+fn explained(origin: &Origin, findings: Vec<Finding>) -> Failure {
+    match origin.explain(findings) {
+        Some(findings) => Failure::usage(findings),
+        None => Failure::Usage("the scenario cannot be run".to_owned()),
+    }
+}
+
 /// The scenario that the options describe, not yet checked as a whole.
-pub(crate) fn build(options: &ScenarioOptions) -> Result<Scenario, Failure> {
-    let mut scenario = match &options.scenario {
-        Some(file) => Scenario::load(file).map_err(Failure::usage)?,
-        None => Scenario::default(),
-    };
+pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
+    let mut given = Given::load(options.scenario.as_deref())?;
     if !options.page.is_empty() {
-        scenario.pages.clone_from(&options.page);
+        given.scenario.pages.clone_from(&options.page);
+        given.origin.set("pages", "--page");
     }
     if !options.network.is_empty() {
         let networks: Result<Vec<Network>, ScenarioError> =
             options.network.iter().map(|name| find_network(name)).collect();
-        scenario.networks = networks.map_err(Failure::usage)?;
+        given.origin.set("networks", "--network");
+        given.scenario.networks =
+            networks.map_err(|error| given.refused(error.at("networks").findings()))?;
     }
     if !options.link.is_empty() {
         let paths = options.link.iter().map(|text| {
             text.parse::<PathSpec>()
                 .map_err(|error| Failure::Usage(format!("--link {text}: {error}")))
         });
-        scenario.networks = vec![Network::from_links(paths.collect::<Result<_, _>>()?)];
+        given.scenario.networks = vec![Network::from_links(paths.collect::<Result<_, _>>()?)];
+        given.origin.set("networks", "--link");
     }
     let fields = [
-        ("browser", &options.browser),
-        ("priorities", &options.priorities),
-        ("policies.ack", &options.ack),
-        ("policies.congestion", &options.congestion),
-        ("discovery", &options.discovery),
-        ("http", &options.http),
-        ("transport.tls", &options.tls),
-        ("transport.start", &options.start),
-        ("seed", &options.seed),
-        ("series", &options.series),
+        ("browser", "--browser", &options.browser),
+        ("priorities", "--priorities", &options.priorities),
+        ("policies.ack", "--ack", &options.ack),
+        ("policies.congestion", "--congestion", &options.congestion),
+        ("discovery", "--discovery", &options.discovery),
+        ("http", "--http", &options.http),
+        ("transport.tls", "--tls", &options.tls),
+        ("transport.start", "--start", &options.start),
+        ("seed", "--seed", &options.seed),
+        ("series", "--series", &options.series),
     ];
-    for (field, value) in fields {
-        scenario = set(scenario, field, value.as_deref())?;
+    for (field, option, value) in fields {
+        given.set(field, option, value.as_deref())?;
     }
-    assign(scenario, &options.set)
-}
-
-/// The scenario with all fields set that `assignments`, of the form `KEY=VALUE`, name.
-pub(crate) fn assign(mut scenario: Scenario, assignments: &[String]) -> Result<Scenario, Failure> {
-    for assignment in assignments {
-        let Some((field, value)) = assignment.split_once('=') else {
-            return Err(Failure::Usage(format!("--set {assignment}: expected KEY=VALUE")));
-        };
-        scenario = set(scenario, field, Some(value))?;
-    }
-    Ok(scenario)
+    given.assign(&options.set)?;
+    Ok(given)
 }
 
 /// Makes sure of a folder for results, if there is one, and that a time series has one to go to.
@@ -72,17 +145,5 @@ pub(crate) fn prepare_output(
             "series is {}, but there is no folder for it; give one with --out DIR",
             scenario.series.print()
         ))),
-    }
-}
-
-/// The scenario with `field` set, if there is a value.
-pub(crate) fn set(
-    scenario: Scenario,
-    field: &str,
-    value: Option<&str>,
-) -> Result<Scenario, Failure> {
-    match value {
-        Some(value) => scenario.with_field(field, value).map_err(Failure::usage),
-        None => Ok(scenario),
     }
 }

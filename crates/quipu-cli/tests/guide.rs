@@ -59,7 +59,7 @@ fn run(words: &[String]) -> Output {
     let split = words.iter().position(|word| word == "--").expect("arguments after --");
     let program = match words[..split].join(" ").as_str() {
         "cargo run --release" => PathBuf::from(env!("CARGO_BIN_EXE_quipu")),
-        "cargo run --release --example my_scheduler" => example(),
+        "cargo run --release -p quipu-cli --example my_scheduler" => example(),
         other => panic!("{other}"),
     };
     let arguments = &words[split + 1..];

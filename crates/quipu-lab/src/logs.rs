@@ -38,8 +38,12 @@ impl Logs {
     pub fn files(&self, plan: &Plan) -> usize {
         let of_run = |cell: Cell| {
             let network = &plan.networks[cell.network];
-            let page = (!plan.pages.is_empty()).then_some(network.network.paths.len());
-            let connections = page.into_iter().chain(network.flow_paths.iter().map(Vec::len));
+            let origins = plan.pages.get(cell.page).map(|page| page.origins(&plan.scenario));
+            // Pages that could not be read are in no plan.
+            let origins = origins.and_then(Result::ok).unwrap_or(0);
+            let clients = usize::try_from(plan.scenario.clients.count).unwrap_or(usize::MAX);
+            let page = std::iter::repeat_n(network.network.paths.len(), clients * origins);
+            let connections = page.chain(network.flow_paths.iter().map(Vec::len));
             let traces = connections.map(|paths| match self.folder.form() {
                 Form::Current => 1,
                 Form::Version03 => paths,

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use quipu_base::{Bytes, Seed};
+use quipu_web::har::HarError;
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::scheme::BrowserScheme;
 use quipu_web::synthetic::Sample;
@@ -14,7 +15,8 @@ use thiserror::Error;
 use crate::plan::is_file_name;
 use crate::results::PageNote;
 use crate::run::file_hash;
-use crate::scenario::{PRIES, PageName, Priorities, ScenarioError};
+use crate::scenario::{Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot};
+pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
 
 /// The largest HAR file that is read: 256 MiB.
@@ -73,6 +75,46 @@ pub enum PageLoadError {
         /// Why.
         source: PageError,
     },
+}
+
+impl PageLoadError {
+    /// What is wrong with the page that `field` names.
+    pub(crate) fn findings(&self, field: &str) -> Vec<Finding> {
+        match self {
+            // The error tells the page, which is the value of the field.
+            PageLoadError::Scenario(ScenarioError::Invalid { value, expected, .. }) => {
+                vec![Finding::new(field, value, expected)]
+            }
+            PageLoadError::Scenario(error) => {
+                let mut findings = error.findings();
+                findings.iter_mut().for_each(|finding| field.clone_into(&mut finding.field));
+                findings
+            }
+            PageLoadError::Page { page, source: PageError::Har(fault) } => {
+                vec![in_har(page, field, fault)]
+            }
+            other => vec![Finding::new(field, other.to_string(), "")],
+        }
+    }
+}
+
+/// What is wrong with the HAR file `page`, which `field` names: in that file if it is known where.
+fn in_har(page: &str, field: &str, fault: &HarError) -> Finding {
+    let text = fs::read(page).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    match (text, fault.place()) {
+        (Ok(text), place) => {
+            let (line, column) = place.unwrap_or((1, 1));
+            let spot = Spot::at(page, &text, line, column);
+            // The fault tells its place in words too, where it has one.
+            let told = fault.to_string();
+            let told = told.split(", at line ").next().unwrap_or_default();
+            let told = told.split(" at line ").next().unwrap_or_default();
+            let field = fault.field();
+            let told = told.strip_suffix(&format!(" in {field}")).unwrap_or(told);
+            Finding::new(field, told, "").at(Place::File(spot))
+        }
+        (Err(_), _) => Finding::new(field, format!("page {page}: {fault}"), ""),
+    }
 }
 
 impl LoadedPage {

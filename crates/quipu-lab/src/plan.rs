@@ -1,15 +1,24 @@
 //! What a scenario amounts to: pages read, policies combined, and the list of runs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use quipu_base::Seed;
+use quipu_base::{Instant, Seed};
+use quipu_web::page::host_of_origin;
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
+use crate::bound;
+use crate::cost::Meter;
 use crate::logs::Logs;
-use crate::pages::{PageLoadError, PlannedPage, RunPage};
+use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
-use crate::scenario::{Network, Priorities, Scenario, ScenarioError, distinct};
+use crate::run::Arrivals;
+use crate::scenario::{
+    Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
+    distinct,
+};
 
 /// A scenario, ready to run.
 #[derive(Debug)]
@@ -24,10 +33,17 @@ pub struct Plan {
     pub networks: Vec<PlannedNetwork>,
     /// Where its runs are logged, if they are: no part of the scenario, as no result depends on it.
     pub logs: Option<Logs>,
+    /// What no run of it can beat, as far as it was worked out.
+    pub bounds: Arc<bound::Store>,
+    /// What takes the time of the policies that send pages, if it is taken: no part of the scenario
+    /// either.
+    pub meter: Option<Meter>,
+    /// Takes note of what comes on which path, in a plan of which one run is looked at.
+    pub(crate) arrivals: Option<Arrivals>,
 }
 
 /// A network and the policies that are compared on it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct PlannedNetwork {
     /// The network.
     pub network: Network,
@@ -62,8 +78,23 @@ pub enum PlanError {
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
     /// A page cannot be read.
-    #[error(transparent)]
-    Page(#[from] PageLoadError),
+    #[error("{source}")]
+    Page {
+        /// The field that names it, such as `pages[1]`.
+        field: String,
+        /// Why.
+        source: Box<PageLoadError>,
+    },
+}
+
+impl PlanError {
+    /// What is wrong, with field and value and without a place in the scenario's file.
+    pub fn findings(&self) -> Vec<Finding> {
+        match self {
+            PlanError::Scenario(error) => error.findings(),
+            PlanError::Page { field, source } => source.findings(field),
+        }
+    }
 }
 
 impl Plan {
@@ -81,32 +112,95 @@ impl Plan {
     /// # Errors
     /// See [`Plan::new`].
     pub fn with_registry(scenario: Scenario, registry: &Registry) -> Result<Plan, PlanError> {
-        scenario.validate()?;
+        Plan::build(scenario, registry).map_err(|errors| *errors.first)
+    }
+
+    /// The same, telling all that is wrong: of each part of the scenario at least the first.
+    ///
+    /// # Errors
+    /// See [`Plan::new`].
+    pub fn build(scenario: Scenario, registry: &Registry) -> Result<Plan, PlanErrors> {
+        Plan::build_with(scenario, registry, &mut Shelf::default())
+    }
+
+    /// The same with the pages of `shelf`, to which those that are read are added.
+    pub(crate) fn build_with(
+        scenario: Scenario,
+        registry: &Registry,
+        shelf: &mut Shelf,
+    ) -> Result<Plan, PlanErrors> {
+        let mut problems: Vec<PlanError> =
+            scenario.problems().into_iter().map(PlanError::from).collect();
         if let Some((field, value, expected)) = crate::run::unsupported(&scenario) {
-            return Err(ScenarioError::NotImplemented { field, value, expected }.into());
+            problems.push(ScenarioError::NotImplemented { field, value, expected }.into());
         }
-        let browser = crate::pages::browser(&scenario.browser)?;
-        if scenario.priorities == Priorities::Urgency && !browser.has_urgencies() {
-            let known = crate::pages::browsers_with_urgencies().join(", ");
-            let expected = format!("a browser with urgencies: {known}");
-            return Err(ScenarioError::invalid("browser", browser.name(), expected).into());
-        }
-        let seed = Seed::new(scenario.seed);
-        let pages = if scenario.http.is_raw() && !scenario.raw.objects.is_empty() {
-            vec![PlannedPage::of_objects(&scenario.raw, seed)?]
-        } else {
-            let pages = scenario.pages.iter();
-            pages
-                .map(|name| PlannedPage::new(name, seed, scenario.runs, scenario.session))
-                .collect::<Result<Vec<_>, _>>()?
+        let browser = keep(&mut problems, browser(&scenario));
+        let named = policies::problems(&scenario, registry);
+        let names_are_known = named.is_empty();
+        problems.extend(named.into_iter().map(PlanError::from));
+        // A number of runs that is refused must not be drawn.
+        let extent = match problems.is_empty() {
+            true => Extent::of(&scenario),
+            false => Extent { runs: 1, session: 1, clients: 1 },
         };
-        distinct("pages", pages.iter().map(|page| page.note.name.as_str()))?;
-        let networks = scenario
-            .networks
-            .iter()
-            .map(|network| planned(&scenario, network, registry))
-            .collect::<Result<Vec<_>, ScenarioError>>()?;
-        Ok(Plan { scenario, browser, pages, networks, logs: None })
+        let pages: Vec<PlannedPage> = pages(&scenario, extent, shelf)
+            .into_iter()
+            .filter_map(|page| keep(&mut problems, page))
+            .collect();
+        for page in &pages {
+            keep(&mut problems, check_connections(&scenario, page));
+        }
+        if pages.len() == scenario.pages.len() {
+            keep(&mut problems, check_servers(&scenario, &pages));
+            let names = distinct("pages", pages.iter().map(|page| page.note.name.as_str()));
+            keep(&mut problems, names.map_err(PlanError::from));
+        }
+        let mut networks = Vec::with_capacity(scenario.networks.len());
+        for network in &scenario.networks {
+            let paths = keep(&mut problems, traffic_paths(&scenario, network));
+            // What is wrong with a name has been told.
+            let rows = match names_are_known {
+                true => keep(&mut problems, rows(&scenario, network, registry)),
+                false => None,
+            };
+            if let (Some((flow_paths, cross_paths)), Some(policies)) = (paths, rows) {
+                let runs = scenario.runs_on(network);
+                let network = network.clone();
+                let planned = PlannedNetwork { network, policies, runs, flow_paths, cross_paths };
+                networks.push(planned);
+            }
+        }
+        match (PlanErrors::new(problems), browser) {
+            (None, Some(browser)) => {
+                let bounds = Arc::default();
+                let (logs, meter, arrivals) = (None, None, None);
+                Ok(Plan { scenario, browser, pages, networks, logs, bounds, meter, arrivals })
+            }
+            (Some(errors), _) => Err(errors),
+            // There is a browser if nothing was wrong with it.
+            (None, None) => Err(PlanErrors {
+                first: Box::new(
+                    ScenarioError::invalid("browser", &scenario.browser, "a browser").into(),
+                ),
+                others: Vec::new(),
+            }),
+        }
+    }
+
+    /// The same plan for one run that is looked at: with the time series `series` of the sender's end and
+    /// these notes of what comes, neither logged nor timed.
+    pub(crate) fn looked_at(&self, series: Series, arrivals: Option<Arrivals>) -> Plan {
+        let series_ends = SeriesEnds::Sender;
+        Plan {
+            scenario: Scenario { series, series_ends, ..self.scenario.clone() },
+            browser: self.browser.clone(),
+            pages: self.pages.clone(),
+            networks: self.networks.clone(),
+            logs: None,
+            bounds: Arc::clone(&self.bounds),
+            meter: None,
+            arrivals,
+        }
     }
 
     /// All runs: by page, then network, then policy, then number.
@@ -139,13 +233,27 @@ impl Plan {
         self.visit(cell, 0)
     }
 
-    /// Page `visit` of the session of `cell`, from 0.
+    /// Page `visit` of the session of `cell`, from 0; of the first client if there are several.
     ///
     /// # Errors
     /// As [`Plan::page`].
     pub fn visit(&self, cell: Cell, visit: u32) -> Result<RunPage, PageLoadError> {
+        self.visit_of(cell, 0, visit)
+    }
+
+    /// Page `visit` of the session of client `client` in the run of `cell`, both from 0.
+    ///
+    /// # Errors
+    /// As [`Plan::page`].
+    pub fn visit_of(&self, cell: Cell, client: u32, visit: u32) -> Result<RunPage, PageLoadError> {
         let none = || ScenarioError::invalid("pages", "empty", "a page");
-        self.pages.get(cell.page).ok_or_else(none)?.visit(cell.run, visit)
+        self.pages.get(cell.page).ok_or_else(none)?.visit_of(cell.run, client, visit)
+    }
+
+    /// When client `client` of run `run` opens its first connection, the same for every page, network
+    /// and policy.
+    pub fn client_start(&self, run: u32, client: u32) -> Instant {
+        Instant::ZERO + self.scenario.clients.start(self.scenario.run_seed(run), client)
     }
 
     /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.
@@ -160,21 +268,134 @@ impl Plan {
     }
 }
 
-fn planned(
+/// All that is wrong with a scenario; at least one error.
+#[derive(Debug)]
+pub struct PlanErrors {
+    /// The first.
+    pub first: Box<PlanError>,
+    /// All others.
+    pub others: Vec<PlanError>,
+}
+
+impl PlanErrors {
+    /// Those of `list`; `None` if there are none.
+    fn new(list: Vec<PlanError>) -> Option<PlanErrors> {
+        let mut list = list.into_iter();
+        let first = list.next()?;
+        Some(PlanErrors { first: Box::new(first), others: list.collect() })
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &PlanError> {
+        std::iter::once(&*self.first).chain(&self.others)
+    }
+}
+
+/// The value, if there is one; the error goes to the others.
+fn keep<T>(problems: &mut Vec<PlanError>, result: Result<T, PlanError>) -> Option<T> {
+    result.map_err(|error| problems.push(error)).ok()
+}
+
+fn browser(scenario: &Scenario) -> Result<BrowserScheme, PlanError> {
+    let browser = crate::pages::browser(&scenario.browser).map_err(|error| error.at("browser"))?;
+    if scenario.priorities == Priorities::Urgency && !browser.has_urgencies() {
+        let known = crate::pages::browsers_with_urgencies().join(", ");
+        let expected = format!("a browser with urgencies: {known}");
+        return Err(ScenarioError::invalid("browser", browser.name(), expected).into());
+    }
+    Ok(browser)
+}
+
+/// Pages that were read, for plans that have the same.
+#[derive(Debug, Default)]
+pub(crate) struct Shelf(BTreeMap<(String, u64, Extent), PlannedPage>);
+
+impl Shelf {
+    fn page(
+        &mut self,
+        name: &str,
+        seed: u64,
+        extent: Extent,
+    ) -> Result<PlannedPage, PageLoadError> {
+        let key = (name.to_owned(), seed, extent);
+        if let Some(known) = self.0.get(&key) {
+            return Ok(known.clone());
+        }
+        let page = PlannedPage::new(name, Seed::new(seed), extent)?;
+        self.0.insert(key, page.clone());
+        Ok(page)
+    }
+}
+
+fn pages(
+    scenario: &Scenario,
+    extent: Extent,
+    shelf: &mut Shelf,
+) -> Vec<Result<PlannedPage, PlanError>> {
+    let failed = |field: String| |source| PlanError::Page { field, source: Box::new(source) };
+    let seed = Seed::new(scenario.seed);
+    if scenario.http.is_raw() && !scenario.raw.objects.is_empty() {
+        let objects = PlannedPage::of_objects(&scenario.raw, seed);
+        return vec![objects.map_err(failed("raw.objects".to_owned()))];
+    }
+    let pages = scenario.pages.iter().enumerate();
+    let read = pages.map(|(index, name)| {
+        let page = shelf.page(name, scenario.seed, extent);
+        page.map_err(failed(format!("pages[{index}]")))
+    });
+    read.collect()
+}
+
+/// Checks that a run of `page` needs no more connections than it may.
+fn check_connections(scenario: &Scenario, page: &PlannedPage) -> Result<(), PlanError> {
+    let failed = |error| PlanError::Page { field: "pages".to_owned(), source: Box::new(error) };
+    let origins = page.origins(scenario).map_err(failed)?;
+    Ok(check_origins(scenario, &page.note.name, origins)?)
+}
+
+/// Checks that each of the scenario's `servers` is about a host of a page.
+fn check_servers(scenario: &Scenario, pages: &[PlannedPage]) -> Result<(), PlanError> {
+    if scenario.servers.is_empty() {
+        return Ok(());
+    }
+    let failed = |error| PlanError::Page { field: "pages".to_owned(), source: Box::new(error) };
+    let mut hosts = BTreeSet::new();
+    for page in pages {
+        let origins = page.visit(0, 0).map_err(failed)?.page.origins();
+        hosts.extend(origins.names().iter().map(|name| host_of_origin(name).to_owned()));
+    }
+    let mut servers = scenario.servers.iter().enumerate();
+    match servers.find(|(_, spec)| !hosts.iter().any(|host| spec.holds(host))) {
+        None => Ok(()),
+        Some((index, spec)) => {
+            let hosts = hosts.iter().map(String::as_str);
+            let unknown = ScenarioError::unknown("host of the pages", &spec.hosts, hosts);
+            Err(unknown.at(format!("servers[{index}].hosts")).into())
+        }
+    }
+}
+
+fn rows(
     scenario: &Scenario,
     network: &Network,
     registry: &Registry,
-) -> Result<PlannedNetwork, ScenarioError> {
-    let (flows, cross) = (scenario.flows.iter(), scenario.cross.iter());
-    Ok(PlannedNetwork {
-        network: network.clone(),
-        policies: policies::rows(scenario, network, registry)?,
-        runs: scenario.runs_on(network),
-        flow_paths: flows.map(|flow| flow.paths_on(&network.paths)).collect::<Result<_, _>>()?,
-        cross_paths: cross
-            .map(|sender| sender.path_on(&network.paths))
-            .collect::<Result<_, _>>()?,
-    })
+) -> Result<Vec<PolicyRow>, PlanError> {
+    Ok(policies::rows(scenario, network, registry).map_err(|error| error.at("policies"))?)
+}
+
+/// Positions of the paths of each flow, and of that of each sender of cross traffic.
+fn traffic_paths(
+    scenario: &Scenario,
+    network: &Network,
+) -> Result<(Vec<Vec<usize>>, Vec<usize>), PlanError> {
+    let flows = scenario.flows.iter().enumerate();
+    let flows =
+        flows.map(|(index, flow)| flow.paths_on(&network.paths, &format!("flows[{index}]")));
+    let flows = flows.collect::<Result<_, _>>()?;
+    let cross = scenario.cross.iter().enumerate();
+    let cross =
+        cross.map(|(index, sender)| sender.path_on(&network.paths, &format!("cross[{index}]")));
+    Ok((flows, cross.collect::<Result<_, _>>()?))
 }
 
 /// True if `name` means a file rather than something that comes with the program.

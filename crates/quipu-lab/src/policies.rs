@@ -3,7 +3,7 @@
 use quipu_base::Seed;
 use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
-use quipu_policy::registry::{BuildContext, BuildError, Layer, Policies, PolicySpec};
+use quipu_policy::registry::{BuildContext, BuildError, Layer, Part, Policies, PolicySpec};
 
 use crate::scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, split_list};
 
@@ -87,6 +87,55 @@ pub(crate) fn rows(
         }
     }
     Ok(rows.rows)
+}
+
+/// Policies of `scenario` that there are not, or whose parameters are wrong, each with its field.
+pub(crate) fn problems(scenario: &Scenario, registry: &Registry) -> Vec<ScenarioError> {
+    let mut problems = Vec::new();
+    let mut check = |layer: Layer, text: &str, field: String| {
+        if text != ALL
+            && let Err(error) = Part::read(registry, layer, text)
+        {
+            problems.push(ScenarioError::from(error).at(field));
+        }
+    };
+    let policies = &scenario.policies;
+    let lists = [
+        (Layer::Stream, &policies.stream, "stream"),
+        (Layer::Path, &policies.path, "path"),
+        (Layer::Joint, &policies.joint, "joint"),
+    ];
+    for (layer, items, name) in lists {
+        for (index, text) in items.iter().enumerate() {
+            check(layer, text, format!("policies.{name}[{index}]"));
+        }
+    }
+    let texts = [
+        (Layer::Ack, &policies.ack, "ack"),
+        (Layer::Congestion, &policies.congestion, "congestion"),
+    ];
+    for (layer, text, name) in texts {
+        for text in list(text) {
+            check(layer, &text, format!("policies.{name}"));
+        }
+    }
+    let others = [
+        (Layer::Pack, &policies.pack, "pack"),
+        (Layer::Resend, &policies.resend, "resend"),
+        (Layer::Reinject, &policies.reinject, "reinject"),
+    ];
+    for (layer, text, name) in others {
+        if !LEFT_OUT.contains(&text.as_str()) {
+            check(layer, text, format!("policies.{name}"));
+        }
+    }
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        if flow.congestion != OF_ROW {
+            check(Layer::Congestion, &flow.congestion, format!("flows[{index}].congestion"));
+        }
+        check(Layer::Path, &flow.path, format!("flows[{index}].path"));
+    }
+    problems
 }
 
 /// The items of a field that holds several policies of a layer.

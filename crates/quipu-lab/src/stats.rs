@@ -105,17 +105,63 @@ impl Comparison {
     /// The ratio `value ÷ base` over pairs `(value, base)`, one pair for each seed. `None` if there is
     /// no pair, or a value of zero, which has no ratio.
     pub fn ratio(&self, pairs: &[(u64, u64)]) -> Option<Ratio> {
-        if pairs.is_empty() || pairs.iter().any(|&(value, base)| value == 0 || base == 0) {
+        self.ratio_of_groups(pairs.chunks(1))
+    }
+
+    /// The same over groups of pairs that chance decides together, one group for each seed: each counts
+    /// by its geometric mean, and the interval is drawn from groups. Empty ones are left out.
+    pub fn ratio_of_groups<'a>(
+        &self,
+        groups: impl Iterator<Item = &'a [(u64, u64)]>,
+    ) -> Option<Ratio> {
+        let mut logs = Vec::new();
+        for pairs in groups.filter(|pairs| !pairs.is_empty()) {
+            if pairs.iter().any(|&(value, base)| value == 0 || base == 0) {
+                return None;
+            }
+            let of_pairs = pairs.iter().map(|&(value, base)| libm::log(value as f64 / base as f64));
+            logs.push(of_pairs.sum::<f64>() / pairs.len() as f64);
+        }
+        let (mean, interval) = self.mean(&logs)?;
+        let interval = interval.map(|(low, high)| (libm::exp(low), libm::exp(high)));
+        Some(Ratio { mean: libm::exp(mean), interval })
+    }
+
+    /// The mean of `values`, one for each seed, and its interval. `None` of nothing.
+    pub(crate) fn mean(&self, values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
+        if values.is_empty() {
             return None;
         }
-        let logs: Vec<f64> =
-            pairs.iter().map(|&(value, base)| libm::log(value as f64 / base as f64)).collect();
-        let mean = libm::exp(logs.iter().sum::<f64>() / logs.len() as f64);
-        let interval = (self.random && logs.len() > 1).then(|| {
-            let (low, high) = bootstrap(&logs, self.seed.stream("bootstrap", 0));
-            (libm::exp(low), libm::exp(high))
-        });
-        Some(Ratio { mean, interval })
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let interval = (self.random && values.len() > 1)
+            .then(|| bootstrap(values, self.seed.stream("bootstrap", 0)));
+        Some((mean, interval))
+    }
+
+    /// The interval of what `statistic` makes of `count` runs: the 2.5th and 97.5th percentile over
+    /// `resamples` draws of as many of their positions. `None` if chance decides nothing, there is
+    /// only one run, or `statistic` has nothing to say of a draw.
+    pub(crate) fn interval(
+        &self,
+        count: usize,
+        resamples: usize,
+        statistic: impl Fn(&[usize]) -> Option<f64>,
+    ) -> Option<(f64, f64)> {
+        if !self.random || count < 2 {
+            return None;
+        }
+        let mut random = self.seed.stream("bootstrap", 0);
+        let mut drawn = vec![0; count];
+        let mut found = Vec::with_capacity(resamples);
+        for _ in 0..resamples {
+            for index in &mut drawn {
+                *index = ((u64::from(random.next_u32()) * count as u64) >> 32) as usize;
+            }
+            found.push(statistic(&drawn)?);
+        }
+        found.sort_unstable_by(f64::total_cmp);
+        let at = |per_mille: usize| found[(found.len() - 1) * per_mille / 1_000];
+        (!found.is_empty()).then(|| (at(25), at(975)))
     }
 }
 
@@ -185,6 +231,19 @@ mod tests {
         assert!((ratio.mean - 2.519_842).abs() < 1e-6);
         let (low, high) = ratio.interval.unwrap();
         assert!(low >= 1.0 && low < ratio.mean && ratio.mean < high && high <= 8.0);
+    }
+
+    #[test]
+    fn groups_count_once_and_their_interval_is_that_of_groups() {
+        let comparison = Comparison::new(Seed::new(1), true);
+        let groups = [vec![(2, 1), (8, 1)], vec![(100, 100)], vec![]];
+        let ratio = comparison.ratio_of_groups(groups.iter().map(Vec::as_slice)).unwrap();
+        assert!((ratio.mean - 2.0).abs() < 1e-9, "the square root of four and one");
+        assert_eq!(ratio.interval.map(|(low, high)| (low.round(), high.round())), Some((1.0, 4.0)));
+        let single = [vec![(2, 1), (8, 1)]];
+        let ratio = comparison.ratio_of_groups(single.iter().map(Vec::as_slice)).unwrap();
+        assert_eq!(ratio.interval, None);
+        assert_eq!(comparison.ratio_of_groups([].into_iter()), None);
     }
 
     #[test]

@@ -99,22 +99,11 @@ pub fn sweep<E: std::fmt::Display>(
     for (cell, result) in outcomes.into_iter().flatten() {
         match result {
             Ok(records) => finished.extend(records.into_iter().map(|record| (cell, record))),
-            Err(reason) => failures.push(failure(plan, cell, reason)),
+            Err(reason) => failures.push(Failure::of(plan, cell, reason)),
         }
     }
-    let summary = Summary::new(plan, &finished, failures);
+    let summary = pool.install(|| Summary::new(plan, &finished, failures));
     Ok(Swept { finished, summary })
-}
-
-fn failure(plan: &Plan, cell: Cell, reason: String) -> Failure {
-    let network = &plan.networks[cell.network];
-    Failure {
-        page: plan.page_name(cell.page).to_owned(),
-        network: network.network.name.clone(),
-        policy: network.policies[cell.policy].label.clone(),
-        run: cell.run,
-        reason,
-    }
 }
 
 #[cfg(test)]

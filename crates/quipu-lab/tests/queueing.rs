@@ -35,7 +35,7 @@ fn streams<'a>(swept: &'a Swept, policy: &str, network: &str) -> [&'a StreamSumm
     [&row.streams[0], &row.streams[1]]
 }
 
-/// The verdict rule of `fig6.toml`.
+/// The verdict rule of `ns3-fig6.toml`.
 fn pfifo_favours_the_first_stream(swept: &Swept) {
     let [fifo, pfifo] = ["fifo", "pfifo"].map(|policy| streams(swept, policy, "ns3-page"));
     for (stream, (fifo, pfifo)) in (1..).zip(fifo.into_iter().zip(pfifo)) {
@@ -49,7 +49,7 @@ fn pfifo_favours_the_first_stream(swept: &Swept) {
 
 #[test]
 fn over_100_pages_pfifo_makes_the_first_stream_far_faster_and_the_second_a_little_slower() {
-    let swept = swept("fig6.toml", &[]);
+    let swept = swept("ns3-fig6.toml", &[]);
     assert_eq!(swept.finished.len(), 200);
     assert_eq!(streams(&swept, "fifo", "ns3-page")[0].runs, 100);
     pfifo_favours_the_first_stream(&swept);
@@ -58,7 +58,7 @@ fn over_100_pages_pfifo_makes_the_first_stream_far_faster_and_the_second_a_littl
 #[test]
 fn so_it_does_whichever_end_writes_and_in_whichever_order() {
     for fields in [("raw.order", "random"), ("raw.sender", "client")] {
-        pfifo_favours_the_first_stream(&self::swept("fig6.toml", &[fields, ("runs", "50")]));
+        pfifo_favours_the_first_stream(&self::swept("ns3-fig6.toml", &[fields, ("runs", "50")]));
     }
 }
 
@@ -66,7 +66,7 @@ fn so_it_does_whichever_end_writes_and_in_whichever_order() {
 #[test]
 fn objects_of_the_first_stream_come_far_sooner_and_those_of_the_second_a_little_later() {
     let fields = [("raw.order", "random"), ("runs", "30"), ("seed", "6")];
-    let swept = swept("fig6.toml", &fields);
+    let swept = swept("ns3-fig6.toml", &fields);
     let medians = |policy: usize| {
         [0, 1].map(|stream| {
             let records = swept.finished.iter().filter(|(cell, _)| cell.policy == policy);
@@ -84,10 +84,10 @@ fn objects_of_the_first_stream_come_far_sooner_and_those_of_the_second_a_little_
     assert!((1.0..=1.40).contains(&second), "second stream: {second:.3}");
 }
 
-/// The verdict rule of `edf.toml`.
+/// The verdict rule of `ns3-edf.toml`.
 #[test]
 fn deadlines_favour_the_first_stream_less_than_identifiers_do() {
-    let swept = swept("edf.toml", &[]);
+    let swept = swept("ns3-edf.toml", &[]);
     for network in ["ns3-page", "ns3-page-lossy"] {
         let means = |policy| streams(&swept, policy, network).map(|stream| stream.mean as f64);
         let [fifo, pfifo, edf] = ["fifo", "pfifo +", "edf +"].map(means);
@@ -104,7 +104,7 @@ fn deadlines_favour_the_first_stream_less_than_identifiers_do() {
 
 #[test]
 fn a_page_written_at_once_is_in_order_of_deadlines_as_in_order_of_streams() {
-    let swept = swept("edf.toml", &[("runs", "30"), ("raw.gap", "1us")]);
+    let swept = swept("ns3-edf.toml", &[("runs", "30"), ("raw.gap", "1us")]);
     for network in ["ns3-page", "ns3-page-lossy"] {
         let means = |policy| streams(&swept, policy, network).map(|stream| stream.mean as f64);
         let [pfifo, edf] = ["pfifo +", "edf +"].map(means);
@@ -113,10 +113,10 @@ fn a_page_written_at_once_is_in_order_of_deadlines_as_in_order_of_streams() {
     }
 }
 
-/// The verdict rule of `tab1.toml`.
+/// The verdict rule of `ns3-tab1.toml`.
 #[test]
 fn what_sessions_load_has_the_moments_of_the_fitted_laws() {
-    let swept = swept("tab1.toml", &[]);
+    let swept = swept("ns3-tab1.toml", &[]);
     assert_eq!(swept.finished.len(), 1_000);
     let drawn = swept.summary.pages[0].drawn.as_ref().unwrap();
     let near = |quantity: usize, mean: f64, tolerance: f64| {

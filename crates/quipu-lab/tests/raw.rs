@@ -156,7 +156,10 @@ fn runs_of_raw_streams_repeat_to_the_byte_and_have_a_file_of_streams() {
     let first = files(1);
     assert_eq!(first, files(4));
     let streams = String::from_utf8(first[0].clone()).unwrap();
-    assert!(streams.starts_with("page,network,policy,run,visit,stream,latency_ns,objects,bytes,"));
+    assert!(
+        streams
+            .starts_with("page,network,policy,run,visit,client,stream,latency_ns,objects,bytes,")
+    );
     let summary: serde_json::Value = serde_json::from_slice(&first[3]).unwrap();
     assert_eq!(summary["rows"][1]["streams"][0]["runs"], 2);
     assert_eq!(summary["pages"][0]["drawn"]["pages"], 2);

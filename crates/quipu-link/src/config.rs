@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use crate::{DeliveryTrace, Loss, Outage, QueueLimit, RateStep, rate};
+use crate::{Aqm, AtEnd, DeliveryTrace, Loss, Outage, QueueLimit, RateStep, Timeline, pings, rate};
 
 /// One direction of a link.
 ///
@@ -16,10 +16,16 @@ pub struct LinkConfig {
     pub steps: Vec<RateStep>,
     /// When bytes may leave, as recorded, in place of `rate` and `steps`.
     pub trace: Option<DeliveryTrace>,
+    /// Bits per second over time, as recorded, in place of `rate`, `steps` and `trace`.
+    pub rates: Option<Timeline<Rate>>,
     /// One-way propagation delay.
     pub delay: Duration,
+    /// One-way propagation delay over time, in place of `delay`, which queues still count. A datagram
+    /// has the delay of the instant at which it leaves; one that would so overtake another arrives
+    /// together with it, unless `jitter_reorders`.
+    pub delays: Option<Timeline<Duration>>,
     /// Half the width of the delay's variation: each datagram takes `delay ± jitter`, evenly
-    /// spread, as in Linux' netem without a distribution. Not above `delay`.
+    /// spread, as in Linux' netem without a distribution. Not above any delay of the link.
     pub jitter: Duration,
     /// How far each datagram's delay depends on that of the one before, 0 (the default: not at all)
     /// to below 1, as the correlation of netem's `delay TIME JITTER CORRELATION`.
@@ -33,13 +39,24 @@ pub struct LinkConfig {
     pub jitter_correlation: f64,
     /// Whether jitter may let a datagram overtake another. If not (the default), one that would
     /// arrive before its predecessor arrives together with it.
+    ///
+    /// Linux' netem does reorder if it has a jitter and no rate: it keeps datagrams in order of the
+    /// times at which they are to leave, of which the jitter is a part (`tfifo_enqueue` in
+    /// net/sched/sch_netem.c). With a `rate` of its own it counts each time from that of the datagram
+    /// before, and keeps their order.
     pub jitter_reorders: bool,
     /// Which datagrams are lost. A lost datagram has used its place in the queue and its time on
     /// the link, as on a radio link.
     pub loss: Loss,
+    /// Which datagrams are lost over time, in place of `loss`. The instant of a datagram's offer
+    /// counts.
+    pub losses: Option<Timeline<Loss>>,
     /// When the queue is full. A limit in bandwidth-delay products counts `rate`, whatever the
-    /// steps make of it, or the mean rate of `trace`.
+    /// steps make of it, or the mean rate of `trace` or `rates`.
     pub queue: QueueLimit,
+    /// A managed queue, which has a limit of its own, in place of `queue`: see
+    /// [`ManagedLink`](crate::ManagedLink).
+    pub aqm: Option<Aqm>,
     /// Datagrams that are ECN-capable and find more than this in the queue are marked with
     /// Congestion Experienced; the others are not. `None`: no datagram ever is.
     ///
@@ -126,6 +143,13 @@ impl LinkConfig {
         self
     }
 
+    /// Sets a managed queue.
+    #[must_use]
+    pub fn with_aqm(mut self, aqm: Aqm) -> Self {
+        self.aqm = Some(aqm);
+        self
+    }
+
     /// Sets the queue above which ECN-capable datagrams are marked.
     #[must_use]
     pub fn with_mark(mut self, threshold: QueueLimit) -> Self {
@@ -155,12 +179,27 @@ impl LinkConfig {
         if self.rate == Some(Rate::ZERO) && self.steps.is_empty() {
             return Err(invalid("rate", Rate::ZERO, "more than zero; an outage stops a link"));
         }
-        if let (Some(rate), Some(_)) = (self.rate, &self.trace) {
+        if let (Some(rate), true) = (self.rate, self.trace.is_some() || self.rates.is_some()) {
             return Err(invalid("rate", rate, "none beside a trace"));
         }
+        if let Some(trace) = &self.trace {
+            if self.rates.is_some() {
+                return Err(invalid("rates", "given", "none beside a trace"));
+            }
+            if trace.play().at_end == AtEnd::Hold {
+                let expected = "loop or stop: a packet-delivery trace has no rate that could hold";
+                return Err(invalid("at_end", "hold", expected));
+            }
+        }
+        if let Some(rates) = &self.rates {
+            rate::validate_rates(rates)?;
+        }
         rate::validate(self.rate, &self.steps)?;
-        if self.jitter > self.delay {
+        if self.jitter > self.least_delay() {
             return Err(invalid("jitter", self.jitter, "not more than the delay"));
+        }
+        if let Some(losses) = &self.losses {
+            losses.values().try_for_each(|(_, loss)| loss.validate())?;
         }
         check_correlation("jitter_correlation", self.jitter_correlation)?;
         self.loss.validate()?;
@@ -171,6 +210,9 @@ impl LinkConfig {
             check_probability("duplicate.share", duplicate.share)?;
         }
         self.queue.validate("queue.multiple")?;
+        if let Some(aqm) = &self.aqm {
+            aqm.validate()?;
+        }
         if let Some(threshold) = self.mark {
             threshold.validate("mark.multiple")?;
         }
@@ -190,9 +232,33 @@ impl LinkConfig {
         self.mark.map_or(Bytes::MAX, |threshold| threshold.in_bytes(self.usual_rate(), self.delay))
     }
 
+    /// The shortest delay that the link ever has, without jitter.
+    pub fn least_delay(&self) -> Duration {
+        self.delays.as_ref().map_or(self.delay, pings::least)
+    }
+
     /// What limits in bandwidth-delay products count.
     fn usual_rate(&self) -> Option<Rate> {
-        self.rate.or_else(|| self.trace.as_ref().map(DeliveryTrace::mean_rate))
+        let recorded = || self.trace.as_ref().map(DeliveryTrace::mean_rate);
+        self.rate.or_else(recorded).or_else(|| self.rates.as_ref().map(rate::mean_rate))
+    }
+
+    /// The rates over time, unless opportunities say when bytes leave; `None` without a limit.
+    pub(crate) fn rate_over_time(&self) -> Option<Timeline<Rate>> {
+        self.rates.clone().or_else(|| rate::timeline(self.rate, &self.steps))
+    }
+
+    /// The delay over time, without jitter.
+    pub(crate) fn delay_over_time(&self) -> Timeline<Duration> {
+        self.delays.clone().unwrap_or_else(|| Timeline::of_steps(self.delay, []))
+    }
+
+    /// The outages. What a recording that stops never sends is lost as by one.
+    pub(crate) fn outages_and_end(&self) -> Vec<Outage> {
+        let of_trace = self.trace.as_ref().and_then(DeliveryTrace::ends_at);
+        let ends_at = of_trace.or_else(|| self.rates.as_ref().and_then(Timeline::ends_at));
+        let never = ends_at.map(|_| Outage::for_good(Instant::FAR_FUTURE));
+        self.outages.iter().copied().chain(never).collect()
     }
 }
 
@@ -202,12 +268,16 @@ impl Default for LinkConfig {
             rate: None,
             steps: Vec::new(),
             trace: None,
+            rates: None,
             delay: Duration::ZERO,
+            delays: None,
             jitter: Duration::ZERO,
             jitter_correlation: 0.0,
             jitter_reorders: false,
             loss: Loss::default(),
+            losses: None,
             queue: QueueLimit::default(),
+            aqm: None,
             mark: None,
             reorder: None,
             duplicate: None,

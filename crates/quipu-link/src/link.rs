@@ -3,13 +3,19 @@
 use quipu_base::{Bytes, Duration, Instant, Seed};
 
 use crate::chance::Chance;
+use crate::config::invalid;
 use crate::loss::LossProcess;
 use crate::outage::OutageSchedule;
 use crate::propagation::Propagation;
 use crate::queue::DropTail;
+use crate::radio;
 use crate::rate::Transmitter;
 use crate::trace::Opportunities;
 use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats, ecn};
+
+mod managed;
+
+pub use managed::{Departure, ManagedLink, Offer, Ticket};
 
 /// One direction of a link: see the [crate's description](crate) for what it does to a datagram.
 #[derive(Debug)]
@@ -33,23 +39,58 @@ pub struct Link {
 enum Sender {
     Rate(Transmitter),
     Trace(Opportunities),
+    /// Shared airtime.
+    Radio(Box<radio::Transmitter>),
 }
 
 impl Sender {
     fn new(config: &LinkConfig) -> Self {
         match &config.trace {
             Some(trace) => Sender::Trace(Opportunities::new(trace)),
-            None => Sender::Rate(Transmitter::new(config.rate, &config.steps)),
+            None => Sender::Rate(Transmitter::new(config.rate_over_time().as_ref())),
         }
     }
 
+    /// When the last byte leaves, and why it gets no further than the air, if it does not.
     #[inline]
-    fn send(&mut self, now: Instant, bytes: Bytes) -> Instant {
+    fn send(&mut self, now: Instant, bytes: Bytes) -> (Instant, Option<DropReason>) {
         match self {
-            Sender::Rate(transmitter) => transmitter.send(now, bytes),
-            Sender::Trace(opportunities) => opportunities.send(now, bytes),
+            Sender::Rate(transmitter) => (transmitter.send(now, bytes), None),
+            Sender::Trace(opportunities) => (opportunities.send(now, bytes), None),
+            Sender::Radio(transmitter) => {
+                let radio::Turn { ends_at, lost } = transmitter.send(now, bytes);
+                (ends_at, lost)
+            }
         }
     }
+
+    /// When something that comes to the idle link at `now` starts to leave.
+    fn starts_at(&self, now: Instant) -> Instant {
+        match self {
+            Sender::Rate(transmitter) => transmitter.free_at().max(now),
+            Sender::Trace(opportunities) => opportunities.next_at(now),
+            // No link over a radio has a managed queue.
+            Sender::Radio(_) => now,
+        }
+    }
+
+    /// When something that waited while the last datagram was sent starts to leave.
+    fn free_at(&self) -> Instant {
+        match self {
+            Sender::Rate(transmitter) => transmitter.free_at(),
+            Sender::Trace(opportunities) => opportunities.free_at(),
+            Sender::Radio(_) => Instant::ZERO,
+        }
+    }
+}
+
+/// What chance says of a datagram before anything else is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    pub(crate) lost: bool,
+    pub(crate) twice: bool,
+    /// Its delay, and whether it is late.
+    pub(crate) way: (Duration, bool),
 }
 
 /// What becomes of a datagram offered to a link.
@@ -76,8 +117,11 @@ pub enum DropReason {
     Loss,
     /// The link was down between its offer and its arrival.
     Outage,
-    /// It found the queue full.
+    /// It found the queue full, or was the one to go when another did.
     QueueFull,
+    /// The management of its queue dropped it, so that others wait for less time; see
+    /// [`ManagedLink`].
+    Managed,
 }
 
 impl Verdict {
@@ -92,23 +136,56 @@ impl Link {
     /// `seed.child("link", index)`.
     ///
     /// # Errors
-    /// If a field of `config` makes no link: see [`LinkConfig::validate`].
+    /// If a field of `config` makes no link: see [`LinkConfig::validate`]. If it has a managed
+    /// queue, which takes a [`ManagedLink`].
     pub fn new(config: &LinkConfig, seed: Seed) -> Result<Self, InvalidConfig> {
+        if config.aqm.is_some() {
+            return Err(invalid("aqm", "a managed queue", "none, or a link that is managed"));
+        }
+        Link::without_aqm(config, seed)
+    }
+
+    /// As [`Link::new`], whatever [`LinkConfig::aqm`] is.
+    fn without_aqm(config: &LinkConfig, seed: Seed) -> Result<Self, InvalidConfig> {
         config.validate()?;
         let duplicate = config.duplicate.unwrap_or(Duplicate { share: 0.0, after: Duration::ZERO });
         Ok(Link {
             overhead: config.overhead,
-            outages: OutageSchedule::new(config.outages.clone()),
+            outages: OutageSchedule::new(config.outages_and_end()),
             queue: DropTail::new(config.queue_bytes()),
             mark_above: config.mark_bytes(),
             sender: Sender::new(config),
             propagation: Propagation::new(config, seed),
-            loss: LossProcess::new(config.loss, seed),
+            loss: LossProcess::over_time(config.losses.as_ref(), config.loss, seed),
             duplicate: Chance::new(duplicate.share, seed.stream("link.duplicate", 0)),
             duplicate_after: duplicate.after,
             last_offer_at: Instant::ZERO,
             stats: LinkStats::default(),
         })
+    }
+
+    /// A link whose datagrams are frames of `transmitter`, which takes the place of rate, steps and
+    /// trace. One that the radio loses counts as lost; one of a station out of reach as one that meets
+    /// an outage. A queue told in bandwidth-delay products has no limit.
+    ///
+    /// # Errors
+    /// As [`Link::new`], and if `config` has a rate or a trace.
+    pub fn over_radio(
+        config: &LinkConfig,
+        seed: Seed,
+        transmitter: radio::Transmitter,
+    ) -> Result<Self, InvalidConfig> {
+        if let Some(rate) = config.rate {
+            return Err(invalid("rate", rate, "none beside a radio"));
+        }
+        if config.trace.is_some() {
+            return Err(invalid("trace", "set", "none beside a radio"));
+        }
+        if config.rates.is_some() {
+            return Err(invalid("rates", "set", "none beside a radio"));
+        }
+        let sender = Sender::Radio(Box::new(transmitter));
+        Ok(Link { sender, ..Link::new(config, seed)? })
     }
 
     /// Hands a datagram with `payload` bytes of UDP payload to the link at `now`. `ecn` are the
@@ -150,7 +227,7 @@ impl Link {
 
     fn judge(&mut self, now: Instant, bytes: Bytes, ecn: u8) -> Verdict {
         // Each draws once per datagram offered, whatever becomes of it.
-        let lost = self.loss.draw();
+        let lost = self.loss.draw(now);
         let twice = self.duplicate.draw();
         let way = self.propagation.draw();
 
@@ -163,11 +240,14 @@ impl Link {
             return Verdict::Dropped(DropReason::QueueFull);
         }
         let marked = self.queue.occupied() > self.mark_above && ecn::can_be_marked(ecn);
-        let departs_at = self.sender.send(now, bytes);
+        let (departs_at, failed) = self.sender.send(now, bytes);
         self.queue.push(bytes, departs_at);
         self.stats.max_queue = self.stats.max_queue.max(self.queue.occupied());
 
         let arrival = self.propagation.arrival(departs_at, way);
+        if let Some(reason) = failed {
+            return Verdict::Dropped(reason);
+        }
         if lost {
             return Verdict::Dropped(DropReason::Loss);
         }

@@ -1,11 +1,12 @@
 //! Which datagrams chance takes: each by itself, or several in a row.
 
-use quipu_base::{Random, Seed};
+use quipu_base::{Instant, Random, Seed};
 
-use crate::InvalidConfig;
 use crate::chance::{Chance, Probability};
 use crate::config::{check_correlation, check_probability};
 use crate::correlated::{CorrelatedNumbers, of_u32_max};
+use crate::timeline::Cursor;
+use crate::{InvalidConfig, Timeline};
 
 /// Which datagrams are lost.
 ///
@@ -163,11 +164,20 @@ pub(crate) enum LossProcess {
         numbers: CorrelatedNumbers,
     },
     GilbertElliott(Channel),
+    OverTime(Box<LossOverTime>),
 }
 
 impl LossProcess {
+    /// What becomes of `losses`, which must be valid, or if there are none of `loss`.
+    pub(crate) fn over_time(losses: Option<&Timeline<Loss>>, loss: Loss, seed: Seed) -> Self {
+        match losses {
+            Some(losses) => LossProcess::OverTime(Box::new(LossOverTime::new(losses, seed))),
+            None => LossProcess::new(loss, seed),
+        }
+    }
+
     /// `loss` must be valid. Draws from the streams `link.loss` of `seed`.
-    pub(crate) fn new(loss: Loss, seed: Seed) -> Self {
+    fn new(loss: Loss, seed: Seed) -> Self {
         const NAME: &str = "link.loss";
         match loss {
             Loss::Independent(share) => {
@@ -185,8 +195,9 @@ impl LossProcess {
         }
     }
 
-    /// Whether the next datagram is lost.
-    pub(crate) fn draw(&mut self) -> bool {
+    /// Whether the next datagram is lost, which is offered at `now`.
+    #[inline]
+    pub(crate) fn draw(&mut self, now: Instant) -> bool {
         match self {
             LossProcess::Independent(chance) => chance.draw(),
             LossProcess::Correlated { highest_lost, numbers } => {
@@ -194,7 +205,55 @@ impl LossProcess {
                 highest_lost.is_some_and(|highest| number <= highest)
             }
             LossProcess::GilbertElliott(channel) => channel.draw(),
+            LossProcess::OverTime(losses) => losses.draw(now),
         }
+    }
+}
+
+/// A loss that changes at set times. What holds when a datagram is offered decides on it, as in
+/// netem, which loses datagrams in front of its queue.
+///
+/// Independent losses all draw from one stream, one number per datagram: the n-th datagram meets
+/// the same chance whenever it comes. Any other model starts anew when its time comes.
+#[derive(Debug)]
+pub(crate) struct LossOverTime {
+    cursor: Cursor<Loss>,
+    seed: Seed,
+    independent: Random,
+    /// The model that holds, if it is not [`Loss::Independent`].
+    model: Option<LossProcess>,
+}
+
+impl LossOverTime {
+    fn new(losses: &Timeline<Loss>, seed: Seed) -> Self {
+        let independent = seed.stream("link.loss", 0);
+        let mut losses =
+            LossOverTime { cursor: Cursor::new(losses), seed, independent, model: None };
+        losses.take();
+        losses
+    }
+
+    /// Begins with the loss that holds.
+    fn take(&mut self) {
+        self.model = match self.cursor.value() {
+            Loss::Independent(_) => None,
+            model => {
+                let seed = self.seed.child("link.loss.change", self.cursor.number());
+                Some(LossProcess::new(model, seed))
+            }
+        };
+    }
+
+    fn draw(&mut self, now: Instant) -> bool {
+        if self.cursor.seek(now) {
+            self.take();
+        }
+        let share = match self.cursor.value() {
+            Loss::Independent(share) => share,
+            Loss::Correlated { .. } | Loss::GilbertElliott(_) => 0.0,
+        };
+        let alone = Probability::new(share).draw(&mut self.independent);
+        self.model.as_mut().map_or(alone, |model| model.draw(now))
     }
 }
 

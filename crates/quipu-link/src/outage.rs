@@ -84,6 +84,11 @@ impl OutageSchedule {
         }
     }
 
+    /// First instant from that of the last [`Self::advance`] on at which the link is down.
+    pub(crate) fn next_from(&self) -> Instant {
+        self.outages.get(self.next).map_or(Instant::FAR_FUTURE, |outage| outage.from)
+    }
+
     /// Whether the link is down at some instant from the one of the last [`Self::advance`] to
     /// `end`, both included.
     pub(crate) fn cuts_before(&self, end: Instant) -> bool {

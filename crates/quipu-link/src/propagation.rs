@@ -4,13 +4,16 @@ use quipu_base::{Duration, Instant, Random, Seed};
 
 use crate::chance::{Chance, share_of, uniform_up_to};
 use crate::correlated::CorrelatedNumbers;
+use crate::timeline::Cursor;
 use crate::{LinkConfig, Reorder};
 
 /// When what has left a link's near end reaches the far end.
 #[derive(Debug)]
 pub(crate) struct Propagation {
-    /// The shortest delay.
-    least: Duration,
+    /// The delay without jitter, over time.
+    delays: Cursor<Duration>,
+    /// How much shorter jitter may make it.
+    jitter_below: Duration,
     /// Jitter adds zero to this.
     spread: Duration,
     keeps_order: bool,
@@ -65,7 +68,8 @@ impl Propagation {
     pub(crate) fn new(config: &LinkConfig, seed: Seed) -> Self {
         let reorder = config.reorder.unwrap_or(Reorder { share: 0.0, extra: Duration::ZERO });
         Propagation {
-            least: config.delay.saturating_sub(config.jitter),
+            delays: Cursor::new(&config.delay_over_time()),
+            jitter_below: config.jitter,
             spread: config.jitter.saturating_mul(2),
             keeps_order: !config.jitter_reorders,
             last_arrival: Instant::ZERO,
@@ -75,16 +79,20 @@ impl Propagation {
         }
     }
 
-    /// The delay and the lateness of the next datagram, drawn before anything else is known.
+    /// How much of the jitter the next datagram gets, and whether it is late: drawn before anything
+    /// else is known.
+    #[inline]
     pub(crate) fn draw(&mut self) -> (Duration, bool) {
         let spread = self.jitter.draw(self.spread);
-        (self.least + spread, self.late.draw())
+        (spread, self.late.draw())
     }
 
-    /// When a datagram arrives that left at `departs_at`, with what was drawn for it.
+    /// When a datagram arrives that left at `departs_at`, not before the one before it, with what
+    /// was drawn for it.
     pub(crate) fn arrival(&mut self, departs_at: Instant, drawn: (Duration, bool)) -> Arrival {
-        let (delay, late) = drawn;
-        let mut at = departs_at + delay;
+        let (spread, late) = drawn;
+        self.delays.seek(departs_at);
+        let mut at = departs_at + self.delays.value().saturating_sub(self.jitter_below) + spread;
         if self.keeps_order {
             at = at.max(self.last_arrival);
         }
@@ -109,8 +117,15 @@ mod tests {
     fn nanoseconds(jitter: Duration, correlation: f64, draws: usize) -> Vec<u64> {
         let config = LinkConfig { delay: DELAY, ..LinkConfig::default() };
         let config = config.with_jitter(jitter).with_jitter_correlation(correlation);
+        // Else one that would overtake another has that one's delay.
+        let config = LinkConfig { jitter_reorders: true, ..config };
         let mut propagation = Propagation::new(&config, Seed::new(5));
-        (0..draws).map(|_| propagation.draw().0.as_nanos()).collect()
+        (0..draws)
+            .map(|_| {
+                let drawn = propagation.draw();
+                (propagation.arrival(Instant::ZERO, drawn).at - Instant::ZERO).as_nanos()
+            })
+            .collect()
     }
 
     /// Mean, standard deviation, and correlation with the one before.

@@ -54,7 +54,8 @@ impl QueueLimit {
         }
     }
 
-    pub(crate) fn in_bytes(&self, rate: Option<Rate>, delay: Duration) -> Bytes {
+    /// The limit on a link of this rate and delay; [`Bytes::MAX`] if there is none.
+    pub fn in_bytes(&self, rate: Option<Rate>, delay: Duration) -> Bytes {
         match *self {
             QueueLimit::BandwidthDelay { multiple, round_trip, at_least } => {
                 let Some(rate) = rate else { return Bytes::MAX };

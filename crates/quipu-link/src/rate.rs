@@ -2,8 +2,9 @@
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use crate::InvalidConfig;
 use crate::config::invalid;
+use crate::timeline::Cursor;
+use crate::{AtEnd, InvalidConfig, Timeline};
 
 const NANOS_TIMES_BITS: u64 = 8 * 1_000_000_000;
 
@@ -35,66 +36,139 @@ pub(crate) fn validate(rate: Option<Rate>, steps: &[RateStep]) -> Result<(), Inv
     Ok(())
 }
 
+/// The rates of a link over time: `rate`, and then as `steps` say, which come in order of time.
+/// `None`: no limit.
+pub(crate) fn timeline(rate: Option<Rate>, steps: &[RateStep]) -> Option<Timeline<Rate>> {
+    let changes = steps.iter().map(|step| (step.at - Instant::ZERO, step.rate));
+    rate.map(|rate| Timeline::of_steps(rate, changes))
+}
+
+/// Checks that `rates` let what waits leave some time, or end.
+pub(crate) fn validate_rates(rates: &Timeline<Rate>) -> Result<(), InvalidConfig> {
+    let moves = match rates.play().at_end {
+        AtEnd::Loop => rates.values().any(|(_, rate)| rate > Rate::ZERO),
+        AtEnd::Hold => rates.values().last().is_some_and(|(_, rate)| rate > Rate::ZERO),
+        AtEnd::Stop => true,
+    };
+    if moves {
+        return Ok(());
+    }
+    let expected = "more than zero at the end of a recording that holds; let it loop or stop";
+    Err(invalid("rates", Rate::ZERO, expected))
+}
+
+/// What one round of `rates` moves, in bits times nanoseconds per second.
+pub(crate) fn work_of_round(rates: &Timeline<Rate>) -> u128 {
+    let ends = rates.values().skip(1).map(|(time, _)| time).chain([rates.length()]);
+    // Times add up to less than 2^64 and a rate is below 2^64, so that the sum is below 2^128.
+    rates
+        .values()
+        .zip(ends)
+        .fold(0, |sum, ((from, rate), until)| sum + work(rate, until.saturating_sub(from)))
+}
+
+/// What `rate` moves in `time`, in bits times nanoseconds per second.
+pub(crate) fn work(rate: Rate, time: Duration) -> u128 {
+    u128::from(rate.bits_per_sec()) * u128::from(time.as_nanos())
+}
+
+/// The mean of one round, rounded down.
+pub(crate) fn mean_rate(rates: &Timeline<Rate>) -> Rate {
+    let mean = work_of_round(rates) / u128::from(rates.length().as_nanos().max(1));
+    Rate::from_bits_per_sec(u64::try_from(mean).unwrap_or(u64::MAX))
+}
+
 /// Sends one datagram after the other.
 ///
 /// The fraction of a nanosecond at which a datagram ends is kept for the next one, so that a
-/// busy link moves exactly its rate; what is told is rounded up. All steps are known from the
-/// start and datagrams leave in order, so the end of a datagram is known when it is handed over.
+/// busy link moves exactly its rate; what is told is rounded up. All changes of the rate are known
+/// from the start and datagrams leave in order, so the end of a datagram is known when it is handed
+/// over.
 #[derive(Debug)]
 pub(crate) struct Transmitter {
-    /// At `free_at`, unless steps up to that instant are still to be taken. `None`: no limit.
-    rate: Option<Rate>,
-    /// The steps that are not taken yet, the next one last.
-    steps: Vec<RateStep>,
+    /// At `free_at`, unless changes up to that instant are still to be taken. `None`: no limit.
+    rates: Option<Cursor<Rate>>,
+    /// What a round moves, if rounds follow one another.
+    work_of_round: Option<u128>,
     /// When the last datagram's last bit has left, rounded down.
     free_at: Instant,
-    /// The rest of it, in parts of `1 / rate` nanoseconds; below `rate`.
+    /// The rest of it, in parts of `1 / rate` nanoseconds; below the rate.
     fraction: u64,
+    /// Nothing leaves later.
+    ends_at: Instant,
 }
 
 impl Transmitter {
-    /// Sends at `rate`, and then as `steps` say, which come in order of time.
-    pub(crate) fn new(rate: Option<Rate>, steps: &[RateStep]) -> Self {
-        let steps = steps.iter().rev().copied().collect();
-        Transmitter { rate, steps, free_at: Instant::ZERO, fraction: 0 }
+    /// Sends at `rates`; `None`: without a limit.
+    pub(crate) fn new(rates: Option<&Timeline<Rate>>) -> Self {
+        let loops = rates.filter(|rates| rates.play().at_end == AtEnd::Loop);
+        Transmitter {
+            rates: rates.map(Cursor::new),
+            work_of_round: loops.map(work_of_round),
+            free_at: Instant::ZERO,
+            fraction: 0,
+            ends_at: rates.and_then(Timeline::ends_at).unwrap_or(Instant::FAR_FUTURE),
+        }
     }
 
-    /// When the last bit of `bytes` leaves that are handed over at `now`.
+    /// When the last bit of `bytes` leaves that are handed over at `now`;
+    /// [`Instant::FAR_FUTURE`] if it never does.
     #[inline]
     pub(crate) fn send(&mut self, now: Instant, bytes: Bytes) -> Instant {
-        let Some(rate) = self.rate else { return now };
+        let Some(rates) = &mut self.rates else { return now };
         if self.free_at < now {
             self.free_at = now;
             self.fraction = 0;
+            rates.seek(now);
         }
-        let rate = rate.bits_per_sec().max(1);
+        let rate = rates.value().bits_per_sec();
+        let before_next = (rates.next_at() - self.free_at).as_nanos();
         let narrow = bytes.0.checked_mul(NANOS_TIMES_BITS);
         match narrow.and_then(|work| work.checked_add(self.fraction)) {
-            Some(work) if self.steps.is_empty() => self.end(work / rate, work % rate),
-            _ => self.send_over_steps(bytes),
+            Some(work) if rate > 0 && work / rate < before_next => {
+                self.end(work / rate, work % rate)
+            }
+            _ => self.send_over_changes(bytes),
         }
     }
 
-    /// As [`Self::send`], over any steps and with any amount, to a transmitter that is not behind.
+    /// When what was handed over so far has left, rounded up.
+    pub(crate) fn free_at(&self) -> Instant {
+        self.free_at + Duration::from_nanos(u64::from(self.fraction != 0))
+    }
+
+    /// As [`Self::send`], over any changes and with any amount, to a transmitter that is not behind.
     #[cold]
-    fn send_over_steps(&mut self, bytes: Bytes) -> Instant {
+    fn send_over_changes(&mut self, bytes: Bytes) -> Instant {
+        let Some(rates) = &mut self.rates else { return self.free_at };
         // Counted from `free_at`, in what one bit per second does in a nanosecond.
         let mut work =
             u128::from(bytes.0) * u128::from(NANOS_TIMES_BITS) + u128::from(self.fraction);
-        while let Some(step) = self.steps.last() {
-            let rate = self.rate.map_or(0, Rate::bits_per_sec);
-            // Both are below 2^64. A step that has passed is as if at `free_at`: then the fraction
-            // is zero, as the last datagram would have gone over the step.
-            let done = u128::from((step.at - self.free_at).as_nanos()) * u128::from(rate);
+        if let Some(of_round) = self.work_of_round.filter(|of_round| *of_round > 0) {
+            // A round moves the same from wherever it begins.
+            let rounds = u64::try_from(work.saturating_sub(1) / of_round).unwrap_or(u64::MAX);
+            if rounds > 0 {
+                work -= u128::from(rounds) * of_round;
+                self.free_at += rates.timeline().length().saturating_mul(rounds);
+                rates.skip_rounds(rounds);
+            }
+        }
+        while rates.next_at() != Instant::FAR_FUTURE {
+            // A change that has passed is as if at `free_at`: then the fraction is zero, as the last
+            // datagram would have gone over the change.
+            let done = self::work(rates.value(), rates.next_at() - self.free_at);
             if work <= done {
                 break;
             }
             work -= done;
-            self.free_at = self.free_at.max(step.at);
-            self.rate = Some(step.rate);
-            self.steps.pop();
+            self.free_at = self.free_at.max(rates.next_at());
+            rates.advance();
         }
-        let rate = u128::from(self.rate.map_or(1, Rate::bits_per_sec).max(1));
+        let rate = u128::from(rates.value().bits_per_sec());
+        if rate == 0 {
+            // Of a recording that stops; no other ends so.
+            return self.end(u64::MAX, 0);
+        }
         let nanos = u64::try_from(work / rate).unwrap_or(u64::MAX);
         // A remainder is below the rate, which is a u64.
         self.end(nanos, (work % rate) as u64)
@@ -105,7 +179,8 @@ impl Transmitter {
     fn end(&mut self, nanos: u64, fraction: u64) -> Instant {
         self.free_at += Duration::from_nanos(nanos);
         self.fraction = fraction;
-        self.free_at + Duration::from_nanos(u64::from(fraction != 0))
+        let end = self.free_at + Duration::from_nanos(u64::from(fraction != 0));
+        if end > self.ends_at { Instant::FAR_FUTURE } else { end }
     }
 }
 
@@ -115,8 +190,12 @@ mod tests {
 
     use super::*;
 
+    fn stepped(rate: Option<Rate>, steps: &[RateStep]) -> Transmitter {
+        Transmitter::new(timeline(rate, steps).as_ref())
+    }
+
     fn constant(rate: Option<Rate>) -> Transmitter {
-        Transmitter::new(rate, &[])
+        stepped(rate, &[])
     }
 
     fn seconds(seconds: u64) -> Instant {
@@ -144,7 +223,7 @@ mod tests {
     fn huge_amounts_saturate() {
         let steps = [RateStep { at: seconds(1), rate: Rate::from_bits_per_sec(2) }];
         for steps in [&[][..], &steps] {
-            let mut sender = Transmitter::new(Some(Rate::from_bits_per_sec(1)), steps);
+            let mut sender = stepped(Some(Rate::from_bits_per_sec(1)), steps);
             assert_eq!(sender.send(Instant::ZERO, Bytes::MAX), Instant::FAR_FUTURE);
             assert_eq!(sender.send(Instant::ZERO, Bytes::MAX), Instant::FAR_FUTURE);
         }
@@ -161,7 +240,7 @@ mod tests {
         let mbit = Rate::from_mbit_per_sec;
         let steps = [(20, 4), (30, 0), (40, 1)]
             .map(|(at, rate)| RateStep { at: seconds(at), rate: mbit(rate) });
-        let mut sender = Transmitter::new(Some(mbit(2)), &steps);
+        let mut sender = stepped(Some(mbit(2)), &steps);
         // 1,250 B each: 4,000 in the first 20 s, 4,000 in the next 10 s, then 100 in a second.
         let ends: Vec<Instant> =
             (0..9_000).map(|_| sender.send(Instant::ZERO, Bytes(1_250))).collect();
@@ -176,11 +255,70 @@ mod tests {
         let kbit = |kbit: u64| Rate::from_bits_per_sec(kbit * 1_000);
         let steps = [RateStep { at: seconds(1), rate: kbit(16) }];
         // Half of its 2,000 B go in the first second, the other half in half a second.
-        let mut sender = Transmitter::new(Some(kbit(8)), &steps);
+        let mut sender = stepped(Some(kbit(8)), &steps);
         assert_eq!(sender.send(Instant::ZERO, Bytes(2_000)), Instant::from_nanos(1_500_000_000));
         // A link that was idle at the step is at the new rate.
-        let mut sender = Transmitter::new(Some(kbit(8)), &steps);
+        let mut sender = stepped(Some(kbit(8)), &steps);
         assert_eq!(sender.send(seconds(1), Bytes(2_000)), seconds(2));
+    }
+
+    /// 2 Mbit/s for 10 s, nothing for 10 s.
+    fn on_and_off(from: u64, at_end: AtEnd) -> Transmitter {
+        let (on, off) = (Rate::from_mbit_per_sec(2), (Duration::from_secs(10), Rate::ZERO));
+        let rates = Timeline::recorded(on, [off], Duration::from_secs(20));
+        let play = crate::Play { from: Duration::from_secs(from), at_end };
+        Transmitter::new(Some(&rates.played(play)))
+    }
+
+    #[test]
+    fn a_recording_goes_round_and_begins_where_it_is_told() {
+        // 2,000 datagrams of 1,250 B in the ten seconds of each round that have a rate.
+        let mut sender = on_and_off(5, AtEnd::Loop);
+        let ends: Vec<Instant> =
+            (0..5_000).map(|_| sender.send(Instant::ZERO, Bytes(1_250))).collect();
+        let sent_by = |at| ends.iter().filter(|end| **end <= at).count();
+        let sent = [5, 15, 16, 25, 35, 45, 55].map(|at| sent_by(seconds(at)));
+        assert_eq!(sent, [1_000, 1_000, 1_200, 3_000, 3_000, 5_000, 5_000]);
+        // An idle one has followed the rounds, too.
+        let mut sender = on_and_off(5, AtEnd::Loop);
+        assert_eq!(sender.send(seconds(86), Bytes(250_000)), seconds(96));
+    }
+
+    #[test]
+    fn huge_amounts_take_rounds_at_once() {
+        let mut sender = on_and_off(0, AtEnd::Loop);
+        // 2.5 MB a round, and the second half of a round's rate.
+        let bytes = Bytes(2_500_000 * 1_000_000_000 + 1_250_000);
+        assert_eq!(sender.send(Instant::ZERO, bytes), seconds(20_000_000_005));
+        assert_eq!(sender.send(Instant::ZERO, Bytes::MAX), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn after_the_end_nothing_leaves() {
+        let mut sender = on_and_off(5, AtEnd::Stop);
+        assert_eq!(sender.send(Instant::ZERO, Bytes(1_250_000)), seconds(5));
+        assert_eq!(sender.send(Instant::ZERO, Bytes(1)), Instant::FAR_FUTURE);
+        assert_eq!(sender.send(seconds(30), Bytes(1)), Instant::FAR_FUTURE);
+    }
+
+    #[test]
+    fn rates_that_end_at_nothing_may_loop_or_stop() {
+        let rates = Timeline::recorded(
+            Rate::from_mbit_per_sec(2),
+            [(Duration::from_secs(10), Rate::ZERO)],
+            Duration::from_secs(20),
+        );
+        let checked = |at_end| {
+            let play = crate::Play { from: Duration::ZERO, at_end };
+            validate_rates(&rates.clone().played(play)).map_err(|error| error.field)
+        };
+        assert_eq!(
+            [AtEnd::Loop, AtEnd::Stop, AtEnd::Hold].map(checked),
+            [Ok(()), Ok(()), Err("rates")]
+        );
+        let silent = Timeline::recorded(Rate::ZERO, [], Duration::from_secs(1));
+        assert!(validate_rates(&silent).is_err());
+        assert_eq!(mean_rate(&rates), Rate::from_mbit_per_sec(1));
     }
 
     #[test]
@@ -262,7 +400,7 @@ mod tests {
                 .collect();
             let rate_at_first = Some(Rate::from_bits_per_sec(rate));
             prop_assert_eq!(validate(rate_at_first, &config), Ok(()));
-            let mut sender = Transmitter::new(rate_at_first, &config);
+            let mut sender = stepped(rate_at_first, &config);
             let ends: Vec<u64> = offers
                 .iter()
                 .map(|&(at, bytes)| sender.send(Instant::from_nanos(at), Bytes(bytes)).as_nanos())

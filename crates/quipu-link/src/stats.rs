@@ -15,8 +15,9 @@ pub struct Count {
 
 /// What became of all datagrams offered to a link so far.
 ///
-/// `offered` is always the sum of `delivered` and the three kinds of drops. A datagram counts as
-/// soon as it is offered, though its arrival lies ahead.
+/// `offered` is always the sum of `delivered`, `waiting` and the four kinds of drops. A datagram
+/// counts as soon as it is offered, though its arrival lies ahead; in a managed queue it counts as
+/// waiting until it is sent or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
     /// All datagrams offered.
@@ -25,10 +26,14 @@ pub struct LinkStats {
     pub delivered: Count,
     /// Those that found the queue full.
     pub dropped_by_queue: Count,
+    /// Those that the management of the queue dropped.
+    pub dropped_by_management: Count,
     /// Those that chance took.
     pub dropped_by_loss: Count,
     /// Those that met an outage.
     pub dropped_by_outage: Count,
+    /// Those that wait in a managed queue.
+    pub waiting: Count,
     /// Copies that arrive beside their original.
     pub duplicated: Count,
     /// Those among the delivered that were picked to be late.
@@ -44,12 +49,22 @@ impl Count {
         self.datagrams += 1;
         self.bytes += bytes;
     }
+
+    pub(crate) fn take(&mut self, bytes: Bytes) {
+        self.datagrams = self.datagrams.saturating_sub(1);
+        self.bytes -= bytes;
+    }
 }
 
 impl LinkStats {
     /// All datagrams that do not arrive.
     pub fn dropped(&self) -> Count {
-        let all = [self.dropped_by_queue, self.dropped_by_loss, self.dropped_by_outage];
+        let all = [
+            self.dropped_by_queue,
+            self.dropped_by_management,
+            self.dropped_by_loss,
+            self.dropped_by_outage,
+        ];
         Count {
             datagrams: all.iter().map(|count| count.datagrams).sum(),
             bytes: all.iter().map(|count| count.bytes).sum(),
@@ -61,6 +76,7 @@ impl LinkStats {
             DropReason::Loss => &mut self.dropped_by_loss,
             DropReason::Outage => &mut self.dropped_by_outage,
             DropReason::QueueFull => &mut self.dropped_by_queue,
+            DropReason::Managed => &mut self.dropped_by_management,
         };
         count.add(bytes);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use crate::QueueLimit;
+use crate::{AtEnd, Play, QueueLimit};
 
 const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 
@@ -14,7 +14,7 @@ const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 /// The form is that of Mahimahi, <http://mahimahi.mit.edu/>: one number on each line, the
 /// milliseconds from the start at which an opportunity is. Numbers never go down; one that is
 /// there twice gives two opportunities. After the last one the trace starts again, with time 0 at
-/// the last number.
+/// the last number, unless it is [played](Self::played) in another way.
 ///
 /// What an opportunity carries is counted in bytes, in order: several small datagrams may share
 /// one, and a datagram that does not fit goes on in the next one and leaves with its last byte. An
@@ -29,6 +29,7 @@ const NANOS_PER_MILLISECOND: u64 = 1_000_000;
 pub struct DeliveryTrace {
     /// Milliseconds, none below the one before. At least one; the last is above zero.
     times: Arc<[u32]>,
+    play: Play,
 }
 
 /// Why a text is no packet-delivery trace. Lines count from 1.
@@ -101,8 +102,31 @@ impl DeliveryTrace {
         match times.last() {
             None => Err(DeliveryTraceError::Empty),
             Some(0) => Err(DeliveryTraceError::NoTime { line: times.len() }),
-            Some(_) => Ok(DeliveryTrace { times: times.into() }),
+            Some(_) => Ok(DeliveryTrace { times: times.into(), play: Play::default() }),
         }
+    }
+
+    /// The same recording, played in another way. A link refuses [`AtEnd::Hold`]: opportunities
+    /// have no last value.
+    #[must_use]
+    pub fn played(mut self, play: Play) -> Self {
+        self.play = play;
+        self
+    }
+
+    /// How it is played.
+    pub fn play(&self) -> Play {
+        self.play
+    }
+
+    /// When it is over, if it does not start again.
+    pub fn ends_at(&self) -> Option<Instant> {
+        let rest = self.length().saturating_sub(self.play.from);
+        self.stops().then(|| Instant::ZERO + rest)
+    }
+
+    fn stops(&self) -> bool {
+        self.play.at_end != AtEnd::Loop
     }
 
     /// Opportunities in one round, at least one.
@@ -122,16 +146,21 @@ impl DeliveryTrace {
         Rate::from_bits_per_sec(u64::try_from(per_second).unwrap_or(u64::MAX).max(1))
     }
 
-    /// Opportunities from the start of the first round up to and with `at`, over as many rounds as
-    /// that takes; saturating.
+    /// Opportunities after the start of the run up to and with `at`, over as many rounds as that
+    /// takes; saturating.
     pub fn opportunities_by(&self, at: Instant) -> u64 {
-        let (rounds, position) = self.after(at);
-        rounds.saturating_mul(self.times.len() as u64).saturating_add(position as u64)
+        let of_round = self.times.len() as u64;
+        let [before, by] = [Instant::ZERO, at].map(|at| match self.after(at) {
+            (1.., _) if self.stops() => of_round,
+            (rounds, position) => rounds.saturating_mul(of_round).saturating_add(position as u64),
+        });
+        // One at the very start carries nothing.
+        by - before
     }
 
     /// The first opportunity after `at`: complete rounds before it, and its place in its round.
     fn after(&self, at: Instant) -> (u64, usize) {
-        let millis = at.as_nanos() / NANOS_PER_MILLISECOND;
+        let millis = (at + self.play.from).as_nanos() / NANOS_PER_MILLISECOND;
         let (rounds, rest) = (millis / self.length_millis(), millis % self.length_millis());
         // The rest is below the last number, so that there is one above it.
         (rounds, self.times.partition_point(|time| u64::from(*time) <= rest))
@@ -172,16 +201,20 @@ pub(crate) struct Opportunities {
     at: Instant,
     /// What it can still carry.
     room: u64,
+    /// There is one round alone.
+    stops: bool,
 }
 
 impl Opportunities {
     pub(crate) fn new(trace: &DeliveryTrace) -> Self {
-        let (trace, at) = (trace.clone(), Instant::ZERO);
+        let stops = trace.stops();
         // At zero, so that the first datagram looks for its opportunity.
-        Opportunities { trace, rounds: 0, position: 0, at, room: 0 }
+        let at = Instant::ZERO;
+        Opportunities { trace: trace.clone(), rounds: 0, position: 0, at, room: 0, stops }
     }
 
-    /// When the last byte of `bytes` leaves that are handed over at `now`.
+    /// When the last byte of `bytes` leaves that are handed over at `now`;
+    /// [`Instant::FAR_FUTURE`] if it never does.
     #[inline]
     pub(crate) fn send(&mut self, now: Instant, bytes: Bytes) -> Instant {
         if self.at <= now {
@@ -198,7 +231,34 @@ impl Opportunities {
             let last = (rest - 1) % DeliveryTrace::OPPORTUNITY.0 + 1;
             self.room = DeliveryTrace::OPPORTUNITY.0 - last;
         }
-        self.at
+        // The first opportunity of a second round may be at the instant of the last of the first.
+        if self.stops && self.rounds > 0 { Instant::FAR_FUTURE } else { self.at }
+    }
+
+    /// The opportunity that carries the first byte of something that comes at `now`.
+    pub(crate) fn next_at(&self, now: Instant) -> Instant {
+        if now < self.at {
+            return self.free_at();
+        }
+        let (rounds, position) = self.trace.after(now);
+        self.unless_stopped(rounds, position)
+    }
+
+    /// The opportunity that carries the next byte of what came before the current one.
+    pub(crate) fn free_at(&self) -> Instant {
+        if self.room > 0 {
+            return self.at;
+        }
+        let next = self.position + 1;
+        if next < self.trace.opportunities() {
+            self.unless_stopped(self.rounds, next)
+        } else {
+            self.unless_stopped(self.rounds.saturating_add(1), 0)
+        }
+    }
+
+    fn unless_stopped(&self, rounds: u64, position: usize) -> Instant {
+        if self.stops && rounds > 0 { Instant::FAR_FUTURE } else { self.time_of(rounds, position) }
     }
 
     /// To the opportunity that is `count` after the current one.
@@ -216,9 +276,18 @@ impl Opportunities {
 
     fn go_to(&mut self, rounds: u64, position: usize) {
         (self.rounds, self.position) = (rounds, position);
+        self.at = self.time_of(rounds, position);
+    }
+
+    // A call of it would cost links without a trace some instructions, too.
+    #[inline(always)]
+    fn time_of(&self, rounds: u64, position: usize) -> Instant {
         let in_round = self.trace.times.get(position).map_or(0, |time| u64::from(*time));
         let millis = rounds.saturating_mul(self.trace.length_millis()).saturating_add(in_round);
-        self.at = Instant::from_nanos(millis.saturating_mul(NANOS_PER_MILLISECOND));
+        match millis.saturating_mul(NANOS_PER_MILLISECOND) {
+            u64::MAX => Instant::FAR_FUTURE,
+            nanos => Instant::from_nanos(nanos) - self.trace.play.from,
+        }
     }
 }
 

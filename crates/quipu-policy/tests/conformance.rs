@@ -86,7 +86,7 @@ const RESENDS: [&str; 8] = [
     "picoquic",
 ];
 
-const JOINTS: [&str; 27] = [
+const JOINTS: [&str; 28] = [
     "sa-ecf",
     "sa-ecf:mode=as-built",
     "sa-ecf:pin=true,beta=0.8",
@@ -108,6 +108,7 @@ const JOINTS: [&str; 27] = [
     "sec:queue=paper,unknown=buffered",
     "sec:clamp=paper,unknown=buffered",
     "sec:delay_term=arrival,bandwidth=rate,unknown=buffered",
+    "sec:quotas=fixed,unknown=buffered",
     "pstream",
     "pstream:bandwidth=rate",
     "fstream",
@@ -252,7 +253,7 @@ fn every_stream_policy_conforms_with_plans_and_without() {
     for stream in STREAMS {
         for (path, pack) in [("minrtt", Pack::Many), ("pats", Pack::One), ("pats", Pack::Many)] {
             let choice = Choice { stream, pack, ..Choice::of_path(path) };
-            choice.stands_scripts(40);
+            choice.stands_scripts(16);
         }
     }
 }
@@ -262,10 +263,10 @@ fn every_rule_of_sending_again_conforms() {
     for text in RESENDS {
         let resend = build(Layer::Resend, text).resend.expect("a rule of sending again");
         for path in ["minrtt", "ecf", "pats", "stms", "backup"] {
-            Choice { resend, ..Choice::of_path(path) }.stands_scripts(40);
+            Choice { resend, ..Choice::of_path(path) }.stands_scripts(16);
         }
         for joint in ["sa-ecf", "sec", "hbes"] {
-            Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(20);
+            Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(8);
         }
     }
 }
@@ -276,11 +277,11 @@ fn copies_conform_beside_any_path_policy() {
         for path in ["ecf", "pats", "path-rr", "single", "backup"] {
             for pack in [Pack::One, Pack::Many] {
                 let choice = Choice { reinject, pack, ..Choice::of_path(path) };
-                choice.stands_scripts(20);
+                choice.stands_scripts(8);
             }
         }
         let resend = ResendRules::PICOQUIC;
-        Choice { reinject, resend, ..Choice::of_path("minrtt") }.stands_scripts(40);
+        Choice { reinject, resend, ..Choice::of_path("minrtt") }.stands_scripts(16);
     }
 }
 
@@ -301,17 +302,17 @@ fn a_policy_with_the_rows_of_other_stacks_can_be_named() {
 #[test]
 fn every_path_policy_conforms() {
     for path in PATHS {
-        Choice::of_path(path).stands_scripts(200);
+        Choice::of_path(path).stands_scripts(80);
     }
 }
 
 #[test]
 fn every_joint_policy_conforms() {
     for joint in JOINTS {
-        Choice::of_joint(joint).stands_scripts(200);
+        Choice::of_joint(joint).stands_scripts(80);
         let resend = ResendRules { first: true, ..PLAIN };
-        Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(40);
-        Choice { reinject: "redundant", ..Choice::of_joint(joint) }.stands_scripts(40);
+        Choice { resend, ..Choice::of_joint(joint) }.stands_scripts(16);
+        Choice { reinject: "redundant", ..Choice::of_joint(joint) }.stands_scripts(16);
     }
 }
 

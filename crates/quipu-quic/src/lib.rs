@@ -39,11 +39,11 @@ pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use endpoint::{ConnectionHandle, Endpoint};
 pub use outbox::{Outbox, Route, Transmit};
 pub use path::PathCounters;
+pub use range_set::RangeSet;
 pub use stream::{Read, StreamError};
 
 /// Parts of the engine, for its own benches and fuzz targets. No part of the API.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::range_set::RangeSet;
     pub use crate::stream::*;
 }

@@ -4,7 +4,7 @@
 //!   and the time, and gives datagrams and a deadline.
 //! - [`World`]: nodes, [links](quipu_link), routes between their addresses over one or more links,
 //!   and the loop that runs them.
-//! - [`Observer`]: sees each datagram sent, between two links, and received; [`EventHash`] condenses a whole run into
+//! - [`Observer`]: sees each datagram sent, between two links, leaving a managed queue, and received; [`EventHash`] condenses a whole run into
 //!   one number.
 //!
 //! Nothing here knows what the datagrams mean, reads a clock or starts a thread. Events happen in
@@ -69,6 +69,7 @@ mod network;
 mod node;
 mod observer;
 mod outgoing;
+mod parked;
 mod pool;
 mod run;
 mod wake;
@@ -77,7 +78,7 @@ mod world;
 pub use event::EventQueue;
 pub use network::{Interface, LinkId, PathLinks, TopologyError, address};
 pub use node::{Envelope, Node, NodeId};
-pub use observer::{EventHash, Fate, Hop, Observer, Received, Sent};
+pub use observer::{Departed, EventHash, Fate, Hop, Observer, Received, Sent};
 pub use outgoing::Outgoing;
 pub use run::{RunEnd, RunError};
 pub use world::{World, WorldConfig, WorldStats};

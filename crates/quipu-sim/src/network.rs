@@ -3,7 +3,11 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use quipu_base::{Bytes, Duration, Instant, Seed};
-use quipu_link::{HostJitter, InvalidConfig, Link, LinkConfig, LinkStats, Verdict};
+use quipu_link::radio::Transmitter;
+use quipu_link::{
+    Departure, FlowKey, HostJitter, InvalidConfig, Link, LinkConfig, LinkStats, ManagedLink, Offer,
+    Verdict,
+};
 
 use crate::{Envelope, NodeId};
 
@@ -86,10 +90,21 @@ pub const fn address(host: u16, interface: u8, port: u16) -> SocketAddr {
 pub(crate) struct Network {
     seed: Seed,
     host_jitter: Duration,
-    links: Vec<Link>,
+    links: Vec<AnyLink>,
     routes: Vec<Route>,
     /// Per node, the routes that start there, sorted by their addresses.
     from_node: Vec<Vec<RouteKey>>,
+}
+
+/// A link with a drop-tail queue, whose answers are verdicts, or with a managed one.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most links are of the large kind, and it is asked most"
+)]
+enum AnyLink {
+    Plain(Link),
+    Managed(Box<ManagedLink>),
 }
 
 #[derive(Debug)]
@@ -99,6 +114,8 @@ struct Route {
     first: LinkId,
     /// The links behind the first, in order.
     rest: Box<[LinkId]>,
+    /// What links that keep flows apart know the route by.
+    flow: FlowKey,
     host: HostJitter,
 }
 
@@ -142,8 +159,27 @@ impl Network {
 
     pub(crate) fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, TopologyError> {
         let index = self.links.len();
-        self.links.push(Link::new(config, self.seed.child("link", index as u64))?);
+        let seed = self.seed.child("link", index as u64);
+        self.links.push(match config.aqm {
+            None => AnyLink::Plain(Link::new(config, seed)?),
+            Some(_) => AnyLink::Managed(Box::new(ManagedLink::new(config, seed)?)),
+        });
         Ok(LinkId(index as u32))
+    }
+
+    pub(crate) fn add_radio_link(
+        &mut self,
+        config: &LinkConfig,
+        transmitter: Transmitter,
+    ) -> Result<LinkId, TopologyError> {
+        let index = self.links.len();
+        let seed = self.seed.child("link", index as u64);
+        self.links.push(AnyLink::Plain(Link::over_radio(config, seed, transmitter)?));
+        Ok(LinkId(index as u32))
+    }
+
+    pub(crate) fn seed(&self) -> Seed {
+        self.seed
     }
 
     pub(crate) fn add_route(
@@ -182,7 +218,9 @@ impl Network {
         keys.insert(position, RouteKey { from: from.address, to: to.address, route });
         let random = self.seed.stream("host.jitter", index as u64);
         let host = HostJitter::new(self.host_jitter, random);
-        self.routes.push(Route { from: from.address, to, first: *first, rest: rest.into(), host });
+        let flow = flow_key(from.address, to.address);
+        let (from, first, rest) = (from.address, *first, rest.into());
+        self.routes.push(Route { from, to, first, rest, flow, host });
         Ok(())
     }
 
@@ -196,7 +234,7 @@ impl Network {
     }
 
     /// Offers a datagram of `payload` bytes to the first link of `route`, which must come from
-    /// [`Self::route`].
+    /// [`Self::route`]. `None` if that has a managed queue, which [`Self::enqueue`] offers to.
     #[inline]
     pub(crate) fn forward(
         &mut self,
@@ -204,11 +242,12 @@ impl Network {
         route: u32,
         payload: Bytes,
         ecn: u8,
-    ) -> Forwarded {
+    ) -> Option<Forwarded> {
         let route = &mut self.routes[route as usize];
         let link = route.first;
-        let verdict = self.links[link.index()].offer(now, payload, ecn);
-        route.follow(link, verdict, route.rest.is_empty())
+        let AnyLink::Plain(plain) = &mut self.links[link.index()] else { return None };
+        let verdict = plain.offer(now, payload, ecn);
+        Some(route.follow(link, verdict, route.rest.is_empty()))
     }
 
     /// As [`Self::forward`], for the link `hop` places behind the first, of which there must be
@@ -220,12 +259,53 @@ impl Network {
         hop: u16,
         payload: Bytes,
         ecn: u8,
-    ) -> Forwarded {
+    ) -> Option<Forwarded> {
         let route = &mut self.routes[route as usize];
         let hop = usize::from(hop);
         let link = route.rest[hop - 1];
-        let verdict = self.links[link.index()].offer(now, payload, ecn);
-        route.follow(link, verdict, hop == route.rest.len())
+        let AnyLink::Plain(plain) = &mut self.links[link.index()] else { return None };
+        let verdict = plain.offer(now, payload, ecn);
+        Some(route.follow(link, verdict, hop == route.rest.len()))
+    }
+
+    /// Offers a datagram to the link `hop` places behind the first of `route`, if that has a managed
+    /// queue: the link, and its answer.
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Instant,
+        route: u32,
+        hop: u16,
+        payload: Bytes,
+        ecn: u8,
+    ) -> Option<(LinkId, Offer)> {
+        let route = &self.routes[route as usize];
+        let link = route.link(hop);
+        let AnyLink::Managed(managed) = &mut self.links[link.index()] else { return None };
+        Some((link, managed.offer(now, payload, ecn, route.flow)))
+    }
+
+    /// What has been decided by `now` about a datagram that waits in front of `link`.
+    pub(crate) fn depart(&mut self, now: Instant, link: LinkId) -> Option<Departure> {
+        match &mut self.links[link.index()] {
+            AnyLink::Plain(_) => None,
+            AnyLink::Managed(managed) => managed.depart(now),
+        }
+    }
+
+    /// When [`Self::depart`] next has something to tell.
+    pub(crate) fn next_departure(&self, link: LinkId) -> Option<Instant> {
+        match &self.links[link.index()] {
+            AnyLink::Plain(_) => None,
+            AnyLink::Managed(managed) => managed.next_departure(),
+        }
+    }
+
+    /// What follows for a datagram on `route` that waited in front of the link `hop` places behind
+    /// the first, from the `verdict` on it.
+    pub(crate) fn follow(&mut self, route: u32, hop: u16, verdict: Verdict) -> Forwarded {
+        let route = &mut self.routes[route as usize];
+        let link = route.link(hop);
+        route.follow(link, verdict, usize::from(hop) == route.rest.len())
     }
 
     /// Where `route`, which must come from [`Self::route`], ends.
@@ -245,14 +325,20 @@ impl Network {
     }
 
     pub(crate) fn stats(&self, link: LinkId) -> Result<&LinkStats, TopologyError> {
-        self.link(link).map(Link::stats)
+        self.link(link).map(|link| match link {
+            AnyLink::Plain(plain) => plain.stats(),
+            AnyLink::Managed(managed) => managed.stats(),
+        })
     }
 
     pub(crate) fn queued(&self, now: Instant, link: LinkId) -> Result<Bytes, TopologyError> {
-        self.link(link).map(|link| link.queued(now))
+        self.link(link).map(|link| match link {
+            AnyLink::Plain(plain) => plain.queued(now),
+            AnyLink::Managed(managed) => managed.queued(now),
+        })
     }
 
-    fn link(&self, link: LinkId) -> Result<&Link, TopologyError> {
+    fn link(&self, link: LinkId) -> Result<&AnyLink, TopologyError> {
         let links = self.links.len();
         let unknown = TopologyError::UnknownLink { link: link.index(), links };
         self.links.get(link.index()).ok_or(unknown)
@@ -260,6 +346,11 @@ impl Network {
 }
 
 impl Route {
+    /// The link `hop` places behind the first, of which there must be as many.
+    fn link(&self, hop: u16) -> LinkId {
+        usize::from(hop).checked_sub(1).map_or(self.first, |place| self.rest[place])
+    }
+
     /// What follows from the answer of one of its links.
     #[inline(always)]
     fn follow(&mut self, link: LinkId, verdict: Verdict, is_last: bool) -> Forwarded {
@@ -275,6 +366,25 @@ impl Route {
         };
         Forwarded { link, verdict, comes_at, copy_comes_at, is_last }
     }
+}
+
+/// The same number for the same pair of addresses, most likely another for any other pair: their
+/// octets and ports, mixed word by word.
+fn flow_key(from: SocketAddr, to: SocketAddr) -> FlowKey {
+    let mut key = 0;
+    for address in [from, to] {
+        let octets = match address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+            IpAddr::V6(ip) => ip.octets(),
+        };
+        let octets = u128::from_be_bytes(octets);
+        // The halves of the address, one after the other.
+        for word in [(octets >> 64) as u64, octets as u64, u64::from(address.port())] {
+            let mixed: u64 = (key ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            key = mixed ^ mixed >> 29;
+        }
+    }
+    FlowKey(key)
 }
 
 impl LinkId {

@@ -16,6 +16,10 @@ pub trait Observer {
     /// for routes of one link.
     fn on_hop(&mut self, _now: Instant, _hop: &Hop<'_>) {}
 
+    /// A datagram has left a managed queue, in which it has waited since it was sent or came to the
+    /// link: it goes on, or was dropped.
+    fn on_departed(&mut self, _now: Instant, _departed: &Departed<'_>) {}
+
     /// A datagram has reached a node, which is about to handle it.
     fn on_received(&mut self, _now: Instant, _received: &Received<'_>) {}
 
@@ -49,6 +53,11 @@ pub enum Fate {
         /// route has one; if not, the node sees it up to the host's jitter later.
         verdict: Verdict,
     },
+    /// It waits in the managed queue of the first link of its route.
+    Queued {
+        /// The link.
+        link: LinkId,
+    },
 }
 
 /// A datagram between two links of its route.
@@ -60,7 +69,20 @@ pub struct Hop<'a> {
     pub payload: &'a [u8],
     /// The link to which it is offered now.
     pub link: LinkId,
-    /// The link's answer, as in [`Fate::Offered`].
+    /// The link's answer, as in [`Fate::Offered`]; `None` if it waits in the link's managed queue.
+    pub verdict: Option<Verdict>,
+}
+
+/// A datagram that has left a managed queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Departed<'a> {
+    /// As the sender would see it, with the ECN bits that it had when it was offered.
+    pub envelope: Envelope,
+    /// The UDP payload.
+    pub payload: &'a [u8],
+    /// The link whose queue it was.
+    pub link: LinkId,
+    /// What becomes of it, as in [`Fate::Offered`].
     pub verdict: Verdict,
 }
 
@@ -88,6 +110,10 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         (**self).on_hop(now, hop);
     }
 
+    fn on_departed(&mut self, now: Instant, departed: &Departed<'_>) {
+        (**self).on_departed(now, departed);
+    }
+
     fn on_received(&mut self, now: Instant, received: &Received<'_>) {
         (**self).on_received(now, received);
     }
@@ -107,6 +133,11 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_hop(&mut self, now: Instant, hop: &Hop<'_>) {
         self.0.on_hop(now, hop);
         self.1.on_hop(now, hop);
+    }
+
+    fn on_departed(&mut self, now: Instant, departed: &Departed<'_>) {
+        self.0.on_departed(now, departed);
+        self.1.on_departed(now, departed);
     }
 
     fn on_received(&mut self, now: Instant, received: &Received<'_>) {
@@ -166,14 +197,18 @@ impl EventHash {
         }
     }
 
-    fn offered(&mut self, link: LinkId, verdict: Verdict) {
+    fn offered(&mut self, link: LinkId, verdict: Option<Verdict>) {
         match verdict {
-            Verdict::Dropped(reason) => {
+            None => {
+                self.word(5);
+                self.word(u64::from(link.0));
+            }
+            Some(Verdict::Dropped(reason)) => {
                 self.word(2);
                 self.word(u64::from(link.0));
                 self.word(reason as u64);
             }
-            Verdict::Deliver { at, duplicate_at, marked } => {
+            Some(Verdict::Deliver { at, duplicate_at, marked }) => {
                 self.word(if marked { 4 } else { 3 });
                 self.word(u64::from(link.0));
                 self.word(at.as_nanos());
@@ -189,7 +224,8 @@ impl Observer for EventHash {
         self.datagram(now, sent.node.0, &sent.envelope, sent.payload);
         match sent.fate {
             Fate::NoRoute => self.word(1),
-            Fate::Offered { link, verdict } => self.offered(link, verdict),
+            Fate::Offered { link, verdict } => self.offered(link, Some(verdict)),
+            Fate::Queued { link } => self.offered(link, None),
         }
     }
 
@@ -198,6 +234,12 @@ impl Observer for EventHash {
         // Between two links a datagram is at no node.
         self.datagram(now, u32::MAX, &hop.envelope, hop.payload);
         self.offered(hop.link, hop.verdict);
+    }
+
+    fn on_departed(&mut self, now: Instant, departed: &Departed<'_>) {
+        self.word(5);
+        self.datagram(now, u32::MAX, &departed.envelope, departed.payload);
+        self.offered(departed.link, Some(departed.verdict));
     }
 
     fn on_received(&mut self, now: Instant, received: &Received<'_>) {

@@ -1,14 +1,16 @@
 //! The world: nodes, links, and the loop over what happens next.
 
 use quipu_base::{Bytes, Duration, Instant, Seed};
-use quipu_link::{HostJitter, LinkConfig, LinkStats, Verdict, ecn};
+use quipu_link::radio::Transmitter;
+use quipu_link::{Departure, HostJitter, LinkConfig, LinkStats, Offer, Verdict, ecn};
 
 use crate::network::{Forwarded, Network};
 use crate::outgoing::Outbox;
+use crate::parked::Parked;
 use crate::pool::{DatagramPool, SlotId};
 use crate::wake::WakeUps;
 use crate::{
-    Envelope, EventQueue, Fate, Hop, Interface, LinkId, Node, NodeId, Observer, Outgoing,
+    Departed, Envelope, EventQueue, Fate, Hop, Interface, LinkId, Node, NodeId, Observer, Outgoing,
     PathLinks, Received, RunEnd, RunError, Sent, TopologyError,
 };
 
@@ -41,6 +43,7 @@ pub struct World<N, O = ()> {
     nodes: Vec<Host<N>>,
     network: Network,
     pool: DatagramPool,
+    parked: Parked,
     outbox: Outbox,
     observer: O,
     stats: WorldStats,
@@ -51,7 +54,8 @@ pub struct World<N, O = ()> {
 /// What a world has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldStats {
-    /// Events taken: arrivals at nodes and at the second and later links of routes, and wake-ups.
+    /// Events taken: arrivals at nodes and at the second and later links of routes, departures from
+    /// managed queues, and wake-ups.
     pub events: u64,
     /// Datagrams that nodes sent.
     pub sent: u64,
@@ -76,6 +80,8 @@ enum Event {
     Arrival(SlotId),
     /// A datagram comes to the next link of its route.
     Hop(SlotId),
+    /// A managed queue lets its next datagram leave.
+    Departure(LinkId),
     WakeUp(NodeId),
 }
 
@@ -107,6 +113,7 @@ impl<N: Node, O: Observer> World<N, O> {
             nodes: Vec::new(),
             network: Network::new(config.seed, config.host_jitter),
             pool: DatagramPool::new(config.max_payload),
+            parked: Parked::default(),
             outbox: Outbox::default(),
             observer,
             stats: WorldStats::default(),
@@ -134,6 +141,25 @@ impl<N: Node, O: Observer> World<N, O> {
     /// If `config` makes no link.
     pub fn add_link(&mut self, config: &LinkConfig) -> Result<LinkId, TopologyError> {
         self.network.add_link(config)
+    }
+
+    /// Adds one direction of a link over the radio, which shares airtime with other links of its
+    /// medium: see [`quipu_link::Link::over_radio`]. Its chance derives as that of other links; that
+    /// of the radio is the transmitter's own, for which [`World::seed`] is there.
+    ///
+    /// # Errors
+    /// If `config` makes no link, or has a rate or a trace.
+    pub fn add_radio_link(
+        &mut self,
+        config: &LinkConfig,
+        transmitter: Transmitter,
+    ) -> Result<LinkId, TopologyError> {
+        self.network.add_radio_link(config, transmitter)
+    }
+
+    /// The seed from which all chance in links and hosts derives.
+    pub fn seed(&self) -> Seed {
+        self.network.seed()
     }
 
     /// Lets datagrams go from one interface to another over `links`, one behind the other. Several
@@ -251,6 +277,10 @@ impl<N: Node, O: Observer> World<N, O> {
         match event {
             Event::Arrival(slot) => self.arrive(slot),
             Event::Hop(slot) => self.hop(slot),
+            Event::Departure(link) => {
+                self.parked.fired(link);
+                self.depart(link);
+            }
             Event::WakeUp(node) => self.wake_up(node),
         }
         Ok(Some(at))
@@ -366,7 +396,9 @@ impl<N: Node, O: Observer> World<N, O> {
         (datagram.route, datagram.hop, datagram.ecn) = (route, 0, envelope.ecn);
         let payload = datagram.payload();
         let size = Bytes(payload.len() as u64);
-        let forwarded = self.network.forward(self.now, route, size, envelope.ecn);
+        let Some(forwarded) = self.network.forward(self.now, route, size, envelope.ecn) else {
+            return self.enqueue(slot, Some(id));
+        };
         let fate = Fate::Offered { link: forwarded.link, verdict: forwarded.verdict };
         self.observer.on_sent(self.now, &Sent { node: id, envelope, payload, fate });
         self.follow(slot, &forwarded);
@@ -383,8 +415,9 @@ impl<N: Node, O: Observer> World<N, O> {
         let payload = datagram.payload();
         let size = Bytes(payload.len() as u64);
         let forwarded = self.network.forward_behind(self.now, route, hop, size, envelope.ecn);
+        let Some(forwarded) = forwarded else { return self.enqueue(slot, None) };
         let Forwarded { link, verdict, .. } = forwarded;
-        self.observer.on_hop(self.now, &Hop { envelope, payload, link, verdict });
+        self.observer.on_hop(self.now, &Hop { envelope, payload, link, verdict: Some(verdict) });
         self.follow(slot, &forwarded);
     }
 
@@ -404,6 +437,60 @@ impl<N: Node, O: Observer> World<N, O> {
         if let Some(at) = forwarded.copy_comes_at {
             let copy = self.pool.copy(slot);
             self.events.push(at, event(copy));
+        }
+    }
+
+    /// Offers a datagram to the managed queue of the link to which it has come, as the first of its
+    /// route if `sender` has just sent it.
+    #[cold]
+    #[inline(never)]
+    fn enqueue(&mut self, slot: SlotId, sender: Option<NodeId>) {
+        let datagram = self.pool.get_mut(slot);
+        let (route, hop, ecn) = (datagram.route, datagram.hop, datagram.ecn);
+        let envelope = self.network.envelope(route, ecn);
+        let payload = datagram.payload();
+        let size = Bytes(payload.len() as u64);
+        let Some((link, offer)) = self.network.enqueue(self.now, route, hop, size, ecn) else {
+            return self.pool.give_back(slot);
+        };
+        let verdict = match offer {
+            Offer::Dropped(reason) => Some(Verdict::Dropped(reason)),
+            Offer::Queued(_) => None,
+        };
+        match sender {
+            Some(node) => {
+                let fate = match verdict {
+                    Some(verdict) => Fate::Offered { link, verdict },
+                    None => Fate::Queued { link },
+                };
+                self.observer.on_sent(self.now, &Sent { node, envelope, payload, fate });
+            }
+            None => self.observer.on_hop(self.now, &Hop { envelope, payload, link, verdict }),
+        }
+        match offer {
+            Offer::Dropped(_) => self.pool.give_back(slot),
+            Offer::Queued(ticket) => {
+                self.parked.keep(link, ticket, slot);
+                self.depart(link);
+            }
+        }
+    }
+
+    /// Lets happen what the managed queue in front of `link` has decided, and makes an event of its
+    /// next decision.
+    fn depart(&mut self, link: LinkId) {
+        while let Some(Departure { ticket, verdict }) = self.network.depart(self.now, link) {
+            let slot = self.parked.slot(link, ticket);
+            let datagram = self.pool.get_mut(slot);
+            let (route, hop) = (datagram.route, datagram.hop);
+            let envelope = self.network.envelope(route, datagram.ecn);
+            let departed = Departed { envelope, payload: datagram.payload(), link, verdict };
+            self.observer.on_departed(self.now, &departed);
+            let forwarded = self.network.follow(route, hop, verdict);
+            self.follow(slot, &forwarded);
+        }
+        if let Some(at) = self.parked.arm(link, self.network.next_departure(link)) {
+            self.events.push(at, Event::Departure(link));
         }
     }
 }

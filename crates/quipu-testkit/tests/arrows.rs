@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 14] = [
+const TABLE: [(&str, &[&str]); 15] = [
     ("base", &[]),
     ("policy", &["base"]),
     ("quic", &["base", "policy"]),
@@ -23,7 +23,8 @@ const TABLE: [(&str, &[&str]); 14] = [
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
     ("lab", &["base", "policy", "quic", "qlog", "null-tls", "http", "web", "link", "sim", "emu"]),
-    ("cli", &["base", "lab", "tokio", "emu"]),
+    ("report", &["base", "lab"]),
+    ("cli", &["base", "lab", "report", "tokio", "emu"]),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
 ];
 

@@ -34,7 +34,7 @@ macro_rules! page {
     };
 }
 
-static PAGES: [BuiltinPage; 21] = [
+static PAGES: [BuiltinPage; 22] = [
     page!("akamai", "http2.akamai.com-demo-2018", "HTTP/2 demo: 360 small tiles; chrome-har, 2018"),
     page!("amazon", "www.amazon.com-2026-devtools", "short landing page; Chrome DevTools, 2026"),
     page!("cnn", "www.cnn.com-2026", "1,148 requests, 30 MB with video loops; chrome-har, 2026"),
@@ -56,6 +56,7 @@ static PAGES: [BuiltinPage; 21] = [
         "one host, server push; chrome-har, 2018"
     ),
     page!("mobileh2-amazon", "synthetic/amazon-256-3760k", "made up: 256 objects, 3.76 MB"),
+    page!("mobileh2-example", "synthetic/mobileh2-example", "made up: MobileH2's worked example"),
     page!("mobileh2-google", "synthetic/google-14-390k", "made up: 14 objects, 0.39 MB"),
     page!("pw-pats-parallel", "synthetic/pw-pats-parallel", "made up: PW-PATS, parallel mode"),
     page!("pw-pats-traditional", "synthetic/pw-pats-traditional", "made up: PW-PATS, one by one"),

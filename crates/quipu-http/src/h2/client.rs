@@ -18,6 +18,14 @@ use crate::message::{self, MessageError};
 use crate::priority::PriorityField;
 use crate::transport::{StreamError, Transport};
 
+/// Requests at a time until the server has said how many it takes: what a server may be expected to
+/// allow at least, so that none is refused whose SETTINGS are late or lost.
+///
+/// <https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2>
+//# It is recommended that this value be no smaller than 100, so as to not unnecessarily limit
+//# parallelism.
+const REQUESTS_BEFORE_SETTINGS: u32 = 100;
+
 /// A request to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
@@ -411,7 +419,7 @@ impl Client {
         if let Some(priority) = priority {
             check_priority(next, priority)?;
         }
-        let concurrency = self.control.peer_concurrency().unwrap_or(u32::MAX);
+        let concurrency = self.control.peer_concurrency().unwrap_or(REQUESTS_BEFORE_SETTINGS);
         if self.exchanges.len() as u64 >= u64::from(concurrency) {
             return Err(RequestError::NoStream);
         }

@@ -227,6 +227,23 @@ fn requests_at_a_time_are_bounded_on_both_sides() {
 }
 
 #[test]
+fn before_the_limit_is_known_as_many_requests_leave_as_any_server_takes() {
+    let mut session = Session::idle(9, ServerConfig::default());
+    session.client.start(&mut session.loopback.client, &[]).unwrap();
+    for _ in 0..100 {
+        session.request(simple("/"));
+    }
+    let more = session.client.request(&mut session.loopback.client, simple("/"));
+    assert_eq!(more, Err(RequestError::NoStream));
+    session.settle();
+    assert_eq!((session.server.active(), session.client_events.len()), (100, 0));
+    // The server takes 128.
+    for _ in 100..128 {
+        session.request(simple("/"));
+    }
+}
+
+#[test]
 fn without_a_free_stream_a_request_waits_for_the_caller() {
     let mut session = Session::started(10);
     session.loopback.client.stream_limit = 2;

@@ -9,7 +9,7 @@ use quipu_web::synthetic::{self, Quantity, Sample};
 use super::{LoadedPage, PageLoadError, check_size};
 use crate::results::{DrawnNote, PageNote, QuantityNote};
 use crate::run::{Bodies, file_hash};
-use crate::scenario::{PRIES, PageName, Raw};
+use crate::scenario::{Origins, PRIES, PageName, Raw, Scenario};
 
 /// A page of a plan.
 #[derive(Clone, Debug)]
@@ -36,6 +36,25 @@ enum Source {
     Drawn { seed: Seed, index: Option<u64> },
 }
 
+/// How many loads there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Extent {
+    /// Runs.
+    pub(crate) runs: u32,
+    /// Pages of a session.
+    pub(crate) session: u32,
+    /// Clients of a run.
+    pub(crate) clients: u32,
+}
+
+impl Extent {
+    /// Those of `scenario`.
+    pub(crate) fn of(scenario: &Scenario) -> Extent {
+        let (runs, session) = (scenario.runs, scenario.session);
+        Extent { runs, session, clients: scenario.clients.count }
+    }
+}
+
 impl RunPage {
     /// `page` with its bodies.
     pub(crate) fn new(page: Arc<Page>) -> RunPage {
@@ -50,28 +69,27 @@ impl RunPage {
 }
 
 impl PlannedPage {
-    /// The page called `name` for runs 0 to `runs` - 1, each a session of `session` pages.
+    /// The page called `name`, drawn from `seed` if it is drawn, for so many loads.
     ///
     /// # Errors
     /// If there is no such page, it is unreadable or too large.
     pub(crate) fn new(
         name: &str,
         seed: Seed,
-        runs: u32,
-        session: u32,
+        extent: Extent,
     ) -> Result<PlannedPage, PageLoadError> {
         let index = match PageName::parse(name)? {
             PageName::Recorded(name) => {
                 return Ok(PlannedPage::same(LoadedPage::load(name)?, seed));
             }
-            PageName::DrawnAt(index) if session == 1 => {
+            PageName::DrawnAt(index) if extent.session == 1 => {
                 return Ok(PlannedPage::same(LoadedPage::drawn(seed, index)?, seed));
             }
             PageName::DrawnAt(index) => Some(index),
             PageName::Drawn => None,
         };
         let source = Source::Drawn { seed, index };
-        let note = note(name, seed, index, runs, session)?;
+        let note = note(name, seed, index, extent)?;
         Ok(PlannedPage { note, source })
     }
 
@@ -94,32 +112,85 @@ impl PlannedPage {
         Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
     }
 
+    /// A page made in code, the same in every run; `seed` decides how long it is read.
+    ///
+    /// # Errors
+    /// If it is too large.
+    pub fn of_page(page: Page, seed: Seed) -> Result<PlannedPage, PageLoadError> {
+        check_size(page.name(), &page)?;
+        let note = PageNote::of(&page, page.name().to_owned(), file_hash(sizes(&page).as_bytes()));
+        Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
+    }
+
+    /// The page that visit `visit` of client `client` in run `run` loads, without its objects' bodies,
+    /// and whether it is the same in every run.
+    pub(crate) fn page_of(
+        &self,
+        run: u32,
+        client: u32,
+        visit: u32,
+    ) -> Result<(Arc<Page>, bool), PageLoadError> {
+        match &self.source {
+            Source::Same { page, .. } => Ok((Arc::clone(&page.page), true)),
+            Source::Drawn { seed, index } => {
+                let (seed, index) = draw(*seed, *index, run, client);
+                let drawn = synthetic::visit(seed, index, visit).map_err(failed)?;
+                Ok((drawn.page.shared(), false))
+            }
+        }
+    }
+
     fn same(loaded: LoadedPage, seed: Seed) -> PlannedPage {
         PlannedPage { note: loaded.note, source: Source::Same { page: loaded.page, seed } }
     }
 
-    /// What visit `visit` of run `run` loads.
+    /// What visit `visit` of run `run` loads; of the first client if there are several.
     ///
     /// # Errors
     /// None: every drawn page is sound.
     pub fn visit(&self, run: u32, visit: u32) -> Result<RunPage, PageLoadError> {
+        self.visit_of(run, 0, visit)
+    }
+
+    /// What visit `visit` of client `client` in run `run` loads: of pages drawn for each run each client
+    /// has its own.
+    ///
+    /// # Errors
+    /// None: every drawn page is sound.
+    pub fn visit_of(&self, run: u32, client: u32, visit: u32) -> Result<RunPage, PageLoadError> {
         match &self.source {
             Source::Same { page, .. } => Ok(page.clone()),
             Source::Drawn { seed, index } => {
-                let index = index.unwrap_or(u64::from(run));
-                let drawn = synthetic::visit(*seed, index, visit).map_err(failed)?;
+                let (seed, index) = draw(*seed, *index, run, client);
+                let drawn = synthetic::visit(seed, index, visit).map_err(failed)?;
                 Ok(RunPage::new(drawn.page.shared()))
             }
         }
     }
 
-    /// How long the page of visit `visit` of run `run` is read before the next is asked for.
+    /// How long the page of visit `visit` of run `run` is read before the next is asked for; by the
+    /// first client if there are several.
     pub fn reading_time(&self, run: u32, visit: u32) -> Duration {
+        self.reading_time_of(run, 0, visit)
+    }
+
+    /// How long client `client` reads the page of visit `visit` of run `run`.
+    pub fn reading_time_of(&self, run: u32, client: u32, visit: u32) -> Duration {
         let (seed, index) = match &self.source {
             Source::Same { seed, .. } => (seed, None),
             Source::Drawn { seed, index } => (seed, *index),
         };
-        synthetic::reading_time(*seed, index.unwrap_or(u64::from(run)), visit)
+        let (seed, index) = draw(*seed, index, run, client);
+        synthetic::reading_time(seed, index, visit)
+    }
+
+    /// How many servers one client of `scenario` needs for it.
+    pub(crate) fn origins(&self, scenario: &Scenario) -> Result<usize, PageLoadError> {
+        match scenario.origins {
+            Origins::One => Ok(1),
+            // All pages of the model come from one host.
+            Origins::Recorded => Ok(self.visit(0, 0)?.page.origins().names().len()),
+        }
     }
 }
 
@@ -138,6 +209,16 @@ fn failed(source: quipu_web::page::PageError) -> PageLoadError {
     PageLoadError::Page { page: PRIES.to_owned(), source }
 }
 
+/// What the draws of a client in a run derive from: those of the first client from `seed` itself, and
+/// all from `index` if it is always the same page.
+fn draw(seed: Seed, index: Option<u64>, run: u32, client: u32) -> (Seed, u64) {
+    match (index, client) {
+        (Some(index), _) => (seed, index),
+        (None, 0) => (seed, u64::from(run)),
+        (None, client) => (seed.child("client", u64::from(client)), u64::from(run)),
+    }
+}
+
 /// What makes two drawn pages the same, as text.
 fn sizes(page: &Page) -> String {
     let size = |object: &Object| format!("{} {}\n", object.kind, object.response_bytes.0);
@@ -149,8 +230,7 @@ fn note(
     name: &str,
     seed: Seed,
     index: Option<u64>,
-    runs: u32,
-    session: u32,
+    extent: Extent,
 ) -> Result<PageNote, PageLoadError> {
     let mut sample = Sample::default();
     let mut content = String::new();
@@ -158,8 +238,13 @@ fn note(
     let (mut objects, mut bytes) = ((u64::MAX, 0_u64), (u64::MAX, 0_u64));
     let widen =
         |range: &mut (u64, u64), value: u64| *range = (range.0.min(value), range.1.max(value));
-    let sessions = index.map_or(0..u64::from(runs), |index| index..index.saturating_add(1));
-    for index in sessions {
+    let session = extent.session;
+    let (runs, clients) = match index {
+        None => (extent.runs, extent.clients),
+        Some(_) => (1, 1),
+    };
+    for (run, client) in (0..runs).flat_map(|run| (0..clients).map(move |client| (run, client))) {
+        let (seed, index) = draw(seed, index, run, client);
         for visit in 0..session {
             let drawn = synthetic::visit(seed, index, visit).map_err(failed)?;
             check_size(name, &drawn.page)?;
@@ -193,9 +278,11 @@ fn note(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Clients;
 
     fn planned(name: &str, session: u32) -> PlannedPage {
-        PlannedPage::new(name, Seed::new(1), 5, session).unwrap()
+        let scenario = Scenario { runs: 5, session, ..Scenario::default() };
+        PlannedPage::new(name, Seed::new(1), Extent::of(&scenario)).unwrap()
     }
 
     #[test]
@@ -207,6 +294,22 @@ mod tests {
         assert_eq!(page(&third, 0), page(&drawn, 3));
         assert_eq!(page(&third, 1), page(&drawn, 3));
         assert_eq!((third.note.name.as_str(), third.note.drawn), ("pries:3", None));
+    }
+
+    #[test]
+    fn each_client_draws_a_page_of_its_own_and_the_first_that_of_a_run_without_others() {
+        let drawn = planned("pries", 1);
+        let page = |page: &PlannedPage, client| page.visit_of(2, client, 0).unwrap().page;
+        assert_eq!(page(&drawn, 0), drawn.visit(2, 0).unwrap().page);
+        assert_ne!(page(&drawn, 1).body_bytes(), page(&drawn, 0).body_bytes());
+        assert_ne!(page(&drawn, 1).body_bytes(), page(&drawn, 2).body_bytes());
+        let third = planned("pries:3", 1);
+        assert_eq!(page(&third, 4), page(&third, 0));
+        let scenario = Scenario { runs: 5, clients: Clients::of(3), ..Scenario::default() };
+        let note = PlannedPage::new("pries", Seed::new(1), Extent::of(&scenario)).unwrap().note;
+        assert_eq!(note.drawn.unwrap().pages, 15);
+        let recorded = planned("sitespeed", 2);
+        assert_ne!(recorded.reading_time_of(0, 1, 0), recorded.reading_time(0, 0));
     }
 
     #[test]

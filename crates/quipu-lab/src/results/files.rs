@@ -2,15 +2,17 @@
 //! where they are asked for.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
 use thiserror::Error;
 
-use super::{ObjectRecord, PathRecord, RunRecord, StreamRecord, Summary, series, traffic_files};
-use crate::pages::RunPage;
+use super::networks::{self, NetworksFile};
+use super::tables::{Column, Form, TableFile, Value};
+use super::{End, RunRecord, Summary, series, traffic_files};
 use crate::plan::{Cell, Plan};
-use crate::scenario::{ScenarioError, Series};
+use crate::scenario::{Scenario, ScenarioError, Series};
 
 /// A file of a result could not be written.
 #[derive(Debug, Error)]
@@ -29,23 +31,24 @@ pub enum FileError {
     Scenario(#[from] ScenarioError),
 }
 
-/// The files that a result may have beside those of traffic, in the order in which they are written.
-pub(super) const NAMES: [&str; 7] = [
-    "scenario.toml",
-    "summary.json",
-    "runs.csv",
-    "objects.csv",
-    "paths.csv",
-    "streams.csv",
-    series::NAME,
-];
+/// The complete scenario.
+pub(super) const SCENARIO: &str = "scenario.toml";
+/// What the runs say together.
+pub(super) const SUMMARY: &str = "summary.json";
 
-const RUNS: [&str; 21] = [
-    "page",
-    "network",
-    "policy",
-    "run",
-    "visit",
+/// The files that a result may have.
+pub(super) fn names() -> impl Iterator<Item = String> {
+    let tables = sheets().map(|sheet| Form::Csv.file(sheet.name));
+    let others = [SCENARIO, SUMMARY, networks::NAME, series::NAME].map(str::to_owned);
+    others.into_iter().chain(tables)
+}
+
+/// What the rows of every table begin with: see [`place`].
+pub(super) const PLACE: [&str; 4] = ["page", "network", "policy", "run"];
+/// What follows it where rows are about one load.
+const LOAD: [&str; 2] = ["visit", "client"];
+
+const RUNS: [&str; 20] = [
     "connect_time_ns",
     "page_time_ns",
     "object_index_ns",
@@ -62,14 +65,15 @@ const RUNS: [&str; 21] = [
     "path_switches",
     "refused",
     "overridden",
+    "page_fluid_bound_ns",
+    "page_bound_ns",
+    "critical_fluid_bound_ns",
+    "critical_bound_ns",
 ];
-const OBJECTS: [&str; 15] = [
-    "page",
-    "network",
-    "policy",
-    "run",
-    "visit",
+
+const OBJECTS: [&str; 13] = [
     "object",
+    "connection",
     "url",
     "body_bytes",
     "held",
@@ -79,13 +83,12 @@ const OBJECTS: [&str; 15] = [
     "completed_at_ns",
     "since_page_start_ns",
     "since_request_ns",
+    "fluid_bound_ns",
+    "bound_ns",
 ];
-const PATHS: [&str; 15] = [
-    "page",
-    "network",
-    "policy",
-    "run",
-    "visit",
+
+const PATHS: [&str; 11] = [
+    "connection",
     "end",
     "path",
     "name",
@@ -97,12 +100,8 @@ const PATHS: [&str; 15] = [
     "bytes_lost",
     "bytes_spurious",
 ];
-const STREAMS: [&str; 12] = [
-    "page",
-    "network",
-    "policy",
-    "run",
-    "visit",
+
+const STREAMS: [&str; 7] = [
     "stream",
     "latency_ns",
     "objects",
@@ -112,6 +111,169 @@ const STREAMS: [&str; 12] = [
     "since_page_start_ns",
 ];
 
+const CONNECTIONS: [&str; 6] =
+    ["connection", "origin", "opened_at_ns", "connected_at_ns", "objects", "body_bytes"];
+
+/// A table of results: its name, whether its rows are about single loads, its columns, when it is
+/// there even without a row, and its rows of one record.
+pub(super) struct Sheet {
+    pub(super) name: &'static str,
+    pub(super) of_loads: bool,
+    pub(super) columns: &'static [&'static str],
+    pub(super) always: fn(&Scenario) -> bool,
+    pub(super) rows: RowsOf,
+}
+
+/// The rows that a table has of a record: each is handed on.
+pub(super) type RowsOf =
+    fn(&Plan, Cell, &RunRecord, &mut dyn FnMut(&[Value<'_>]) -> io::Result<()>) -> io::Result<()>;
+
+/// The tables, in the order in which they are written.
+static SHEETS: [Sheet; 5] = [
+    Sheet { name: "runs", of_loads: true, columns: &RUNS, always: |_| true, rows: run_rows },
+    Sheet {
+        name: "objects",
+        of_loads: true,
+        columns: &OBJECTS,
+        always: |_| true,
+        rows: object_rows,
+    },
+    Sheet { name: "paths", of_loads: true, columns: &PATHS, always: |_| true, rows: path_rows },
+    Sheet {
+        name: "connections",
+        of_loads: true,
+        columns: &CONNECTIONS,
+        always: |_| false,
+        rows: connection_rows,
+    },
+    Sheet {
+        name: "streams",
+        of_loads: true,
+        columns: &STREAMS,
+        always: |_| false,
+        rows: stream_rows,
+    },
+];
+
+/// All tables, those of traffic included.
+pub(super) fn sheets() -> impl Iterator<Item = &'static Sheet> {
+    SHEETS.iter().chain(&traffic_files::SHEETS)
+}
+
+/// Names of all tables.
+pub(crate) fn table_names() -> impl Iterator<Item = &'static str> {
+    sheets().map(|sheet| sheet.name)
+}
+
+/// Names of all columns of tables.
+pub(crate) fn known_columns() -> Vec<&'static str> {
+    let columns = sheets().flat_map(|sheet| sheet.columns).copied();
+    let others = [&PLACE[..], &LOAD, &networks::COLUMNS].concat();
+    columns.chain(others).chain(["point", "runs_planned", "runs_finished", "runs_failed"]).collect()
+}
+
+/// The tables of a result, open to be written.
+pub(crate) struct Tables {
+    directory: PathBuf,
+    /// Columns behind the first four.
+    fields: Vec<Column>,
+    files: Vec<(&'static Sheet, Form, Option<TableFile>)>,
+}
+
+impl Tables {
+    /// Files in `directory`, which exists, of runs of `scenario` in `forms`; with `fields` as
+    /// further columns behind page, network, policy and run.
+    ///
+    /// # Errors
+    /// If one cannot be made.
+    pub(crate) fn create(
+        directory: &Path,
+        scenario: &Scenario,
+        forms: &[Form],
+        fields: Vec<Column>,
+    ) -> Result<Tables, FileError> {
+        let files = sheets().flat_map(|sheet| forms.iter().map(move |form| (sheet, *form, None)));
+        let files = files.collect();
+        let mut tables = Tables { directory: directory.to_owned(), fields, files };
+        let Tables { directory, fields, files } = &mut tables;
+        for (sheet, form, file) in files.iter_mut().filter(|(sheet, ..)| (sheet.always)(scenario)) {
+            *file = Some(open(directory, sheet, *form, fields)?);
+        }
+        Ok(tables)
+    }
+
+    /// Adds the rows of `finished`, runs of `plan`, which have the values `values` of the further
+    /// columns.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn add(
+        &mut self,
+        plan: &Plan,
+        finished: &[(Cell, RunRecord)],
+        values: &[Value<'_>],
+    ) -> Result<(), FileError> {
+        let Tables { directory, fields, files } = self;
+        let (directory, fields) = (&*directory, &*fields);
+        // Each file by itself, so that all cores may write.
+        files.par_iter_mut().try_for_each(|(sheet, form, file)| {
+            let mut broken: Option<FileError> = None;
+            for (cell, record) in finished {
+                let mut lead = Vec::with_capacity(PLACE.len() + values.len() + LOAD.len());
+                lead.extend(lead_of(plan, *cell));
+                lead.extend_from_slice(values);
+                if sheet.of_loads {
+                    lead.extend([record.visit, record.client].map(|it| Value::Whole(it.into())));
+                }
+                let mut hand_on = |row: &[Value<'_>]| {
+                    if file.is_none() {
+                        match open(directory, sheet, *form, fields) {
+                            Ok(new) => *file = Some(new),
+                            Err(error) => {
+                                broken = Some(error);
+                                return Err(io::Error::other("the file cannot be made"));
+                            }
+                        }
+                    }
+                    file.as_mut().map_or(Ok(()), |file| file.write(&lead, row))
+                };
+                let written = (sheet.rows)(plan, *cell, record, &mut hand_on);
+                written.map_err(|source| {
+                    let file = form.file(sheet.name);
+                    broken.take().unwrap_or(FileError::Write { file, source })
+                })?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes out all that is left.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub(crate) fn finish(self) -> Result<(), FileError> {
+        self.files.into_iter().try_for_each(|(sheet, form, file)| {
+            let finished = file.map_or(Ok(()), TableFile::finish);
+            finished.map_err(|source| FileError::Write { file: form.file(sheet.name), source })
+        })
+    }
+}
+
+fn open(
+    directory: &Path,
+    sheet: &Sheet,
+    form: Form,
+    fields: &[Column],
+) -> Result<TableFile, FileError> {
+    let mut columns: Vec<Column> = PLACE.iter().map(|name| Column::known(name)).collect();
+    columns.extend_from_slice(fields);
+    let of_load = LOAD.iter().filter(|_| sheet.of_loads);
+    columns.extend(of_load.chain(sheet.columns).map(|name| Column::known(name)));
+    let file = form.file(sheet.name);
+    let made = TableFile::create(&directory.join(&file), form, &columns);
+    made.map_err(|source| FileError::Write { file, source })
+}
+
 /// Writes all files of a result into `directory`, which exists.
 pub(super) fn write_all(
     directory: &Path,
@@ -119,43 +281,18 @@ pub(super) fn write_all(
     finished: &[(Cell, RunRecord)],
     summary: &Summary,
 ) -> Result<(), FileError> {
-    let [scenario, summary_file, runs, objects, paths, streams, _] = NAMES;
     let text = plan.scenario.to_toml()?;
-    write(directory, scenario, |file| file.write_all(text.as_bytes()))?;
-    write(directory, summary_file, |file| {
+    write(directory, SCENARIO, |file| file.write_all(text.as_bytes()))?;
+    write(directory, SUMMARY, |file| {
         serde_json::to_writer_pretty(&mut *file, summary)?;
         file.write_all(b"\n")
     })?;
-    table(directory, runs, &RUNS, finished, |rows, cell, record| {
-        rows.write_record(row(&place(plan, cell), record, run_row(record)))
-    })?;
-    table(directory, objects, &OBJECTS, finished, |rows, cell, record| {
-        if record.objects.is_empty() {
-            return Ok(());
-        }
-        let page = plan.visit(*cell, record.visit).map_err(std::io::Error::other)?;
-        let place = place(plan, cell);
-        let mut objects = record.objects.iter();
-        objects.try_for_each(|object| {
-            rows.write_record(row(&place, record, object_row(&page, object)))
-        })
-    })?;
-    table(directory, paths, &PATHS, finished, |rows, cell, record| {
-        let place = place(plan, cell);
-        let mut paths = record.paths.iter();
-        paths
-            .try_for_each(|path| rows.write_record(row(&place, record, path_row(plan, cell, path))))
-    })?;
-    if finished.iter().any(|(_, record)| !record.streams.is_empty()) {
-        table(directory, streams, &STREAMS, finished, |rows, cell, record| {
-            let place = place(plan, cell);
-            let mut streams = record.streams.iter();
-            streams.try_for_each(|it| rows.write_record(row(&place, record, stream_row(it))))
-        })?;
-    }
-    if plan.scenario.has_traffic() {
-        traffic_files::write_all(directory, plan, finished)?;
-    }
+    let mut tables = Tables::create(directory, &plan.scenario, &[Form::Csv], Vec::new())?;
+    tables.add(plan, finished, &[])?;
+    tables.finish()?;
+    let mut networks = NetworksFile::create(directory, &[])?;
+    networks.add(plan, &[])?;
+    networks.finish()?;
     match plan.scenario.series {
         Series::None => Ok(()),
         Series::Every(_) => series::join(directory, finished),
@@ -172,25 +309,6 @@ pub(super) fn write(
     fill(&mut file).and_then(|()| file.flush()).map_err(failed)
 }
 
-type Rows<'a> = csv::Writer<&'a mut BufWriter<File>>;
-
-pub(super) fn table(
-    directory: &Path,
-    name: &str,
-    header: &[&str],
-    finished: &[(Cell, RunRecord)],
-    row: impl Fn(&mut Rows<'_>, &Cell, &RunRecord) -> csv::Result<()>,
-) -> Result<(), FileError> {
-    write(directory, name, |file| {
-        let mut rows = csv::Writer::from_writer(file);
-        rows.write_record(header)?;
-        for (cell, record) in finished {
-            row(&mut rows, cell, record)?;
-        }
-        rows.flush()
-    })
-}
-
 /// What every row begins with.
 pub(super) fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
     let network = &plan.networks[cell.network];
@@ -202,16 +320,20 @@ pub(super) fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
     ]
 }
 
-/// A row about the load of `record`, or a part of it.
-fn row(
-    place: &[String; 4],
-    record: &RunRecord,
-    rest: impl IntoIterator<Item = String>,
-) -> Vec<String> {
-    place.iter().cloned().chain([record.visit.to_string()]).chain(rest).collect()
+/// The same as values.
+fn lead_of(plan: &Plan, cell: Cell) -> [Value<'_>; 4] {
+    let network = &plan.networks[cell.network];
+    [
+        Value::Text(plan.page_name(cell.page)),
+        Value::Text(&network.network.name),
+        Value::Text(&network.policies[cell.policy].label),
+        Value::Whole(cell.run.into()),
+    ]
 }
 
-fn run_row(record: &RunRecord) -> impl Iterator<Item = String> {
+type HandOn<'h> = dyn FnMut(&[Value<'_>]) -> io::Result<()> + 'h;
+
+fn run_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     let numbers = [
         record.connect_time.as_nanos(),
         record.page_time.as_nanos(),
@@ -229,55 +351,96 @@ fn run_row(record: &RunRecord) -> impl Iterator<Item = String> {
         record.path_switches,
         record.refused,
         record.overridden,
+        record.page_bound.fluid.as_nanos(),
+        record.page_bound.tight.as_nanos(),
+        record.critical_bound.fluid.as_nanos(),
+        record.critical_bound.tight.as_nanos(),
     ];
-    numbers.into_iter().map(|number| number.to_string())
+    row(&numbers.map(Value::Whole))
 }
 
-fn object_row(page: &RunPage, object: &ObjectRecord) -> [String; 10] {
-    let url = page.url(object.object);
-    [
-        object.object.to_string(),
-        url.to_owned(),
-        object.body.0.to_string(),
-        object.held.to_string(),
-        object.stream.map(|stream| stream.to_string()).unwrap_or_default(),
-        object.requested_at.as_nanos().to_string(),
-        object.first_byte_at.as_nanos().to_string(),
-        object.completed_at.as_nanos().to_string(),
-        object.since_page_start.as_nanos().to_string(),
-        object.since_request.as_nanos().to_string(),
-    ]
+fn object_rows(
+    plan: &Plan,
+    cell: Cell,
+    record: &RunRecord,
+    row: &mut HandOn<'_>,
+) -> io::Result<()> {
+    if record.objects.is_empty() {
+        return Ok(());
+    }
+    let page = plan.visit_of(cell, record.client, record.visit).map_err(io::Error::other)?;
+    record.objects.iter().try_for_each(|object| {
+        row(&[
+            Value::Whole(object.object.into()),
+            Value::Whole(object.connection.into()),
+            Value::Text(page.url(object.object)),
+            Value::Whole(object.body.0),
+            Value::Flag(object.held),
+            object.stream.map(u64::from).into(),
+            Value::Whole(object.requested_at.as_nanos()),
+            Value::Whole(object.first_byte_at.as_nanos()),
+            Value::Whole(object.completed_at.as_nanos()),
+            Value::Whole(object.since_page_start.as_nanos()),
+            Value::Whole(object.since_request.as_nanos()),
+            Value::Whole(object.bound.fluid.as_nanos()),
+            Value::Whole(object.bound.tight.as_nanos()),
+        ])
+    })
 }
 
-fn stream_row(stream: &StreamRecord) -> [String; 7] {
-    let latency = stream.latency.map(|latency| latency.as_nanos().to_string());
-    [
-        stream.stream.to_string(),
-        latency.unwrap_or_default(),
-        stream.objects.to_string(),
-        stream.bytes.0.to_string(),
-        stream.first_byte_at.as_nanos().to_string(),
-        stream.completed_at.as_nanos().to_string(),
-        stream.since_page_start.as_nanos().to_string(),
-    ]
+fn connection_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    record.connections.iter().try_for_each(|connection| {
+        row(&[
+            Value::Whole(connection.connection.into()),
+            Value::Text(&connection.origin),
+            Value::Whole(connection.opened_at.as_nanos()),
+            connection.connected_at.map(|at| at.as_nanos()).into(),
+            Value::Whole(connection.objects),
+            Value::Whole(connection.body.0),
+        ])
+    })
 }
 
-fn path_row(plan: &Plan, cell: &Cell, path: &PathRecord) -> [String; 10] {
+fn stream_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    record.streams.iter().try_for_each(|stream| {
+        row(&[
+            Value::Whole(stream.stream.into()),
+            stream.latency.map(|latency| latency.as_nanos()).into(),
+            Value::Whole(stream.objects),
+            Value::Whole(stream.bytes.0),
+            Value::Whole(stream.first_byte_at.as_nanos()),
+            Value::Whole(stream.completed_at.as_nanos()),
+            Value::Whole(stream.since_page_start.as_nanos()),
+        ])
+    })
+}
+
+fn path_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    record.paths.iter().try_for_each(|path| {
+        row(&[
+            Value::Whole(path.connection.into()),
+            Value::Text(match path.end {
+                End::Server => "server",
+                End::Client => "client",
+            }),
+            Value::Whole(path.path.into()),
+            Value::Text(path_name(plan, cell, path.path)),
+            Value::Whole(path.packets_sent),
+            Value::Whole(path.datagrams_received),
+            Value::Whole(path.bytes_sent.0),
+            Value::Whole(path.bytes_resent.0),
+            Value::Whole(path.bytes_copies.0),
+            Value::Whole(path.bytes_lost.0),
+            Value::Whole(path.bytes_spurious.0),
+        ])
+    })
+}
+
+/// The name of path `path` of the network of `cell`; empty if it has none.
+pub(super) fn path_name(plan: &Plan, cell: Cell, path: u32) -> &str {
     let paths = &plan.networks[cell.network].network.paths;
-    let index = usize::try_from(path.path).ok();
-    let name = index.and_then(|index| paths.get(index)).map_or("", |spec| &spec.name);
-    [
-        path.end.to_string(),
-        path.path.to_string(),
-        name.to_owned(),
-        path.packets_sent.to_string(),
-        path.datagrams_received.to_string(),
-        path.bytes_sent.0.to_string(),
-        path.bytes_resent.0.to_string(),
-        path.bytes_copies.0.to_string(),
-        path.bytes_lost.0.to_string(),
-        path.bytes_spurious.0.to_string(),
-    ]
+    let index = usize::try_from(path).ok();
+    index.and_then(|index| paths.get(index)).map_or("", |spec| &spec.name)
 }
 
 #[cfg(test)]
@@ -287,8 +450,9 @@ mod tests {
     #[test]
     fn the_guide_tells_of_every_file_and_column() {
         let guide = include_str!("../../../../docs/results.md");
-        let columns = [&RUNS[..], &OBJECTS, &PATHS, &STREAMS, &series::COLUMNS].concat();
-        for name in NAMES.iter().chain(&columns) {
+        let columns = [&PLACE[..], &LOAD, &networks::COLUMNS, &series::COLUMNS].concat();
+        let columns = columns.into_iter().chain(sheets().flat_map(|sheet| sheet.columns).copied());
+        for name in names().chain(columns.map(str::to_owned)) {
             assert!(guide.contains(&format!("`{name}`")), "{name}");
         }
     }

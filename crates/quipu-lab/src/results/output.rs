@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::files::{FileError, NAMES, write_all};
-use super::{RunRecord, SeriesPart, Summary, traffic_files};
+use super::files::{FileError, names, write_all};
+use super::{RunRecord, SeriesPart, Summary};
 use crate::plan::{Cell, Plan};
 
 /// A directory that results will be written to.
@@ -104,9 +104,7 @@ impl Output {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs::rename(&self.partial, &self.target)
             }
-            Err(_) => {
-                NAMES.iter().chain(&traffic_files::NAMES).try_for_each(|name| self.replace(name))
-            }
+            Err(_) => names().try_for_each(|name| self.replace(&name)),
         }
     }
 }

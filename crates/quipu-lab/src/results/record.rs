@@ -1,20 +1,25 @@
 //! What one run measured: integers in nanoseconds, bytes and counts.
 
 use std::fmt;
+use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant};
+use serde::{Deserialize, Serialize};
 
 use super::TrafficRecord;
 
-/// Everything that the load of one page measured: a run, or one page of its session. Counts are those
+/// Everything that the load of one page measured: a run, one page of its session, or that of one of its
+/// clients. Counts are sums over the connections of the client,
 /// since the end of the page before. Without a page only the run's end and its traffic are there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Number of the page in the session, from 0; 0 unless a session has several.
+    /// Number of the page in the client's session, from 0; 0 unless a session has several.
     pub visit: u32,
+    /// Number of the client whose load it is, from 0; 0 unless there are several.
+    pub client: u32,
     /// The end that sends what is loaded.
     pub sender: End,
-    /// From the start of the connection to the handshake's end.
+    /// From the start of the first connection to the handshake's end.
     pub connect_time: Duration,
     /// From the first request to the last byte of the last object that the load waits for.
     pub page_time: Duration,
@@ -34,19 +39,54 @@ pub struct RunRecord {
     pub ended_at: Instant,
     /// The page's objects, in order of their ids.
     pub objects: Vec<ObjectRecord>,
-    /// Paths of the server, then of the client, each in order of their ids.
+    /// Connection by connection, paths of the server, then of the client, each in order of their ids.
     pub paths: Vec<PathRecord>,
     /// Flows, links and cross traffic; empty but for the links if the scenario has none.
     pub traffic: TrafficRecord,
     /// Raw streams that carried something, in order of their numbers; none with HTTP.
     pub streams: Vec<StreamRecord>,
+    /// Connections that were opened, if each origin of the page has one.
+    pub connections: Vec<ConnectionRecord>,
+    /// What no page time can be below.
+    pub page_bound: Bounds,
+    /// What no critical time can be below.
+    pub critical_bound: Bounds,
+}
+
+/// One connection of one load, to the server of one origin. Instants are those of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionRecord {
+    /// Number among those of the client, in the order of the page's first objects.
+    pub connection: u32,
+    /// The origin, such as `https://example.com`.
+    #[serde(with = "shared_text")]
+    pub origin: Arc<str>,
+    /// When the client opened it.
+    pub opened_at: Instant,
+    /// When the client's handshake ended; `None` if it had not when the page was there.
+    pub connected_at: Option<Instant>,
+    /// Objects that came over it.
+    pub objects: u64,
+    /// Bytes of their bodies.
+    pub body: Bytes,
+}
+
+/// Lower bounds of a time, which nothing can beat: see [`crate::bound`]. Zero where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// By capacity, delays and discovery alone.
+    pub fluid: Duration,
+    /// Also by the handshake and windows at the start; not below `fluid`.
+    pub tight: Duration,
 }
 
 /// One object of one run. Instants are those of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectRecord {
     /// Position in the page.
     pub object: u32,
+    /// Number of the connection that it came over; 0 unless each origin has one.
+    pub connection: u32,
     /// Bytes of the body.
     pub body: Bytes,
     /// Whether the page's time waits for it.
@@ -63,10 +103,12 @@ pub struct ObjectRecord {
     pub since_page_start: Duration,
     /// From its request to its completion.
     pub since_request: Duration,
+    /// What no time from the start of the page to its completion can be below.
+    pub bound: Bounds,
 }
 
 /// One raw stream of one run. Instants are those of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamRecord {
     /// Number in the scenario, from 0.
     pub stream: u32,
@@ -85,8 +127,10 @@ pub struct StreamRecord {
 }
 
 /// One path of one run, as one end saw what it sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathRecord {
+    /// Number of the connection; 0 unless each origin has one.
+    pub connection: u32,
     /// Which end sent.
     pub end: End,
     /// Identifier of the path.
@@ -108,13 +152,28 @@ pub struct PathRecord {
 }
 
 /// An end of the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {
     /// The end that serves the page.
     #[default]
     Server,
     /// The end that asks for it.
     Client,
+}
+
+/// Text that several hold.
+mod shared_text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &Arc<str>, out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Arc::from)
+    }
 }
 
 impl fmt::Display for End {
@@ -130,6 +189,7 @@ impl PathRecord {
     /// What was counted since `earlier`.
     fn since(self, earlier: &PathRecord) -> PathRecord {
         PathRecord {
+            connection: self.connection,
             end: self.end,
             path: self.path,
             packets_sent: self.packets_sent.saturating_sub(earlier.packets_sent),
@@ -144,12 +204,18 @@ impl PathRecord {
 }
 
 impl RunRecord {
+    /// True of the first load of a run, which has its traffic.
+    pub fn is_first(&self) -> bool {
+        (self.client, self.visit) == (0, 0)
+    }
+
     /// The same with everything that is counted from the start of the run counted from `earlier`, a
-    /// record of the same run.
+    /// record of the same client in the same run.
     pub(crate) fn since(&self, earlier: &RunRecord) -> RunRecord {
         let path = |path: &PathRecord| {
             let mut before = earlier.paths.iter();
-            let before = before.find(|other| (other.end, other.path) == (path.end, path.path));
+            let place = |path: &PathRecord| (path.connection, path.end, path.path);
+            let before = before.find(|other| place(other) == place(path));
             before.map_or(*path, |before| path.since(before))
         };
         RunRecord {

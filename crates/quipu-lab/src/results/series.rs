@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use super::files::{FileError, place, write};
+use super::files::{FileError, PLACE, place, write};
 use super::{End, RunRecord};
 use crate::plan::{Cell, Plan};
 
@@ -68,11 +68,7 @@ pub(super) const NAME: &str = "series.csv";
 /// The folder of the parts, within the one that becomes the result.
 const PARTS: &str = ".series";
 
-pub(super) const COLUMNS: [&str; 24] = [
-    "page",
-    "network",
-    "policy",
-    "run",
+pub(super) const COLUMNS: [&str; 20] = [
     "flow",
     "end",
     "path",
@@ -209,11 +205,11 @@ fn part_of(directory: &Path, cell: Cell) -> PathBuf {
 pub(super) fn join(directory: &Path, finished: &[(Cell, RunRecord)]) -> Result<(), FileError> {
     write(directory, NAME, |file| {
         let mut header = csv::Writer::from_writer(&mut *file);
-        header.write_record(COLUMNS)?;
+        header.write_record(PLACE.iter().chain(&COLUMNS))?;
         header.flush()?;
         drop(header);
-        // One for a whole session.
-        let mut runs = finished.iter().filter(|(_, record)| record.visit == 0);
+        // One for all loads of a run.
+        let mut runs = finished.iter().filter(|(_, record)| record.is_first());
         runs.try_for_each(|(cell, _)| append(file, &part_of(directory, *cell)))?;
         match fs::remove_dir_all(directory.join(PARTS)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -4,6 +4,7 @@ use quipu_base::{Bytes, Duration, Rate};
 use serde::Serialize;
 
 use super::RunRecord;
+use super::fairness::jain;
 use super::summary::{PathShare, runs_of};
 use super::traffic::{FlowRecord, TrafficRecord, per_mille};
 use crate::plan::{Cell, Plan};
@@ -130,8 +131,8 @@ pub(super) fn all(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Sharing> {
         for network in 0..plan.networks.len() {
             for policy in 0..plan.networks[network].policies.len() {
                 let runs = runs_of(finished, page, network, policy);
-                // The first visit of a session has the traffic of the whole run.
-                let firsts = runs.into_iter().filter(|((_, visit), _)| *visit == 0);
+                // The first load of a run has the traffic of all of it.
+                let firsts = runs.into_iter().filter(|(_, record)| record.is_first());
                 let runs: Vec<&TrafficRecord> = firsts.map(|(_, record)| &record.traffic).collect();
                 all.push(sharing(plan, Cell { page, network, policy, run: 0 }, &runs));
             }
@@ -146,7 +147,7 @@ fn sharing(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Sharing {
     let fairness = |direction| {
         let index = |run: &TrafficRecord| {
             let living = of_direction(run, specs, direction).filter(|flow| !flow.lived.is_zero());
-            jain(&living.map(|flow| flow.bytes).collect::<Vec<_>>())
+            jain(&living.map(|flow| flow.bytes.0).collect::<Vec<_>>())
         };
         Spread::where_known(runs, index)
     };
@@ -171,24 +172,6 @@ fn of_direction<'a>(
 ) -> impl Iterator<Item = &'a FlowRecord> {
     let flows = run.flows.iter().zip(specs);
     flows.filter(move |(_, spec)| spec.direction == direction).map(|(flow, _)| flow)
-}
-
-/// Jain's index of what each got, in millionths: `(Σx)² ÷ (n · Σx²)`, one million if all got the same.
-/// `None` of fewer than two, or if none got anything.
-/// Jain, Chiu, Hawe: A Quantitative Measure of Fairness and Discrimination, 1984, equation 2.
-fn jain(amounts: &[Bytes]) -> Option<u64> {
-    if amounts.len() < 2 {
-        return None;
-    }
-    // Shares of the largest in 2^32 parts, so that squares and sums of them fit.
-    let most = u128::from(amounts.iter().map(|amount| amount.0).max()?);
-    let parts = |amount: &Bytes| (u128::from(amount.0) << 32).checked_div(most);
-    let parts = amounts.iter().map(parts).collect::<Option<Vec<u128>>>()?;
-    let sum: u128 = parts.iter().sum();
-    let squares: u128 = parts.iter().map(|part| part * part).sum();
-    // At most (100 · 2^32)^2 · 10^6, below 2^128.
-    let index = (sum * sum * 1_000_000).checked_div(squares * parts.len() as u128)?;
-    u64::try_from(index).ok()
 }
 
 fn flow(plan: &Plan, cell: Cell, index: usize, runs: &[&TrafficRecord]) -> FlowSummary {
@@ -277,17 +260,6 @@ fn cross(plan: &Plan, runs: &[&TrafficRecord]) -> Vec<CrossSummary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn jains_index_is_one_for_equals_and_one_over_n_for_a_winner() {
-        let index = |amounts: &[u64]| jain(&amounts.iter().copied().map(Bytes).collect::<Vec<_>>());
-        assert_eq!(index(&[5, 5, 5]), Some(1_000_000));
-        assert_eq!(index(&[u64::MAX; 100]), Some(1_000_000));
-        assert_eq!(index(&[0, 7, 0, 0]), Some(250_000));
-        // (1 + 3)^2 / (2 * (1 + 9)).
-        assert!(index(&[1, 3]).unwrap().abs_diff(800_000) <= 1);
-        assert_eq!((index(&[]), index(&[5]), index(&[0, 0])), (None, None, None));
-    }
 
     #[test]
     fn a_spread_tells_the_middle_and_the_ends() {

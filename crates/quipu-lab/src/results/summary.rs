@@ -3,18 +3,20 @@
 use std::fmt;
 
 use quipu_base::Seed;
+use rayon::prelude::*;
 use serde::Serialize;
 
+use super::fairness::{self, Fairness};
 use super::sharing::{self, Sharing};
 use super::streams::{self, StreamSummary};
-use super::{COMMIT, PageNote, RunRecord, VERSION};
+use super::{Bounds, COMMIT, PageNote, RunRecord, VERSION};
 use crate::plan::{Cell, Plan};
 use crate::stats::{Comparison, Ratio, median, p95};
 
 /// Where the results of this crate come from: virtual time and modelled links.
 pub const WORLD: &str = "simulated";
 
-/// A quantity measured once per run, or for each page of its session.
+/// A quantity measured once per run, or for each page of its session and each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {
@@ -36,7 +38,7 @@ pub enum Metric {
     PathStability,
 }
 
-/// The runs of one metric; of sessions, all their pages.
+/// The runs of one metric; of sessions, all their pages, and of all clients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricSummary {
     /// The metric.
@@ -51,6 +53,12 @@ pub struct MetricSummary {
     pub ratio_low: Option<f64>,
     /// Upper end of the ratio's 95 % interval.
     pub ratio_high: Option<f64>,
+    /// The middle of the fluid bounds, in nanoseconds; `null` for what has none.
+    pub fluid_bound: Option<u64>,
+    /// The middle of the tight bounds, which no scheduler can beat.
+    pub bound: Option<u64>,
+    /// The middle of the runs' ratios to their tight bounds: 1 and more.
+    pub over_bound: Option<f64>,
 }
 
 /// How much of the sender's bytes went over a path.
@@ -84,6 +92,9 @@ pub struct RowSummary {
     /// Each raw stream that carried something; none with HTTP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamSummary>,
+    /// How evenly the clients of a run were served; `null` if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
     /// Answers that the engine refused, over all runs.
     pub refused: u64,
     /// Decisions that the engine took itself, over all runs.
@@ -172,6 +183,16 @@ impl Metric {
             Metric::PathStability => record.path_stability(),
         }
     }
+
+    /// What the metric of `record` cannot be below, for those that have a bound.
+    pub fn bound(self, record: &RunRecord) -> Option<Bounds> {
+        let bounds = match self {
+            Metric::PageTime => record.page_bound,
+            Metric::CriticalTime => record.critical_bound,
+            _ => return None,
+        };
+        (!bounds.tight.is_zero()).then_some(bounds)
+    }
 }
 
 impl fmt::Display for Metric {
@@ -189,6 +210,20 @@ impl fmt::Display for Metric {
     }
 }
 
+impl Failure {
+    /// The run of `cell` failed for `reason`.
+    pub(crate) fn of(plan: &Plan, cell: Cell, reason: String) -> Failure {
+        let network = &plan.networks[cell.network];
+        Failure {
+            page: plan.page_name(cell.page).to_owned(),
+            network: network.network.name.clone(),
+            policy: network.policies[cell.policy].label.clone(),
+            run: cell.run,
+            reason,
+        }
+    }
+}
+
 impl RowSummary {
     /// The summary of `metric`; `None` if no run ended well.
     pub fn metric(&self, metric: Metric) -> Option<&MetricSummary> {
@@ -200,7 +235,7 @@ impl Summary {
     /// Summarises the runs that ended well, in the order of the plan's cells.
     pub fn new(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failure>) -> Summary {
         let planned = plan.cells().count();
-        let runs_finished = finished.iter().filter(|(_, record)| record.visit == 0).count();
+        let runs_finished = finished.iter().filter(|(_, record)| record.is_first()).count();
         Summary {
             version: VERSION,
             commit: COMMIT,
@@ -218,33 +253,53 @@ impl Summary {
     }
 }
 
-/// Loads by the number of the run and of the page in its session.
-pub(super) type Runs<'a> = Vec<((u32, u32), &'a RunRecord)>;
+/// Loads by the numbers of the run, of the client and of the page in its session.
+pub(super) type Runs<'a> = Vec<(LoadKey, &'a RunRecord)>;
+
+/// Numbers of the run, of the client and of the page in its session.
+pub(super) type LoadKey = (u32, u32, u32);
 
 /// What `value` says of runs and of those of `base` with the same number.
 pub(super) fn pairs(
-    runs: &Runs<'_>,
+    runs: &[(LoadKey, &RunRecord)],
     base: &Runs<'_>,
     value: impl Fn(&RunRecord) -> Option<u64>,
 ) -> Vec<(u64, u64)> {
-    let pair = |(load, record): &((u32, u32), &RunRecord)| {
+    let pair = |(load, record): &(LoadKey, &RunRecord)| {
         let position = base.binary_search_by_key(load, |(load, _)| *load).ok()?;
         Some((value(record)?, value(base[position].1)?))
     };
     runs.iter().filter_map(pair).collect()
 }
 
-/// The runs of one page over one network with one policy.
+/// The same in groups that chance decides together: the clients of a run share its links; of a run with
+/// one client each page of its session is a group.
+fn groups(
+    runs: &Runs<'_>,
+    base: &Runs<'_>,
+    value: impl Fn(&RunRecord) -> Option<u64>,
+) -> Vec<Vec<(u64, u64)>> {
+    let several = runs.iter().any(|(_, record)| record.client > 0);
+    let together =
+        |one: &(LoadKey, &RunRecord), next: &(LoadKey, &RunRecord)| several && one.0.0 == next.0.0;
+    runs.chunk_by(together).map(|group| pairs(group, base, &value)).collect()
+}
+
+/// The runs of one page over one network with one policy, out of those of all in the order of the plan's
+/// cells.
 pub(super) fn runs_of(
     finished: &[(Cell, RunRecord)],
     page: usize,
     network: usize,
     policy: usize,
 ) -> Runs<'_> {
-    finished
+    let place = (page, network, policy);
+    let of = |cell: &Cell| (cell.page, cell.network, cell.policy);
+    let start = finished.partition_point(|(cell, _)| of(cell) < place);
+    let end = finished.partition_point(|(cell, _)| of(cell) <= place);
+    finished[start..end]
         .iter()
-        .filter(|(cell, _)| (cell.page, cell.network, cell.policy) == (page, network, policy))
-        .map(|(cell, record)| ((cell.run, record.visit), record))
+        .map(|(cell, record)| ((cell.run, record.client, record.visit), record))
         .collect()
 }
 
@@ -274,18 +329,20 @@ fn identical(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Identical> {
 }
 
 fn rows(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<RowSummary> {
-    let mut rows = Vec::new();
-    for page in 0..plan.pages.len() {
-        for network in 0..plan.networks.len() {
-            let base = runs_of(finished, page, network, 0);
-            for policy in 0..plan.networks[network].policies.len() {
-                let cell = Cell { page, network, policy, run: 0 };
-                let runs = runs_of(finished, page, network, policy);
-                rows.push(row(plan, cell, &runs, &base));
-            }
-        }
-    }
-    rows
+    let networks = || plan.networks.iter().enumerate();
+    let places = (0..plan.pages.len()).flat_map(|page| {
+        networks().flat_map(move |(network, planned)| {
+            (0..planned.policies.len()).map(move |policy| Cell { page, network, policy, run: 0 })
+        })
+    });
+    let places: Vec<Cell> = places.collect();
+    // Intervals are drawn ten thousand times each.
+    let of_place = |cell: &Cell| {
+        let base = runs_of(finished, cell.page, cell.network, 0);
+        let runs = runs_of(finished, cell.page, cell.network, cell.policy);
+        row(plan, *cell, &runs, &base)
+    };
+    places.par_iter().map(of_place).collect()
 }
 
 fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary {
@@ -296,10 +353,21 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
         .into_iter()
         .filter_map(|metric| {
             let values: Vec<u64> = runs.iter().map(|(_, record)| metric.of(record)).collect();
-            let pairs = pairs(runs, base, |record| Some(metric.of(record)));
             // The first row is what the others are compared with.
-            let ratio = if cell.policy == 0 { None } else { comparison.ratio(&pairs) };
+            let ratio = if cell.policy == 0 {
+                None
+            } else {
+                let groups = groups(runs, base, |record| Some(metric.of(record)));
+                comparison.ratio_of_groups(groups.iter().map(Vec::as_slice))
+            };
             let interval = ratio.and_then(|Ratio { interval, .. }| interval);
+            let bounds: Vec<(u64, Bounds)> = runs
+                .iter()
+                .filter_map(|(_, record)| Some((metric.of(record), metric.bound(record)?)))
+                .collect();
+            let of_bounds = |value: fn(&Bounds) -> u64| {
+                median(&bounds.iter().map(|(_, bounds)| value(bounds)).collect::<Vec<_>>())
+            };
             Some(MetricSummary {
                 metric,
                 median: median(&values)?,
@@ -307,6 +375,9 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
                 ratio: ratio.map(|ratio| ratio.mean),
                 ratio_low: interval.map(|(low, _)| low),
                 ratio_high: interval.map(|(_, high)| high),
+                fluid_bound: of_bounds(|bounds| bounds.fluid.as_nanos()),
+                bound: of_bounds(|bounds| bounds.tight.as_nanos()),
+                over_bound: over_bound(&bounds),
             })
         })
         .collect();
@@ -315,13 +386,25 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
         choice: network.policies[cell.policy].full_text(),
-        runs: runs.iter().filter(|(_, record)| record.visit == 0).count(),
+        runs: runs.iter().filter(|(_, record)| record.is_first()).count(),
         metrics,
         shares: shares(plan, cell, runs),
         streams: streams::summaries(runs, (cell.policy != 0).then_some(base), &comparison),
+        fairness: fairness::between_clients(runs),
         refused: runs.iter().map(|(_, record)| record.refused).sum(),
         overridden: runs.iter().map(|(_, record)| record.overridden).sum(),
     }
+}
+
+/// The middle of the ratios of times to their bounds; the mean of the two middle ones if their number is
+/// even.
+fn over_bound(times: &[(u64, Bounds)]) -> Option<f64> {
+    let ratio = |(time, bounds): &(u64, Bounds)| *time as f64 / bounds.tight.as_nanos() as f64;
+    let mut ratios: Vec<f64> = times.iter().map(ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let middle = ratios.len() / 2;
+    let upper = *ratios.get(middle)?;
+    if ratios.len() % 2 == 1 { Some(upper) } else { Some(ratios[middle - 1].midpoint(upper)) }
 }
 
 fn shares(plan: &Plan, cell: Cell, runs: &Runs<'_>) -> Vec<PathShare> {

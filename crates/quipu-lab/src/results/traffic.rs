@@ -1,11 +1,12 @@
 //! What one run measured of flows, links and cross traffic.
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
+use serde::{Deserialize, Serialize};
 
 use crate::scenario::Direction;
 
 /// Flows, links and cross traffic of one run, between two instants.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficRecord {
     /// From when on it was measured.
     pub from: Instant,
@@ -20,7 +21,7 @@ pub struct TrafficRecord {
 }
 
 /// One flow of one run. Amounts are those of the window.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// When its client opened the connection.
     pub started_at: Instant,
@@ -45,7 +46,7 @@ pub struct FlowRecord {
 }
 
 /// One path of one flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowPathRecord {
     /// Position in the network.
     pub path: u32,
@@ -54,7 +55,7 @@ pub struct FlowPathRecord {
 }
 
 /// One direction of one path of the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkRecord {
     /// Position in the network of the path whose link it is.
     pub path: u32,
@@ -69,7 +70,7 @@ pub struct LinkRecord {
 }
 
 /// One sender of cross traffic. Bytes are counted as links count them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossRecord {
     /// Bytes that it sent.
     pub sent: Bytes,

@@ -1,22 +1,31 @@
 //! The tables of flows, links and cross traffic.
 
-use std::path::Path;
+use std::io;
 
-use quipu_base::{Bytes, Duration};
+use quipu_base::Duration;
 
-use super::files::{FileError, place, table};
-use super::{FlowRecord, RunRecord};
+use super::RunRecord;
+use super::files::{Sheet, path_name};
+use super::tables::Value;
 use crate::plan::{Cell, Plan};
 use crate::policy::registry::Layer;
+use crate::scenario::{Direction, Scenario};
 
-/// The files, there if the scenario has flows or cross traffic.
-pub(super) const NAMES: [&str; 4] = ["flows.csv", "flow_paths.csv", "links.csv", "cross.csv"];
+/// The tables, there if the scenario has flows or cross traffic.
+pub(super) static SHEETS: [Sheet; 4] = [
+    Sheet { name: "flows", of_loads: false, columns: &FLOWS, always: has_any, rows: flow_rows },
+    Sheet {
+        name: "flow_paths",
+        of_loads: false,
+        columns: &FLOW_PATHS,
+        always: has_any,
+        rows: flow_path_rows,
+    },
+    Sheet { name: "links", of_loads: false, columns: &LINKS, always: has_any, rows: link_rows },
+    Sheet { name: "cross", of_loads: false, columns: &CROSS, always: has_any, rows: cross_rows },
+];
 
-const FLOWS: [&str; 19] = [
-    "page",
-    "network",
-    "policy",
-    "run",
+const FLOWS: [&str; 15] = [
     "flow",
     "name",
     "direction",
@@ -39,22 +48,14 @@ const FLOWS: [&str; 19] = [
     // The window as far as the run went, for shares and utilisation.
     "window_ns",
 ];
-const FLOW_PATHS: [&str; 8] = [
-    "page",
-    "network",
-    "policy",
-    "run",
+const FLOW_PATHS: [&str; 4] = [
     "flow",
     "path",
     "name",
     // UDP payload that its receiver got on the path.
     "bytes_received",
 ];
-const LINKS: [&str; 10] = [
-    "page",
-    "network",
-    "policy",
-    "run",
+const LINKS: [&str; 6] = [
     "path",
     "name",
     "direction",
@@ -63,11 +64,7 @@ const LINKS: [&str; 10] = [
     "bytes_capacity",
     "datagrams_dropped",
 ];
-const CROSS: [&str; 8] = [
-    "page",
-    "network",
-    "policy",
-    "run",
+const CROSS: [&str; 4] = [
     "name",
     "direction",
     // Headers included, as links count them.
@@ -75,89 +72,90 @@ const CROSS: [&str; 8] = [
     "bytes_received",
 ];
 
-/// Writes the tables into `directory`.
-pub(super) fn write_all(
-    directory: &Path,
-    plan: &Plan,
-    finished: &[(Cell, RunRecord)],
-) -> Result<(), FileError> {
-    let [flows, flow_paths, links, cross] = NAMES;
-    table(directory, flows, &FLOWS, finished, |rows, cell, record| {
-        let flows = record.traffic.flows.iter().enumerate();
-        let window = record.traffic.until - record.traffic.from;
-        flows
-            .map(|(index, flow)| flow_row(plan, cell, index, flow, window))
-            .try_for_each(|row| rows.write_record(row))
-    })?;
-    table(directory, flow_paths, &FLOW_PATHS, finished, |rows, cell, record| {
-        for (index, flow) in record.traffic.flows.iter().enumerate() {
-            for path in &flow.paths {
-                let name = path_name(plan, cell, path.path);
-                let rest = [index as u64, u64::from(path.path)].map(|number| number.to_string());
-                let rest = rest.into_iter().chain([name, path.bytes.0.to_string()]);
-                rows.write_record(place(plan, cell).into_iter().chain(rest))?;
-            }
-        }
-        Ok(())
-    })?;
-    table(directory, links, &LINKS, finished, |rows, cell, record| {
-        for link in &record.traffic.links {
-            let rest = [
-                link.path.to_string(),
-                path_name(plan, cell, link.path),
-                link.direction.to_string(),
-                link.delivered.0.to_string(),
-                link.capacity.0.to_string(),
-                link.dropped.to_string(),
-            ];
-            rows.write_record(place(plan, cell).into_iter().chain(rest))?;
-        }
-        Ok(())
-    })?;
-    table(directory, cross, &CROSS, finished, |rows, cell, record| {
-        for (spec, cross) in plan.scenario.cross.iter().zip(&record.traffic.cross) {
-            let amounts = [cross.sent, cross.received].map(|Bytes(bytes)| bytes.to_string());
-            let rest = [spec.name.clone(), spec.direction.to_string()].into_iter().chain(amounts);
-            rows.write_record(place(plan, cell).into_iter().chain(rest))?;
-        }
-        Ok(())
+type HandOn<'h> = dyn FnMut(&[Value<'_>]) -> io::Result<()> + 'h;
+
+fn has_any(scenario: &Scenario) -> bool {
+    scenario.has_traffic()
+}
+
+fn flow_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    let window = record.traffic.until - record.traffic.from;
+    let policy = &plan.networks[cell.network].policies[cell.policy];
+    let nanos = |time: Option<Duration>| Value::from(time.map(|time| time.as_nanos()));
+    record.traffic.flows.iter().enumerate().try_for_each(|(index, flow)| {
+        let spec = &plan.scenario.flows[index];
+        let congestion = policy.flows[index].part(Layer::Congestion);
+        let congestion = congestion.map_or(String::new(), ToString::to_string);
+        row(&[
+            Value::Whole(index as u64),
+            Value::Text(&spec.name),
+            Value::Text(name_of(spec.direction)),
+            Value::Text(&congestion),
+            Value::Whole(flow.started_at.as_nanos()),
+            flow.ended_at.map(|at| at.as_nanos()).into(),
+            Value::Whole(flow.lived.as_nanos()),
+            Value::Whole(flow.bytes.0),
+            Value::Whole(flow.goodput().bits_per_sec()),
+            nanos(flow.rtt_mean),
+            nanos(flow.rtt_p95),
+            Value::Whole(flow.packets_sent),
+            Value::Whole(flow.packets_lost),
+            Value::Whole(flow.bytes_lost.0),
+            Value::Whole(window.as_nanos()),
+        ])
     })
 }
 
-fn flow_row(
+fn flow_path_rows(
     plan: &Plan,
-    cell: &Cell,
-    index: usize,
-    flow: &FlowRecord,
-    window: Duration,
-) -> Vec<String> {
-    let spec = &plan.scenario.flows[index];
-    let policy = &plan.networks[cell.network].policies[cell.policy];
-    let congestion = policy.flows[index].part(Layer::Congestion);
-    let nanos =
-        |time: Option<Duration>| time.map_or(String::new(), |time| time.as_nanos().to_string());
-    let rest = [
-        index.to_string(),
-        spec.name.clone(),
-        spec.direction.to_string(),
-        congestion.map_or(String::new(), ToString::to_string),
-        flow.started_at.as_nanos().to_string(),
-        flow.ended_at.map_or(String::new(), |at| at.as_nanos().to_string()),
-        flow.lived.as_nanos().to_string(),
-        flow.bytes.0.to_string(),
-        flow.goodput().bits_per_sec().to_string(),
-        nanos(flow.rtt_mean),
-        nanos(flow.rtt_p95),
-        flow.packets_sent.to_string(),
-        flow.packets_lost.to_string(),
-        flow.bytes_lost.0.to_string(),
-        window.as_nanos().to_string(),
-    ];
-    place(plan, cell).into_iter().chain(rest).collect()
+    cell: Cell,
+    record: &RunRecord,
+    row: &mut HandOn<'_>,
+) -> io::Result<()> {
+    for (index, flow) in record.traffic.flows.iter().enumerate() {
+        for path in &flow.paths {
+            row(&[
+                Value::Whole(index as u64),
+                Value::Whole(path.path.into()),
+                Value::Text(path_name(plan, cell, path.path)),
+                Value::Whole(path.bytes.0),
+            ])?;
+        }
+    }
+    Ok(())
 }
 
-fn path_name(plan: &Plan, cell: &Cell, path: u32) -> String {
-    let paths = &plan.networks[cell.network].network.paths;
-    let index = usize::try_from(path).ok();
-    index.and_then(|index| paths.get(index)).map_or(String::new(), |spec| spec.name.clone())
+fn link_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    // A page without traffic beside it has links too, which nobody shares.
+    if !plan.scenario.has_traffic() {
+        return Ok(());
+    }
+    record.traffic.links.iter().try_for_each(|link| {
+        row(&[
+            Value::Whole(link.path.into()),
+            Value::Text(path_name(plan, cell, link.path)),
+            Value::Text(name_of(link.direction)),
+            Value::Whole(link.delivered.0),
+            Value::Whole(link.capacity.0),
+            Value::Whole(link.dropped),
+        ])
+    })
+}
+
+fn cross_rows(plan: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    plan.scenario.cross.iter().zip(&record.traffic.cross).try_for_each(|(spec, cross)| {
+        row(&[
+            Value::Text(&spec.name),
+            Value::Text(name_of(spec.direction)),
+            Value::Whole(cross.sent.0),
+            Value::Whole(cross.received.0),
+        ])
+    })
+}
+
+fn name_of(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Down => "down",
+        Direction::Up => "up",
+    }
 }

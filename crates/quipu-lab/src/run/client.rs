@@ -1,14 +1,16 @@
-//! The client: a browser that loads a session's pages over one connection.
+//! The client: a browser that loads a session's pages over one connection, or one for each origin.
 
 use quipu_base::{Instant, Role};
 use quipu_http::byte_stream::Mux;
 use quipu_http::transport::quic::Carrier as _;
-use quipu_quic::{Connection, ConnectionEvent};
-use quipu_sim::{Envelope, Outgoing};
+use quipu_quic::ConnectionEvent;
+use quipu_sim::Outgoing;
 
 use super::RunError;
-use super::engine::{ConnectionPlan, SetupError};
+use super::application::Application;
+use super::engine::{ConnectionPlan, PageLine, SetupError, arrivals};
 use super::loading::Loading;
+use super::origins::Origins;
 use super::party::{Party, open_paths};
 use super::requests::Requests;
 use super::visits::Visits;
@@ -16,126 +18,204 @@ use super::wire::{Wire, http, mux};
 use crate::plan::{Cell, Plan};
 use crate::scenario::Start;
 
-/// A browser, its connection and its load.
+/// A browser, its connections and its load.
 pub(super) struct Browser {
     party: Party,
+    start: Start,
+    /// When the first connection is opened, and with a cold start the first page asked for.
+    start_at: Instant,
+    origins: Origins,
+    /// The connections, by number of origin.
+    lines: Vec<Line>,
+    visits: Visits,
+    /// Pages of which it has told that they are there.
+    told: u32,
+}
+
+/// A connection to the server of an origin, and what goes over it.
+struct Line {
     /// Paths of the network that are not usable yet.
     paths_missing: usize,
-    start: Start,
     /// What HTTP puts into the one byte stream, if that carries it.
     mux: Option<Mux>,
     requests: Requests,
-    visits: Visits,
-    error: Option<RunError>,
+    /// Whether anything was done since the browser last sent.
+    active: bool,
 }
 
 impl Browser {
-    pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Browser, SetupError> {
-        let party = ConnectionPlan::of_page(plan, cell).client(Instant::ZERO)?;
-        let start = plan.scenario.transport.start;
-        let mut browser = Browser {
-            paths_missing: party.paths_to_open(),
-            party,
-            start,
-            mux: mux(plan, cell, Role::Client)?,
-            requests: Requests::new(&plan.browser, &plan.scenario, http(plan, cell)),
-            visits: Visits::new(plan, cell)?,
-            error: None,
-        };
-        match start {
-            // The first request opens the connection: the page's time counts from here.
-            Start::Cold => {
-                browser.visits.begin(Instant::ZERO);
-                browser.requests.collect(&mut browser.visits, Instant::ZERO);
+    /// The browser of a client that needs the servers of `origins`, over the pairs of hosts `pairs`.
+    pub(super) fn new(
+        plan: &Plan,
+        cell: Cell,
+        client: u32,
+        origins: Origins,
+        pairs: impl Iterator<Item = u16>,
+    ) -> Result<Browser, SetupError> {
+        let start_at = plan.client_start(cell.run, client);
+        let mut lines = Vec::with_capacity(origins.count());
+        let mut party: Option<Party> = None;
+        for (line, pair) in (0..origins.count()).zip(pairs) {
+            let page_line = PageLine { client, line, pair };
+            let connection = ConnectionPlan::of_page(plan, cell, page_line);
+            match &mut party {
+                None => party = Some(connection.client(start_at)?),
+                Some(party) => connection.add_to(party)?,
             }
-            Start::PathsReady => {}
-            Start::Warm(objects) => browser.requests.warm_up(objects),
+            lines.push(Line {
+                paths_missing: party.as_ref().map_or(0, |party| party.paths_to_open(line)),
+                mux: mux(plan, cell, page_line, Role::Client)?,
+                requests: Requests::new(&plan.browser, &plan.scenario, http(plan, cell))
+                    .told_to(arrivals(plan, cell, page_line)),
+                active: true,
+            });
         }
+        let mut browser = Browser {
+            party: party.ok_or(SetupError::NoOrigin)?,
+            start: plan.scenario.transport.start,
+            start_at,
+            origins,
+            lines,
+            visits: Visits::new(plan, cell, client)?,
+            told: 0,
+        };
+        if let Start::Warm(objects) = browser.start {
+            browser.lines[0].requests.warm_up(objects);
+        }
+        browser.begin_cold(Instant::ZERO)?;
         Ok(browser)
     }
 
-    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.party.handle_datagram(now, from, payload);
-        self.drive(now);
+    /// With a cold start, asks for the first page if it is time to.
+    fn begin_cold(&mut self, now: Instant) -> Result<(), SetupError> {
+        if self.start == Start::Cold && !self.visits.has_begun() && self.start_at <= now {
+            // The first request opens the connection: the page's time counts from here.
+            self.visits.begin(now);
+            self.collect(now)?;
+        }
+        Ok(())
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.party.handle_timeout(now);
-        self.drive(now);
+    /// Takes what the load wants; the first object of an origin opens the connection to it.
+    fn collect(&mut self, now: Instant) -> Result<(), SetupError> {
+        while let Some(object) = self.visits.poll_request(now) {
+            let line = self.origins.number_of(object);
+            self.lines[line].requests.ask(object);
+            self.party.open(line, now)?;
+        }
+        Ok(())
     }
 
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.fill(now);
-        loop {
-            self.party.poll_transmit(now, out);
-            if !self.fill(now) {
-                return;
+    /// Takes what came over connection `line`.
+    fn receive(&mut self, line: usize, now: Instant) -> Result<(), RunError> {
+        let Some((connection, routes)) = self.party.parts(line) else { return Ok(()) };
+        let Line { paths_missing, mux, requests, active } = &mut self.lines[line];
+        *active = true;
+        let mut streams = Wire::new(connection, mux.as_mut(), now);
+        while let Some(event) = streams.connection().poll() {
+            if let ConnectionEvent::PathUp(_) = event {
+                *paths_missing = paths_missing.saturating_sub(1);
+            }
+            requests.on_event(&mut streams, event, &mut self.visits)?;
+        }
+        open_paths(streams.connection(), routes, now);
+        Ok(())
+    }
+
+    /// Sends the requests that can be sent.
+    fn send(&mut self, now: Instant) -> Result<(), RunError> {
+        self.collect(now)?;
+        let several = self.party.has_several();
+        for (index, line) in self.lines.iter_mut().enumerate() {
+            if several && !line.requests.has_work(&self.visits) {
+                continue;
+            }
+            let Some((connection, _)) = self.party.parts(index) else { continue };
+            line.active = true;
+            let mut streams = Wire::new(connection, line.mux.as_mut(), now);
+            line.requests.send(&mut streams, &self.visits)?;
+        }
+        Ok(())
+    }
+
+    /// Lets bodies go into the byte streams; true if some did.
+    fn fill(&mut self, now: Instant) -> bool {
+        let mut filled = false;
+        for (index, line) in self.lines.iter_mut().enumerate() {
+            if let Some(mux) = line.mux.as_mut().filter(|_| line.active)
+                && let Some((connection, _)) = self.party.parts(index)
+            {
+                filled |= Wire::new(connection, Some(mux), now).fill();
             }
         }
-    }
-
-    /// Lets bodies go into the byte stream; true if some did.
-    fn fill(&mut self, now: Instant) -> bool {
-        let Some(mux) = &mut self.mux else { return false };
-        let Some((connection, _)) = self.party.parts() else { return false };
-        Wire::new(connection, Some(mux), now).fill()
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.party.poll_timeout().into_iter().chain(self.visits.poll_timeout()).min()
+        filled
     }
 
     /// True once the page of visit `visit` is there, or never will be.
     pub(super) fn is_done(&self, visit: u32) -> bool {
-        self.error.is_some() || self.visits.is_finished(visit)
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
-
-    pub(super) fn take_error(&mut self) -> Option<RunError> {
-        self.error.take()
+        self.has_failed() || self.visits.is_finished(visit)
     }
 
     /// The page of visit `visit` as it arrived.
     pub(super) fn loading(&self, visit: u32) -> Option<&Loading> {
         self.visits.load(visit)
     }
+}
 
-    pub(super) fn connection(&self) -> Option<&Connection> {
-        self.party.connection()
+impl Application for Browser {
+    fn party(&self) -> &Party {
+        &self.party
     }
 
-    /// Does everything that can be done now.
-    fn drive(&mut self, now: Instant) {
-        if self.error.is_none() {
-            self.error = self.try_drive(now).err();
-        }
+    fn party_mut(&mut self) -> &mut Party {
+        &mut self.party
     }
 
-    fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
-        let Some((connection, routes)) = self.party.parts() else { return Ok(()) };
-        let mut streams = Wire::new(connection, self.mux.as_mut(), now);
-        while let Some(event) = streams.connection().poll() {
-            if let ConnectionEvent::PathUp(_) = event {
-                self.paths_missing = self.paths_missing.saturating_sub(1);
+    fn act(&mut self, now: Instant) -> Result<(), RunError> {
+        self.party.dial(now)?;
+        self.begin_cold(now)?;
+        for line in 0..self.lines.len() {
+            if self.party.take_touched(line) {
+                self.receive(line, now)?;
             }
-            self.requests.on_event(&mut streams, event, &mut self.visits)?;
         }
-        open_paths(streams.connection(), routes, now);
         if self.visits.handle_timeout(now) {
-            self.requests.next_page();
+            for line in &mut self.lines {
+                line.requests.next_page();
+            }
         }
         let ready = match self.start {
             Start::Cold => false,
+            // The other connections are opened by their first request.
             Start::PathsReady | Start::Warm(_) => {
-                self.requests.is_warm() && self.paths_missing == 0
+                self.lines[0].requests.is_warm() && self.lines[0].paths_missing == 0
             }
         };
         if ready && !self.visits.has_begun() {
             self.visits.begin(now);
         }
-        self.requests.send(&mut streams, &mut self.visits)
+        self.send(now)?;
+        while self.visits.is_finished(self.told) {
+            self.told += 1;
+            self.party.tell_news();
+        }
+        Ok(())
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        self.visits.poll_timeout()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.fill(now);
+        loop {
+            self.party.poll_transmit(now, out);
+            if !self.fill(now) {
+                break;
+            }
+        }
+        if self.party.has_several() {
+            self.lines.iter_mut().for_each(|line| line.active = false);
+        }
     }
 }

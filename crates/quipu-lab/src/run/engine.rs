@@ -12,14 +12,18 @@ use quipu_quic::{Arrival, Burst, ConfigError, Endpoint, Outbox, Route, Transmit,
 use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
 
+use super::arrivals::LineArrivals;
+use super::pages::sender;
 use super::party::Party;
 use super::tls::{self, TlsError};
 use super::topology::addresses;
 use super::traffic::pair_of_flow;
 use super::wire;
+use crate::cost::Meter;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
+use crate::results::End;
 use crate::scenario::{HttpVersion, Scenario};
 
 /// An end could not be set up.
@@ -41,6 +45,9 @@ pub enum SetupError {
     /// The page.
     #[error(transparent)]
     Page(#[from] PageLoadError),
+    /// A client without a server.
+    #[error("a client has no server to load from")]
+    NoOrigin,
 }
 
 /// The longest datagram of a run.
@@ -53,6 +60,23 @@ pub(super) fn datagram_size(scenario: &Scenario) -> usize {
     usize::try_from(largest.0).unwrap_or(usize::MAX).min(65_527)
 }
 
+/// A connection that loads pages.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PageLine {
+    /// Number of the client.
+    pub(super) client: u32,
+    /// Number of the connection among those of the client.
+    pub(super) line: usize,
+    /// Which pair of hosts it joins.
+    pub(super) pair: u16,
+}
+
+/// The seed of all chance in connection `line` of a client of the run of `cell`.
+pub(super) fn page_seed(plan: &Plan, cell: Cell, client: u32, line: usize) -> Seed {
+    let seed = plan.scenario.client_seed(cell.run, client);
+    if line == 0 { seed } else { seed.child("origin", line as u64) }
+}
+
 /// One connection of a run: what its ends are made of.
 pub(super) struct ConnectionPlan<'a> {
     scenario: &'a Scenario,
@@ -60,27 +84,37 @@ pub(super) struct ConnectionPlan<'a> {
     http: HttpVersion,
     /// All chance of the connection comes from it.
     seed: Seed,
-    /// Which pair of hosts: 0 is the page's.
+    /// Which pair of hosts.
     pair: u16,
     /// Paths of the network, in the order in which the connection opens them.
     paths: Vec<usize>,
     initial_window: u32,
     recorders: Option<RecorderFactory>,
+    /// Takes note of what comes to the end that reads.
+    arrivals: Option<LineArrivals>,
+    /// Takes the time of the server's policies.
+    meter: Option<Meter>,
 }
 
 impl ConnectionPlan<'_> {
-    /// The connection that loads the page of `cell`.
-    pub(super) fn of_page(plan: &Plan, cell: Cell) -> ConnectionPlan<'_> {
+    /// The connection over which a client loads what is on server `line` of those that it needs.
+    pub(super) fn of_page(
+        plan: &Plan,
+        cell: Cell,
+        PageLine { client, line, pair }: PageLine,
+    ) -> ConnectionPlan<'_> {
         let network = &plan.networks[cell.network];
         ConnectionPlan {
             scenario: &plan.scenario,
             spec: &network.policies[cell.policy].transport,
             http: network.policies[cell.policy].http,
-            seed: plan.scenario.run_seed(cell.run),
-            pair: 0,
+            seed: page_seed(plan, cell, client, line),
+            pair,
             paths: (0..network.network.paths.len()).collect(),
             initial_window: plan.scenario.transport.initial_window,
             recorders: recorders(plan, cell),
+            arrivals: arrivals(plan, cell, PageLine { client, line, pair }),
+            meter: plan.meter.clone(),
         }
     }
 
@@ -101,6 +135,8 @@ impl ConnectionPlan<'_> {
             paths: network.flow_paths[index].clone(),
             initial_window: own_window.unwrap_or(plan.scenario.transport.initial_window),
             recorders: recorders(plan, cell),
+            arrivals: None,
+            meter: None,
         }
     }
 
@@ -140,23 +176,39 @@ impl ConnectionPlan<'_> {
         let spec = self.spec.clone();
         let window = self.initial_window;
         build(&spec, window, seed)?;
-        Ok(Arc::new(move || build(&spec, window, seed).expect("the same was built a moment ago")))
+        let meter = self.meter.clone().filter(|_| !role.is_client());
+        Ok(Arc::new(move || {
+            let mut policies = build(&spec, window, seed).expect("the same was built a moment ago");
+            if let Some(meter) = &meter {
+                policies.joint = meter.timed(policies.joint);
+            }
+            policies
+        }))
+    }
+
+    fn client_config(&self) -> Result<ClientConfig, SetupError> {
+        Ok(ClientConfig {
+            tls: tls::client(self.scenario, wire::alpn(self.http))?,
+            transport: Arc::new(self.transport()?),
+            policies: self.policies(Role::Client)?,
+        })
     }
 
     /// The end that opens the connection, at `start`.
     pub(super) fn client(&self, start: Instant) -> Result<Party, SetupError> {
-        let endpoint = self.endpoint("client.endpoint");
-        let config = ClientConfig {
-            tls: tls::client(self.scenario, wire::alpn(self.http))?,
-            transport: Arc::new(self.transport()?),
-            policies: self.policies(Role::Client)?,
-        };
-        Party::client(endpoint, config, start, self.routes())
+        let endpoint = self.endpoint("client.endpoint", Role::Client);
+        Party::client(endpoint, self.client_config()?, start, self.routes())
+    }
+
+    /// Lets `party`, a client, open this connection too.
+    pub(super) fn add_to(&self, party: &mut Party) -> Result<(), SetupError> {
+        party.add_line(self.client_config()?, self.routes());
+        Ok(())
     }
 
     /// The end that takes it.
     pub(super) fn server(&self) -> Result<Party, SetupError> {
-        let mut endpoint = self.endpoint("server.endpoint");
+        let mut endpoint = self.endpoint("server.endpoint", Role::Server);
         endpoint.listen(ServerConfig {
             tls: tls::server(self.scenario, wire::alpn(self.http))?,
             transport: Arc::new(self.transport()?),
@@ -166,10 +218,15 @@ impl ConnectionPlan<'_> {
         Ok(Party::server(endpoint))
     }
 
-    fn endpoint(&self, stream: &str) -> Endpoint {
+    fn endpoint(&self, stream: &str, role: Role) -> Endpoint {
         let mut endpoint = Endpoint::new(self.seed.stream(stream, 0));
-        if let Some(recorders) = &self.recorders {
-            endpoint.record(Arc::clone(recorders));
+        let arrivals = self.arrivals.as_ref().filter(|arrivals| arrivals.reader() == role);
+        let recorders = match arrivals {
+            Some(arrivals) => Some(arrivals.recorders(self.recorders.clone())),
+            None => self.recorders.clone(),
+        };
+        if let Some(recorders) = recorders {
+            endpoint.record(recorders);
         }
         endpoint
     }
@@ -189,6 +246,20 @@ impl ConnectionPlan<'_> {
 /// What writes the log of the run of `cell`, if it is logged.
 fn recorders(plan: &Plan, cell: Cell) -> Option<RecorderFactory> {
     plan.logs.as_ref()?.recorders(plan, cell)
+}
+
+/// What takes note of what comes over connection `line`, if anything does.
+pub(super) fn arrivals(plan: &Plan, cell: Cell, line: PageLine) -> Option<LineArrivals> {
+    let arrivals = plan.arrivals.as_ref()?;
+    let PageLine { client, line, pair } = line;
+    // The first path carries the handshake.
+    let [of_client, of_server] = addresses(pair, 0);
+    let (reader, address) = match sender(&plan.scenario) {
+        End::Server => (Role::Client, of_client),
+        End::Client => (Role::Server, of_server),
+    };
+    let framed = wire::http(plan, cell) == HttpVersion::H2Tcp;
+    arrivals.line((client, line), reader, address, framed)
 }
 
 /// How the simulator's datagram came.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use quipu_base::{Bytes, Duration, Instant};
 use quipu_quic::{Connection, ConnectionEvent, StreamError};
-use quipu_sim::{Envelope, Outgoing};
 
 use super::RunError;
+use super::application::Application;
 use super::bulk::{Sink, Source};
 use super::engine::{ConnectionPlan, SetupError};
 use super::party::{Party, open_paths};
@@ -26,7 +26,6 @@ pub(super) struct FlowEnd {
     /// When all bytes had come, or the connection was closed as planned.
     ended_at: Option<Instant>,
     round_trips: RoundTrips,
-    error: Option<RunError>,
 }
 
 enum Work {
@@ -61,43 +60,16 @@ impl FlowEnd {
             stop_at: flow.stop.map(|stop| Instant::ZERO + stop),
             ended_at: None,
             round_trips: RoundTrips { window, histogram: Histogram::default(), last: Vec::new() },
-            error: None,
         })
-    }
-
-    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.party.handle_datagram(now, from, payload);
-        self.drive(now);
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.party.handle_timeout(now);
-        self.drive(now);
-    }
-
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.party.poll_transmit(now, out);
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.party.poll_timeout().into_iter().chain(self.stop_at).min()
     }
 
     /// True once nothing more will come of it.
     pub(super) fn is_done(&self) -> bool {
-        self.ended_at.is_some() || self.error.is_some()
+        self.ended_at.is_some() || self.has_failed()
     }
 
     pub(super) fn ended_at(&self) -> Option<Instant> {
         self.ended_at
-    }
-
-    pub(super) fn take_error(&mut self) -> Option<RunError> {
-        self.error.take()
-    }
-
-    pub(super) fn connection(&self) -> Option<&Connection> {
-        self.party.connection()
     }
 
     /// Bytes read so far; none at the end that writes.
@@ -112,14 +84,18 @@ impl FlowEnd {
     pub(super) fn round_trips(&self) -> &Histogram {
         &self.round_trips.histogram
     }
+}
 
-    fn drive(&mut self, now: Instant) {
-        if self.error.is_none() {
-            self.error = self.try_drive(now).err();
-        }
+impl Application for FlowEnd {
+    fn party(&self) -> &Party {
+        &self.party
     }
 
-    fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
+    fn party_mut(&mut self) -> &mut Party {
+        &mut self.party
+    }
+
+    fn act(&mut self, now: Instant) -> Result<(), RunError> {
         self.party.dial(now)?;
         let (name, end) = (&self.name, self.end);
         let failed = |reason: String| RunError::Flow { name: name.clone(), end, at: now, reason };
@@ -128,7 +104,7 @@ impl FlowEnd {
         if stops {
             self.ended_at.get_or_insert(now);
         }
-        let Some((connection, routes)) = self.party.parts() else { return Ok(()) };
+        let Some((connection, routes)) = self.party.parts(0) else { return Ok(()) };
         if stops {
             connection.close(now, 0, b"");
         }
@@ -155,6 +131,10 @@ impl FlowEnd {
             source.top_up(connection, now).map_err(failed_stream)?;
         }
         Ok(())
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        self.stop_at
     }
 }
 

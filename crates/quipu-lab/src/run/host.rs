@@ -6,11 +6,14 @@ use quipu_quic::Connection;
 use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::RunError;
+use super::application::Application;
+use super::bell::Bell;
 use super::client::Browser;
 use super::cross::{CrossSender, CrossSink};
-use super::engine::SetupError;
+use super::engine::{PageLine, SetupError};
 use super::flow::FlowEnd;
 use super::loading::Loading;
+use super::origins::Origins;
 use super::raw::{self, RawEnd};
 use super::server::Site;
 use crate::plan::{Cell, Plan};
@@ -33,65 +36,84 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// The nodes that load the page of `cell`: the client, the server.
-    pub(super) fn pair(plan: &Plan, cell: Cell) -> Result<[Host; 2], SetupError> {
-        if plan.scenario.http.is_raw() {
-            return Ok(raw::ends(plan, cell)?.map(|end| Host::Raw(Box::new(end))));
+    /// The nodes of one client and of its servers, the client first: `pairs` are the pairs of hosts of
+    /// its connections. They ring `bell` when there is something to take stock of.
+    pub(super) fn of_client(
+        plan: &Plan,
+        cell: Cell,
+        client: u32,
+        origins: &Origins,
+        pairs: &[u16],
+        bell: &Bell,
+    ) -> Result<Vec<Host>, SetupError> {
+        let line = |(line, &pair)| PageLine { client, line, pair };
+        let mut lines = pairs.iter().enumerate().map(line);
+        let mut hosts = if plan.scenario.http.is_raw() {
+            let first = lines.next().ok_or(SetupError::NoOrigin)?;
+            raw::ends(plan, cell, first)?.map(|end| Host::Raw(Box::new(end))).into()
+        } else {
+            let pairs = pairs.iter().copied();
+            let browser = Browser::new(plan, cell, client, origins.clone(), pairs)?;
+            let mut hosts = vec![Host::Client(Box::new(browser))];
+            for line in lines {
+                hosts.push(Host::Server(Box::new(Site::new(plan, cell, line)?)));
+            }
+            hosts
+        };
+        for application in hosts.iter_mut().filter_map(Host::application_mut) {
+            application.party_mut().attach(bell);
         }
-        Ok([
-            Host::Client(Box::new(Browser::new(plan, cell)?)),
-            Host::Server(Box::new(Site::new(plan, cell)?)),
-        ])
+        Ok(hosts)
+    }
+
+    fn application(&self) -> Option<&dyn Application> {
+        match self {
+            Host::Client(browser) => Some(&**browser),
+            Host::Server(site) => Some(&**site),
+            Host::Raw(end) => Some(&**end),
+            Host::Flow(flow) => Some(&**flow),
+            Host::Sender(_) | Host::Sink(_) => None,
+        }
+    }
+
+    fn application_mut(&mut self) -> Option<&mut dyn Application> {
+        match self {
+            Host::Client(browser) => Some(&mut **browser),
+            Host::Server(site) => Some(&mut **site),
+            Host::Raw(end) => Some(&mut **end),
+            Host::Flow(flow) => Some(&mut **flow),
+            Host::Sender(_) | Host::Sink(_) => None,
+        }
     }
 
     /// True if the page of visit `visit` is there, or never will be.
     pub(super) fn is_done(&self, visit: u32) -> bool {
         match self {
             Host::Client(browser) => browser.is_done(visit),
-            Host::Server(site) => site.has_failed(),
             Host::Raw(end) => end.is_done(),
+            Host::Server(_) => self.has_failed(),
             Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => false,
         }
     }
 
     /// True if it cannot go on.
     pub(super) fn has_failed(&self) -> bool {
-        match self {
-            Host::Client(browser) => browser.has_failed(),
-            Host::Server(site) => site.has_failed(),
-            Host::Raw(end) => end.has_failed(),
-            Host::Flow(_) | Host::Sender(_) | Host::Sink(_) => false,
-        }
+        self.application().is_some_and(Application::has_failed)
     }
 
     /// Why it failed, if it did.
     pub(super) fn take_error(&mut self) -> Option<RunError> {
-        match self {
-            Host::Client(browser) => browser.take_error(),
-            Host::Server(site) => site.take_error(),
-            Host::Raw(end) => end.take_error(),
-            Host::Flow(flow) => flow.take_error(),
-            Host::Sender(_) | Host::Sink(_) => None,
-        }
+        self.application_mut()?.take_error()
     }
 
-    /// The connection, once there is one.
-    pub(super) fn connection(&self) -> Option<&Connection> {
-        match self {
-            Host::Client(browser) => browser.connection(),
-            Host::Server(site) => site.connection(),
-            Host::Raw(end) => end.connection(),
-            Host::Flow(flow) => flow.connection(),
-            Host::Sender(_) | Host::Sink(_) => None,
-        }
+    /// Connection `line` of its own, once there is one; mostly there is only number 0.
+    pub(super) fn connection(&self, line: usize) -> Option<&Connection> {
+        self.application()?.connection(line)
     }
 
-    /// The connection, if it carries the page.
-    pub(super) fn page_connection(&self) -> Option<&Connection> {
-        match self {
-            Host::Flow(_) => None,
-            _ => self.connection(),
-        }
+    /// When it opened connection `line`, if it did and is no server.
+    pub(super) fn opened_at(&self, line: usize) -> Option<Instant> {
+        self.application()?.party().opens_at(line)
     }
 
     /// The page of visit `visit` as it arrived, at the end that loads it.
@@ -121,46 +143,33 @@ impl Host {
 
 impl Node for Host {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        match self {
-            Host::Client(browser) => browser.handle_datagram(now, envelope, payload),
-            Host::Server(site) => site.handle_datagram(now, envelope, payload),
-            Host::Raw(end) => end.handle_datagram(now, envelope, payload),
-            Host::Flow(flow) => flow.handle_datagram(now, envelope, payload),
-            Host::Sender(_) => {}
-            Host::Sink(sink) => sink.handle_datagram(payload),
+        if let Host::Sink(sink) = self {
+            sink.handle_datagram(payload);
+        } else if let Some(application) = self.application_mut() {
+            application.handle_datagram(now, envelope, payload);
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        match self {
-            Host::Client(browser) => browser.handle_timeout(now),
-            Host::Server(site) => site.handle_timeout(now),
-            Host::Raw(end) => end.handle_timeout(now),
-            Host::Flow(flow) => flow.handle_timeout(now),
-            Host::Sender(sender) => sender.handle_timeout(now),
-            Host::Sink(_) => {}
+        if let Host::Sender(sender) = self {
+            sender.handle_timeout(now);
+        } else if let Some(application) = self.application_mut() {
+            application.handle_timeout(now);
         }
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        match self {
-            Host::Client(browser) => browser.poll_transmit(now, out),
-            Host::Server(site) => site.poll_transmit(now, out),
-            Host::Raw(end) => end.poll_transmit(now, out),
-            Host::Flow(flow) => flow.poll_transmit(now, out),
-            Host::Sender(sender) => sender.poll_transmit(out),
-            Host::Sink(_) => {}
+        if let Host::Sender(sender) = self {
+            sender.poll_transmit(out);
+        } else if let Some(application) = self.application_mut() {
+            application.poll_transmit(now, out);
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
         match self {
-            Host::Client(browser) => browser.poll_timeout(),
-            Host::Server(site) => site.poll_timeout(),
-            Host::Raw(end) => end.poll_timeout(),
-            Host::Flow(flow) => flow.poll_timeout(),
             Host::Sender(sender) => sender.poll_timeout(),
-            Host::Sink(_) => None,
+            _ => self.application()?.poll_timeout(),
         }
     }
 }

@@ -1,16 +1,22 @@
-//! One run in virtual time: a client that loads a page and a server that has it, or flows, or both.
+//! One run in virtual time: clients that load a page and servers that have it, or flows, or both.
 //!
-//! `engine` is the seam to the transport, a `party` is one of the two to a connection, `tls` makes both
-//! ends' handshakes; `client` is the browser with its `requests`, its `visits` to pages and the `loading` of each, `server` answers
+//! `engine` is the seam to the transport, a `party` is one of the two to a connection, an `application`
+//! what it does with it, `tls` makes both ends' handshakes; `client` is the browser with its `requests`, its `visits` to pages and the `loading` of each, `server` answers
 //! after each object's think time, `body` makes and checks what is carried; `raw` has
 //! both ends of a page without HTTP. A body that is missing or
-//! wrong is an error of the run, never a good result. `pages` takes stock of each page that is there.
+//! wrong is an error of the run, never a good result. `pages` has the hosts of all clients and
+//! takes stock of each page that is there, when it hears the `bell`; `origins` says which connection an
+//! object comes over.
 //!
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
 //! `traffic` has the hosts of both and measures them. `topology` lays the links
-//! that join all hosts. `series` looks at all of it every so long.
+//! that join all hosts. `series` looks at all of it every so long; `arrivals` takes note of what comes on
+//! which path.
 
+mod application;
+mod arrivals;
 mod asked;
+mod bell;
 mod body;
 mod bulk;
 mod client;
@@ -19,6 +25,7 @@ mod engine;
 mod flow;
 mod host;
 mod loading;
+mod origins;
 mod pages;
 mod party;
 mod raw;
@@ -38,21 +45,22 @@ use thiserror::Error;
 pub use crate::plan::{Cell, Plan};
 use crate::results::{End, RunRecord};
 use crate::scenario::LinkError;
+pub(crate) use arrivals::{Arrival, Arrivals};
 pub use body::Bodies;
 pub(crate) use body::file_hash;
 pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
 use pages::Pages;
+use series::Sampler;
 pub use series::SeriesSink;
-use series::{Sampler, Watched};
 use topology::Topology;
 use traffic::Traffic;
 
 /// The request field that names the object.
 const OBJECT_FIELD: &str = "object";
-/// What time series call the connection of the page.
-const PAGE_FLOW: &str = "page";
+/// What time series call the connection of the page, the first if there are several.
+pub(crate) const PAGE_FLOW: &str = "page";
 
 /// A run that gave no result.
 #[derive(Debug, Error)]
@@ -138,7 +146,7 @@ pub enum RunError {
 }
 
 /// Runs `cell` of `plan`, and tells of its first page: the only one, unless it is a session of
-/// several ([`run_session`]).
+/// several or there are several clients ([`run_session`]).
 ///
 /// # Errors
 /// As [`run_session`].
@@ -147,8 +155,8 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
     first.ok_or(RunError::Unfinished { at: Instant::ZERO, open: 0, objects: 0 })
 }
 
-/// Runs `cell` of `plan`: a record for each page of the session, in their order, of which the first
-/// has the traffic; one without a page if there are flows only.
+/// Runs `cell` of `plan`: a record for each client and each page of its session, in their order, of
+/// which the first has the traffic; one without a page if there are flows only.
 ///
 /// # Errors
 /// If an end cannot be set up, a page does not arrive whole within the scenario's time limit, or a
@@ -181,19 +189,17 @@ fn run_in_world(
         max_payload: engine::datagram_size(scenario),
         ..WorldConfig::new(scenario.run_seed(cell.run))
     });
-    let network = &plan.networks[cell.network].network;
-    let topology = Topology::new(&mut world, network, scenario.link_overhead)?;
+    let network = plan.networks[cell.network].network.for_run(scenario.run_seed(cell.run));
+    let mut topology = Topology::new(&mut world, &network, scenario.link_overhead)?;
     let mut watched = Vec::new();
     let mut pages = if plan.pages.is_empty() {
         None
     } else {
-        let ends = Host::pair(plan, cell)?.map(|host| world.add_node(host));
-        let paths = 0..network.paths.len();
-        topology.join(&mut world, ends[0], ends[1], 0, paths.clone())?;
-        watched.extend(Watched::pair(PAGE_FLOW, pages::sender(scenario), ends, &topology, paths));
-        Some(Pages::new(plan, cell, ends))
+        let pages = Pages::add(plan, cell, &mut world, &mut topology)?;
+        watched.extend(pages.watched(&topology));
+        Some(pages)
     };
-    let traffic = Traffic::add(plan, cell, &mut world, &topology)?;
+    let traffic = Traffic::add(plan, cell, &mut world, &mut topology)?;
     watched.extend(traffic.watched(plan, cell, &topology));
     let mut sampler = rows.and_then(|rows| Sampler::new(scenario, watched, rows));
 
@@ -216,6 +222,7 @@ fn run_in_world(
     if let Some(first) = records.first_mut() {
         first.traffic = measured;
     }
+    plan.bounds.complete(plan, cell, &mut records);
     Ok(records)
 }
 

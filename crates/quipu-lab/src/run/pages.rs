@@ -1,22 +1,48 @@
-//! The pages of a run: what each of them measured when it was there, one after the other.
+//! The pages of a run: what each of them measured when it was there, client by client, one after the
+//! other.
+
+use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, PathId};
+use quipu_link::LinkConfig;
 use quipu_quic::Connection;
 use quipu_sim::{NodeId, World};
+use quipu_web::page::ObjectId;
 
-use super::RunError;
+use super::asked::VisitObject;
+use super::bell::Bell;
 use super::host::Host;
 use super::loading::Loading;
+use super::origins::Origins;
+use super::series::Watched;
+use super::topology::{Hosts, Topology};
+use super::traffic::pair_of_cross;
+use super::{PAGE_FLOW, RunError};
 use crate::plan::{Cell, Plan};
-use crate::results::{End, ObjectRecord, PathRecord, RunRecord};
+use crate::results::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
 use crate::scenario::{Scenario, Sender};
 
-/// Watches the pages of a session as they come.
+/// Watches the pages of all clients as they come.
 pub(super) struct Pages<'a> {
     plan: &'a Plan,
     cell: Cell,
-    /// The client and the server.
-    ends: [NodeId; 2],
+    visitors: Vec<Visitor>,
+    /// Rung by hosts that have something to take stock of.
+    bell: Bell,
+    /// When the first of the pages under way is given up.
+    limit: Instant,
+    /// Whether there is nothing to wait for: all pages are there, or one will never be.
+    ended: bool,
+}
+
+/// A client and its servers.
+struct Visitor {
+    client: u32,
+    /// The client's node.
+    node: NodeId,
+    /// The servers' nodes, by number of connection.
+    servers: Vec<NodeId>,
+    origins: Origins,
     /// When the page under way is given up.
     limit: Instant,
     /// What was counted until the end of the page before.
@@ -25,22 +51,167 @@ pub(super) struct Pages<'a> {
 }
 
 impl<'a> Pages<'a> {
-    pub(super) fn new(plan: &'a Plan, cell: Cell, ends: [NodeId; 2]) -> Pages<'a> {
-        let limit = Instant::ZERO + plan.scenario.time_limit;
-        Pages { plan, cell, ends, limit, before: RunRecord::default(), records: Vec::new() }
+    /// Adds all clients and their servers to `world`, joined over the network of `topology`.
+    pub(super) fn add(
+        plan: &'a Plan,
+        cell: Cell,
+        world: &mut World<Host>,
+        topology: &mut Topology,
+    ) -> Result<Pages<'a>, RunError> {
+        let mut pages = Pages {
+            plan,
+            cell,
+            visitors: Vec::new(),
+            bell: Bell::default(),
+            limit: Instant::ZERO,
+            ended: false,
+        };
+        let paths = plan.networks[cell.network].network.paths.len();
+        for client in 0..plan.scenario.clients.count {
+            let origins = Origins::new(plan, cell, client).map_err(super::SetupError::from)?;
+            let count = origins.count();
+            let pair = |client, line| pair_of_page(plan, client, line, count);
+            let pairs: Vec<u16> = (0..count).map(|line| pair(client, line)).collect();
+            let hosts = Host::of_client(plan, cell, client, &origins, &pairs, &pages.bell)?;
+            let mut nodes = hosts.into_iter().map(|host| world.add_node(host));
+            let Some(node) = nodes.next() else { continue };
+            let servers: Vec<NodeId> = nodes.collect();
+            for ((line, &server), &number) in servers.iter().enumerate().zip(&pairs) {
+                let hosts = Hosts {
+                    number,
+                    client: pair_of_page(plan, client, 0, 1),
+                    server: pair(plan.scenario.clients.server_of(client), line),
+                    far: far(plan, &origins, line),
+                };
+                topology.join(world, [node, server], hosts, 0..paths)?;
+            }
+            let limit = plan.client_start(cell.run, client) + plan.scenario.time_limit;
+            pages.visitors.push(Visitor {
+                client,
+                node,
+                servers,
+                origins,
+                limit,
+                before: RunRecord::default(),
+                records: Vec::new(),
+            });
+        }
+        pages.find_limit();
+        Ok(pages)
     }
 
-    /// Until when the session lasts at most.
+    /// Both ends of all connections, for time series.
+    pub(super) fn watched(&self, topology: &Topology) -> Vec<Watched> {
+        let mut watched = Vec::new();
+        let sender = sender(&self.plan.scenario);
+        let paths = self.plan.networks[self.cell.network].network.paths.len();
+        for visitor in &self.visitors {
+            for (line, &server) in visitor.servers.iter().enumerate() {
+                let flow = flow_name(visitor.client, line, &visitor.origins);
+                let ends = [(visitor.node, line), (server, 0)];
+                watched.extend(Watched::pair(&flow, sender, ends, topology, 0..paths));
+            }
+        }
+        watched
+    }
+
+    /// Until when the run lasts at most.
     pub(super) fn longest(&self) -> Instant {
         let session = self.plan.scenario.session;
-        let readings = (1..session).map(|next| self.reading_after(next - 1));
-        let reading = readings.fold(Duration::ZERO, |sum, time| sum + time);
-        let loading = self.plan.scenario.time_limit.saturating_mul(u64::from(session));
-        Instant::ZERO + reading + loading
+        let longest = |visitor: &Visitor| {
+            let readings = (1..session).map(|next| self.reading_after(visitor.client, next - 1));
+            let reading = readings.fold(Duration::ZERO, |sum, time| sum + time);
+            let later = self.plan.scenario.time_limit.saturating_mul(u64::from(session - 1));
+            visitor.limit + reading + later
+        };
+        self.visitors.iter().map(longest).max().unwrap_or(Instant::ZERO)
     }
 
-    fn reading_after(&self, visit: u32) -> Duration {
-        self.plan.pages[self.cell.page].reading_time(self.cell.run, visit)
+    fn reading_after(&self, client: u32, visit: u32) -> Duration {
+        let page = &self.plan.pages[self.cell.page];
+        page.reading_time_of(self.cell.run, client, visit)
+    }
+
+    /// True while there is a page to wait for. Takes stock of those that are there: to be called after
+    /// each event.
+    pub(super) fn go_on(&mut self, world: &World<Host>) -> bool {
+        if self.bell.hear() {
+            for index in 0..self.visitors.len() {
+                self.ended |= !self.take_stock(index, world);
+            }
+            self.find_limit();
+        }
+        !self.ended && world.now() <= self.limit
+    }
+
+    /// Takes stock of the pages of a client that are there; false if one will never be.
+    fn take_stock(&mut self, index: usize, world: &World<Host>) -> bool {
+        loop {
+            let visitor = &self.visitors[index];
+            let visit = visitor.visit();
+            if visitor.ends(world).any(Host::has_failed) {
+                return false;
+            }
+            let is_there = visitor.ends(world).any(|end| end.is_done(visit));
+            if visit >= self.plan.scenario.session || !is_there {
+                return true;
+            }
+            let Some(total) = visitor.measured(world, visit, &self.plan.scenario) else {
+                return false;
+            };
+            let reading = self.reading_after(visitor.client, visit);
+            let visitor = &mut self.visitors[index];
+            visitor.records.push(total.since(&visitor.before));
+            visitor.before = total;
+            visitor.limit = world.now() + reading + self.plan.scenario.time_limit;
+        }
+    }
+
+    /// Clients that still wait for a page decide how long the run may last.
+    fn find_limit(&mut self) {
+        let session = self.plan.scenario.session;
+        let waiting = self.visitors.iter().filter(|visitor| visitor.visit() < session);
+        match waiting.map(|visitor| visitor.limit).min() {
+            Some(limit) => self.limit = limit,
+            None => self.ended = true,
+        }
+    }
+
+    /// The records of all pages of a run that ended at `at`.
+    ///
+    /// # Errors
+    /// If not all are there.
+    pub(super) fn finish(self, nodes: &[Host], at: Instant) -> Result<Vec<RunRecord>, RunError> {
+        let session = self.plan.scenario.session;
+        let mut records = Vec::new();
+        let mut missing = (0, 0);
+        for visitor in self.visitors {
+            let visit = visitor.visit();
+            if visit < session {
+                let own = visitor.nodes().filter_map(|node| nodes.get(node.index()));
+                let loading = own.filter_map(|node| node.loading(visit)).next();
+                let (open, objects) = loading.map_or((0, 0), |it| (it.open(), it.objects().len()));
+                missing = (missing.0 + open, missing.1 + objects);
+            }
+            records.extend(visitor.records);
+        }
+        let pages = u64::from(session) * u64::from(self.plan.scenario.clients.count);
+        if records.len() as u64 == pages {
+            return Ok(records);
+        }
+        let (open, objects) = missing;
+        Err(RunError::Unfinished { at, open, objects })
+    }
+}
+
+impl Visitor {
+    /// The nodes of the client, then of its servers.
+    fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        std::iter::once(self.node).chain(self.servers.iter().copied())
+    }
+
+    fn ends<'a>(&'a self, world: &'a World<Host>) -> impl Iterator<Item = &'a Host> {
+        self.nodes().map(|node| world.node(node))
     }
 
     /// Number of the page under way; that of all once they are there.
@@ -49,52 +220,76 @@ impl<'a> Pages<'a> {
         u32::try_from(self.records.len()).unwrap_or(u32::MAX)
     }
 
-    /// True while there is a page to wait for. Takes stock of those that are there: to be called after
-    /// each event.
-    pub(super) fn go_on(&mut self, world: &World<Host>) -> bool {
-        let ends = self.ends.map(|end| world.node(end));
-        loop {
-            let visit = self.visit();
-            if visit >= self.plan.scenario.session || ends.iter().any(|end| end.has_failed()) {
-                return false;
-            }
-            if !ends.iter().any(|end| end.is_done(visit)) {
-                return world.now() <= self.limit;
-            }
-            let Some(total) = self.measured(world, visit) else { return false };
-            self.records.push(total.since(&self.before));
-            self.before = total;
-            let reading = self.reading_after(visit);
-            self.limit = world.now() + reading + self.plan.scenario.time_limit;
-        }
-    }
-
     /// What was measured of page `visit`, and counted since the start of the run.
-    fn measured(&self, world: &World<Host>, visit: u32) -> Option<RunRecord> {
-        let [client, server] = self.ends.map(|end| world.node(end));
-        let mut readers = [client, server].into_iter();
-        let (reader, loading) = readers.find_map(|end| Some((end, end.loading(visit)?)))?;
-        let connections = (client.page_connection()?, server.page_connection()?);
-        let mut record = record(world.now(), loading, connections, sender(&self.plan.scenario))?;
+    fn measured(&self, world: &World<Host>, visit: u32, scenario: &Scenario) -> Option<RunRecord> {
+        let mut ends = self.ends(world);
+        let (reader, loading) = ends.find_map(|end| Some((end, end.loading(visit)?)))?;
+        let client = world.node(self.node);
+        let mut record = record(world.now(), loading, sender(scenario))?;
         record.visit = visit;
+        record.client = self.client;
+        let connected_at = client.connection(0)?.connected_at()?;
+        record.connect_time = connected_at - client.opened_at(0)?;
+        for (line, &server) in self.servers.iter().enumerate() {
+            let server = world.node(server);
+            record.add_ends(line, client.connection(line), server.connection(0));
+            record.overridden += server.overridden();
+        }
+        for object in &mut record.objects {
+            let asked = VisitObject { visit, object: ObjectId(object.object) };
+            object.connection = number(self.origins.number_of(asked));
+        }
+        record.connections = (0..self.servers.len())
+            .filter_map(|line| {
+                let of_line = record.objects.iter().filter(|it| it.connection == number(line));
+                Some(ConnectionRecord {
+                    connection: number(line),
+                    origin: Arc::clone(self.origins.name(line)?),
+                    opened_at: client.opened_at(line)?,
+                    connected_at: client.connection(line).and_then(Connection::connected_at),
+                    objects: of_line.clone().count() as u64,
+                    body: of_line.map(|object| object.body).sum(),
+                })
+            })
+            .collect();
         reader.complete_record(&mut record);
-        record.overridden += client.overridden() + server.overridden();
         Some(record)
     }
+}
 
-    /// The records of all pages of a run that ended at `at`.
-    ///
-    /// # Errors
-    /// If not all are there.
-    pub(super) fn finish(self, nodes: &[Host], at: Instant) -> Result<Vec<RunRecord>, RunError> {
-        let visit = self.visit();
-        if visit == self.plan.scenario.session {
-            return Ok(self.records);
+/// The pair of hosts of connection `line` of a client that has `lines`: numbers after those of flows and
+/// cross traffic but for the first.
+fn pair_of_page(plan: &Plan, client: u32, line: usize, lines: usize) -> u16 {
+    let client = usize::try_from(client).unwrap_or(usize::MAX);
+    match client.saturating_mul(lines).saturating_add(line) {
+        0 => 0,
+        // At most 10,000 connections and 200 others, as the scenario was checked.
+        index => {
+            let first = usize::from(pair_of_cross(plan, plan.scenario.cross.len()));
+            u16::try_from(first + index - 1).unwrap_or(u16::MAX / 2)
         }
-        let loading = nodes.iter().find_map(|node| node.loading(visit));
-        let (open, objects) = loading.map_or((0, 0), |it| (it.open(), it.objects().len()));
-        Err(RunError::Unfinished { at, open, objects })
     }
+}
+
+/// The link that the scenario's `servers` put between the server of connection `line` and its paths.
+fn far(plan: &Plan, origins: &Origins, line: usize) -> Option<LinkConfig> {
+    let host = origins.host(line)?;
+    let server = plan.scenario.servers.iter().find(|server| server.holds(host))?;
+    Some(server.config(plan.scenario.link_overhead))
+}
+
+/// What time series call a connection: `page`, `page:3` of the fourth client, `page@cdn.example` of a
+/// further origin.
+fn flow_name(client: u32, line: usize, origins: &Origins) -> String {
+    let of_client = if client == 0 { String::new() } else { format!(":{client}") };
+    let host = origins.host(line).filter(|_| line > 0);
+    let of_host = host.map_or(String::new(), |host| format!("@{host}"));
+    format!("{PAGE_FLOW}{of_client}{of_host}")
+}
+
+fn number(line: usize) -> u32 {
+    // At most 512.
+    u32::try_from(line).unwrap_or(u32::MAX)
 }
 
 /// The end that sends what is loaded.
@@ -105,22 +300,17 @@ pub(super) fn sender(scenario: &Scenario) -> End {
     }
 }
 
-/// What was measured of a load that ended at `at` over the connections of client and server; `None` if
-/// it did not end.
-fn record(
-    at: Instant,
-    loading: &Loading,
-    (client, server): (&Connection, &Connection),
-    sender: End,
-) -> Option<RunRecord> {
+/// What was measured of a load that ended at `at`, without what connections know; `None` if it did not
+/// end.
+fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
     let timeline = loading.timeline()?;
     let metrics = timeline.page_metrics()?;
     let start = timeline.started_at()?;
-    let connected_at = client.connected_at()?;
     let object = |spec: &quipu_web::page::Object| {
         let times = timeline.object_times(spec.id)?;
         Some(ObjectRecord {
             object: spec.id.0,
+            connection: 0,
             body: spec.response_bytes,
             held: spec.holds_load(),
             stream: None,
@@ -129,34 +319,48 @@ fn record(
             completed_at: start + times.since_page_start,
             since_page_start: times.since_page_start,
             since_request: times.since_request,
+            bound: Bounds::default(),
         })
-    };
-    let counters = match sender {
-        End::Server => server.scheduler_counters(),
-        End::Client => client.scheduler_counters(),
     };
     Some(RunRecord {
         sender,
-        connect_time: connected_at - Instant::ZERO,
         page_time: metrics.page_time,
         object_index: metrics.object_index,
         byte_index: metrics.byte_index,
         critical_time: metrics.critical_time,
-        path_switches: counters.path_switches,
-        refused: counters.refused,
-        overridden: counters.overridden,
         ended_at: at,
         objects: loading.objects().iter().filter_map(object).collect(),
-        paths: [(End::Server, server), (End::Client, client)]
-            .into_iter()
-            .flat_map(|(end, connection)| path_records(end, connection))
-            .collect(),
         ..RunRecord::default()
     })
 }
 
-fn path_records(end: End, connection: &Connection) -> impl Iterator<Item = PathRecord> {
+impl RunRecord {
+    /// Adds what both ends of connection `line` counted, if there are these ends.
+    fn add_ends(&mut self, line: usize, client: Option<&Connection>, server: Option<&Connection>) {
+        let sending = match self.sender {
+            End::Server => server,
+            End::Client => client,
+        };
+        if let Some(sending) = sending {
+            let counters = sending.scheduler_counters();
+            self.path_switches += counters.path_switches;
+            self.refused += counters.refused;
+            self.overridden += counters.overridden;
+        }
+        for (end, connection) in [(End::Server, server), (End::Client, client)] {
+            self.paths
+                .extend(connection.into_iter().flat_map(|it| path_records(end, number(line), it)));
+        }
+    }
+}
+
+fn path_records(
+    end: End,
+    number: u32,
+    connection: &Connection,
+) -> impl Iterator<Item = PathRecord> {
     connection.path_counters().into_iter().map(move |(PathId(path), counters)| PathRecord {
+        connection: number,
         end,
         path,
         packets_sent: counters.packets_sent,

@@ -17,7 +17,8 @@ use quipu_web::scheme::{
     BrowserScheme, Dependency, PhantomNode, RequestFacts, SchemeState, Signal,
 };
 
-use super::asked::Asked;
+use super::arrivals::LineArrivals;
+use super::asked::{Asked, VisitObject};
 use super::body::Bodies;
 use super::visits::Visits;
 use super::wire::{Wire, numbering};
@@ -42,6 +43,8 @@ pub(super) struct Requests {
     /// The stream of the next request: priorities are drawn before it is opened.
     next_stream: StreamId,
     warm_ups_open: u32,
+    /// Takes note of which stream carries what.
+    arrivals: Option<LineArrivals>,
 }
 
 impl Requests {
@@ -63,7 +66,13 @@ impl Requests {
             numbering,
             next_stream: numbering.first(),
             warm_ups_open: 0,
+            arrivals: None,
         }
+    }
+
+    /// The same, telling `arrivals` which stream carries what.
+    pub(super) fn told_to(self, arrivals: Option<LineArrivals>) -> Requests {
+        Requests { arrivals, ..self }
     }
 
     /// The next page of the session is asked for: its layout is still to come.
@@ -143,21 +152,23 @@ impl Requests {
         Ok(())
     }
 
-    /// Takes what the load wants; it waits for the connection or a stream.
-    pub(super) fn collect(&mut self, loading: &mut Visits, now: Instant) {
-        while let Some(object) = loading.poll_request(now) {
-            self.waiting.push_back(Asked::Page(object));
-        }
+    /// Takes an object that the load wants; it waits for the connection or a stream.
+    pub(super) fn ask(&mut self, object: VisitObject) {
+        self.waiting.push_back(Asked::Page(object));
     }
 
-    /// Sends what can be sent of what the load wants.
+    /// Whether [`Requests::send`] may have something to do.
+    pub(super) fn has_work(&self, loading: &Visits) -> bool {
+        (self.open && !self.waiting.is_empty()) || (self.awaits_layout && loading.is_laid_out())
+    }
+
+    /// Sends what can be sent of what was asked for.
     pub(super) fn send(
         &mut self,
         streams: &mut Wire<'_>,
-        loading: &mut Visits,
+        loading: &Visits,
     ) -> Result<(), RunError> {
         let now = streams.now();
-        self.collect(loading, now);
         if self.awaits_layout && loading.is_laid_out() {
             self.awaits_layout = false;
             self.reprioritise(streams, loading).map_err(|error| failed(now, error))?;
@@ -233,6 +244,9 @@ impl Requests {
             }
         };
         self.streams.insert(stream, purpose);
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.asked(stream, purpose);
+        }
         self.next_stream = self.numbering.next(stream);
         if let Asked::Page(id) = purpose
             && !body.is_zero()

@@ -26,18 +26,20 @@ pub(super) struct Watched {
     pub(super) sends: bool,
     /// The node that has it.
     pub(super) node: NodeId,
+    /// Which of the connections of that node it is.
+    pub(super) line: usize,
     /// The links under the connection's paths, by path identifier.
     pub(super) links: Vec<PathLinks>,
 }
 
 impl Watched {
     /// Both ends of the connection called `flow`, first the `sender` of the data. Its client and its
-    /// server are on `nodes`; `paths` are the positions of its paths in the network, by path
+    /// server are connections of `nodes`; `paths` are the positions of its paths in the network, by path
     /// identifier.
     pub(super) fn pair(
         flow: &str,
         sender: End,
-        nodes: [NodeId; 2],
+        nodes: [(NodeId, usize); 2],
         topology: &Topology,
         paths: impl Iterator<Item = usize>,
     ) -> [Watched; 2] {
@@ -48,11 +50,12 @@ impl Watched {
             End::Server => [(End::Server, server), (End::Client, client)],
             End::Client => [(End::Client, client), (End::Server, server)],
         };
-        ends.map(|(end, node)| Watched {
+        ends.map(|(end, (node, line))| Watched {
             flow: Arc::clone(&flow),
             end,
             sends: end == sender,
             node,
+            line,
             links: links.clone(),
         })
     }
@@ -69,12 +72,13 @@ pub(super) struct Sampler<'a, 'b> {
 }
 
 /// Runs `world` as [`World::run_while`] does, and lets `sampler` look at it on the way; the run is
-/// the same without. `connection` finds the connection of a node, if it has one now.
+/// the same without. `connection` finds a connection of a
+/// node, if it has it now.
 pub(super) fn run_while<N: Node, O: Observer>(
     world: &mut World<N, O>,
     limit: Instant,
     mut condition: impl FnMut(&World<N, O>) -> bool,
-    connection: impl Fn(&N) -> Option<&Connection>,
+    connection: impl Fn(&N, usize) -> Option<&Connection>,
     mut sampler: Option<&mut Sampler<'_, '_>>,
 ) -> Result<RunEnd, RunError> {
     loop {
@@ -108,10 +112,10 @@ impl<'a, 'b> Sampler<'a, 'b> {
         &mut self,
         world: &World<N, O>,
         at: Instant,
-        connection: &impl Fn(&N) -> Option<&Connection>,
+        connection: &impl Fn(&N, usize) -> Option<&Connection>,
     ) -> Result<(), RunError> {
         self.next_at = at + self.every;
-        let found = |watched: &Watched| connection(world.node(watched.node));
+        let found = |watched: &Watched| connection(world.node(watched.node), watched.line);
         // Of senders and of receivers of data.
         let sent_by = |senders: bool| -> u64 {
             let same = self.watched.iter().filter(|watched| watched.sends == senders);

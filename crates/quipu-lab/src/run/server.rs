@@ -9,13 +9,14 @@ use quipu_http::byte_stream::Mux;
 use quipu_http::field::FieldList;
 use quipu_http::h2::{Body, BodyError, RespondError, Server, ServerConfig, ServerEvent};
 use quipu_http::transport::quic::Carrier as _;
-use quipu_quic::{Connection, ConnectionEvent};
-use quipu_sim::{Envelope, Outgoing};
+use quipu_quic::ConnectionEvent;
+use quipu_sim::Outgoing;
 use quipu_web::page::{Object, ObjectId, Page};
 
+use super::application::Application;
 use super::asked::{Asked, VisitObject};
 use super::body::Bodies;
-use super::engine::{ConnectionPlan, SetupError};
+use super::engine::{ConnectionPlan, PageLine, SetupError};
 use super::party::Party;
 use super::wire::{Wire, http, mux, numbering};
 use super::{OBJECT_FIELD, RunError};
@@ -45,7 +46,6 @@ pub(super) struct Site {
     chunk: Bytes,
     /// Responses of which something is still to be written.
     writing: BTreeMap<StreamId, Writing>,
-    error: Option<RunError>,
 }
 
 /// A response that is written in chunks, the next when the one before was sent.
@@ -56,59 +56,31 @@ struct Writing {
 }
 
 impl Site {
-    pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Site, SetupError> {
+    /// The server of one connection.
+    pub(super) fn new(plan: &Plan, cell: Cell, line: PageLine) -> Result<Site, SetupError> {
         Ok(Site {
-            party: ConnectionPlan::of_page(plan, cell).server()?,
-            mux: mux(plan, cell, Role::Server)?,
+            party: ConnectionPlan::of_page(plan, cell, line).server()?,
+            mux: mux(plan, cell, line, Role::Server)?,
             http: Server::new(ServerConfig {
                 numbering: numbering(http(plan, cell)),
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
             }),
             pages: (0..plan.scenario.session)
-                .map(|visit| Ok(plan.visit(cell, visit)?.page))
+                .map(|visit| Ok(plan.visit_of(cell, line.client, visit)?.page))
                 .collect::<Result<_, PageLoadError>>()?,
             asked: BTreeMap::new(),
             thinking: BinaryHeap::new(),
             sequence: 0,
             chunk: plan.scenario.transport.server_write_chunk.unwrap_or(Bytes::MAX),
             writing: BTreeMap::new(),
-            error: None,
         })
-    }
-
-    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.party.handle_datagram(now, from, payload);
-        self.drive(now);
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.party.handle_timeout(now);
-        self.drive(now);
-    }
-
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.fill(now);
-        loop {
-            self.party.poll_transmit(now, out);
-            let unwritten = self.unwritten();
-            if self.has_failed() {
-                return;
-            }
-            if !unwritten.is_zero() {
-                self.drive(now);
-            }
-            let filled = self.fill(now);
-            if !filled && self.unwritten() == unwritten {
-                return;
-            }
-        }
     }
 
     /// Lets bodies go into the byte stream; true if some did.
     fn fill(&mut self, now: Instant) -> bool {
         let Some(mux) = &mut self.mux else { return false };
-        let Some((connection, _)) = self.party.parts() else { return false };
+        let Some((connection, _)) = self.party.parts(0) else { return false };
         let mut wire = Wire::new(connection, Some(mux), now);
         let filled = wire.fill();
         if filled {
@@ -126,34 +98,19 @@ impl Site {
     fn unwritten(&self) -> Bytes {
         self.writing.values().fold(Bytes::ZERO, |sum, body| sum + (body.len - body.written))
     }
+}
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let answer = self.thinking.peek().map(|Reverse((at, ..))| *at);
-        let timers = [self.party.poll_timeout(), self.http.poll_timeout(), answer];
-        timers.into_iter().flatten().min()
+impl Application for Site {
+    fn party(&self) -> &Party {
+        &self.party
     }
 
-    pub(super) fn has_failed(&self) -> bool {
-        self.error.is_some()
+    fn party_mut(&mut self) -> &mut Party {
+        &mut self.party
     }
 
-    pub(super) fn take_error(&mut self) -> Option<RunError> {
-        self.error.take()
-    }
-
-    pub(super) fn connection(&self) -> Option<&Connection> {
-        self.party.connection()
-    }
-
-    /// Does everything that can be done now.
-    fn drive(&mut self, now: Instant) {
-        if self.error.is_none() {
-            self.error = self.try_drive(now).err();
-        }
-    }
-
-    fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
-        let Some((connection, _)) = self.party.parts() else { return Ok(()) };
+    fn act(&mut self, now: Instant) -> Result<(), RunError> {
+        let Some((connection, _)) = self.party.parts(0) else { return Ok(()) };
         let mut streams = Wire::new(connection, self.mux.as_mut(), now);
         let mut answers = Answers {
             pages: &self.pages,
@@ -178,6 +135,29 @@ impl Site {
                 .map_err(|error| failed(now, error))?;
         }
         Ok(())
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        let answer = self.thinking.peek().map(|Reverse((at, ..))| *at);
+        self.http.poll_timeout().into_iter().chain(answer).min()
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.fill(now);
+        loop {
+            self.party.poll_transmit(now, out);
+            let unwritten = self.unwritten();
+            if self.has_failed() {
+                return;
+            }
+            if !unwritten.is_zero() {
+                self.drive(now);
+            }
+            let filled = self.fill(now);
+            if !filled && self.unwritten() == unwritten {
+                return;
+            }
+        }
     }
 }
 

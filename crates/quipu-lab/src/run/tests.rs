@@ -4,6 +4,7 @@ use super::*;
 use crate::scenario::{Network, PathSpec, Scenario, find_network};
 
 mod flows;
+mod radio;
 
 fn plan(change: impl FnOnce(&mut Scenario)) -> Plan {
     let mut scenario =

@@ -1,15 +1,18 @@
 //! The links of a run, and the routes of each pair of a client and a server over them.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::SocketAddr;
 
 use quipu_base::{Bytes, Duration};
 use quipu_link::LinkConfig;
+use quipu_link::radio::{AccessPoint, Medium};
 use quipu_sim::{
     Interface, LinkId, Node, NodeId, Observer, PathLinks, TopologyError, World, address,
 };
 
 use super::RunError;
-use crate::scenario::{LinkError, LinkSpec, Network, OwnLinks};
+use crate::scenario::{Direction, LinkError, LinkSpec, Network, OwnLinks, RadioSpec};
 
 /// The links of a network in a world: those that all pairs of hosts share, and what it takes to
 /// connect a pair.
@@ -19,17 +22,59 @@ use crate::scenario::{LinkError, LinkSpec, Network, OwnLinks};
 /// lead over counts the longest. Our choice.
 pub(super) struct Topology {
     paths: Vec<Path>,
+    /// What stations of the radio are made of, if a path leads over it.
+    radio: Option<RadioSpec>,
+    own: HostLinks,
+}
+
+/// A pair of hosts: which it is, and by whose access links its client and its server are reached.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts {
+    /// Number of the pair, which decides its addresses.
+    pub(super) number: u16,
+    /// Number of the client, whose access links and place on the radio all its pairs share. Clients of
+    /// one pair alone have its number, and no other client has it.
+    pub(super) client: u16,
+    /// The same of the server, whose access links are its own.
+    pub(super) server: u16,
+    /// A further link in each direction, between the server and all its paths.
+    pub(super) far: Option<LinkConfig>,
+}
+
+/// The links that belong to single hosts: whether it is a client, its number, where, and whether up.
+#[derive(Default)]
+struct HostLinks(BTreeMap<(bool, u16, Place, bool), LinkId>);
+
+/// Where a link of a host is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Between the host and the shared links of a path.
+    Access(usize),
+    /// Between a client and the access point of a path.
+    Air(usize),
+    /// Between a server and all its paths.
+    Far,
 }
 
 struct Path {
     shared: PathLinks,
+    /// Links that the path names, in order from the server on.
+    via: Vec<PathLinks>,
     access: Option<Access>,
+    air: Option<Air>,
 }
 
 /// Each of the access links in one direction.
 struct Access {
     up: LinkConfig,
     down: LinkConfig,
+}
+
+/// The radio between the path's links and the client.
+struct Air {
+    medium: Medium,
+    access_point: AccessPoint,
+    config: LinkConfig,
 }
 
 /// Addresses of a pair of hosts on path `path` of the network: of the client, of the server. Those
@@ -54,28 +99,61 @@ impl Topology {
         let config = |link: &LinkSpec, one_way: Duration| {
             link.config_on(overhead, one_way.saturating_mul(2))
         };
-        let owners = (0..network.paths.len()).map(|index| network.bottleneck(index));
+        let count = network.paths.len();
+        let owners = (0..count).map(|index| network.bottleneck(index));
         let owners = owners.collect::<Result<Vec<usize>, LinkError>>()?;
-        let mut paths: Vec<Path> = Vec::with_capacity(owners.len());
+        // All delays of a path in one direction.
+        let one_way = |index: usize, direction| {
+            let own = owners.get(index).and_then(|owner| network.paths[*owner].own_links());
+            own.map_or(Duration::ZERO, |links| links.of(direction).usual_delay())
+                + network.further_delay(index, direction)
+        };
+        let mut paths: Vec<Path> = Vec::with_capacity(count);
         for (index, (path, &owner)) in network.paths.iter().zip(&owners).enumerate() {
             let Some(OwnLinks { up, down }) = network.paths[owner].own_links() else { continue };
             let shared = if owner == index {
-                let users = network.paths.iter().zip(&owners).filter(|(_, of)| **of == index);
-                let longest = users.map(|(path, _)| path.access_delay()).max().unwrap_or_default();
+                let longest = |direction| {
+                    let users = (0..count).filter(|user| owners[*user] == index);
+                    users.map(|user| one_way(user, direction)).max().unwrap_or_default()
+                };
                 PathLinks {
-                    up: world.add_link(&config(up, up.delay + longest))?,
-                    down: world.add_link(&config(down, down.delay + longest))?,
+                    up: world.add_link(&config(up, longest(Direction::Up)))?,
+                    down: world.add_link(&config(down, longest(Direction::Down)))?,
                 }
             } else {
                 paths[owner].shared
             };
             let access = path.access.as_ref().map(|access| Access {
-                up: config(access, up.delay + path.access_delay()),
-                down: config(access, down.delay + path.access_delay()),
+                up: config(&access.clone().toward(Direction::Up), one_way(index, Direction::Up)),
+                down: config(access, one_way(index, Direction::Down)),
             });
-            paths.push(Path { shared, access });
+            paths.push(Path { shared, via: Vec::new(), access, air: None });
         }
-        Ok(Topology { paths })
+        let routes = (0..count).map(|index| network.via(index));
+        let routes = routes.collect::<Result<Vec<Vec<usize>>, LinkError>>()?;
+        let mut named = Vec::with_capacity(network.links.len());
+        for (place, links) in network.links.iter().enumerate() {
+            let longest = |direction| {
+                let users = (0..count).filter(|user| routes[*user].contains(&place));
+                users.map(|user| one_way(user, direction)).max().unwrap_or_default()
+            };
+            let OwnLinks { up, down } = &links.links;
+            named.push(PathLinks {
+                up: world.add_link(&config(up, longest(Direction::Up)))?,
+                down: world.add_link(&config(down, longest(Direction::Down)))?,
+            });
+        }
+        let media = network.radio.as_ref().map_or(Ok(Vec::new()), RadioSpec::media)?;
+        for (index, (path, route)) in paths.iter_mut().zip(&routes).enumerate() {
+            path.via = route.iter().map(|place| named[*place]).collect();
+            if let (Some(name), Some(radio)) = (&network.paths[index].radio, &network.radio) {
+                let round_trip = network.round_trip(index)?;
+                let (medium, access_point) = media[radio.access_point(name)?].clone();
+                let config = radio.link(overhead, round_trip);
+                path.air = Some(Air { medium, access_point, config });
+            }
+        }
+        Ok(Topology { paths, radio: network.radio.clone(), own: HostLinks::default() })
     }
 
     /// The links of path `path` that all pairs share.
@@ -83,44 +161,106 @@ impl Topology {
         self.paths[path].shared
     }
 
-    /// Connects a pair of hosts by `paths` of the network: adds their access links, and routes
-    /// between their [`addresses`].
+    /// Connects a pair of hosts, a client's node and a server's, by `paths` of the network: adds the
+    /// access links that they do not have yet and those over the radio, and routes between their
+    /// [`addresses`].
     ///
     /// # Errors
-    /// If the pair has been connected before.
+    /// If the pair has been connected before, or a station is none.
     pub(super) fn join<N: Node, O: Observer>(
-        &self,
+        &mut self,
         world: &mut World<N, O>,
-        client: NodeId,
-        server: NodeId,
-        pair: u16,
+        [client, server]: [NodeId; 2],
+        hosts: Hosts,
         paths: impl IntoIterator<Item = usize>,
-    ) -> Result<(), TopologyError> {
+    ) -> Result<(), RunError> {
+        let far = hosts.far.as_ref();
+        let [of_client, of_server] = [(true, hosts.client), (false, hosts.server)];
         for index in paths {
-            let [local, remote] = addresses(pair, index);
+            let [local, remote] = addresses(hosts.number, index);
             let client = Interface { node: client, address: local };
             let server = Interface { node: server, address: remote };
-            let access = self.paths[index].access.as_ref();
-            let PathLinks { up, down } = self.shared(index);
-            let up = series(world, access.map(|access| &access.up), up)?;
-            let down = series(world, access.map(|access| &access.down), down)?;
-            world.add_route(client, server, &up)?;
-            world.add_route(server, client, &down)?;
+            let Path { shared, via, access, air } = &self.paths[index];
+            let access = access.as_ref();
+            let (up, down) = (access.map(|access| &access.up), access.map(|access| &access.down));
+            let place = Place::Access(index);
+            let own = &mut self.own;
+            let mut way_up = vec![own.link(world, of_client, place, Direction::Up, up)?];
+            way_up.push(Some(shared.up));
+            way_up.extend(via.iter().rev().map(|links| Some(links.up)));
+            way_up.push(own.link(world, of_server, place, Direction::Up, up)?);
+            way_up.push(own.link(world, of_server, Place::Far, Direction::Up, far)?);
+            let mut way_down =
+                vec![own.link(world, of_server, Place::Far, Direction::Down, far)?];
+            way_down.push(own.link(world, of_server, place, Direction::Down, down)?);
+            way_down.extend(via.iter().map(|links| Some(links.down)));
+            way_down.push(Some(shared.down));
+            way_down.push(own.link(world, of_client, place, Direction::Down, down)?);
+            if let Some(air) = air {
+                let links = own.over_air(world, air, self.radio.as_ref(), hosts.client, index)?;
+                way_up.insert(0, Some(links.up));
+                way_down.push(Some(links.down));
+            }
+            let links = |way: Vec<Option<LinkId>>| way.into_iter().flatten().collect::<Vec<_>>();
+            world.add_route(client, server, &links(way_up))?;
+            world.add_route(server, client, &links(way_down))?;
         }
         Ok(())
     }
 }
 
-/// The links in one direction: the shared one, between two access links if there are any.
-fn series<N: Node, O: Observer>(
-    world: &mut World<N, O>,
-    access: Option<&LinkConfig>,
-    shared: LinkId,
-) -> Result<Vec<LinkId>, TopologyError> {
-    Ok(match access {
-        None => vec![shared],
-        Some(access) => vec![world.add_link(access)?, shared, world.add_link(access)?],
-    })
+impl Hosts {
+    /// Two hosts that are in this pair alone.
+    pub(super) fn of_pair(number: u16) -> Hosts {
+        Hosts { number, client: number, server: number, far: None }
+    }
+}
+
+impl HostLinks {
+    /// A link of a host, made as `config` says if it is not there; none if `config` is none.
+    fn link<N: Node, O: Observer>(
+        &mut self,
+        world: &mut World<N, O>,
+        (is_client, number): (bool, u16),
+        place: Place,
+        direction: Direction,
+        config: Option<&LinkConfig>,
+    ) -> Result<Option<LinkId>, TopologyError> {
+        let Some(config) = config else { return Ok(None) };
+        let is_up = direction == Direction::Up;
+        Ok(Some(match self.0.entry((is_client, number, place, is_up)) {
+            Entry::Occupied(link) => *link.get(),
+            Entry::Vacant(place) => *place.insert(world.add_link(config)?),
+        }))
+    }
+
+    /// The links between the station of client `number` and the access point of path `index`, made if
+    /// they are not there.
+    fn over_air<N: Node, O: Observer>(
+        &mut self,
+        world: &mut World<N, O>,
+        air: &Air,
+        radio: Option<&RadioSpec>,
+        number: u16,
+        index: usize,
+    ) -> Result<PathLinks, RunError> {
+        let [up, down] = [true, false].map(|is_up| (true, number, Place::Air(index), is_up));
+        if let (Some(&up), Some(&down)) = (self.0.get(&up), self.0.get(&down)) {
+            return Ok(PathLinks { up, down });
+        }
+        let seed = world.seed();
+        let none = || LinkError::Invalid("radio has no stations; expected one at least".to_owned());
+        let station = radio.ok_or_else(none)?.station(number, seed)?;
+        let client_seed = RadioSpec::pair_seed(number, index, seed);
+        let joined = air.medium.join(&air.access_point, &station, client_seed);
+        let [to_client, to_server] = joined.map_err(TopologyError::from)?;
+        let links = PathLinks {
+            up: world.add_radio_link(&air.config, to_server)?,
+            down: world.add_radio_link(&air.config, to_client)?,
+        };
+        self.0.extend([(up, links.up), (down, links.down)]);
+        Ok(links)
+    }
 }
 
 #[cfg(test)]
@@ -177,10 +317,11 @@ mod tests {
     fn pairs_meet_at_the_bottleneck_and_nowhere_else() {
         let network: Network = toml::from_str(DUMBBELL).unwrap();
         let mut world = world();
-        let topology = Topology::new(&mut world, &network, Bytes(28)).unwrap();
+        let mut topology = Topology::new(&mut world, &network, Bytes(28)).unwrap();
         let pairs = [0, 1].map(|pair| {
             let [client, server] = [(); 2].map(|()| world.add_node(Host::default()));
-            topology.join(&mut world, client, server, pair, [1]).unwrap();
+            let hosts = Hosts::of_pair(pair);
+            topology.join(&mut world, [client, server], hosts, [1]).unwrap();
             let [here, there] = addresses(pair, 1);
             world.update(client, |host, _| {
                 host.outbox.push(Envelope { local: here, remote: there, ecn: 0 });
@@ -201,12 +342,35 @@ mod tests {
     }
 
     #[test]
+    fn pairs_of_one_client_share_its_access_links_and_a_far_server_is_far() {
+        let network: Network = toml::from_str(DUMBBELL).unwrap();
+        let mut world = world();
+        let mut topology = Topology::new(&mut world, &network, Bytes(28)).unwrap();
+        let [client, near, distant] = [(); 3].map(|()| world.add_node(Host::default()));
+        let far = LinkConfig { delay: Duration::from_millis(20), ..LinkConfig::default() };
+        for (server, number, far) in [(near, 0, None), (distant, 1, Some(far))] {
+            let hosts = Hosts { number, client: 0, server: number, far };
+            topology.join(&mut world, [client, server], hosts, [1]).unwrap();
+            let [here, there] = addresses(number, 1);
+            world.update(client, |host, _| {
+                host.outbox.push(Envelope { local: here, remote: there, ecn: 0 });
+            });
+        }
+        world.run_until(Instant::ZERO + Duration::from_secs(1)).unwrap();
+        // As above, but the second waits at the client already, and goes 20 ms farther.
+        assert_eq!(micros(&world, near), [95_000]);
+        assert_eq!(micros(&world, distant), [116_000]);
+        // The client's two, and four and two of the servers.
+        assert_eq!(topology.own.0.len(), 2 + 2 + 2 + 2);
+    }
+
+    #[test]
     fn queues_count_the_round_trip_over_all_links() {
         let network: Network = toml::from_str(DUMBBELL).unwrap();
         let mut world = world();
-        let topology = Topology::new(&mut world, &network, Bytes(28)).unwrap();
+        let mut topology = Topology::new(&mut world, &network, Bytes(28)).unwrap();
         let [client, server] = [(); 2].map(|()| world.add_node(Host::default()));
-        topology.join(&mut world, client, server, 0, [0]).unwrap();
+        topology.join(&mut world, [client, server], Hosts::of_pair(0), [0]).unwrap();
         let [here, there] = addresses(0, 0);
         let envelope = Envelope { local: here, remote: there, ecn: 0 };
         world.update(client, |host, _| host.outbox = vec![envelope; 1_000]);

@@ -7,11 +7,12 @@ use quipu_quic::Connection;
 use quipu_sim::{Envelope, NodeId, PathLinks, RunEnd, World};
 
 use super::RunError;
+use super::application::Application as _;
 use super::cross::{CrossSender, CrossSink};
 use super::flow::{FlowEnd, sender_of};
 use super::host::Host;
 use super::series::{self, Sampler, Watched};
-use super::topology::{Topology, addresses};
+use super::topology::{Hosts, Topology, addresses};
 use crate::plan::{Cell, Plan};
 use crate::results::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
 use crate::scenario::{Direction, Measure, Network, OwnLinks};
@@ -70,7 +71,7 @@ impl Traffic {
         plan: &Plan,
         cell: Cell,
         world: &mut World<Host>,
-        topology: &Topology,
+        topology: &mut Topology,
     ) -> Result<Traffic, RunError> {
         let (scenario, network) = (&plan.scenario, &plan.networks[cell.network]);
         let window = window(&scenario.measure);
@@ -85,7 +86,7 @@ impl Traffic {
             };
             let (client, server) = (add(End::Client)?, add(End::Server)?);
             let paths = network.flow_paths[index].iter().copied();
-            topology.join(world, client, server, pair_of_flow(index), paths)?;
+            topology.join(world, [client, server], Hosts::of_pair(pair_of_flow(index)), paths)?;
             traffic.flows.push(match sender_of(flow) {
                 End::Client => Pair { sender: client, receiver: server },
                 End::Server => Pair { sender: server, receiver: client },
@@ -107,7 +108,7 @@ impl Traffic {
                 Direction::Down => (receiver, sender),
                 Direction::Up => (sender, receiver),
             };
-            topology.join(world, client, server, pair, [path])?;
+            topology.join(world, [client, server], Hosts::of_pair(pair), [path])?;
             traffic.cross.push(Pair { sender, receiver });
         }
         Ok(traffic)
@@ -124,7 +125,7 @@ impl Traffic {
                     End::Client => [pair.sender, pair.receiver],
                     End::Server => [pair.receiver, pair.sender],
                 };
-                Watched::pair(&spec.name, sender, nodes, topology, paths)
+                Watched::pair(&spec.name, sender, nodes.map(|node| (node, 0)), topology, paths)
             })
             .collect()
     }
@@ -179,8 +180,10 @@ impl Traffic {
         };
         let link = |id| {
             let stats = world.link_stats(id)?;
-            // What is still in the queue has been promised, not delivered.
-            let delivered = stats.delivered.bytes - world.queued(id)?;
+            // What is still in the queue has been promised, not delivered; but of what waits in a
+            // managed queue nothing has been promised.
+            let promised = stats.delivered.bytes + stats.waiting.bytes;
+            let delivered = promised - world.queued(id)?;
             Ok::<_, RunError>(LinkCount { delivered, dropped: stats.dropped().datagrams })
         };
         Ok(Snapshot {
@@ -233,7 +236,11 @@ impl Traffic {
             from: from.at,
             until: until.at,
             flows: flows.collect(),
-            links: self.link_records(&network.network, from, until),
+            links: self.link_records(
+                &network.network.for_run(plan.scenario.run_seed(cell.run)),
+                from,
+                until,
+            ),
             cross: cross.collect(),
         }
     }
@@ -291,7 +298,7 @@ fn flow(world: &World<Host>, node: NodeId) -> Option<&FlowEnd> {
 
 fn flow_count(world: &World<Host>, pair: &Pair) -> FlowCount {
     let counters = |node| {
-        let connection = flow(world, node).and_then(FlowEnd::connection);
+        let connection = flow(world, node).and_then(|flow| flow.connection(0));
         connection.map(Connection::path_counters).unwrap_or_default()
     };
     let mut count = FlowCount {
@@ -308,13 +315,13 @@ fn flow_count(world: &World<Host>, pair: &Pair) -> FlowCount {
     count
 }
 
-/// The pair of hosts of the flow at `index`; 0 is that of the page.
+/// The pair of hosts of the flow at `index`; 0 is that of the page, or of its first connection.
 pub(super) fn pair_of_flow(index: usize) -> u16 {
     // A scenario has at most 100 flows.
     u16::try_from(index + 1).unwrap_or(u16::MAX / 2)
 }
 
 /// The pair of hosts of the cross traffic at `index`.
-fn pair_of_cross(plan: &Plan, index: usize) -> u16 {
+pub(super) fn pair_of_cross(plan: &Plan, index: usize) -> u16 {
     pair_of_flow(plan.scenario.flows.len() + index)
 }

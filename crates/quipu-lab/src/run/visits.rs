@@ -22,13 +22,16 @@ pub(super) struct Visits {
 }
 
 impl Visits {
-    pub(super) fn new(plan: &Plan, cell: Cell) -> Result<Visits, PageLoadError> {
+    /// Those of one client.
+    pub(super) fn new(plan: &Plan, cell: Cell, client: u32) -> Result<Visits, PageLoadError> {
         let session = plan.scenario.session;
-        let load = |visit| Ok(Loading::new(plan.visit(cell, visit)?, &plan.scenario));
+        let load = |visit| Ok(Loading::new(plan.visit_of(cell, client, visit)?, &plan.scenario));
         let page = &plan.pages[cell.page];
         Ok(Visits {
             loads: (0..session).map(load).collect::<Result<_, PageLoadError>>()?,
-            readings: (1..session).map(|next| page.reading_time(cell.run, next - 1)).collect(),
+            readings: (1..session)
+                .map(|next| page.reading_time_of(cell.run, client, next - 1))
+                .collect(),
             current: 0,
             next_at: None,
         })

@@ -10,7 +10,7 @@ use quipu_http::transport::{ReadState, StreamError, Transport};
 use quipu_policy::PriorityEdit;
 use quipu_quic::{Connection, ConnectionEvent};
 
-use super::engine::SetupError;
+use super::engine::{PageLine, SetupError, page_seed};
 use crate::plan::{Cell, Plan};
 use crate::policies::build_stream;
 use crate::scenario::{self, HttpVersion};
@@ -62,13 +62,18 @@ impl<'a> Wire<'a> {
 }
 
 /// The mux of an end, if the row has its HTTP over one byte stream.
-pub(super) fn mux(plan: &Plan, cell: Cell, role: Role) -> Result<Option<Mux>, SetupError> {
+pub(super) fn mux(
+    plan: &Plan,
+    cell: Cell,
+    PageLine { client, line, .. }: PageLine,
+    role: Role,
+) -> Result<Option<Mux>, SetupError> {
     let row = &plan.networks[cell.network].policies[cell.policy];
     if row.http != HttpVersion::H2Tcp {
         return Ok(None);
     }
     let name = if role.is_client() { "client.http" } else { "server.http" };
-    let seed = plan.scenario.run_seed(cell.run).child(name, 0);
+    let seed = page_seed(plan, cell, client, line).child(name, 0);
     let policy = build_stream(&row.spec, plan.scenario.transport.initial_window, seed)?;
     Ok(Some(Mux::new(role, config(&plan.scenario.transport), policy)))
 }

@@ -62,6 +62,9 @@ choices! {
         /// One server over one connection, as in the papers.
         #[default]
         One = "one",
+        /// As many as the recording has: each scheme and authority has a server and a connection of its
+        /// own, over all paths, opened when the first object of it is asked for.
+        Recorded = "recorded",
     }
 }
 
@@ -181,6 +184,19 @@ choices! {
 }
 
 choices! {
+    /// What a link does when the recording that it follows is over.
+    TraceEnd, "at_end" {
+        /// The recording starts again.
+        #[default]
+        Loop = "loop",
+        /// Its last rate, delay or loss holds for good; not for recordings in Mahimahi's form.
+        Hold = "hold",
+        /// Nothing leaves the link any more.
+        Stop = "stop",
+    }
+}
+
+choices! {
     /// Which ends of a connection a time series shows.
     SeriesEnds, "series_ends" {
         /// The one that sends the data: the server of a page.
@@ -188,5 +204,16 @@ choices! {
         Sender = "sender",
         /// The one that receives it too.
         Both = "both",
+    }
+}
+
+choices! {
+    /// How airtime on the radio is counted; see [`quipu_link::radio::Timing`].
+    RadioTiming, "timing" {
+        /// As in the standard.
+        #[default]
+        Standard = "standard",
+        /// As wmediumd counts it.
+        Wmediumd = "wmediumd",
     }
 }

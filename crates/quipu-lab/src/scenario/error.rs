@@ -6,8 +6,10 @@ use std::io;
 use quipu_policy::registry::SpecError;
 use thiserror::Error;
 
+use super::document::Document;
+use super::finding::{Finding, Findings, Place, Spot};
 use super::link::LinkError;
-use super::nearest::suggestion;
+use super::nearest::{nearest, suggestion};
 
 /// A scenario, or a part of one, that cannot be run.
 #[derive(Debug, Error)]
@@ -22,7 +24,10 @@ pub enum ScenarioError {
         source: io::Error,
     },
     /// A file is no TOML, or not of the form wanted.
-    #[error("{file}{line}: {message}", line = .line.map(|line| format!(" line {line}")).unwrap_or_default())]
+    #[error("{0}")]
+    Found(Findings),
+    /// Something that a part of a file says is wrong, where its line is all that is known.
+    #[error("{file}{line}: {message}", line = .line.map(|line| format!(":{line}")).unwrap_or_default())]
     Toml {
         /// The file.
         file: String,
@@ -30,6 +35,14 @@ pub enum ScenarioError {
         line: Option<usize>,
         /// What is wrong.
         message: String,
+    },
+    /// Another error, and the field that it is about.
+    #[error("{source}")]
+    At {
+        /// The field, with dots and indices from the top.
+        field: String,
+        /// What is wrong.
+        source: Box<ScenarioError>,
     },
     /// A scenario cannot be written as TOML.
     #[error("cannot write the scenario: {message}")]
@@ -56,14 +69,16 @@ pub enum ScenarioError {
         given: String,
         /// `; did you mean …?`, or empty.
         suggestion: String,
+        /// What was probably meant.
+        nearest: Option<String>,
         /// The names there are.
         known: String,
     },
     /// A link makes none.
-    #[error("{place}: {source}")]
+    #[error("{field}: {source}")]
     Link {
-        /// Which link.
-        place: String,
+        /// Which link or path, with dots and indices from the top.
+        field: String,
         /// What is wrong.
         source: LinkError,
     },
@@ -104,18 +119,110 @@ impl ScenarioError {
             what,
             given: given.to_owned(),
             suggestion: suggestion(given, known.iter().copied()),
+            nearest: nearest(given, known.iter().copied()).map(str::to_owned),
             known: known.join(", "),
         }
     }
 
     /// What `toml` found wrong in `text`, the content of `file`.
-    pub(super) fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let before = error.span().and_then(|span| text.get(..span.start));
-        ScenarioError::Toml {
-            file: file.to_owned(),
-            line: before.map(|before| before.matches('\n').count() + 1),
-            // One line is all that a message may have.
-            message: error.message().replace('\n', ", "),
+    pub(crate) fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let finding = Document::new(text, file).refused(error);
+        ScenarioError::Found(Findings::one(finding))
+    }
+
+    /// The same error, of `field`, unless it tells its field itself.
+    #[must_use]
+    pub fn at(self, field: impl Into<String>) -> Self {
+        match self {
+            ScenarioError::Unknown { .. } | ScenarioError::Policy(_) => {
+                ScenarioError::At { field: field.into(), source: Box::new(self) }
+            }
+            // A name that is known to a part of the program only by its last part.
+            ScenarioError::Invalid { field: known, value, expected } => {
+                let field = field.into();
+                let last = field.rsplit('.').next().unwrap_or_default();
+                let is_last = last.split('[').next().unwrap_or_default().starts_with(&known);
+                let field = if is_last { field } else { known };
+                ScenarioError::Invalid { field, value, expected }
+            }
+            other => other,
         }
+    }
+
+    /// What is wrong, with field and value and without a place.
+    pub fn findings(&self) -> Vec<Finding> {
+        let one = match self {
+            ScenarioError::Found(findings) => return findings.iter().cloned().collect(),
+            ScenarioError::At { field, source } => {
+                let mut findings = source.findings();
+                for finding in findings.iter_mut().filter(|finding| finding.field.is_empty()) {
+                    finding.field.clone_from(field);
+                }
+                return findings;
+            }
+            ScenarioError::Toml { file, line, message } => {
+                let place = Place::File(Spot::in_line(file, line.unwrap_or(1)));
+                Finding::new("", message, "").at(place)
+            }
+            ScenarioError::Invalid { field, value, expected } => {
+                Finding::new(field, value, expected)
+            }
+            ScenarioError::Unknown { what, given, nearest, known, .. } => {
+                let expected = format!("a {what}: {known}");
+                Finding::new("", format!("`{given}`"), expected).near(nearest.as_deref())
+            }
+            ScenarioError::Link { field, source } => source.finding(field),
+            ScenarioError::Policy(error) => policy(error),
+            ScenarioError::NotImplemented { field, value, expected } => {
+                Finding::new(*field, format!("{value}, which is not implemented"), *expected)
+            }
+            ScenarioError::Read { .. } | ScenarioError::Write { .. } => {
+                Finding::new("", self.to_string(), "")
+            }
+        };
+        vec![one]
+    }
+}
+
+/// What is wrong with the text of a policy.
+fn policy(error: &SpecError) -> Finding {
+    match error {
+        SpecError::UnknownPolicy { layer, name, hint } => {
+            let expected = format!("a {layer} policy: {}", hint.valid.join(", "));
+            Finding::new("", format!("`{name}`"), expected).near(hint.nearest.as_deref())
+        }
+        SpecError::UnknownParam { policy, param, hint } => {
+            let found = format!("{policy} has no parameter `{param}`");
+            let expected = match hint.valid.is_empty() {
+                true => "no parameter".to_owned(),
+                false => format!("one of {}", hint.valid.join(", ")),
+            };
+            Finding::new("", found, expected).near(hint.nearest.as_deref())
+        }
+        SpecError::BadValue { policy, param, value, expected } => {
+            Finding::new("", format!("{policy}: {param}={value}"), expected)
+        }
+        other => Finding::new("", other.to_string(), ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_knows_its_field_or_is_told() {
+        let told = |error: ScenarioError| {
+            error.findings().iter().map(Finding::to_string).collect::<Vec<_>>().join("\n")
+        };
+        let unknown = ScenarioError::unknown("browser", "chrom", ["chrome", "firefox"]);
+        assert_eq!(
+            told(unknown.at("browser")),
+            "browser: `chrom`; expected a browser: chrome, firefox; did you mean `chrome`?"
+        );
+        let page = ScenarioError::invalid("page", "pries:x", "pries:N");
+        assert_eq!(told(page.at("pages[3]")), "pages[3]: pries:x; expected pries:N");
+        let other = ScenarioError::invalid("runs", 0, "1 or more");
+        assert_eq!(told(other.at("networks[1]")), "runs: 0; expected 1 or more");
     }
 }

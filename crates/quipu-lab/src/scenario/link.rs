@@ -1,15 +1,40 @@
 //! Links as a scenario writes them, one direction each.
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
-use quipu_link::{Duplicate, LinkConfig, Outage, QueueLimit, RateStep, Reorder};
-use serde::{Deserialize, Serialize};
+use quipu_link::{
+    Capacity, Duplicate, InvalidConfig, LinkConfig, Loss, Outage, QueueLimit, Reorder, Timeline,
+};
+use serde::{Deserialize, Serialize, Serializer};
 use thiserror::Error;
 
+use super::choice::{Direction, TraceEnd};
+use super::document::joined;
+use super::finding::{Finding, Place, Spot};
 use super::loss::LossSpec;
-use super::nearest::suggestion;
-use super::units::{Human, Share, Unit, UnitError, human};
+use super::queue::QueueSpec;
+use super::recorded::{self, TraceSpec, TraceStart};
+use super::steps::{self, Course, StepSpec};
+use super::units::{Share, Unit, UnitError, human};
 
 /// One direction of a path, complete.
+///
+/// It has a rate, or follows a recording of one:
+///
+/// ```
+/// use quipu_lab::scenario::PathSpec;
+///
+/// let path: PathSpec = toml::from_str(
+///     r#"
+///     name = "att"
+///     down = { trace = "us-drive-08-att", delay_trace = "us-drive-08-att", from = "30s" }
+///     "#,
+/// )?;
+/// // The uplink follows the same recording, upwards.
+/// assert_eq!(path.summary(), "att trace us-drive-08-att delay us-drive-08-att from 30s");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Its rate may change at set times:
 ///
 /// ```
 /// use quipu_lab::scenario::PathSpec;
@@ -30,14 +55,26 @@ use super::units::{Human, Share, Unit, UnitError, human};
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkSpec {
-    /// Bits per second, above zero.
-    #[serde(with = "human")]
-    pub rate: Rate,
-    /// When the rate changes, in order of time. Default never.
+    /// Bits per second, above zero. `None` with a `trace`, which has the rates.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub rate: Option<Rate>,
+    /// The recording whose rates the link has, in place of `rate`.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub trace: Option<TraceSpec>,
+    /// The column of a CSV file that has the rates. Default: `down_mbps` or `up_mbps`, as the link's
+    /// direction is, or else `mbps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+    /// When rate, delay and loss change, in order of time. Default never.
     pub steps: Vec<StepSpec>,
-    /// One-way propagation delay.
+    /// One-way propagation delay. Default 0 with a `delay_trace`.
     #[serde(with = "human")]
     pub delay: Duration,
+    /// The recording whose delays the link has on top of `delay`: half of each round trip in the
+    /// column `rtt_ms`, or all of each delay in `delay_ms`, until the next one. A datagram has the
+    /// delay of the instant at which it leaves; none overtakes another unless `jitter_reorders`.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub delay_trace: Option<TraceSpec>,
     /// Each datagram takes `delay ± jitter`; not above `delay`. Default 0.
     #[serde(with = "human")]
     pub jitter: Duration,
@@ -51,10 +88,25 @@ pub struct LinkSpec {
     /// `bursts 1.5% 50%`; see [`LossSpec`]. Default none.
     #[serde(with = "human")]
     pub loss: LossSpec,
-    /// Drop-tail queue. Default: `max(2 × rate × round trip, 50 packets)`, where the round trip
-    /// is twice the delay of all links on the way, and the rate that before the first step.
+    /// The recording whose losses the link has in place of `loss`: the column `loss_percent`, or
+    /// else what was lost of the pings in `rtt_ms` in windows of five seconds, of which both
+    /// directions have the same share. See [`PingSeries::losses`](quipu_link::PingSeries::losses).
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub loss_trace: Option<TraceSpec>,
+    /// Where in its recordings a run begins: at a time such as `30s`, or at one drawn for each run,
+    /// `random`. Default at their start; `None` without recordings.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub from: Option<TraceStart>,
+    /// What comes after the end of its recordings. Default they start again; `None` without
+    /// recordings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<TraceEnd>,
+    /// The queue: drop-tail, or managed such as `codel`; see [`QueueSpec`]. Default: drop-tail with
+    /// `max(2 × rate × round trip, 50 packets)`, where the round trip is twice the delay of all links
+    /// on the way, and the rate that before the first step. Of a
+    /// recording the mean rate and the median delay count.
     #[serde(with = "human")]
-    pub queue: QueueLimit,
+    pub queue: QueueSpec,
     /// Datagrams that are ECN-capable and find more than this in the queue are marked. Default
     /// never.
     #[serde(with = "human")]
@@ -65,19 +117,6 @@ pub struct LinkSpec {
     pub duplicate: DuplicateSpec,
     /// When the link is down. Default never.
     pub outages: Vec<OutageSpec>,
-}
-
-/// A change of the rate, counted from the start of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StepSpec {
-    /// First instant of the rate.
-    #[serde(with = "human")]
-    pub at: Duration,
-    /// Bits per second from then on. `None`, written `0`: nothing moves until the next step, of
-    /// which there must be one.
-    #[serde(with = "human")]
-    pub rate: Option<Rate>,
 }
 
 /// A share of the datagrams is late.
@@ -114,24 +153,6 @@ pub struct OutageSpec {
     /// First instant at which it is up again, or `never`.
     #[serde(with = "human")]
     pub until: Option<Duration>,
-}
-
-/// One direction as written, where everything may be left out.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct PartialLink {
-    rate: Option<Human<Rate>>,
-    steps: Option<Vec<StepSpec>>,
-    delay: Option<Human<Duration>>,
-    jitter: Option<Human<Duration>>,
-    jitter_correlation: Option<Human<Share>>,
-    jitter_reorders: Option<bool>,
-    loss: Option<Human<LossSpec>>,
-    queue: Option<Human<QueueLimit>>,
-    mark: Option<Human<Option<QueueLimit>>>,
-    reorder: Option<ReorderSpec>,
-    duplicate: Option<DuplicateSpec>,
-    outages: Option<Vec<OutageSpec>>,
 }
 
 /// A description of a link that makes none.
@@ -176,154 +197,89 @@ pub enum LinkError {
         /// The field.
         field: String,
     },
-    /// Values that make no link together.
+    /// A recording cannot be read, or is none of the kind wanted.
+    #[error("{field} {name}: {message}")]
+    Trace {
+        /// The field.
+        field: &'static str,
+        /// The recording's name or file.
+        name: String,
+        /// What is wrong, with the line where there is one.
+        message: String,
+    },
+    /// A value that the simulator's links refuse.
+    #[error(transparent)]
+    Config(#[from] InvalidConfig),
+    /// A value that does not go with the others.
+    #[error("{field} is {value}; expected {expected}")]
+    Field {
+        /// The field.
+        field: String,
+        /// Its value.
+        value: String,
+        /// What would have been right.
+        expected: String,
+    },
+    /// Something is wrong with one link of a path.
+    #[error("{link}: {source}")]
+    Of {
+        /// The link, such as `down`.
+        link: &'static str,
+        /// What is wrong.
+        source: Box<LinkError>,
+    },
+    /// Values that make no path together.
     #[error("{0}")]
     Invalid(String),
 }
 
-impl PartialLink {
-    /// The link, where fields without default must be there; they are named behind `prefix`.
-    pub(super) fn complete(self, prefix: &str) -> Result<LinkSpec, LinkError> {
-        let missing = |field: &str, expected| {
-            let field = format!("{prefix}{field}");
-            LinkError::Missing { field, expected }
-        };
-        Ok(LinkSpec {
-            rate: self.rate.ok_or_else(|| missing("rate", Rate::EXPECTED))?.0,
-            steps: self.steps.unwrap_or_default(),
-            delay: self.delay.ok_or_else(|| missing("delay", Duration::EXPECTED))?.0,
-            jitter: self.jitter.map_or(Duration::ZERO, |jitter| jitter.0),
-            jitter_correlation: self.jitter_correlation.map_or(Share::ZERO, |share| share.0),
-            jitter_reorders: self.jitter_reorders.unwrap_or(false),
-            loss: self.loss.map_or(LossSpec::NONE, |loss| loss.0),
-            queue: self.queue.map_or_else(QueueLimit::default, |queue| queue.0),
-            mark: self.mark.and_then(|mark| mark.0),
-            reorder: self.reorder.unwrap_or_default(),
-            duplicate: self.duplicate.unwrap_or_default(),
-            outages: self.outages.unwrap_or_default(),
-        })
-    }
-
-    /// The link like `base` in all that is not given.
-    pub(super) fn over(self, base: &LinkSpec) -> LinkSpec {
-        LinkSpec {
-            rate: self.rate.map_or(base.rate, |rate| rate.0),
-            steps: self.steps.unwrap_or_else(|| base.steps.clone()),
-            delay: self.delay.map_or(base.delay, |delay| delay.0),
-            jitter: self.jitter.map_or(base.jitter, |jitter| jitter.0),
-            jitter_correlation: self
-                .jitter_correlation
-                .map_or(base.jitter_correlation, |share| share.0),
-            jitter_reorders: self.jitter_reorders.unwrap_or(base.jitter_reorders),
-            loss: self.loss.map_or(base.loss, |loss| loss.0),
-            queue: self.queue.map_or(base.queue, |queue| queue.0),
-            mark: self.mark.map_or(base.mark, |mark| mark.0),
-            reorder: self.reorder.unwrap_or(base.reorder),
-            duplicate: self.duplicate.unwrap_or(base.duplicate),
-            outages: self.outages.unwrap_or_else(|| base.outages.clone()),
-        }
-    }
-
-    /// Sets a field from its text form.
-    pub(super) fn set(&mut self, field: &str, value: &str) -> Result<(), LinkError> {
-        let twice = || LinkError::Twice { field: field.to_owned() };
-        match field {
-            "rate" => put(&mut self.rate, field, value),
-            "delay" => put(&mut self.delay, field, value),
-            "jitter" => put(&mut self.jitter, field, value),
-            "jitter_correlation" => put(&mut self.jitter_correlation, field, value),
-            "loss" => put(&mut self.loss, field, value),
-            "queue" => put(&mut self.queue, field, value),
-            "mark" => put(&mut self.mark, field, value),
-            "steps" => {
-                let steps = value.split('+').map(|step| StepSpec::read(field, step));
-                let old = self.steps.replace(steps.collect::<Result<_, _>>()?);
-                old.map_or(Ok(()), |_| Err(twice()))
+impl LinkError {
+    /// What is wrong with the link or path at `field`.
+    pub(super) fn finding(&self, field: &str) -> Finding {
+        let joined = |name: &str| joined(field, name);
+        match self {
+            LinkError::Value { field, source } => {
+                Finding::new(joined(field), format!("`{}`", source.text), source.expected)
             }
-            "reorder" => {
-                let (share, extra) = share_and_time(field, value)?;
-                let old = self.reorder.replace(ReorderSpec { share, extra });
-                old.map_or(Ok(()), |_| Err(twice()))
+            LinkError::Missing { field, expected } => {
+                Finding::new(joined(field), "missing", *expected)
             }
-            "duplicate" => {
-                let (share, after) = share_and_time(field, value)?;
-                let old = self.duplicate.replace(DuplicateSpec { share, after });
-                old.map_or(Ok(()), |_| Err(twice()))
+            LinkError::Config(InvalidConfig { field, value, expected }) => {
+                Finding::new(joined(field), &**value, *expected)
             }
-            // The one field that may be there several times.
-            "outage" => {
-                let (from, until) = value.split_once("..").unwrap_or((value, "never"));
-                let outage = OutageSpec {
-                    from: read(field, from)?,
-                    until: read(field, if until.is_empty() { "never" } else { until })?,
-                };
-                self.outages.get_or_insert_default().push(outage);
-                Ok(())
+            LinkError::Field { field, value, expected } => {
+                Finding::new(joined(field), value, expected)
             }
-            _ => Err(LinkError::UnknownField {
-                field: field.to_owned(),
-                known: "name, bottleneck, rate, steps, delay, jitter, jitter_correlation, loss, \
-                        queue, mark, reorder, duplicate, outage; of links each also as up.FIELD and access.FIELD",
-                suggestion: suggestion(field, FIELDS),
-            }),
+            LinkError::Of { link, source } => source.finding(&joined(link)),
+            LinkError::Trace { field, name, message } => in_trace(&joined(field), name, message),
+            other => Finding::new(field, other.to_string(), ""),
         }
     }
 }
 
-const FIELDS: [&str; 13] = [
-    "name",
-    "bottleneck",
-    "rate",
-    "steps",
-    "delay",
-    "jitter",
-    "jitter_correlation",
-    "loss",
-    "queue",
-    "mark",
-    "reorder",
-    "duplicate",
-    "outage",
-];
-
-fn read<T: Unit>(field: &str, value: &str) -> Result<T, LinkError> {
-    T::read(value).map_err(|source| LinkError::Value { field: field.to_owned(), source })
-}
-
-fn put<T: Unit>(slot: &mut Option<Human<T>>, field: &str, value: &str) -> Result<(), LinkError> {
-    match slot.replace(Human(read(field, value)?)) {
-        None => Ok(()),
-        Some(_) => Err(LinkError::Twice { field: field.to_owned() }),
+/// What is wrong with the recording `name`, which `field` names: in its file, if that is one and a
+/// line is told.
+fn in_trace(field: &str, name: &str, message: &str) -> Finding {
+    let line = message.strip_prefix("line ").and_then(|rest| {
+        let (line, rest) = rest.split_once(": ")?;
+        Some((line.parse::<usize>().ok()?, rest))
+    });
+    let text = |name| std::fs::read_to_string(name).ok();
+    match line.and_then(|(line, rest)| Some((line, rest, text(name)?))) {
+        Some((line, rest, text)) => {
+            let spot = Spot::at(name, &text, line, 1);
+            Finding::new(field, rest, "").at(Place::File(spot))
+        }
+        None => Finding::new(field, format!("{name}: {message}"), ""),
     }
 }
 
-impl StepSpec {
-    /// Reads `20s:4mbit`.
-    fn read(field: &str, text: &str) -> Result<StepSpec, LinkError> {
-        let Some((at, rate)) = text.split_once(':') else {
-            let expected = "an instant and a rate, such as 20s:4mbit";
-            return Err(LinkError::Value {
-                field: field.to_owned(),
-                source: UnitError { text: text.to_owned(), expected },
-            });
-        };
-        Ok(StepSpec { at: read(field, at)?, rate: read(field, rate)? })
-    }
-
-    /// As [`StepSpec::read`] reads it.
-    fn print(&self) -> String {
-        format!("{}:{}", self.at.print(), self.rate.print())
-    }
-}
-
-/// `2%+5ms`: a share and the time that goes with it.
-fn share_and_time(field: &str, value: &str) -> Result<(Share, Duration), LinkError> {
-    let (share, time) = value.split_once('+').unwrap_or((value, "0ms"));
-    Ok((read(field, share)?, read(field, time)?))
+fn print_some<T: Unit, S: Serializer>(value: &Option<T>, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(&value.as_ref().map(T::print).unwrap_or_default())
 }
 
 /// The limit with the round trip that counts, if it tells none itself.
-fn over(limit: QueueLimit, round_trip: Duration) -> QueueLimit {
+pub(super) fn over(limit: QueueLimit, round_trip: Duration) -> QueueLimit {
     match limit {
         QueueLimit::BandwidthDelay { multiple, round_trip: None, at_least } => {
             QueueLimit::BandwidthDelay { multiple, round_trip: Some(round_trip), at_least }
@@ -332,32 +288,150 @@ fn over(limit: QueueLimit, round_trip: Duration) -> QueueLimit {
     }
 }
 
+/// True if chance decides with this loss.
+fn may_lose_some(loss: Loss) -> bool {
+    match loss {
+        Loss::Independent(share) => share > 0.0 && share < 1.0,
+        Loss::Correlated { .. } | Loss::GilbertElliott(_) => true,
+    }
+}
+
 impl LinkSpec {
+    /// True if it follows any recording.
+    pub fn is_recorded(&self) -> bool {
+        self.trace.is_some() || self.delay_trace.is_some() || self.loss_trace.is_some()
+    }
+
+    /// With what holds of recordings unless it is told.
+    pub(super) fn with_defaults(mut self) -> Self {
+        if self.is_recorded() {
+            self.from.get_or_insert_default();
+            self.at_end.get_or_insert_default();
+        }
+        self
+    }
+
+    /// The same link in the other direction, as far as its recordings tell both.
+    #[must_use]
+    pub(crate) fn toward(mut self, direction: Direction) -> Self {
+        let traces = [&mut self.trace, &mut self.delay_trace, &mut self.loss_trace];
+        for trace in traces {
+            *trace = trace.take().map(|trace| trace.toward(direction));
+        }
+        self
+    }
+
+    /// The recordings that it follows; first that of the rate, if there is one.
+    pub(super) fn traces_mut(&mut self) -> impl Iterator<Item = &mut TraceSpec> {
+        let traces = [&mut self.trace, &mut self.delay_trace, &mut self.loss_trace];
+        traces.into_iter().flatten()
+    }
+
+    /// The group of the recordings whose start is to be drawn, and how long the first of them is.
+    pub(super) fn draws_from(&self) -> Option<(String, Duration)> {
+        if self.from != Some(TraceStart::Random) {
+            return None;
+        }
+        let column = self.column.as_deref();
+        // What cannot be read is an error of `validate`.
+        let trace = self.trace.as_ref().map(|trace| {
+            (trace.group(), trace.rates(column).map_or(Duration::ZERO, |read| read.length()))
+        });
+        let delays = || {
+            let trace = self.delay_trace.as_ref()?;
+            Some((trace.group(), trace.delays().map_or(Duration::ZERO, |read| read.length())))
+        };
+        let losses = || {
+            let trace = self.loss_trace.as_ref()?;
+            Some((trace.group(), trace.losses().map_or(Duration::ZERO, |read| read.length())))
+        };
+        trace.or_else(delays).or_else(losses)
+    }
+
+    /// The delay that counts for round trips: without jitter, before the first step, and of a
+    /// recording the median.
+    pub fn usual_delay(&self) -> Duration {
+        let recorded = self.delay_trace.as_ref().and_then(|trace| trace.delays().ok());
+        self.delay + recorded.map_or(Duration::ZERO, |pings| pings.median())
+    }
+
+    /// The rate before the first step, or the mean rate of the recording; `None` if that cannot be
+    /// read.
+    pub(crate) fn usual_rate(&self) -> Option<Rate> {
+        let recorded = self.trace.as_ref().and_then(|trace| {
+            trace.rates(self.column.as_deref()).ok().map(|rates| rates.mean_rate())
+        });
+        self.rate.or(recorded)
+    }
+
+    /// How long the recording of its rates is, if it has one that can be read.
+    pub(crate) fn recorded_length(&self) -> Option<Duration> {
+        let trace = self.trace.as_ref()?;
+        trace.rates(self.column.as_deref()).ok().map(|rates| rates.length())
+    }
+
+    /// The recordings that it follows, each with its field.
+    pub(crate) fn recordings(&self) -> impl Iterator<Item = (&'static str, &TraceSpec)> {
+        let traces =
+            [("rate", &self.trace), ("delay", &self.delay_trace), ("loss", &self.loss_trace)];
+        traces.into_iter().filter_map(|(what, trace)| Some((what, trace.as_ref()?)))
+    }
+
     /// The link that the simulator makes of it, with `overhead` bytes of headers per datagram, if
     /// it is all that lies between two hosts. If not, see [`LinkSpec::config_on`].
     pub fn config(&self, overhead: Bytes) -> LinkConfig {
-        self.config_on(overhead, self.delay.saturating_mul(2))
+        self.config_on(overhead, self.usual_delay().saturating_mul(2))
     }
 
     /// The same as one link of several in a row: a queue or a mark that is told in
     /// bandwidth-delay products, as the default queue is, has those of `round_trip`, which is that
     /// of all of them together.
+    ///
+    /// A start of recordings that is to be drawn counts as zero: see [`Network::for_run`]. A
+    /// recording that cannot be read, which makes a scenario invalid, leaves a link that the
+    /// simulator refuses.
+    ///
+    /// [`Network::for_run`]: super::Network::for_run
     pub fn config_on(&self, overhead: Bytes, round_trip: Duration) -> LinkConfig {
+        // A rate of zero is refused.
+        let nothing = LinkConfig { rate: Some(Rate::ZERO), ..LinkConfig::default() };
+        self.read_config(overhead, round_trip).unwrap_or(nothing)
+    }
+
+    fn read_config(&self, overhead: Bytes, round_trip: Duration) -> Result<LinkConfig, LinkError> {
         let at = |time: Duration| Instant::ZERO + time;
-        LinkConfig {
-            rate: Some(self.rate),
-            steps: self
-                .steps
-                .iter()
-                .map(|step| RateStep { at: at(step.at), rate: step.rate.unwrap_or(Rate::ZERO) })
-                .collect(),
+        let play = recorded::play(self.from, self.at_end);
+        let Course { rates, delays, losses } = Course::of(self);
+        let recorded_delays = self.delay_trace.as_ref().map(|trace| {
+            let pings = trace.delays()?;
+            Ok::<_, LinkError>(pings.delays(play).map(|delay| delay + self.delay))
+        });
+        let recorded_losses =
+            self.loss_trace.as_ref().map(|trace| Ok::<_, LinkError>(trace.losses()?.played(play)));
+        let mut config = LinkConfig {
+            rate: self.rate,
+            steps: rates,
             trace: None,
-            delay: self.delay,
+            rates: None,
+            delay: self.usual_delay(),
+            delays: recorded_delays
+                .transpose()?
+                .or_else(|| (!delays.is_empty()).then(|| Timeline::of_steps(self.delay, delays))),
+            losses: recorded_losses.transpose()?.or_else(|| {
+                (!losses.is_empty()).then(|| Timeline::of_steps(self.loss.config(), losses))
+            }),
             jitter: self.jitter,
             jitter_correlation: self.jitter_correlation.as_f64(),
             jitter_reorders: self.jitter_reorders,
             loss: self.loss.config(),
-            queue: over(self.queue, round_trip),
+            queue: match self.queue {
+                QueueSpec::DropTail(limit) => over(limit, round_trip),
+                QueueSpec::Managed(_) => QueueLimit::default(),
+            },
+            aqm: match self.queue {
+                QueueSpec::DropTail(_) => None,
+                QueueSpec::Managed(aqm) => Some(aqm),
+            },
             mark: self.mark.map(|threshold| over(threshold, round_trip)),
             reorder: (!self.reorder.share.is_zero())
                 .then(|| Reorder { share: self.reorder.share.as_f64(), extra: self.reorder.extra }),
@@ -371,20 +445,28 @@ impl LinkSpec {
                 .map(|outage| Outage { from: at(outage.from), until: outage.until.map(at) })
                 .collect(),
             overhead,
+        };
+        if let Some(trace) = &self.trace {
+            trace.rates(self.column.as_deref())?.put_into(&mut config, play);
         }
+        Ok(config)
     }
 
-    /// Bytes that its rate lets through between two instants, headers included. Outages count as if
-    /// there were none.
+    /// Bytes that its rate lets through between two instants, headers included: of a trace in
+    /// Mahimahi's form 1,500 for each opportunity. Outages count as if there were none.
     pub(crate) fn capacity(&self, from: Instant, until: Instant) -> Bytes {
-        let steps = self.steps.iter().map(|step| (Instant::ZERO + step.at, step.rate));
-        let ends = steps.clone().map(|(at, _)| at).chain([Instant::FAR_FUTURE]);
-        let rates = std::iter::once((Instant::ZERO, Some(self.rate))).chain(steps);
+        let has_ramps = self.steps.iter().any(|step| !step.over.is_zero());
+        let Some(rate) = self.rate.filter(|_| self.trace.is_none() && !has_ramps) else {
+            return Capacity::of(&self.config(Bytes::ZERO)).between(from, until);
+        };
+        let steps = Course::of(self).rates;
+        let ends = steps.iter().map(|step| step.at).chain([Instant::FAR_FUTURE]);
+        let rates = steps.iter().map(|step| (step.at, step.rate));
+        let rates = std::iter::once((Instant::ZERO, rate)).chain(rates);
         rates
             .zip(ends)
             .map(|((begins_at, rate), ends_at)| {
-                let time = ends_at.min(until) - begins_at.max(from);
-                rate.map_or(Bytes::ZERO, |rate| rate.bytes_in(time))
+                rate.bytes_in(ends_at.min(until) - begins_at.max(from))
             })
             .sum()
     }
@@ -392,8 +474,13 @@ impl LinkSpec {
     /// True if chance decides anything on this link.
     pub fn is_random(&self) -> bool {
         let certain = |share: Share| share.is_zero() || share.is_whole();
+        let losses = self.loss_trace.as_ref().and_then(|trace| trace.losses().ok());
         !self.jitter.is_zero()
+            || self.from == Some(TraceStart::Random)
             || self.loss.is_random()
+            || self.steps.iter().any(|step| step.loss.is_some_and(LossSpec::is_random))
+            || losses.is_some_and(|losses| losses.values().any(|(_, loss)| may_lose_some(loss)))
+            || self.queue.is_random()
             || !certain(self.reorder.share)
             || !certain(self.duplicate.share)
     }
@@ -402,7 +489,17 @@ impl LinkSpec {
     pub(super) fn summary(&self) -> String {
         /// As many are told one by one.
         const FEW_STEPS: usize = 3;
-        let mut text = format!("{} {}", self.rate.print(), self.delay.print());
+        let rate = self.rate.map(|rate| rate.print());
+        let trace = self.trace.as_ref().map(|trace| {
+            let column = self.column.as_ref().map(|column| format!(" {column}"));
+            format!("trace {}{}", trace.short_name(), column.unwrap_or_default())
+        });
+        let delays = self.delay_trace.as_ref().map(|trace| format!("delay {}", trace.short_name()));
+        let plus = if delays.is_some() { "+" } else { "" };
+        let delay = (delays.is_none() || !self.delay.is_zero())
+            .then(|| format!("{plus}{}", self.delay.print()));
+        let parts: Vec<String> = [rate, trace, delays, delay].into_iter().flatten().collect();
+        let mut text = parts.join(" ");
         match self.steps.len() {
             0 => {}
             1..=FEW_STEPS => {
@@ -420,15 +517,83 @@ impl LinkSpec {
         if self.loss != LossSpec::NONE {
             text.push_str(&format!(" loss {}", self.loss.print()));
         }
+        if let Some(trace) = &self.loss_trace {
+            text.push_str(&format!(" loss {}", trace.short_name()));
+        }
+        if let Some(from) = self.from.filter(|from| *from != TraceStart::default()) {
+            text.push_str(&format!(" from {}", from.print()));
+        }
+        if let Some(at_end) = self.at_end.filter(|at_end| *at_end != TraceEnd::default()) {
+            text.push_str(&format!(" then {at_end}"));
+        }
+        if let QueueSpec::Managed(_) = self.queue {
+            text.push_str(&format!(" {}", self.queue.summary()));
+        }
         if self.mark.is_some() {
             text.push_str(&format!(" mark {}", self.mark.print()));
         }
         text
     }
 
+    /// What networks that are named after their links call it.
+    pub(super) fn name(&self) -> String {
+        let trace = || self.trace.as_ref().map(|trace| trace.short_name().to_owned());
+        self.rate.map(|rate| rate.print()).or_else(trace).unwrap_or_default()
+    }
+
     /// Checks the values.
     pub(super) fn validate(&self) -> Result<(), LinkError> {
+        self.validate_traces()?;
+        steps::validate(self)?;
         // The overhead plays no part in what is valid.
-        self.config(Bytes::ZERO).validate().map_err(|error| LinkError::Invalid(error.to_string()))
+        let config = self.read_config(Bytes::ZERO, self.usual_delay())?;
+        Ok(config.validate()?)
+    }
+
+    fn validate_traces(&self) -> Result<(), LinkError> {
+        let refused = |field: &str, value: String, expected: &str| {
+            let (field, expected) = (field.to_owned(), expected.to_owned());
+            Err(LinkError::Field { field, value, expected })
+        };
+        if let (Some(rate), Some(_)) = (self.rate, &self.trace) {
+            return refused("rate", rate.print(), "none beside a trace");
+        }
+        if let (Some(column), None) = (&self.column, &self.trace) {
+            return refused("column", column.clone(), "none without a trace");
+        }
+        if !self.is_recorded() {
+            let expected = "none without a trace, a delay_trace or a loss_trace";
+            if let Some(from) = self.from {
+                return refused("from", from.print(), expected);
+            }
+            if let Some(at_end) = self.at_end {
+                return refused("at_end", at_end.to_string(), expected);
+            }
+            return Ok(());
+        }
+        if let (loss, Some(_)) = (self.loss, &self.loss_trace)
+            && loss != LossSpec::NONE
+        {
+            return refused("loss", loss.print(), "none beside a loss_trace");
+        }
+        let rates = self.trace.as_ref().map(|trace| trace.rates(self.column.as_deref()));
+        let delays = self.delay_trace.as_ref().map(TraceSpec::delays).transpose()?;
+        let losses = self.loss_trace.as_ref().map(TraceSpec::losses).transpose()?;
+        // That of the rates is what a run is over with; the others begin again or hold beside it.
+        let length = rates
+            .transpose()?
+            .map(|rates| rates.length())
+            .or_else(|| delays.map(|delays| delays.length()))
+            .or_else(|| losses.map(|losses| losses.length()))
+            .unwrap_or_default();
+        match self.from {
+            Some(TraceStart::At(from))
+                if from >= length && self.at_end.unwrap_or_default() != TraceEnd::Loop =>
+            {
+                let expected = format!("less than {}, the end of the recording", length.print());
+                refused("from", from.print(), &expected)
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -4,17 +4,30 @@
 //! written out whole beside every result.
 
 mod choice;
+mod document;
 mod error;
+mod finding;
+mod form;
+mod hosts;
 mod http;
 mod link;
 mod loss;
 mod nearest;
 mod networks;
+mod origin;
 mod overrides;
 mod page_name;
+mod partial;
 mod path;
+mod queue;
+mod radio;
 mod raw;
+mod recorded;
+mod reference;
+mod schema;
 mod series;
+mod steps;
+mod sweep;
 mod traffic;
 mod transport;
 pub mod units;
@@ -26,19 +39,36 @@ use serde::{Deserialize, Serialize};
 
 pub use choice::{
     Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
-    Reprioritise, Sender, SeriesEnds, Tls, WriteOrder,
+    RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
 };
+pub use document::{Document, Readable};
 pub use error::ScenarioError;
+pub use finding::{Finding, Findings, Place, Spot, findings_json};
+use hosts::MOST_SERVERS;
+pub(crate) use hosts::check_origins;
+pub use hosts::{Clients, MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, ServerSpec};
 pub use http::HttpVersions;
-pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec, StepSpec};
+pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
 pub use loss::LossSpec;
 pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
+pub use origin::Origin;
 pub use overrides::{resolve as resolve_field, split_list};
 pub use page_name::{PRIES, PageName};
-pub use path::{LinksSpec, Network, OwnLinks, PathSpec};
+pub use path::{LinksSpec, Network, OwnLinks, PathSpec, SharedLinks};
+pub use queue::QueueSpec;
+pub use radio::{
+    AccessPointSpec, LegSpec, PropagationSpec, RadioSpec, ShadowingSpec, StationSpec, WanderSpec,
+    WaypointSpec,
+};
 pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
+pub use recorded::{MOST_TRACE_BYTES, TraceNote, TraceSpec, TraceStart, builtin_traces};
+pub use reference::reference;
+pub use schema::{schema, schema_text};
 pub use series::Series;
+pub use steps::StepSpec;
+pub(crate) use sweep::Amount;
+pub use sweep::{PointValues, SweepSpec, SweptField};
 pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure};
 pub use transport::{Start, Transport};
 use units::{Unit, human};
@@ -80,6 +110,9 @@ pub struct Scenario {
     pub discovery: Discovery,
     /// How many servers a page comes from. One.
     pub origins: Origins,
+    /// Clients, each of which loads the page over connections of its own: a number, or a table with
+    /// `count`, `servers`, `spread` and `every`; see [`Clients`]. 1.
+    pub clients: Clients,
     /// How HTTP is carried; several ways, separated by commas, are rows each. HTTP/2 over QUIC.
     pub http: HttpVersions,
     /// Greatest random processing delay of a host per datagram. 100 µs; 0 turns it off.
@@ -112,12 +145,22 @@ pub struct Scenario {
     /// The networks; each a table, or the name of one that comes with the program.
     #[serde(deserialize_with = "networks::read_list")]
     pub networks: Vec<Network>,
+    /// Servers that are farther than the network's paths reach, with `origins = "recorded"`. None.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerSpec>,
     /// Flows beside the page, or without one. None.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowSpec>,
     /// Cross traffic. None.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cross: Vec<CrossSpec>,
+    /// What is claimed of the results, for [`crate::reproduce`]. Plays no part in runs, and is not
+    /// written out with their results. None.
+    #[serde(skip_serializing)]
+    pub experiment: Option<toml::Table>,
+    /// Which fields take which values, for [`crate::sweeps`]. As `experiment`. None.
+    #[serde(skip_serializing)]
+    pub sweep: Option<toml::Table>,
 }
 
 /// The policies that are compared: every stream policy with every path policy, then every joint
@@ -158,6 +201,7 @@ impl Default for Scenario {
             visible_images: 5,
             discovery: Discovery::Recorded,
             origins: Origins::One,
+            clients: Clients::default(),
             http: HttpVersions::default(),
             host_jitter: Duration::from_micros(100),
             link_overhead: Bytes(28),
@@ -170,8 +214,11 @@ impl Default for Scenario {
             transport: Transport::default(),
             raw: Raw::default(),
             networks: networks::default_networks(),
+            servers: Vec::new(),
             flows: Vec::new(),
             cross: Vec::new(),
+            experiment: None,
+            sweep: None,
         }
     }
 }
@@ -193,12 +240,14 @@ impl Default for Policies {
 }
 
 impl Scenario {
-    /// Reads a scenario; what it does not name has its default.
+    /// Reads a scenario; what it does not name has its default. Files of recordings count from the
+    /// folder of `file`.
     ///
     /// # Errors
-    /// If `text` is no TOML or has an unknown field or a value that is none; `file` is named.
+    /// If `text` is no TOML or has an unknown field or a value that is none: all of them, with
+    /// `file`, line and column.
     pub fn from_toml(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-        toml::from_str(text).map_err(|error| ScenarioError::toml(file, text, &error))
+        Document::new(text, file).scenario()
     }
 
     /// Reads the scenario in the file at `path`.
@@ -206,7 +255,7 @@ impl Scenario {
     /// # Errors
     /// As [`Scenario::from_toml`], and if the file is unreadable.
     pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
-        Scenario::from_toml(&read_text(path)?, &path.display().to_string())
+        Document::read(path)?.scenario()
     }
 
     /// The complete scenario, defaults written out.
@@ -217,72 +266,90 @@ impl Scenario {
         toml::to_string(self).map_err(|error| ScenarioError::Write { message: error.to_string() })
     }
 
+    /// The same as a table. Both ways go through text: a second serializer and a second deserializer for
+    /// all parts of a scenario would be a third of the crate's code.
+    pub(crate) fn to_table(&self) -> Result<toml::Table, ScenarioError> {
+        let table = self.to_toml()?.parse();
+        table.map_err(|error: toml::de::Error| ScenarioError::Write { message: error.to_string() })
+    }
+
+    /// The scenario that a table describes.
+    ///
+    /// # Errors
+    /// The first value that is none, without a place.
+    pub(crate) fn from_table(table: &toml::Value) -> Result<Scenario, toml::de::Error> {
+        let text = toml::to_string(table).map_err(serde::de::Error::custom)?;
+        toml::from_str(&text)
+    }
+
     /// Checks every value that can be checked without the registries of pages, browsers and
     /// policies.
     ///
     /// # Errors
     /// The first field that is wrong, with its value and what was expected.
     pub fn validate(&self) -> Result<(), ScenarioError> {
+        self.problems().into_iter().next().map_or(Ok(()), Err)
+    }
+
+    /// All that [`Scenario::validate`] finds wrong: of each part of the scenario at least the first.
+    pub fn problems(&self) -> Vec<ScenarioError> {
+        let mut problems = self.own_problems();
+        problems.extend(self.policies.problems());
+        problems.extend(self.transport.validate().err());
+        if self.http.has(HttpVersion::H2Tcp) {
+            problems.extend(self.transport.validate_windows().err());
+        }
+        problems.extend(self.raw.validate(self).err());
+        problems.extend(hosts::problems(self));
+        problems.extend(traffic::problems(&self.flows, &self.cross, &self.measure));
+        if self.networks.is_empty() {
+            problems.push(ScenarioError::invalid("networks", "empty", "at least one network"));
+        }
+        let names = self.networks.iter().map(|network| network.name.as_str());
+        problems.extend(distinct("networks", names).err());
+        for (index, network) in self.networks.iter().enumerate() {
+            problems.extend(networks::problems(network, &format!("networks[{index}]")));
+        }
+        problems.extend(series::validate(self).err());
+        problems
+    }
+
+    /// What is wrong with fields that are in no table.
+    fn own_problems(&self) -> Vec<ScenarioError> {
+        let mut problems = Vec::new();
+        let mut refuse = |field: &str, value: &dyn std::fmt::Display, expected: &str| {
+            problems.push(ScenarioError::invalid(field, value, expected));
+        };
         if self.seed > i64::MAX as u64 {
-            return Err(ScenarioError::invalid(
-                "seed",
-                self.seed,
-                "0 to 9223372036854775807, as TOML has it",
-            ));
+            refuse("seed", &self.seed, "0 to 9223372036854775807, as TOML has it");
         }
         if !(1..=MOST_RUNS).contains(&self.runs) {
-            return Err(ScenarioError::invalid("runs", self.runs, "1 to 10000"));
+            refuse("runs", &self.runs, "1 to 10000");
         }
         if !self.has_pages() && self.flows.is_empty() {
-            let expected = "at least one page, or one of `flows`";
-            return Err(ScenarioError::invalid("pages", "empty", expected));
+            refuse("pages", &"empty", "at least one page, or one of `flows`");
         }
         if !(1..=MOST_SESSION).contains(&self.session) {
-            return Err(ScenarioError::invalid("session", self.session, "1 to 1000 pages"));
+            refuse("session", &self.session, "1 to 1000 pages");
         }
         if self.session > 1 && self.http.is_raw() {
-            let expected = "1 with raw streams, which are written once";
-            return Err(ScenarioError::invalid("session", self.session, expected));
+            refuse("session", &self.session, "1 with raw streams, which are written once");
         }
         if self.visible_images > 1_000 {
-            return Err(ScenarioError::invalid(
-                "visible_images",
-                self.visible_images,
-                "at most 1000",
-            ));
+            refuse("visible_images", &self.visible_images, "at most 1000");
         }
         if self.host_jitter > Duration::from_secs(1) {
-            return Err(ScenarioError::invalid(
-                "host_jitter",
-                self.host_jitter.print(),
-                "at most 1s",
-            ));
+            refuse("host_jitter", &self.host_jitter.print(), "at most 1s");
         }
         if self.link_overhead.0 > 1_000 {
-            return Err(ScenarioError::invalid(
-                "link_overhead",
-                self.link_overhead.print(),
-                "at most 1000B",
-            ));
+            refuse("link_overhead", &self.link_overhead.print(), "at most 1000B");
         }
         for (field, time) in [("time_limit", self.time_limit), ("duration", self.duration)] {
             if !(Duration::from_millis(1)..=MOST_TIME).contains(&time) {
-                return Err(ScenarioError::invalid(field, time.print(), "1ms to 1000000s"));
+                refuse(field, &time.print(), "1ms to 1000000s");
             }
         }
-        self.policies.validate()?;
-        self.transport.validate()?;
-        if self.http.has(HttpVersion::H2Tcp) {
-            self.transport.validate_windows()?;
-        }
-        self.raw.validate(self)?;
-        traffic::validate(&self.flows, &self.cross, &self.measure)?;
-        if self.networks.is_empty() {
-            return Err(ScenarioError::invalid("networks", "empty", "at least one network"));
-        }
-        distinct("networks", self.networks.iter().map(|network| network.name.as_str()))?;
-        self.networks.iter().try_for_each(networks::validate)?;
-        series::validate(self)
+        problems
     }
 
     /// True if chance decides anything on `network`; if not, one run tells everything.
@@ -292,6 +359,7 @@ impl Scenario {
             || network.is_random()
             || self.transport.tls == Tls::Rustls
             || self.session > 1
+            || !self.clients.spread.is_zero()
             || self.pages.iter().any(drawn)
             || (self.http.is_raw() && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)
@@ -313,6 +381,15 @@ impl Scenario {
         if self.is_random(network) { self.runs } else { 1 }
     }
 
+    /// The seed of what chance decides for one client of a run, in which `Scenario::run_seed` is that of
+    /// the first.
+    pub(crate) fn client_seed(&self, run: u32, client: u32) -> Seed {
+        match client {
+            0 => self.run_seed(run),
+            _ => self.run_seed(run).child("client", u64::from(client)),
+        }
+    }
+
     /// The seed of run `run`, the same for every page, network and policy.
     pub fn run_seed(&self, run: u32) -> Seed {
         Seed::new(self.seed).child("run", u64::from(run))
@@ -320,27 +397,30 @@ impl Scenario {
 }
 
 impl Policies {
-    fn validate(&self) -> Result<(), ScenarioError> {
+    fn problems(&self) -> Vec<ScenarioError> {
+        let mut problems = Vec::new();
         if self.joint.is_empty() && self.stream.is_empty() {
             let expected = "at least one stream policy or joint policy";
-            return Err(ScenarioError::invalid("policies.stream", "empty", expected));
+            problems.push(ScenarioError::invalid("policies.stream", "empty", expected));
         }
         if !self.stream.is_empty() && self.path.is_empty() {
             let expected = "at least one path policy for the stream policies";
-            return Err(ScenarioError::invalid("policies.path", "empty", expected));
+            problems.push(ScenarioError::invalid("policies.path", "empty", expected));
         }
-        Ok(())
+        problems
     }
 }
 
-/// Checks that no two of `names` are the same: results tell them apart by name alone.
+/// Checks that no two of `names`, of the items of the list `field`, are the same: results tell them
+/// apart by name alone.
 pub(crate) fn distinct<'a>(
     field: &str,
     names: impl Iterator<Item = &'a str>,
 ) -> Result<(), ScenarioError> {
     let mut seen = std::collections::BTreeSet::new();
-    for name in names {
+    for (index, name) in names.enumerate() {
         if !seen.insert(name) {
+            let field = format!("{field}[{index}]");
             return Err(ScenarioError::invalid(field, format!("{name} twice"), "different names"));
         }
     }
@@ -348,7 +428,7 @@ pub(crate) fn distinct<'a>(
 }
 
 /// The text of the file at `path`, at most 64 MiB of it.
-fn read_text(path: &Path) -> Result<String, ScenarioError> {
+pub(crate) fn read_text(path: &Path) -> Result<String, ScenarioError> {
     const MOST: u64 = 64 << 20;
     let failed = |source| ScenarioError::Read { file: path.display().to_string(), source };
     let length = std::fs::metadata(path).map_err(failed)?.len();

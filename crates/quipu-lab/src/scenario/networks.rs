@@ -6,10 +6,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, value};
 
+use super::document::Document;
 use super::path::Network;
-use super::{MOST_PATHS, ScenarioError, read_text};
+use super::{MOST_PATHS, ScenarioError};
 
-const BUILTIN: &str = include_str!("networks.toml");
+const BUILTIN: [&str; 2] = [include_str!("networks.toml"), include_str!("scenes.toml")];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,10 +18,11 @@ struct File {
     networks: Vec<Network>,
 }
 
-/// All networks that come with the program, in the order of the data file.
+/// All networks that come with the program, in the order of the data files.
 pub fn builtin() -> Vec<Network> {
-    // A test reads the file; if it were wrong there would be no networks, never a panic.
-    toml::from_str::<File>(BUILTIN).map(|file| file.networks).unwrap_or_default()
+    // A test reads the files; if one were wrong there would be no networks of it, never a panic.
+    let read = |text| toml::from_str::<File>(text).map(|file| file.networks).unwrap_or_default();
+    BUILTIN.into_iter().flat_map(read).collect()
 }
 
 /// The network of a scenario that names none: `wifi+lte`.
@@ -34,8 +36,10 @@ pub(super) fn default_networks() -> Vec<Network> {
 /// If there is no such network, or the file is unreadable or describes none.
 pub fn find(name: &str) -> Result<Network, ScenarioError> {
     if name.ends_with(".toml") {
-        let text = read_text(Path::new(name))?;
-        return toml::from_str(&text).map_err(|error| ScenarioError::toml(name, &text, &error));
+        let document = Document::read(Path::new(name))?;
+        let mut network: Network = document.read_as(super::form::network())?;
+        network.count_from(Path::new(name));
+        return Ok(network);
     }
     let known = builtin();
     match known.iter().find(|network| network.name == name) {
@@ -47,21 +51,26 @@ pub fn find(name: &str) -> Result<Network, ScenarioError> {
     }
 }
 
-/// Checks paths and links of `network`.
-pub(super) fn validate(network: &Network) -> Result<(), ScenarioError> {
+/// Checks paths and links of `network`, which stands at `field`; one error of each path at most.
+pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
     let count = network.paths.len();
     if !(1..=MOST_PATHS).contains(&count) {
-        let field = format!("network {}: paths", network.name);
-        return Err(ScenarioError::invalid(field, count, "1 to 32 paths"));
+        let field = format!("{field}.paths");
+        return vec![ScenarioError::invalid(field, count, "1 to 32 paths")];
     }
-    for (index, path) in network.paths.iter().enumerate() {
-        let checked = path.validate().and_then(|()| network.bottleneck(index));
-        checked.map_err(|source| ScenarioError::Link {
-            place: format!("network {}, path {index} ({})", network.name, path.name),
+    let shared = network.validate_shared().map_err(|(place, source)| ScenarioError::Link {
+        field: format!("{field}.{place}"),
+        source,
+    });
+    let paths = network.paths.iter().enumerate().map(|(index, path)| {
+        let field = format!("{field}.paths[{index}]");
+        path.validate().map_err(|source| ScenarioError::Link { field: field.clone(), source })?;
+        network.validate_hops(index).map_err(|(place, source)| ScenarioError::Link {
+            field: format!("{field}.{place}"),
             source,
-        })?;
-    }
-    Ok(())
+        })
+    });
+    std::iter::once(shared).chain(paths).filter_map(Result::err).collect()
 }
 
 /// Reads a list of tables and names.

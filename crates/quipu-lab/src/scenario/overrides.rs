@@ -1,6 +1,6 @@
 //! Single fields of a scenario changed by `key=value`.
 
-use toml::{Table, Value};
+use toml::Value;
 
 use super::{Scenario, ScenarioError};
 
@@ -12,7 +12,7 @@ impl Scenario {
     /// If there is no such field, or the value is none of its kind.
     pub fn with_field(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
         let path = resolve(key)?;
-        let mut table = to_table(self)?;
+        let mut table = self.to_table()?;
         let (parents, last) = match path.rsplit_once('.') {
             Some((parents, last)) => (parents.split('.').collect(), last),
             None => (Vec::new(), path.as_str()),
@@ -26,7 +26,7 @@ impl Scenario {
         }
         let slot = at.get_mut(last).ok_or_else(|| unknown_field(key))?;
         *slot = value_like(slot, &path, value)?;
-        table.try_into().map_err(|error: toml::de::Error| {
+        Scenario::from_table(&Value::Table(table)).map_err(|error| {
             ScenarioError::invalid(path, value, error.message().replace('\n', ", "))
         })
     }
@@ -58,7 +58,7 @@ fn unknown_field(key: &str) -> ScenarioError {
 /// All fields that hold a value or a list of values.
 fn field_paths() -> Result<Vec<String>, ScenarioError> {
     let mut paths = Vec::new();
-    for (key, value) in &to_table(&Scenario::default())? {
+    for (key, value) in &Scenario::default().to_table()? {
         match value {
             Value::Table(inner) => paths.extend(inner.keys().map(|field| format!("{key}.{field}"))),
             // Links are not a value; `--link` and `--network` set them. Flows are none either.
@@ -67,10 +67,6 @@ fn field_paths() -> Result<Vec<String>, ScenarioError> {
         }
     }
     Ok(paths)
-}
-
-fn to_table(scenario: &Scenario) -> Result<Table, ScenarioError> {
-    Table::try_from(scenario).map_err(|error| ScenarioError::Write { message: error.to_string() })
 }
 
 /// `text` as a value of the same kind as `old`.

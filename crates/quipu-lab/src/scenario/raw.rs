@@ -277,8 +277,8 @@ mod tests {
         for (text, expected) in [
             ("streams = []", "raw.streams is 0; expected 1 to 1000 streams"),
             ("streams = [\"5000s\", \"1s\"]", "at most 3600s"),
-            ("streams = [{ delay = \"1s\" }]", "unknown field `delay`"),
-            ("streams = [\"fast\"]", "expected a time"),
+            ("streams = [{ delay = \"1s\" }]", "no such field; expected only latency"),
+            ("streams = [\"fast\"]", "expected a latency"),
             ("split = [\"12kB\", \"2kB\"]", "ascending order"),
             ("split = \"0B\"", "above zero"),
             ("split = [\"2kB\", \"12kB\"]", "raw.split is 2 sizes for 2 streams"),

@@ -44,6 +44,11 @@ impl Unit for Series {
 
 /// Checks that the series of no run can have more than [`MOST_ROWS`] rows, however long it takes.
 pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
+    check(scenario, usize::try_from(scenario.clients.count).unwrap_or(usize::MAX))
+}
+
+/// The same if so many connections load pages.
+pub(super) fn check(scenario: &Scenario, of_pages: usize) -> Result<(), ScenarioError> {
     let Some(every) = scenario.series.every() else { return Ok(()) };
     if every < LEAST {
         let expected = "none, or 10us and more";
@@ -55,7 +60,7 @@ pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
         SeriesEnds::Both => 2,
     };
     let page = usize::from(!scenario.pages.is_empty());
-    let connections = (page + scenario.flows.len()).max(1);
+    let connections = (page * of_pages + scenario.flows.len()).max(1);
     // One row for each path and one for the connection.
     let rows = ends * (connections as u64) * (paths as u64 + 1);
     let (limit, longest) = match page {

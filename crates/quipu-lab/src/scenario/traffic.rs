@@ -165,8 +165,8 @@ impl FlowSpec {
         }
     }
 
-    fn validate(&self) -> Result<(), ScenarioError> {
-        let field = |field: &str| format!("flow {}: {field}", self.name);
+    fn validate(&self, index: usize) -> Result<(), ScenarioError> {
+        let field = |field: &str| format!("flows[{index}].{field}");
         life(self.start, self.stop, field)?;
         if !(1..=MOST_STREAMS).contains(&self.streams) {
             return Err(ScenarioError::invalid(field("streams"), self.streams, "1 to 1000"));
@@ -180,19 +180,23 @@ impl FlowSpec {
         distinct(&field("paths"), self.paths.iter().map(String::as_str))
     }
 
-    /// Positions of its paths among those of a network.
+    /// Positions of its paths among those of a network; it stands at `field` itself.
     ///
     /// # Errors
     /// If the network has no such path, or a path is there under two names.
-    pub(crate) fn paths_on(&self, paths: &[PathSpec]) -> Result<Vec<usize>, ScenarioError> {
+    pub(crate) fn paths_on(
+        &self,
+        paths: &[PathSpec],
+        field: &str,
+    ) -> Result<Vec<usize>, ScenarioError> {
         if self.paths.is_empty() {
             return Ok((0..paths.len()).collect());
         }
         let mut found = Vec::with_capacity(self.paths.len());
-        for name in &self.paths {
-            let index = position(name, paths)?;
+        for (at, name) in self.paths.iter().enumerate() {
+            let field = format!("{field}.paths[{at}]");
+            let index = position(name, paths).map_err(|error| error.at(&field))?;
             if found.contains(&index) {
-                let field = format!("flow {}: paths", self.name);
                 return Err(ScenarioError::invalid(
                     field,
                     format!("{name} twice"),
@@ -206,8 +210,8 @@ impl FlowSpec {
 }
 
 impl CrossSpec {
-    fn validate(&self) -> Result<(), ScenarioError> {
-        let field = |field: &str| format!("cross {}: {field}", self.name);
+    fn validate(&self, index: usize) -> Result<(), ScenarioError> {
+        let field = |field: &str| format!("cross[{index}].{field}");
         life(self.start, self.stop, field)?;
         // Below 5 ns between datagrams a run would hardly move.
         if self.rate > Rate::from_mbit_per_sec(100_000) {
@@ -230,12 +234,12 @@ impl CrossSpec {
         Ok(())
     }
 
-    /// Position of its path among those of a network.
+    /// Position of its path among those of a network; it stands at `field` itself.
     ///
     /// # Errors
     /// If the network has no such path.
-    pub(crate) fn path_on(&self, paths: &[PathSpec]) -> Result<usize, ScenarioError> {
-        position(&self.path, paths)
+    pub(crate) fn path_on(&self, paths: &[PathSpec], field: &str) -> Result<usize, ScenarioError> {
+        position(&self.path, paths).map_err(|error| error.at(format!("{field}.path")))
     }
 
     /// True if chance decides when it sends.
@@ -282,22 +286,26 @@ impl Measure {
     }
 }
 
-/// Checks all traffic of a scenario.
-pub(super) fn validate(
+/// Checks all traffic of a scenario; one error of each flow and sender at most.
+pub(super) fn problems(
     flows: &[FlowSpec],
     cross: &[CrossSpec],
     measure: &Measure,
-) -> Result<(), ScenarioError> {
+) -> Vec<ScenarioError> {
+    let mut problems = Vec::new();
     for (field, count) in [("flows", flows.len()), ("cross", cross.len())] {
         if count > MOST_FLOWS {
-            return Err(ScenarioError::invalid(field, count, "at most 100"));
+            return vec![ScenarioError::invalid(field, count, "at most 100")];
         }
     }
-    distinct("flows", flows.iter().map(|flow| flow.name.as_str()))?;
-    distinct("cross", cross.iter().map(|sender| sender.name.as_str()))?;
-    flows.iter().try_for_each(FlowSpec::validate)?;
-    cross.iter().try_for_each(CrossSpec::validate)?;
-    measure.validate()
+    let distinct_flows = distinct("flows", flows.iter().map(|flow| flow.name.as_str()));
+    let distinct_cross = distinct("cross", cross.iter().map(|sender| sender.name.as_str()));
+    problems.extend(distinct_flows.err());
+    problems.extend(distinct_cross.err());
+    problems.extend((0..).zip(flows).filter_map(|(index, flow)| flow.validate(index).err()));
+    problems.extend((0..).zip(cross).filter_map(|(index, sender)| sender.validate(index).err()));
+    problems.extend(measure.validate().err());
+    problems
 }
 
 #[cfg(test)]
@@ -326,9 +334,9 @@ mod tests {
         let text = read.to_toml().unwrap();
         assert_eq!(Scenario::from_toml(&text, "b.toml").unwrap(), read);
         let paths = find_network("wifi+lte").unwrap().paths;
-        assert_eq!(read.flows[0].paths_on(&paths).unwrap(), [0, 1]);
-        assert_eq!(read.flows[1].paths_on(&paths).unwrap(), [1, 0]);
-        assert_eq!(read.cross[0].path_on(&paths).unwrap(), 1);
+        assert_eq!(read.flows[0].paths_on(&paths, "flows[0]").unwrap(), [0, 1]);
+        assert_eq!(read.flows[1].paths_on(&paths, "flows[1]").unwrap(), [1, 0]);
+        assert_eq!(read.cross[0].path_on(&paths, "cross[0]").unwrap(), 1);
     }
 
     #[test]
@@ -347,7 +355,7 @@ mod tests {
     fn traffic_that_makes_no_sense_is_refused_by_field() {
         assert_eq!(refused(""), "pages is empty; expected at least one page, or one of `flows`");
         let flow = |field: &str| refused(&format!("[[flows]]\nname = \"a\"\n{field}"));
-        assert_eq!(flow("streams = 0"), "flow a: streams is 0; expected 1 to 1000");
+        assert_eq!(flow("streams = 0"), "flows[0].streams is 0; expected 1 to 1000");
         assert!(flow("stop = \"0s\"").contains("later than its start, 0ms"));
         assert!(flow("initial_window = 0").contains("1 to 10000 packets"));
         assert!(flow("[[flows]]\nname = \"a\"").contains("a twice"));
@@ -358,7 +366,7 @@ mod tests {
             ))
         };
         assert!(cross("packet = \"10B\"").contains("64B to 65527B"));
-        assert!(cross("on = \"0s\"").contains("cross c: on is 0ms"));
+        assert!(cross("on = \"0s\"").contains("cross[0].on is 0ms"));
         let many: String =
             (0..101).map(|index| format!("[[flows]]\nname = \"f{index}\"\n")).collect();
         assert_eq!(refused(&many), "flows is 101; expected at most 100");
@@ -370,10 +378,13 @@ mod tests {
         let refused = |names: &[&str]| {
             let names = names.iter().map(|&name| name.to_owned()).collect();
             let flow = FlowSpec { paths: names, ..FlowSpec::new("a") };
-            flow.paths_on(&paths).unwrap_err().to_string()
+            flow.paths_on(&paths, "flows[0]").unwrap_err().to_string()
         };
         assert!(refused(&["wify"]).contains("did you mean `wifi`?"));
         assert!(refused(&["2"]).contains("unknown path `2`"));
-        assert_eq!(refused(&["wifi", "0"]), "flow a: paths is 0 twice; expected different paths");
+        assert_eq!(
+            refused(&["wifi", "0"]),
+            "flows[0].paths[1] is 0 twice; expected different paths"
+        );
     }
 }

@@ -59,6 +59,22 @@ impl Share {
         Share(thousandths as u32 * 1_000_000)
     }
 
+    /// `parts` thousand-millionths of the whole; all of it if there are more.
+    pub(super) fn from_parts(parts: u64) -> Share {
+        Share(u32::try_from(parts).unwrap_or(u32::MAX).min(Self::PARTS))
+    }
+
+    /// The share next to `number`, from 0 to 1.
+    pub(crate) fn nearest(number: f64) -> Share {
+        // Between 0 and all of it, so that it fits.
+        Share::from_parts((number.clamp(0.0, 1.0) * f64::from(Self::PARTS) + 0.5) as u64)
+    }
+
+    /// The share in thousand-millionths.
+    pub(super) fn parts(self) -> u64 {
+        u64::from(self.0)
+    }
+
     /// The share as a number from 0 to 1.
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / f64::from(Self::PARTS)

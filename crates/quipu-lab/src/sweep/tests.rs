@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Instant};
 use rand::Rng;
 
 use super::*;
-use crate::results::{End, Metric, ObjectRecord, Output, PathRecord};
+use crate::results::{Bounds, End, Metric, ObjectRecord, Output, PathRecord};
 use crate::scenario::{Scenario, Series};
 
 fn plan(runs: u32) -> Plan {
@@ -27,6 +27,7 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
         .zip(plan.page(cell).unwrap().page.objects())
         .map(|(object, spec)| ObjectRecord {
             object,
+            connection: 0,
             body: spec.response_bytes,
             held: spec.holds_load(),
             stream: None,
@@ -35,9 +36,11 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
             completed_at: Instant::ZERO + time(40),
             since_page_start: time(40),
             since_request: time(40),
+            bound: Bounds { fluid: Duration::from_millis(20), tight: Duration::from_millis(25) },
         })
         .collect();
     let path = |end, path, bytes| PathRecord {
+        connection: 0,
         end,
         path,
         packets_sent: bytes / 1_350,
@@ -54,6 +57,8 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
         object_index: time(50),
         byte_index: time(60),
         critical_time: time(40),
+        page_bound: Bounds { fluid: Duration::from_millis(50), tight: Duration::from_millis(80) },
+        critical_bound: Bounds { fluid: Duration::ZERO, tight: Duration::from_millis(30) },
         path_switches: 7,
         ended_at: Instant::ZERO + time(120),
         objects,
@@ -95,21 +100,28 @@ fn any_number_of_threads_gives_the_same_bytes() {
     let one = files(&plan, &swept(&plan, 1));
     assert_eq!(one, files(&plan, &swept(&plan, 4)));
     let names: Vec<&str> = one.iter().map(|(name, _)| name.as_str()).collect();
-    assert_eq!(names, ["objects.csv", "paths.csv", "runs.csv", "scenario.toml", "summary.json"]);
-    let lines = |index: usize| one[index].1.iter().filter(|byte| **byte == b'\n').count();
+    assert_eq!(
+        names,
+        ["networks.csv", "objects.csv", "paths.csv", "runs.csv", "scenario.toml", "summary.json"]
+    );
+    let lines = |name: &str| {
+        let (_, bytes) = one.iter().find(|(known, _)| known == name).unwrap();
+        bytes.iter().filter(|byte| **byte == b'\n').count()
+    };
     // Five policies and two single paths, five runs each, and a header.
-    assert_eq!(lines(2), 36);
-    assert_eq!(lines(0), 1 + 35 * page(&plan).page.objects().len());
-    assert_eq!(lines(1), 71);
+    assert_eq!(lines("runs.csv"), 36);
+    assert_eq!(lines("objects.csv"), 1 + 35 * page(&plan).page.objects().len());
+    assert_eq!(lines("paths.csv"), 71);
+    assert_eq!(lines("networks.csv"), 3);
 }
 
 #[test]
 fn the_scenario_of_a_result_is_complete() {
     let plan = plan(2);
     let files = files(&plan, &swept(&plan, 1));
-    let text = String::from_utf8(files[3].1.clone()).unwrap();
+    let text = String::from_utf8(files[4].1.clone()).unwrap();
     assert_eq!(Scenario::from_toml(&text, "scenario.toml").unwrap(), plan.scenario);
-    let summary: serde_json::Value = serde_json::from_slice(&files[4].1).unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&files[5].1).unwrap();
     assert_eq!(summary["world"], "simulated");
     assert_eq!(summary["seed"], 1);
     assert_eq!(summary["complete"], true);
@@ -206,7 +218,7 @@ fn time_series_are_in_the_order_of_the_runs_whichever_ends_first() {
     let all = sampled(&plan, 1, None);
     assert_eq!(all, sampled(&plan, 4, None));
     let (name, bytes) = all.iter().find(|(name, _)| name == "series.csv").unwrap();
-    assert_eq!((all.len(), name.as_str()), (6, "series.csv"));
+    assert_eq!((all.len(), name.as_str()), (7, "series.csv"));
     let text = String::from_utf8(bytes.clone()).unwrap();
     let (header, rows) = text.split_once('\n').unwrap();
     assert!(header.starts_with("page,network,policy,run,flow,end,path,time_ns,state,cwnd_bytes,"));
@@ -225,9 +237,9 @@ fn time_series_are_in_the_order_of_the_runs_whichever_ends_first() {
     assert_eq!(runs, expected);
     // Tables hold the same runs.
     let without = sampled(&plan, 2, Some(1));
-    let text = String::from_utf8(without[4].1.clone()).unwrap();
+    let text = String::from_utf8(without[5].1.clone()).unwrap();
     let left = text.lines().filter(|row| row.split(',').nth(3) != Some("1"));
-    assert_eq!((without[4].0.as_str(), left.count()), ("series.csv", text.lines().count()));
+    assert_eq!((without[5].0.as_str(), left.count()), ("series.csv", text.lines().count()));
 }
 
 #[test]
@@ -240,7 +252,7 @@ fn a_new_result_takes_the_series_of_an_old_one_away() {
     let swept = swept(&plan, 1);
     let output = Output::prepare(&target, true).unwrap();
     output.write(&plan, &swept.finished, &swept.summary).unwrap();
-    assert_eq!(read_files(&target).len(), 5);
+    assert_eq!(read_files(&target).len(), 6);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::grid::{Align, Grid};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
-use crate::scenario::Priorities;
+use crate::scenario::{Clients, Priorities};
 
 /// The metrics that are compared as ratios.
 const COMPARED: [Metric; 5] = [
@@ -34,13 +34,18 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
                 block.sort_by_key(|row| (median(row).is_none(), median(row)));
             }
             let note = &page.note;
-            text.push_str(&page::headline(note));
+            text.push_str(&page::headline(note, plan.scenario.origins));
             text.push_str(&format!("{}\n\n", conditions(plan, network)));
             text.push_str(&values(network, &block).to_string());
             let ratios = ratios(&block, base);
             if !ratios.is_empty() {
                 text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
                 text.push_str(&ratios.to_string());
+            }
+            let fairness = fairness(&block);
+            if !fairness.is_empty() {
+                text.push_str("\nHow evenly clients are served: Jain's index\n");
+                text.push_str(&fairness.to_string());
             }
             let boxes = streams::boxes(&block, base);
             if !boxes.is_empty() {
@@ -69,6 +74,13 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         1 => String::new(),
         pages => format!(" · sessions of {pages} pages"),
     };
+    let clients = match scenario.clients {
+        Clients { count: 1, .. } => String::new(),
+        Clients { count, servers: None, .. } => format!(" · {count} clients"),
+        Clients { count, servers: Some(servers), .. } => {
+            format!(" · {count} clients of {servers} servers")
+        }
+    };
     let by = match scenario.priorities {
         Priorities::Tree => "",
         Priorities::Urgency => " by urgency",
@@ -80,7 +92,7 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         format!("{}{by} over {http} · {discovery} discovery", scenario.browser)
     };
     format!(
-        "{} ({}) · {how}{session} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
+        "{} ({}) · {how}{session}{clients} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
         network.network.name,
         paths.join(", "),
         scenario.transport.start,
@@ -98,9 +110,11 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
         ("p95".to_owned(), Align::Right),
         ("page ms".to_owned(), Align::Right),
         ("p95".to_owned(), Align::Right),
+        ("x bound".to_owned(), Align::Right),
         ("ObjectIndex".to_owned(), Align::Right),
         ("ByteIndex".to_owned(), Align::Right),
         ("critical".to_owned(), Align::Right),
+        ("x bound".to_owned(), Align::Right),
         (format!("% {}", names.join("/")), Align::Right),
         ("resent".to_owned(), Align::Right),
     ]);
@@ -116,12 +130,37 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
             of(Metric::ConnectTime, |summary| summary.p95),
             of(Metric::PageTime, |summary| summary.median),
             of(Metric::PageTime, |summary| summary.p95),
+            over_bound(row.metric(Metric::PageTime)),
             of(Metric::ObjectIndex, |summary| summary.median),
             of(Metric::ByteIndex, |summary| summary.median),
             of(Metric::CriticalTime, |summary| summary.median),
+            over_bound(row.metric(Metric::CriticalTime)),
             if row.runs == 0 { NOTHING.to_owned() } else { shares.join("/") },
             resent.map_or(NOTHING.to_owned(), |summary| bytes(summary.median)),
         ]);
+    }
+    grid
+}
+
+/// How many times its bound a metric is.
+fn over_bound(summary: Option<&MetricSummary>) -> String {
+    let over = summary.and_then(|summary| summary.over_bound);
+    over.map_or(NOTHING.to_owned(), |over| format!("{over:.2}"))
+}
+
+/// Jain's index between the clients of a run: the middle run and the least even; empty without others.
+fn fairness(rows: &[&RowSummary]) -> Grid {
+    let titles = ["page time", "least even run", "rate", "least even run"];
+    let columns = std::iter::once(("policy", Align::Left))
+        .chain(titles.into_iter().map(|title| (title, Align::Right)));
+    let mut grid = Grid::new(columns);
+    for row in rows {
+        let Some(fairness) = row.fairness else { continue };
+        let (time, rate) = (fairness.page_time, fairness.goodput);
+        // Millionths, with three digits behind the point.
+        let index = |millionths: u64| format!("{:.3}", millionths as f64 / 1e6);
+        let indices = [time.median, time.least, rate.median, rate.least].map(index);
+        grid.row(std::iter::once(row.policy.clone()).chain(indices));
     }
     grid
 }

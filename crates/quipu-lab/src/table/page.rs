@@ -5,12 +5,14 @@ use quipu_web::synthetic::{Measured, Quantity, Sample};
 use super::bytes;
 use super::grid::{Align, Grid};
 use crate::results::{PageNote, QuantityNote};
+use crate::scenario::Origins;
 
 /// One line about a page.
-pub(super) fn headline(note: &PageNote) -> String {
-    let hosts = match note.hosts {
-        1 => "1 host".to_owned(),
-        hosts => format!("{hosts} hosts folded into one"),
+pub(super) fn headline(note: &PageNote, origins: Origins) -> String {
+    let hosts = match (note.hosts, origins) {
+        (1, _) => "1 host".to_owned(),
+        (hosts, Origins::One) => format!("{hosts} hosts folded into one"),
+        (hosts, Origins::Recorded) => format!("{hosts} hosts, each with a connection"),
     };
     let (name, objects, size) = (&note.name, note.objects, bytes(note.bytes));
     match &note.drawn {

@@ -25,10 +25,24 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
         let packets = path.packets_sent;
         format!("{name} {packets} packets, {}", bytes(path.bytes_sent.0))
     };
-    let shares: Vec<String> = record.paths_of(record.sender).map(share).collect();
-    let title = match record.visit {
-        0 => plan.name_of(cell),
-        visit => format!("\n{}, page {}", plan.name_of(cell), u64::from(visit) + 1),
+    let shares: Vec<String> = by_path(record).iter().map(share).collect();
+    let client = match record.client {
+        0 => String::new(),
+        client => format!(", client {client}"),
+    };
+    let title = match (record.visit, record.client) {
+        (0, 0) => plan.name_of(cell),
+        (0, _) => format!("\n{}{client}", plan.name_of(cell)),
+        (visit, _) => {
+            format!("\n{}{client}, page {}", plan.name_of(cell), u64::from(visit) + 1)
+        }
+    };
+    let bound = match (record.page_bound.tight, record.critical_bound.tight) {
+        (page, _) if page.is_zero() => String::new(),
+        (page, critical) => {
+            let (page, critical) = (time(page), time(critical));
+            format!("no scheduler can beat page {page}, critical {critical}\n")
+        }
     };
     let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
     [
@@ -41,13 +55,30 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             time(record.byte_index),
             time(record.critical_time),
         ),
-        format!("{} sent: {}; {resent} again\n", record.sender, shares.join("; ")),
+        format!("{bound}{} sent: {}; {resent} again\n", record.sender, shares.join("; ")),
     ]
     .join("\n")
 }
 
+/// What the sender sent on each path, over all connections.
+fn by_path(record: &RunRecord) -> Vec<PathRecord> {
+    let mut paths: Vec<PathRecord> = Vec::new();
+    for path in record.paths_of(record.sender) {
+        match paths.iter_mut().find(|sum| sum.path == path.path) {
+            Some(sum) => {
+                sum.packets_sent += path.packets_sent;
+                sum.bytes_sent += path.bytes_sent;
+            }
+            None => paths.push(*path),
+        }
+    }
+    paths
+}
+
 /// Columns of the least bar that can be read.
 const LEAST_BAR: usize = 20;
+/// Stands where an object could be there at the earliest.
+const BOUND: char = '┊';
 /// Columns of an object's name at most.
 const MOST_NAME: usize = 36;
 
@@ -80,6 +111,9 @@ pub fn waterfall(page: &RunPage, record: &RunRecord, options: WaterfallOptions) 
         text.push_str(&format!("… and {} more\n", objects.len() - drawn.len()));
     }
     text.push_str("░ request to first byte   █ first byte to last");
+    if drawn.iter().any(|object| !object.bound.tight.is_zero()) {
+        text.push_str(&format!("   {BOUND} no earlier than here"));
+    }
     if drawn.iter().any(|object| !object.held) {
         text.push_str("   * the load does not wait for it");
     }
@@ -129,7 +163,20 @@ impl Scale {
         let spans = [(" ", from), ("░", first - from), ("█", until - first)];
         let mut bar: String = spans.iter().map(|(sign, count)| sign.repeat(*count)).collect();
         bar.push_str(&" ".repeat(self.width - until));
-        bar
+        match self.bound(object) {
+            Some(column) => {
+                let sign = |(at, sign)| if at == column { BOUND } else { sign };
+                bar.chars().enumerate().map(sign).collect()
+            }
+            None => bar,
+        }
+    }
+
+    /// The column of an object's bound, if it has one.
+    fn bound(&self, object: &ObjectRecord) -> Option<usize> {
+        let bound = Some(object.bound.tight).filter(|bound| !bound.is_zero())?;
+        // Bounds count from the start of the page, where the first object was asked for.
+        Some(self.column(self.start + bound).min(self.width - 1))
     }
 
     /// The ends of the scale, as text above the bars.

@@ -1,3 +1,5 @@
+mod over_time;
+
 use proptest::prelude::*;
 use quipu_base::Rate;
 

@@ -1,11 +1,12 @@
 use proptest::prelude::*;
+use quipu_base::Duration;
 use rand_core::Rng;
 
 use super::*;
 
 fn losses(loss: impl Into<Loss>, draws: usize) -> Vec<bool> {
     let mut process = LossProcess::new(loss.into(), Seed::new(11));
-    (0..draws).map(|_| process.draw()).collect()
+    (0..draws).map(|_| process.draw(Instant::ZERO)).collect()
 }
 
 /// Lost datagrams, and runs of them.
@@ -181,4 +182,38 @@ proptest! {
         prop_assert!(with(less).iter().zip(with(more)).all(|(less, more)| *less <= more));
         prop_assert!(losses(less, 200).iter().zip(losses(more, 200)).all(|(less, more)| *less <= more));
     }
+}
+
+/// Losses of `count` datagrams, one each millisecond, with a loss that changes at set times.
+fn losses_over_time(first: Loss, changes: &[(u64, Loss)], count: u64) -> Vec<bool> {
+    let changes = changes.iter().map(|&(at, loss)| (Duration::from_millis(at), loss));
+    let losses = Timeline::of_steps(first, changes);
+    let mut process = LossProcess::over_time(Some(&losses), Loss::default(), Seed::new(11));
+    (0..count).map(|at| process.draw(Instant::ZERO + Duration::from_millis(at))).collect()
+}
+
+#[test]
+fn each_datagram_meets_the_loss_of_its_instant_with_the_same_chance() {
+    let [low, high] = [0.1, 0.4].map(|share| losses(share, 2_000));
+    let changed =
+        losses_over_time(Loss::Independent(0.1), &[(1_000, Loss::Independent(0.4))], 2_000);
+    assert_eq!(changed[..1_000], low[..1_000]);
+    assert_eq!(changed[1_000..], high[1_000..]);
+    // A time without loss takes its numbers too.
+    let none = [(500, Loss::default()), (1_000, Loss::Independent(0.4))];
+    let paused = losses_over_time(Loss::Independent(0.1), &none, 2_000);
+    assert!(!paused[500..1_000].contains(&true));
+    assert_eq!(paused[1_000..], high[1_000..]);
+}
+
+#[test]
+fn a_model_begins_anew_when_its_time_comes() {
+    let bursts = Loss::GilbertElliott(GilbertElliott::with_share(0.2, 0.8));
+    let all = Loss::Independent(1.0);
+    let changed = losses_over_time(bursts, &[(1_000, all), (1_500, bursts)], 20_000);
+    assert!(changed[1_000..1_500].iter().all(|lost| *lost));
+    let (lost, runs) = count(&changed[1_500..]);
+    // One in five, in runs of 1 / ((1 - 0.8) (1 - 0.2)) = 6.25.
+    assert!((3_000..4_400).contains(&lost), "{lost}");
+    assert!((4.5..8.0).contains(&(lost as f64 / runs as f64)), "{lost} in {runs} runs");
 }

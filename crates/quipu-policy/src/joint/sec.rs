@@ -51,6 +51,18 @@ pub enum Unknown {
     Buffered,
 }
 
+/// When allotments are made anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quotas {
+    /// Before each send batch if estimates have moved, and when streams or paths change, as in the
+    /// paper.
+    #[default]
+    Renewed,
+    /// Only when streams or paths change, or nothing can be sent: what was allotted stays allotted
+    /// while rates and delays move. For comparison; our choice.
+    Fixed,
+}
+
 /// The algorithm of `sec`: streams in the order in which fair sharing by the tree would finish them,
 /// one after the other, and each split over the paths so that it ends as early as can be behind
 /// those before it.
@@ -76,6 +88,7 @@ pub struct Sec {
     queue: Queue,
     clamp: Clamp,
     unknown: Unknown,
+    quotas: Quotas,
     seed: Seed,
     tree: ActiveTree<()>,
     turns: RoundRobin,
@@ -108,6 +121,7 @@ impl Sec {
             queue,
             clamp,
             unknown,
+            quotas: Quotas::default(),
             seed,
             tree: ActiveTree::new(),
             turns: RoundRobin::new(),
@@ -123,6 +137,13 @@ impl Sec {
             cursors: Vec::new(),
             begun: 0,
         }
+    }
+
+    /// The same with allotments that are made anew as `quotas` says.
+    #[must_use]
+    pub fn with_quotas(mut self, quotas: Quotas) -> Self {
+        self.quotas = quotas;
+        self
     }
 
     /// The row of a stream.
@@ -246,6 +267,9 @@ impl Allotter for Sec {
 
     fn renew(&mut self, cause: Cause, lanes: &Lanes, view: &View<'_>) {
         if self.by_turns && cause != Cause::Streams && !self.one_left {
+            return;
+        }
+        if self.quotas == Quotas::Fixed && cause == Cause::Batch && !self.one_left {
             return;
         }
         self.one_left = false;

@@ -7,6 +7,7 @@ use quipu_link::{Duplicate, Outage};
 use super::*;
 use crate::{EventHash, address};
 
+mod managed;
 mod series;
 
 /// Sends what it is given, keeps what it receives, and asks for the deadlines it is given.

@@ -46,7 +46,7 @@ impl Wire {
 impl Observer for Wire {
     fn on_sent(&mut self, now: Instant, sent: &Sent<'_>) {
         let link = match sent.fate {
-            Fate::Offered { link, .. } => link.index() as u64,
+            Fate::Offered { link, .. } | Fate::Queued { link } => link.index() as u64,
             Fate::NoRoute => u64::MAX,
         };
         self.sent += 1;

@@ -11,6 +11,7 @@
 mod error;
 mod lenient;
 mod model;
+mod place;
 
 pub use error::HarError;
 pub use model::{
@@ -46,10 +47,11 @@ impl Har {
             return Err(HarError::Compressed);
         }
         let text = file.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(file);
-        let document: Document = serde_json::from_slice(text).map_err(HarError::from_json)?;
-        let har = document.log.ok_or(HarError::NoLog)?;
+        let document: Document =
+            serde_json::from_slice(text).map_err(|error| HarError::from_json(text, error))?;
+        let har = document.log.ok_or_else(|| HarError::no_log(text))?;
         if har.entries.is_empty() {
-            return Err(HarError::NoEntries);
+            return Err(HarError::no_entries(text));
         }
         if har.entries.len() > MAX_ENTRIES {
             return Err(HarError::TooManyEntries { count: har.entries.len(), limit: MAX_ENTRIES });

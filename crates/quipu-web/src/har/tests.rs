@@ -67,15 +67,28 @@ fn time_zones_are_taken_into_account() {
 #[test]
 fn each_fault_has_its_own_line() {
     let cases: &[(&[u8], &str)] = &[
-        (b"{\"log\":\n {\"entries\":[", "the file ends in the middle, at line 2, column 13"),
+        (
+            b"{\"log\":\n {\"entries\":[",
+            "the file ends in the middle in log.entries[0], at line 2, column 13",
+        ),
         (b"", "the file ends in the middle, at line 1, column 0"),
         (b"<html>", "not JSON: expected value at line 1, column 1"),
         (b"\x1f\x8b\x08", "the file is compressed with gzip; unpack it first"),
         (b"{}", "not a HAR file: no field `log` in the outer object"),
         (b"{\"log\":{\"entries\":[]}}", "the file has no entries"),
         (
+            b"{\"lgo\":{\"entries\":[]}}",
+            "not a HAR file: no field `log` in the outer object; did you mean `lgo`?",
+        ),
+        (
+            b"{\"log\":{\"pages\":[{\"entires\":1}],\"entreis\":[]}}",
+            "the file has no entries; did you mean `entreis`?",
+        ),
+        (b"{\"log\":{\"x\" 1}}", "not JSON: expected `:` in log.x at line 1, column 13"),
+        (
             b"{\"log\":{\"entries\":7}}",
-            "not a HAR file: invalid type: integer `7`, expected a sequence at line 1, column 19",
+            "not a HAR file: log.entries: invalid type: integer `7`, expected a sequence at line 1, \
+             column 19",
         ),
         (
             b"{\"log\":{\"entries\":[{\"response\":{\"bodySize\":1e12}}]}}",

@@ -13,6 +13,7 @@ mod inference;
 mod initiator;
 mod kind;
 mod object;
+mod origin;
 mod priority;
 mod report;
 mod select;
@@ -30,8 +31,11 @@ pub use kind::{ObjectKind, SniffedClass};
 pub use object::{
     Blocking, Discovery, Evidence, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,
 };
+pub use origin::{Origins, host_of_origin};
 pub use priority::{ChromePriority, Http2Priority, RecordedPriority};
-pub use report::{Guess, GuessKind, KindTotal, LeftOut, LoadSummary, PageReport, Skipped};
+pub use report::{
+    Guess, GuessKind, KindTotal, LeftOut, LoadSummary, OriginTotal, PageReport, Skipped,
+};
 
 use crate::har::HarError;
 
@@ -158,9 +162,14 @@ impl Page {
         self.objects.iter().map(|object| object.response_bytes).sum()
     }
 
-    /// Distinct hosts. All are folded into one server.
+    /// Distinct hosts. All are folded into one server unless a run keeps its [`Origins`] apart.
     pub fn hosts(&self) -> usize {
         self.objects.iter().map(|object| object.host()).collect::<BTreeSet<_>>().len()
+    }
+
+    /// The origins of its objects.
+    pub fn origins(&self) -> Origins {
+        Origins::of(self)
     }
 
     /// The longest chain of discoveries: 0 if every object is a root.

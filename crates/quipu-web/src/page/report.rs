@@ -27,8 +27,10 @@ pub struct PageReport {
     pub recorded_bytes: Bytes,
     /// Bytes of the responses' bodies.
     pub body_bytes: Bytes,
-    /// Distinct hosts. All are folded into one.
+    /// Distinct hosts. All are folded into one unless a run keeps origins apart.
     pub hosts: usize,
+    /// Objects by origin, in the order of the first of each.
+    pub origins: Vec<OriginTotal>,
     /// Length of the longest chain of discoveries.
     pub depth: usize,
     /// Objects by type.
@@ -69,6 +71,17 @@ pub struct LoadSummary {
 pub struct KindTotal {
     /// The type.
     pub kind: ObjectKind,
+    /// How many there are.
+    pub objects: usize,
+    /// Bytes of their bodies.
+    pub bytes: Bytes,
+}
+
+/// Objects of one origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginTotal {
+    /// Its name, such as `https://example.com`.
+    pub name: String,
     /// How many there are.
     pub objects: usize,
     /// Bytes of their bodies.
@@ -173,6 +186,7 @@ impl PageReport {
             recorded_bytes: load.recorded_bytes,
             body_bytes: page.body_bytes(),
             hosts: page.hosts(),
+            origins: origin_totals(page),
             depth: page.depth(),
             kinds: kind_totals(page),
             initiators_known: load.initiators_known,
@@ -212,6 +226,7 @@ impl PageReport {
             recorded_bytes: page.body_bytes(),
             body_bytes: page.body_bytes(),
             hosts: page.hosts(),
+            origins: origin_totals(page),
             depth: page.depth(),
             kinds: kind_totals(page),
             initiators_known: 0,
@@ -260,6 +275,18 @@ fn kind_totals(page: &Page) -> Vec<KindTotal> {
         }
     };
     ObjectKind::ALL.into_iter().map(total).filter(|total| total.objects > 0).collect()
+}
+
+fn origin_totals(page: &Page) -> Vec<OriginTotal> {
+    let origins = page.origins();
+    let total = |name: &String| OriginTotal { name: name.clone(), objects: 0, bytes: Bytes::ZERO };
+    let mut totals: Vec<OriginTotal> = origins.names().iter().map(total).collect();
+    for object in page.objects() {
+        let total = &mut totals[origins.number_of(object.id)];
+        total.objects += 1;
+        total.bytes += object.response_bytes;
+    }
+    totals
 }
 
 impl GuessKind {
@@ -329,6 +356,12 @@ impl fmt::Display for PageReport {
         writeln!(f, "\ntypes")?;
         for total in &self.kinds {
             writeln!(f, "  {:<12}{:>6}{:>14}", total.kind, total.objects, grouped(total.bytes))?;
+        }
+        if self.origins.len() > 1 {
+            list(f, "origins", &self.origins, |total, f| {
+                let (objects, bytes) = (total.objects, grouped(total.bytes));
+                writeln!(f, "  {objects:>6}{bytes:>14}  {}", shortened(&total.name))
+            })?;
         }
         list(f, "guessed", &self.guesses, |guess, f| {
             writeln!(f, "  {:>6}  {}", guess.objects.len(), guess.kind.text())

@@ -21,7 +21,7 @@ pub use encode::{
     encode_window_update,
 };
 pub use error::FrameError;
-pub(crate) use header::Header;
+pub use header::Header;
 pub use settings::Settings;
 
 use super::{ErrorCode, FrameStreamId};

@@ -11,15 +11,15 @@ mod writes;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes as Buffer;
-use quipu_base::{Instant, Role, StreamDirection};
+use quipu_base::{Instant, Role, StreamDirection, StreamId};
 use quipu_quic::{Connection, ConnectionEvent};
-use quipu_sim::{Envelope, Outgoing};
 use quipu_web::page::ObjectId;
 
 use self::receiving::{Fault, Receiving};
 use self::sending::Sending;
 use super::RunError;
-use super::engine::{ConnectionPlan, SetupError};
+use super::application::Application;
+use super::engine::{ConnectionPlan, PageLine, SetupError, arrivals};
 use super::loading::Loading;
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
@@ -43,42 +43,59 @@ pub(super) struct RawEnd {
     began: Began,
     sending: Option<Sending>,
     receiving: Option<Receiving>,
-    error: Option<RunError>,
+    /// Whether it has told that everything was read.
+    told: bool,
 }
 
 /// Both ends: of the client, of the server.
-pub(super) fn ends(plan: &Plan, cell: Cell) -> Result<[RawEnd; 2], SetupError> {
+pub(super) fn ends(plan: &Plan, cell: Cell, line: PageLine) -> Result<[RawEnd; 2], SetupError> {
     let began = Began::default();
-    let client = RawEnd::new(plan, cell, Role::Client, Arc::clone(&began))?;
-    let server = RawEnd::new(plan, cell, Role::Server, began)?;
+    let client = RawEnd::new(plan, cell, line, Role::Client, Arc::clone(&began))?;
+    let server = RawEnd::new(plan, cell, line, Role::Server, began)?;
     Ok([client, server])
 }
 
 impl RawEnd {
-    fn new(plan: &Plan, cell: Cell, role: Role, began: Began) -> Result<RawEnd, SetupError> {
+    fn new(
+        plan: &Plan,
+        cell: Cell,
+        line: PageLine,
+        role: Role,
+        began: Began,
+    ) -> Result<RawEnd, SetupError> {
         let scenario = &plan.scenario;
-        let connection = ConnectionPlan::of_page(plan, cell);
+        let client = line.client;
+        let start_at = plan.client_start(cell.run, client);
+        let connection = ConnectionPlan::of_page(plan, cell, line);
         let party = match role {
-            Role::Client => connection.client(Instant::ZERO)?,
+            Role::Client => connection.client(start_at)?,
             Role::Server => connection.server()?,
         };
-        let page = plan.page(cell)?;
+        let page = plan.visit_of(cell, client, 0)?;
         let raw = &scenario.raw;
-        let writes = writes::writes(raw, &page.page, scenario.run_seed(cell.run));
+        let writes = writes::writes(raw, &page.page, scenario.client_seed(cell.run, client));
         let sends = role.is_client() == (raw.sender == Sender::Client);
         let (sending, receiving) = if sends {
             (Some(Sending::new(raw, writes)), None)
         } else {
             let loading = Loading::new(page, scenario);
-            (None, Some(Receiving::new(loading, raw, &writes)))
+            let receiving = Receiving::new(loading, raw, &writes);
+            if let Some(arrivals) = arrivals(plan, cell, line) {
+                // The sender opens them all in this order.
+                for (index, objects) in (0..).zip(receiving.objects()) {
+                    let direction = StreamDirection::Unidirectional;
+                    arrivals.holds(StreamId::new(role.peer(), direction, index), objects);
+                }
+            }
+            (None, Some(receiving))
         };
         let start = scenario.transport.start;
         if start == Start::Cold {
             // The connection is opened for the page: its time counts from here.
-            began.get_or_init(|| Instant::ZERO);
+            began.get_or_init(|| start_at);
         }
         Ok(RawEnd {
-            paths_missing: party.paths_to_open(),
+            paths_missing: party.paths_to_open(0),
             party,
             role,
             start,
@@ -87,40 +104,13 @@ impl RawEnd {
             began,
             sending,
             receiving,
-            error: None,
+            told: false,
         })
-    }
-
-    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.party.handle_datagram(now, from, payload);
-        self.drive(now);
-    }
-
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
-        self.party.handle_timeout(now);
-        self.drive(now);
-    }
-
-    pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.party.poll_transmit(now, out);
-    }
-
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let write = self.sending.as_ref().and_then(Sending::poll_timeout);
-        self.party.poll_timeout().into_iter().chain(write).min()
     }
 
     /// True once everything was read, or never will be.
     pub(super) fn is_done(&self) -> bool {
-        self.error.is_some() || self.receiving.as_ref().is_some_and(Receiving::is_done)
-    }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
-
-    pub(super) fn take_error(&mut self) -> Option<RunError> {
-        self.error.take()
+        self.has_failed() || self.receiving.as_ref().is_some_and(Receiving::is_done)
     }
 
     /// The page as it arrived, at the end that reads.
@@ -136,22 +126,22 @@ impl RawEnd {
             object.stream = receiving.stream_of(ObjectId(object.object));
         }
     }
+}
 
-    pub(super) fn connection(&self) -> Option<&Connection> {
-        self.party.connection()
+impl Application for RawEnd {
+    fn party(&self) -> &Party {
+        &self.party
     }
 
-    /// Does everything that can be done now.
-    fn drive(&mut self, now: Instant) {
-        if self.error.is_none() {
-            self.error = self.try_drive(now).err();
-        }
+    fn party_mut(&mut self) -> &mut Party {
+        &mut self.party
     }
 
-    fn try_drive(&mut self, now: Instant) -> Result<(), RunError> {
+    fn act(&mut self, now: Instant) -> Result<(), RunError> {
         let end = if self.role.is_client() { End::Client } else { End::Server };
         let failed = |reason: String| RunError::Streams { end, at: now, reason };
-        let Some((connection, routes)) = self.party.parts() else { return Ok(()) };
+        self.party.dial(now)?;
+        let Some((connection, routes)) = self.party.parts(0) else { return Ok(()) };
         let mut asked = false;
         while let Some(event) = connection.poll() {
             match event {
@@ -195,10 +185,18 @@ impl RawEnd {
             }
             .map_err(failed)?;
         }
-        match &mut self.sending {
-            Some(sending) => sending.write_due(now, connection).map_err(failed),
-            None => Ok(()),
+        if let Some(sending) = &mut self.sending {
+            sending.write_due(now, connection).map_err(failed)?;
         }
+        if !self.told && self.receiving.as_ref().is_some_and(Receiving::is_done) {
+            self.told = true;
+            self.party.tell_news();
+        }
+        Ok(())
+    }
+
+    fn next_at(&self) -> Option<Instant> {
+        self.sending.as_ref().and_then(Sending::poll_timeout)
     }
 }
 

@@ -67,6 +67,13 @@ impl Receiving {
         &self.loading
     }
 
+    /// The objects of each stream that carries something, and their bytes, before anything has come.
+    pub(super) fn objects(
+        &self,
+    ) -> impl Iterator<Item = impl Iterator<Item = (ObjectId, Bytes)> + '_> + '_ {
+        self.streams.iter().map(|incoming| incoming.missing.iter().copied())
+    }
+
     /// The stream that `object` came on.
     pub(super) fn stream_of(&self, object: ObjectId) -> Option<u32> {
         self.stream_of.get(object.index()).copied()

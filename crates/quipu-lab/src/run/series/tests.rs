@@ -4,6 +4,7 @@ use super::*;
 use crate::plan::{Cell, Plan};
 use crate::results::{RunRecord, SeriesPart};
 use crate::run::host::Host;
+use crate::run::pages::Pages;
 use crate::run::topology::Topology;
 use crate::run::{run, run_sampled};
 use crate::scenario::{Direction, FlowSpec, Network, Series, find_network};
@@ -203,10 +204,10 @@ fn a_link_that_paths_share_counts_once_and_shares_are_of_the_same_side() {
     // One connection counted as two, and both of its paths as over the link of the first.
     let plan = plan(&["rate=10mbit,delay=10ms", "rate=10mbit,delay=10ms"], 20, |_| {});
     let mut world = World::new(quipu_sim::WorldConfig::new(plan.scenario.run_seed(0)));
-    let [client, server] = Host::pair(&plan, FIRST).unwrap().map(|host| world.add_node(host));
     let network = &plan.networks[0].network;
-    let topology = Topology::new(&mut world, network, plan.scenario.link_overhead).unwrap();
-    topology.join(&mut world, client, server, 0, 0..2).unwrap();
+    let mut topology = Topology::new(&mut world, network, plan.scenario.link_overhead).unwrap();
+    let pages = Pages::add(&plan, FIRST, &mut world, &mut topology).unwrap();
+    let server = pages.watched(&topology)[0].node;
     let mut rows = Vec::new();
     let mut sink = |row: &SeriesRow| {
         rows.push(row.clone());
@@ -217,6 +218,7 @@ fn a_link_that_paths_share_counts_once_and_shares_are_of_the_same_side() {
         end: End::Server,
         sends: true,
         node: server,
+        line: 0,
         links: vec![topology.shared(0); 2],
     });
     let mut sampler = Sampler::new(&plan.scenario, watched.into(), &mut sink).unwrap();

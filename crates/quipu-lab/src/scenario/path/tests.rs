@@ -14,8 +14,8 @@ fn refused(text: &str) -> String {
 #[test]
 fn a_link_option_gives_both_directions() {
     let path: PathSpec = "name=lte,rate=30mbit,delay=10ms,loss=1.5%,up.rate=5mbit".parse().unwrap();
-    assert_eq!(own(&path).down.rate, Rate::from_mbit_per_sec(30));
-    assert_eq!(own(&path).up.rate, Rate::from_mbit_per_sec(5));
+    assert_eq!(own(&path).down.rate, Some(Rate::from_mbit_per_sec(30)));
+    assert_eq!(own(&path).up.rate, Some(Rate::from_mbit_per_sec(5)));
     assert_eq!(own(&path).up.delay, Duration::from_millis(10));
     assert_eq!(own(&path).up.loss, own(&path).down.loss);
     assert_eq!(path.summary(), "lte 30mbit 10ms loss 1.5% (up 5mbit 10ms loss 1.5%)");
@@ -224,4 +224,63 @@ fn a_path_has_links_or_shares_them() {
             .unwrap();
     let error = path.validate().unwrap_err().to_string();
     assert!(error.starts_with("access: link: jitter is 2.000 ms"), "{error}");
+}
+
+#[test]
+fn ramps_change_rate_delay_and_loss_in_stairs() {
+    let text =
+        "name=x,rate=10mbit,delay=20ms,steps=1s:20mbit:40ms:10%~40ms+2s:0+3s:1mbit:bursts 1% 50%";
+    let path: PathSpec = text.parse().unwrap();
+    path.validate().unwrap();
+    let summary = "x 10mbit 20ms steps 1s:20mbit:40ms:10%~40ms+2s:0+3s:1mbit:bursts 1% 50%";
+    assert_eq!(path.summary(), summary);
+    let config = own(&path).down.config(Bytes(28));
+    let at = |millis: u64| quipu_base::Instant::ZERO + Duration::from_millis(millis);
+    // Four stairs of 10 ms, each at the middle of the line, and then the end.
+    let rates: Vec<_> =
+        config.steps.iter().map(|step| (step.at, step.rate.bits_per_sec() / 1_000)).collect();
+    let expected = [
+        (at(1_000), 11_250),
+        (at(1_010), 13_750),
+        (at(1_020), 16_250),
+        (at(1_030), 18_750),
+        (at(1_040), 20_000),
+        (at(2_000), 0),
+        (at(3_000), 1_000),
+    ];
+    assert_eq!(rates, expected);
+    let delays = config.delays.as_ref().unwrap();
+    let micros =
+        [0, 999, 1_000, 1_039, 1_040, 9_000].map(|time| delays.value_at(at(time)).as_micros());
+    assert_eq!(micros, [20_000, 20_000, 22_500, 37_500, 40_000, 40_000]);
+    let losses = config.losses.as_ref().unwrap();
+    let shares = [0, 1_000, 1_040, 3_000].map(|time| losses.value_at(at(time)));
+    let bursts = Loss::GilbertElliott(GilbertElliott::with_share(0.01, 0.5));
+    let plain = [0.0, 0.0125, 0.1].map(Loss::Independent);
+    assert_eq!(shares, [plain[0], plain[1], plain[2], bursts]);
+    assert!(own(&path).down.is_random());
+    let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
+    assert_eq!(again, path);
+    // 10 Mbit in the first second, 0.6 Mbit in the ramp, 19.2 Mbit, nothing, 1 Mbit.
+    assert_eq!(own(&path).down.capacity(at(0), at(4_000)), Bytes(30_800_000 / 8));
+}
+
+#[test]
+fn ramps_that_are_none_are_refused() {
+    let invalid = |steps: &str| {
+        let text = format!("rate=2mbit,delay=1ms,steps={steps}");
+        let read = text.parse::<PathSpec>().and_then(|path| path.validate());
+        read.unwrap_err().to_string()
+    };
+    assert!(invalid("1s:1mbit~5s+3s:2mbit").contains("steps.at is 3s, expected not before 6s"));
+    assert!(invalid("1s:1ms:2ms").contains("`2ms`: expected one rate, one delay and one loss"));
+    assert!(invalid("1s:1mbit~long").contains("`long`: expected a time"));
+    assert!(invalid("2s:9ms+1s:8ms").contains("steps.at is 1000.000 ms, expected later"));
+    let none = toml::from_str::<PathSpec>(
+        "name = \"x\"\ndown = { rate = \"1mbit\", delay = \"1ms\", steps = [{ at = \"1s\" }] }",
+    );
+    let none = none.unwrap_err().to_string();
+    assert!(none.contains("steps.rate is missing; expected a rate, a delay or a loss"), "{none}");
+    let jitter = "rate=2mbit,delay=9ms,jitter=5ms,steps=1s:4ms".parse::<PathSpec>().unwrap();
+    assert!(jitter.validate().unwrap_err().to_string().contains("jitter is 5.000 ms"));
 }

@@ -5,7 +5,7 @@ use crate::joint::fstream::FStream;
 use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator};
 use crate::joint::ms_hs::MsHs;
 use crate::joint::pstream::PStream;
-use crate::joint::sec::{Clamp, Queue, Sec, Unknown};
+use crate::joint::sec::{Clamp, Queue, Quotas, Sec, Unknown};
 use crate::path::{PROBE, probe};
 use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 
@@ -60,6 +60,11 @@ fn sec() -> Entry {
                 &["turns", "buffered"],
                 "streams of unknown size: all take turns, or what is buffered counts",
             ),
+            Param::choice(
+                "quotas",
+                &["renewed", "fixed"],
+                "allotments follow the estimates, or hold until streams or paths change",
+            ),
             PROBE,
         ],
         source: "\"A Multipath QUIC Scheduler for Mobile HTTP/2\" (Wang, Gao, Xu, APNet 2019) and \
@@ -82,7 +87,12 @@ fn sec() -> Entry {
                 "buffered" => Unknown::Buffered,
                 _ => Unknown::Turns,
             };
-            build(Sec::new(queue, clamp, unknown, context.seed), delay, values, context)
+            let quotas = match values.choice("quotas")? {
+                "fixed" => Quotas::Fixed,
+                _ => Quotas::Renewed,
+            };
+            let sec = Sec::new(queue, clamp, unknown, context.seed).with_quotas(quotas);
+            build(sec, delay, values, context)
         },
     }
 }

@@ -259,6 +259,24 @@ fn allotments_are_made_anew_once_per_batch_and_only_if_something_changed() {
 }
 
 #[test]
+fn fixed_quotas_hold_while_estimates_move() {
+    let moved = |quotas: Quotas| {
+        let sec = Sec::new(Queue::Pipelined, Clamp::Fill, Unknown::Turns, Seed::new(1));
+        let mut scene = scene_of(sec.with_quotas(quotas), Estimator::default());
+        open_in_order(&mut scene, &[100_000]);
+        let before = rows(&mut scene);
+        scene.world.set_path(scene.slow, |path| path.cwnd = Bytes(8_750));
+        scene.tell(Event::Drained);
+        scene.tell(Event::PathMeasured(scene.slow));
+        (before, rows(&mut scene))
+    };
+    let (before, after) = moved(Quotas::Fixed);
+    assert_eq!(before, after);
+    let (before, after) = moved(Quotas::Renewed);
+    assert!(after[0][0] > before[0][0], "the fast path gets more: {before:?}, {after:?}");
+}
+
+#[test]
 fn in_mid_batch_an_old_allotment_holds_until_it_leaves_a_path_open() {
     let mut scene = plain();
     open_in_order(&mut scene, &[100_000]);

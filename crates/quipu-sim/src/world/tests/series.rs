@@ -149,7 +149,7 @@ impl Observer for Offers {
 
     fn on_hop(&mut self, now: Instant, hop: &Hop<'_>) {
         assert_eq!((hop.envelope, hop.payload.len()), (envelope(0, 2), 1_222));
-        self.later.push((now.as_nanos(), hop.link, hop.verdict));
+        self.later.push((now.as_nanos(), hop.link, hop.verdict.unwrap()));
     }
 
     fn on_received(&mut self, _now: Instant, received: &Received<'_>) {

@@ -1,0 +1,110 @@
+//! `quipu reproduce`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use quipu_lab::policies::Registry;
+use quipu_lab::reproduce::{
+    Case, Job, Judged, Place, Progress, Todo, builtin, check_page, choose, counts, page, reproduce,
+    terminal,
+};
+use quipu_lab::table::{Align, Grid};
+use quipu_lab::whole_file::write_whole;
+
+use crate::args::ReproduceOptions;
+use crate::failure::Failure;
+use crate::progress;
+
+pub(crate) fn run(options: &ReproduceOptions, registry: &Registry) -> Result<(), Failure> {
+    if let Some(file) = &options.check_docs {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
+        let cases = builtin().map_err(Failure::usage)?;
+        return check_page(&text, &cases)
+            .map_err(|reason| Failure::Run(format!("{}: {reason}", file.display())));
+    }
+    let chosen = choose(&options.names).map_err(Failure::usage)?;
+    if options.list {
+        return list(chosen.iter().map(|(case, _)| case));
+    }
+    let jobs = chosen
+        .into_iter()
+        .map(|(case, origin)| Job::new(case, &origin, options.quick, registry))
+        .collect::<Result<Vec<Job>, _>>()
+        .map_err(Failure::usage)?;
+    let cases: Vec<Case> = jobs.iter().map(|job| job.case.clone()).collect();
+    let place = Place {
+        out: options.out.clone(),
+        force: options.force,
+        jobs: options.jobs.map(usize::from),
+    };
+    let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
+    let all = run_all(todo, &place, cases.len())?;
+    crate::print(&format!("{}\n", counts(&all)))?;
+    if let Some(file) = &options.docs {
+        write_whole(file, page(&all, &cases))
+            .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
+    }
+    judge(&all)
+}
+
+/// Runs what is to be run, with a progress bar and a table for each id as it ends.
+fn run_all(todo: Todo, place: &Place, ids: usize) -> Result<Vec<Judged>, Failure> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    for judged in todo.kept() {
+        crate::print(&terminal(judged))?;
+    }
+    let bar = progress::bar(todo.runs() as u64);
+    let tell = |what: Progress<'_>| match what {
+        Progress::Run => bar.inc(1),
+        Progress::Judged(judged) => {
+            // Results are on disk; a terminal that is gone is no reason to stop.
+            bar.suspend(|| crate::print(&terminal(judged)).unwrap_or_default());
+        }
+    };
+    let all = reproduce(todo, place, &cancelled, &tell);
+    bar.finish_and_clear();
+    let all = all.map_err(Failure::run)?;
+    if cancelled.load(Ordering::Relaxed) && all.len() < ids {
+        return Err(Failure::Interrupted);
+    }
+    Ok(all)
+}
+
+/// Fails if a run failed, or a rule ended otherwise than its file expects.
+fn judge(all: &[Judged]) -> Result<(), Failure> {
+    let failed: usize = all.iter().map(|judged| judged.failures.len()).sum();
+    let names = all.iter().flat_map(|judged| {
+        judged.surprises().map(move |rule| {
+            format!("{}/{} {} instead of {}", judged.id, rule.name, rule.verdict, rule.expect)
+        })
+    });
+    let names: Vec<String> = names.collect();
+    if failed > 0 {
+        return Err(Failure::Run(format!("{failed} runs failed")));
+    }
+    match names.len() {
+        0 => Ok(()),
+        count => Err(Failure::Run(format!("{count} other than expected: {}", names.join(", ")))),
+    }
+}
+
+fn list<'a>(cases: impl Iterator<Item = &'a Case>) -> Result<(), Failure> {
+    let mut grid = Grid::new(
+        ["id", "paper", "figure", "rules", "what it shows"].map(|title| (title, Align::Left)),
+    );
+    for case in cases {
+        let experiment = &case.experiment;
+        grid.row([
+            case.id.clone(),
+            experiment.paper.to_string(),
+            experiment.figure.clone(),
+            experiment.rules.len().to_string(),
+            experiment.title.clone(),
+        ]);
+    }
+    crate::print(&grid.to_string())
+}

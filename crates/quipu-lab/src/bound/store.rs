@@ -1,0 +1,111 @@
+//! The bounds of a plan's runs: each worked out once where it is the same for several.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use quipu_base::Instant;
+
+use super::{Level, Links, PageBound, Situation, has_known_windows};
+use crate::plan::{Cell, Plan};
+use crate::results::{Bounds, RunRecord};
+use crate::scenario::{Network, Origins};
+
+/// Loads that are remembered; beyond them each is worked out anew.
+const MOST: usize = 10_000;
+
+/// Bounds that were worked out, and the links of each network. No part of a plan: what it gives
+/// depends on the plan alone.
+#[derive(Debug, Default)]
+pub struct Store {
+    /// Of networks that are the same in every run.
+    links: OnceLock<Vec<Option<Links>>>,
+    known: Mutex<BTreeMap<Key, Arc<Known>>>,
+}
+
+/// What the bounds of a load depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    page: usize,
+    /// Run, client and visit, where each has a page or a network of its own.
+    drawn: Option<(u32, u32, u32)>,
+    network: usize,
+    first: bool,
+    /// When the page was asked for, where that makes a difference.
+    start: Option<Instant>,
+}
+
+/// Both bounds of a load.
+#[derive(Debug)]
+struct Known {
+    fluid: PageBound,
+    tight: PageBound,
+}
+
+impl Store {
+    /// Sets the bounds of `records`, the pages of the run of `cell`. A record without a page has none.
+    pub(crate) fn complete(&self, plan: &Plan, cell: Cell, records: &mut [RunRecord]) {
+        for record in records {
+            let Some(known) = self.of(plan, cell, record) else { continue };
+            let both = |fluid, tight| Bounds { fluid, tight };
+            let Known { fluid, tight } = &*known;
+            record.page_bound = both(fluid.page_time, tight.page_time);
+            record.critical_bound = both(fluid.critical_time, tight.critical_time);
+            // Those that the load does not wait for may be missing.
+            for object in &mut record.objects {
+                let of = |bound: &PageBound| {
+                    let index = usize::try_from(object.object).ok()?;
+                    bound.objects.get(index).copied()
+                };
+                object.bound = both(of(fluid).unwrap_or_default(), of(tight).unwrap_or_default());
+            }
+        }
+    }
+
+    fn of(&self, plan: &Plan, cell: Cell, record: &RunRecord) -> Option<Arc<Known>> {
+        let scenario = &plan.scenario;
+        let made = |network: &Network| Links::new(network, scenario).ok();
+        let network = plan.networks[cell.network].network.for_run(scenario.run_seed(cell.run));
+        let same_network = matches!(network, Cow::Borrowed(_));
+        let all = self
+            .links
+            .get_or_init(|| plan.networks.iter().map(|planned| made(&planned.network)).collect());
+        let links = match network {
+            Cow::Borrowed(_) => Cow::Borrowed(all.get(cell.network)?.as_ref()?),
+            Cow::Owned(network) => Cow::Owned(made(&network)?),
+        };
+        let object = record.objects.first()?;
+        // What is known of a load must not depend on which client asks first.
+        let start = match links.vary() {
+            true => object.completed_at - object.since_page_start,
+            false => Instant::ZERO,
+        };
+        let (page, same) =
+            plan.pages.get(cell.page)?.page_of(cell.run, record.client, record.visit).ok()?;
+        let first = record.visit == 0;
+        let key = Key {
+            page: cell.page,
+            drawn: (!same || !same_network).then_some((cell.run, record.client, record.visit)),
+            network: cell.network,
+            first,
+            start: links.vary().then_some(start),
+        };
+        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return Some(Arc::clone(known));
+        }
+        // One bound for all rows, so that they stand beside each other.
+        let rows = &plan.networks[cell.network].policies;
+        // With several connections there are as many windows as nobody counts here.
+        let windows = rows.iter().all(has_known_windows) && scenario.origins == Origins::One;
+        let situation = Situation { scenario, page: &page, start, first, windows };
+        let [fluid, tight] =
+            [Level::Fluid, Level::Tight].map(|level| links.bound(level, &situation));
+        let known = Arc::new(Known { fluid, tight });
+        let mut all = lock();
+        if all.len() < MOST {
+            all.insert(key, Arc::clone(&known));
+        }
+        Some(known)
+    }
+}

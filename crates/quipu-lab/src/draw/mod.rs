@@ -1,0 +1,115 @@
+//! Networks drawn as text: hosts, paths and their links, where links are shared, and what runs over
+//! them.
+//!
+//! [`draw`] puts together a picture of boxes and arrows, a table of each path's round trip, product
+//! of rate and round trip, and queue, lines for what a picture has no room for, and curves of rates
+//! that change.
+
+mod curve;
+mod link;
+mod picture;
+mod traffic;
+
+use std::fmt::Write;
+
+use crate::scenario::{Direction, LinkError, Network, Scenario};
+use crate::table::{Align, Grid};
+
+/// Which signs a drawing is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signs {
+    /// Lines, arrows and blocks of Unicode.
+    Unicode,
+    /// ASCII alone.
+    Ascii,
+}
+
+/// The drawing of `network`, one of those of `scenario`, with the traffic of the scenario.
+///
+/// # Errors
+/// If a path names a bottleneck that is none.
+pub fn draw(scenario: &Scenario, network: &Network, signs: Signs) -> Result<String, LinkError> {
+    let mut text = network.name.clone();
+    if !network.about.is_empty() {
+        let _ = write!(text, ": {}", network.about);
+    }
+    text.push_str("\n\n");
+    text.push_str(&picture::picture(network, signs)?);
+    text.push('\n');
+    text.push_str(&table(scenario, network)?);
+    let notes = link::notes(network);
+    if !notes.is_empty() {
+        let _ = write!(text, "\n{notes}");
+    }
+    let curves = curve::curves(network, signs);
+    if !curves.is_empty() {
+        let _ = write!(text, "\n{curves}");
+    }
+    let traffic = traffic::traffic(scenario);
+    if !traffic.is_empty() {
+        let _ = write!(text, "\n{traffic}");
+    }
+    Ok(match signs {
+        Signs::Unicode => text,
+        Signs::Ascii => text.chars().map(ascii).collect(),
+    })
+}
+
+/// The nearest sign of ASCII, for names and abouts too.
+fn ascii(sign: char) -> char {
+    match sign {
+        sign if sign.is_ascii() => sign,
+        '–' | '—' | '─' => '-',
+        '±' => '~',
+        'µ' => 'u',
+        _ => '?',
+    }
+}
+
+/// Per path and direction what the scenario does not say: round trip, product, queue.
+fn table(scenario: &Scenario, network: &Network) -> Result<String, LinkError> {
+    let mut grid = Grid::new([
+        ("path", Align::Left),
+        ("way", Align::Left),
+        ("rate", Align::Right),
+        ("one way", Align::Right),
+        ("round trip", Align::Right),
+        ("rate x round trip", Align::Right),
+        ("queue", Align::Right),
+        ("in bytes", Align::Right),
+        ("in time", Align::Right),
+    ]);
+    for (index, path) in network.paths.iter().enumerate() {
+        let owner = network.bottleneck(index)?;
+        let Some(links) = network.paths.get(owner).and_then(|path| path.own_links()) else {
+            continue;
+        };
+        let round_trip = network.round_trip(index)?;
+        for (way, own) in [("down", &links.down), ("up", &links.up)] {
+            let direction = if way == "up" { Direction::Up } else { Direction::Down };
+            let one_way = link::delay(own) + network.further_delay(index, direction);
+            // The queue of a shared link counts its longest path, as the run does.
+            let users = (0..network.paths.len())
+                .filter(|user| network.bottleneck(*user).is_ok_and(|of| of == owner));
+            let longest = users.map(|user| network.further_delay(user, direction)).max();
+            let longest = longest.unwrap_or_default();
+            let queue = link::queue(own, scenario.link_overhead, link::delay(own) + longest);
+            let rate = link::narrowest(own, path.access.as_ref());
+            grid.row([
+                path.name.clone(),
+                way.to_owned(),
+                link::rate(rate),
+                link::time(one_way),
+                link::time(round_trip),
+                link::size(rate.bytes_in(round_trip)),
+                link::queue_text(own),
+                queue.map_or_else(|| "no limit".to_owned(), link::size),
+                queue.map_or_else(String::new, |queue| link::drain(queue, own)),
+            ]);
+        }
+    }
+    Ok(grid.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,278 @@
+//! From numbers of runs to an estimate with its interval.
+
+use super::metric::{Metric, Stat};
+use super::select::{Load, Sample};
+use crate::stats::{Comparison, RESAMPLES};
+
+/// Resamples where objects of all runs are pooled.
+const POOLED_RESAMPLES: usize = 1_000;
+
+/// A number with the interval that holds it with 95 % confidence.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Estimate {
+    pub(super) value: f64,
+    /// `None` if chance decides nothing, or there is one run.
+    pub(super) interval: Option<(f64, f64)>,
+    /// Runs, or pairs of runs.
+    pub(super) runs: usize,
+}
+
+impl Estimate {
+    /// The interval, or the number itself.
+    pub(super) fn ends(&self) -> (f64, f64) {
+        self.interval.unwrap_or((self.value, self.value))
+    }
+}
+
+/// One number of `values`; `None` of nothing, and for what needs times.
+pub(super) fn stat_of(stat: Stat, values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    match stat {
+        Stat::Count => Some(count),
+        _ if values.is_empty() => None,
+        Stat::Mean => Some(values.iter().sum::<f64>() / count),
+        Stat::Min => values.iter().copied().min_by(f64::total_cmp),
+        Stat::Max => values.iter().copied().max_by(f64::total_cmp),
+        Stat::First => values.first().copied(),
+        Stat::Last => values.last().copied(),
+        Stat::Percentile(percent) => {
+            let mut sorted = values.to_vec();
+            sorted.sort_unstable_by(f64::total_cmp);
+            // Type 7 of Hyndman and Fan, as the quartiles of box plots.
+            let place = (sorted.len() - 1) as f64 * f64::from(percent) / 100.0;
+            // Below the length, so it fits.
+            let index = place as usize;
+            let below = sorted[index];
+            let above = sorted.get(index + 1).copied().unwrap_or(below);
+            Some(below + (above - below) * (place - index as f64))
+        }
+        Stat::Deviation | Stat::Rate | Stat::Part | Stat::Period | Stat::Length => None,
+    }
+}
+
+/// The number itself: `over` of all runs, or the metric's statistic of all objects if pooled.
+pub(super) fn value(
+    samples: &[Sample],
+    metric: &Metric,
+    over: Stat,
+    chance: &Comparison,
+) -> Result<Estimate, String> {
+    let stat = if metric.pooled { metric.stat } else { over };
+    let of = |drawn: &[usize]| stat_of(stat, &values_of(samples, drawn));
+    let all: Vec<usize> = (0..samples.len()).collect();
+    let value = of(&all).ok_or("nothing to take a value of")?;
+    let resamples = if metric.pooled { POOLED_RESAMPLES } else { RESAMPLES };
+    let interval = chance.interval(samples.len(), resamples, of);
+    Ok(Estimate { value, interval, runs: samples.len() })
+}
+
+fn values_of(samples: &[Sample], drawn: &[usize]) -> Vec<f64> {
+    drawn.iter().flat_map(|index| &samples[*index].values).copied().collect()
+}
+
+/// Samples of both with the same number of run and page.
+fn paired<'a>(of: &'a [Sample], to: &'a [Sample]) -> Result<Vec<(&'a Sample, &'a Sample)>, String> {
+    let pair = |sample: &'a Sample| {
+        let index = to.binary_search_by_key(&sample.load, |other| other.load).ok()?;
+        Some((sample, &to[index]))
+    };
+    let pairs: Vec<_> = of.iter().filter_map(pair).collect();
+    if pairs.is_empty() { Err("no two runs have the same number".to_owned()) } else { Ok(pairs) }
+}
+
+fn single(sample: &Sample) -> f64 {
+    sample.values.first().copied().unwrap_or_default()
+}
+
+/// The logarithms of ratios of pairs, with the number of the run and page.
+fn logs(of: &[Sample], to: &[Sample]) -> Result<Vec<(Load, f64)>, String> {
+    let log = |(of, to): (&Sample, &Sample)| {
+        let (value, base) = (single(of), single(to));
+        if value <= 0.0 || base <= 0.0 {
+            return Err(format!("run {} has a zero, which has no ratio", of.load.0));
+        }
+        Ok((of.load, libm::log(value / base)))
+    };
+    paired(of, to)?.into_iter().map(log).collect()
+}
+
+/// The geometric mean of the paired ratios; of pooled objects the ratio of their statistic.
+pub(super) fn ratio(
+    of: &[Sample],
+    to: &[Sample],
+    metric: &Metric,
+    chance: &Comparison,
+) -> Result<Estimate, String> {
+    if metric.pooled {
+        return pooled(of, to, metric, chance, |of, to| (to != 0.0).then(|| of / to));
+    }
+    let logs: Vec<f64> = logs(of, to)?.into_iter().map(|(_, log)| log).collect();
+    of_logs(&logs, chance)
+}
+
+/// The ratio of `of` to `to`, compared with that of `beside.0` to `beside.1` run by run.
+pub(super) fn ratio_of_ratios(
+    [of, to]: [&[Sample]; 2],
+    beside: [&[Sample]; 2],
+    chance: &Comparison,
+) -> Result<Estimate, String> {
+    let there = logs(beside[0], beside[1])?;
+    let difference = |(load, log): (Load, f64)| {
+        let index = there.binary_search_by_key(&load, |(load, _)| *load).ok()?;
+        Some(log - there[index].1)
+    };
+    let logs: Vec<f64> = logs(of, to)?.into_iter().filter_map(difference).collect();
+    if logs.is_empty() {
+        return Err("no two runs have the same number".to_owned());
+    }
+    of_logs(&logs, chance)
+}
+
+fn of_logs(logs: &[f64], chance: &Comparison) -> Result<Estimate, String> {
+    let (mean, interval) = chance.mean(logs).ok_or("nothing to compare")?;
+    let interval = interval.map(|(low, high)| (libm::exp(low), libm::exp(high)));
+    Ok(Estimate { value: libm::exp(mean), interval, runs: logs.len() })
+}
+
+/// The mean of the paired differences; of pooled objects the difference of their statistic.
+pub(super) fn difference(
+    of: &[Sample],
+    to: &[Sample],
+    metric: &Metric,
+    chance: &Comparison,
+) -> Result<Estimate, String> {
+    if metric.pooled {
+        return pooled(of, to, metric, chance, |of, to| Some(of - to));
+    }
+    let pairs = paired(of, to)?;
+    let differences: Vec<f64> = pairs.iter().map(|(of, to)| single(of) - single(to)).collect();
+    let (value, interval) = chance.mean(&differences).ok_or("nothing to compare")?;
+    Ok(Estimate { value, interval, runs: differences.len() })
+}
+
+/// What `compare` makes of the statistics of both, runs drawn in pairs.
+fn pooled(
+    of: &[Sample],
+    to: &[Sample],
+    metric: &Metric,
+    chance: &Comparison,
+    compare: impl Fn(f64, f64) -> Option<f64>,
+) -> Result<Estimate, String> {
+    let pairs = paired(of, to)?;
+    let (of, to): (Vec<Sample>, Vec<Sample>) =
+        pairs.into_iter().map(|(of, to)| (of.clone(), to.clone())).unzip();
+    let of_drawn = |drawn: &[usize]| {
+        let stat = |samples| stat_of(metric.stat, &values_of(samples, drawn));
+        compare(stat(&of)?, stat(&to)?)
+    };
+    let all: Vec<usize> = (0..of.len()).collect();
+    let value = of_drawn(&all).ok_or("zero has no ratio")?;
+    let interval = chance.interval(of.len(), POOLED_RESAMPLES, of_drawn);
+    Ok(Estimate { value, interval, runs: of.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::metric::Quantity;
+    use super::*;
+    use quipu_base::Seed;
+
+    fn samples(values: &[f64]) -> Vec<Sample> {
+        (0..)
+            .zip(values)
+            .map(|(run, value)| Sample { load: (run, 0, 0), values: vec![*value] })
+            .collect()
+    }
+
+    fn chance() -> Comparison {
+        Comparison::new(Seed::new(1), true)
+    }
+
+    fn page() -> Metric {
+        Metric::plain(Quantity::Page)
+    }
+
+    #[test]
+    fn percentiles_lie_between_values() {
+        let values = [4.0, 1.0, 3.0, 2.0];
+        for (stat, expected) in [
+            (Stat::Percentile(50), 2.5),
+            (Stat::Percentile(0), 1.0),
+            (Stat::Percentile(100), 4.0),
+            (Stat::Percentile(25), 1.75),
+            (Stat::Mean, 2.5),
+            (Stat::Min, 1.0),
+            (Stat::Max, 4.0),
+            (Stat::First, 4.0),
+            (Stat::Last, 2.0),
+            (Stat::Count, 4.0),
+        ] {
+            assert_eq!(stat_of(stat, &values), Some(expected), "{stat}");
+        }
+        assert_eq!(stat_of(Stat::Mean, &[]), None);
+    }
+
+    #[test]
+    fn a_ratio_is_that_of_the_other_tables() {
+        let (of, to) = (samples(&[2.0, 8.0, 100.0]), samples(&[1.0, 1.0, 100.0]));
+        let ours = ratio(&of, &to, &page(), &chance()).unwrap();
+        let theirs = chance().ratio(&[(2, 1), (8, 1), (100, 100)]).unwrap();
+        assert_eq!((ours.value, ours.interval, ours.runs), (theirs.mean, theirs.interval, 3));
+    }
+
+    #[test]
+    fn runs_are_paired_by_their_number() {
+        let (mut of, to) = (samples(&[1.0, 2.0, 4.0]), samples(&[1.0, 1.0, 1.0]));
+        of.remove(0);
+        assert_eq!(ratio(&of, &to, &page(), &chance()).unwrap().runs, 2);
+        let apart: Vec<Sample> =
+            of.iter().map(|it| Sample { load: (it.load.0 + 5, 0, 0), ..it.clone() }).collect();
+        ratio(&apart, &to, &page(), &chance()).unwrap_err();
+        difference(&apart, &to, &page(), &chance()).unwrap_err();
+        ratio(&samples(&[0.0]), &samples(&[1.0]), &page(), &chance()).unwrap_err();
+    }
+
+    #[test]
+    fn differences_are_means_with_an_interval() {
+        let (of, to) = (samples(&[10.0, 12.0, 14.0, 13.0]), samples(&[11.0, 14.0, 15.0, 15.0]));
+        let found = difference(&of, &to, &page(), &chance()).unwrap();
+        assert_eq!(found.value, -1.5);
+        let (low, high) = found.interval.unwrap();
+        assert!((-2.0..-1.5).contains(&low) && (-1.5..=-1.0).contains(&high), "{low} {high}");
+        let (low, high) = Estimate { interval: None, ..found }.ends();
+        assert_eq!((low, high), (-1.5, -1.5));
+    }
+
+    #[test]
+    fn objects_of_all_runs_are_pooled_and_runs_drawn_whole() {
+        let run = |run, values: &[f64]| Sample { load: (run, 0, 0), values: values.to_vec() };
+        let of = [run(0, &[1.0, 2.0]), run(1, &[3.0, 10.0])];
+        let to = [run(0, &[2.0, 2.0]), run(1, &[2.0, 2.0])];
+        let metric = Metric { pooled: true, ..Metric::plain(Quantity::Object) };
+        let found = ratio(&of, &to, &metric, &chance()).unwrap();
+        assert_eq!((found.value, found.runs), (2.0, 2));
+        // Only the first run, or only the second.
+        assert_eq!(found.interval, Some((0.75, 3.25)));
+        let metric = Metric { stat: Stat::Percentile(50), ..metric };
+        assert_eq!(value(&of, &metric, Stat::Mean, &chance()).unwrap().value, 2.5);
+    }
+
+    #[test]
+    fn a_ratio_of_ratios_is_taken_run_by_run() {
+        let [a, b] = [samples(&[2.0, 4.0]), samples(&[1.0, 2.0])];
+        let [c, d] = [samples(&[8.0, 4.0]), samples(&[1.0, 1.0])];
+        let found = ratio_of_ratios([&a, &b], [&c, &d], &chance()).unwrap();
+        // (2 / 8 · 2 / 4)^(1/2)
+        assert!((found.value - 0.353_553).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn a_value_is_a_statistic_over_runs() {
+        let found = value(&samples(&[1.0, 5.0, 2.0]), &page(), Stat::Percentile(50), &chance());
+        let found = found.unwrap();
+        assert_eq!((found.value, found.interval), (2.0, Some((1.0, 5.0))));
+        let fixed = Comparison::new(Seed::new(1), false);
+        let found = value(&samples(&[1.0]), &page(), Stat::Mean, &fixed).unwrap();
+        assert_eq!((found.value, found.interval), (1.0, None));
+    }
+}

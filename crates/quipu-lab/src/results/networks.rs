@@ -1,0 +1,189 @@
+//! The table of networks: what each path can do, for plots over rates and delays.
+
+use std::io;
+use std::path::Path;
+
+use quipu_base::Rate;
+use quipu_link::Loss;
+
+use super::files::FileError;
+use super::tables::{Column, Form, Kind, TableFile, Value};
+use crate::plan::Plan;
+use crate::scenario::{Direction, LinkSpec, LossSpec, Network};
+
+/// The file.
+pub(super) const NAME: &str = "networks.csv";
+
+pub(super) const COLUMNS: [&str; 8] = [
+    "network",
+    "path",
+    "name",
+    "down_rate_bit_per_s",
+    "up_rate_bit_per_s",
+    "round_trip_ns",
+    "down_loss_ppm",
+    "up_loss_ppm",
+];
+
+/// The table, open to be written.
+pub(crate) struct NetworksFile(TableFile);
+
+fn failed(source: io::Error) -> FileError {
+    FileError::Write { file: NAME.to_owned(), source }
+}
+
+impl NetworksFile {
+    /// The table in `directory`, with `fields` as further columns behind the network.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub(crate) fn create(directory: &Path, fields: &[Column]) -> Result<NetworksFile, FileError> {
+        let [network, rest @ ..] = COLUMNS;
+        let mut columns = vec![Column { name: network.to_owned(), kind: Kind::Text }];
+        columns.extend_from_slice(fields);
+        columns.extend(rest.map(Column::known));
+        let file = TableFile::create(&directory.join(NAME), Form::Csv, &columns);
+        file.map(NetworksFile).map_err(failed)
+    }
+
+    /// Adds a row for each path of each network of `plan`, which have the values `values` of the
+    /// further columns.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn add(&mut self, plan: &Plan, values: &[Value<'_>]) -> Result<(), FileError> {
+        for planned in &plan.networks {
+            let network = &planned.network;
+            let mut lead = vec![Value::Text(&network.name)];
+            lead.extend_from_slice(values);
+            for (index, path) in network.paths.iter().enumerate() {
+                let [down, up] = [Direction::Down, Direction::Up];
+                let rate = |direction| {
+                    Value::from(rate(network, index, direction).map(Rate::bits_per_sec))
+                };
+                let loss = |direction| Value::from(loss_ppm(network, index, direction));
+                let round_trip = network.round_trip(index).ok().map(|time| time.as_nanos());
+                let row = [
+                    Value::Whole(index as u64),
+                    Value::Text(&path.name),
+                    rate(down),
+                    rate(up),
+                    round_trip.into(),
+                    loss(down),
+                    loss(up),
+                ];
+                self.0.write(&lead, &row).map_err(failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes out all that is left.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn finish(self) -> Result<(), FileError> {
+        self.0.finish().map_err(failed)
+    }
+}
+
+/// All links, without the radio, that a datagram on path `index` takes in one direction.
+fn links_of(network: &Network, index: usize, direction: Direction) -> Option<Vec<&LinkSpec>> {
+    let owner = network.bottleneck(index).ok()?;
+    let own = network.paths.get(owner)?.own_links()?.of(direction);
+    let via = network.via(index).ok()?;
+    let via = via.into_iter().filter_map(|place| network.links.get(place));
+    // Both hosts have one.
+    let access = network.paths.get(index).and_then(|path| path.access.as_ref());
+    let mut links = vec![own];
+    links.extend(via.map(|shared| shared.links.of(direction)));
+    links.extend(access.into_iter().chain(access));
+    Some(links)
+}
+
+/// The least of the rates of its links; of recordings the mean.
+fn rate(network: &Network, index: usize, direction: Direction) -> Option<Rate> {
+    let links = links_of(network, index, direction)?;
+    let rates = links.into_iter().map(LinkSpec::usual_rate).collect::<Option<Vec<Rate>>>()?;
+    rates.into_iter().min()
+}
+
+/// How many of a million datagrams are lost on any of its links on average; over the radio, and with
+/// netem's correlated loss, that is not known.
+fn loss_ppm(network: &Network, index: usize, direction: Direction) -> Option<u64> {
+    if network.paths.get(index).is_some_and(|path| path.radio.is_some()) {
+        return None;
+    }
+    let links = links_of(network, index, direction)?;
+    let kept = links.into_iter().map(|link| Some(1.0 - mean_loss(link)?));
+    let kept = kept.collect::<Option<Vec<f64>>>()?.into_iter().product::<f64>();
+    // At most a million.
+    Some(((1.0 - kept) * 1e6 + 0.5) as u64)
+}
+
+fn mean_loss(link: &LinkSpec) -> Option<f64> {
+    let Some(trace) = &link.loss_trace else { return mean_of(link.loss) };
+    let losses = trace.losses().ok()?;
+    let values: Vec<(u64, Loss)> =
+        losses.values().map(|(from, loss)| (from.as_nanos(), loss)).collect();
+    let ends = values.iter().skip(1).map(|(from, _)| *from);
+    let ends = ends.chain([losses.length().as_nanos()]);
+    let mut lost = 0.0;
+    for ((from, loss), end) in values.iter().zip(ends) {
+        let Loss::Independent(share) = loss else { return None };
+        lost += share * end.saturating_sub(*from) as f64;
+    }
+    Some(lost / losses.length().as_nanos() as f64)
+}
+
+fn mean_of(loss: LossSpec) -> Option<f64> {
+    match loss {
+        LossSpec::Independent(share) | LossSpec::Bursts(share, _) => Some(share.as_f64()),
+        LossSpec::Random(share, correlation) => {
+            (share.is_zero() || correlation.is_zero()).then(|| share.as_f64())
+        }
+        LossSpec::GilbertElliott(numbers) => {
+            let [to_bad, to_good, in_bad, in_good] = numbers.map(|share| share.as_f64());
+            // It begins in the good state, and never leaves it if nothing turns bad.
+            let bad = if to_bad == 0.0 { 0.0 } else { to_bad / (to_bad + to_good) };
+            Some(bad * in_bad + (1.0 - bad) * in_good)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn the_table_tells_what_each_path_can_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"
+            pages = ["sitespeed"]
+            networks = ["framework-high", { name = "n", paths = [
+                { name = "near", down = { rate = "4mbit", delay = "10us", loss = "10%" },
+                  up = { loss = "gemodel 1% 3% 50% 0%" },
+                  access = { rate = "10mbit", delay = "45ms", loss = "10%" } },
+                { name = "far", bottleneck = "near" },
+                { name = "odd", down = { rate = "1mbit", delay = "1ms", loss = "random 1% 50%" } },
+            ] }, "us-drive-08"]
+        "#;
+        let plan = Plan::new(Scenario::from_toml(text, "a.toml").unwrap()).unwrap();
+        let mut table = NetworksFile::create(folder.path(), &[]).unwrap();
+        table.add(&plan, &[]).unwrap();
+        table.finish().unwrap();
+        let text = std::fs::read_to_string(folder.path().join(NAME)).unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        assert_eq!(rows[0], COLUMNS.join(","));
+        assert_eq!(rows[1], "framework-high,0,lte,30000000,30000000,20000000,15000,15000");
+        assert_eq!(rows[2], "framework-high,1,wifi,55000000,55000000,30000000,30000,30000");
+        // A tenth is lost at each of three links.
+        assert_eq!(rows[3], "n,0,near,4000000,4000000,180020000,271000,291250");
+        assert_eq!(rows[4], "n,1,far,4000000,4000000,20000,100000,125000");
+        assert_eq!(rows[5], "n,2,odd,1000000,1000000,2000000,,");
+        assert!(rows[6].starts_with("us-drive-08,0,att,"), "{}", rows[6]);
+        let numbers: Vec<u64> = rows[6].split(',').skip(3).map(|it| it.parse().unwrap()).collect();
+        assert!(numbers[0] > 1_000_000 && numbers[2] > 10_000_000, "{numbers:?}");
+    }
+}

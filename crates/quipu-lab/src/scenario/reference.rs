@@ -1,0 +1,110 @@
+//! The form of scenario files as tables in Markdown: the body of the reference page.
+
+use super::form::{self, Absent, Kind, Table, Text};
+
+/// Each table of scenario files with its fields, then the forms of text that fields may have.
+pub fn reference() -> String {
+    let mut texts: Vec<&'static Text> = Vec::new();
+    let mut page = String::new();
+    for table in form::tables() {
+        page.push_str(&of_table(table));
+        for field in table.fields {
+            for text in field.kind.texts() {
+                if !texts.iter().any(|known| known.name == text.name) {
+                    texts.push(text);
+                }
+            }
+        }
+    }
+    page.push_str(&of_texts(&mut texts));
+    page
+}
+
+fn of_table(table: &'static Table) -> String {
+    let mut text = format!("### {}\n\n{}\n\n", table.title, one_line(table.about));
+    text.push_str("| field | type | default | meaning |\n| --- | --- | --- | --- |\n");
+    for (field, default) in table.defaults() {
+        let absent = match (field.absent, default) {
+            _ if table.needs.contains(&[field.name].as_slice()) => "**required**".to_owned(),
+            (Absent::Required, _) => "**required**".to_owned(),
+            (Absent::Words(words), _) => words.to_owned(),
+            (Absent::Default, Some(value)) => of_value(&value),
+            (Absent::Default, None) => String::new(),
+        };
+        let cells = [
+            format!("`{}`", field.name),
+            of_kind(&field.kind),
+            absent,
+            one_line(field.about).to_string(),
+        ];
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    for group in table.needs.iter().filter(|group| group.len() > 1) {
+        let names: Vec<String> = group.iter().map(|name| format!("`{name}`")).collect();
+        text.push_str(&format!("\nAt least one is needed of {}.\n", names.join(", ")));
+    }
+    text.push('\n');
+    text
+}
+
+fn of_kind(kind: &'static Kind) -> String {
+    match kind {
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Whole(least, u64::MAX) => format!("whole number from {least}"),
+        Kind::Whole(least, most) if *most >= i64::MAX as u64 => {
+            format!("whole number from {least}")
+        }
+        Kind::Whole(least, most) => format!("whole number, {least} to {most}"),
+        Kind::Number(least, most) => format!("number, {least} to {most}"),
+        Kind::Text(text) => format!("[{}](#forms-of-text)", text.name),
+        Kind::Words(words) => {
+            let words: Vec<String> = words().iter().map(|word| format!("`{word}`")).collect();
+            words.join(", ")
+        }
+        Kind::List(of, ..) => format!("list: {}", of_kind(of)),
+        Kind::Table(table) => {
+            let anchor = table.title.to_lowercase().replace(' ', "-");
+            format!("[{}](#{anchor})", table.title)
+        }
+        Kind::Map(Kind::Any) => "table".to_owned(),
+        Kind::Map(of) => format!("table, each {}", of_kind(of)),
+        Kind::Any => "anything".to_owned(),
+        Kind::Either(kinds) => kinds.iter().map(of_kind).collect::<Vec<_>>().join(", or "),
+    }
+}
+
+fn of_value(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Table(_) => "its fields' defaults".to_owned(),
+        toml::Value::Array(list) if list.iter().any(toml::Value::is_table) => {
+            let names = list.iter().map(|item| item.get("name").and_then(toml::Value::as_str));
+            let names: Vec<String> =
+                names.map(|name| format!("{:?}", name.unwrap_or_default())).collect();
+            format!("`[{}]`", names.join(", "))
+        }
+        other => format!("`{other}`"),
+    }
+}
+
+fn of_texts(texts: &mut [&'static Text]) -> String {
+    texts.sort_by_key(|text| text.name);
+    let mut page =
+        "### Forms of text\n\n| type | what it is | examples |\n| --- | --- | --- |\n".to_owned();
+    for text in texts {
+        let examples: Vec<String> =
+            text.examples.iter().map(|example| format!("`{example}`")).collect();
+        let (name, expected) = (text.name, one_line(text.expected).replace('|', "\\|"));
+        page.push_str(&format!("| {name} | {expected} | {} |\n", examples.join(", ")));
+    }
+    page
+}
+
+/// Text of the program, whose lines are broken as its source is.
+fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
+    if text.contains("  ") || text.contains('\n') {
+        text.split_whitespace().collect::<Vec<_>>().join(" ").into()
+    } else {
+        text.into()
+    }
+}

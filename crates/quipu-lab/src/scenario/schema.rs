@@ -1,0 +1,164 @@
+//! The form of scenario files as a JSON Schema, for editors and for whoever writes such files by
+//! program.
+//!
+//! Draft 7, <https://json-schema.org/draft-07/schema>, which editors of TOML know. It says all that
+//! can be said of one value by itself: fields, types, words, units, bounds of numbers. What depends
+//! on other values (`quipu scenario check` tells it) it does not say.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::form::{self, Absent, Kind, Names, Numbers, Table, Text};
+
+/// The schema of scenario files.
+pub fn schema() -> Value {
+    let mut definitions = Definitions(BTreeMap::new());
+    let mut root = definitions.table(form::scenario());
+    let head = [
+        ("$schema", json!("http://json-schema.org/draft-07/schema#")),
+        ("definitions", Value::Object(definitions.0.into_iter().collect())),
+    ];
+    for (key, value) in head {
+        root.insert(key.to_owned(), value);
+    }
+    Value::Object(root)
+}
+
+/// The same as text.
+pub fn schema_text() -> String {
+    format!("{:#}\n", schema())
+}
+
+/// The parts that others refer to, by name.
+struct Definitions(BTreeMap<String, Value>);
+
+impl Definitions {
+    fn table(&mut self, table: &'static Table) -> Map<String, Value> {
+        let mut properties = Map::new();
+        for (field, default) in table.defaults() {
+            let mut property = self.kind(&field.kind);
+            property.insert("description".to_owned(), json!(field.about));
+            let is_table = default.as_ref().is_some_and(toml::Value::is_table);
+            if let Some(default) = default.and_then(|value| serde_json::to_value(value).ok())
+                && !is_table
+            {
+                property.insert("default".to_owned(), default);
+            }
+            properties.insert(field.name.to_owned(), Value::Object(property));
+        }
+        let required = table.fields.iter().filter(|field| matches!(field.absent, Absent::Required));
+        let mut required: Vec<&str> = required.map(|field| field.name).collect();
+        let mut choices = Vec::new();
+        for group in table.needs {
+            match group {
+                [one] => required.push(one),
+                _ => choices.push(json!({
+                    "anyOf": group.iter().map(|name| json!({ "required": [name] }))
+                        .collect::<Vec<_>>()
+                })),
+            }
+        }
+        let mut object = Map::new();
+        object.insert("title".to_owned(), json!(table.title));
+        object.insert("description".to_owned(), json!(table.about));
+        object.insert("type".to_owned(), json!("object"));
+        object.insert("properties".to_owned(), Value::Object(properties));
+        object.insert("additionalProperties".to_owned(), json!(false));
+        if !required.is_empty() {
+            object.insert("required".to_owned(), json!(required));
+        }
+        if !choices.is_empty() {
+            object.insert("allOf".to_owned(), json!(choices));
+        }
+        object
+    }
+
+    fn kind(&mut self, kind: &'static Kind) -> Map<String, Value> {
+        let value = match kind {
+            Kind::Flag => json!({ "type": "boolean" }),
+            Kind::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
+            Kind::Whole(least, most) => {
+                json!({ "type": "integer", "minimum": least, "maximum": most })
+            }
+            Kind::Number(least, most) => {
+                json!({ "type": "number", "minimum": least, "maximum": most })
+            }
+            Kind::Text(text) => {
+                self.define(text.name, |_| of_text(text));
+                reference(text.name)
+            }
+            Kind::Words(words) => json!({ "enum": words() }),
+            Kind::List(of, least, most) => {
+                let mut list = json!({ "type": "array", "items": self.kind(of) });
+                if *least > 0 {
+                    list["minItems"] = json!(least);
+                }
+                if *most < usize::MAX {
+                    list["maxItems"] = json!(most);
+                }
+                list
+            }
+            Kind::Table(table) => {
+                self.define(table.title, |definitions| Value::Object(definitions.table(table)));
+                reference(table.title)
+            }
+            Kind::Map(of) => json!({ "type": "object", "additionalProperties": self.kind(of) }),
+            Kind::Any => json!({}),
+            Kind::Either(kinds) => {
+                json!({ "anyOf": kinds.iter().map(|kind| self.kind(kind)).collect::<Vec<_>>() })
+            }
+        };
+        match value {
+            Value::Object(object) => object,
+            _ => Map::new(),
+        }
+    }
+
+    fn define(&mut self, name: &str, make: impl FnOnce(&mut Definitions) -> Value) {
+        let name = key(name);
+        if !self.0.contains_key(&name) {
+            let value = make(self);
+            self.0.insert(name, value);
+        }
+    }
+}
+
+/// A name that a reference can have.
+fn key(name: &str) -> String {
+    let words = name.split(|sign: char| !sign.is_ascii_alphanumeric());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-").to_lowercase()
+}
+
+fn reference(name: &str) -> Value {
+    // What stands beside a bare reference does not count in draft 7.
+    json!({ "allOf": [{ "$ref": format!("#/definitions/{}", key(name)) }] })
+}
+
+fn of_text(text: &Text) -> Value {
+    let of_pattern = json!({ "type": "string", "pattern": text.pattern });
+    let mut forms = match text.names {
+        Names::All(names) => vec![json!({ "enum": names() }), of_pattern],
+        Names::None | Names::Usual(_) => vec![of_pattern],
+    };
+    forms.extend(match text.numbers {
+        Numbers::None => None,
+        Numbers::Zero => Some(json!({ "const": 0 })),
+        Numbers::Share => Some(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
+        Numbers::Index => Some(json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })),
+    });
+    let mut value = match forms.len() {
+        1 => forms.remove(0),
+        _ => json!({ "anyOf": forms }),
+    };
+    let given = text.examples.iter().map(|&example| example.to_owned());
+    let mut examples: Vec<String> = given.collect();
+    examples.extend(text.names.list().into_iter().filter(|name| !text.examples.contains(&&**name)));
+    value["title"] = json!(text.name);
+    value["description"] = json!(format!("Expected: {}", text.expected));
+    value["examples"] = json!(examples);
+    value
+}
+
+#[cfg(test)]
+mod tests;

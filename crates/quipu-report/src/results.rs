@@ -1,0 +1,278 @@
+//! Results as they were read: scenes, in each the policies, in each the loads.
+
+use std::collections::BTreeMap;
+
+use crate::aggregate::samples::Samples;
+
+/// All that tables said.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// What tells scenes apart beside page and network: fields of a sweep, an id, a folder.
+    pub fields: Vec<String>,
+    /// Scenes in order of appearance.
+    pub scenes: Vec<Scene>,
+    /// Names of policies in order of appearance; also those of traffic alone.
+    pub policies: Vec<String>,
+    /// Names of paths in order of appearance.
+    pub paths: Vec<String>,
+    positions: BTreeMap<Place, usize>,
+}
+
+/// Where loads took place: their conditions, whatever the policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The page; empty of flows alone.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The values of [`Results::fields`]; empty where a folder has none.
+    pub fields: Vec<String>,
+}
+
+/// All policies in one place.
+#[derive(Clone, Debug, Default)]
+pub struct Scene {
+    /// Where.
+    pub place: Place,
+    /// The policies, in order of appearance; ratios are to the first.
+    pub cells: Vec<Cell>,
+}
+
+/// One policy in one place.
+#[derive(Clone, Debug, Default)]
+pub struct Cell {
+    /// The policy.
+    pub policy: String,
+    /// Its loads, in order of the file.
+    pub loads: Vec<Load>,
+    /// Times from the start of the page to the completion of objects, in nanoseconds.
+    pub objects: Samples,
+    /// Bytes that the server sent, by name of the path.
+    pub sent: Vec<(String, u64)>,
+    /// Ratios to the first policy of the scene that has loads, as the folder's summary has them, else
+    /// from the loads; none of that policy itself.
+    pub ratios: BTreeMap<Quantity, Ratio>,
+    /// The policy with every layer and parameter; empty if unknown.
+    pub choice: String,
+    /// Flows, in order of the file.
+    pub flows: Vec<Flow>,
+    /// Links that flows share, in order of the file.
+    pub links: Vec<Link>,
+}
+
+/// A page loaded once by one client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Number of the run.
+    pub run: u64,
+    /// Number of the client.
+    pub client: u64,
+    /// Number of the page in the client's session.
+    pub visit: u64,
+    values: [Option<u64>; Quantity::ALL.len()],
+}
+
+/// A flow over all runs.
+#[derive(Clone, Debug, Default)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// `down` or `up`.
+    pub direction: String,
+    /// Its congestion controller.
+    pub congestion: String,
+    /// Bits per second, one for each run.
+    pub goodput: Vec<u64>,
+    /// Mean round-trip time in nanoseconds, one for each run that measured it.
+    pub rtt: Vec<u64>,
+    /// Bytes over all runs.
+    pub bytes: u64,
+}
+
+/// A link over all runs.
+#[derive(Clone, Debug, Default)]
+pub struct Link {
+    /// The path whose own link it is.
+    pub name: String,
+    /// `down` or `up`.
+    pub direction: String,
+    /// Bytes that left it.
+    pub delivered: u64,
+    /// Bytes that its rate allowed.
+    pub capacity: u64,
+    /// Datagrams that did not arrive.
+    pub dropped: u64,
+}
+
+/// A ratio with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// Geometric mean over the runs.
+    pub mean: f64,
+    /// Lower and upper end; `None` without chance.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A number of a load that the report looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Quantity {
+    /// Until the page is complete, in nanoseconds.
+    PageTime,
+    /// Until all that blocks is complete.
+    CriticalTime,
+    /// Mean completion of objects.
+    ObjectIndex,
+    /// Mean arrival of bytes.
+    ByteIndex,
+    /// Until the end of the handshake.
+    ConnectTime,
+    /// What no page time can be below.
+    PageBound,
+    /// What no critical time can be below.
+    CriticalBound,
+    /// Bytes that were sent again.
+    BytesResent,
+}
+
+impl Quantity {
+    /// All, in the order of [`Load`]'s values.
+    pub const ALL: [Quantity; 8] = [
+        Quantity::PageTime,
+        Quantity::CriticalTime,
+        Quantity::ObjectIndex,
+        Quantity::ByteIndex,
+        Quantity::ConnectTime,
+        Quantity::PageBound,
+        Quantity::CriticalBound,
+        Quantity::BytesResent,
+    ];
+
+    /// Its column of `runs.csv`.
+    pub fn column(self) -> &'static str {
+        match self {
+            Quantity::PageTime => "page_time_ns",
+            Quantity::CriticalTime => "critical_time_ns",
+            Quantity::ObjectIndex => "object_index_ns",
+            Quantity::ByteIndex => "byte_index_ns",
+            Quantity::ConnectTime => "connect_time_ns",
+            Quantity::PageBound => "page_bound_ns",
+            Quantity::CriticalBound => "critical_bound_ns",
+            Quantity::BytesResent => "bytes_resent",
+        }
+    }
+
+    /// What a summary calls it.
+    pub fn metric(self) -> &'static str {
+        self.column().trim_end_matches("_ns")
+    }
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Quantity::PageTime => "page time",
+            Quantity::CriticalTime => "critical time",
+            Quantity::ObjectIndex => "ObjectIndex",
+            Quantity::ByteIndex => "ByteIndex",
+            Quantity::ConnectTime => "connect time",
+            Quantity::PageBound => "bound of the page time",
+            Quantity::CriticalBound => "bound of the critical time",
+            Quantity::BytesResent => "bytes sent again",
+        }
+    }
+}
+
+impl Load {
+    /// A load with nothing known.
+    pub fn new(run: u64, client: u64, visit: u64) -> Load {
+        Load { run, client, visit, ..Load::default() }
+    }
+
+    /// What was measured; `None` if the table does not say.
+    pub fn get(&self, quantity: Quantity) -> Option<u64> {
+        self.values[quantity as usize]
+    }
+
+    /// Keeps what was measured.
+    pub fn set(&mut self, quantity: Quantity, value: Option<u64>) {
+        self.values[quantity as usize] = value;
+    }
+
+    /// What pairs it with the load of another policy.
+    pub fn key(&self) -> (u64, u64, u64) {
+        (self.run, self.client, self.visit)
+    }
+}
+
+impl Cell {
+    /// `quantity` of all loads that have it.
+    pub fn values(&self, quantity: Quantity) -> Vec<u64> {
+        self.loads.iter().filter_map(|load| load.get(quantity)).collect()
+    }
+
+    /// The loads' ratios of `quantity` to `bound`, of those that have both.
+    pub fn over(&self, quantity: Quantity, bound: Quantity) -> Vec<f64> {
+        let of = |load: &Load| {
+            let bound = load.get(bound).filter(|bound| *bound > 0)?;
+            Some(load.get(quantity)? as f64 / bound as f64)
+        };
+        self.loads.iter().filter_map(of).collect()
+    }
+}
+
+impl Scene {
+    /// The policy called `name`.
+    pub fn cell(&self, name: &str) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.policy == name)
+    }
+
+    /// Whether any policy has a load with a page time.
+    pub fn has_pages(&self) -> bool {
+        let has = |load: &Load| load.get(Quantity::PageTime).is_some();
+        // Without a page tables have zeros for its times.
+        !self.place.page.is_empty() && self.cells.iter().any(|cell| cell.loads.iter().any(has))
+    }
+}
+
+impl Results {
+    /// The scene at `place`, made if it is new; its position.
+    pub fn scene(&mut self, place: &Place) -> usize {
+        if let Some(&position) = self.positions.get(place) {
+            return position;
+        }
+        self.positions.insert(place.clone(), self.scenes.len());
+        self.scenes.push(Scene { place: place.clone(), cells: Vec::new() });
+        self.scenes.len() - 1
+    }
+
+    /// The cell of `policy` in the scene at position `scene`, made if it is new; its position.
+    pub fn cell(&mut self, scene: usize, policy: &str) -> usize {
+        let cells = &mut self.scenes[scene].cells;
+        if let Some(position) = cells.iter().position(|cell| cell.policy == policy) {
+            return position;
+        }
+        cells.push(Cell { policy: policy.to_owned(), ..Cell::default() });
+        let position = cells.len() - 1;
+        if !self.policies.iter().any(|known| known == policy) {
+            self.policies.push(policy.to_owned());
+        }
+        position
+    }
+
+    /// The position of the scene at `place`, if there is one.
+    pub fn position(&self, place: &Place) -> Option<usize> {
+        self.positions.get(place).copied()
+    }
+
+    /// Notes the names of paths, once all rows are read.
+    pub fn name_paths(&mut self) {
+        let mut known = std::collections::BTreeSet::new();
+        let cells = self.scenes.iter().flat_map(|scene| &scene.cells);
+        let names = cells.flat_map(|cell| cell.sent.iter().map(|(name, _)| name));
+        self.paths = names.filter(|name| known.insert(name.as_str())).cloned().collect();
+    }
+
+    /// Scenes with loads of pages.
+    pub fn pages(&self) -> impl Iterator<Item = &Scene> {
+        self.scenes.iter().filter(|scene| scene.has_pages())
+    }
+}

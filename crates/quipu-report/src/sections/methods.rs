@@ -1,0 +1,235 @@
+//! What failed, how to repeat the results, and what the numbers mean.
+
+use serde_json::Value;
+
+use super::{Context, Draft, place_cells, place_columns, words};
+use crate::document::{Column, Section, Table};
+use crate::notices::clean;
+use crate::read::{Folders, Kind};
+
+/// Failures in the table.
+const MOST_FAILURES: usize = 500;
+
+/// Runs that failed, and why.
+pub(super) fn failures(context: &Context<'_>, draft: &mut Draft) {
+    let folders = context.folders;
+    let failures = &folders.failures;
+    let of_ids: Vec<(&str, &String)> = folders
+        .judged
+        .iter()
+        .flat_map(|judged| judged.failures.iter().map(|why| (judged.id.as_str(), why)))
+        .collect();
+    if failures.is_empty() && of_ids.is_empty() {
+        return;
+    }
+    let mut columns = place_columns(folders);
+    columns.extend([
+        Column::text("policy", "policy"),
+        Column::number("run", "run", "", 0),
+        Column::text("reason", "reason"),
+    ]);
+    let width = columns.len();
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    for (place, failure) in failures.iter().take(MOST_FAILURES) {
+        let mut row = place_cells(place);
+        row.push(Value::from(clean(&failure.policy)));
+        row.push(Value::from(failure.run));
+        row.push(Value::from(clean(&failure.reason)));
+        rows.push(row);
+    }
+    if rows.is_empty() {
+        for (id, why) in of_ids.iter().take(MOST_FAILURES) {
+            let mut row = vec![Value::Null; width];
+            row[0] = Value::from(*id);
+            row[width - 1] = Value::from(clean(why));
+            rows.push(row);
+        }
+    }
+    let all = failures.len().max(of_ids.len()) as u64;
+    draft.section(Section {
+        id: "failures".to_owned(),
+        title: "Failures".to_owned(),
+        text: vec![format!(
+            "{}. What failed is in no figure.",
+            words::count(all, "run failed", "runs failed")
+        )],
+        figures: Vec::new(),
+        tables: vec![Table {
+            id: "failure-table".to_owned(),
+            title: "Runs that failed".to_owned(),
+            caption: "With the reason that each gave.".to_owned(),
+            columns,
+            rows,
+        }],
+    });
+}
+
+/// How to get the same results.
+pub(super) fn repeat(folders: &Folders, draft: &mut Draft) {
+    let name = &folders.name;
+    let mut text = Vec::new();
+    match folders.kind {
+        Kind::Result => {
+            text.push(format!("quipu run {name}/scenario.toml --out {name}-again"));
+            text.push(
+                "The file has every setting, defaults written out. The same version gives the same \
+                 bytes on any machine and any number of threads."
+                    .to_owned(),
+            );
+        }
+        Kind::Sweep => {
+            text.push(format!("quipu sweep {name}/sweep.toml --out {name}-again"));
+            text.push(
+                "The file has every setting and every swept field. The same version gives the same \
+                 bytes on any machine and any number of threads."
+                    .to_owned(),
+            );
+        }
+        Kind::Reproduce => {
+            let ids: Vec<&str> = folders.judged.iter().map(|judged| judged.id.as_str()).collect();
+            match ids.as_slice() {
+                [one] => text.push(format!("quipu reproduce {one} --out {name}-again")),
+                _ => text.push(format!("quipu reproduce --out {name}-again")),
+            }
+            text.push(
+                "Each id has a folder with its tables and its scenario.toml, which has every setting; \
+                 its variants have folders in it."
+                    .to_owned(),
+            );
+        }
+        Kind::Several => {
+            for source in folders.sources.iter().take(10) {
+                let label = &source.label;
+                text.push(format!("quipu run {name}/{label}/scenario.toml --out {label}-again"));
+            }
+        }
+    }
+    text.push(format!(
+        "quipu report {name} --load PAGE,NETWORK,POLICY,RUN shows another load in full; quipu report \
+         {name} --specs FOLDER writes the figures as Vega-Lite files for notebooks. The numbers of all \
+         runs and objects lie as CSV in {name}."
+    ));
+    draft.section(Section {
+        id: "repeat".to_owned(),
+        title: "How to repeat".to_owned(),
+        text,
+        ..Section::default()
+    });
+}
+
+/// What the numbers are and how they came about.
+pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
+    let folders = context.folders;
+    let mut text = vec![format!(
+        "World: {}. Times are virtual: links and hosts are modelled, and the protocol is the code that \
+         runs on sockets too. The seed of the first folder is {}.",
+        if folders.world.is_empty() { "unknown" } else { &folders.world },
+        folders.seed
+    )];
+    text.push(
+        "A run with the same number has the same links, losses and page for every policy. Ratios are \
+         therefore of pairs: the geometric mean over the pairs, with a 95 % interval from 10,000 \
+         resamples of the runs. The clients of a run share its chance and count once. Where an \
+         interval holds 1 the policies are said not to be told apart."
+            .to_owned(),
+    );
+    text.push(
+        "Page time: from the first request to the last byte of the last object that the load waits \
+         for. Critical time: until the document, blocking style sheets and blocking scripts are \
+         complete. ObjectIndex: mean over the objects of the time to their completion. ByteIndex: \
+         integral over time of the share of bytes that is missing. Bound: a time that no scheduler can \
+         be below."
+            .to_owned(),
+    );
+    text.push(
+        "Curves have all values where they are few, else quantiles at equal distances; box plots have \
+         quartiles by linear interpolation. Of more than 20,000 objects in one curve times are known to \
+         0.4 %."
+            .to_owned(),
+    );
+    let mut columns = vec![Column::text("network", "network"), Column::text("path", "path")];
+    columns.extend([
+        Column::number("down", "rate down", "Mb/s", 1),
+        Column::number("up", "rate up", "Mb/s", 1),
+        Column::number("trip", "round trip", "ms", 1),
+        Column::number("loss", "loss down", "%", 2),
+    ]);
+    let scaled = |value: Option<u64>, by: f64| {
+        value.map_or(Value::Null, |value| crate::document::number(value as f64 / by))
+    };
+    let all = folders.networks.all();
+    let rows = all.iter().flat_map(|(network, paths)| {
+        paths.iter().map(move |path| {
+            vec![
+                Value::from(network.clone()),
+                Value::from(path.name.clone()),
+                scaled(path.down_rate, 1e6),
+                scaled(path.up_rate, 1e6),
+                scaled(path.round_trip, 1e6),
+                scaled(path.down_loss, 1e4),
+            ]
+        })
+    });
+    let networks = Table {
+        id: "network-table".to_owned(),
+        title: "Networks".to_owned(),
+        caption: "Paths of each network; of recordings the mean, and nothing where it is unknown."
+            .to_owned(),
+        columns,
+        rows: rows.take(1_000).collect(),
+    };
+    let pages = Table {
+        id: "page-table".to_owned(),
+        title: "Pages".to_owned(),
+        caption: "What pages are made of; of drawn ones the mean.".to_owned(),
+        columns: vec![
+            Column::text("page", "page"),
+            Column::number("objects", "objects", "", 0),
+            Column::number("bytes", "size", "bytes", 0),
+            Column::number("hosts", "hosts", "", 0),
+        ],
+        rows: folders
+            .pages
+            .iter()
+            .take(1_000)
+            .map(|page| {
+                vec![
+                    Value::from(clean(&page.name)),
+                    crate::document::number(page.objects),
+                    crate::document::number(page.bytes),
+                    Value::from(page.hosts),
+                ]
+            })
+            .collect(),
+    };
+    let choices = choices(context);
+    draft.section(Section {
+        id: "methods".to_owned(),
+        title: "Methods".to_owned(),
+        text,
+        figures: Vec::new(),
+        tables: [pages, networks, choices]
+            .into_iter()
+            .filter(|table| !table.rows.is_empty())
+            .collect(),
+    });
+}
+
+/// What policies are in full.
+fn choices(context: &Context<'_>) -> Table {
+    let mut rows: Vec<Vec<Value>> = Vec::new();
+    let cells = context.folders.results.scenes.iter().flat_map(|scene| &scene.cells);
+    for cell in cells.filter(|cell| !cell.choice.is_empty()) {
+        let row = vec![Value::from(cell.policy.clone()), Value::from(cell.choice.clone())];
+        if rows.len() < 200 && !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    Table {
+        id: "policy-table".to_owned(),
+        title: "Policies".to_owned(),
+        caption: "Every layer and parameter of each policy.".to_owned(),
+        columns: vec![Column::text("policy", "policy"), Column::text("choice", "in full")],
+        rows,
+    }
+}

@@ -1,0 +1,370 @@
+//! Verdicts of experiments: counts by paper, ratios beside their thresholds, all rules, and the papers'
+//! numbers beside ours.
+
+use std::collections::BTreeSet;
+
+use quipu_lab::reproduce::{Judged, RuleVerdict, Threshold};
+use serde_json::Value;
+
+use super::Draft;
+use super::data::{Rows, text};
+use super::words;
+use crate::document::{Choice, Column, Control, Figure, Section, Table, number};
+use crate::notices::clean;
+use crate::read::Folders;
+use crate::spec::{Field, Layer, Mark, Spec};
+
+/// Rows of a table.
+const MOST_ROWS: usize = 3_000;
+
+/// Verdicts in the order of figures.
+const VERDICTS: [&str; 4] = ["holds", "unclear", "fails", "error"];
+
+/// All verdicts that were read.
+pub(super) fn verdicts(folders: &Folders, draft: &mut Draft) {
+    if folders.judged.is_empty() {
+        return;
+    }
+    let judged = &folders.judged;
+    let figures = [counts(judged, draft), ratios(judged, draft)];
+    let tables = [table_of_rules(judged), table_of_numbers(judged)];
+    draft.section(Section {
+        id: "verdicts".to_owned(),
+        title: "Verdicts".to_owned(),
+        text: text_of(judged),
+        figures: figures.into_iter().flatten().collect(),
+        tables: tables.into_iter().filter(|table| !table.rows.is_empty()).collect(),
+    });
+}
+
+fn text_of(judged: &[Judged]) -> Vec<String> {
+    let mut text = vec![
+        "A rule turns a claim of a paper into a threshold for a number with a 95 % interval. It holds \
+         if all of the interval satisfies the threshold, fails if none of it does, and is unclear if \
+         the interval straddles it."
+            .to_owned(),
+    ];
+    if let [one] = judged {
+        let Judged { paper, figure, title, reported, note, .. } = one;
+        text.push(clean(&format!("{title} ({paper}, {figure}).")));
+        if !reported.is_empty() {
+            text.push(format!("The paper reports: {}.", reported.trim_end_matches('.')));
+        }
+        if !note.is_empty() {
+            text.push(format!("What is reconstruction: {}.", note.trim_end_matches('.')));
+        }
+    }
+    text
+}
+
+/// How many rules of each paper ended how.
+fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
+    let id = "verdict-counts";
+    let mut papers: Vec<String> = Vec::new();
+    for judged in judged {
+        let paper = judged.paper.to_string();
+        if !papers.contains(&paper) {
+            papers.push(paper);
+        }
+    }
+    let mut rows = Rows::new(["paper", "verdict", "rules"]);
+    let mut told = Vec::new();
+    for paper in &papers {
+        let of_paper = judged.iter().filter(|judged| judged.paper.to_string() == *paper);
+        let rules: Vec<&RuleVerdict> = of_paper.flat_map(|judged| &judged.rules).collect();
+        let mut parts = Vec::new();
+        for verdict in VERDICTS {
+            let count = rules.iter().filter(|rule| rule.verdict.to_string() == verdict).count();
+            if count > 0 {
+                rows.row([text(paper), text(verdict), Value::from(count)]);
+                parts.push(format!("{count} {verdict}"));
+            }
+        }
+        told.push(format!("{paper}: {}", parts.join(", ")));
+    }
+    if rows.is_empty() {
+        return None;
+    }
+    draft.dataset(id, rows.build());
+    let verdicts = VERDICTS.map(str::to_owned);
+    let spec = Spec::steps(id, 30).layer(
+        Layer::new(Mark::bar(0.75))
+            .with("x", Field::number("rules", "rules").stacked())
+            .with("y", Field::row("paper", "paper", &papers))
+            .with("color", Field::name("verdict", "verdict", &verdicts))
+            .with(
+                "tooltip",
+                vec![
+                    Field::label("paper").titled("paper"),
+                    Field::label("verdict").titled("verdict"),
+                    Field::number("rules", "rules"),
+                ],
+            ),
+    );
+    Some(Figure {
+        id: id.to_owned(),
+        title: "Verdicts by paper".to_owned(),
+        caption:
+            "Rules of all ids by how they ended. A rule that was expected to fail counts as one \
+                  that fails."
+                .to_owned(),
+        alt: format!("Bars of the verdicts of each paper. {}.", told.join("; ")),
+        spec: spec.value(),
+        datasets: vec![id.to_owned()],
+        controls: Vec::new(),
+    })
+}
+
+/// The threshold at the end of a rule's text, if it is one for ratios.
+fn threshold(rule: &str) -> Option<Threshold> {
+    if !rule.contains(": ratio ") {
+        return None;
+    }
+    let after = rule.rmatch_indices(": ").map(|(at, _)| &rule[at + 2..]);
+    after
+        .filter_map(|text| Threshold::parse(text.split(';').next().unwrap_or_default()).ok())
+        .next()
+}
+
+/// Ratios of an id with their intervals and thresholds.
+fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
+    let id = "verdict-ratios";
+    let columns = ["id", "rule", "place", "ratio", "low", "high", "at_least", "at_most", "verdict"];
+    let mut rows = Rows::new(columns);
+    let mut ids: Vec<String> = Vec::new();
+    let mut told = None;
+    for judged in judged {
+        let mut seen = Vec::new();
+        for rule in &judged.rules {
+            let Some(threshold) = threshold(&rule.rule) else { continue };
+            let (at_least, at_most) = threshold.ends();
+            let several = rule.findings.len() > 1;
+            for (position, finding) in rule.findings.iter().enumerate() {
+                let Some(value) = finding.value else { continue };
+                let name = match several {
+                    true => format!("{} ({})", rule.name, position + 1),
+                    false => rule.name.clone(),
+                };
+                let optional = |value: Option<f64>| value.map_or(Value::Null, number);
+                let verdict = finding.verdict.to_string();
+                rows.row([
+                    text(&judged.id),
+                    text(&clean(&name)),
+                    text(&clean(&finding.place)),
+                    number(value),
+                    number(finding.low.unwrap_or(value)),
+                    number(finding.high.unwrap_or(value)),
+                    optional(at_least),
+                    optional(at_most),
+                    text(&verdict),
+                ]);
+                seen.push(format!("{name} {} ({verdict})", words::ratio(value)));
+            }
+        }
+        if !seen.is_empty() {
+            ids.push(judged.id.clone());
+            let line = || format!("Ratios of {}: {}.", judged.id, words::list(&seen, 12));
+            told.get_or_insert_with(line);
+        }
+    }
+    let alt = told?;
+    draft.dataset(id, rows.build());
+    let verdicts = VERDICTS.map(str::to_owned);
+    let tooltip = [
+        Field::label("rule").titled("rule"),
+        Field::label("place").titled("where"),
+        Field::number("ratio", "ratio"),
+        Field::number("low", "95 % from"),
+        Field::number("high", "95 % to"),
+        Field::number("at_least", "threshold from"),
+        Field::number("at_most", "threshold to"),
+        Field::label("verdict").titled("verdict"),
+    ];
+    let color = Field::name("verdict", "verdict", &verdicts);
+    let x = |column| Field::number(column, "ratio").from_least();
+    let end = |column| {
+        Layer::new(Mark::tick(16.0)).with("x", x(column)).with("tooltip", tooltip.to_vec())
+    };
+    let spec = Spec::steps(id, 20)
+        .with("y", Field::row("rule", "rule", []))
+        .intervals(x("ratio"), &color, &tooltip)
+        .layer(end("at_least"))
+        .layer(end("at_most"));
+    let options = ids.iter().map(|id| Choice { value: id.clone(), label: id.clone() });
+    let controls = match ids.as_slice() {
+        [first, _, ..] => vec![Control {
+            id: "id".to_owned(),
+            label: "id".to_owned(),
+            options: options.collect(),
+            default: first.clone(),
+        }],
+        _ => Vec::new(),
+    };
+    Some(Figure {
+        id: id.to_owned(),
+        title: "Ratios beside their thresholds".to_owned(),
+        caption:
+            "Each rule about a ratio, in each place that it looks at: the ratio with its 95 % \
+                  interval, and the ends of its threshold as upright lines."
+                .to_owned(),
+        alt,
+        spec: spec.value(),
+        datasets: vec![id.to_owned()],
+        controls,
+    })
+}
+
+fn table_of_rules(judged: &[Judged]) -> Table {
+    let columns = [
+        ("id", "id"),
+        ("paper", "paper"),
+        ("figure", "figure"),
+        ("rule", "rule"),
+        ("kind", "kind"),
+        ("verdict", "verdict"),
+        ("expected", "expected"),
+        ("reported", "the paper"),
+        ("here", "here"),
+        ("interval", "95 % interval"),
+        ("threshold", "threshold"),
+        ("claim", "claim"),
+        ("because", "reason"),
+    ];
+    let rows = judged.iter().flat_map(|judged| judged.rules.iter().map(move |rule| (judged, rule)));
+    let row = |(judged, rule): (&Judged, &RuleVerdict)| {
+        let cells = [
+            judged.id.clone(),
+            judged.paper.to_string(),
+            judged.figure.clone(),
+            rule.name.clone(),
+            rule.kind.to_string(),
+            rule.verdict.to_string(),
+            rule.expect.to_string(),
+            rule.reported.clone(),
+            rule.here.clone(),
+            rule.interval.clone(),
+            rule.rule.clone(),
+            rule.claim.clone(),
+            rule.because.clone(),
+        ];
+        cells.iter().map(|cell| Value::from(clean(cell))).collect()
+    };
+    let rows: Vec<Vec<Value>> = rows.take(MOST_ROWS).map(row).collect();
+    Table {
+        id: "verdict-table".to_owned(),
+        title: "All rules".to_owned(),
+        caption: "Firm rules must hold, claims are what the paper says, controls separate two \
+                  effects, ablations show a reason."
+            .to_owned(),
+        columns: columns.map(|(key, title)| Column::text(key, title)).to_vec(),
+        rows,
+    }
+}
+
+fn table_of_numbers(judged: &[Judged]) -> Table {
+    let mut columns: Vec<Column> = [
+        ("id", "id"),
+        ("page", "page"),
+        ("network", "network"),
+        ("policy", "policy"),
+        ("metric", "metric"),
+        ("stat", "number"),
+        ("paper", "the paper"),
+        ("here", "here"),
+        ("interval", "95 % interval"),
+    ]
+    .map(|(key, title)| Column::text(key, title))
+    .to_vec();
+    columns.push(Column::number("ratio", "here to the paper", "x", 2));
+    let rows = judged.iter().flat_map(|judged| {
+        judged.data.iter().map(|it| {
+            let cells = [
+                &judged.id,
+                &it.page,
+                &it.network,
+                &it.policy,
+                &it.metric,
+                &it.stat,
+                &it.paper,
+                &it.here,
+                &it.interval,
+            ];
+            let mut row: Vec<Value> = cells.map(|cell| Value::from(clean(cell))).to_vec();
+            let ratio = it.here_value.filter(|_| it.paper_value != 0.0);
+            row.push(ratio.map_or(Value::Null, |here| number(here / it.paper_value)));
+            row
+        })
+    });
+    Table {
+        id: "paper-numbers".to_owned(),
+        title: "The papers' numbers beside ours".to_owned(),
+        caption: "Numbers that the papers or their data give, and what the same cell has here."
+            .to_owned(),
+        columns,
+        rows: rows.take(MOST_ROWS).collect(),
+    }
+}
+
+/// Sentences for the summary.
+pub(super) fn sentences(folders: &Folders) -> Vec<String> {
+    let judged = &folders.judged;
+    let rules: Vec<&RuleVerdict> = judged.iter().flat_map(|judged| &judged.rules).collect();
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let of =
+        |name: &str| rules.iter().filter(|rule| rule.verdict.to_string() == name).count() as u64;
+    let mut parts = vec![words::count(of("holds"), "holds", "hold")];
+    parts.push(words::count(of("fails"), "fails", "fail"));
+    parts.push(words::count(of("unclear"), "is unclear", "are unclear"));
+    if of("error") > 0 {
+        parts.push(words::count(of("error"), "has no answer", "have no answer"));
+    }
+    let mut sentences = vec![format!(
+        "Of {} of {}, {}.",
+        words::count(rules.len() as u64, "rule", "rules"),
+        words::count(judged.len() as u64, "id", "ids"),
+        words::list(&parts, 4)
+    )];
+    let surprises: BTreeSet<String> = judged
+        .iter()
+        .flat_map(|judged| {
+            let rules = judged.rules.iter().filter(|rule| rule.verdict != rule.expect);
+            rules.map(move |rule| clean(&format!("{} of {}", rule.name, judged.id)))
+        })
+        .collect();
+    let surprises: Vec<String> = surprises.into_iter().collect();
+    sentences.push(match surprises.len() {
+        0 => "Every rule ended as its file expects.".to_owned(),
+        1 => format!("One rule ended otherwise than its file expects: {}.", surprises[0]),
+        count => format!(
+            "{count} rules ended otherwise than their files expect: {}.",
+            words::list(&surprises, 4)
+        ),
+    });
+    let quick = judged.iter().filter(|judged| judged.quick).count();
+    if quick > 0 {
+        sentences.push(format!(
+            "{} of few runs, so that intervals are wide.",
+            words::count(quick as u64, "id is", "ids are")
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_found_at_the_end_of_rules() {
+        let ends = |rule: &str| threshold(rule).map(|it| it.ends());
+        assert_eq!(
+            ends("page: ratio rr + minrtt to wrr:mode=quantum + minrtt: < 0.95; networks low-a"),
+            Some((None, Some(0.95)))
+        );
+        assert_eq!(ends("objects: ratio a | b to c: 1 ± 0.25"), Some((Some(0.75), Some(1.25))));
+        assert_eq!(ends("page: value a: < 3s"), None);
+        assert_eq!(ends("page: ratio a to b"), None);
+    }
+}

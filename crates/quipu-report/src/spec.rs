@@ -1,0 +1,492 @@
+//! Vega-Lite specifications from typed parts.
+//!
+//! A [`Spec`] names its dataset and never sets colours, fonts or a width: the page does, and so can a
+//! notebook. See <https://vega.github.io/vega-lite/docs/> for what the fields mean.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// The schema that specifications keep to.
+const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
+
+/// One plot: a view, or layers on the same axes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Spec {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    data: Data,
+    width: &'static str,
+    height: Value,
+    #[serde(skip_serializing_if = "Encodings::is_empty")]
+    encoding: Encodings,
+    layer: Vec<Layer>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+struct Data {
+    name: String,
+}
+
+/// Marks of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct Layer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Data>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    transform: Vec<Value>,
+    mark: Mark,
+    #[serde(skip_serializing_if = "Encodings::is_empty")]
+    encoding: Encodings,
+}
+
+/// A kind of mark and its looks, apart from colours.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mark {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpolate: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thickness: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stroke_width: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    height: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opacity: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stroke_dash: Option<[u8; 2]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clip: Option<bool>,
+}
+
+/// Channels in the order in which they were given.
+#[derive(Clone, Debug, Default)]
+pub struct Encodings(Vec<(&'static str, Channel)>);
+
+/// What a channel shows.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum Channel {
+    /// A column.
+    Field(Box<Field>),
+    /// Several columns: of tooltips.
+    Fields(Vec<Field>),
+    /// The column at which marks end.
+    End(End),
+    /// The same number for every row.
+    Datum {
+        /// In the units of the axis.
+        datum: f64,
+    },
+}
+
+/// A column as a channel shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Field {
+    field: String,
+    #[serde(rename = "type")]
+    kind: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sort: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stack: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<Scale>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axis: Option<Axis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    legend: Option<Value>,
+}
+
+/// A column at which marks end.
+#[derive(Clone, Debug, Serialize)]
+pub struct End {
+    field: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Nominal,
+    Ordinal,
+    Quantitative,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Scale {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zero: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nice: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domain: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clamp: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Axis {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_angle: Option<i16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orient: Option<&'static str>,
+}
+
+impl Serialize for Encodings {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, channel)| (name, channel)))
+    }
+}
+
+impl Encodings {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Spec {
+    /// A plot of `dataset`, `height` pixels high.
+    pub fn new(dataset: &str, height: u16) -> Spec {
+        Spec {
+            schema: SCHEMA,
+            data: Data { name: dataset.to_owned() },
+            width: "container",
+            height: Value::from(height),
+            encoding: Encodings::default(),
+            layer: Vec::new(),
+        }
+    }
+
+    /// A plot of `dataset` whose y axis has `step` pixels for each value.
+    pub fn steps(dataset: &str, step: u16) -> Spec {
+        Spec {
+            height: serde_json::json!({ "step": step, "for": "position" }),
+            ..Spec::new(dataset, 0)
+        }
+    }
+
+    /// Shows `channel` in all layers.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, channel: impl Into<Channel>) -> Spec {
+        self.encoding.0.push((name, channel.into()));
+        self
+    }
+
+    /// Adds marks on top of those before.
+    #[must_use]
+    pub fn layer(mut self, layer: Layer) -> Spec {
+        self.layer.push(layer);
+        self
+    }
+
+    /// Adds, in the colours of `color`, a point at `at` of each row on a line from its column `low` to
+    /// its column `high`.
+    #[must_use]
+    pub fn intervals(self, at: Field, color: &Field, tooltip: &[Field]) -> Spec {
+        let low = Field { field: "low".to_owned(), ..at.clone() };
+        let line = Layer::new(Mark::rule().width(2.0))
+            .with("x", low)
+            .with("x2", Field::end("high"))
+            .with("color", color.clone())
+            .with("tooltip", tooltip.to_vec());
+        let point = Layer::new(Mark::point(60.0))
+            .with("x", at)
+            .with("color", color.clone())
+            .with("shape", color.clone())
+            .with("tooltip", tooltip.to_vec());
+        self.layer(line).layer(point)
+    }
+
+    /// Adds cells in the colours of their column `ratio`, at most `width` from 1, with the column
+    /// `shown` written in them.
+    #[must_use]
+    pub fn ratio_cells(self, width: f64, tooltip: Vec<Field>) -> Spec {
+        let cell = Layer::new(Mark::rect())
+            .with("color", Field::number("ratio", "ratio").around_one(width))
+            .with("tooltip", tooltip);
+        self.layer(cell).layer(Layer::new(Mark::text()).with("text", Field::label("shown")))
+    }
+
+    /// As JSON.
+    pub fn value(&self) -> Value {
+        // Texts and numbers in maps with text keys always become JSON.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl Layer {
+    /// Marks that are `mark`.
+    pub fn new(mark: Mark) -> Layer {
+        Layer { data: None, transform: Vec::new(), mark, encoding: Encodings::default() }
+    }
+
+    /// Takes its rows from `dataset` instead of that of the plot.
+    #[must_use]
+    pub fn of(mut self, dataset: &str) -> Layer {
+        self.data = Some(Data { name: dataset.to_owned() });
+        self
+    }
+
+    /// Shows `channel`.
+    #[must_use]
+    pub fn with(mut self, name: &'static str, channel: impl Into<Channel>) -> Layer {
+        self.encoding.0.push((name, channel.into()));
+        self
+    }
+}
+
+impl Mark {
+    /// Lines between points.
+    pub fn line() -> Mark {
+        Mark { kind: "line", stroke_width: Some(1.8), ..Mark::default() }
+    }
+
+    /// Lines that go sideways, then up: of distribution functions.
+    pub fn steps() -> Mark {
+        Mark { interpolate: Some("step-after"), ..Mark::line() }
+    }
+
+    /// Bars, `share` of their band thick.
+    pub fn bar(share: f64) -> Mark {
+        Mark { kind: "bar", height: Some(serde_json::json!({ "band": share })), ..Mark::default() }
+    }
+
+    /// Bars that fill their band.
+    pub fn thick_bar() -> Mark {
+        Mark { kind: "bar", ..Mark::default() }
+    }
+
+    /// Thin lines from one value to another.
+    pub fn rule() -> Mark {
+        Mark { kind: "rule", ..Mark::default() }
+    }
+
+    /// Filled points of `size` square pixels.
+    pub fn point(size: f64) -> Mark {
+        Mark { kind: "point", filled: Some(true), size: Some(size), ..Mark::default() }
+    }
+
+    /// Short lines across.
+    pub fn tick(size: f64) -> Mark {
+        Mark { kind: "tick", size: Some(size), thickness: Some(2.5), ..Mark::default() }
+    }
+
+    /// Cells.
+    pub fn rect() -> Mark {
+        Mark { kind: "rect", ..Mark::default() }
+    }
+
+    /// Words or numbers.
+    pub fn text() -> Mark {
+        Mark { kind: "text", ..Mark::default() }
+    }
+
+    /// How opaque the marks are, from 0 to 1.
+    #[must_use]
+    pub fn opacity(self, opacity: f64) -> Mark {
+        Mark { opacity: Some(opacity), ..self }
+    }
+
+    /// Lines of this width, in pixels.
+    #[must_use]
+    pub fn width(self, pixels: f64) -> Mark {
+        Mark { stroke_width: Some(pixels), ..self }
+    }
+
+    /// Lines broken into dashes.
+    #[must_use]
+    pub fn dashed(self) -> Mark {
+        Mark { stroke_dash: Some([4, 3]), ..self }
+    }
+}
+
+impl Field {
+    fn new(column: &str, kind: Kind) -> Field {
+        Field {
+            field: column.to_owned(),
+            kind,
+            title: None,
+            format: None,
+            sort: None,
+            stack: None,
+            scale: None,
+            axis: None,
+            legend: None,
+        }
+    }
+
+    /// A column of numbers.
+    pub fn number(column: &str, title: &str) -> Field {
+        Field { title: Some(title.to_owned()), ..Field::new(column, Kind::Quantitative) }
+    }
+
+    /// A column of names without order; those of `names` have the same colours in every figure.
+    pub fn name<'a>(
+        column: &str,
+        title: &str,
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> Field {
+        let names: Vec<Value> = names.into_iter().cloned().map(Value::from).collect();
+        let scale = (!names.is_empty())
+            .then(|| Scale { domain: Some(Value::from(names)), ..Scale::default() });
+        let title = Some(title.to_owned());
+        Field { title, scale, ..Field::new(column, Kind::Nominal) }
+    }
+
+    /// A column of names along an axis; those of `order` come first, in this order.
+    pub fn row<'a>(
+        column: &str,
+        title: &str,
+        order: impl IntoIterator<Item = &'a String>,
+    ) -> Field {
+        let order: Vec<String> = order.into_iter().cloned().collect();
+        Field {
+            title: Some(title.to_owned()),
+            sort: (!order.is_empty()).then_some(order),
+            ..Field::new(column, Kind::Nominal)
+        }
+    }
+
+    /// A column of texts along an axis, in the order of their letters.
+    pub fn sorted(column: &str, title: &str) -> Field {
+        Field { title: Some(title.to_owned()), ..Field::new(column, Kind::Ordinal) }
+    }
+
+    /// A column of texts that are written as they are.
+    pub fn label(column: &str) -> Field {
+        Field::new(column, Kind::Nominal)
+    }
+
+    /// The other end of marks that reach from one column to another.
+    pub fn end(column: &str) -> End {
+        End { field: column.to_owned() }
+    }
+
+    /// The colours need no explanation.
+    #[must_use]
+    pub fn no_legend(mut self) -> Field {
+        self.legend = Some(Value::Null);
+        self
+    }
+
+    /// What the column is called.
+    #[must_use]
+    pub fn titled(mut self, title: &str) -> Field {
+        self.title = Some(title.to_owned());
+        self
+    }
+
+    /// Numbers are written so, as `d3-format` has it.
+    #[must_use]
+    pub fn format(mut self, format: &'static str) -> Field {
+        self.format = Some(format);
+        self
+    }
+
+    /// Labels of the axis are written so.
+    #[must_use]
+    pub fn axis_format(mut self, format: &'static str) -> Field {
+        self.axis.get_or_insert_default().format = Some(format);
+        self
+    }
+
+    /// The axis is at the top, where a reader of many rows begins.
+    #[must_use]
+    pub fn at_top(mut self) -> Field {
+        self.axis.get_or_insert_default().orient = Some("top");
+        self
+    }
+
+    /// Labels of the axis stand at this angle.
+    #[must_use]
+    pub fn angle(mut self, degrees: i16) -> Field {
+        self.axis.get_or_insert_default().label_angle = Some(degrees);
+        self
+    }
+
+    /// The axis need not begin at zero.
+    #[must_use]
+    pub fn from_least(mut self) -> Field {
+        self.scale.get_or_insert_default().zero = Some(false);
+        self
+    }
+
+    /// A logarithmic axis if `log`, else one that need not begin at zero.
+    #[must_use]
+    pub fn log_if(mut self, log: bool) -> Field {
+        let scale = self.scale.get_or_insert_default();
+        match log {
+            true => scale.kind = Some("log"),
+            false => scale.zero = Some(false),
+        }
+        self
+    }
+
+    /// The axis has these ends.
+    #[must_use]
+    pub fn domain(mut self, low: f64, high: f64) -> Field {
+        let scale = self.scale.get_or_insert_default();
+        scale.domain = Some(serde_json::json!([low, high]));
+        scale.nice = Some(false);
+        self
+    }
+
+    /// Colours go two ways from 1, which both ends are equally far from; beyond `width` they stay the same.
+    #[must_use]
+    pub fn around_one(mut self, width: f64) -> Field {
+        let scale = self.scale.get_or_insert_default();
+        scale.domain = Some(serde_json::json!([1.0 - width, 1.0 + width]));
+        scale.clamp = Some(true);
+        scale.range = Some("diverging");
+        self
+    }
+
+    /// Values of the same place stand one after the other.
+    #[must_use]
+    pub fn stacked(mut self) -> Field {
+        self.stack = Some(Value::from("zero"));
+        self
+    }
+}
+
+impl From<Field> for Channel {
+    fn from(field: Field) -> Channel {
+        Channel::Field(Box::new(field))
+    }
+}
+
+impl From<End> for Channel {
+    fn from(end: End) -> Channel {
+        Channel::End(end)
+    }
+}
+
+impl From<Vec<Field>> for Channel {
+    fn from(fields: Vec<Field>) -> Channel {
+        Channel::Fields(fields)
+    }
+}
+
+impl From<f64> for Channel {
+    fn from(datum: f64) -> Channel {
+        Channel::Datum { datum }
+    }
+}
