@@ -1,0 +1,62 @@
+// The browser, and what every test wants of a page.
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+export const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../..");
+/** Where reports under test and screenshots lie. */
+export const OUT = process.env.QUIPU_BROWSER_OUT ?? join(ROOT, "target/browser");
+export const WIDTHS = [390, 1280];
+export const SCHEMES = ["light", "dark"];
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    headless: true,
+    args: [
+      "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+      "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    ],
+  });
+}
+
+/**
+ * Opens a report; gives the page, and a list of all that went wrong or asked for something else than the
+ * file, as one line each.
+ */
+export async function open(browser, file, { width = 1280, scheme = "light", height = 900, hash = "", downloads = false } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: downloads, reducedMotion: "reduce" });
+  context.setDefaultTimeout(30_000);
+  const page = await context.newPage();
+  const wrong = [];
+  const address = pathToFileURL(file).href;
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) wrong.push(`console ${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    const asked = request.url();
+    if (asked.split("#")[0] !== address && !/^(data|blob):/.test(asked)) wrong.push(`request: ${asked}`);
+  });
+  await page.goto(address + hash);
+  await page.waitForSelector("html[data-ready]", { state: "attached" });
+  return { page, context, wrong };
+}
+
+/** Draws all figures, as scrolling past them does. */
+export async function drawAll(page) {
+  for (const figure of await page.locator("figure.card").all()) {
+    await figure.evaluate((card) => card.scrollIntoView());
+    await page.waitForFunction((card) => card.dataset.state !== "waiting", await figure.elementHandle());
+  }
+}
+
+/** Saves a picture of the whole page, or of one part of it, where people look at it. */
+export async function picture(page, name, locator) {
+  const folder = join(OUT, "screenshots");
+  mkdirSync(folder, { recursive: true });
+  await page.evaluate(() => scrollTo(0, 0));
+  const options = { path: join(folder, `${name}.png`) };
+  await (locator ? locator.screenshot(options) : page.screenshot({ ...options, fullPage: true }));
+}

@@ -1,0 +1,212 @@
+// Every report that the program makes, at two widths, in both schemes. `make-reports` makes them.
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { drawAll, launch, open, OUT, picture, SCHEMES, WIDTHS } from "../lib/browser.js";
+import { contrast } from "../lib/color.js";
+import { accessibility, chosenRows, documentOf, figures, overflow, parseCsv, sharedIds, shownNumber } from "../lib/look.js";
+
+const REPORTS = (process.env.QUIPU_REPORTS ?? "compare series reproduce sweep damaged many").split(" ");
+/** They have the figures of `compare`: what can be done with those is tried there. */
+const LIKE_COMPARE = ["damaged", "many"];
+const CARDS = { light: "#ffffff", dark: "#171a1f" };
+const MEGABYTE = 1e6;
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const fileOf = (name) => join(OUT, "reports", `${name}.html`);
+
+for (const name of REPORTS) {
+  describe(`the report ${name}`, () => {
+    test("is there, and small", () => {
+      assert.ok(existsSync(fileOf(name)), `browser-tests/make-reports did not make ${fileOf(name)}`);
+      const { size } = statSync(fileOf(name));
+      assert.ok(size < 10 * MEGABYTE, `${size} bytes`);
+    });
+
+    for (const width of WIDTHS) {
+      for (const scheme of SCHEMES) {
+        test(`is right at ${width} pixels in ${scheme} colours`, async () => {
+          const { page, context, wrong } = await open(browser, fileOf(name), { width, scheme });
+          await drawAll(page);
+          checkFigures(await figures(page), scheme);
+          assert.deepEqual(await sharedIds(page), []);
+          assert.deepEqual(await overflow(page), { by: 0, elements: [] });
+          await picture(page, `${name}-${width}-${scheme}`);
+          assert.deepEqual(await accessibility(page), []);
+          assert.deepEqual(wrong, []);
+          await context.close();
+        });
+      }
+    }
+
+    if (LIKE_COMPARE.includes(name)) return;
+
+    test("draws something else for each control", async () => {
+      const { page, context, wrong } = await open(browser, fileOf(name));
+      const report = await documentOf(page);
+      for (const control of await page.locator("[data-control]").all()) {
+        await checkControl(page, control, report);
+      }
+      assert.deepEqual(wrong, []);
+      await context.close();
+    });
+
+    test("sorts its tables by click and by key, up and down", async () => {
+      const { page, context, wrong } = await open(browser, fileOf(name), { width: 390 });
+      const tables = await page.locator("section.card table").all();
+      assert.ok(tables.length > 0);
+      for (const table of tables) await checkSorting(page, table);
+      assert.deepEqual(wrong, []);
+      await context.close();
+    });
+
+    test("gives pictures and data that are those of the figures", async () => {
+      const { page, context, wrong } = await open(browser, fileOf(name), { downloads: true });
+      const report = await documentOf(page);
+      for (const figure of report.sections.flatMap((section) => section.figures)) {
+        await checkDownloads(page, report, figure);
+      }
+      for (const table of report.sections.flatMap((section) => section.tables)) {
+        const { name, bytes } = await download(page, page.locator(`[id="${table.id}"]`), "Data (CSV)");
+        assert.equal(name, `${table.id}.csv`);
+        const [columns, ...rows] = parseCsv(bytes.toString("utf8"));
+        assert.deepEqual(columns, table.columns.map(({ key, unit }) => (unit ? `${key} [${unit}]` : key)));
+        assert.deepEqual(rows, table.rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell)))));
+      }
+      assert.deepEqual(wrong, []);
+      await context.close();
+    });
+  });
+}
+
+function checkFigures(drawn, scheme) {
+  assert.ok(drawn.length > 0, "there is no figure");
+  for (const figure of drawn) {
+    const said = `figure ${figure.id}`;
+    assert.equal(figure.state, "drawn", said);
+    assert.equal(figure.role, "img", said);
+    assert.ok(figure.alt.length >= 20, `${said}: “${figure.alt}” does not say what is seen`);
+    assert.ok(figure.marks > 0, `${said} is empty`);
+    assert.ok(figure.invisible <= figure.marks, `${said}: ${figure.invisible} marks cannot be seen, ${figure.marks} can`);
+    assert.deepEqual(figure.outside, [], said);
+    assert.ok(figure.texts.length > 0, `${said} has no labels`);
+    for (const [text, fill] of figure.texts) {
+      assert.ok(contrast(fill, CARDS[scheme]) >= 4.5, `${said}: “${text}” is ${fill}`);
+    }
+  }
+}
+
+/** Whether the data of a figure differ between the options of a control, all others left as they are. */
+function isToChange(report, id, control) {
+  const figure = report.sections.flatMap((section) => section.figures).find((figure) => figure.id === id);
+  const choice = Object.fromEntries(figure.controls.map((other) => [other.id, other.default]));
+  const { options } = figure.controls.find((other) => other.id === control);
+  const dataOf = ({ value }) => JSON.stringify(figure.datasets.map((name) => {
+    const at = report.datasets[name].columns.indexOf(control);
+    return chosenRows(report, name, { ...choice, [control]: value }).map((row) => row.filter((_, index) => index !== at));
+  }));
+  return new Set(options.map(dataOf)).size > 1;
+}
+
+async function checkControl(page, control, report) {
+  const id = await control.evaluate((node) => node.closest("figure").id);
+  await control.scrollIntoViewIfNeeded();
+  await page.waitForFunction((figure) => document.getElementById(figure).dataset.state !== "waiting", id);
+  const chart = page.locator(`[id="${id}"] .chart`);
+  const first = await chart.innerHTML();
+  const label = await chart.getAttribute("aria-label");
+  const select = control.locator("select");
+  let changed = false;
+  if (await select.count()) {
+    const values = await select.locator("option").evaluateAll((options) => options.map((option) => option.value));
+    const at = await select.inputValue();
+    for (const value of values.filter((value) => value !== at)) {
+      await select.selectOption(value);
+      changed ||= (await chart.innerHTML()) !== first;
+    }
+    if (values.length === 1) changed = true;
+    else assert.notEqual(await chart.getAttribute("aria-label"), label);
+    await select.selectOption(at);
+  } else {
+    const inputs = await control.locator("input").all();
+    const at = await control.locator("input:checked").getAttribute("value");
+    for (const input of inputs) {
+      await input.check();
+      changed ||= (await chart.innerHTML()) !== first;
+    }
+    if (inputs.length === 1) changed = true;
+    else if (at !== (await inputs.at(-1).getAttribute("value"))) assert.notEqual(await chart.getAttribute("aria-label"), label);
+    for (const input of inputs) if ((await input.getAttribute("value")) === at) await input.check();
+  }
+  const to = isToChange(report, id, await control.getAttribute("data-control"));
+  assert.ok(changed || !to, `figure ${id}: ${await control.getAttribute("data-control")} changes nothing`);
+  assert.notEqual(await page.locator(`[id="${id}"]`).getAttribute("data-state"), "failed");
+}
+
+async function checkSorting(page, table) {
+  const headings = await table.locator("thead th").all();
+  for (const [at, heading] of headings.entries()) {
+    const numeric = (await heading.getAttribute("class")) === "number";
+    const cells = () => table.locator(`tbody tr > :nth-child(${at + 1})`).allInnerTexts();
+    await heading.locator("button").click();
+    assert.equal(await heading.getAttribute("aria-sort"), "ascending");
+    checkOrder(await cells(), numeric, 1);
+    await heading.locator("button").focus();
+    await page.keyboard.press("Enter");
+    assert.equal(await heading.getAttribute("aria-sort"), "descending");
+    checkOrder(await cells(), numeric, -1);
+    assert.equal(await table.locator("[aria-sort]").count(), 1);
+  }
+}
+
+function checkOrder(texts, numeric, direction) {
+  const order = new Intl.Collator("en", { numeric: true });
+  const missing = texts.findIndex((text) => text === "–");
+  const shown = missing === -1 ? texts : texts.slice(0, missing);
+  if (missing !== -1) assert.ok(texts.slice(missing).every((text) => text === "–"), "missing values come last");
+  for (let at = 1; at < shown.length; at += 1) {
+    const [a, b] = [shown[at - 1], shown[at]];
+    const step = numeric ? shownNumber(b) - shownNumber(a) : order.compare(b, a);
+    assert.ok(step * direction >= 0, `${a} stands before ${b}`);
+  }
+}
+
+async function download(page, card, entry) {
+  await card.locator(".menu summary").click();
+  const [file] = await Promise.all([page.waitForEvent("download"), card.getByRole("button", { name: entry, exact: true }).click()]);
+  return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
+}
+
+async function checkDownloads(page, report, figure) {
+  const card = page.locator(`[id="${figure.id}"]`);
+  const several = figure.datasets.length > 1;
+  const choice = Object.fromEntries((figure.controls ?? []).map((control) => [control.id, control.default]));
+
+  const svg = await download(page, card, "Picture (SVG)");
+  assert.equal(svg.name, `${figure.id}.svg`);
+  const seen = await page.evaluate((text) => {
+    const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+    return { error: parsed.querySelector("parsererror")?.textContent, root: parsed.documentElement.nodeName, marks: parsed.querySelectorAll(".role-mark path, .role-mark line, .role-mark text").length, title: parsed.documentElement.textContent };
+  }, svg.bytes.toString("utf8"));
+  assert.equal(seen.error, undefined);
+  assert.equal(seen.root, "svg");
+  assert.ok(seen.marks > 0, `${figure.id}: the picture is empty`);
+
+  for (const dataset of figure.datasets) {
+    const { bytes } = await download(page, card, several ? `Data: ${dataset} (CSV)` : "Data (CSV)");
+    const [columns, ...rows] = parseCsv(bytes.toString("utf8"));
+    assert.deepEqual(columns, report.datasets[dataset].columns);
+    assert.deepEqual(rows, chosenRows(report, dataset, choice).map((row) => row.map((cell) => (cell === null ? "" : String(cell)))));
+  }
+
+  const spec = JSON.parse((await download(page, card, "Vega-Lite with data")).bytes.toString("utf8"));
+  for (const dataset of figure.datasets) {
+    assert.equal(spec.datasets[dataset].length, chosenRows(report, dataset, choice).length);
+  }
+  const compiled = await page.evaluate((given) => Object.keys(globalThis.vegaLite.compile({ ...given, width: 400 }).spec), spec);
+  assert.ok(compiled.includes("marks"));
+}
