@@ -15,7 +15,7 @@ test("a report of 20,000 runs opens in under two seconds", async (t) => {
     await page.waitForFunction(() => document.querySelector(".summary")?.getBoundingClientRect().height > 0);
     times.push(
       await page.evaluate(async () => {
-        // (Idle callbacks may never come to a page that nobody looks at.)
+        // By timers: idle callbacks may never come to a page that nobody looks at.
         const isDrawn = () => document.querySelector('figure[data-state="drawn"]');
         while (!isDrawn()) await new Promise((done) => setTimeout(done, 5));
         const answers = performance.now();

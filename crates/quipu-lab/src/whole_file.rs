@@ -16,11 +16,12 @@ pub fn write_whole(file: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     };
     let mut builder = tempfile::Builder::new();
     builder.prefix(".partial-");
-    // As of any other file; the process's mask takes its part away.
     #[cfg(unix)]
-    let permissions = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(permissions);
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As of any other file; the process's mask takes its part away.
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
     let mut partial = builder.tempfile_in(folder)?;
     partial.write_all(content.as_ref())?;
     partial.persist(file)?;

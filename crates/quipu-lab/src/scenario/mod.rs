@@ -266,8 +266,8 @@ impl Scenario {
         toml::to_string(self).map_err(|error| ScenarioError::Write { message: error.to_string() })
     }
 
-    /// The same as a table. Both ways go through text: a second serializer and a second deserializer for
-    /// all parts of a scenario would be a third of the crate's code.
+    /// The same as a table. Both ways go through text, so that what reads and writes all parts of a
+    /// scenario is compiled once.
     pub(crate) fn to_table(&self) -> Result<toml::Table, ScenarioError> {
         let table = self.to_toml()?.parse();
         table.map_err(|error: toml::de::Error| ScenarioError::Write { message: error.to_string() })
