@@ -1,5 +1,7 @@
 //! What a rule looks at: a number that each run gives.
 
+mod stat;
+
 use std::fmt;
 
 use quipu_base::Duration;
@@ -10,6 +12,8 @@ use super::text_or_table;
 use super::threshold::Dimension;
 use crate::scenario::units::Unit;
 use crate::scenario::{Direction, suggestion};
+
+pub use stat::Stat;
 
 /// Declares the quantities with their names and what they count.
 macro_rules! quantities {
@@ -82,88 +86,6 @@ quantities! {
     State = "state", Plain,
     /// A quantity of the model that pages are drawn from, over all pages drawn. Needs `column`.
     Drawn = "drawn", Plain,
-}
-
-/// One number out of many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stat {
-    /// Arithmetic mean.
-    Mean,
-    /// Standard deviation; of drawn pages alone.
-    Deviation,
-    /// The least.
-    Min,
-    /// The largest.
-    Max,
-    /// What so many per cent do not exceed, between values by linear interpolation.
-    Percentile(u8),
-    /// The first in order.
-    First,
-    /// The last in order.
-    Last,
-    /// How many there are.
-    Count,
-    /// Growth per second from first to last; bytes as bits.
-    Rate,
-    /// Part of the growth of all connections.
-    Part,
-    /// Median distance from one beginning to the next.
-    Period,
-    /// Median length.
-    Length,
-}
-
-impl Stat {
-    fn parse(text: &str) -> Option<Stat> {
-        Some(match text {
-            "mean" => Stat::Mean,
-            "deviation" => Stat::Deviation,
-            "min" => Stat::Min,
-            "max" => Stat::Max,
-            "median" => Stat::Percentile(50),
-            "first" => Stat::First,
-            "last" => Stat::Last,
-            "count" => Stat::Count,
-            "rate" => Stat::Rate,
-            "part" => Stat::Part,
-            "period" => Stat::Period,
-            "length" => Stat::Length,
-            _ => {
-                let percent = text.strip_prefix('p')?.parse().ok()?;
-                (percent <= 100).then_some(Stat::Percentile(percent))?
-            }
-        })
-    }
-}
-
-impl fmt::Display for Stat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Stat::Mean => "mean",
-            Stat::Deviation => "deviation",
-            Stat::Min => "min",
-            Stat::Max => "max",
-            Stat::Percentile(50) => "median",
-            Stat::Percentile(percent) => return f.pad(&format!("p{percent}")),
-            Stat::First => "first",
-            Stat::Last => "last",
-            Stat::Count => "count",
-            Stat::Rate => "rate",
-            Stat::Part => "part",
-            Stat::Period => "period",
-            Stat::Length => "length",
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Stat {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let expected = "mean, median, p0 to p100, min, max, first, last, count, rate, part, \
-                        period, length or deviation";
-        let wrong = || de::Error::custom(format!("`{text}`: expected {expected}"));
-        Stat::parse(&text).ok_or_else(wrong)
-    }
 }
 
 /// A column of the time series, as far as rules may look at it.

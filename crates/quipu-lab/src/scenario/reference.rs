@@ -67,7 +67,7 @@ fn of_kind(kind: &'static Kind) -> String {
             let anchor = table.title.to_lowercase().replace(' ', "-");
             format!("[{}](#{anchor})", table.title)
         }
-        Kind::Map(Kind::Any) => "table".to_owned(),
+        Kind::Map(Kind::Any) | Kind::Sweep => "table".to_owned(),
         Kind::Map(of) => format!("table, each {}", of_kind(of)),
         Kind::Any => "anything".to_owned(),
         Kind::Either(kinds) => kinds.iter().map(of_kind).collect::<Vec<_>>().join(", or "),

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::form::{self, Absent, Kind, Names, Numbers, Table, Text};
+use super::sweep;
 
 /// The schema of scenario files.
 pub fn schema() -> Value {
@@ -105,6 +106,7 @@ impl Definitions {
             }
             Kind::Map(of) => json!({ "type": "object", "additionalProperties": self.kind(of) }),
             Kind::Any => json!({}),
+            Kind::Sweep => sweep::schema(),
             Kind::Either(kinds) => {
                 json!({ "anyOf": kinds.iter().map(|kind| self.kind(kind)).collect::<Vec<_>>() })
             }

@@ -5,6 +5,7 @@
 
 mod amount;
 mod read;
+mod schema;
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use quipu_base::Seed;
 use toml::Value;
 
 pub(crate) use amount::Amount;
+pub(super) use schema::schema;
 
 use super::document::Document;
 use super::finding::{Finding, Findings, Place};

@@ -81,7 +81,9 @@ impl Check<'_> {
 
     fn value(&mut self, kind: &Kind, value: &Value<'_>, path: &str) {
         match (kind, value.get_ref()) {
-            (Kind::Flag, DeValue::Boolean(_)) | (Kind::Any, _) => {}
+            (Kind::Flag, DeValue::Boolean(_))
+            | (Kind::Sweep, DeValue::Table(_))
+            | (Kind::Any, _) => {}
             (Kind::Map(of), DeValue::Table(table)) => {
                 for (key, value) in in_order(table) {
                     self.value(of, value, &joined(path, &shortened(key.get_ref())));
@@ -185,7 +187,7 @@ impl Kind {
                 value.is_str() || (numbers && (value.is_integer() || value.is_float()))
             }
             Kind::List(..) => value.is_array(),
-            Kind::Table(_) | Kind::Map(_) => value.is_table(),
+            Kind::Table(_) | Kind::Map(_) | Kind::Sweep => value.is_table(),
             Kind::Any => true,
             Kind::Either(kinds) => kinds.iter().any(|kind| kind.may_be(value)),
         }

@@ -196,7 +196,7 @@ static SCENARIO: Table = Table {
         ),
         or(
             "sweep",
-            Kind::Map(&Kind::Any),
+            Kind::Sweep,
             "none",
             "Which fields take which values, for `quipu sweep`: each key is a field with a list of \
              values; `zip` is a list of tables of fields that move together, `random` a table of what is \

@@ -92,6 +92,8 @@ pub(crate) enum Kind {
     Map(&'static Kind),
     /// Anything.
     Any,
+    /// What `[sweep]` holds; [`SweepSpec::read`](super::SweepSpec::read) tells what is wrong with it.
+    Sweep,
     /// Any of these, which TOML tells apart by type.
     Either(&'static [Kind]),
 }
@@ -123,7 +125,7 @@ impl Kind {
                 let names: Vec<&str> = table.names().collect();
                 format!("a table of {}", names.join(", "))
             }
-            Kind::Map(_) => "a table".to_owned(),
+            Kind::Map(_) | Kind::Sweep => "a table".to_owned(),
             Kind::Any => "anything".to_owned(),
             Kind::Either(kinds) => {
                 kinds.iter().map(Kind::expected).collect::<Vec<_>>().join(", or ")

@@ -4,7 +4,8 @@ use jsonschema::Validator;
 
 use super::*;
 use crate::plan::Plan;
-use crate::scenario::{Scenario, builtin_networks, reference};
+use crate::scenario::document::Document;
+use crate::scenario::{Scenario, SweepSpec, builtin_networks, reference};
 
 fn validator() -> Validator {
     jsonschema::validator_for(&schema()).unwrap()
@@ -132,6 +133,53 @@ fn what_the_schema_refuses_the_reader_refuses_and_the_other_way_round() {
         let planned =
             read.and_then(|scenario| Plan::new(scenario).map_err(|error| error.to_string()));
         assert!(planned.is_err(), "valid for the reader: {text}");
+    }
+}
+
+#[test]
+fn sweeps_are_as_their_reader_wants_them() {
+    let validator = validator();
+    let good = [
+        "initial-window = [10, 32]",
+        "initial_window = { values = [10, 32] }",
+        "seed = { from = 1, to = 9, steps = 3, scale = \"log\" }",
+        "both = { values = [1], fields = [\"seed\"] }",
+        "seed = [1]\n[[sweep.zip]]\nbrowser = [\"chrome\"]\npriorities = [\"tree\"]",
+        "[sweep.random]\ncount = 3\nseed = 7\nbrowser = [\"chrome\"]",
+        "[sweep.random]\ncount = 3\ninitial_window = { from = 10, to = 40 }",
+    ];
+    let bad = [
+        "",
+        "seed = 1",
+        "seed = []",
+        "seed = [1, 1]",
+        "seed = { values = 1 }",
+        "seed = { from = 1, to = 9 }",
+        "seed = { from = 1, to = 9, steps = 1 }",
+        "seed = { from = 1, to = 9, steps = 3, scale = \"lin\" }",
+        "seed = { values = [1], from = 1 }",
+        "seed = { values = [1], field = [\"seed\"] }",
+        "seed = { values = [1], fields = [] }",
+        "seed = { values = [1], times = 2 }",
+        "zip = [3]",
+        "[[sweep.zip]]\nseed = 3",
+        "random = 3",
+        "[sweep.random]\ncount = 3",
+        "[sweep.random]\nbrowser = [\"chrome\"]",
+        "[sweep.random]\ncount = 0\nbrowser = [\"chrome\"]",
+        "[sweep.random]\ncount = 3\nseed = -1\nbrowser = [\"chrome\"]",
+        "[sweep.random]\ncount = 3\nseed = 1\ninitial_window = { from = 10 }",
+        "[sweep.random]\ncount = 3\ninitial_window = { from = 1, to = 2, steps = 2 }",
+    ];
+    let read = |text: &str| SweepSpec::read(&Document::new(text, "a.toml"));
+    for text in good.map(|fields| format!("[sweep]\n{fields}\n")) {
+        assert_eq!(faults(&validator, &text), [""; 0], "{text}");
+        let written = read(&text).unwrap().unwrap().to_toml();
+        assert_eq!(faults(&validator, &written), [""; 0], "{written}");
+    }
+    for text in bad.map(|fields| format!("[sweep]\n{fields}\n")) {
+        assert!(!faults(&validator, &text).is_empty(), "valid by the schema: {text}");
+        assert!(read(&text).is_err(), "valid for the reader: {text}");
     }
 }
 

@@ -12,7 +12,7 @@ use super::super::{ScenarioError, nearest, resolve_field};
 use super::{Amount, Axis, Draw, Random, SweepSpec, SweptField};
 
 /// Values that a list of a sweep may have, and samples that may be drawn.
-const MOST_VALUES: usize = 10_000;
+pub(super) const MOST_VALUES: usize = 10_000;
 
 /// Fields that no sweep changes: lists of the scenario itself, and what has no place in a sweep.
 const OWN_LISTS: [(&str, &str); 6] = [
@@ -41,6 +41,16 @@ pub(super) fn sweep(
         None => Ok(spec),
         Some(findings) => Err(findings),
     }
+}
+
+/// What a table says of a field's values.
+#[derive(Default)]
+struct Described {
+    values: Option<Vec<Value>>,
+    /// `from` and `to`.
+    ends: [Option<Amount>; 2],
+    steps: Option<usize>,
+    log: bool,
 }
 
 struct Reader<'d> {
@@ -177,7 +187,7 @@ impl Reader<'_> {
         value: &Spanned<DeValue<'_>>,
         path: &str,
     ) -> Option<(SweptField, Draw)> {
-        let in_random = path.starts_with("sweep.random");
+        let in_random = is_in_random(path);
         let mut field = SweptField {
             name: name.to_owned(),
             sets: vec![name.to_owned()],
@@ -262,28 +272,28 @@ impl Reader<'_> {
         path: &str,
     ) -> Option<Draw> {
         const KEYS: [&str; 7] = ["values", "from", "to", "steps", "scale", "fields", "times"];
-        let (mut values, mut ends, mut steps, mut log) = (None, [None, None], None, false);
-        let in_random = path.starts_with("sweep.random");
+        let mut given = Described::default();
+        let in_random = is_in_random(path);
         let told = self.findings.len();
         for (key, value) in in_order(table) {
             let (name, path): (&str, String) = (key.get_ref(), joined(path, key.get_ref()));
-            let given = plain(value);
+            let plain = plain(value);
             let text = || self.document.value_text(value.span());
-            match (name, value.get_ref(), &given) {
+            match (name, value.get_ref(), &plain) {
                 ("values", DeValue::Array(list), _) => {
-                    values = self.list(list, value.span(), &path);
+                    given.values = self.list(list, value.span(), &path);
                 }
-                ("from" | "to", _, Some(given)) => {
-                    let amount = Amount::read(given);
+                ("from" | "to", _, Some(end)) => {
+                    let amount = Amount::read(end);
                     if amount.is_none() {
                         let text = text();
                         let expected = "a number, a rate, a time, a size or a share such as 1%";
                         self.tell(value.span(), &path, text, expected);
                     }
-                    ends[usize::from(name == "to")] = amount;
+                    given.ends[usize::from(name == "to")] = amount;
                 }
                 ("scale", _, Some(Value::String(scale))) if scale == "linear" || scale == "log" => {
-                    log = scale == "log";
+                    given.log = scale == "log";
                 }
                 ("scale", ..) => {
                     let text = text();
@@ -292,7 +302,7 @@ impl Reader<'_> {
                 ("steps", _, Some(Value::Integer(count)))
                     if !in_random && (2..=MOST_VALUES as i64).contains(count) =>
                 {
-                    steps = usize::try_from(*count).ok();
+                    given.steps = usize::try_from(*count).ok();
                 }
                 ("steps", ..) if !in_random => {
                     let text = text();
@@ -328,9 +338,12 @@ impl Reader<'_> {
                 }
             }
         }
-        if self.findings.len() > told {
-            return None;
-        }
+        if self.findings.len() > told { None } else { self.draw(given, span, path) }
+    }
+
+    /// What a table with these values comes to.
+    fn draw(&mut self, given: Described, span: Range<usize>, path: &str) -> Option<Draw> {
+        let Described { values, ends, steps, log } = given;
         match (values, ends, steps) {
             (Some(values), [None, None], None) => Some(Draw::List(values)),
             (None, [Some(from), Some(to)], steps) => {
@@ -343,7 +356,7 @@ impl Reader<'_> {
                     self.tell(span, path, text, expected);
                     return None;
                 }
-                match (in_random, steps) {
+                match (is_in_random(path), steps) {
                     (true, _) => Some(Draw::Range { from, to, log }),
                     (false, Some(steps)) => {
                         let last = (steps - 1) as f64;
@@ -368,6 +381,11 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Whether `path` lies in the part that is drawn.
+fn is_in_random(path: &str) -> bool {
+    path.starts_with("sweep.random.")
 }
 
 /// A value as it is without its place.

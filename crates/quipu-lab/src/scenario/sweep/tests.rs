@@ -52,6 +52,9 @@ fn steps_lie_between_two_amounts() {
         "[sweep.\"networks.0.paths.0.*.rate\"]\nfrom = \"1mbit\"\nto = \"100mbit\"\nsteps = 3\nscale = \"log\"\n",
     );
     assert_eq!(texts(&spec), ["1mbit", "10mbit", "100mbit"]);
+    // A name of its own may begin as the part that is drawn.
+    let spec = read("[sweep.random_seed]\nfields = [\"seed\"]\nfrom = 1\nto = 3\nsteps = 3\n");
+    assert_eq!(texts(&spec), ["1", "2", "3"]);
     let spec = read("[sweep]\ninitial_window = { from = 10, to = 12, steps = 9 }\n");
     assert_eq!(texts(&spec), ["10", "11", "12"]);
 }
