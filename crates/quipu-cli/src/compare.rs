@@ -5,11 +5,11 @@ use quipu_lab::policies::Registry;
 
 use crate::args::CompareOptions;
 use crate::failure::Failure;
-use crate::{scenario, sweep};
+use crate::{batch, scenario};
 
 pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), Failure> {
     let mut plan = plan(options, registry)?;
-    sweep::run(&mut plan, &options.sweep, options.sort)
+    batch::run(&mut plan, &options.batch, options.sort)
 }
 
 fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> {

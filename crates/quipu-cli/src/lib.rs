@@ -4,6 +4,7 @@
 //! with policies of one's own beside the built-in ones: `examples/my_scheduler.rs`.
 
 mod args;
+mod batch;
 mod check;
 mod compare;
 mod cost;
@@ -19,7 +20,6 @@ mod run;
 mod scenario;
 mod show;
 mod sweep;
-mod sweeps;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ pub fn run(registry: &Registry) -> ExitCode {
         Command::Cost(options) => cost::run(&options, registry),
         Command::Load(options) => load::run(&options, registry),
         Command::Run(options) => run::run(&options, registry),
-        Command::Sweep(options) => sweeps::run(&options, registry),
+        Command::Sweep(options) => sweep::run(&options, registry),
         Command::Reproduce(options) => reproduce::run(&options, registry),
         Command::Report(options) => report::run(&options, registry),
         Command::Page { command } => match command {

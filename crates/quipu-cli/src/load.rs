@@ -1,9 +1,9 @@
 //! `quipu load`.
 
+use quipu_lab::batch::run_into;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::results::Summary;
-use quipu_lab::sweep::run_into;
 use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;

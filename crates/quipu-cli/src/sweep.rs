@@ -1,71 +1,149 @@
-//! All runs of a plan, with a progress bar: what `quipu compare` and `quipu run` have in common.
+//! `quipu sweep`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::time::Instant;
 
-use quipu_lab::plan::Plan;
-use quipu_lab::results::{Metric, Output};
-use quipu_lab::sweep::{Swept, run_into, sweep};
-use quipu_lab::table;
+use quipu_lab::policies::Registry;
+use quipu_lab::scenario::{Document, ScenarioError};
+use quipu_lab::sweep::{Place, Shard, State, Status, Sweep, Todo, overview};
+use quipu_lab::table::{Align, Grid};
 
-use crate::args::{SortBy, SweepOptions};
+use crate::args::SweepOptions;
 use crate::failure::Failure;
-use crate::{logs, progress, scenario};
+use crate::progress;
 
-/// Runs the plan, writes its results if they are asked for, and prints its tables. After Ctrl-C, with
-/// the runs that were finished.
-pub(crate) fn run(
-    plan: &mut Plan,
-    options: &SweepOptions,
-    sort: Option<SortBy>,
-) -> Result<(), Failure> {
-    let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
-    logs::of_many(plan, &options.logs, options.qlog_runs)?;
-    let plan = &*plan;
+/// Points that a dry run tells one by one.
+const MOST_POINTS: usize = 20;
+/// Runs that a dry run makes at most to see how long they take, and how long it does so.
+const REHEARSED: usize = 40;
+const REHEARSAL: Duration = Duration::from_secs(3);
 
+pub(crate) fn run(options: &SweepOptions, registry: &Registry) -> Result<(), Failure> {
+    let document = Document::read(&options.file).map_err(Failure::usage)?;
+    let sweep = Sweep::read(&document, registry).map_err(Failure::usage)?;
+    let Some(sweep) = sweep else {
+        let file = document.file().to_owned();
+        let expected = "a table [sweep], which `quipu sweep` needs";
+        return Err(Failure::usage(ScenarioError::invalid(file, "without a sweep", expected)));
+    };
+    let shard = options.shard.as_deref().map(str::parse::<Shard>).transpose();
+    let place = Place {
+        out: options.out.clone(),
+        from: options.from.clone(),
+        force: options.force,
+        jobs: options.jobs.map(usize::from),
+        shard: shard.map_err(|error| Failure::Usage(format!("--shard {error}")))?,
+    };
+    let mut todo = Todo::new(sweep, place).map_err(Failure::usage)?;
+    for note in todo.notes() {
+        eprintln!("note: {note}");
+    }
+    if options.dry_run {
+        return tell(&todo, options);
+    }
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    let bar = progress::rated_bar(todo.runs() as u64);
+    let made = todo.run(&cancelled, &|| bar.inc(1));
+    bar.finish_and_clear();
+    made.map_err(Failure::run)?;
+    let written = todo.write().map_err(Failure::run)?;
+    let folder = options.out.display().to_string();
+    let status = match &written {
+        Some(written) => {
+            crate::print(&overview(todo.sweep(), written, &folder))?;
+            &written.status
+        }
+        None => todo.status(),
+    };
+    end(status, &todo, options, cancelled.load(Ordering::Relaxed))
+}
 
-    let swept = run_all(plan, options.jobs, &cancelled, output.as_ref())?;
-    if let Some(output) = output {
-        output.write(plan, &swept.finished, &swept.summary).map_err(Failure::run)?;
+/// Tells how it ended, if not all is there or not all went well.
+fn end(
+    status: &Status,
+    todo: &Todo,
+    options: &SweepOptions,
+    was_cancelled: bool,
+) -> Result<(), Failure> {
+    let (file, folder) = (options.file.display(), options.out.display());
+    let left = todo.runs();
+    if let Some(shard) = &options.shard {
+        let Status { done, planned, .. } = status;
+        crate::print(&format!(
+            "part {shard}: {left} of its runs are missing; {done} of {planned} runs of all parts are in \
+             {folder}\n`quipu sweep {file} --out {folder}` joins the parts and writes the tables\n"
+        ))?;
+    } else if status.state == State::Incomplete {
+        crate::print(&format!(
+            "{} runs are missing: `quipu sweep {file} --out {folder}` goes on\n",
+            status.missing
+        ))?;
     }
-    logs::finish(plan)?;
-    crate::print(&table::compare(plan, &swept.summary, sort.map(metric)))?;
-    if cancelled.load(Ordering::Relaxed) {
+    if was_cancelled && left > 0 {
         return Err(Failure::Interrupted);
     }
-    match swept.summary.failures.len() {
+    match status.failed {
         0 => Ok(()),
-        failures => {
-            let planned = swept.summary.runs_planned;
-            Err(Failure::Run(format!("{failures} of {planned} runs failed")))
+        failed => Err(Failure::Run(format!("{failed} of {} runs failed", status.planned))),
+    }
+}
+
+/// What would be done, and how long that takes.
+fn tell(todo: &Todo, options: &SweepOptions) -> Result<(), Failure> {
+    let sweep = todo.sweep();
+    let mut columns = vec![("point".to_owned(), Align::Right)];
+    columns.extend(sweep.fields().map(|field| (field.to_owned(), Align::Left)));
+    columns.push(("runs".to_owned(), Align::Right));
+    let mut grid = Grid::new(columns);
+    for (index, point) in sweep.points.iter().enumerate().take(MOST_POINTS) {
+        let mut row = vec![index.to_string()];
+        row.extend(point.texts().iter().cloned());
+        row.push(point.plan.cells().count().to_string());
+        grid.row(row);
+    }
+    let mut text = grid.to_string();
+    let points = sweep.points.len();
+    if points > MOST_POINTS {
+        text.push_str(&format!("and {} more points\n", points - MOST_POINTS));
+    }
+    let Status { planned, done, failed, .. } = todo.status();
+    let (kept, left) = (done + failed, todo.runs());
+    let own = if options.shard.is_some() { " of this part" } else { "" };
+    text.push_str(&format!(
+        "\n{points} points, {planned} runs: {kept} are done, {left}{own} are to be made\n"
+    ));
+    crate::print(&text)?;
+    if left > 0 {
+        let jobs = options.jobs.map(usize::from);
+        let jobs = jobs.unwrap_or(std::thread::available_parallelism().map_or(1, usize::from));
+        crate::print(&estimate(todo, jobs))?;
+    }
+    Ok(())
+}
+
+/// How long the missing runs take on `jobs` threads, by some of them.
+#[expect(clippy::disallowed_methods, reason = "how long runs take is what is asked")]
+fn estimate(todo: &Todo, jobs: usize) -> String {
+    let began = Instant::now();
+    let mut made = 0_usize;
+    for () in todo.rehearse(REHEARSED) {
+        made += 1;
+        if began.elapsed() > REHEARSAL {
+            break;
         }
     }
-}
-
-fn metric(sort: SortBy) -> Metric {
-    match sort {
-        SortBy::Page => Metric::PageTime,
-        SortBy::Critical => Metric::CriticalTime,
-        SortBy::Objects => Metric::ObjectIndex,
-        SortBy::Bytes => Metric::ByteIndex,
-        SortBy::Resent => Metric::BytesResent,
-    }
-}
-
-fn run_all(
-    plan: &Plan,
-    jobs: Option<u16>,
-    cancelled: &AtomicBool,
-    output: Option<&Output>,
-) -> Result<Swept, Failure> {
-    let bar = progress::bar(plan.cells().count() as u64);
-    let jobs = jobs.map(usize::from);
-    let run = |plan: &Plan, cell| run_into(output, plan, cell);
-    let swept = sweep(plan, jobs, cancelled, &|_| bar.inc(1), &run);
-    bar.finish_and_clear();
-    swept.map_err(Failure::run)
+    let each = began.elapsed().as_secs_f64() / made.max(1) as f64;
+    let seconds = each * todo.runs() as f64 / jobs as f64;
+    let length = match seconds {
+        0.0..100.0 => format!("{seconds:.0} s"),
+        100.0..6000.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    };
+    let threads = if jobs == 1 { "1 thread".to_owned() } else { format!("{jobs} threads") };
+    format!("about {length} on {threads}: {made} of them took {:.1} ms each\n", each * 1e3)
 }

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use crate::plan::Plan;
 use crate::policies::Registry;
 use crate::scenario::{Document, Finding, Findings, Origin, Readable};
-use crate::sweeps::Sweep;
+use crate::sweep::Sweep;
 
 /// Checks `document`, the pages that it names and the policies, which are those of `registry`; and
 /// its experiment, if it has one, with the scenario of each combination of its axes' values. The

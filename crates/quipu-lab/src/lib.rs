@@ -5,8 +5,8 @@
 //! - [`scenario::Scenario`]: every value that decides a result, read from TOML or the command line.
 //! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
 //! - [`run::run`]: one run, in virtual time.
-//! - [`sweep::sweep`]: all runs on all cores, collected in the plan's order.
-//! - [`sweeps`]: grids and random samples over fields of a scenario, kept in a store.
+//! - [`batch::run_all`]: all runs on all cores, collected in the plan's order.
+//! - [`sweep`]: grids and random samples over fields of a scenario, kept in a store.
 //! - [`results`]: what a run measured, what all say together, and the files of both.
 //! - [`stats`]: medians, paired ratios, bootstrap intervals.
 //! - [`detail`]: one load in full, replayed: what each path carried when.
@@ -24,6 +24,7 @@ pub use quipu_base as base;
 /// The scheduling seam, for policies of one's own.
 pub use quipu_policy as policy;
 
+pub mod batch;
 pub mod bound;
 pub mod check;
 pub mod cost;
@@ -40,7 +41,6 @@ mod run_key;
 pub mod scenario;
 pub mod stats;
 pub mod sweep;
-pub mod sweeps;
 pub mod table;
 pub mod whole_file;
 mod wildcard;

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::Bytes;
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
 use quipu_lab::results::{Metric, MetricSummary, RowSummary, Summary};
 use quipu_lab::run::run_session;
 use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario};
-use quipu_lab::sweep::sweep;
 
 fn network(name: &str, paths: &[&str]) -> Network {
     let paths: Vec<PathSpec> = paths.iter().map(|fields| fields.parse().unwrap()).collect();
@@ -33,13 +33,13 @@ fn scenario(pages: &[&str], networks: Vec<Network>) -> Scenario {
 
 fn summary(scenario: Scenario) -> Summary {
     let plan = Plan::new(scenario).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert_eq!(swept.summary.failures, []);
-    for row in &swept.summary.rows {
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert_eq!(batch.summary.failures, []);
+    for row in &batch.summary.rows {
         let at_fault = (row.refused, row.overridden);
         assert_eq!(at_fault, (0, 0), "{} of {} over {}", row.policy, row.page, row.network);
     }
-    swept.summary
+    batch.summary
 }
 
 fn metric(row: &RowSummary, metric: Metric) -> MetricSummary {

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use quipu_lab::base::Duration;
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::results::{SeriesRow, Sharing};
 use quipu_lab::run::{run_sampled, run_session};
 use quipu_lab::scenario::Scenario;
-use quipu_lab::sweep::sweep;
 
 /// What `runs` runs of each row of `experiments/FILE` say, after `change`.
 fn measured(file: &str, runs: u32, change: impl FnOnce(&mut Scenario)) -> Vec<Sharing> {
@@ -19,9 +19,9 @@ fn measured(file: &str, runs: u32, change: impl FnOnce(&mut Scenario)) -> Vec<Sh
     scenario.runs = runs;
     change(&mut scenario);
     let plan = Plan::new(scenario).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert!(swept.summary.complete, "{:?}", swept.summary.failures);
-    swept.summary.sharing
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert!(batch.summary.complete, "{:?}", batch.summary.failures);
+    batch.summary.sharing
 }
 
 fn congestion(names: &str) -> impl FnOnce(&mut Scenario) {

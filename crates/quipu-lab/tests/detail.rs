@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration, Instant};
+use quipu_lab::batch::run_all;
 use quipu_lab::detail::{
     Detail, DetailError, ObjectKind, Options, RunName, Segment, find, plan_of, replay,
 };
@@ -12,7 +13,6 @@ use quipu_lab::policies::Registry;
 use quipu_lab::results::End;
 use quipu_lab::run::run_session;
 use quipu_lab::scenario::{Scenario, find_network};
-use quipu_lab::sweep::sweep;
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 1 };
 
@@ -103,8 +103,8 @@ fn by_path(detail: &Detail) -> Vec<(Bytes, Bytes)> {
 fn a_replay_is_the_run_of_the_sweep_and_both_paths_have_their_part() {
     let plan = plan("wifi+lte", &[("pages", "sitespeed")]);
     let detail = replayed(&plan, &Options::default());
-    let swept = sweep(&plan, Some(2), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert_eq!(swept.finished[1], (CELL, detail.record.clone()));
+    let batch = run_all(&plan, Some(2), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert_eq!(batch.finished[1], (CELL, detail.record.clone()));
 
     assert_eq!(detail.paths, ["wifi", "lte"]);
     assert_eq!(detail.objects[0].kind, ObjectKind::Document);

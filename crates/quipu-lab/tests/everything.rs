@@ -3,12 +3,12 @@
 
 use std::sync::atomic::AtomicBool;
 
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
 use quipu_lab::run::run_session;
 use quipu_lab::scenario::{Network, PathSpec, Priorities, Scenario};
-use quipu_lab::sweep::sweep;
 
 fn network(name: &str, paths: &[&str]) -> Network {
     let paths: Vec<PathSpec> = paths.iter().map(|fields| fields.parse().unwrap()).collect();
@@ -59,9 +59,9 @@ fn load_everything(change: impl FnOnce(&mut Scenario)) {
     for network in &plan.networks {
         assert!(network.policies.len() >= least, "{} rows", network.policies.len());
     }
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert_eq!(swept.summary.failures, []);
-    for row in &swept.summary.rows {
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert_eq!(batch.summary.failures, []);
+    for row in &batch.summary.rows {
         let at_fault = (row.refused, row.overridden);
         assert_eq!(at_fault, (0, 0), "{} over {}", row.policy, row.network);
     }

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration, Instant};
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{End, RunRecord};
 use quipu_lab::run::{run_sampled, run_session};
 use quipu_lab::scenario::{
     Clients, Discovery, Network, Origins, Scenario, Series, SeriesEnds, ServerSpec, Start,
 };
-use quipu_lab::sweep::sweep;
 
 const FIRST: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
 
@@ -68,15 +68,15 @@ fn fair_controllers_serve_clients_evenly() {
         scenario.clients = Clients::of(8);
         scenario.discovery = Discovery::AllAtOnce;
     });
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert_eq!(swept.finished.len(), 8);
-    let row = &swept.summary.rows[0];
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert_eq!(batch.finished.len(), 8);
+    let row = &batch.summary.rows[0];
     assert_eq!(row.runs, 1);
     let fairness = row.fairness.unwrap();
     assert_eq!(fairness.clients, 8);
     assert!(fairness.page_time.median > 970_000, "{fairness:?}");
     assert!(fairness.goodput.median > 950_000, "{fairness:?}");
-    let text = quipu_lab::table::compare(&plan, &swept.summary, None);
+    let text = quipu_lab::table::compare(&plan, &batch.summary, None);
     assert!(text.contains("8 clients") && text.contains("Jain's index"), "{text}");
 }
 
@@ -283,9 +283,9 @@ fn crowd() -> Plan {
 #[test]
 fn any_number_of_threads_gives_the_same_records() {
     let plan = crowd();
-    let swept =
-        |jobs| sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    let (one, two) = (swept(1), swept(2));
+    let batch =
+        |jobs| run_all(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    let (one, two) = (batch(1), batch(2));
     assert!(one.summary.complete, "{:?}", one.summary.failures);
     assert_eq!(one.finished, two.finished);
     assert_eq!(one.summary, two.summary);

@@ -6,12 +6,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use quipu_lab::batch::run_all;
 use quipu_lab::logs::{Form, Logs};
 use quipu_lab::plan::Plan;
 use quipu_lab::results::RunRecord;
 use quipu_lab::run::run_session;
 use quipu_lab::scenario::Scenario;
-use quipu_lab::sweep::sweep;
 
 fn plan() -> Plan {
     let mut scenario = Scenario::default();
@@ -41,7 +41,7 @@ fn files(folder: &Path, prefix: &str, into: &mut BTreeMap<String, Vec<u8>>) {
 }
 
 /// The records and the files of a sweep; `logs`: form and runs that are logged.
-fn swept(
+fn batch(
     jobs: usize,
     logs: Option<(Form, Option<u32>)>,
 ) -> (Vec<RunRecord>, BTreeMap<String, Vec<u8>>) {
@@ -49,24 +49,24 @@ fn swept(
     let mut plan = plan();
     plan.logs = logs.map(|(form, runs)| Logs::of_many(folder.path(), form, runs).unwrap());
     let expected = plan.logs.as_ref().map_or(0, |logs| logs.files(&plan));
-    let swept = sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert!(swept.summary.failures.is_empty());
+    let batch = run_all(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert!(batch.summary.failures.is_empty());
     let mut found = BTreeMap::new();
     files(folder.path(), "", &mut found);
     assert_eq!(found.len(), expected);
     if let Some(logs) = &plan.logs {
         assert_eq!(logs.finish().unwrap().len(), expected);
     }
-    (swept.finished.into_iter().map(|(_, record)| record).collect(), found)
+    (batch.finished.into_iter().map(|(_, record)| record).collect(), found)
 }
 
 #[test]
 fn logs_depend_on_no_number_of_threads_and_change_no_result() {
     for form in [Form::Current, Form::Version03] {
-        let (records, one) = swept(1, Some((form, None)));
-        let (_, three) = swept(3, Some((form, None)));
+        let (records, one) = batch(1, Some((form, None)));
+        let (_, three) = batch(3, Some((form, None)));
         assert!(one == three, "the bytes are the same");
-        assert_eq!(records, swept(2, None).0);
+        assert_eq!(records, batch(2, None).0);
         let of = |run: &str| one.keys().filter(|name| name.contains(run)).count();
         let halves = (of(",_run_0/"), of(",_run_1/"));
         assert_eq!(halves, (one.len() / 2, one.len() / 2), "{:?}", one.keys());
@@ -75,8 +75,8 @@ fn logs_depend_on_no_number_of_threads_and_change_no_result() {
 
 #[test]
 fn only_the_first_runs_are_logged_if_so_asked() {
-    let (_, some) = swept(2, Some((Form::Current, Some(1))));
-    let (_, all) = swept(2, Some((Form::Current, None)));
+    let (_, some) = batch(2, Some((Form::Current, Some(1))));
+    let (_, all) = batch(2, Some((Form::Current, None)));
     assert_eq!((some.len(), all.len()), (4, 8));
     assert!(some.iter().all(|(name, bytes)| all.get(name) == Some(bytes)));
 }

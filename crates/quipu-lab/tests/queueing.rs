@@ -5,39 +5,39 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use quipu_lab::batch::{Batch, run_all};
 use quipu_lab::plan::Plan;
 use quipu_lab::results::StreamSummary;
 use quipu_lab::run::run_session;
 use quipu_lab::scenario::Scenario;
 use quipu_lab::stats::median;
-use quipu_lab::sweep::{Swept, sweep};
 
 /// All runs of an experiment of this repository, changed by `fields`.
-fn swept(experiment: &str, fields: &[(&str, &str)]) -> Swept {
+fn batch(experiment: &str, fields: &[(&str, &str)]) -> Batch {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/ns3");
     let mut scenario = Scenario::load(&folder.join(experiment)).unwrap();
     for (field, value) in fields {
         scenario = scenario.with_field(field, value).unwrap();
     }
     let plan = Plan::new(scenario).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert_eq!(swept.summary.failures, []);
-    for row in &swept.summary.rows {
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert_eq!(batch.summary.failures, []);
+    for row in &batch.summary.rows {
         assert_eq!((row.refused, row.overridden), (0, 0), "{}", row.policy);
     }
-    swept
+    batch
 }
 
 /// The first and the second stream with `policy` over network `network`.
-fn streams<'a>(swept: &'a Swept, policy: &str, network: &str) -> [&'a StreamSummary; 2] {
-    let mut rows = swept.summary.rows.iter();
+fn streams<'a>(batch: &'a Batch, policy: &str, network: &str) -> [&'a StreamSummary; 2] {
+    let mut rows = batch.summary.rows.iter();
     let row = rows.find(|row| row.policy.starts_with(policy) && row.network == network).unwrap();
     [&row.streams[0], &row.streams[1]]
 }
 
 /// The verdict rule of `ns3-fig6.toml`.
-fn pfifo_favours_the_first_stream(swept: &Swept) {
-    let [fifo, pfifo] = ["fifo", "pfifo"].map(|policy| streams(swept, policy, "ns3-page"));
+fn pfifo_favours_the_first_stream(batch: &Batch) {
+    let [fifo, pfifo] = ["fifo", "pfifo"].map(|policy| streams(batch, policy, "ns3-page"));
     for (stream, (fifo, pfifo)) in (1..).zip(fifo.into_iter().zip(pfifo)) {
         println!("stream {stream}: {fifo:?}\n          {pfifo:?}");
     }
@@ -49,16 +49,16 @@ fn pfifo_favours_the_first_stream(swept: &Swept) {
 
 #[test]
 fn over_100_pages_pfifo_makes_the_first_stream_far_faster_and_the_second_a_little_slower() {
-    let swept = swept("ns3-fig6.toml", &[]);
-    assert_eq!(swept.finished.len(), 200);
-    assert_eq!(streams(&swept, "fifo", "ns3-page")[0].runs, 100);
-    pfifo_favours_the_first_stream(&swept);
+    let batch = batch("ns3-fig6.toml", &[]);
+    assert_eq!(batch.finished.len(), 200);
+    assert_eq!(streams(&batch, "fifo", "ns3-page")[0].runs, 100);
+    pfifo_favours_the_first_stream(&batch);
 }
 
 #[test]
 fn so_it_does_whichever_end_writes_and_in_whichever_order() {
     for fields in [("raw.order", "random"), ("raw.sender", "client")] {
-        pfifo_favours_the_first_stream(&self::swept("ns3-fig6.toml", &[fields, ("runs", "50")]));
+        pfifo_favours_the_first_stream(&self::batch("ns3-fig6.toml", &[fields, ("runs", "50")]));
     }
 }
 
@@ -66,10 +66,10 @@ fn so_it_does_whichever_end_writes_and_in_whichever_order() {
 #[test]
 fn objects_of_the_first_stream_come_far_sooner_and_those_of_the_second_a_little_later() {
     let fields = [("raw.order", "random"), ("runs", "30"), ("seed", "6")];
-    let swept = swept("ns3-fig6.toml", &fields);
+    let batch = batch("ns3-fig6.toml", &fields);
     let medians = |policy: usize| {
         [0, 1].map(|stream| {
-            let records = swept.finished.iter().filter(|(cell, _)| cell.policy == policy);
+            let records = batch.finished.iter().filter(|(cell, _)| cell.policy == policy);
             let objects = records.flat_map(|(_, record)| &record.objects);
             let of_stream = objects.filter(|object| object.stream == Some(stream));
             let times: Vec<u64> =
@@ -87,9 +87,9 @@ fn objects_of_the_first_stream_come_far_sooner_and_those_of_the_second_a_little_
 /// The verdict rule of `ns3-edf.toml`.
 #[test]
 fn deadlines_favour_the_first_stream_less_than_identifiers_do() {
-    let swept = swept("ns3-edf.toml", &[]);
+    let batch = batch("ns3-edf.toml", &[]);
     for network in ["ns3-page", "ns3-page-lossy"] {
-        let means = |policy| streams(&swept, policy, network).map(|stream| stream.mean as f64);
+        let means = |policy| streams(&batch, policy, network).map(|stream| stream.mean as f64);
         let [fifo, pfifo, edf] = ["fifo", "pfifo +", "edf +"].map(means);
         println!("{network}: fifo {fifo:?}, pfifo {pfifo:?}, edf {edf:?}");
         assert!(pfifo[0] * 1.1 < edf[0] && edf[0] * 1.1 < fifo[0], "{network}: first stream");
@@ -104,9 +104,9 @@ fn deadlines_favour_the_first_stream_less_than_identifiers_do() {
 
 #[test]
 fn a_page_written_at_once_is_in_order_of_deadlines_as_in_order_of_streams() {
-    let swept = swept("ns3-edf.toml", &[("runs", "30"), ("raw.gap", "1us")]);
+    let batch = batch("ns3-edf.toml", &[("runs", "30"), ("raw.gap", "1us")]);
     for network in ["ns3-page", "ns3-page-lossy"] {
-        let means = |policy| streams(&swept, policy, network).map(|stream| stream.mean as f64);
+        let means = |policy| streams(&batch, policy, network).map(|stream| stream.mean as f64);
         let [pfifo, edf] = ["pfifo +", "edf +"].map(means);
         let ratios = [edf[0] / pfifo[0], edf[1] / pfifo[1]];
         assert!(ratios.iter().all(|ratio| (0.99..1.01).contains(ratio)), "{network}: {ratios:?}");
@@ -116,9 +116,9 @@ fn a_page_written_at_once_is_in_order_of_deadlines_as_in_order_of_streams() {
 /// The verdict rule of `ns3-tab1.toml`.
 #[test]
 fn what_sessions_load_has_the_moments_of_the_fitted_laws() {
-    let swept = swept("ns3-tab1.toml", &[]);
-    assert_eq!(swept.finished.len(), 1_000);
-    let drawn = swept.summary.pages[0].drawn.as_ref().unwrap();
+    let batch = batch("ns3-tab1.toml", &[]);
+    assert_eq!(batch.finished.len(), 1_000);
+    let drawn = batch.summary.pages[0].drawn.as_ref().unwrap();
     let near = |quantity: usize, mean: f64, tolerance: f64| {
         let found = drawn.quantities[quantity].mean;
         println!("{:?}", drawn.quantities[quantity]);
@@ -129,8 +129,8 @@ fn what_sessions_load_has_the_moments_of_the_fitted_laws() {
     near(2, 21_091.0, 0.10);
     near(3, 31.93, 0.10);
     // The drawn pages are the loaded ones.
-    let objects: usize = swept.finished.iter().map(|(_, record)| record.objects.len()).sum();
+    let objects: usize = batch.finished.iter().map(|(_, record)| record.objects.len()).sum();
     let means = (drawn.quantities[1].mean + drawn.quantities[3].mean) * 1_000.0;
     assert!((objects as f64 - means).abs() < 0.5, "{objects} objects, {means} drawn");
-    assert_eq!((drawn.quantities[4].count, swept.summary.rows[0].runs), (500, 500));
+    assert_eq!((drawn.quantities[4].count, batch.summary.rows[0].runs), (500, 500));
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use quipu_lab::base::Duration;
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::results::{Metric, Summary};
 use quipu_lab::run::{run_sampled, run_session};
 use quipu_lab::scenario::units::Unit;
 use quipu_lab::scenario::{Scenario, Series};
-use quipu_lab::sweep::sweep;
 
 fn load(file: &str) -> Scenario {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/congestion");
@@ -20,9 +20,9 @@ fn load(file: &str) -> Scenario {
 
 fn measured(scenario: Scenario) -> Summary {
     let plan = Plan::new(scenario).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert!(swept.summary.complete, "{:?}", swept.summary.failures);
-    swept.summary
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert!(batch.summary.complete, "{:?}", batch.summary.failures);
+    batch.summary
 }
 
 /// Per network and controller: the network, what 95 % of the round trips do not exceed in

@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration};
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{End, Output, RunRecord};
 use quipu_lab::run::{run, run_session};
 use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario, Tls, find_network};
-use quipu_lab::sweep::sweep;
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
 
@@ -122,10 +122,10 @@ fn every_stream_policy_and_rustls_carry_raw_streams() {
     let mut scenario = set(scenario(FAST, "all"), &[("pages", "pries:4"), ("runs", "1")]);
     scenario.raw.split.0 = vec![Bytes(12_000)];
     let plan = Plan::new(scenario.clone()).unwrap();
-    let swept = sweep(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert_eq!(swept.summary.failures, []);
-    let bytes: Vec<Bytes> = swept.finished[0].1.streams.iter().map(|it| it.bytes).collect();
-    for (cell, record) in &swept.finished {
+    let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert_eq!(batch.summary.failures, []);
+    let bytes: Vec<Bytes> = batch.finished[0].1.streams.iter().map(|it| it.bytes).collect();
+    for (cell, record) in &batch.finished {
         assert_eq!((record.refused, record.overridden), (0, 0), "{}", plan.name_of(*cell));
         assert_eq!(record.streams.iter().map(|it| it.bytes).collect::<Vec<_>>(), bytes);
     }
@@ -144,12 +144,12 @@ fn runs_of_raw_streams_repeat_to_the_byte_and_have_a_file_of_streams() {
     scenario.policies.stream.push("pfifo".to_owned());
     let files = |jobs: usize| -> Vec<Vec<u8>> {
         let plan = Plan::new(scenario.clone()).unwrap();
-        let swept =
-            sweep(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+        let batch =
+            run_all(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("result");
         let output = Output::prepare(&target, false).unwrap();
-        output.write(&plan, &swept.finished, &swept.summary).unwrap();
+        output.write(&plan, &batch.finished, &batch.summary).unwrap();
         let names = ["streams.csv", "objects.csv", "runs.csv", "summary.json"];
         names.iter().map(|name| std::fs::read(target.join(name)).unwrap()).collect()
     };

@@ -1,94 +1,24 @@
 //! The client's end of a connection.
 
+mod request;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use quipu_base::StreamId;
-use quipu_policy::{PriorityEdit, Urgency};
-use thiserror::Error;
 
 use super::control::{CONTROL_STREAM, ConnectionError, Control, Incoming, Limits};
 use super::event::ClientEvent;
-use super::exchange::{Body, Failure, Phase, Progress, Receiving, abandon};
+use super::exchange::{Failure, Phase, Progress, Receiving, abandon};
 use super::frame::{self, Settings, StreamPriority};
 use super::{ErrorCode, FrameStreamId, Numbering};
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
-use crate::priority::PriorityField;
-use crate::transport::{StreamError, Transport};
+use crate::transport::Transport;
 
-/// Requests at a time until the server has said how many it takes: what a server may be expected to
-/// allow at least, so that none is refused whose SETTINGS are late or lost.
-///
-/// <https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2>
-//# It is recommended that this value be no smaller than 100, so as to not unnecessarily limit
-//# parallelism.
-const REQUESTS_BEFORE_SETTINGS: u32 = 100;
-
-/// A request to send.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
-    /// All fields, pseudo-header fields first.
-    pub fields: FieldList,
-    /// The body.
-    pub body: Body,
-    /// Place in the server's dependency tree; `None` leaves the default, or what
-    /// [`Client::prioritise`] said before of the stream. Not sent by a client
-    /// [with urgencies](Client::with_urgencies): the `priority` field says it.
-    pub priority: Option<StreamPriority>,
-}
-
-/// Why a request was not sent.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum RequestError {
-    /// The client was not started, or the connection failed.
-    #[error("the connection is not open")]
-    NotOpen,
-    /// The server takes no more requests on this connection.
-    #[error("the server goes away")]
-    GoingAway,
-    /// The server's limit of requests at a time is reached, or QUIC's of streams. Try again when a
-    /// response is complete.
-    #[error("no stream is free")]
-    NoStream,
-    /// All stream identifiers of a connection were used.
-    #[error("the stream identifiers below 2^31 are used up")]
-    IdentifiersUsedUp,
-    /// The request is malformed.
-    #[error(transparent)]
-    Malformed(#[from] MessageError),
-    /// The server does not take so many fields.
-    #[error("the fields take {size} octets, where the server takes {limit}")]
-    FieldsTooLarge {
-        /// Size as [`FieldList::size`] counts.
-        size: u64,
-        /// The server's limit, in octets.
-        limit: u32,
-    },
-    /// A weight out of range.
-    #[error("weight {0}; expected 1 to 256")]
-    Weight(u16),
-    /// A node that depends on itself.
-    #[error("stream {0} would depend on itself")]
-    SelfDependency(FrameStreamId),
-    /// The transport refused.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-}
-
-/// Why the rest of a body was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum BodyError {
-    /// No body is being sent on the stream: it was not announced as streamed, or it ended.
-    #[error("no body is being sent on {0}")]
-    NotSending(StreamId),
-    /// The transport refused.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-}
+use request::check_priority;
+pub use request::{Request, RequestError};
 
 /// The client's end of a connection: sends requests, receives responses.
 ///
@@ -144,7 +74,7 @@ impl Client {
 
     /// The same client with RFC 9218's priorities in place of RFC 7540's: it says so in its settings, and
     /// sends no places in the dependency tree. A request's urgency is in its `priority` field
-    /// ([`PriorityField`]). <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
+    /// ([`PriorityField`](crate::priority::PriorityField)). <https://www.rfc-editor.org/rfc/rfc9218#section-2.1>
     #[must_use]
     pub fn with_urgencies(mut self) -> Self {
         self.no_tree = true;
@@ -190,128 +120,6 @@ impl Client {
         transport.write(CONTROL_STREAM, Bytes::from(out))?;
         self.state = State::Open;
         Ok(())
-    }
-
-    /// Sends a request on the next stream, whose identifier is returned. Tells the transport the size of
-    /// the body, if it is known.
-    ///
-    /// # Errors
-    /// See [`RequestError`]; nothing was sent then, except after [`RequestError::Stream`].
-    pub fn request<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        request: Request,
-    ) -> Result<StreamId, RequestError> {
-        let Request { fields, body, priority } = request;
-        let info = self.check_request(&fields, priority)?;
-        let stream = transport.open().ok_or(RequestError::NoStream)?;
-        let id = FrameStreamId::try_from(stream).map_err(|_| RequestError::IdentifiersUsedUp)?;
-        (self.last_opened, self.next) = (stream, self.numbering.next(stream));
-        let exchange = Exchange {
-            receiving: Receiving::new(),
-            is_head: info.is_head,
-            sending: body == Body::Streamed,
-        };
-        self.exchanges.insert(stream, exchange);
-        let end_stream = body == Body::Empty;
-        let priority = priority.filter(|_| !self.no_tree);
-        self.control.send_headers(transport, id, &fields, priority, end_stream)?;
-        let size = match &body {
-            Body::Empty => None,
-            Body::Whole(octets) => Some(octets.len() as u64),
-            Body::Streamed => info.content_length,
-        };
-        if let Some(size) = size {
-            transport.edit_priority(PriorityEdit::Size { stream, size: quipu_base::Bytes(size) });
-        }
-        match body {
-            Body::Empty => transport.finish(stream)?,
-            Body::Whole(octets) => {
-                transport.write(stream, octets)?;
-                transport.finish(stream)?;
-            }
-            Body::Streamed => {}
-        }
-        Ok(stream)
-    }
-
-    /// Sends more of a [streamed](Body::Streamed) body.
-    ///
-    /// # Errors
-    /// See [`BodyError`].
-    pub fn send_body<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        stream: StreamId,
-        octets: Bytes,
-    ) -> Result<(), BodyError> {
-        self.exchange_sending(stream)?;
-        Ok(transport.write(stream, octets)?)
-    }
-
-    /// Ends a [streamed](Body::Streamed) body.
-    ///
-    /// # Errors
-    /// See [`BodyError`].
-    pub fn finish<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        stream: StreamId,
-    ) -> Result<(), BodyError> {
-        self.exchange_sending(stream)?.sending = false;
-        self.forget_if_done(stream);
-        Ok(transport.finish(stream)?)
-    }
-
-    /// Sends a PRIORITY frame: another place for a request, or for a group.
-    ///
-    /// # Errors
-    /// [`RequestError::NotOpen`], [`RequestError::Weight`], [`RequestError::SelfDependency`], or the
-    /// transport refused.
-    pub fn prioritise<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        node: FrameStreamId,
-        priority: StreamPriority,
-    ) -> Result<(), RequestError> {
-        if self.state != State::Open {
-            return Err(RequestError::NotOpen);
-        }
-        check_priority(node, priority)?;
-        let mut out = Vec::new();
-        frame::encode_priority(node, priority, &mut out);
-        Ok(transport.write(CONTROL_STREAM, Bytes::from(out))?)
-    }
-
-    /// Sends a PRIORITY_UPDATE frame: another urgency for a request. Does nothing if the server's
-    /// settings came and do not say that it goes by urgencies.
-    ///
-    /// # Errors
-    /// [`RequestError::NotOpen`], [`RequestError::IdentifiersUsedUp`] for a stream that cannot be a
-    /// request, or the transport refused.
-    pub fn update_priority<T: Transport>(
-        &mut self,
-        transport: &mut T,
-        stream: StreamId,
-        urgency: Urgency,
-    ) -> Result<(), RequestError> {
-        if self.state != State::Open {
-            return Err(RequestError::NotOpen);
-        }
-        let id = FrameStreamId::try_from(stream)
-            .ok()
-            .filter(|id| id.request(self.numbering).is_some())
-            .ok_or(RequestError::IdentifiersUsedUp)?;
-        // https://www.rfc-editor.org/rfc/rfc9218#section-2.1.1
-        //# If the value was 0 or if the settings parameter was absent, it
-        //# SHOULD stop sending PRIORITY_UPDATE frames
-        if self.control.peer_no_tree() == Some(false) {
-            return Ok(());
-        }
-        let mut out = Vec::new();
-        let value = PriorityField::from(urgency).to_string();
-        frame::encode_priority_update(id, &value, &mut out);
-        Ok(transport.write(CONTROL_STREAM, Bytes::from(out))?)
     }
 
     /// Abandons a request and its response. No more events come of it; if it is over, nothing happens.
@@ -394,36 +202,6 @@ impl Client {
             exchange.receiving.phase = Phase::Body;
         }
         Some(event)
-    }
-
-    fn check_request(
-        &self,
-        fields: &FieldList,
-        priority: Option<StreamPriority>,
-    ) -> Result<message::RequestInfo, RequestError> {
-        if self.state != State::Open {
-            return Err(RequestError::NotOpen);
-        }
-        if self.last_answered.is_some() {
-            return Err(RequestError::GoingAway);
-        }
-        let info = message::check_request(fields)?;
-        if let Some(limit) = self.control.peer_field_list()
-            && fields.size() > u64::from(limit)
-        {
-            return Err(RequestError::FieldsTooLarge { size: fields.size(), limit });
-        }
-        // Before a stream is opened that would then never have a head.
-        let next =
-            FrameStreamId::try_from(self.next).map_err(|_| RequestError::IdentifiersUsedUp)?;
-        if let Some(priority) = priority {
-            check_priority(next, priority)?;
-        }
-        let concurrency = self.control.peer_concurrency().unwrap_or(REQUESTS_BEFORE_SETTINGS);
-        if self.exchanges.len() as u64 >= u64::from(concurrency) {
-            return Err(RequestError::NoStream);
-        }
-        Ok(info)
     }
 
     fn read_control<T: Transport>(&mut self, transport: &mut T) -> Result<(), ConnectionError> {
@@ -528,13 +306,6 @@ impl Client {
         }
     }
 
-    fn exchange_sending(&mut self, stream: StreamId) -> Result<&mut Exchange, BodyError> {
-        self.exchanges
-            .get_mut(&stream)
-            .filter(|exchange| exchange.sending)
-            .ok_or(BodyError::NotSending(stream))
-    }
-
     fn forget_if_done(&mut self, stream: StreamId) {
         let done =
             |exchange: &Exchange| exchange.receiving.phase == Phase::Done && !exchange.sending;
@@ -554,15 +325,4 @@ impl Exchange {
         }
         Ok(info.status)
     }
-}
-
-fn check_priority(node: FrameStreamId, priority: StreamPriority) -> Result<(), RequestError> {
-    if !(1..=256).contains(&priority.weight) {
-        return Err(RequestError::Weight(priority.weight));
-    }
-    // The root cannot be placed either.
-    if node == priority.parent || node.is_zero() {
-        return Err(RequestError::SelfDependency(node));
-    }
-    Ok(())
 }

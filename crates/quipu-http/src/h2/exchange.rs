@@ -2,11 +2,12 @@
 
 use bytes::Bytes;
 use quipu_base::StreamId;
+use quipu_policy::PriorityEdit;
 use thiserror::Error;
 
 use super::ErrorCode;
 use crate::message::MessageError;
-use crate::transport::{ReadState, Transport};
+use crate::transport::{ReadState, StreamError, Transport};
 
 /// A body to send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +19,44 @@ pub enum Body {
     Whole(Bytes),
     /// It follows through `send_body` and `finish`.
     Streamed,
+}
+
+/// Why the rest of a body was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BodyError {
+    /// No body is being sent on the stream: it was not announced as streamed, or it ended.
+    #[error("no body is being sent on {0}")]
+    NotSending(StreamId),
+    /// The transport refused.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// Sends what there is of `body` on `stream`, and tells the transport how large it is: its own octets, or
+/// else as many as were `announced`.
+pub(super) fn send<T: Transport>(
+    transport: &mut T,
+    stream: StreamId,
+    body: Body,
+    announced: Option<u64>,
+) -> Result<(), StreamError> {
+    let size = match &body {
+        Body::Empty => None,
+        Body::Whole(octets) => Some(octets.len() as u64),
+        Body::Streamed => announced,
+    };
+    if let Some(size) = size {
+        transport.edit_priority(PriorityEdit::Size { stream, size: quipu_base::Bytes(size) });
+    }
+    match body {
+        Body::Empty => transport.finish(stream),
+        Body::Whole(octets) => {
+            transport.write(stream, octets)?;
+            transport.finish(stream)
+        }
+        Body::Streamed => Ok(()),
+    }
 }
 
 /// Why a request or a response did not come to its end.

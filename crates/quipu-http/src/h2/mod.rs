@@ -30,11 +30,11 @@ mod server;
 mod stream_id;
 mod tree;
 
-pub use client::{BodyError, Client, Request, RequestError};
+pub use client::{Client, Request, RequestError};
 pub use control::{CONTROL_STREAM, ConnectionError, Limits};
 pub use error::ErrorCode;
 pub use event::{ClientEvent, ServerEvent};
-pub use exchange::{Body, Failure};
+pub use exchange::{Body, BodyError, Failure};
 pub use frame::StreamPriority;
 pub use server::{RespondError, Server, ServerConfig};
 pub use stream_id::{FrameStreamId, Numbering, StreamIdError};

@@ -158,7 +158,7 @@ pub struct Scenario {
     /// written out with their results. None.
     #[serde(skip_serializing)]
     pub experiment: Option<toml::Table>,
-    /// Which fields take which values, for [`crate::sweeps`]. As `experiment`. None.
+    /// Which fields take which values, for [`crate::sweep`]. As `experiment`. None.
     #[serde(skip_serializing)]
     pub sweep: Option<toml::Table>,
 }

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::results::Output;
 use quipu_lab::run::run_session;
 use quipu_lab::scenario::Scenario;
-use quipu_lab::sweep::sweep;
 use quipu_report::document::Document;
 use quipu_report::{Options, ReportError, report};
 
@@ -31,9 +31,9 @@ pub(crate) fn run_file(text: &str, folder: &Path) {
 
 fn write(plan: &Plan, folder: &Path) {
     let output = Output::prepare(folder, true).unwrap();
-    let swept = sweep(plan, Some(2), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
-    assert!(swept.summary.failures.is_empty(), "{:?}", swept.summary.failures);
-    output.write(plan, &swept.finished, &swept.summary).unwrap();
+    let batch = run_all(plan, Some(2), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    assert!(batch.summary.failures.is_empty(), "{:?}", batch.summary.failures);
+    output.write(plan, &batch.finished, &batch.summary).unwrap();
 }
 
 /// A small comparison: a page of nine objects, two policies, three runs.

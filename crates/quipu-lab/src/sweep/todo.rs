@@ -50,7 +50,7 @@ pub struct Place {
 /// A sweep cannot be run or written.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum SweepsError {
+pub enum SweepError {
     /// The folder has something else.
     #[error("{} is not empty and no result of `quipu sweep`; expected another folder", .0.display())]
     Foreign(PathBuf),
@@ -104,13 +104,13 @@ impl Todo {
     ///
     /// # Errors
     /// If the folder has something else, or a store cannot be read.
-    pub fn new(sweep: Sweep, place: Place) -> Result<Todo, SweepsError> {
+    pub fn new(sweep: Sweep, place: Place) -> Result<Todo, SweepError> {
         let folder = place.out.join(STORE);
         if is_foreign(&place.out) {
-            return Err(SweepsError::Foreign(place.out));
+            return Err(SweepError::Foreign(place.out));
         }
         if let Some(none) = place.from.iter().find(|from| !from.join(STORE).is_dir()) {
-            return Err(SweepsError::NoStore(none.clone()));
+            return Err(SweepError::NoStore(none.clone()));
         }
         let others: Vec<PathBuf> = place.from.iter().map(|from| from.join(STORE)).collect();
         let store = match place.force {
@@ -201,7 +201,7 @@ impl Todo {
         &mut self,
         cancelled: &AtomicBool,
         progress: &(dyn Fn() + Sync),
-    ) -> Result<(), SweepsError> {
+    ) -> Result<(), SweepError> {
         let folder = self.place.out.join(STORE);
         if self.place.force {
             let removed = fs::remove_dir_all(&folder);
@@ -257,7 +257,7 @@ impl Todo {
     ///
     /// # Errors
     /// If a file cannot be written, or what is kept cannot be read.
-    pub fn write(&self) -> Result<Option<Written>, SweepsError> {
+    pub fn write(&self) -> Result<Option<Written>, SweepError> {
         if self.place.shard.is_some() {
             files::write_status(&self.place.out, &self.status)?;
             return Ok(None);
@@ -266,7 +266,7 @@ impl Todo {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(jobs)
             .build()
-            .map_err(|error| SweepsError::Threads { jobs, reason: error.to_string() })?;
+            .map_err(|error| SweepError::Threads { jobs, reason: error.to_string() })?;
         pool.install(|| files::write(self)).map(Some)
     }
 

@@ -9,19 +9,19 @@ use crate::plan::{Cell, Plan};
 use crate::results::{Failure, FileError, Output, RunRecord, Summary};
 use crate::run::RunError;
 
-/// What a sweep gave.
+/// What the runs of a plan gave.
 #[derive(Debug)]
-pub struct Swept {
+pub struct Batch {
     /// The runs that ended well, in the order of the plan's cells, each page of a session by itself.
     pub finished: Vec<(Cell, RunRecord)>,
     /// The summary of them.
     pub summary: Summary,
 }
 
-/// The threads of a sweep could not be started.
+/// The threads for the runs could not be started.
 #[derive(Debug, Error)]
 #[error("cannot start {jobs} threads: {reason}")]
-pub struct SweepError {
+pub struct ThreadsError {
     /// How many threads.
     pub jobs: usize,
     /// Why.
@@ -68,13 +68,13 @@ pub type Run<'a, E> = dyn Fn(&Plan, Cell) -> Result<Vec<RunRecord>, E> + Sync + 
 ///
 /// # Errors
 /// If the threads cannot be started. A run that fails is a [`Failure`] in the summary.
-pub fn sweep<E: std::fmt::Display>(
+pub fn run_all<E: std::fmt::Display>(
     plan: &Plan,
     jobs: Option<usize>,
     cancelled: &AtomicBool,
     progress: &(dyn Fn(usize) + Sync),
     run: &Run<'_, E>,
-) -> Result<Swept, SweepError> {
+) -> Result<Batch, ThreadsError> {
     let cells: Vec<Cell> = plan.cells().collect();
     let done = AtomicUsize::new(0);
     let one = |cell: &Cell| {
@@ -90,7 +90,7 @@ pub fn sweep<E: std::fmt::Display>(
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(jobs)
         .build()
-        .map_err(|error| SweepError { jobs, reason: error.to_string() })?;
+        .map_err(|error| ThreadsError { jobs, reason: error.to_string() })?;
     // An indexed parallel iterator collects in order, whichever thread is first.
     let outcomes: Vec<_> = pool.install(|| cells.par_iter().with_max_len(1).map(one).collect());
 
@@ -103,7 +103,7 @@ pub fn sweep<E: std::fmt::Display>(
         }
     }
     let summary = pool.install(|| Summary::new(plan, &finished, failures));
-    Ok(Swept { finished, summary })
+    Ok(Batch { finished, summary })
 }
 
 #[cfg(test)]

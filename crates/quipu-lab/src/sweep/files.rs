@@ -11,7 +11,7 @@ use super::points::{Point, Sweep};
 use super::status::{State, Status};
 use super::store::{Outcome, StoreError};
 use super::summary::{Line, SummaryFile};
-use super::todo::{STORE, SweepsError, Todo};
+use super::todo::{STORE, SweepError, Todo};
 use crate::plan::Cell;
 use crate::results::{
     Column, Failure, FileError, Form, Kind, NetworksFile, RunRecord, Summary, TableFile, Tables,
@@ -89,7 +89,7 @@ fn sweep_up(store: &Path) {
 const PARTIAL: &str = "partial-";
 
 /// Writes all files, first beside the store, then each takes its name.
-pub(super) fn write(todo: &Todo) -> Result<Written, SweepsError> {
+pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
     let (sweep, out) = (&todo.sweep, &todo.place.out);
     let store = out.join(STORE);
     sweep_up(&store);

@@ -67,15 +67,15 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
     }])
 }
 
-fn swept(plan: &Plan, jobs: usize) -> Swept {
-    sweep(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &made_up).unwrap()
+fn batch(plan: &Plan, jobs: usize) -> Batch {
+    run_all(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &made_up).unwrap()
 }
 
-fn files(plan: &Plan, swept: &Swept) -> Vec<(String, Vec<u8>)> {
+fn files(plan: &Plan, batch: &Batch) -> Vec<(String, Vec<u8>)> {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("result");
     let output = Output::prepare(&target, false).unwrap();
-    output.write(plan, &swept.finished, &swept.summary).unwrap();
+    output.write(plan, &batch.finished, &batch.summary).unwrap();
     // Nothing but the result is left beside it.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     read_files(&target)
@@ -97,8 +97,8 @@ fn read_files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
     let plan = plan(5);
-    let one = files(&plan, &swept(&plan, 1));
-    assert_eq!(one, files(&plan, &swept(&plan, 4)));
+    let one = files(&plan, &batch(&plan, 1));
+    assert_eq!(one, files(&plan, &batch(&plan, 4)));
     let names: Vec<&str> = one.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
@@ -118,7 +118,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
 #[test]
 fn the_scenario_of_a_result_is_complete() {
     let plan = plan(2);
-    let files = files(&plan, &swept(&plan, 1));
+    let files = files(&plan, &batch(&plan, 1));
     let text = String::from_utf8(files[4].1.clone()).unwrap();
     assert_eq!(Scenario::from_toml(&text, "scenario.toml").unwrap(), plan.scenario);
     let summary: serde_json::Value = serde_json::from_slice(&files[5].1).unwrap();
@@ -132,7 +132,7 @@ fn the_scenario_of_a_result_is_complete() {
 #[test]
 fn rows_are_compared_with_the_first_by_pairs() {
     let plan = plan(10);
-    let summary = swept(&plan, 2).summary;
+    let summary = batch(&plan, 2).summary;
     assert_eq!(summary.rows.len(), 7);
     let page_time = |row: usize| summary.rows[row].metric(Metric::PageTime).unwrap();
     assert_eq!(page_time(0).ratio, None);
@@ -145,17 +145,17 @@ fn rows_are_compared_with_the_first_by_pairs() {
 }
 
 #[test]
-fn a_cancelled_sweep_keeps_what_is_finished_and_says_so() {
+fn a_cancelled_batch_keeps_what_is_finished_and_says_so() {
     let plan = plan(10);
     let cancelled = AtomicBool::new(false);
     let stop_after = |done: usize| cancelled.store(done >= 12, Ordering::Relaxed);
-    let swept = sweep(&plan, Some(1), &cancelled, &stop_after, &made_up).unwrap();
-    assert_eq!(swept.finished.len(), 12);
-    assert!(!swept.summary.complete);
-    assert_eq!(swept.summary.runs_planned, 70);
-    assert_eq!(swept.summary.rows[1].runs, 2);
-    assert_eq!(swept.summary.rows[2].metric(Metric::PageTime), None);
-    files(&plan, &swept);
+    let batch = run_all(&plan, Some(1), &cancelled, &stop_after, &made_up).unwrap();
+    assert_eq!(batch.finished.len(), 12);
+    assert!(!batch.summary.complete);
+    assert_eq!(batch.summary.runs_planned, 70);
+    assert_eq!(batch.summary.rows[1].runs, 2);
+    assert_eq!(batch.summary.rows[2].metric(Metric::PageTime), None);
+    files(&plan, &batch);
 }
 
 #[test]
@@ -170,18 +170,18 @@ fn a_run_that_fails_is_told_and_the_others_go_on() {
         }
     };
     let progress = |_: usize| *seen.lock().unwrap() += 1;
-    let swept = sweep(&plan, Some(2), &AtomicBool::new(false), &progress, &run).unwrap();
+    let batch = run_all(&plan, Some(2), &AtomicBool::new(false), &progress, &run).unwrap();
     assert_eq!(*seen.lock().unwrap(), 21);
-    assert_eq!(swept.finished.len(), 20);
-    assert!(!swept.summary.complete);
-    assert_eq!(swept.summary.failures[0].policy, "fifo + minrtt");
-    assert_eq!(swept.summary.failures[0].reason, "no route");
+    assert_eq!(batch.finished.len(), 20);
+    assert!(!batch.summary.complete);
+    assert_eq!(batch.summary.failures[0].policy, "fifo + minrtt");
+    assert_eq!(batch.summary.failures[0].reason, "no route");
 }
 
 #[test]
 fn a_folder_with_content_is_refused_and_forced_only_for_our_files() {
     let plan = plan(1);
-    let swept = swept(&plan, 1);
+    let batch = batch(&plan, 1);
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("result");
     std::fs::create_dir(&target).unwrap();
@@ -189,7 +189,7 @@ fn a_folder_with_content_is_refused_and_forced_only_for_our_files() {
     let error = Output::prepare(&target, false).unwrap_err().to_string();
     assert!(error.ends_with("is not empty; --force replaces the results in it"), "{error}");
     let output = Output::prepare(&target, true).unwrap();
-    output.write(&plan, &swept.finished, &swept.summary).unwrap();
+    output.write(&plan, &batch.finished, &batch.summary).unwrap();
     assert_eq!(std::fs::read(target.join("notes.txt")).unwrap(), b"mine");
     assert!(target.join("summary.json").exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -205,8 +205,8 @@ fn sampled(plan: &Plan, jobs: usize, fails: Option<u32>) -> Vec<(String, Vec<u8>
         Ok(_) => Err("made to".to_owned()),
         Err(error) => Err(error.to_string()),
     };
-    let swept = sweep(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
-    output.write(plan, &swept.finished, &swept.summary).unwrap();
+    let batch = run_all(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
+    output.write(plan, &batch.finished, &batch.summary).unwrap();
     read_files(&target)
 }
 
@@ -249,9 +249,9 @@ fn a_new_result_takes_the_series_of_an_old_one_away() {
     std::fs::create_dir(&target).unwrap();
     std::fs::write(target.join("series.csv"), "old").unwrap();
     let plan = plan(1);
-    let swept = swept(&plan, 1);
+    let batch = batch(&plan, 1);
     let output = Output::prepare(&target, true).unwrap();
-    output.write(&plan, &swept.finished, &swept.summary).unwrap();
+    output.write(&plan, &batch.finished, &batch.summary).unwrap();
     assert_eq!(read_files(&target).len(), 6);
 }
 
@@ -268,7 +268,7 @@ fn an_output_never_written_leaves_nothing() {
 #[test]
 fn the_comparison_reads_as_a_table() {
     let plan = plan(10);
-    let mut summary = swept(&plan, 2).summary;
+    let mut summary = batch(&plan, 2).summary;
     summary.rows[1].refused = 3;
     insta::assert_snapshot!(crate::table::compare(&plan, &summary, None));
 }
@@ -276,7 +276,7 @@ fn the_comparison_reads_as_a_table() {
 #[test]
 fn a_load_reads_as_a_waterfall() {
     let plan = plan(1);
-    let mut record = swept(&plan, 1).finished.remove(0).1;
+    let mut record = batch(&plan, 1).finished.remove(0).1;
     for (index, object) in (0..).zip(&mut record.objects) {
         object.requested_at = Instant::ZERO + Duration::from_millis(20 + index * 7);
         object.first_byte_at = object.requested_at + Duration::from_millis(30);

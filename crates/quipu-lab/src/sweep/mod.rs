@@ -22,4 +22,4 @@ pub use overview::overview;
 pub use points::{Point, Sweep};
 pub use status::{State, Status};
 pub use store::StoreError;
-pub use todo::{Place, Shard, SweepsError, Todo};
+pub use todo::{Place, Shard, SweepError, Todo};

@@ -1,0 +1,103 @@
+//! What `--help` shows of each command in use.
+
+pub(super) const COMPARE: &str = "\
+Examples:
+  quipu compare
+  quipu compare --page cnn --network wifi+lte-lossy --runs 10
+  quipu compare --page my.har --stream wrr,dwrr --path minrtt,single:id=1 --out results/mine
+  quipu compare --page wikipedia --stream all --path all --runs 3 --sort critical
+  quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
+  quipu compare --page cnn --stream dwrr --congestion newreno,cubic,olia
+  quipu compare --initial-window=32 --pacing=false --start warm:4
+
+Fields of --link: name, rate, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter_correlation (75%),
+loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue (default, 1bdp, 50p, 64KiB,
+unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the
+uplink as up.FIELD, and for links of the client and the server in front of it as access.FIELD. A
+path with bottleneck=NAME leads over the links of the path of that name.";
+
+pub(super) const LOAD: &str = "\
+Examples:
+  quipu load
+  quipu load --page framework-youtube --stream fifo --path single:id=0
+  quipu load --page my.har --network dsl+lte --run 3
+  quipu load --page wikipedia --series 1ms --out results/wikipedia";
+
+pub(super) const COST: &str = "\
+Examples:
+  quipu cost experiments/pw-pats/cost.toml
+  quipu cost experiments/pw-pats/cost.toml --runs 3 --policies.joint=pw-pats,fstream
+
+Prints a table in Markdown: nanoseconds per decision, and per packet with all events that a policy
+is told. What reading the clock takes is measured and subtracted. Runs come one after the other;
+let the machine do nothing else meanwhile. The times are those of this machine.";
+
+pub(super) const RUN: &str = "\
+Examples:
+  quipu run experiments/ns3/ns3-fig4.toml
+  quipu run experiments/congestion/shared-bottleneck.toml --runs 5 --out results/shared
+  quipu run experiments/congestion/utilisation.toml --congestion=newreno,cubic --duration=20s
+  quipu run results/shared/scenario.toml
+
+A file may have `pages`, `[[flows]]` and `[[cross]]`. Flows fill what congestion control lets them
+have: name, start, stop, bytes, direction (down, up), paths, congestion, path, streams,
+initial_window. Cross traffic takes no notice: name, rate, packet, kind (constant, poisson, on-off),
+on, off, path, direction, start, stop. `duration` ends a run without pages; `measure.from` and
+`measure.until` bound what is measured of flows and links.";
+
+pub(super) const SWEEP: &str = "\
+Examples:
+  quipu sweep experiments/sweeps/ratios.toml --out results/ratios --dry-run
+  quipu sweep experiments/sweeps/ratios.toml --out results/ratios
+  quipu sweep big.toml --shard 1/2 --out results/one     # on one machine
+  quipu sweep big.toml --shard 2/2 --out results/two     # on another
+  quipu sweep big.toml --from results/one --from results/two --out results/big
+
+In the file each key of [sweep] is a field with a list of values; all lists together are a grid:
+  [sweep]
+  browser = [\"chrome\", \"firefox\"]
+  \"networks.*.paths.1.*.rate\" = [\"10mbit\", \"30mbit\"]
+[sweep.random] draws `count` samples of fields: { from = \"1mbit\", to = \"50mbit\", scale = \"log\" }.
+Every run is kept as soon as it is there: stopped in whatever way, the same command goes on, and
+ends with the same bytes. Exit code 1 if a run failed, 2 if the file is wrong, 130 after Ctrl-C.";
+
+pub(super) const REPORT: &str = "\
+Examples:
+  quipu compare --out results/first && quipu report results/first
+  quipu report results/reproduce --out reproduction.html
+  quipu report results/first --load \"wikipedia,wifi+lte,dwrr + minrtt,3\"
+  quipu report results/first --specs figures
+
+The file needs nothing beside it and asks for nothing. What cannot be read, or is not finished, is said
+in one line each, here and in the report; the rest is shown. Exit code 2 if DIR has no result.";
+
+pub(super) const CHECK: &str = "\
+Examples:
+  quipu scenario check experiments/*/*.toml
+  quipu scenario check mine.toml --format json
+
+A finding reads FILE:LINE:COLUMN: field: value; expected ...; did you mean ...? Pages, traces and
+networks that a file names are checked too. The exit code is 0 if all files are fine, else 2.";
+
+pub(super) const SHOW: &str = "\
+Examples:
+  quipu scenario show wifi+lte
+  quipu scenario show experiments/ns3/fig3a.toml
+  quipu scenario show experiments/mobileh2/ack-paths.toml --network wild-half --ascii";
+
+pub(super) const SCHEMA: &str = "\
+Examples:
+  quipu scenario schema > scenario.schema.json
+
+A scenario file that begins with the line `#:schema scenario.schema.json` is checked and completed
+by editors that know the line, such as those with Even Better TOML or taplo.";
+pub(super) const REPRODUCE: &str = "\
+Examples:
+  quipu reproduce --list
+  quipu reproduce --quick
+  quipu reproduce fw-fig7-chrome
+  quipu reproduce pw-pats --out results/pw-pats
+  quipu reproduce my-experiment.toml
+
+What is done stays done: after Ctrl-C the same command goes on. Exit code 1 if a rule ends otherwise
+than its file expects.";

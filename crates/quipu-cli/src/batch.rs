@@ -1,0 +1,71 @@
+//! All runs of a plan, with a progress bar: what `quipu compare` and `quipu run` have in common.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use quipu_lab::batch::{Batch, run_all, run_into};
+use quipu_lab::plan::Plan;
+use quipu_lab::results::{Metric, Output};
+use quipu_lab::table;
+
+use crate::args::{BatchOptions, SortBy};
+use crate::failure::Failure;
+use crate::{logs, progress, scenario};
+
+/// Runs the plan, writes its results if they are asked for, and prints its tables. After Ctrl-C, with
+/// the runs that were finished.
+pub(crate) fn run(
+    plan: &mut Plan,
+    options: &BatchOptions,
+    sort: Option<SortBy>,
+) -> Result<(), Failure> {
+    let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
+    logs::of_many(plan, &options.logs, options.qlog_runs)?;
+    let plan = &*plan;
+
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+
+    let batch = with_progress(plan, options.jobs, &cancelled, output.as_ref())?;
+    if let Some(output) = output {
+        output.write(plan, &batch.finished, &batch.summary).map_err(Failure::run)?;
+    }
+    logs::finish(plan)?;
+    crate::print(&table::compare(plan, &batch.summary, sort.map(metric)))?;
+    if cancelled.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    match batch.summary.failures.len() {
+        0 => Ok(()),
+        failures => {
+            let planned = batch.summary.runs_planned;
+            Err(Failure::Run(format!("{failures} of {planned} runs failed")))
+        }
+    }
+}
+
+fn metric(sort: SortBy) -> Metric {
+    match sort {
+        SortBy::Page => Metric::PageTime,
+        SortBy::Critical => Metric::CriticalTime,
+        SortBy::Objects => Metric::ObjectIndex,
+        SortBy::Bytes => Metric::ByteIndex,
+        SortBy::Resent => Metric::BytesResent,
+    }
+}
+
+fn with_progress(
+    plan: &Plan,
+    jobs: Option<u16>,
+    cancelled: &AtomicBool,
+    output: Option<&Output>,
+) -> Result<Batch, Failure> {
+    let bar = progress::bar(plan.cells().count() as u64);
+    let jobs = jobs.map(usize::from);
+    let run = |plan: &Plan, cell| run_into(output, plan, cell);
+    let batch = run_all(plan, jobs, cancelled, &|_| bar.inc(1), &run);
+    bar.finish_and_clear();
+    batch.map_err(Failure::run)
+}
