@@ -138,6 +138,27 @@ mod tests {
         assert_eq!(once.all_sent(at(0), Bytes(4_501)), Instant::FAR_FUTURE);
     }
 
+    #[test]
+    fn a_recording_that_begins_ages_after_its_start_carries_what_it_sends() {
+        let mbit = Rate::from_mbit_per_sec;
+        let faster = [(Duration::from_millis(3), mbit(7))];
+        let rates = Timeline::recorded(mbit(1), faster, Duration::from_millis(8));
+        for (from, at_end) in [0, 1, 169, u64::MAX / 2]
+            .into_iter()
+            .flat_map(|less| [AtEnd::Loop, AtEnd::Hold].map(|at_end| (u64::MAX - less, at_end)))
+        {
+            let play = Play { from: Duration::from_nanos(from), at_end };
+            let rates = Some(rates.clone().played(play));
+            let capacity = Capacity::of(&LinkConfig { rates, ..LinkConfig::default() });
+            for millis in [0, 5, 700] {
+                let sent_at = capacity.all_sent(at(millis), Bytes(40_000));
+                let until = sent_at - Duration::from_nanos(1);
+                assert!(capacity.between(at(millis), sent_at) >= Bytes(40_000), "{play:?}");
+                assert!(capacity.between(at(millis), until) < Bytes(40_000), "{play:?}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_carried_between_two_instants_is_sent_by_the_second(

@@ -117,13 +117,19 @@ impl<T: Copy> Timeline<T> {
 
     /// The time of the recording at `at`: in which round, and where in it.
     pub(crate) fn position(&self, at: Instant) -> (u64, Duration) {
-        let time = (at + self.play.from).as_nanos();
         match self.play.at_end {
             AtEnd::Loop => {
-                let length = self.length.as_nanos();
-                (time / length, Duration::from_nanos(time % length))
+                // Both together may be beyond what an instant holds.
+                let time = u128::from(at.as_nanos()) + u128::from(self.play.from.as_nanos());
+                let length = u128::from(self.length.as_nanos());
+                let rounds = u64::try_from(time / length).unwrap_or(u64::MAX);
+                // A remainder is below the length, which is a u64.
+                (rounds, Duration::from_nanos((time % length) as u64))
             }
-            AtEnd::Hold | AtEnd::Stop => (0, Duration::from_nanos(time)),
+            // Behind the end all is as at the end.
+            AtEnd::Hold | AtEnd::Stop => {
+                (0, Duration::from_nanos((at + self.play.from.min(self.length)).as_nanos()))
+            }
         }
     }
 }
@@ -201,7 +207,7 @@ impl<T: Copy> Cursor<T> {
     pub(crate) fn advance(&mut self) {
         self.index += 1;
         if self.index == self.timeline.values.len() {
-            (self.index, self.rounds) = (0, self.rounds + 1);
+            (self.index, self.rounds) = (0, self.rounds.saturating_add(1));
         }
         self.settle();
     }
@@ -225,7 +231,9 @@ impl<T: Copy> Cursor<T> {
         let next = match (values.get(self.index + 1), play.at_end) {
             (Some((time, _)), _) => Some((self.rounds, *time)),
             // One value alone never changes.
-            (None, AtEnd::Loop) if values.len() > 1 => Some((self.rounds + 1, Duration::ZERO)),
+            (None, AtEnd::Loop) if values.len() > 1 => {
+                Some((self.rounds.saturating_add(1), Duration::ZERO))
+            }
             (None, _) => None,
         };
         self.next_at = next.map_or(Instant::FAR_FUTURE, |(rounds, time)| {
