@@ -312,10 +312,7 @@ impl Connection {
                     streams.on_lost(piece.stream, piece.span, piece.fin, origin, requeued);
                 }
                 SentControl::StreamFrame(frame) => self.shared.streams.requeue_frame(frame),
-                other => {
-                    let abandoned = self.abandoned_code(other);
-                    self.control.requeue(other, || abandoned);
-                }
+                other => self.control.requeue(other, |path| self.plan.abandoned_with(path)),
             }
         }
     }

@@ -8,6 +8,7 @@ use rand_core::Rng;
 use smallvec::SmallVec;
 
 use crate::error::{ErrorCode, TransportError};
+use crate::wire::frame::NewConnectionId;
 use crate::wire::{ConnectionId, ResetToken};
 
 /// Length of the connection IDs that we issue.
@@ -16,6 +17,96 @@ pub(crate) const LOCAL_LEN: usize = 8;
 /// Connection IDs of the peer that we are willing to keep for a path; told in
 /// `active_connection_id_limit`.
 pub(crate) const ACTIVE_LIMIT: u64 = 4;
+
+/// All connection IDs of a connection.
+#[derive(Debug)]
+pub(super) struct ConnectionIds {
+    local: LocalIds,
+    remote: RemoteIds,
+    first_local: ConnectionId,
+    original: ConnectionId,
+}
+
+impl ConnectionIds {
+    /// `original`: destination of the client's first datagram.
+    pub(super) fn new(local: ConnectionId, remote: ConnectionId, original: ConnectionId) -> Self {
+        ConnectionIds {
+            local: LocalIds::first(local),
+            remote: RemoteIds::first(remote),
+            first_local: local,
+            original,
+        }
+    }
+
+    /// The one that we chose for the handshake.
+    pub(super) fn first_local(&self) -> ConnectionId {
+        self.first_local
+    }
+
+    /// Destination of the client's first datagram.
+    pub(super) fn original(&self) -> ConnectionId {
+        self.original
+    }
+
+    /// The one to send to on `path`; `None` while the peer has issued none for it.
+    pub(super) fn remote(&self, path: PathId) -> Option<ConnectionId> {
+        self.remote.active(path)
+    }
+
+    /// The server chose its connection ID: it takes the place of the client's random one.
+    pub(super) fn replace_first_remote(&mut self, cid: ConnectionId) {
+        self.remote.replace_first(cid);
+    }
+
+    /// The reset token that came as a transport parameter.
+    pub(super) fn set_first_reset_token(&mut self, token: ResetToken) {
+        self.remote.set_first_token(token);
+    }
+
+    /// True if that token is one of the peer's.
+    pub(super) fn is_reset_token(&self, token: &[u8]) -> bool {
+        self.remote.is_reset_token(token)
+    }
+
+    /// The peer issued one for `path`: sequence numbers to retire.
+    pub(super) fn on_new(
+        &mut self,
+        path: PathId,
+        new: &NewConnectionId,
+    ) -> Result<SmallVec<[u64; 2]>, TransportError> {
+        self.remote.on_new(path, new)
+    }
+
+    /// Makes another of ours for `path`: its sequence number, and it.
+    pub(super) fn issue(&mut self, path: PathId, random: &mut Random) -> (u64, ConnectionId) {
+        self.local.issue(path, random)
+    }
+
+    /// Number of ours that are live on `path`.
+    pub(super) fn live(&self, path: PathId) -> usize {
+        self.local.live(path)
+    }
+
+    /// One of ours that is still live, to tell the peer (again).
+    pub(super) fn issued(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
+        self.local.get(path, sequence)
+    }
+
+    /// The peer retires one of ours: it, if it was live.
+    pub(super) fn retire(
+        &mut self,
+        path: PathId,
+        sequence: u64,
+    ) -> Result<Option<ConnectionId>, TransportError> {
+        self.local.retire(path, sequence)
+    }
+
+    /// Drops all of a path: those of ours that were live.
+    pub(super) fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
+        self.remote.drop_path(path);
+        self.local.drop_path(path)
+    }
+}
 
 /// Connection IDs of one path that we issued.
 #[derive(Debug, Default)]
@@ -26,13 +117,13 @@ struct Issued {
 
 /// Connection IDs that we issue.
 #[derive(Debug, Default)]
-pub(crate) struct LocalIds {
+struct LocalIds {
     paths: BTreeMap<PathId, Issued>,
 }
 
 impl LocalIds {
     /// Keeps the connection ID of the handshake: sequence number 0 of path 0.
-    pub(crate) fn first(cid: ConnectionId) -> Self {
+    fn first(cid: ConnectionId) -> Self {
         let mut ids = LocalIds::default();
         let issued = ids.paths.entry(PathId::ZERO).or_default();
         issued.live.push((0, cid, ResetToken::new([0; 16])));
@@ -41,7 +132,7 @@ impl LocalIds {
     }
 
     /// Makes another connection ID for `path`: its sequence number, and it.
-    pub(crate) fn issue(&mut self, path: PathId, random: &mut Random) -> (u64, ConnectionId) {
+    fn issue(&mut self, path: PathId, random: &mut Random) -> (u64, ConnectionId) {
         let issued = self.paths.entry(path).or_default();
         let cid = random_cid(random);
         let mut token = [0; 16];
@@ -53,19 +144,19 @@ impl LocalIds {
     }
 
     /// Number of live connection IDs of `path`.
-    pub(crate) fn live(&self, path: PathId) -> usize {
+    fn live(&self, path: PathId) -> usize {
         self.paths.get(&path).map_or(0, |issued| issued.live.len())
     }
 
     /// A connection ID that is still live, to tell the peer (again).
-    pub(crate) fn get(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
+    fn get(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
         let issued = self.paths.get(&path)?;
         let &(_, cid, token) = issued.live.iter().find(|(own, ..)| *own == sequence)?;
         Some((cid, token))
     }
 
     /// The peer retires one: it, if it was live.
-    pub(crate) fn retire(
+    fn retire(
         &mut self,
         path: PathId,
         sequence: u64,
@@ -84,7 +175,7 @@ impl LocalIds {
     }
 
     /// Drops all of a path; the connection IDs that were live.
-    pub(crate) fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
+    fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
         let issued = self.paths.remove(&path);
         issued.into_iter().flat_map(|issued| issued.live).map(|(_, cid, _)| cid).collect()
     }
@@ -96,54 +187,49 @@ struct Peers {
     retire_prior_to: u64,
     /// In order of sequence number; the first is used.
     live: SmallVec<[(u64, ConnectionId, Option<ResetToken>); 2]>,
-    used: bool,
 }
 
 /// Connection IDs that the peer issued.
 #[derive(Debug, Default)]
-pub(crate) struct RemoteIds {
+struct RemoteIds {
     paths: BTreeMap<PathId, Peers>,
 }
 
 impl RemoteIds {
     /// The connection ID of the handshake.
-    pub(crate) fn first(cid: ConnectionId) -> Self {
+    fn first(cid: ConnectionId) -> Self {
         let mut ids = RemoteIds::default();
-        let peers = ids.paths.entry(PathId::ZERO).or_default();
-        peers.live.push((0, cid, None));
-        peers.used = true;
+        ids.paths.entry(PathId::ZERO).or_default().live.push((0, cid, None));
         ids
     }
 
     /// The server chose its connection ID: it takes the place of the client's random one.
-    pub(crate) fn replace_first(&mut self, cid: ConnectionId) {
+    fn replace_first(&mut self, cid: ConnectionId) {
         if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
             first.1 = cid;
         }
     }
 
     /// The reset token that came as a transport parameter.
-    pub(crate) fn set_first_token(&mut self, token: ResetToken) {
+    fn set_first_token(&mut self, token: ResetToken) {
         if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
             first.2 = Some(token);
         }
     }
 
     /// The connection ID to use on `path`.
-    pub(crate) fn active(&self, path: PathId) -> Option<ConnectionId> {
+    fn active(&self, path: PathId) -> Option<ConnectionId> {
         self.paths.get(&path)?.live.first().map(|(_, cid, _)| *cid)
     }
 
-    /// Takes a new connection ID. Sequence numbers to retire are pushed to `retired`.
-    pub(crate) fn on_new(
+    /// Takes a new connection ID: sequence numbers to retire.
+    fn on_new(
         &mut self,
         path: PathId,
-        sequence: u64,
-        retire_prior_to: u64,
-        cid: ConnectionId,
-        token: ResetToken,
-        retired: &mut Vec<u64>,
-    ) -> Result<(), TransportError> {
+        new: &NewConnectionId,
+    ) -> Result<SmallVec<[u64; 2]>, TransportError> {
+        let NewConnectionId { sequence, retire_prior_to, id: cid, reset_token: token, .. } = *new;
+        let mut retired = SmallVec::new();
         let peers = self.paths.entry(path).or_default();
         if retire_prior_to > sequence {
             return Err(TransportError::new(
@@ -159,11 +245,11 @@ impl RemoteIds {
             if known.1 != cid {
                 return Err(TransportError::protocol_violation("a sequence number used twice"));
             }
-            return Ok(());
+            return Ok(retired);
         }
         if sequence < peers.retire_prior_to {
             retired.push(sequence);
-            return Ok(());
+            return Ok(retired);
         }
         let at = peers.live.partition_point(|(own, ..)| *own < sequence);
         peers.live.insert(at, (sequence, cid, Some(token)));
@@ -176,16 +262,16 @@ impl RemoteIds {
         if peers.live.len() as u64 > ACTIVE_LIMIT {
             return Err(too_many());
         }
-        Ok(())
+        Ok(retired)
     }
 
     /// Drops all of a path.
-    pub(crate) fn drop_path(&mut self, path: PathId) {
+    fn drop_path(&mut self, path: PathId) {
         self.paths.remove(&path);
     }
 
     /// True if that token is one of the peer's.
-    pub(crate) fn is_reset_token(&self, token: &[u8]) -> bool {
+    fn is_reset_token(&self, token: &[u8]) -> bool {
         let mut live = self.paths.values().flat_map(|peers| peers.live.iter());
         live.any(|(_, _, own)| own.is_some_and(|own| own.as_bytes() == token))
     }

@@ -47,7 +47,11 @@ impl ControlQueue {
     }
 
     /// A packet with this frame was lost: it waits again. Frames of other layers are not for here.
-    pub(crate) fn requeue(&mut self, control: &SentControl, abandon_code: impl FnOnce() -> u64) {
+    pub(crate) fn requeue(
+        &mut self,
+        control: &SentControl,
+        abandon_code: impl FnOnce(PathId) -> u64,
+    ) {
         match *control {
             SentControl::HandshakeDone => self.handshake_done = true,
             SentControl::NewConnectionId { path, sequence } => {
@@ -58,7 +62,7 @@ impl ControlQueue {
             }
             SentControl::PathAbandon { path } => {
                 if !self.abandon.iter().any(|(waiting, _)| *waiting == path) {
-                    self.abandon.push((path, abandon_code()));
+                    self.abandon.push((path, abandon_code(path)));
                 }
             }
             SentControl::PathStatus { path } => self.tell_status(path),
@@ -138,14 +142,14 @@ mod tests {
         queue.advise_return_paths([(PathId(0), PathId(1))].into_iter());
         assert!(!queue.is_empty());
         let first = sent(&mut queue);
-        queue.requeue(&first, || 0);
+        queue.requeue(&first, |_| 0);
         assert!(queue.return_paths.waits);
         sent(&mut queue);
         queue.advise_return_paths([(PathId(0), PathId(0))].into_iter());
         let second = sent(&mut queue);
-        queue.requeue(&first, || 0);
+        queue.requeue(&first, |_| 0);
         assert!(queue.is_empty(), "it was overtaken");
-        queue.requeue(&second, || 0);
+        queue.requeue(&second, |_| 0);
         assert_eq!(queue.return_paths.pairs, [(PathId(0), PathId(0))]);
         assert!(queue.return_paths.waits);
     }

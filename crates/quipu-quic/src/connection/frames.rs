@@ -137,19 +137,11 @@ impl Connection {
             }
             Frame::PathsBlocked { maximum } => {
                 self.require_multipath()?;
-                if maximum > self.paths.local_max {
-                    return Err(TransportError::protocol_violation(
-                        "blocked at a path ID never allowed",
-                    ));
-                }
+                self.plan.check(maximum, "blocked at a path ID never allowed")?;
             }
             Frame::PathCidsBlocked { path, .. } => {
                 self.require_multipath()?;
-                if path > self.paths.local_max {
-                    return Err(TransportError::protocol_violation(
-                        "blocked at a path ID never allowed",
-                    ));
-                }
+                self.plan.check(path, "blocked at a path ID never allowed")?;
             }
             Frame::ReturnPaths(advice) => self.on_return_paths(now, &advice)?,
         }
@@ -173,7 +165,7 @@ impl Connection {
         };
         match self.shared.paths.slot_of(id) {
             Some(slot) => self.on_ack(now, Space::Data(slot), arrived_on, ack),
-            None if self.is_past_path(id) => Ok(()),
+            None if self.plan.is_past(id) => Ok(()),
             None => Err(TransportError::protocol_violation("acknowledged on a path never used")),
         }
     }
@@ -182,27 +174,15 @@ impl Connection {
         let path = match new.path {
             Some(path) => {
                 self.require_multipath()?;
-                if path > self.paths.local_max {
-                    return Err(TransportError::protocol_violation(
-                        "a connection ID for a path ID never allowed",
-                    ));
-                }
+                self.plan.check(path, "a connection ID for a path ID never allowed")?;
                 path
             }
             None => PathId::ZERO,
         };
-        if self.is_past_path(path) {
+        if self.plan.is_past(path) {
             return Ok(());
         }
-        let mut retired = Vec::new();
-        self.remote_ids.on_new(
-            path,
-            new.sequence,
-            new.retire_prior_to,
-            new.id,
-            new.reset_token,
-            &mut retired,
-        )?;
+        let retired = self.ids.on_new(path, new)?;
         self.control.retire_cids.extend(retired.into_iter().map(|sequence| (path, sequence)));
         // Bounded by the peer's need of our answers.
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
@@ -224,12 +204,12 @@ impl Connection {
             self.require_multipath()?;
         }
         let path = path.unwrap_or_default();
-        if self.is_past_path(path) {
+        if self.plan.is_past(path) {
             return Ok(());
         }
-        if let Some(cid) = self.local_ids.retire(path, sequence)? {
-            self.endpoint_events.push_back(EndpointEvent::Retired(cid));
-            if self.local_ids.live(path) < 2 {
+        if let Some(cid) = self.ids.retire(path, sequence)? {
+            self.events.tell_endpoint(EndpointEvent::Retired(cid));
+            if self.ids.live(path) < 2 {
                 self.issue_cid(path);
             }
         }
@@ -253,7 +233,7 @@ impl Connection {
         data.status.peer_sequence = Some(sequence);
         view.status = status;
         let key = view.key;
-        self.events.push_back(ConnectionEvent::PathStatus(id, status));
+        self.events.tell(ConnectionEvent::PathStatus(id, status));
         self.recording.path(now, id, PathEvent::Status { status, own: false });
         self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
         Ok(())
@@ -269,10 +249,9 @@ impl Connection {
                 "the return-path extension was not negotiated",
             ));
         }
-        if self.return_paths_seen.is_some_and(|seen| seen >= advice.sequence) {
+        if !self.plan.is_news(advice.sequence) {
             return Ok(());
         }
-        self.return_paths_seen = Some(advice.sequence);
         let views = &self.shared.paths.views;
         let key = |id| views.by_id(id).map(|view| view.key);
         let pairs: SmallVec<[(PathKey, PathKey); 8]> =

@@ -109,10 +109,9 @@ impl Connection {
         self.check_connection_ids(&parameters)?;
         self.apply_parameters(&parameters);
         self.recording.record(now, || Event::Parameters { own: false, parameters: &parameters });
-        self.lifecycle.on_handshake_complete();
+        self.lifecycle.on_handshake_complete(now);
         self.recording.state(now, ConnectionState::HandshakeComplete);
-        self.connected_at = Some(now);
-        self.events.push_back(ConnectionEvent::Connected);
+        self.events.tell(ConnectionEvent::Connected);
         self.raise_datagram_size(now, 0);
         self.issue_path_ids();
         if !self.role.is_client() {
@@ -128,12 +127,11 @@ impl Connection {
 
     /// The handshake is confirmed: its keys go, and paths may be opened.
     pub(super) fn confirm(&mut self, now: Instant) {
-        if self.lifecycle.on_confirmed() {
+        if self.lifecycle.on_confirmed(now) {
             self.discard_space(Space::Initial);
             self.discard_space(Space::Handshake);
-            self.confirmed_at = Some(now);
             self.recording.state(now, ConnectionState::HandshakeConfirmed);
-            self.events.push_back(ConnectionEvent::Confirmed);
+            self.events.tell(ConnectionEvent::Confirmed);
         }
     }
 
@@ -159,11 +157,11 @@ impl Connection {
         let wrong = |reason: &'static str| {
             Err(TransportError::new(ErrorCode::TRANSPORT_PARAMETER_ERROR, reason))
         };
-        if peer.initial_source_connection_id != self.remote_ids.active(PathId::ZERO) {
+        if peer.initial_source_connection_id != self.ids.remote(PathId::ZERO) {
             return wrong("initial_source_connection_id is not that of the packets");
         }
         if self.role.is_client() {
-            if peer.original_destination_connection_id != Some(self.original_dcid) {
+            if peer.original_destination_connection_id != Some(self.ids.original()) {
                 return wrong("original_destination_connection_id is not ours");
             }
             if peer.retry_source_connection_id != self.retry_scid {
@@ -194,7 +192,7 @@ impl Connection {
             && peer.initial_max_path_id.is_some();
         self.idle.agree(peer.max_idle_timeout);
         if let Some(token) = peer.stateless_reset_token {
-            self.remote_ids.set_first_token(token);
+            self.ids.set_first_reset_token(token);
         }
     }
 }

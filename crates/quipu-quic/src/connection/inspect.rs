@@ -32,7 +32,7 @@ impl Connection {
     /// The counters of all paths so far, in order of path identifier.
     pub fn path_counters(&self) -> Vec<(PathId, PathCounters)> {
         let live = self.shared.paths.iter().map(|data| (data.id(), data.counters));
-        let mut all: Vec<_> = self.paths.past.iter().copied().chain(live).collect();
+        let mut all: Vec<_> = self.plan.past().iter().copied().chain(live).collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all
     }

@@ -78,6 +78,8 @@ pub(crate) struct Lifecycle {
     /// Packets that came since closing, and at how many the next answer goes.
     received_closing: u64,
     answer_at: u64,
+    connected_at: Option<Instant>,
+    confirmed_at: Option<Instant>,
 }
 
 impl Lifecycle {
@@ -89,6 +91,8 @@ impl Lifecycle {
             send_close: false,
             received_closing: 0,
             answer_at: 1,
+            connected_at: None,
+            confirmed_at: None,
         }
     }
 
@@ -121,16 +125,29 @@ impl Lifecycle {
         self.phase == Phase::Closed
     }
 
-    pub(crate) fn on_handshake_complete(&mut self) {
+    /// TLS finished.
+    pub(crate) fn on_handshake_complete(&mut self, now: Instant) {
+        self.connected_at.get_or_insert(now);
         if self.phase == Phase::Handshaking {
             self.phase = Phase::Established { confirmed: false };
         }
     }
 
-    /// True if it was not confirmed before.
-    pub(crate) fn on_confirmed(&mut self) -> bool {
+    /// When TLS finished.
+    pub(crate) fn connected_at(&self) -> Option<Instant> {
+        self.connected_at
+    }
+
+    /// When both ends knew.
+    pub(crate) fn confirmed_at(&self) -> Option<Instant> {
+        self.confirmed_at
+    }
+
+    /// Both ends know that TLS finished: true if it was not confirmed before.
+    pub(crate) fn on_confirmed(&mut self, now: Instant) -> bool {
         let news = self.phase == Phase::Established { confirmed: false };
         if news {
+            self.confirmed_at = Some(now);
             self.phase = Phase::Established { confirmed: true };
         }
         news
@@ -266,10 +283,10 @@ mod tests {
     #[test]
     fn confirmation_follows_completion() {
         let mut lifecycle = Lifecycle::new();
-        assert!(!lifecycle.on_confirmed());
-        lifecycle.on_handshake_complete();
-        assert!(lifecycle.on_confirmed());
-        assert!(!lifecycle.on_confirmed());
+        assert!(!lifecycle.on_confirmed(Instant::ZERO));
+        lifecycle.on_handshake_complete(Instant::ZERO);
+        assert!(lifecycle.on_confirmed(Instant::ZERO));
+        assert!(!lifecycle.on_confirmed(Instant::ZERO));
         assert!(lifecycle.is_confirmed());
     }
 }

@@ -15,11 +15,10 @@
 //! acknowledgements (`acks`), congestion control (`congestion`), sending (`transmit`, `data`,
 //! `packet`), time (`timers`) and the path machinery (`paths`). `inspect` and `sample` only look.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use quipu_base::{Duration, Instant, PathId, Random, Role, StreamDirection, StreamId};
-use quipu_policy::{Event, PathKey, PathStatus, Policies};
+use quipu_base::{Duration, Instant, PathId, Random, Role, StreamDirection};
+use quipu_policy::{Event, PathKey, Policies};
 
 use crate::config::TransportConfig;
 use crate::error::TransportError;
@@ -27,7 +26,7 @@ use crate::outbox::Route;
 use crate::path::PathTable;
 use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
 use crate::recovery::{Received, SentPackets};
-use crate::stream::{Edge, StreamEvent, StreamLimits, Streams};
+use crate::stream::{Edge, StreamLimits, Streams};
 use crate::tls::{InitialSecrets, Session};
 use crate::wire::ConnectionId;
 
@@ -37,6 +36,7 @@ mod congestion;
 mod control;
 mod crypto;
 mod data;
+mod events;
 mod frames;
 mod handshake;
 mod inspect;
@@ -44,6 +44,7 @@ mod keys;
 mod lifecycle;
 mod packet;
 mod paths;
+mod plan;
 mod priorities;
 mod receive;
 mod record;
@@ -55,6 +56,8 @@ mod transmit;
 
 pub(crate) use acks::AckTimes;
 pub(crate) use cids::{LOCAL_LEN, random_cid};
+pub use events::ConnectionEvent;
+pub(crate) use events::EndpointEvent;
 pub(crate) use handshake::parameters;
 pub(crate) use keys::KeyRing;
 pub use lifecycle::CloseReason;
@@ -66,15 +69,17 @@ pub use scheduler::SchedulerCounters;
 pub use transmit::Drain;
 
 use acks::Scratch;
-use cids::{LocalIds, RemoteIds};
+use cids::ConnectionIds;
 use congestion::ControlScratch;
 use control::ControlQueue;
 use crypto::{CryptoReceive, CryptoSend};
+use events::Events;
 use lifecycle::Lifecycle;
-use paths::PathPlan;
+use plan::PathPlan;
 use receive::Undecryptable;
 use scheduler::{Scheduler, Shared};
 use timers::IdleTimer;
+use transmit::Rest;
 
 /// A packet number space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,51 +170,6 @@ impl Default for PeerSettings {
     }
 }
 
-/// What a connection tells the application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ConnectionEvent {
-    /// TLS finished: streams may be opened.
-    Connected,
-    /// Both ends know that it did: paths may be opened.
-    Confirmed,
-    /// The peer opened a stream.
-    StreamOpened(StreamId),
-    /// Bytes or the end can be read.
-    Readable(StreamId),
-    /// All that was written to an unfinished stream has been sent once: time to write more.
-    Drained(StreamId),
-    /// The peer has all that was written and the end.
-    Finished(StreamId),
-    /// The peer wants no more of a stream; it was reset with the peer's code.
-    Stopped(StreamId, u64),
-    /// The peer gave up sending on a stream, with this code.
-    Reset(StreamId, u64),
-    /// More streams may be opened.
-    StreamsAvailable(StreamDirection),
-    /// A path became usable.
-    PathUp(PathId),
-    /// A path stopped answering while another went on.
-    PathSuspect(PathId),
-    /// A suspect path answered.
-    PathRevived(PathId),
-    /// The peer prefers, or no longer prefers, that a path be spared.
-    PathStatus(PathId, PathStatus),
-    /// A path was abandoned, by either end.
-    PathGone(PathId),
-    /// The connection ended.
-    Closed(CloseReason),
-}
-
-/// What a connection tells its endpoint.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum EndpointEvent {
-    /// Datagrams to that connection ID are for this path.
-    Issued(ConnectionId, PathId),
-    /// They are for nobody any more.
-    Retired(ConnectionId),
-}
-
 /// Everything a new connection needs.
 pub(crate) struct Setup {
     pub(crate) role: Role,
@@ -240,10 +200,7 @@ pub struct Connection {
     crypto: CryptoStreams,
     handshake_spaces: HandshakeSpaces,
     undecryptable: Undecryptable,
-    local_ids: LocalIds,
-    remote_ids: RemoteIds,
-    local_cid: ConnectionId,
-    original_dcid: ConnectionId,
+    ids: ConnectionIds,
     recording: Recording,
     initial_secrets: Option<Arc<dyn InitialSecrets>>,
     retry_scid: Option<ConnectionId>,
@@ -252,27 +209,18 @@ pub struct Connection {
     lifecycle: Lifecycle,
     idle: IdleTimer,
     peer: PeerSettings,
-    paths: PathPlan,
+    plan: PathPlan,
     pending_revival: Option<PathKey>,
-    /// Number of the peer's last advice on return paths.
-    return_paths_seen: Option<u64>,
-    events: VecDeque<ConnectionEvent>,
-    endpoint_events: VecDeque<EndpointEvent>,
+    events: Events,
     random: Random,
     scratch: Scratch,
     control_scratch: ControlScratch,
     crypto_out: Vec<u8>,
     /// Bytes of the datagram being read.
     arriving: usize,
-    /// When the pacer lets go of the next path while something waits.
-    release_at: Option<Instant>,
-    /// Policies have said all they have to say since the last input; what is left over goes.
-    rested: bool,
+    rest: Rest,
     /// Datagrams dropped because they could not be read or made no sense.
     dropped: u64,
-    closed_told: bool,
-    connected_at: Option<Instant>,
-    confirmed_at: Option<Instant>,
 }
 
 impl Connection {
@@ -300,10 +248,7 @@ impl Connection {
             crypto: CryptoStreams::default(),
             handshake_spaces: HandshakeSpaces::default(),
             undecryptable: Undecryptable::default(),
-            local_ids: LocalIds::first(setup.local_cid),
-            remote_ids: RemoteIds::first(setup.remote_cid),
-            local_cid: setup.local_cid,
-            original_dcid: setup.original_dcid,
+            ids: ConnectionIds::new(setup.local_cid, setup.remote_cid, setup.original_dcid),
             recording: Recording::new(setup.recorder),
             initial_secrets: setup.initial_secrets,
             retry_scid: None,
@@ -312,22 +257,16 @@ impl Connection {
             lifecycle: Lifecycle::new(),
             idle: IdleTimer::new(now, config.idle_timeout),
             peer: PeerSettings::default(),
-            paths: PathPlan::new(config.max_paths),
+            plan: PathPlan::new(config.max_paths),
             pending_revival: None,
-            return_paths_seen: None,
-            events: VecDeque::new(),
-            endpoint_events: VecDeque::new(),
+            events: Events::default(),
             random: setup.random,
             scratch: Scratch::default(),
             control_scratch: ControlScratch::default(),
             crypto_out: Vec::new(),
             arriving: 0,
-            release_at: None,
-            rested: false,
+            rest: Rest::default(),
             dropped: 0,
-            closed_told: false,
-            connected_at: None,
-            confirmed_at: None,
             config,
         };
         connection.record_start(now, route);
@@ -345,17 +284,17 @@ impl Connection {
 
     /// True once TLS finished.
     pub fn is_connected(&self) -> bool {
-        self.connected_at.is_some()
+        self.lifecycle.connected_at().is_some()
     }
 
     /// When TLS finished.
     pub fn connected_at(&self) -> Option<Instant> {
-        self.connected_at
+        self.lifecycle.connected_at()
     }
 
     /// When both ends knew that TLS finished; paths may be opened from then on.
     pub fn confirmed_at(&self) -> Option<Instant> {
-        self.confirmed_at
+        self.lifecycle.confirmed_at()
     }
 
     /// True once nothing is sent or read any more and the state can be dropped.
@@ -375,23 +314,17 @@ impl Connection {
 
     /// The next event for the application.
     pub fn poll(&mut self) -> Option<ConnectionEvent> {
-        if let Some(event) = self.events.pop_front() {
+        if let Some(event) = self.events.next() {
             return Some(event);
         }
         if let Some(event) = self.shared.streams.pop_event() {
             return Some(event.into());
         }
-        match self.lifecycle.reason() {
-            Some(reason) if !self.closed_told => {
-                self.closed_told = true;
-                Some(ConnectionEvent::Closed(reason.clone()))
-            }
-            _ => None,
-        }
+        self.events.end(self.lifecycle.reason())
     }
 
     pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
-        self.endpoint_events.pop_front()
+        self.events.next_for_endpoint()
     }
 
     /// Closes the connection; the peer's application is told `code` and `reason`.
@@ -410,7 +343,7 @@ impl Connection {
     /// Turns what changed on streams into events for the policies.
     fn flush_edges(&mut self, now: Instant) {
         while let Some(edge) = self.shared.streams.pop_edge() {
-            self.rested = false;
+            self.rest.end();
             let event = match edge {
                 Edge::Opened(key) => {
                     self.record_stream(now, key.id, StreamSide::Sending, StreamState::Open);
@@ -439,20 +372,6 @@ impl Connection {
         let timeout = self.longest_probe_timeout();
         let frame = lifecycle::CloseFrame::Transport(error.clone());
         self.lifecycle.close(now, timeout, frame, CloseReason::PeerFault(error));
-    }
-}
-
-impl From<StreamEvent> for ConnectionEvent {
-    fn from(event: StreamEvent) -> Self {
-        match event {
-            StreamEvent::Opened(stream) => ConnectionEvent::StreamOpened(stream),
-            StreamEvent::Readable(stream) => ConnectionEvent::Readable(stream),
-            StreamEvent::Drained(stream) => ConnectionEvent::Drained(stream),
-            StreamEvent::Finished(stream) => ConnectionEvent::Finished(stream),
-            StreamEvent::Stopped { stream, code } => ConnectionEvent::Stopped(stream, code),
-            StreamEvent::Reset { stream, code } => ConnectionEvent::Reset(stream, code),
-            StreamEvent::Available(direction) => ConnectionEvent::StreamsAvailable(direction),
-        }
     }
 }
 

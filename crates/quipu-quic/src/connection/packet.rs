@@ -111,7 +111,7 @@ impl Connection {
     ) -> Option<OpenPacket> {
         let slot = space.slot();
         let key = self.shared.paths.get(slot)?.key;
-        let dcid = self.remote_ids.active(key.id)?;
+        let dcid = self.ids.remote(key.id)?;
         let limit = size.min(buffer.len()).checked_sub(TAG)?;
         let sent = match space {
             Space::Data(_) => &mut self.shared.paths.get_mut(slot)?.sent,
@@ -156,7 +156,7 @@ impl Connection {
         dcid: ConnectionId,
         packet_number: TruncatedPacketNumber,
     ) -> LongHeader<'a> {
-        LongHeader { kind, dcid, scid: self.local_cid, packet_number }
+        LongHeader { kind, dcid, scid: self.ids.first_local(), packet_number }
     }
 
     /// Pads the datagram to `pad_to` bytes, seals the packet and enters it in the books. Returns

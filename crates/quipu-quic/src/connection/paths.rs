@@ -22,26 +22,6 @@ use crate::recovery::{
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
 const MAX_OVERHEAD: u64 = 1 + 20 + 4 + 16 + 1 + 4 + 8;
 
-/// Most paths abandoned over the life of a connection that may be replaced by new ones.
-const MAX_PATH_IDS: u32 = 1 << 16;
-
-/// Path identifiers: what each end allows, and what was used.
-#[derive(Debug)]
-pub(crate) struct PathPlan {
-    /// Largest identifier that we let the peer use.
-    pub(crate) local_max: PathId,
-    /// Identifiers below this were used.
-    next: PathId,
-    /// Counters of paths that are gone.
-    pub(crate) past: Vec<(PathId, PathCounters)>,
-    /// Errors with which paths were abandoned, to be told (again).
-    abandoned: Vec<(PathId, u64)>,
-    /// Highest identifier for which connection IDs were issued.
-    issued: Option<PathId>,
-    /// The peer abandoned the last path: until then another may come.
-    pathless_until: Option<Instant>,
-}
-
 /// Why a path was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -69,19 +49,6 @@ pub enum OpenPathError {
     Exists,
 }
 
-impl PathPlan {
-    pub(crate) fn new(max_paths: u32) -> Self {
-        PathPlan {
-            local_max: PathId(max_paths.saturating_sub(1)),
-            next: PathId(1),
-            past: Vec::new(),
-            abandoned: Vec::new(),
-            issued: None,
-            pathless_until: None,
-        }
-    }
-}
-
 impl Connection {
     /// Opens a path between two addresses: it is validated first, and usable one round trip
     /// later ([`ConnectionEvent::PathUp`]).
@@ -99,19 +66,19 @@ impl Connection {
             return Err(OpenPathError::NotConfirmed);
         }
         let peer_max = self.multipath().ok_or(OpenPathError::NoMultipath)?;
-        let id = self.paths.next;
+        let id = self.plan.next();
         let slot = self.shared.paths.free_slot().ok_or(OpenPathError::Limit(id))?;
-        if id > peer_max.min(self.paths.local_max) {
+        if id > peer_max || !self.plan.allows(id) {
             return Err(OpenPathError::Limit(id));
         }
-        if self.remote_ids.active(id).is_none() {
+        if self.ids.remote(id).is_none() {
             return Err(OpenPathError::NoConnectionId(id));
         }
         if self.shared.paths.iter().any(|data| data.lives() && data.route == route) {
             return Err(OpenPathError::Exists);
         }
-        self.rested = false;
-        self.paths.next = PathId(id.0 + 1);
+        self.rest.end();
+        self.plan.on_used(id);
         self.add_path(now, PathKey { slot, id }, route, true);
         Ok(id)
     }
@@ -130,7 +97,7 @@ impl Connection {
             return false;
         }
         let key = data.key;
-        self.rested = false;
+        self.rest.end();
         self.retire_path(now, key, ErrorCode::APPLICATION_ABANDON_PATH.0);
         true
     }
@@ -141,7 +108,7 @@ impl Connection {
     pub fn set_path_status(&mut self, now: Instant, id: PathId, status: PathStatus) -> bool {
         let Some(slot) = self.shared.paths.slot_of(id) else { return false };
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return false };
-        self.rested = false;
+        self.rest.end();
         data.status.own = status;
         data.status.own_sequence += 1;
         view.status = status;
@@ -166,7 +133,7 @@ impl Connection {
 
     /// Adds a path. `known`: the peer's address needs no amplification limit.
     fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
-        self.paths.pathless_until = None;
+        self.plan.on_path();
         let datagram_size = self.initial_payload();
         let size = Bytes(u64::from(datagram_size));
         let controller = self.scheduler.controllers.make(key, size);
@@ -250,14 +217,9 @@ impl Connection {
         }
         let slot = self.shared.paths.free_slot();
         let slot = slot.ok_or_else(|| TransportError::protocol_violation("too many paths"))?;
-        self.paths.next = self.paths.next.max(PathId(id.0.saturating_add(1)));
+        self.plan.on_used(id);
         self.add_path(now, PathKey { slot, id }, route, false);
         Ok(slot)
-    }
-
-    /// True if a path of that identifier was used before and is gone.
-    pub(super) fn is_past_path(&self, id: PathId) -> bool {
-        self.paths.past.iter().any(|(past, _)| *past == id)
     }
 
     /// A PATH_CHALLENGE for this path is to be sent: its data.
@@ -292,7 +254,7 @@ impl Connection {
             let (key, state) = (view.key, view.state);
             if state == PathState::Validating {
                 view.state = PathState::Usable;
-                self.events.push_back(ConnectionEvent::PathUp(key.id));
+                self.events.tell(ConnectionEvent::PathUp(key.id));
                 self.recording.path(now, key.id, PathEvent::Validated);
                 self.raise_datagram_size(now, slot);
                 self.scheduler.tell(now, &self.shared, Event::PathUp(key));
@@ -325,15 +287,13 @@ impl Connection {
         now: Instant,
         id: PathId,
     ) -> Result<(), TransportError> {
-        if id > self.paths.local_max {
-            return Err(TransportError::protocol_violation("abandoned a path never allowed"));
-        }
+        self.plan.check(id, "abandoned a path never allowed")?;
         let Some(data) = self.shared.paths.by_id(id) else {
             // A path that was never opened here: its identifier is used up all the same.
-            if !self.is_past_path(id) && id != PathId::ZERO {
+            if !self.plan.is_past(id) && id != PathId::ZERO {
                 self.forget_path_ids(id);
-                self.paths.past.push((id, PathCounters::default()));
-                self.paths.next = self.paths.next.max(PathId(id.0.saturating_add(1)));
+                self.plan.on_gone(id, PathCounters::default());
+                self.plan.on_used(id);
                 self.replace_path_id();
             }
             return Ok(());
@@ -348,19 +308,14 @@ impl Connection {
             // The first packet of the next path may be lost or on its way: RFC 10069 has a server
             // wait for one probe timeout; three let the packet be sent again.
             let grace = self.longest_probe_timeout().saturating_mul(3);
-            self.paths.pathless_until.get_or_insert(now + grace);
+            self.plan.on_pathless(now + grace);
         }
         Ok(())
     }
 
-    /// When the connection closes for want of a path.
-    pub(super) fn pathless_until(&self) -> Option<Instant> {
-        self.paths.pathless_until
-    }
-
     /// The peer abandoned the last path, and no other came.
     pub(super) fn close_pathless(&mut self, now: Instant) {
-        self.paths.pathless_until = None;
+        self.plan.on_path();
         let code = ErrorCode::NO_VIABLE_PATH;
         self.fault(now, TransportError::new(code, "the last path was abandoned"));
     }
@@ -374,20 +329,13 @@ impl Connection {
         data.abandon = Abandon::Draining { until: now + timeout.saturating_mul(3) };
         let in_flight: Bytes = data.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
         self.control.abandon.push((key.id, code));
-        self.paths.abandoned.push((key.id, code));
+        self.plan.on_abandoned(key.id, code);
         self.shared.streams.conn_view_mut().in_flight -= in_flight;
         self.shared.paths.hide(key);
-        self.events.push_back(ConnectionEvent::PathGone(key.id));
+        self.events.tell(ConnectionEvent::PathGone(key.id));
         self.recording.path(now, key.id, PathEvent::Abandoned { code });
         self.scheduler.tell(now, &self.shared, Event::PathGone(key));
         self.requeue_in_flight(now, key.slot);
-    }
-
-    /// The error code with which a path was abandoned.
-    pub(super) fn abandoned_code(&self, control: &crate::recovery::SentControl) -> u64 {
-        let crate::recovery::SentControl::PathAbandon { path } = control else { return 0 };
-        let known = self.paths.abandoned.iter().find(|(id, _)| id == path);
-        known.map_or(0, |(_, code)| *code)
     }
 
     /// The state of an abandoned path is dropped; another identifier takes its place.
@@ -400,23 +348,21 @@ impl Connection {
                 self.settle_lost(Space::Data(key.slot), &record, &mut requeued);
             }
         }
-        self.paths.past.push((key.id, data.counters));
+        self.plan.on_gone(key.id, data.counters);
         self.forget_path_ids(key.id);
         self.replace_path_id();
     }
 
     fn forget_path_ids(&mut self, id: PathId) {
-        for cid in self.local_ids.drop_path(id) {
-            self.endpoint_events.push_back(EndpointEvent::Retired(cid));
+        for cid in self.ids.drop_path(id) {
+            self.events.tell_endpoint(EndpointEvent::Retired(cid));
         }
-        self.remote_ids.drop_path(id);
         self.control.forget_path(id);
     }
 
     /// Lets the peer use one more path identifier, since one was used up.
     fn replace_path_id(&mut self) {
-        if self.multipath().is_some() && self.paths.local_max.0 < MAX_PATH_IDS {
-            self.paths.local_max.0 += 1;
+        if self.multipath().is_some() && self.plan.allow_one_more() {
             self.control.max_path_id = true;
             self.issue_path_ids();
         }
@@ -425,21 +371,18 @@ impl Connection {
     /// Issues connection IDs for every path that both ends allow and that has none yet.
     pub(super) fn issue_path_ids(&mut self) {
         let Some(peer_max) = self.multipath() else { return };
-        let max = peer_max.min(self.paths.local_max);
-        let first = self.paths.issued.map_or(1, |issued| issued.0 + 1);
         let each = u64::from(self.config.connection_ids_per_path).min(self.peer.active_cid_limit);
-        for id in (first..=max.0).map(PathId) {
+        while let Some(id) = self.plan.next_to_issue(peer_max) {
             for _ in 0..each {
                 self.issue_cid(id);
             }
-            self.paths.issued = Some(id);
         }
     }
 
     /// Issues one more connection ID for a path.
     pub(super) fn issue_cid(&mut self, path: PathId) {
-        let (sequence, cid) = self.local_ids.issue(path, &mut self.random);
-        self.endpoint_events.push_back(EndpointEvent::Issued(cid, path));
+        let (sequence, cid) = self.ids.issue(path, &mut self.random);
+        self.events.tell_endpoint(EndpointEvent::Issued(cid, path));
         self.control.new_cids.push_back((path, sequence));
     }
 }

@@ -50,7 +50,7 @@ impl Connection {
         path: PathId,
         datagram: &mut [u8],
     ) {
-        self.rested = false;
+        self.rest.end();
         if self.lifecycle.is_closing() {
             self.lifecycle.on_packet_while_closing();
         }
@@ -110,7 +110,7 @@ impl Connection {
                     // https://www.rfc-editor.org/rfc/rfc8999#section-6
                     //# Echoing both connection IDs gives clients some assurance that the
                     //# server received the packet
-                    let echoed = scid == self.original_dcid.as_bytes();
+                    let echoed = scid == self.ids.original().as_bytes();
                     // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
                     //# A client MUST discard a Version Negotiation packet that lists the
                     //# QUIC version selected by the client.
@@ -229,7 +229,7 @@ impl Connection {
         if let Some(slot) = self.shared.paths.slot_of(path) {
             return Ok(Some(slot));
         }
-        if self.is_past_path(path) || !self.lifecycle.is_established() {
+        if self.plan.is_past(path) || !self.lifecycle.is_established() {
             return Ok(None);
         }
         let slot = self.accept_path(now, path, route)?;
@@ -256,7 +256,7 @@ impl Connection {
                 //# A client MUST change the Destination Connection ID it uses for
                 //# sending packets in response to only the first received Initial
                 //# or Retry packet.
-                self.remote_ids.replace_first(header.scid);
+                self.ids.replace_first_remote(header.scid);
             }
             Space::Handshake if !self.role.is_client() => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
@@ -312,13 +312,13 @@ impl Connection {
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1>
     fn on_unreadable(&mut self, packet: &[u8]) {
         let token = packet.last_chunk::<16>();
-        if token.is_some_and(|token| self.remote_ids.is_reset_token(token)) {
+        if token.is_some_and(|token| self.ids.is_reset_token(token)) {
             self.lifecycle.abort(CloseReason::StatelessReset);
         }
     }
 
     fn retry_tag(&self, protected: &[u8]) -> [u8; 16] {
-        crate::tls::retry_tag(&self.original_dcid, protected)
+        crate::tls::retry_tag(&self.ids.original(), protected)
     }
 
     /// A Retry came: the first flight goes again, with the token and new keys.
@@ -332,7 +332,7 @@ impl Connection {
         self.keys.replace_initial(secrets.initial_keys(&scid, self.role));
         self.retry_scid = Some(scid);
         self.retry_token = token;
-        self.remote_ids.replace_first(scid);
+        self.ids.replace_first_remote(scid);
         let lost = self.handshake_spaces.initial.sent.drain();
         let mut in_flight = quipu_base::Bytes::ZERO;
         for record in lost {

@@ -43,13 +43,13 @@ impl Connection {
         let started = Started {
             role: self.role,
             route,
-            local_cid: self.local_cid,
-            remote_cid: self.remote_ids.active(PathId::ZERO).unwrap_or_default(),
-            original_dcid: self.original_dcid,
+            local_cid: self.ids.first_local(),
+            remote_cid: self.ids.remote(PathId::ZERO).unwrap_or_default(),
+            original_dcid: self.ids.original(),
         };
         self.recording.record(now, || Event::Started(started));
-        let original = Some(self.original_dcid);
-        let own = super::parameters(self.role, &self.config, self.local_cid, original);
+        let original = Some(self.ids.original());
+        let own = super::parameters(self.role, &self.config, self.ids.first_local(), original);
         self.recording.record(now, || Event::Parameters { own: true, parameters: &own });
     }
 
@@ -89,8 +89,8 @@ impl Connection {
             path,
             number: packet.record.pn,
             size,
-            dcid: self.remote_ids.active(path).unwrap_or_default(),
-            scid: if long { self.local_cid } else { ConnectionId::EMPTY },
+            dcid: self.ids.remote(path).unwrap_or_default(),
+            scid: if long { self.ids.first_local() } else { ConnectionId::EMPTY },
             token: if kind == PacketKind::Initial { self.retry_token.len() } else { 0 },
             payload: packet.payload(buffer),
         };

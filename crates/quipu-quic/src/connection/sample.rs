@@ -64,7 +64,7 @@ impl Connection {
     pub fn totals(&self) -> PathCounters {
         let mut totals = PathCounters::default();
         let live = self.shared.paths.iter().map(|data| &data.counters);
-        let past = self.paths.past.iter().map(|(_, counters)| counters);
+        let past = self.plan.past().iter().map(|(_, counters)| counters);
         live.chain(past).for_each(|counters| totals += *counters);
         totals
     }

@@ -227,14 +227,14 @@ impl Connection {
     /// Tells the policies how well the application is served, as far as it knows: reinjection by
     /// need asks for it ([`Event::Quality`]).
     pub fn tell_quality(&mut self, now: Instant, quality: Quality) {
-        self.rested = false;
+        self.rest.end();
         self.scheduler.tell(now, &self.shared, Event::Quality(quality));
     }
 
     /// Puts other policies in place; they are told all that is.
     pub fn set_policies(&mut self, now: Instant, policies: Policies) {
         self.scheduler.replace(policies);
-        self.rested = false;
+        self.rest.end();
         let (scheduler, shared) = (&mut self.scheduler, &self.shared);
         for path in shared.paths.views.iter() {
             match path.state {

@@ -92,8 +92,8 @@ impl Connection {
                 consider(self.handshake_space(space).received.deadline());
             }
         }
-        consider(self.release_at);
-        consider(self.pathless_until());
+        consider(self.rest.release_at());
+        consider(self.plan.pathless_until());
         for data in self.shared.paths.iter() {
             consider(self.loss_deadline(Space::Data(data.key.slot)));
             consider(data.received.deadline());
@@ -105,7 +105,7 @@ impl Connection {
 
     /// Time has come. Harmless if nothing is due.
     pub fn handle_timeout(&mut self, now: Instant) {
-        self.rested = false;
+        self.rest.end();
         self.lifecycle.handle_timeout(now);
         if !self.lifecycle.is_open() {
             return;
@@ -114,7 +114,7 @@ impl Connection {
             self.lifecycle.abort(CloseReason::IdleTimeout);
             return;
         }
-        if self.pathless_until().is_some_and(|until| until <= now) {
+        if self.plan.pathless_until().is_some_and(|until| until <= now) {
             self.close_pathless(now);
             return;
         }
@@ -127,9 +127,7 @@ impl Connection {
             self.handle_loss_timeout(now, Space::Data(slot));
             self.handle_path_timeout(now, slot);
         }
-        if self.release_at.is_some_and(|at| at <= now) {
-            self.release_at = None;
-        }
+        self.rest.handle_timeout(now);
         self.scheduler.handle_timeout(now, &self.shared);
     }
 
@@ -285,7 +283,7 @@ impl Connection {
         let Some((_, view)) = self.shared.paths.pair_mut(key.slot) else { return false };
         if another_answered && view.state == PathState::Usable {
             view.state = PathState::Suspect;
-            self.events.push_back(ConnectionEvent::PathSuspect(key.id));
+            self.events.tell(ConnectionEvent::PathSuspect(key.id));
             self.recording.path(now, key.id, PathEvent::Suspect);
             self.scheduler.tell(now, &self.shared, Event::PathSuspect(key));
         }

@@ -23,6 +23,43 @@ pub enum Drain {
     Full,
 }
 
+/// How far sending has come to rest.
+#[derive(Debug, Default)]
+pub(super) struct Rest {
+    /// The policies have said all they have to say since the last input; what is left over goes.
+    begun: bool,
+    /// When the pacer lets go of the next path while something waits.
+    release_at: Option<Instant>,
+}
+
+impl Rest {
+    fn begin(&mut self) {
+        self.begun = true;
+    }
+
+    fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    /// Something came or was asked for: the policies are asked again.
+    pub(super) fn end(&mut self) {
+        self.begun = false;
+    }
+
+    fn wait_for_pacer(&mut self, release_at: Option<Instant>) {
+        self.release_at = release_at;
+    }
+
+    pub(super) fn release_at(&self) -> Option<Instant> {
+        self.release_at
+    }
+
+    /// Time has come.
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.release_at = self.release_at.filter(|at| *at > now);
+    }
+}
+
 /// The outbox has no room for a datagram of this path.
 pub(super) struct Full;
 
@@ -45,17 +82,17 @@ impl Connection {
             return self.send_close(now, outbox);
         }
         // An outbox that filled up among the leftovers changes no decision.
-        if !self.rested {
+        if !self.rest.has_begun() {
             self.send_by_choice(now, outbox)?;
         }
         if !self.lifecycle.is_established() {
             return Ok(());
         }
-        self.rested = true;
+        self.rest.begin();
         self.send_left_over_controls(now, outbox)?;
         self.send_left_over_acks(now, outbox)?;
         self.come_to_rest(now);
-        self.rested = false;
+        self.rest.end();
         Ok(())
     }
 
@@ -95,7 +132,7 @@ impl Connection {
             || self.scheduler.has_copies()
             || self.shared.streams.has_control_data()
             || self.has_control_frames();
-        self.release_at = release_at.filter(|_| waiting);
+        self.rest.wait_for_pacer(release_at.filter(|_| waiting));
         self.scheduler.rest(now, &self.shared);
         self.record_rest(now);
     }

@@ -102,7 +102,7 @@ impl Connection {
     fn carries_acks(&self, path: PathKey) -> bool {
         let data = self.shared.paths.get(path.slot);
         data.is_some_and(|data| data.amplification.allows(ACK_DATAGRAM))
-            && self.remote_ids.active(path.id).is_some()
+            && self.ids.remote(path.id).is_some()
     }
 
     fn send_ack_packet(

@@ -103,7 +103,7 @@ impl Connection {
             self.control.abandon.remove(0);
         }
         if self.control.max_path_id {
-            let frame = Frame::MaxPathId { maximum: self.paths.local_max };
+            let frame = Frame::MaxPathId { maximum: self.plan.local_max() };
             if !packet.write_control(buffer, SentControl::MaxPathId, |writer| frame.write(writer)) {
                 return;
             }
@@ -130,7 +130,7 @@ impl Connection {
         }
         let named = |path: PathId| (multipath || path != PathId::ZERO).then_some(path);
         while let Some(&(path, sequence)) = self.control.new_cids.front() {
-            if let Some((id, reset_token)) = self.local_ids.get(path, sequence) {
+            if let Some((id, reset_token)) = self.ids.issued(path, sequence) {
                 let frame = Frame::NewConnectionId(NewConnectionId {
                     path: named(path),
                     sequence,

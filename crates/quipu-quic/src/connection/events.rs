@@ -1,0 +1,120 @@
+//! What a connection has to tell: the application and its endpoint.
+
+use std::collections::VecDeque;
+
+use quipu_base::{PathId, StreamDirection, StreamId};
+use quipu_policy::PathStatus;
+
+use super::CloseReason;
+use crate::stream::StreamEvent;
+use crate::wire::ConnectionId;
+
+/// What a connection tells the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectionEvent {
+    /// TLS finished: streams may be opened.
+    Connected,
+    /// Both ends know that it did: paths may be opened.
+    Confirmed,
+    /// The peer opened a stream.
+    StreamOpened(StreamId),
+    /// Bytes or the end can be read.
+    Readable(StreamId),
+    /// All that was written to an unfinished stream has been sent once: time to write more.
+    Drained(StreamId),
+    /// The peer has all that was written and the end.
+    Finished(StreamId),
+    /// The peer wants no more of a stream; it was reset with the peer's code.
+    Stopped(StreamId, u64),
+    /// The peer gave up sending on a stream, with this code.
+    Reset(StreamId, u64),
+    /// More streams may be opened.
+    StreamsAvailable(StreamDirection),
+    /// A path became usable.
+    PathUp(PathId),
+    /// A path stopped answering while another went on.
+    PathSuspect(PathId),
+    /// A suspect path answered.
+    PathRevived(PathId),
+    /// The peer prefers, or no longer prefers, that a path be spared.
+    PathStatus(PathId, PathStatus),
+    /// A path was abandoned, by either end.
+    PathGone(PathId),
+    /// The connection ended.
+    Closed(CloseReason),
+}
+
+/// What a connection tells its endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointEvent {
+    /// Datagrams to that connection ID are for this path.
+    Issued(ConnectionId, PathId),
+    /// They are for nobody any more.
+    Retired(ConnectionId),
+}
+
+impl From<StreamEvent> for ConnectionEvent {
+    fn from(event: StreamEvent) -> Self {
+        match event {
+            StreamEvent::Opened(stream) => ConnectionEvent::StreamOpened(stream),
+            StreamEvent::Readable(stream) => ConnectionEvent::Readable(stream),
+            StreamEvent::Drained(stream) => ConnectionEvent::Drained(stream),
+            StreamEvent::Finished(stream) => ConnectionEvent::Finished(stream),
+            StreamEvent::Stopped { stream, code } => ConnectionEvent::Stopped(stream, code),
+            StreamEvent::Reset { stream, code } => ConnectionEvent::Reset(stream, code),
+            StreamEvent::Available(direction) => ConnectionEvent::StreamsAvailable(direction),
+        }
+    }
+}
+
+/// Events that wait to be polled, in the order in which they came to be.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    application: VecDeque<ConnectionEvent>,
+    endpoint: VecDeque<EndpointEvent>,
+    end_told: bool,
+}
+
+impl Events {
+    /// The application is to know.
+    pub(super) fn tell(&mut self, event: ConnectionEvent) {
+        self.application.push_back(event);
+    }
+
+    /// The endpoint is to know.
+    pub(super) fn tell_endpoint(&mut self, event: EndpointEvent) {
+        self.endpoint.push_back(event);
+    }
+
+    /// The next event for the application, the end excepted.
+    pub(super) fn next(&mut self) -> Option<ConnectionEvent> {
+        self.application.pop_front()
+    }
+
+    /// The next event for the endpoint.
+    pub(super) fn next_for_endpoint(&mut self) -> Option<EndpointEvent> {
+        self.endpoint.pop_front()
+    }
+
+    /// The end, told once: after all that came before it.
+    pub(super) fn end(&mut self, reason: Option<&CloseReason>) -> Option<ConnectionEvent> {
+        let reason = reason.filter(|_| !self.end_told)?;
+        self.end_told = true;
+        Some(ConnectionEvent::Closed(reason.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_told_once() {
+        let mut events = Events::default();
+        assert_eq!(events.end(None), None);
+        let reason = CloseReason::IdleTimeout;
+        assert_eq!(events.end(Some(&reason)), Some(ConnectionEvent::Closed(reason.clone())));
+        assert_eq!(events.end(Some(&reason)), None);
+    }
+}
