@@ -3,10 +3,13 @@
 //! - **The peer broke the protocol**: [`TransportError`], which goes on the wire as an
 //!   [`ErrorCode`] with the frame at fault and a reason.
 //! - **The caller misused the API**: an enum beside each operation, never on the wire.
-//! - **The environment failed**: the variants of [`ConnectionError`] that no frame caused, such as
-//!   [`ConnectionError::IdleTimeout`].
+//! - **The environment failed**: the variants of [`CloseReason`] that no frame caused, such as
+//!   [`CloseReason::IdleTimeout`].
 //!
-//! [`ConnectionError`] tells the application why its connection is over.
+//! [`CloseReason`] tells the application why its connection is over.
+//!
+//! [`CloseReason`]: crate::connection::CloseReason
+//! [`CloseReason::IdleTimeout`]: crate::connection::CloseReason::IdleTimeout
 
 use std::borrow::Cow;
 use std::fmt;
@@ -144,57 +147,6 @@ impl TransportError {
     }
 }
 
-/// Why a connection is over.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ConnectionError {
-    /// The peer broke the protocol and we closed the connection.
-    #[error("the peer broke the protocol: {0}")]
-    Violation(#[from] TransportError),
-    /// The peer's transport closed the connection.
-    #[error("closed by the peer: {0}")]
-    ClosedByPeer(TransportError),
-    /// The peer's application closed the connection.
-    #[error("closed by the peer's application with code {error_code}: {reason}")]
-    ClosedByPeerApplication {
-        /// The application's code.
-        error_code: u64,
-        /// The application's reason.
-        reason: String,
-    },
-    /// Our application closed the connection.
-    #[error("closed by the application")]
-    ClosedLocally,
-    /// The peer lost the connection's state.
-    #[error("reset by the peer")]
-    Reset,
-    /// Nothing came for longer than the idle timeout.
-    #[error("idle for too long")]
-    IdleTimeout,
-    /// The handshake took too long.
-    #[error("the handshake took too long")]
-    HandshakeTimeout,
-    /// The server speaks no version that we do.
-    #[error("no common version")]
-    VersionMismatch,
-    /// The last path failed and no other came up.
-    #[error("no path left")]
-    NoPath,
-}
-
-impl ConnectionError {
-    /// The code with which the connection was closed, by either transport; `None` if the
-    /// application or the environment ended it.
-    pub const fn code(&self) -> Option<ErrorCode> {
-        match self {
-            ConnectionError::Violation(error) | ConnectionError::ClosedByPeer(error) => {
-                Some(error.code)
-            }
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,24 +200,5 @@ mod tests {
     fn an_error_names_its_frame() {
         let error = TransportError::protocol_violation("two is too many").in_frame(FrameType::PING);
         assert_eq!(error.to_string(), "PROTOCOL_VIOLATION in PING: two is too many");
-    }
-
-    #[test]
-    fn only_the_transports_of_the_two_ends_have_a_code() {
-        let error = TransportError::new(ErrorCode::NO_VIABLE_PATH, "");
-        let code = Some(ErrorCode::NO_VIABLE_PATH);
-        assert_eq!(ConnectionError::Violation(error.clone()).code(), code);
-        assert_eq!(ConnectionError::ClosedByPeer(error).code(), code);
-        for other in [
-            ConnectionError::ClosedLocally,
-            ConnectionError::Reset,
-            ConnectionError::IdleTimeout,
-            ConnectionError::HandshakeTimeout,
-            ConnectionError::VersionMismatch,
-            ConnectionError::NoPath,
-            ConnectionError::ClosedByPeerApplication { error_code: 1, reason: String::new() },
-        ] {
-            assert_eq!(other.code(), None, "{other}");
-        }
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! Not here: HTTP, sockets, simulated links, and any scheduling order. Not done: 0-RTT, server-side
 //! Retry and address tokens, connection migration (a packet from a new address is read, but
-//! nothing is sent there), sending ECN marks, path MTU discovery.
+//! nothing is sent there), path MTU discovery.
 
 mod config;
 pub mod connection;

@@ -9,9 +9,9 @@
 //! `poll_timeout`. Extra calls are harmless.
 //!
 //! The parts, each with state of its own: TLS and keys (`crypto`, `keys`, `handshake`), connection
-//! IDs (`cids`), control frames (`control`), life and close (`lifecycle`), the policies
-//! (`scheduler`), paths (`path`) and streams (`stream`). What crosses parts is
-//! here: what the application asks for (`streams`, `priorities`), receiving (`receive`, `frames`),
+//! IDs (`cids`), path identifiers (`plan`), control frames (`control`), events (`events`), life and
+//! close (`lifecycle`), the policies (`scheduler`), paths (`path`) and streams (`stream`). What
+//! crosses parts is here: what the application asks for (`streams`, `priorities`), receiving (`receive`, `frames`),
 //! acknowledgements (`acks`), congestion control (`congestion`), sending (`transmit`, `data`,
 //! `packet`), time (`timers`) and the path machinery (`paths`). `inspect` and `sample` only look.
 

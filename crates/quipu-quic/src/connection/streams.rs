@@ -101,7 +101,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Bytes waiting to be sent or acknowledged on all streams.
+    /// Bytes that were written and never sent, on all streams but the control streams.
     pub fn unsent(&self) -> Bytes {
         self.shared.streams.conn_view().unsent
     }

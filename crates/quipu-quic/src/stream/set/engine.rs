@@ -87,9 +87,9 @@ impl Streams {
         Some(placed)
     }
 
-    /// Notes that a STREAM frame with a copy of `span` is being written: of bytes in flight, as
-    /// [`fit_copy`](Self::fit_copy) gave it, or for a probe of what
-    /// [`first_unacked`](Self::first_unacked) gave. `None` if the stream is gone.
+    /// Notes that a STREAM frame with a copy of `span` is being written, of bytes in flight, as
+    /// [`fit_copy`](Self::fit_copy) gave it: its loss is counted. A probe repeats bytes without
+    /// being noted here; its loss counts for nothing. `None` if the stream is gone.
     pub fn place_copy(&mut self, key: StreamKey, span: Span) -> Option<Placed> {
         Some(self.send_half_mut(key)?.place_copy(span))
     }
