@@ -146,6 +146,9 @@ impl From<EndedEarly> for ParameterError {
 
 impl From<ParameterError> for TransportError {
     fn from(error: ParameterError) -> Self {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.4
+        //# An endpoint MUST treat receipt of a transport parameter with an invalid value as a
+        //# connection error of type TRANSPORT_PARAMETER_ERROR.
         TransportError::new(ErrorCode::TRANSPORT_PARAMETER_ERROR, error.to_string())
     }
 }

@@ -24,10 +24,17 @@ impl Controller for NewReno {
     fn on_sent(&mut self, _sent: &SentInfo, _peers: &Peers<'_>) {}
 
     fn on_acked(&mut self, acked: &AckedInfo<'_>, _peers: &Peers<'_>) {
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.3
+        //# A sender in congestion avoidance uses an Additive Increase Multiplicative Decrease
+        //# (AIMD) approach that MUST limit the increase to the congestion window to at most one
+        //# maximum datagram size for each congestion window that is acknowledged.
         self.0.on_acked(acked, |window, bytes| window.grow_in_avoidance(bytes, 1.0));
     }
 
     fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.2
+        //# On entering a recovery period, a sender MUST set the slow start threshold to half the
+        //# value of the congestion window when loss is detected.
         self.0.on_lost(lost, self.half());
     }
 

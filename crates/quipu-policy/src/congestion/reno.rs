@@ -109,6 +109,8 @@ impl RenoWindow {
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.8
         //# When bytes in flight is smaller than the congestion window and
         //# sending is not pacing limited, the congestion window is underutilized.
+        //# When this occurs, the congestion window SHOULD NOT be increased in either slow start
+        //# or congestion avoidance.
         if acked.limited {
             return;
         }
@@ -158,7 +160,13 @@ impl RenoWindow {
             return false;
         }
         self.recovery_start = Some(now);
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.2
+        //# The congestion window MUST be set to the reduced value of the slow start threshold
+        //# before exiting the recovery period.
         self.cwnd = kept.max(self.minimum);
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.1
+        //# The sender MUST exit slow start and enter a recovery period when a packet is lost or
+        //# when the ECN-CE count reported by its peer increases.
         self.ssthresh = Some(self.cwnd);
         self.growth_remainder = 0;
         true

@@ -288,6 +288,11 @@ impl Endpoint {
                     slot.cids.insert(cid);
                     self.routes.insert(cid, (handle, path));
                 }
+                // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+                //# When an endpoint issues a connection ID, it MUST accept packets that carry
+                //# this connection ID for the duration of the connection or until its peer
+                //# invalidates the connection ID via a RETIRE_CONNECTION_ID frame (Section
+                //# 19.16).
                 EndpointEvent::Retired(cid) => {
                     slot.cids.remove(&cid);
                     self.routes.remove(&cid);
@@ -368,12 +373,32 @@ impl Endpoint {
                     //# This Destination Connection ID MUST be at least 8 bytes in length.
                     && header.dcid.length() >= 8 =>
             {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+                //# A server MUST set the Destination Connection ID it uses for sending packets
+                //# based on the first received Initial packet.
                 self.accept_initial(now, arrival, header.dcid, header.scid)
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.2
+            //# If a server receives a packet that indicates an unsupported version and if the
+            //# packet is large enough to initiate a new connection for any supported version, the
+            //# server SHOULD send a Version Negotiation packet as described in Section 6.1.
+            //# Servers MUST drop smaller packets that specify unsupported versions. Servers
+            //# SHOULD respond with a Version Negotiation packet, provided that the datagram is
+            //# sufficiently long.
             Some(Packet::UnknownVersion { dcid, scid, .. }) if long_enough => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
+                //# A server MUST NOT send more than one Version Negotiation packet in response to
+                //# a single UDP datagram.
                 self.negotiate_version(arrival.route, dcid, scid);
                 None
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.2
+            //# Clients are not able to send Handshake packets prior to receiving a server
+            //# response, so servers SHOULD ignore any such packets. Servers MUST drop incoming
+            //# packets under all other circumstances.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-6.1
+            //# An endpoint MUST NOT send a Version Negotiation packet in response to receiving a
+            //# Version Negotiation packet.
             _ => None,
         };
         if handle.is_none() {
@@ -431,6 +456,11 @@ impl Endpoint {
         let mut buffer = vec![0; 1 + 4 + 1 + scid.len() + 1 + dcid.len() + 4];
         let random = self.random.next_u32() as u8 & 0x7f;
         let mut writer = Writer::new(&mut buffer);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
+        //# The server MUST include the value from the Source Connection ID field of the packet it
+        //# receives in the Destination Connection ID field. The value for Source Connection ID
+        //# MUST be copied from the Destination Connection ID of the received packet, which is
+        //# initially randomly selected by a client.
         if write_version_negotiation(&mut writer, random, scid, dcid, &[Version::V1]).is_ok() {
             self.responses.push_back((route, buffer));
         }

@@ -67,11 +67,23 @@ impl RecvHalf {
     pub fn growth(&self, offset: Offset, len: u64, fin: bool) -> Result<u64, StreamFault> {
         let end = offset.0.checked_add(len).filter(|&end| end <= MAX_OFFSET);
         let end = end.ok_or(StreamFault::FlowControl)?;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.5
+        //# If a RESET_STREAM or STREAM frame is received indicating a change in the final size
+        //# for the stream, an endpoint SHOULD respond with an error of type FINAL_SIZE_ERROR; see
+        //# Section 11 for details on error handling.
         match self.final_size {
             Some(size) if end > size || (fin && end != size) => return Err(StreamFault::FinalSize),
             None if fin && end < self.highest => return Err(StreamFault::FinalSize),
             _ => {}
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# A receiver MUST close the connection with an error of type FLOW_CONTROL_ERROR if the
+        //# sender violates the advertised connection or stream data limits; see Section 11 for
+        //# details on error handling.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.10
+        //# An endpoint MUST terminate a connection with an error of type FLOW_CONTROL_ERROR if it
+        //# receives more data than the largest maximum stream data that it has sent for the
+        //# affected stream.
         if end > self.window.limit() {
             return Err(StreamFault::FlowControl);
         }
@@ -163,6 +175,9 @@ impl RecvHalf {
         final_size: Offset,
         pool: &mut BlockPool,
     ) -> Result<Received, StreamFault> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.5
+        //# The receiver MUST use the final size of the stream to account for all bytes sent on
+        //# the stream in its connection-level flow controller.
         let growth = self.growth(final_size, 0, true)?;
         self.highest += growth;
         self.final_size = Some(final_size.0);
@@ -191,6 +206,9 @@ impl RecvHalf {
     /// Gives up to `max` bytes that are in order to `sink`, in a few pieces. Returns how many.
     pub fn read(&mut self, max: u64, pool: &mut BlockPool, sink: &mut dyn FnMut(&[u8])) -> u64 {
         let start = self.read;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-2.2
+        //# Endpoints MUST be able to deliver stream data to an application as an ordered byte
+        //# stream.
         let end = self.contiguous.min(start.saturating_add(max));
         let mut passed = 0;
         while self.read < end {
@@ -245,6 +263,9 @@ impl RecvHalf {
 
     /// True if the peer should be told a new limit.
     pub const fn is_credit_due(&self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+        //# An endpoint SHOULD stop sending MAX_STREAM_DATA frames when the receiving part of the
+        //# stream enters a "Size Known" or "Reset Recvd" state.
         self.final_size.is_none() && !self.stopped && self.window.is_due()
     }
 

@@ -95,10 +95,16 @@ impl SendHalf {
     /// stream would grow beyond [`MAX_OFFSET`].
     pub fn write(&mut self, data: Bytes) -> bool {
         let end = self.written.saturating_add(data.len() as u64);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.5
+        //# An endpoint MUST NOT send data on a stream at or beyond the final size.
         if self.is_finished() || end > MAX_OFFSET {
             return false;
         }
         if !data.is_empty() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-2.2
+            //# The data at a given offset MUST NOT change if it is sent multiple times; an
+            //# endpoint MAY treat receipt of different data at the same offset within a stream as
+            //# a connection error of type PROTOCOL_VIOLATION.
             self.chunks.push_back(Chunk { start: self.written, data });
             self.written = end;
         }
@@ -117,6 +123,9 @@ impl SendHalf {
     /// Raises the stream credit. Returns false if it did not grow.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-4.1>
     pub fn set_credit(&mut self, end: Offset) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# A sender MUST ignore any MAX_STREAM_DATA or MAX_DATA frames that do not increase flow
+        //# control limits.
         let grows = end.0 > self.credit_end;
         self.credit_end = self.credit_end.max(end.0);
         grows
@@ -266,6 +275,9 @@ impl SendHalf {
     ) -> bool {
         let SendHalf { in_flight, pending, pending_bytes, .. } = self;
         let mut any = false;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+        //# A sender SHOULD avoid retransmitting information from packets once they are
+        //# acknowledged.
         in_flight.remove(start, end, |from, to, ()| {
             pending.set(from, to, class);
             *pending_bytes += to - from;
@@ -307,11 +319,17 @@ impl SendHalf {
 
     /// See [`StreamTable::pending_from`](quipu_policy::StreamTable::pending_from).
     pub fn pending_from(&self, at: Offset) -> Option<Run> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+        //# Endpoints SHOULD prioritize retransmission of data over sending new data, unless
+        //# priorities specified by the application indicate otherwise; see Section 2.3.
         if let Some(entry) = self.pending.from(at.0) {
             let start = Offset(entry.start.max(at.0));
             return Some(Run { span: Span { start, end: Offset(entry.end) }, class: entry.value });
         }
         let start = self.high_sent.max(at.0);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.10
+        //# The data sent on a stream MUST NOT exceed the largest maximum stream data value
+        //# advertised by the receiver.
         let end = self.written.min(self.credit_end);
         if start < end {
             let span = Span { start: Offset(start), end: Offset(end) };

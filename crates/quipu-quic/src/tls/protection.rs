@@ -78,7 +78,11 @@ pub fn unprotect(
     key: &dyn HeaderKey,
 ) -> Result<UnprotectedHeader, OpenError> {
     let sample_at = packet_number_at + TruncatedPacketNumber::MAX_LENGTH;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-10.3
+    //# Endpoints MUST discard packets that are too small to be valid QUIC packets.
     let (head, tail) = packet.split_at_mut_checked(sample_at).ok_or(OpenError)?;
+    // https://www.rfc-editor.org/rfc/rfc9001#section-5.4.2
+    //# An endpoint MUST discard packets that are not long enough to contain a complete sample.
     let sample = tail.get(..key.sample_length()).ok_or(OpenError)?;
     let (first, rest) = head.split_first_mut().ok_or(OpenError)?;
     let number_from = packet_number_at.checked_sub(1).ok_or(OpenError)?;

@@ -72,7 +72,11 @@ impl RustlsClient {
     /// [`ConfigError`] if `rustls` refuses.
     pub fn with_roots(roots: tls::RootCertStore, alpn: &[&[u8]]) -> Result<Self, ConfigError> {
         let mut config = tls::ClientConfig::builder_with_provider(provider())
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.2
+            //# Clients MUST NOT offer TLS versions older than 1.3.
             .with_protocol_versions(&[&tls::version::TLS13])?
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.4
+            //# A client MUST authenticate the identity of the server.
             .with_root_certificates(roots)
             .with_no_client_auth();
         config.alpn_protocols = owned(alpn);
@@ -102,6 +106,9 @@ impl RustlsServer {
         alpn: &[&[u8]],
     ) -> Result<Self, ConfigError> {
         let mut config = tls::ServerConfig::builder_with_provider(provider())
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.2
+            //# An endpoint MUST terminate the connection if a version of TLS older than 1.3 is
+            //# negotiated.
             .with_protocol_versions(&[&tls::version::TLS13])?
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
@@ -128,6 +135,9 @@ fn initial_keys(suite: &quic::Suite, dcid: &ConnectionId, role: Role) -> Keys {
         Role::Client => tls::Side::Client,
         Role::Server => tls::Side::Server,
     };
+    // https://www.rfc-editor.org/rfc/rfc9001#section-5.2
+    //# The HKDF-Expand-Label function defined in TLS 1.3 MUST be used for Initial packets even
+    //# where the TLS versions offered do not include TLS 1.3.
     keys(suite.keys(dcid.as_bytes(), side, quic::Version::V1))
 }
 
@@ -211,6 +221,9 @@ impl Session for RustlsSession {
     fn read(&mut self, level: Level, data: &[u8]) -> Result<(), TlsError> {
         // `rustls` is not told the level, so a message at the wrong one would pass.
         // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.3
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.3
+        //# If the packet is from a previously installed encryption level, it MUST NOT contain
+        //# data that extends past the end of previously received data in that flow.
         if level != self.reading {
             return Err(TlsError {
                 alert: UNEXPECTED_MESSAGE,

@@ -40,6 +40,10 @@ pub struct TlsError {
 
 impl From<TlsError> for TransportError {
     fn from(error: TlsError) -> Self {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.8
+        //# As QUIC provides alternative mechanisms for connection termination and the TLS
+        //# connection is only closed if an error is encountered, a QUIC endpoint MUST treat any
+        //# alert from TLS as if it were at the "fatal" level.
         TransportError::new(ErrorCode::crypto(error.alert), error.reason)
     }
 }

@@ -21,6 +21,9 @@ impl TransportParameters {
             // > An endpoint SHOULD treat receipt of duplicate transport parameters as a connection
             // > error of type TRANSPORT_PARAMETER_ERROR.
             // https://www.rfc-editor.org/rfc/rfc9000#section-7.4
+            // https://www.rfc-editor.org/rfc/rfc9000#section-7.4
+            //# An endpoint SHOULD treat receipt of duplicate transport parameters as a connection
+            //# error of type TRANSPORT_PARAMETER_ERROR.
             if seen.contains(&id) {
                 return Err(ParameterError::Duplicate(id));
             }
@@ -28,9 +31,14 @@ impl TransportParameters {
                 return Err(ParameterError::TooMany);
             }
             seen.push(id);
+            // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+            //# A server MUST treat receipt of any of these transport parameters as a connection
+            //# error of type TRANSPORT_PARAMETER_ERROR.
             if from.is_client() && id.is_from_server_only() {
                 return Err(ParameterError::FromClient(id));
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-7.4.2
+            //# An endpoint MUST ignore transport parameters that it does not support.
             if id.name().is_none() {
                 continue;
             }
@@ -90,6 +98,9 @@ impl TransportParameters {
             }
             ParameterId::ACTIVE_CONNECTION_ID_LIMIT => {
                 self.active_connection_id_limit = value.varint()?;
+                // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+                //# An endpoint that receives a value less than 2 MUST close the connection with
+                //# an error of type TRANSPORT_PARAMETER_ERROR.
                 check(id, self.active_connection_id_limit, |limit| limit >= 2, "at least 2")?;
             }
             ParameterId::INITIAL_SOURCE_CONNECTION_ID => {
@@ -101,6 +112,10 @@ impl TransportParameters {
             ParameterId::INITIAL_MAX_PATH_ID => {
                 let path = value.varint()?;
                 let expected = "at most 2^32 - 1";
+                // https://www.rfc-editor.org/rfc/rfc10069#section-2.1
+                //# If an initial_max_path_id transport parameter value higher than 2^32-1 is
+                //# received, the receiver MUST close the connection with an error of type
+                //# TRANSPORT_PARAMETER_ERROR.
                 let path = u32::try_from(path).map_err(|_| ParameterError::Value {
                     id,
                     value: path,
@@ -124,6 +139,9 @@ impl PreferredAddress {
         let mut bytes = Reader::new(value.bytes(usize::from(length))?);
         let connection_id = connection_id(id, &mut bytes)?;
         // > a server that chooses a zero-length connection ID MUST NOT provide a preferred address
+        // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+        //# A client MUST treat a violation of these requirements as a connection error of type
+        //# TRANSPORT_PARAMETER_ERROR.
         check(id, u64::from(length), |length| length > 0, "a connection ID")?;
         let reset_token = ResetToken::new(value.array()?);
         Ok(PreferredAddress {
@@ -146,6 +164,10 @@ fn check(
 
 fn streams(id: ParameterId, value: &mut Reader<'_>) -> Result<u64, ParameterError> {
     let count = value.varint()?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+    //# If either is received, the connection MUST be closed immediately with a connection error
+    //# of type TRANSPORT_PARAMETER_ERROR if the offending value was received in a transport
+    //# parameter or of type FRAME_ENCODING_ERROR if it was received in a frame; see Section 10.2.
     check(id, count, |count| count <= MAX_STREAMS, "at most 2^60")?;
     Ok(count)
 }

@@ -21,6 +21,9 @@ impl TransportParameters {
     /// # Errors
     /// [`NoSpace`] if they do not fit; a part of them may be written then.
     pub fn write(&self, writer: &mut Writer<'_>) -> Result<(), NoSpace> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.4
+        //# An endpoint MUST NOT send a parameter more than once in a given transport parameters
+        //# extension.
         let absent = TransportParameters::default();
         let put_id = |writer: &mut Writer<'_>, id, cid: Option<ConnectionId>| match cid {
             Some(cid) => put_bytes(writer, id, cid.as_bytes()),
@@ -82,6 +85,9 @@ impl TransportParameters {
         let retry = self.retry_source_connection_id;
         put_id(writer, ParameterId::RETRY_SOURCE_CONNECTION_ID, retry)?;
         if let Some(path) = self.initial_max_path_id {
+            // https://www.rfc-editor.org/rfc/rfc10069#section-2.1
+            //# This value MUST NOT exceed 2^32-1, the maximum allowed value for the path ID due
+            //# to restrictions on the nonce calculation (see Section 2.4).
             put_value(writer, ParameterId::INITIAL_MAX_PATH_ID, u64::from(path.0))?;
         }
         if self.ack_return_paths {

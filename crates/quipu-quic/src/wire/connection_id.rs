@@ -13,6 +13,8 @@ pub struct ConnectionId {
 
 impl ConnectionId {
     /// The longest connection ID of QUIC v1, in bytes.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+    //# In QUIC version 1, this value MUST NOT exceed 20 bytes.
     pub const MAX_LENGTH: usize = 20;
 
     /// The connection ID of no bytes.

@@ -26,9 +26,19 @@ impl TruncatedPacketNumber {
     pub const fn new(number: PacketNumber, largest_acknowledged: Option<PacketNumber>) -> Self {
         let unacknowledged = match largest_acknowledged {
             Some(largest) => number.0.saturating_sub(largest.0),
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.1
+            //# Prior to receiving an acknowledgment for a packet number space, the full packet
+            //# number MUST be included; it is not to be truncated, as described below.
             None => number.0.saturating_add(1),
         };
         // One bit more than the distance takes.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.1
+        //# After an acknowledgment is received for a packet number space, the sender MUST use a
+        //# packet number size able to represent more than twice as large a range as the
+        //# difference between the largest acknowledged packet number and the packet number being
+        //# sent. An endpoint SHOULD use a large enough packet number encoding to allow the packet
+        //# number to be recovered even if the packet arrives after packets that are sent
+        //# afterwards.
         let length = if unacknowledged <= 1 << 7 {
             1
         } else if unacknowledged <= 1 << 15 {

@@ -31,9 +31,21 @@ impl Streams {
         let known = self.peer_limits.is_some();
         let space = self.space_mut(self.role, direction);
         let limit = space.limit;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+        //# Endpoints MUST NOT exceed the limit set by their peer.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.11
+        //# An endpoint MUST NOT open more streams than permitted by the current stream limit set
+        //# by its peer.
         if space.index.opened() >= limit {
             space.refused = true;
             if known {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+                //# An endpoint that is unable to open a new stream due to the peer's limits
+                //# SHOULD send a STREAMS_BLOCKED frame (Section 19.14).
+                // https://www.rfc-editor.org/rfc/rfc9000#section-19.14
+                //# A sender SHOULD send a STREAMS_BLOCKED frame (type=0x16 or 0x17) when it
+                //# wishes to open a stream but is unable to do so due to the maximum stream limit
+                //# set by its peer; see Section 19.11.
                 self.frames.connection.add(Dirty::streams_blocked(direction));
             }
             return Err(OpenError::Limit { direction, limit });
@@ -106,6 +118,10 @@ impl Streams {
         let slot = &mut self.slots[key.index()];
         let SendState::Active(half) = &slot.send else { return };
         slot.send = SendState::Resetting { code, final_size: half.high_sent() };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-3.3
+        //# A sender MUST NOT send a STREAM or STREAM_DATA_BLOCKED frame for a stream in the
+        //# "Reset Sent" state or any terminal state -- that is, after sending a RESET_STREAM
+        //# frame.
         slot.dirty.remove(Dirty::STREAM_BLOCKED);
         slot.mark(Dirty::RESET, &mut self.frames);
         self.hide(key.slot);
@@ -121,6 +137,8 @@ impl Streams {
         let number = self.slot_of(id).ok_or(StreamError::NotOpen(id))?;
         let slot = &mut self.slots[number as usize];
         let RecvState::Active(half) = &mut slot.recv else { return Err(StreamError::NotOpen(id)) };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-3.5
+        //# STOP_SENDING SHOULD only be sent for a stream that has not been reset by the peer.
         let told = half.is_stopped();
         let unread = half.stop(&mut self.pool);
         if half.final_size().is_some() {

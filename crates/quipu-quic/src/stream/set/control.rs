@@ -161,6 +161,8 @@ impl super::Slot {
     fn next_frame(&self) -> Option<(ControlFrame, Dirty)> {
         let (stream, dirty) = (self.key, self.dirty);
         if dirty.has(Dirty::RESET)
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+            //# The content of a RESET_STREAM frame MUST NOT change when it is sent again.
             && let SendState::Resetting { code, final_size } = self.send
         {
             return Some((ControlFrame::ResetStream { stream, code, final_size }, Dirty::RESET));

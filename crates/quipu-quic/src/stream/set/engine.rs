@@ -31,6 +31,14 @@ impl Streams {
         if span.is_empty() {
             return Some(span);
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-2.2
+        //# An endpoint MUST NOT send data on any stream without ensuring that it is within the
+        //# flow control limits set by its peer.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# Senders MUST NOT send data in excess of either limit.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.9
+        //# The sum of the final sizes on all streams -- including streams in terminal states --
+        //# MUST NOT exceed the value advertised by a receiver.
         let allowed = half.high_sent().advanced(self.conn.credit);
         let end = span.end.min(span.start.advanced(max)).min(allowed);
         (span.start < end).then_some(Span { start: span.start, end })
@@ -117,6 +125,9 @@ impl Streams {
         let Some(half) = self.send_half_mut(key) else { return Bytes::ZERO };
         let newly = half.on_acked(span, fin);
         if half.is_all_acked() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-3.3
+            //# A sender MUST NOT send any of these frames from a terminal state ("Data Recvd" or
+            //# "Reset Recvd").
             self.slots[key.index()].send = SendState::Done;
             self.hide(key.slot);
             self.events.push_back(StreamEvent::Finished(key.id));

@@ -358,6 +358,8 @@ impl Streams {
         };
         let number = self.free_slots.pop().unwrap_or_else(|| self.add_slot());
         let space = self.space_mut(initiator, direction);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-2.1
+        //# A QUIC endpoint MUST NOT reuse a stream ID within a connection.
         let id = StreamId::new(initiator, direction, space.index.opened());
         space.index.push(number);
         let key = StreamKey { slot: number, id };
@@ -417,6 +419,12 @@ impl Streams {
             }
             SendState::Done | SendState::Resetting { .. } => (0, 0, None),
         };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# A sender SHOULD send a STREAM_DATA_BLOCKED or DATA_BLOCKED frame to indicate to the
+        //# receiver that it has data to write but is blocked by flow control limits.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.13
+        //# A sender SHOULD send a STREAM_DATA_BLOCKED frame (type=0x15) when it wishes to send
+        //# data but is unable to do so due to stream-level flow control.
         if blocked_at.is_some() && blocked_at != slot.blocked_at {
             slot.blocked_at = blocked_at;
             slot.mark(Dirty::STREAM_BLOCKED, &mut self.frames);
@@ -459,6 +467,12 @@ impl Streams {
         self.conn.credit = Bytes(self.send_limit.saturating_sub(self.sent));
         let stopped = self.conn.credit.is_zero() && self.sendable_beyond > 0;
         let blocked = stopped && self.peer_limits.is_some();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# A sender SHOULD send a STREAM_DATA_BLOCKED or DATA_BLOCKED frame to indicate to the
+        //# receiver that it has data to write but is blocked by flow control limits.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.12
+        //# A sender SHOULD send a DATA_BLOCKED frame (type=0x14) when it wishes to send data but
+        //# is unable to do so due to connection-level flow control; see Section 4.
         if blocked && !self.send_blocked {
             self.conn.window_blocked += 1;
             self.frames.connection.add(Dirty::DATA_BLOCKED);
@@ -468,6 +482,10 @@ impl Streams {
 
     /// Notes that the application will not read `bytes` again, or never.
     fn consumed(&mut self, bytes: u64) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.2
+        //# Therefore, a receiver MUST NOT wait for a STREAM_DATA_BLOCKED or DATA_BLOCKED frame
+        //# before sending a MAX_STREAM_DATA or MAX_DATA frame; doing so could result in the
+        //# sender being blocked for the rest of the connection.
         if self.window.consume(bytes) {
             self.frames.connection.add(Dirty::MAX_DATA);
         }
@@ -476,6 +494,9 @@ impl Streams {
     /// Frees the slot if both halves are over.
     fn close_if_done(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.4
+        //# Both endpoints MUST maintain flow control state for the stream in the unterminated
+        //# direction until that direction enters a terminal state.
         if !slot.live
             || !matches!(slot.send, SendState::Done)
             || !matches!(slot.recv, RecvState::Done)
@@ -499,6 +520,11 @@ impl Streams {
         let at_once = self.at_once(direction);
         let space = self.space_mut(self.role.peer(), direction);
         // A new limit is due when an eighth of the streams was closed: our choice.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+        //# An endpoint MUST NOT wait to receive this signal before advertising additional credit,
+        //# since doing so will mean that the peer will be blocked for at least an entire round
+        //# trip, and potentially indefinitely if the peer chooses not to send STREAMS_BLOCKED
+        //# frames.
         if space.closed + at_once - space.limit >= at_once.div_ceil(8) {
             self.frames.connection.add(Dirty::max_streams(direction));
         }

@@ -38,6 +38,10 @@ impl Streams {
         data: &[u8],
         now: Instant,
     ) -> Result<(), StreamFault> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.8
+        //# An endpoint MUST terminate the connection with error STREAM_STATE_ERROR if it receives
+        //# a STREAM frame for a locally initiated stream that has not yet been created, or for a
+        //# send-only stream.
         let Some(number) = self.receiving(id, now)? else { return Ok(()) };
         let slot = &mut self.slots[number as usize];
         let RecvState::Active(half) = &mut slot.recv else { return Ok(()) };
@@ -110,6 +114,12 @@ impl Streams {
     ) -> Result<(), StreamFault> {
         let Some(key) = self.sending_to(id, now)? else { return Ok(()) };
         if self.send_half(key).is_some() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-3.5
+            //# An endpoint that receives a STOP_SENDING frame MUST send a RESET_STREAM frame if
+            //# the stream is in the "Ready" or "Send" state. If any outstanding data is declared
+            //# lost, the endpoint SHOULD send a RESET_STREAM frame instead of retransmitting the
+            //# data. An endpoint SHOULD copy the error code from the STOP_SENDING frame to the
+            //# RESET_STREAM frame it sends, but it can use any application error code.
             self.reset_slot(key, code);
             self.events.push_back(StreamEvent::Stopped { stream: id, code });
         }
@@ -118,6 +128,12 @@ impl Streams {
 
     /// A MAX_DATA frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.9>
     pub fn on_max_data(&mut self, limit: u64) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# A sender MUST ignore any MAX_STREAM_DATA or MAX_DATA frames that do not increase flow
+        //# control limits.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+        //# A receiver MUST accept packets containing an outdated frame, such as a MAX_DATA frame
+        //# carrying a smaller maximum data value than one found in an older packet.
         if limit > self.send_limit {
             self.send_limit = limit;
             self.frames.connection.remove(Dirty::DATA_BLOCKED);
@@ -146,6 +162,10 @@ impl Streams {
     pub fn on_max_streams(&mut self, direction: StreamDirection, limit: u64) {
         let space = self.space_mut(self.role, direction);
         let limit = limit.min(MAX_STREAMS);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+        //# MAX_STREAMS frames that do not increase the stream limit MUST be ignored.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.11
+        //# MAX_STREAMS frames that do not increase the stream limit MUST be ignored.
         if limit <= space.limit {
             return;
         }
@@ -166,6 +186,9 @@ impl Streams {
         id: StreamId,
         now: Instant,
     ) -> Result<(), StreamFault> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.13
+        //# An endpoint that receives a STREAM_DATA_BLOCKED frame for a send-only stream MUST
+        //# terminate the connection with error STREAM_STATE_ERROR.
         self.receiving(id, now).map(|_| ())
     }
 
@@ -181,6 +204,9 @@ impl Streams {
     /// The slot of a stream on which the peer may send; `None` if it is over.
     fn receiving(&mut self, id: StreamId, now: Instant) -> Result<Option<u32>, StreamFault> {
         let one_way = id.direction() == StreamDirection::Unidirectional;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.4
+        //# An endpoint that receives a RESET_STREAM frame for a send-only stream MUST terminate
+        //# the connection with error STREAM_STATE_ERROR.
         if one_way && id.initiator() == self.role {
             return Err(StreamFault::StreamState);
         }
@@ -190,6 +216,12 @@ impl Streams {
     /// The key of a stream on which we may send; `None` if it is over.
     fn sending_to(&mut self, id: StreamId, now: Instant) -> Result<Option<StreamKey>, StreamFault> {
         let one_way = id.direction() == StreamDirection::Unidirectional;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.5
+        //# An endpoint that receives a STOP_SENDING frame for a receive-only stream MUST
+        //# terminate the connection with error STREAM_STATE_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.10
+        //# An endpoint that receives a MAX_STREAM_DATA frame for a receive-only stream MUST
+        //# terminate the connection with error STREAM_STATE_ERROR.
         if one_way && id.initiator() != self.role {
             return Err(StreamFault::StreamState);
         }
@@ -211,12 +243,28 @@ impl Streams {
         let direction = id.direction();
         let space = self.space(initiator, direction);
         if id.index() >= space.index.opened() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.5
+            //# Receiving a STOP_SENDING frame for a locally initiated stream that has not yet
+            //# been created MUST be treated as a connection error of type STREAM_STATE_ERROR.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.10
+            //# Receiving a MAX_STREAM_DATA frame for a locally initiated stream that has not yet
+            //# been created MUST be treated as a connection error of type STREAM_STATE_ERROR.
             if initiator == self.role {
                 return Err(StreamFault::StreamState);
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+            //# An endpoint that receives a frame with a stream ID exceeding the limit it has sent
+            //# MUST treat this as a connection error of type STREAM_LIMIT_ERROR; see Section 11
+            //# for details on error handling.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.11
+            //# An endpoint MUST terminate a connection with an error of type STREAM_LIMIT_ERROR
+            //# if a peer opens more streams than was permitted.
             if id.index() >= space.limit {
                 return Err(StreamFault::StreamLimit);
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-3.2
+            //# Before a stream is created, all streams of the same type with lower-numbered
+            //# stream IDs MUST be created.
             for _ in space.index.opened()..=id.index() {
                 let key = self.open_next(initiator, direction, now);
                 self.events.push_back(StreamEvent::Opened(key.id));
@@ -232,6 +280,13 @@ impl Streams {
 }
 
 fn check_connection_credit(received: u64, growth: u64, limit: u64) -> Result<(), StreamFault> {
+    // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+    //# A receiver MUST close the connection with an error of type FLOW_CONTROL_ERROR if the
+    //# sender violates the advertised connection or stream data limits; see Section 11 for
+    //# details on error handling.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.9
+    //# An endpoint MUST terminate a connection with an error of type FLOW_CONTROL_ERROR if it
+    //# receives more data than the maximum data value that it has sent.
     if received.saturating_add(growth) > limit {
         return Err(StreamFault::FlowControl);
     }

@@ -181,6 +181,9 @@ pub(super) fn read<'a>(
     let delay = reader.varint()?;
     let additional_count = reader.varint()?;
     let first_length = reader.varint()?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.3.1
+    //# If any computed packet number is negative, an endpoint MUST generate a connection error of
+    //# type FRAME_ENCODING_ERROR.
     let mut first = largest.0.checked_sub(first_length).ok_or(AckFault::NegativePacketNumber)?;
     let from_here = reader.rest();
     for _ in 0..additional_count {
@@ -189,6 +192,10 @@ pub(super) fn read<'a>(
     }
     let taken = from_here.len() - reader.remaining();
     let additional = from_here.get(..taken).unwrap_or_default();
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.3
+    //# QUIC implementations MUST properly handle both types, and, if they have enabled ECN for
+    //# packets they send, they SHOULD use the information in the ECN section to manage their
+    //# congestion state.
     let ecn = if ecn {
         Some(EcnCounts { ect0: reader.varint()?, ect1: reader.varint()?, ce: reader.varint()? })
     } else {

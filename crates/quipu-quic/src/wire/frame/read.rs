@@ -98,6 +98,9 @@ impl FrameFault {
     pub const fn code(self) -> ErrorCode {
         match self {
             FrameFault::TypeNotShortest => ErrorCode::PROTOCOL_VIOLATION,
+            // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+            //# An endpoint MUST treat the receipt of a frame of unknown type as a connection
+            //# error of type FRAME_ENCODING_ERROR.
             _ => ErrorCode::FRAME_ENCODING_ERROR,
         }
     }
@@ -178,6 +181,9 @@ fn stream<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a
     } else {
         reader.take_rest()
     };
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.8
+    //# Receipt of a frame that exceeds this limit MUST be treated as a connection error of type
+    //# FRAME_ENCODING_ERROR or FLOW_CONTROL_ERROR.
     check_end(offset, data)?;
     let fin = frame_type.0 & FrameType::STREAM_FIN != 0;
     Ok(Frame::Stream(Stream { stream, offset: Offset(offset), fin, data }))
@@ -222,10 +228,16 @@ fn read<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a>,
         FrameType::CRYPTO => {
             let offset = reader.varint()?;
             let data = reader.length_prefixed()?;
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.6
+            //# Receipt of a frame that exceeds this limit MUST be treated as a connection error
+            //# of type FRAME_ENCODING_ERROR or CRYPTO_BUFFER_EXCEEDED.
             check_end(offset, data)?;
             Frame::Crypto { offset: Offset(offset), data }
         }
         FrameType::NEW_TOKEN => match reader.length_prefixed()? {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.7
+            //# A client MUST treat receipt of a NEW_TOKEN frame with an empty Token field as a
+            //# connection error of type FRAME_ENCODING_ERROR.
             [] => return Err(FrameFault::EmptyToken),
             token => Frame::NewToken { token },
         },
@@ -309,6 +321,16 @@ fn padding<'a>(reader: &mut Reader<'a>) -> Frame<'a> {
 /// STREAMS_BLOCKED.
 fn streams(reader: &mut Reader<'_>) -> Result<u64, FrameFault> {
     let count = reader.varint()?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
+    //# If either is received, the connection MUST be closed immediately with a connection error
+    //# of type TRANSPORT_PARAMETER_ERROR if the offending value was received in a transport
+    //# parameter or of type FRAME_ENCODING_ERROR if it was received in a frame; see Section 10.2.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.11
+    //# Receipt of a frame that permits opening of a stream larger than this limit MUST be treated
+    //# as a connection error of type FRAME_ENCODING_ERROR.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.14
+    //# Receipt of a frame that encodes a larger stream ID MUST be treated as a connection error
+    //# of type STREAM_LIMIT_ERROR or FRAME_ENCODING_ERROR.
     if count > MAX_STREAMS { Err(FrameFault::TooManyStreams(count)) } else { Ok(count) }
 }
 
@@ -324,10 +346,16 @@ fn new_connection_id<'a>(
 ) -> Result<Frame<'a>, FrameFault> {
     let sequence = reader.varint()?;
     let retire_prior_to = reader.varint()?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+    //# Receiving a value in the Retire Prior To field that is greater than that in the Sequence
+    //# Number field MUST be treated as a connection error of type FRAME_ENCODING_ERROR.
     if retire_prior_to > sequence {
         return Err(FrameFault::RetirePriorTo { retire_prior_to, sequence });
     }
     let length = reader.u8()?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+    //# Values less than 1 and greater than 20 are invalid and MUST be treated as a connection
+    //# error of type FRAME_ENCODING_ERROR.
     if length == 0 || usize::from(length) > ConnectionId::MAX_LENGTH {
         return Err(FrameFault::ConnectionIdLength(length));
     }

@@ -94,6 +94,8 @@ impl FrameType {
     ///
     /// <https://www.rfc-editor.org/rfc/rfc9002#section-2>; PATH_ACK is as ACK.
     pub const fn is_ack_eliciting(self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.21
+        //# Extension frames MUST be congestion controlled and MUST cause an ACK frame to be sent.
         !matches!(
             self,
             FrameType::PADDING
@@ -132,6 +134,10 @@ impl FrameType {
                 matches!(self.0, 0x00 | 0x01 | 0x04 | 0x05 | 0x08..=0x1a | 0x1c | 0x1d)
             }
             PacketKind::Initial | PacketKind::Handshake => {
+                // https://www.rfc-editor.org/rfc/rfc10069#section-4
+                //# All frames defined in this document MUST only be sent in 1-RTT packets. If an
+                //# endpoint receives a multipath-specific frame in a different packet type, it
+                //# MUST close the connection with an error of type PROTOCOL_VIOLATION.
                 matches!(self.0, 0x00..=0x03 | 0x06 | 0x1c)
             }
         }

@@ -66,6 +66,9 @@ impl Frame<'_> {
             }
             Frame::Stream(frame) => return stream::write(frame, writer),
             Frame::ReturnPaths(frame) => return frame.write(writer),
+            // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+            //# To ensure simple and efficient implementations of frame parsing, a frame type MUST
+            //# use the shortest possible encoding.
             _ => writer.put_varint(self.frame_type().0)?,
         }
         self.write_fields(writer)

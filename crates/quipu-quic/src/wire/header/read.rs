@@ -113,6 +113,9 @@ impl<'a> Packet<'a> {
         if first & LONG_FORM != 0 {
             return parse_long(datagram, first, reader);
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.3.1
+        //# Packets containing a zero value for this bit are not valid packets in this version and
+        //# MUST be discarded.
         if first & FIXED_BIT == 0 {
             return Err(HeaderError::FixedBitClear);
         }
@@ -151,6 +154,8 @@ fn parse_long<'a>(
     let dcid = reader.bytes(dcid_length)?;
     let scid_length = usize::from(reader.u8()?);
     let scid = reader.bytes(scid_length)?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
+    //# Clients MUST ignore the value of this field.
     if version == Version::NEGOTIATION {
         let versions = reader.take_rest();
         if versions.is_empty() || !versions.len().is_multiple_of(4) {
@@ -158,12 +163,24 @@ fn parse_long<'a>(
         }
         return Ok(Packet::VersionNegotiation { dcid, scid, versions });
     }
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+    //# In order to properly form a Version Negotiation packet, servers SHOULD be able to read
+    //# longer connection IDs from other QUIC versions.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
+    //# Version-specific rules for the connection ID therefore MUST NOT influence a decision about
+    //# whether to send a Version Negotiation packet.
     if !version.is_supported() {
         return Ok(Packet::UnknownVersion { version, dcid, scid });
     }
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+    //# Packets containing a zero value for this bit are not valid packets in this version and
+    //# MUST be discarded.
     if first & FIXED_BIT == 0 {
         return Err(HeaderError::FixedBitClear);
     }
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+    //# Endpoints that receive a version 1 long header with a value larger than 20 MUST drop the
+    //# packet.
     let (dcid, scid) = (connection_id(dcid)?, connection_id(scid)?);
     let at = |reader: &Reader<'_>| datagram.len() - reader.remaining();
     let mut token = 0..0;
@@ -176,6 +193,9 @@ fn parse_long<'a>(
         }
         1 => PacketKind::ZeroRtt,
         2 => PacketKind::Handshake,
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5
+        //# The value in the Unused field is set to an arbitrary value by the server; a client
+        //# MUST ignore these bits.
         _ => return parse_retry(datagram, dcid, scid, reader),
     };
     let length = reader.varint()?;

@@ -93,6 +93,8 @@ impl LongHeader<'_> {
             LongKind::ZeroRtt => 1,
             LongKind::Handshake => 2,
         };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+        //# The value included prior to protection MUST be set to 0.
         let first = LONG_FORM | FIXED_BIT | type_bits << 4 | self.packet_number.length_bits();
         put_long_start(writer, first, Version::V1, self.dcid.as_bytes(), self.scid.as_bytes())?;
         if let LongKind::Initial { token } = self.kind {
@@ -134,6 +136,8 @@ impl ShortHeader {
     #[inline]
     pub fn write(&self, writer: &mut Writer<'_>) -> Result<HeaderLayout, NoSpace> {
         writer.ensure(self.size())?;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.3.1
+        //# The value included prior to protection MUST be set to 0.
         let mut first = FIXED_BIT | self.packet_number.length_bits();
         if self.spin {
             first |= SPIN_BIT;
@@ -197,6 +201,11 @@ pub fn write_version_negotiation(
     versions: &[Version],
 ) -> Result<(), NoSpace> {
     writer.ensure(1 + 4 + 1 + dcid.len() + 1 + scid.len() + 4 * versions.len())?;
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
+    //# Where QUIC might be multiplexed with other protocols (see [RFC7983]), servers SHOULD set
+    //# the most significant bit of this field (0x40) to 1 so that Version Negotiation packets
+    //# appear to have the Fixed Bit field. The Version field of a Version Negotiation packet MUST
+    //# be set to 0x00000000.
     put_long_start(writer, LONG_FORM | FIXED_BIT | random, Version::NEGOTIATION, dcid, scid)?;
     versions.iter().try_for_each(|version| writer.put_u32(version.0))
 }
