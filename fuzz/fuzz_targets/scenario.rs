@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use quipu_lab::scenario::Scenario;
+use quipu_scenario::Scenario;
 
 fuzz_target!(|text: &str| {
     let Ok(scenario) = Scenario::from_toml(text, "fuzz.toml") else { return };

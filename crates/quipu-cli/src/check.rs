@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use quipu_lab::check::{check, summary};
 use quipu_lab::policies::Registry;
-use quipu_lab::scenario::{Document, Finding};
+use quipu_scenario::{Document, Finding};
 
 use crate::args::FindingFormat;
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ pub(crate) fn run(
         all.extend(findings);
     }
     if format == FindingFormat::Json {
-        crate::print(&quipu_lab::scenario::findings_json(&all))?;
+        crate::print(&quipu_scenario::findings_json(&all))?;
     }
     match bad.as_slice() {
         [] => Ok(()),

@@ -3,7 +3,7 @@
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::conformance;
 use quipu_lab::table::{Align, Grid};
-use quipu_lab::{pages, policies, scenario};
+use quipu_lab::{pages, policies};
 
 use crate::failure::Failure;
 
@@ -21,7 +21,7 @@ pub(crate) fn networks() -> Result<(), Failure> {
         ("paths", Align::Left),
         ("what it stands for", Align::Left),
     ]);
-    for network in scenario::builtin_networks() {
+    for network in quipu_scenario::builtin_networks() {
         let paths: Vec<String> = network.paths.iter().map(|path| path.summary()).collect();
         grid.row([network.name, paths.join(", "), network.about]);
     }
@@ -38,7 +38,7 @@ pub(crate) fn traces() -> Result<(), Failure> {
         ("length", Align::Right),
         ("what it is", Align::Left),
     ]);
-    for trace in scenario::builtin_traces() {
+    for trace in quipu_scenario::builtin_traces() {
         let rate = |index: usize| match trace.rates {
             Some(rates) => format!("{:.1}", rates[index].bits_per_sec() as f64 / 1e6),
             None => "–".to_owned(),

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::policies::Registry;
 use quipu_lab::reproduce::{
-    Case, Job, Judged, Place, Progress, Todo, builtin, check_page, choose, counts, page, reproduce,
+    Job, Judged, Place, Progress, Todo, builtin, check_page, choose, counts, page, reproduce,
     terminal,
 };
 use quipu_lab::table::{Align, Grid};
 use quipu_lab::whole_file::write_whole;
+use quipu_scenario::experiment::Case;
 
 use crate::args::ReproduceOptions;
 use crate::failure::Failure;

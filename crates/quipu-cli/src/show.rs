@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use quipu_lab::draw::{Signs, draw};
-use quipu_lab::scenario::{Network, Scenario, ScenarioError, find_network, reference, schema_text};
+use quipu_scenario::{Network, Scenario, ScenarioError, find_network, reference, schema_text};
 
 use crate::failure::Failure;
 use crate::scenario::Given;

@@ -5,7 +5,7 @@
 
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Scenario, Tls};
+use quipu_scenario::{Scenario, Tls};
 
 /// How often a case is measured; the median counts.
 const ROUNDS: usize = 7;

@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 
 use crate::plan::Plan;
 use crate::policies::Registry;
-use crate::scenario::{Document, Finding, Findings, Origin, Readable};
 use crate::sweep::Sweep;
+use quipu_scenario::{Document, Finding, Findings, Origin, Readable};
 
 /// Checks `document`, the pages that it names and the policies, which are those of `registry`; and
 /// its experiment, if it has one, with the scenario of each combination of its axes' values. The
@@ -19,7 +19,7 @@ use crate::sweep::Sweep;
 /// All findings, in order of their places.
 pub fn check(document: &Document, registry: &Registry) -> Result<Vec<Plan>, Findings> {
     // A file whose experiment has axes is a scenario for each of their values, and none without.
-    let cases = match crate::reproduce::cases(document.text(), document.file()) {
+    let cases = match quipu_scenario::experiment::cases(document.text(), document.file()) {
         Ok(cases) if cases.iter().any(|case| !case.values.is_empty()) => cases,
         Ok(_) => return check_sweep(document, registry),
         Err(error) => {

@@ -292,7 +292,7 @@ impl fmt::Display for Costs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use quipu_scenario::Scenario;
 
     const SCENARIO: &str = r#"
         pages = ["pw-pats-traditional"]

@@ -2,7 +2,6 @@
 //!
 //! From above to below:
 //!
-//! - [`scenario::Scenario`]: every value that decides a result, read from TOML or the command line.
 //! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
 //! - [`run::run`]: one run, in virtual time.
 //! - [`batch::run_all`]: all runs on all cores, collected in the plan's order.
@@ -14,10 +13,10 @@
 //! - [`table`]: both as text for a terminal.
 //! - [`reproduce`]: experiments of the papers, with rules and verdicts.
 //!
-//! Start with [`Scenario`](scenario::Scenario), [`Plan`](plan::Plan) and
+//! Start with [`Scenario`](quipu_scenario::Scenario), [`Plan`](plan::Plan) and
 //! [`Summary`](results::Summary). [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
 //!
-//! Not here: the command line, the wall clock, sockets.
+//! Not here: scenario files ([`quipu_scenario`]), the command line, the wall clock, sockets.
 
 /// Ids, time and units: what signatures here are made of.
 pub use quipu_base as base;
@@ -38,9 +37,7 @@ pub mod reproduce;
 pub mod results;
 pub mod run;
 mod run_key;
-pub mod scenario;
 pub mod stats;
 pub mod sweep;
 pub mod table;
 pub mod whole_file;
-mod wildcard;

@@ -15,9 +15,9 @@ use thiserror::Error;
 use crate::plan::is_file_name;
 use crate::results::PageNote;
 use crate::run::file_hash;
-use crate::scenario::{Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot};
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
+use quipu_scenario::{Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot};
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;

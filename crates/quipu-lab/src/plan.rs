@@ -15,7 +15,7 @@ use crate::logs::Logs;
 use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
 use crate::run::Arrivals;
-use crate::scenario::{
+use quipu_scenario::{
     Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
     distinct,
 };

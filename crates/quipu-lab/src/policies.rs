@@ -5,7 +5,7 @@ use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
 use quipu_policy::registry::{BuildContext, BuildError, Layer, Part, Policies, PolicySpec};
 
-use crate::scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, split_list};
+use quipu_scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
 
@@ -366,7 +366,7 @@ pub fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::find_network;
+    use quipu_scenario::find_network;
 
     fn labels(change: impl FnOnce(&mut Scenario)) -> Result<Vec<String>, ScenarioError> {
         let mut scenario = Scenario::default();

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::bound::has_known_windows;
 use crate::plan::{Cell, Plan};
 use crate::results::{COMMIT, VERSION};
-use crate::scenario::{Network, Policies, Scenario, ScenarioError};
+use quipu_scenario::{Network, Policies, Scenario, ScenarioError};
 
 /// The number of each run of `plan`, in the order of its cells: a hash (XXH3, 128 bits) of the version and
 /// the commit of the program, of the scenario without what other runs have, of the content of the page, of
@@ -114,7 +114,7 @@ mod tests {
             scenario.policies.stream = ["fifo", "dwrr", "rr"].map(str::to_owned).to_vec();
             scenario
                 .networks
-                .extend(crate::scenario::builtin_networks().into_iter().skip(1).take(1));
+                .extend(quipu_scenario::builtin_networks().into_iter().skip(1).take(1));
             scenario.networks[0].about = "other words".to_owned();
         });
         // The paths alone come with the first stream policy.

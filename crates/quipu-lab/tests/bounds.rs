@@ -9,8 +9,8 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::results::{Bounds, ObjectRecord, RunRecord};
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::{CrossSpec, Discovery, FlowSpec, Network, PathSpec, Scenario, Start};
 use quipu_policy::registry::Layer;
+use quipu_scenario::{CrossSpec, Discovery, FlowSpec, Network, PathSpec, Scenario, Start};
 use quipu_web::page::{Blocking, Discovery as Found, NotHeld, Object, ObjectId, ObjectKind, Page};
 use rand::RngExt;
 

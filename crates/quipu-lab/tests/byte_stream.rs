@@ -11,7 +11,7 @@ use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
 use quipu_lab::results::{Metric, MetricSummary, RowSummary, Summary};
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario};
+use quipu_scenario::{HttpVersion, Network, PathSpec, Scenario};
 
 fn network(name: &str, paths: &[&str]) -> Network {
     let paths: Vec<PathSpec> = paths.iter().map(|fields| fields.parse().unwrap()).collect();

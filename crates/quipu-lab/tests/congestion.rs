@@ -10,7 +10,7 @@ use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::results::{SeriesRow, Sharing};
 use quipu_lab::run::{run_sampled, run_session};
-use quipu_lab::scenario::Scenario;
+use quipu_scenario::Scenario;
 
 /// What `runs` runs of each row of `experiments/FILE` say, after `change`.
 fn measured(file: &str, runs: u32, change: impl FnOnce(&mut Scenario)) -> Vec<Sharing> {

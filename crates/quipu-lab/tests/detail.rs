@@ -12,7 +12,7 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::results::End;
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::{Scenario, find_network};
+use quipu_scenario::{Scenario, find_network};
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 1 };
 

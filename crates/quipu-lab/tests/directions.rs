@@ -9,9 +9,9 @@ use quipu_base::{Duration, Seed};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::RunRecord;
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Discovery, Scenario, Start};
 use quipu_lab::stats::{Comparison, Ratio};
 use quipu_link::QueueLimit;
+use quipu_scenario::{Discovery, Scenario, Start};
 
 const RUNS: u32 = 3;
 

@@ -8,7 +8,7 @@ use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::{Network, PathSpec, Priorities, Scenario};
+use quipu_scenario::{Network, PathSpec, Priorities, Scenario};
 
 fn network(name: &str, paths: &[&str]) -> Network {
     let paths: Vec<PathSpec> = paths.iter().map(|fields| fields.parse().unwrap()).collect();

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use quipu_lab::plan::Plan;
-use quipu_lab::reproduce::{Case, Paper, cases};
+use quipu_scenario::experiment::{Case, Paper, cases};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")

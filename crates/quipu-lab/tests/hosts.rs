@@ -10,7 +10,7 @@ use quipu_lab::batch::run_all;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{End, RunRecord};
 use quipu_lab::run::{run_sampled, run_session};
-use quipu_lab::scenario::{
+use quipu_scenario::{
     Clients, Discovery, Network, Origins, Scenario, Series, SeriesEnds, ServerSpec, Start,
 };
 

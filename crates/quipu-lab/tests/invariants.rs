@@ -5,7 +5,7 @@ use quipu_base::{Bytes, Duration};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{End, RunRecord};
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Discovery, Network, PathSpec, Scenario, Tls};
+use quipu_scenario::{Discovery, Network, PathSpec, Scenario, Tls};
 
 fn path(fields: &str) -> PathSpec {
     fields.parse().unwrap()

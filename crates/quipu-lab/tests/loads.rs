@@ -7,7 +7,7 @@
 use quipu_base::{Duration, Instant, Seed};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::{
+use quipu_scenario::{
     Clients, Network, Origins, OutageSpec, OwnLinks, PathSpec, Priorities, Scenario,
 };
 use rand::RngExt;

@@ -11,7 +11,7 @@ use quipu_lab::logs::{Form, Logs};
 use quipu_lab::plan::Plan;
 use quipu_lab::results::RunRecord;
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::Scenario;
+use quipu_scenario::Scenario;
 
 fn plan() -> Plan {
     let mut scenario = Scenario::default();

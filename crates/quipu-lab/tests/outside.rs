@@ -14,7 +14,7 @@ use quipu_lab::policy::{
     StreamPolicy, Turn, View,
 };
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Scenario, find_network};
+use quipu_scenario::{Scenario, find_network};
 
 /// `pfifo`: the ready stream of least identifier.
 #[derive(Default)]

@@ -7,8 +7,8 @@ use quipu_base::Duration;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::RunRecord;
 use quipu_lab::run::run;
-use quipu_lab::scenario::{Network, PathSpec, Priorities, Reprioritise, Scenario};
 use quipu_policy::{Layer, Registry};
+use quipu_scenario::{Network, PathSpec, Priorities, Reprioritise, Scenario};
 use quipu_web::layout::Viewport;
 use quipu_web::page::{ObjectId, ObjectKind, Page};
 

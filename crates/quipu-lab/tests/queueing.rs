@@ -9,8 +9,8 @@ use quipu_lab::batch::{Batch, run_all};
 use quipu_lab::plan::Plan;
 use quipu_lab::results::StreamSummary;
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::Scenario;
 use quipu_lab::stats::median;
+use quipu_scenario::Scenario;
 
 /// All runs of an experiment of this repository, changed by `fields`.
 fn batch(experiment: &str, fields: &[(&str, &str)]) -> Batch {

@@ -10,8 +10,8 @@ use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::results::{Metric, Summary};
 use quipu_lab::run::{run_sampled, run_session};
-use quipu_lab::scenario::units::Unit;
-use quipu_lab::scenario::{Scenario, Series};
+use quipu_scenario::units::Unit;
+use quipu_scenario::{Scenario, Series};
 
 fn load(file: &str) -> Scenario {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/congestion");

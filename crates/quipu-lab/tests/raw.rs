@@ -8,7 +8,7 @@ use quipu_lab::batch::run_all;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::results::{End, Output, RunRecord};
 use quipu_lab::run::{run, run_session};
-use quipu_lab::scenario::{HttpVersion, Network, PathSpec, Scenario, Tls, find_network};
+use quipu_scenario::{HttpVersion, Network, PathSpec, Scenario, Tls, find_network};
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
 

@@ -5,8 +5,8 @@
 use quipu_base::{Bytes, Duration, Instant, Rate, Seed};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::run;
-use quipu_lab::scenario::{LinkSpec, OwnLinks, Scenario};
 use quipu_link::{BuiltinTrace, DeliveryTrace, LinkConfig, Recording};
+use quipu_scenario::{LinkSpec, OwnLinks, Scenario};
 use quipu_sim::{Envelope, Interface, Node, NodeId, Outgoing, World, WorldConfig, address};
 
 /// Both carriers of a drive as it was recorded, and a path without anything for the flow that a
@@ -196,7 +196,7 @@ fn a_ramp_delivers_as_much_as_the_line() {
     let text = "name = \"x\"\ndown = { rate = \"30mbit\", delay = \"10ms\", steps = [\
                 { at = \"2s\", rate = \"6mbit\", over = \"4s\" }, \
                 { at = \"8s\", rate = \"18mbit\", delay = \"20ms\", over = \"1s\" }] }";
-    let path: quipu_lab::scenario::PathSpec = toml::from_str(text).unwrap();
+    let path: quipu_scenario::PathSpec = toml::from_str(text).unwrap();
     path.validate().unwrap();
     let config = path.own_links().unwrap().down.config(Bytes(28));
     let delivered = delivered_each_second(&config, Rate::from_mbit_per_sec(60), 10);

@@ -7,8 +7,8 @@ use quipu_base::Duration;
 use quipu_lab::detail::{Detail, Options, RunName, find, plan_of, replay};
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
-use quipu_lab::scenario::Document;
 use quipu_lab::sweep::{Point, Sweep};
+use quipu_scenario::Document;
 
 use crate::notices::{Notices, clean};
 use crate::read::{Folders, Source};

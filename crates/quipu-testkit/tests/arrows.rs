@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 15] = [
+const TABLE: [(&str, &[&str]); 16] = [
     ("base", &[]),
     ("policy", &["base"]),
     ("quic", &["base", "policy"]),
@@ -22,19 +22,27 @@ const TABLE: [(&str, &[&str]); 15] = [
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
-    ("lab", &["base", "policy", "quic", "qlog", "null-tls", "http", "web", "link", "sim", "emu"]),
-    ("report", &["base", "lab"]),
-    ("cli", &["base", "lab", "report", "tokio", "emu"]),
+    ("scenario", &["base", "policy", "link", "web"]),
+    (
+        "lab",
+        &[
+            "base", "policy", "quic", "qlog", "null-tls", "http", "web", "link", "sim", "scenario",
+            "emu",
+        ],
+    ),
+    ("report", &["base", "scenario", "lab"]),
+    ("cli", &["base", "scenario", "lab", "report", "tokio", "emu"]),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
 ];
 
 /// Arrows that may not exist even by way of other crates.
-const NEVER: [(&str, &[&str]); 5] = [
+const NEVER: [(&str, &[&str]); 6] = [
     ("policy", &["quic"]),
     ("quic", &["sim", "link", "tokio"]),
     ("sim", &["quic"]),
     ("link", &["quic"]),
     ("web", &["quic"]),
+    ("scenario", &["quic", "http", "sim"]),
 ];
 
 /// Foreign crates that bring a clock, a socket or a runtime.

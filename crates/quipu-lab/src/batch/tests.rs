@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::*;
 use crate::results::{Bounds, End, Metric, ObjectRecord, Output, PathRecord};
-use crate::scenario::{Scenario, Series};
+use quipu_scenario::{Scenario, Series};
 
 fn plan(runs: u32) -> Plan {
     let scenario = Scenario { runs, pages: vec!["sitespeed".to_owned()], ..Scenario::default() };

@@ -3,7 +3,7 @@
 use quipu_base::{Duration, Instant};
 
 use super::way::{Framing, Way};
-use crate::scenario::Transport;
+use quipu_scenario::Transport;
 
 /// Bytes of TLS that a server sends before its client can be done, beside the certificate chain, at
 /// least: ServerHello, EncryptedExtensions, CertificateVerify and Finished.

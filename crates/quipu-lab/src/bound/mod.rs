@@ -34,7 +34,7 @@ use self::chain::Load;
 use self::way::{Framing, Group, Part, Place, Trunk, Way};
 use self::window::{Opening, Window};
 use crate::policies::PolicyRow;
-use crate::scenario::{
+use quipu_scenario::{
     Direction, Discovery, LinkError, LinkSpec, Network, Scenario, Sender, Start, WriteOrder,
 };
 

@@ -9,7 +9,7 @@ use quipu_base::Instant;
 use super::{Level, Links, PageBound, Situation, has_known_windows};
 use crate::plan::{Cell, Plan};
 use crate::results::{Bounds, RunRecord};
-use crate::scenario::{Network, Origins};
+use quipu_scenario::{Network, Origins};
 
 /// Loads that are remembered; beyond them each is worked out anew.
 const MOST: usize = 10_000;

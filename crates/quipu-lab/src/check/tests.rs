@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario::Finding;
+use quipu_scenario::Finding;
 
 fn findings(text: &str) -> Vec<String> {
     let document = Document::new(text, "a.toml");

@@ -5,7 +5,7 @@ use quipu_base::Bytes;
 use super::{DetailError, Options};
 use crate::plan::{Cell, Plan};
 use crate::policies::Registry;
-use crate::scenario::{Direction, LinkSpec, PathSpec, Scenario, ScenarioError};
+use quipu_scenario::{Direction, LinkSpec, PathSpec, Scenario, ScenarioError};
 
 /// What the tables of a result call a run: their columns `page`, `network`, `policy` and `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan, PlanError};
 use crate::results::{Bounds, ObjectRecord, RunRecord};
 use crate::run::{Arrival, Arrivals, RunError, run_session};
-use crate::scenario::{ScenarioError, Series};
+use quipu_scenario::{ScenarioError, Series};
 
 /// Which load of a run, and how finely it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::{DetailError, Options};
 use crate::plan::{Cell, Plan};
 use crate::results::{End, RunRecord, SeriesRow};
 use crate::run::{PAGE_FLOW, run_sampled};
-use crate::scenario::Series;
+use quipu_scenario::Series;
 
 /// The least time between two points: the finest series that a scenario may ask for.
 const LEAST: Duration = Duration::from_micros(10);

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_link::Capacity;
 
 use super::{Signs, link};
-use crate::scenario::{LinkSpec, Network, OwnLinks};
+use quipu_scenario::{LinkSpec, Network, OwnLinks};
 
 /// Signs of a curve; our choice, so that lines with names and bounds fit a page.
 const WIDTH: u32 = 60;

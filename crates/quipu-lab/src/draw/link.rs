@@ -2,8 +2,8 @@
 
 use quipu_base::{Bytes, Duration, Rate};
 
-use crate::scenario::units::Unit;
-use crate::scenario::{LinkSpec, LossSpec, Network, OwnLinks, SharedLinks, StepSpec};
+use quipu_scenario::units::Unit;
+use quipu_scenario::{LinkSpec, LossSpec, Network, OwnLinks, SharedLinks, StepSpec};
 
 /// Steps that are told one by one.
 const FEW: usize = 4;

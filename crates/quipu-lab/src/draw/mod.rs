@@ -12,8 +12,8 @@ mod traffic;
 
 use std::fmt::Write;
 
-use crate::scenario::{Direction, LinkError, Network, Scenario};
 use crate::table::{Align, Grid};
+use quipu_scenario::{Direction, LinkError, Network, Scenario};
 
 /// Which signs a drawing is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

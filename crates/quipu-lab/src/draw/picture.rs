@@ -1,7 +1,7 @@
 //! Boxes and arrows: the client at the left, the server at the right, paths between them.
 
 use super::{Signs, link};
-use crate::scenario::{LinkError, LinkSpec, Network, PathSpec};
+use quipu_scenario::{LinkError, LinkSpec, Network, PathSpec};
 
 /// Lines, corners and arrows.
 struct Pen {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario::find_network;
+use quipu_scenario::find_network;
 
 fn drawn(text: &str, signs: Signs) -> String {
     let scenario = Scenario::from_toml(text, "a.toml").unwrap();
@@ -71,7 +71,7 @@ fn steps_have_a_curve() {
 
 #[test]
 fn every_network_that_ships_can_be_drawn_in_lines_of_one_length() {
-    for network in crate::scenario::builtin_networks() {
+    for network in quipu_scenario::builtin_networks() {
         let text = draw(&Scenario::default(), &network, Signs::Unicode).unwrap();
         let picture = text.split("\n\n").nth(1).unwrap();
         let walls: Vec<usize> = picture

@@ -2,8 +2,8 @@
 
 use quipu_base::Duration;
 
-use crate::scenario::units::Unit;
-use crate::scenario::{Clients, CrossKind, CrossSpec, FlowSpec, Scenario};
+use quipu_scenario::units::Unit;
+use quipu_scenario::{Clients, CrossKind, CrossSpec, FlowSpec, Scenario};
 
 /// A line for several clients, and for each kind of server, flow and sender of cross traffic; empty
 /// if there are none.

@@ -9,7 +9,7 @@ use quipu_web::synthetic::{self, Quantity, Sample};
 use super::{LoadedPage, PageLoadError, check_size};
 use crate::results::{DrawnNote, PageNote, QuantityNote};
 use crate::run::{Bodies, file_hash};
-use crate::scenario::{Origins, PRIES, PageName, Raw, Scenario};
+use quipu_scenario::{Origins, PRIES, PageName, Raw, Scenario};
 
 /// A page of a plan.
 #[derive(Clone, Debug)]
@@ -278,7 +278,7 @@ fn note(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Clients;
+    use quipu_scenario::Clients;
 
     fn planned(name: &str, session: u32) -> PlannedPage {
         let scenario = Scenario { runs: 5, session, ..Scenario::default() };

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::axes::{Case, cases};
 use super::job::{ExperimentError, Origin, load};
-use super::spec::Paper;
-use crate::scenario::ScenarioError;
+use quipu_scenario::ScenarioError;
+use quipu_scenario::experiment::{Case, Paper, cases};
 
 /// Every file in `experiments/` and its text, sorted by path: written by the build script.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));

@@ -1,8 +1,8 @@
 //! From numbers of runs to an estimate with its interval.
 
-use super::metric::{Metric, Stat};
 use super::select::{Load, Sample};
 use crate::stats::{Comparison, RESAMPLES};
+use quipu_scenario::experiment::{Metric, Stat};
 
 /// Resamples where objects of all runs are pooled.
 const POOLED_RESAMPLES: usize = 1_000;
@@ -173,9 +173,9 @@ fn pooled(
 
 #[cfg(test)]
 mod tests {
-    use super::super::metric::Quantity;
     use super::*;
     use quipu_base::Seed;
+    use quipu_scenario::experiment::Quantity;
 
     fn samples(values: &[f64]) -> Vec<Sample> {
         (0..)

@@ -3,14 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::compare;
-use super::metric::{Metric, Stat};
 use super::places::{Spot, Unit, network_of, page_of, policy_of};
 use super::select::Runs;
-use super::spec::{Data, DataValue};
-use super::threshold::Amount;
 use crate::plan::Plan;
 use crate::stats::Comparison;
 use quipu_base::Seed;
+use quipu_scenario::experiment::{Amount, Data, DataValue, Metric, Stat};
 
 /// A number of a paper, and where ours is.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,7 +118,7 @@ fn rows(data: &Data, text: &str) -> Result<Vec<DataValue>, String> {
     let column = |name: &str| {
         let found = header.iter().position(|column| column == name);
         found.ok_or_else(|| {
-            let near = crate::scenario::suggestion(name, header.iter());
+            let near = quipu_scenario::suggestion(name, header.iter());
             format!("there is no column `{name}`{near}")
         })
     };

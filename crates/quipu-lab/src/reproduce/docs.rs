@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::axes::Case;
 use super::runner::VERDICTS;
-use super::spec::{Paper, Verdict};
-use super::threshold::{Amount, Dimension};
 use super::verdict::{Judged, RuleVerdict};
 use crate::table::{Align, Grid};
 use crate::whole_file::write_whole;
+use quipu_scenario::experiment::{Amount, Case, Dimension, Paper, Verdict};
 
 /// What stands where there is nothing.
 const NOTHING: &str = "–";
@@ -360,9 +358,9 @@ fn table(all: &[Judged]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::cases;
-    use crate::reproduce::spec::RuleKind;
     use crate::reproduce::verdict::{BoundRow, Finding};
+    use quipu_scenario::experiment::RuleKind;
+    use quipu_scenario::experiment::cases;
 
     const FILE: &str = "[experiment]\nid = \"one\"\npaper = \"ns3\"\ntitle = \"t\"\n\
                         [[experiment.rules]]\nname = \"r\"\nclaim = \"c\"\nmetric = \"page\"\n\

@@ -4,17 +4,15 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::axes::{Case, cases};
 use super::catalogue;
 use super::data::{PaperNumber, numbers};
-use super::metric::Metric;
 use super::places::{Unit, places};
-use super::spec::{Part, Variant};
 use crate::plan::{Cell, Plan, PlanError};
 use crate::policies::Registry;
 use crate::results::{COMMIT, VERSION};
 use crate::run_key::{hash_of, run_keys};
-use crate::scenario::{Network, Scenario, ScenarioError, Series, distinct};
+use quipu_scenario::experiment::{Case, Metric, Part, Variant, cases};
+use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
 
 /// An experiment that cannot be run.
 #[derive(Debug, Error)]
@@ -76,7 +74,7 @@ pub struct Job {
 /// If it is unreadable, no scenario, or without an experiment.
 pub fn load(path: &Path) -> Result<Vec<(Case, Origin)>, ExperimentError> {
     let file = path.display().to_string();
-    let text = crate::scenario::read_text(path)?;
+    let text = quipu_scenario::read_text(path)?;
     let found = cases(&text, &file)?;
     if found.is_empty() {
         let expected = "a table [experiment], which `quipu reproduce` needs";
@@ -166,7 +164,7 @@ impl Job {
                 found.map(str::to_owned).ok_or_else(|| "no such file comes with the program".into())
             }
             Origin::Folder(folder) => {
-                let text = crate::scenario::read_text(&folder.join(name));
+                let text = quipu_scenario::read_text(&folder.join(name));
                 text.map_err(|error| error.to_string())
             }
         };

@@ -1,9 +1,8 @@
 //! Where a rule looks: every page, network and policy that it may be about, and what is compared there.
 
-use super::metric::{Metric, Named};
-use super::spec::{Others, Rule, Side};
 use crate::plan::Plan;
-use crate::scenario::suggestion;
+use quipu_scenario::experiment::{Metric, Named, Others, Rule, Side};
+use quipu_scenario::suggestion;
 
 /// What is run for an id: the scenario, or a variant of it.
 #[derive(Debug)]

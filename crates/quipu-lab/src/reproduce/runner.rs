@@ -18,7 +18,7 @@ use super::verdict::{Judged, bounds, judge};
 use crate::plan::Cell;
 use crate::results::{COMMIT, Failure, Output, OutputError, RunRecord, Summary, VERSION};
 use crate::run::{RunError, run_sampled, run_session};
-use crate::scenario::{ScenarioError, Series};
+use quipu_scenario::{ScenarioError, Series};
 
 /// The file with what was found for an id, in its folder; and that of all ids above.
 pub const VERDICTS: &str = "verdicts.json";

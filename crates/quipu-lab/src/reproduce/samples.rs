@@ -3,8 +3,8 @@
 use quipu_base::{Instant, Rate};
 
 use super::compare::stat_of;
-use super::metric::{Column, Metric, Quantity, Stat};
 use crate::results::SeriesRow;
+use quipu_scenario::experiment::{Column, Metric, Quantity, Stat};
 
 /// What `metric` gives for the connection `flow`, and its path `path` if one is named.
 pub(super) fn number(

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use super::compare::stat_of;
-use super::metric::{Metric, Named, Quantity, Stat};
 use super::places::{Spot, position};
 use super::samples;
 use crate::plan::{Cell, Plan};
 use crate::results::{Bounds, End, FlowRecord, RunRecord, SeriesRow, jain};
-use crate::scenario::{Direction, FlowSpec};
-use crate::wildcard;
 use quipu_base::Bytes;
+use quipu_scenario::experiment::{Metric, Named, Quantity, Stat};
+use quipu_scenario::wildcard;
+use quipu_scenario::{Direction, FlowSpec};
 
 /// All runs of a scenario.
 pub(super) struct Runs<'a> {

@@ -9,10 +9,11 @@ use super::compare::{self, Estimate};
 use super::data::DataRow;
 use super::places::{MAIN, Place, Point, Unit, places};
 use super::select::Runs;
-use super::spec::{Paper, Places, Rule, RuleKind, Test, Verdict};
-use super::threshold::{Amount, Dimension, Position};
 use crate::results::{Metric, RowSummary, Summary};
 use crate::stats::Comparison;
+use quipu_scenario::experiment::{
+    Amount, Dimension, Others, Paper, Places, Position, Rule, RuleKind, Side, Test, Verdict,
+};
 
 /// Everything that was found for one id: the content of its `verdicts.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -319,7 +320,7 @@ fn range(
 
 /// Metric, what is compared, threshold.
 fn in_words(rule: &Rule) -> String {
-    let side = |side: &super::spec::Side| {
+    let side = |side: &Side| {
         let mut parts = Vec::new();
         parts.extend(side.policy.clone());
         parts.extend(side.network.as_ref().map(|name| format!("over {name}")));
@@ -328,8 +329,7 @@ fn in_words(rule: &Rule) -> String {
         parts.extend(side.metric.as_ref().map(|metric| format!("({metric})")));
         if parts.is_empty() { "each".to_owned() } else { parts.join(" ") }
     };
-    let list =
-        |sides: &[super::spec::Side]| sides.iter().map(side).collect::<Vec<String>>().join(" | ");
+    let list = |sides: &[Side]| sides.iter().map(side).collect::<Vec<String>>().join(" | ");
     let threshold = rule.test.threshold();
     let mut text = rule.metric.to_string();
     let compared = match (&rule.to, rule.steps.as_slice()) {
@@ -337,9 +337,9 @@ fn in_words(rule: &Rule) -> String {
             let steps: Vec<String> = rule.steps.iter().map(side).collect();
             format!("{}, each to the one before", steps.join(", "))
         }
-        (super::spec::Others::None, _) => list(&rule.of),
-        (super::spec::Others::Policies, _) => format!("{} to each other policy", list(&rule.of)),
-        (super::spec::Others::Sides(to), _) => format!("{} to {}", list(&rule.of), list(to)),
+        (Others::None, _) => list(&rule.of),
+        (Others::Policies, _) => format!("{} to each other policy", list(&rule.of)),
+        (Others::Sides(to), _) => format!("{} to {}", list(&rule.of), list(to)),
     };
     text.push_str(": ");
     match &rule.test {

@@ -12,7 +12,7 @@ use super::networks::{self, NetworksFile};
 use super::tables::{Column, Form, TableFile, Value};
 use super::{End, RunRecord, Summary, series, traffic_files};
 use crate::plan::{Cell, Plan};
-use crate::scenario::{Scenario, ScenarioError, Series};
+use quipu_scenario::{Scenario, ScenarioError, Series};
 
 /// A file of a result could not be written.
 #[derive(Debug, Error)]

@@ -9,7 +9,7 @@ use quipu_link::Loss;
 use super::files::FileError;
 use super::tables::{Column, Form, Kind, TableFile, Value};
 use crate::plan::Plan;
-use crate::scenario::{Direction, LinkSpec, LossSpec, Network};
+use quipu_scenario::{Direction, LinkSpec, LossSpec, Network};
 
 /// The file.
 pub(super) const NAME: &str = "networks.csv";
@@ -154,7 +154,7 @@ fn mean_of(loss: LossSpec) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
+    use quipu_scenario::Scenario;
 
     #[test]
     fn the_table_tells_what_each_path_can_do() {

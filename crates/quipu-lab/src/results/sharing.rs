@@ -9,8 +9,8 @@ use super::summary::{PathShare, runs_of};
 use super::traffic::{FlowRecord, TrafficRecord, per_mille};
 use crate::plan::{Cell, Plan};
 use crate::policy::registry::Layer;
-use crate::scenario::{Direction, FlowSpec};
 use crate::stats::median;
+use quipu_scenario::{Direction, FlowSpec};
 
 /// A quantity over the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -3,7 +3,7 @@
 use quipu_base::{Bytes, Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
 
-use crate::scenario::Direction;
+use quipu_scenario::Direction;
 
 /// Flows, links and cross traffic of one run, between two instants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use super::files::{Sheet, path_name};
 use super::tables::Value;
 use crate::plan::{Cell, Plan};
 use crate::policy::registry::Layer;
-use crate::scenario::{Direction, Scenario};
+use quipu_scenario::{Direction, Scenario};
 
 /// The tables, there if the scenario has flows or cross traffic.
 pub(super) static SHEETS: [Sheet; 4] = [

@@ -5,7 +5,7 @@ use quipu_quic::{Connection, StreamError};
 use quipu_web::page::ObjectId;
 
 use super::body::Bodies;
-use crate::scenario::FlowSpec;
+use quipu_scenario::FlowSpec;
 
 /// What is always ready to be sent, at the least. Our choice: more than any burst.
 const LEAST_READY: Bytes = Bytes(512 << 10);

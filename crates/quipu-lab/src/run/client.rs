@@ -16,7 +16,7 @@ use super::requests::Requests;
 use super::visits::Visits;
 use super::wire::{Wire, http, mux};
 use crate::plan::{Cell, Plan};
-use crate::scenario::Start;
+use quipu_scenario::Start;
 
 /// A browser, its connections and its load.
 pub(super) struct Browser {

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Instant, Random, Rate, Seed};
 use quipu_sim::{Envelope, Outgoing};
 use rand::Rng;
 
-use crate::scenario::{CrossKind, CrossSpec};
+use quipu_scenario::{CrossKind, CrossSpec};
 
 /// A node that sends, and listens to nothing.
 pub(super) struct CrossSender {
@@ -180,8 +180,7 @@ mod tests {
     fn sender(change: impl FnOnce(&mut CrossSpec)) -> CrossSender {
         let text = "pages = []\nflows = [{ name = \"a\" }]\n\
                     cross = [{ name = \"c\", rate = \"1mbit\", packet = \"1222B\" }]";
-        let mut spec =
-            crate::scenario::Scenario::from_toml(text, "a.toml").unwrap().cross.remove(0);
+        let mut spec = quipu_scenario::Scenario::from_toml(text, "a.toml").unwrap().cross.remove(0);
         change(&mut spec);
         let (local, remote) = (address(1, 0, 1), address(2, 0, 1));
         CrossSender::new(&spec, Bytes(28), Envelope { local, remote, ecn: 0 }, Seed::new(3), 0)

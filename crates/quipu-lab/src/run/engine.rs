@@ -24,7 +24,7 @@ use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
 use crate::results::End;
-use crate::scenario::{HttpVersion, Scenario};
+use quipu_scenario::{HttpVersion, Scenario};
 
 /// An end could not be set up.
 #[derive(Debug, Error)]

@@ -12,8 +12,8 @@ use super::engine::{ConnectionPlan, SetupError};
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
 use crate::results::End;
-use crate::scenario::{Direction, FlowSpec};
 use crate::stats::Histogram;
+use quipu_scenario::{Direction, FlowSpec};
 
 /// An end of a flow.
 pub(super) struct FlowEnd {

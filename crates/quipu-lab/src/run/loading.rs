@@ -12,7 +12,7 @@ use quipu_web::scheme::RequestFacts;
 use super::RunError;
 use super::body::{Bodies, BodyCheck};
 use crate::pages::RunPage;
-use crate::scenario::{Discovery, Reprioritise, Scenario};
+use quipu_scenario::{Discovery, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.
 pub(super) struct Loading {

@@ -44,7 +44,6 @@ use thiserror::Error;
 
 pub use crate::plan::{Cell, Plan};
 use crate::results::{End, RunRecord};
-use crate::scenario::LinkError;
 pub(crate) use arrivals::{Arrival, Arrivals};
 pub use body::Bodies;
 pub(crate) use body::file_hash;
@@ -52,6 +51,7 @@ pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
 use pages::Pages;
+use quipu_scenario::LinkError;
 use series::Sampler;
 pub use series::SeriesSink;
 use topology::Topology;

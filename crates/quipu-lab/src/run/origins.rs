@@ -8,7 +8,6 @@ use quipu_web::page::host_of_origin;
 use super::asked::VisitObject;
 use crate::pages::{PageLoadError, RunPage};
 use crate::plan::{Cell, Plan};
-use crate::scenario;
 
 /// The origins of all pages of a client's session, numbered in the order of their first objects: each
 /// has a server and a connection of its own. One if origins are folded.
@@ -23,7 +22,7 @@ pub(super) struct Origins {
 impl Origins {
     pub(super) fn new(plan: &Plan, cell: Cell, client: u32) -> Result<Origins, PageLoadError> {
         let mut origins = Origins { names: Vec::new(), of_object: Vec::new() };
-        if plan.scenario.origins == scenario::Origins::One {
+        if plan.scenario.origins == quipu_scenario::Origins::One {
             return Ok(origins);
         }
         let mut numbers = BTreeMap::new();

@@ -20,7 +20,7 @@ use super::traffic::pair_of_cross;
 use super::{PAGE_FLOW, RunError};
 use crate::plan::{Cell, Plan};
 use crate::results::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
-use crate::scenario::{Scenario, Sender};
+use quipu_scenario::{Scenario, Sender};
 
 /// Watches the pages of all clients as they come.
 pub(super) struct Pages<'a> {

@@ -24,7 +24,7 @@ use super::visits::Visits;
 use super::wire::{Wire, numbering};
 use super::{OBJECT_FIELD, RunError};
 use crate::results::End;
-use crate::scenario::{HttpVersion, Priorities, Scenario};
+use quipu_scenario::{HttpVersion, Priorities, Scenario};
 
 /// The requests of one connection.
 pub(super) struct Requests {

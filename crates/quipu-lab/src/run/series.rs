@@ -10,7 +10,7 @@ use quipu_sim::{LinkId, Node, NodeId, Observer, PathLinks, RunEnd, World};
 use super::RunError;
 use super::topology::Topology;
 use crate::results::{End, SeriesRow};
-use crate::scenario::{Scenario, SeriesEnds};
+use quipu_scenario::{Scenario, SeriesEnds};
 
 /// Takes the rows of a time series: in order of time, then of connections as the run has them, then
 /// of paths, and after its paths each connection as a whole. An error ends the run.

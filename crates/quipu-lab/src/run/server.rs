@@ -23,7 +23,7 @@ use super::{OBJECT_FIELD, RunError};
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::results::End;
-use crate::scenario::Priorities;
+use quipu_scenario::Priorities;
 
 /// Bytes of an object that only warms the connection up: as in the framework paper.
 const WARM_UP_BYTES: Bytes = Bytes(2_600);

@@ -1,7 +1,7 @@
 use quipu_base::{Bytes, Duration};
 
 use super::*;
-use crate::scenario::{Network, PathSpec, Scenario, find_network};
+use quipu_scenario::{Network, PathSpec, Scenario, find_network};
 
 mod flows;
 mod radio;
@@ -90,7 +90,7 @@ fn a_single_path_alone_carries_nearly_all() {
 #[test]
 fn all_at_once_is_no_slower_than_as_recorded() {
     let recorded = first(&plan(|_| {})).page_time;
-    let plan = plan(|scenario| scenario.discovery = crate::scenario::Discovery::AllAtOnce);
+    let plan = plan(|scenario| scenario.discovery = quipu_scenario::Discovery::AllAtOnce);
     assert!(first(&plan).page_time < recorded);
 }
 

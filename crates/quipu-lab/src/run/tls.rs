@@ -8,7 +8,7 @@ use quipu_quic::tls::{ClientTls, ServerTls};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use thiserror::Error;
 
-use crate::scenario::{Scenario, Tls};
+use quipu_scenario::{Scenario, Tls};
 
 /// TLS could not be set up.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

@@ -12,7 +12,7 @@ use quipu_sim::{
 };
 
 use super::RunError;
-use crate::scenario::{Direction, LinkError, LinkSpec, Network, OwnLinks, RadioSpec};
+use quipu_scenario::{Direction, LinkError, LinkSpec, Network, OwnLinks, RadioSpec};
 
 /// The links of a network in a world: those that all pairs of hosts share, and what it takes to
 /// connect a pair.

@@ -15,8 +15,8 @@ use super::series::{self, Sampler, Watched};
 use super::topology::{Hosts, Topology, addresses};
 use crate::plan::{Cell, Plan};
 use crate::results::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
-use crate::scenario::{Direction, Measure, Network, OwnLinks};
 use crate::stats::Histogram;
+use quipu_scenario::{Direction, Measure, Network, OwnLinks};
 
 /// The hosts of all flows and of all cross traffic.
 pub(super) struct Traffic {

@@ -13,7 +13,7 @@ use quipu_quic::{Connection, ConnectionEvent};
 use super::engine::{PageLine, SetupError, page_seed};
 use crate::plan::{Cell, Plan};
 use crate::policies::build_stream;
-use crate::scenario::{self, HttpVersion};
+use quipu_scenario::HttpVersion;
 
 /// A connection at one moment, as HTTP's ends want it.
 pub(super) enum Wire<'a> {
@@ -78,7 +78,7 @@ pub(super) fn mux(
     Ok(Some(Mux::new(role, config(&plan.scenario.transport), policy)))
 }
 
-fn config(transport: &scenario::Transport) -> byte_stream::Config {
+fn config(transport: &quipu_scenario::Transport) -> byte_stream::Config {
     // Ranges were checked with the scenario.
     let octets = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
     byte_stream::Config {
@@ -113,7 +113,7 @@ pub(super) fn numbering(http: HttpVersion) -> Numbering {
 
 /// Receive credit below HTTP, of a stream and of the connection. Where HTTP/2 gives credit itself,
 /// twice as much, so that its own is what counts: frames' headers are not in it.
-pub(super) fn credit(transport: &scenario::Transport, http: HttpVersion) -> [Bytes; 2] {
+pub(super) fn credit(transport: &quipu_scenario::Transport, http: HttpVersion) -> [Bytes; 2] {
     let own = [transport.stream_credit, transport.connection_credit];
     match http {
         HttpVersion::H2 | HttpVersion::H3 | HttpVersion::Raw => own,

@@ -4,10 +4,10 @@ use toml::Value;
 
 use crate::plan::{Plan, Shelf};
 use crate::policies::Registry;
-use crate::reproduce::put_at;
 use crate::results::Value as Cell;
 use crate::results::{Column, Kind, known_columns};
-use crate::scenario::{
+use quipu_scenario::put_at;
+use quipu_scenario::{
     Amount, Document, Finding, Findings, Origin, PointValues, Scenario, Series, SweepSpec,
     SweptField, nearest,
 };
@@ -128,7 +128,7 @@ impl Sweep {
     ///
     /// # Errors
     /// If the scenario cannot be written out.
-    pub fn to_toml(&self) -> Result<String, crate::scenario::ScenarioError> {
+    pub fn to_toml(&self) -> Result<String, quipu_scenario::ScenarioError> {
         Ok(format!("{}\n{}", self.scenario.to_toml()?, self.spec.to_toml()))
     }
 }

@@ -19,7 +19,7 @@ use crate::plan::Cell;
 use crate::results::FileError;
 use crate::run::run_session;
 use crate::run_key::run_keys;
-use crate::scenario::ScenarioError;
+use quipu_scenario::ScenarioError;
 
 /// The folder of the store in that of the results.
 pub(super) const STORE: &str = "store";

@@ -6,7 +6,7 @@ use super::grid::{Align, Grid};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
-use crate::scenario::{Clients, Priorities};
+use quipu_scenario::{Clients, Priorities};
 
 /// The metrics that are compared as ratios.
 const COMPARED: [Metric; 5] = [

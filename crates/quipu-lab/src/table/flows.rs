@@ -5,7 +5,7 @@ use super::grid::{Align, Grid};
 use super::millis;
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::{CrossSummary, FlowSummary, Sharing, Spread, Summary, WORLD};
-use crate::scenario::units::Unit;
+use quipu_scenario::units::Unit;
 
 /// The tables of all traffic as text; nothing if the scenario has none.
 pub(super) fn flows(plan: &Plan, summary: &Summary) -> String {

@@ -5,7 +5,7 @@ use quipu_web::synthetic::{Measured, Quantity, Sample};
 use super::bytes;
 use super::grid::{Align, Grid};
 use crate::results::{PageNote, QuantityNote};
-use crate::scenario::Origins;
+use quipu_scenario::Origins;
 
 /// One line about a page.
 pub(super) fn headline(note: &PageNote, origins: Origins) -> String {

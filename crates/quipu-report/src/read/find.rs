@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use quipu_lab::reproduce::{Judged, VERDICTS};
-use quipu_lab::scenario::nearest;
+use quipu_scenario::nearest;
 
 use super::summary::json;
 use crate::ReportError;

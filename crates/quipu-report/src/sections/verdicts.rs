@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use quipu_lab::reproduce::{Judged, RuleVerdict, Threshold};
+use quipu_lab::reproduce::{Judged, RuleVerdict};
+use quipu_scenario::experiment::Threshold;
 use serde_json::Value;
 
 use super::Draft;

@@ -10,9 +10,9 @@ use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::results::Output;
 use quipu_lab::run::run_session;
-use quipu_lab::scenario::Scenario;
 use quipu_report::document::Document;
 use quipu_report::{Options, ReportError, report};
+use quipu_scenario::Scenario;
 
 /// Runs a scenario with these fields and writes its result into `folder`.
 pub(crate) fn run(fields: &[(&str, &str)], folder: &Path) {

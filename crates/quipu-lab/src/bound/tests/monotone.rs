@@ -5,7 +5,7 @@ use quipu_web::page::{Blocking, Discovery as Found, Object, ObjectId, ObjectKind
 use rand::RngExt;
 
 use super::super::{Level, Links, PageBound, Situation};
-use crate::scenario::{LinkSpec, Network, PathSpec, Scenario};
+use quipu_scenario::{LinkSpec, Network, PathSpec, Scenario};
 
 fn page(random: &mut Random) -> Page {
     let object = |id: u32, random: &mut Random| {

@@ -6,12 +6,13 @@ use quipu_base::{Bytes, Duration, Instant};
 use super::*;
 use crate::plan::Cell;
 use crate::policies::Registry;
-use crate::reproduce::{Job, Origin, cases};
+use crate::reproduce::{Job, Origin};
 use crate::results::{
     Bounds, End, FlowRecord, LinkRecord, ObjectRecord, PathRecord, RunRecord, SeriesRow,
     StreamRecord, TrafficRecord,
 };
-use crate::scenario::Direction;
+use quipu_scenario::Direction;
+use quipu_scenario::experiment::cases;
 
 const HEAD: &str = r#"
 pages = ["framework-google"]

@@ -24,7 +24,7 @@ use super::loading::Loading;
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
 use crate::results::{End, RunRecord};
-use crate::scenario::{Sender, Start};
+use quipu_scenario::{Sender, Start};
 
 /// When the load began. The clock of a run is the same everywhere, so the end that reads may know
 /// when the other end began.

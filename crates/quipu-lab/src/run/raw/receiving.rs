@@ -10,7 +10,7 @@ use super::writes::Write;
 use crate::results::StreamRecord;
 use crate::run::RunError;
 use crate::run::loading::Loading;
-use crate::scenario::Raw;
+use quipu_scenario::Raw;
 
 /// The page as it arrives on raw streams.
 pub(super) struct Receiving {
@@ -37,7 +37,7 @@ impl Receiving {
         let mut by_object: Vec<&Write> = writes.iter().collect();
         by_object.sort_by_key(|write| write.object);
         let stream_of = by_object.iter().map(|write| number(write.stream)).collect();
-        let incoming = |(index, spec): (usize, &crate::scenario::RawStream)| {
+        let incoming = |(index, spec): (usize, &quipu_scenario::RawStream)| {
             let of_stream = writes.iter().filter(|write| write.stream == index);
             let missing: VecDeque<(ObjectId, Bytes)> =
                 of_stream.map(|write| (write.object, write.len)).collect();

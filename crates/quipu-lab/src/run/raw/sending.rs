@@ -8,7 +8,7 @@ use quipu_quic::Connection;
 
 use super::writes::Write;
 use crate::run::body::Bodies;
-use crate::scenario::{Raw, RawStream};
+use quipu_scenario::{Raw, RawStream};
 
 /// Writes that are still to be done.
 pub(super) struct Sending {

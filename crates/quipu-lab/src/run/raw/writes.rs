@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Seed};
 use quipu_web::page::{Object, ObjectId, ObjectKind, Page};
 use rand::Rng;
 
-use crate::scenario::{Raw, WriteOrder};
+use quipu_scenario::{Raw, WriteOrder};
 
 /// One object, written at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ fn shuffle<T>(items: &mut [T], random: &mut impl Rng) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::{RawStream, Sizes};
+    use quipu_scenario::{RawStream, Sizes};
 
     fn page() -> Page {
         let sizes = [(ObjectKind::Document, 50_000), (ObjectKind::Image, 11_999)];

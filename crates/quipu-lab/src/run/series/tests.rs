@@ -7,7 +7,7 @@ use crate::run::host::Host;
 use crate::run::pages::Pages;
 use crate::run::topology::Topology;
 use crate::run::{run, run_sampled};
-use crate::scenario::{Direction, FlowSpec, Network, Series, find_network};
+use quipu_scenario::{Direction, FlowSpec, Network, Series, find_network};
 
 const FIRST: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::results::{FlowRecord, TrafficRecord};
-use crate::scenario::units::Share;
-use crate::scenario::{Direction, FlowSpec};
+use quipu_scenario::units::Share;
+use quipu_scenario::{Direction, FlowSpec};
 
 /// A plan of `text` over one path of 10 Mb/s and 20 ms of round trip with a queue of two products.
 fn flows(text: &str) -> Plan {
@@ -102,7 +102,7 @@ fn a_flow_over_two_paths_uses_both_and_one_over_the_second_leaves_the_first() {
         let path: PathSpec = "rate=5mbit,delay=10ms,queue=2bdp".parse().unwrap();
         PathSpec { name: name.to_owned(), ..path }
     };
-    let mut network = crate::scenario::Network::from_links(vec![path("x"), path("y")]);
+    let mut network = quipu_scenario::Network::from_links(vec![path("x"), path("y")]);
     network.name = "n".to_owned();
     let plan = |flows: Vec<FlowSpec>| {
         plan_of(Scenario {
@@ -145,7 +145,7 @@ fn a_flow_over_a_dead_path_carries_nothing_and_is_no_error() {
     let plan = plan_of(Scenario {
         pages: Vec::new(),
         flows: vec![FlowSpec::new("a")],
-        networks: vec![crate::scenario::Network::from_links(vec![path])],
+        networks: vec![quipu_scenario::Network::from_links(vec![path])],
         duration: Duration::from_secs(3),
         ..Scenario::default()
     });

@@ -1,0 +1,512 @@
+//! What a rule looks at: a number that each run gives.
+
+mod stat;
+
+use std::fmt;
+
+use quipu_base::Duration;
+use quipu_web::page::ObjectKind;
+use serde::{Deserialize, Deserializer, de};
+
+use super::reader::text_or_table;
+use super::threshold::Dimension;
+use crate::units::Unit;
+use crate::{Direction, suggestion};
+
+pub use stat::Stat;
+
+/// Declares the quantities with their names and what they count.
+macro_rules! quantities {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal, $dimension:ident,)+) => {
+        /// What is measured.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Quantity { $($(#[$doc])* $variant,)+ }
+
+        impl Quantity {
+            /// The names of all.
+            pub const NAMES: &[&str] = &[$($text),+];
+            const ALL: &[Quantity] = &[$(Quantity::$variant),+];
+
+            /// Its name in files.
+            pub fn name(self) -> &'static str {
+                match self { $(Quantity::$variant => $text),+ }
+            }
+
+            fn dimension(self) -> Dimension {
+                match self { $(Quantity::$variant => Dimension::$dimension),+ }
+            }
+        }
+    };
+}
+
+quantities! {
+    /// Page time.
+    Page = "page", Time,
+    /// Completion of all that blocks.
+    Critical = "critical", Time,
+    /// ObjectIndex: mean completion of the page's objects.
+    Objects = "objects", Time,
+    /// ByteIndex.
+    Bytes = "bytes", Time,
+    /// Page time by the bound that no scheduler can beat.
+    PageOverBound = "page-over-bound", Plain,
+    /// Critical time by its bound.
+    CriticalOverBound = "critical-over-bound", Plain,
+    /// Until the handshake's end.
+    Connect = "connect", Time,
+    /// Stream bytes sent again.
+    Resent = "resent", Size,
+    /// Stream bytes sent as copies.
+    Copies = "copies", Size,
+    /// Packets of the sender per change of path.
+    Stability = "stability", Plain,
+    /// A path's part of the bytes that the sender sent. Needs `path`.
+    Share = "share", Plain,
+    /// Completion of objects since the start of the page.
+    Object = "object", Time,
+    /// Load time of a raw stream. Needs `stream`.
+    Stream = "stream", Time,
+    /// What a flow's receiver got per second. Needs `flow`.
+    Goodput = "goodput", Rate,
+    /// A flow's part of the bytes of all flows of its direction. Needs `flow`.
+    FlowShare = "flow-share", Plain,
+    /// Mean round trip of a flow. Needs `flow`.
+    RttMean = "rtt-mean", Time,
+    /// 95th percentile of a flow's round trips. Needs `flow`.
+    RttP95 = "rtt-p95", Time,
+    /// Part of a flow's packets that counted as lost. Needs `flow`.
+    Lost = "lost", Plain,
+    /// Jain's index over what the flows of one direction got.
+    Fairness = "fairness", Plain,
+    /// Part of a link's capacity that was used. Needs `path`.
+    Utilisation = "utilisation", Plain,
+    /// A column of the time series. Needs `column`.
+    Series = "series", Plain,
+    /// Times of a state of the congestion controller in the time series. Needs `state`.
+    State = "state", Plain,
+    /// A quantity of the model that pages are drawn from, over all pages drawn. Needs `column`.
+    Drawn = "drawn", Plain,
+}
+
+/// A column of the time series, as far as rules may look at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Congestion window.
+    Cwnd,
+    /// Bytes in flight.
+    InFlight,
+    /// Pace of packets.
+    PacingRate,
+    /// Last sample of the delivery rate.
+    DeliveryRate,
+    /// The controller's estimate.
+    Bandwidth,
+    /// Smoothed round trip.
+    Srtt,
+    /// Last round trip.
+    LatestRtt,
+    /// Least round trip.
+    MinRtt,
+    /// Queue towards the client.
+    QueueDown,
+    /// Queue towards the server.
+    QueueUp,
+    /// Sent so far.
+    BytesSent,
+    /// Acknowledged so far.
+    BytesAcked,
+    /// Lost so far.
+    BytesLost,
+    /// Part of the connection's bytes, or of all connections'.
+    Share,
+}
+
+const COLUMNS: [(&str, Column, Dimension); 14] = [
+    ("cwnd", Column::Cwnd, Dimension::Size),
+    ("in_flight", Column::InFlight, Dimension::Size),
+    ("pacing_rate", Column::PacingRate, Dimension::Rate),
+    ("delivery_rate", Column::DeliveryRate, Dimension::Rate),
+    ("bandwidth", Column::Bandwidth, Dimension::Rate),
+    ("srtt", Column::Srtt, Dimension::Time),
+    ("latest_rtt", Column::LatestRtt, Dimension::Time),
+    ("min_rtt", Column::MinRtt, Dimension::Time),
+    ("queue_down", Column::QueueDown, Dimension::Size),
+    ("queue_up", Column::QueueUp, Dimension::Size),
+    ("bytes_sent", Column::BytesSent, Dimension::Size),
+    ("bytes_acked", Column::BytesAcked, Dimension::Size),
+    ("bytes_lost", Column::BytesLost, Dimension::Size),
+    ("share", Column::Share, Dimension::Plain),
+];
+
+/// The quantities of the model, by the names that rules have for them.
+pub const DRAWN: [&str; 5] = ["main-size", "mains", "embedded-size", "embedded", "reading-time"];
+
+/// A path or a flow, by name or by position.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Named {
+    /// Position, from 0.
+    Index(u32),
+    /// Name.
+    Name(String),
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Named::Index(index) => f.pad(&index.to_string()),
+            Named::Name(name) => f.pad(name),
+        }
+    }
+}
+
+/// What a rule looks at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What is measured.
+    pub quantity: Quantity,
+    /// One number out of several of a run: objects, samples or times of a state.
+    pub stat: Stat,
+    /// Objects of all runs together, instead of one number for each run.
+    pub pooled: bool,
+    /// Only objects of this kind.
+    pub kind: Option<ObjectKind>,
+    /// Only objects whose address this matches; `*` stands for anything.
+    pub url: Option<String>,
+    /// Only the object at this position of the page, or `drawn`'s quantity.
+    pub index: Option<u32>,
+    /// Only this raw stream, or objects on it.
+    pub stream: Option<u32>,
+    /// This flow.
+    pub flow: Option<Named>,
+    /// This path.
+    pub path: Option<Named>,
+    /// This direction. Down.
+    pub direction: Direction,
+    /// Samples from this time of the run on.
+    pub from: Duration,
+    /// Samples before this time.
+    pub until: Option<Duration>,
+    /// Samples in this state of the congestion controller.
+    pub state: Option<String>,
+    /// A column, and the one it is divided by.
+    pub column: Option<(Column, Option<Column>)>,
+    /// A quantity of the model of drawn pages: position in the list of drawn quantities.
+    pub drawn: Option<usize>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Input {
+    name: String,
+    stat: Option<Stat>,
+    pooled: bool,
+    kind: Option<ObjectKind>,
+    url: Option<String>,
+    index: Option<u32>,
+    stream: Option<u32>,
+    flow: Option<Named>,
+    path: Option<Named>,
+    direction: Option<Direction>,
+    from: Option<String>,
+    until: Option<String>,
+    state: Option<String>,
+    column: Option<String>,
+}
+
+impl Metric {
+    /// A quantity without choices of its own.
+    pub fn plain(quantity: Quantity) -> Metric {
+        Metric {
+            quantity,
+            stat: match quantity {
+                Quantity::Series => Stat::Percentile(50),
+                Quantity::State => Stat::First,
+                _ => Stat::Mean,
+            },
+            pooled: false,
+            kind: None,
+            url: None,
+            index: None,
+            stream: None,
+            flow: None,
+            path: None,
+            direction: Direction::Down,
+            from: Duration::ZERO,
+            until: None,
+            state: None,
+            column: None,
+            drawn: None,
+        }
+    }
+
+    /// What its numbers count.
+    pub fn dimension(&self) -> Dimension {
+        match (self.quantity, self.stat) {
+            (Quantity::State, Stat::Count | Stat::Part) => Dimension::Plain,
+            (Quantity::State, _) => Dimension::Time,
+            (Quantity::Series, Stat::Rate) => Dimension::Rate,
+            (Quantity::Series, Stat::Part | Stat::Count) => Dimension::Plain,
+            (Quantity::Series, _) => match self.column {
+                Some((column, None)) => column.dimension(),
+                _ => Dimension::Plain,
+            },
+            (Quantity::Object, Stat::Count) => Dimension::Plain,
+            (quantity, _) => quantity.dimension(),
+        }
+    }
+
+    /// True if it needs the samples of a time series.
+    pub fn is_of_series(&self) -> bool {
+        matches!(self.quantity, Quantity::Series | Quantity::State)
+    }
+
+    fn read(input: Input) -> Result<Metric, String> {
+        let found = Quantity::NAMES.iter().position(|name| *name == input.name);
+        let Some(&quantity) = found.and_then(|index| Quantity::ALL.get(index)) else {
+            let near = suggestion(&input.name, Quantity::NAMES.iter().copied());
+            let known = Quantity::NAMES.join(", ");
+            return Err(format!("unknown metric `{}`{near}; there are: {known}", input.name));
+        };
+        let name = quantity.name();
+        let time = |field: &str, text: &Option<String>| match text {
+            None => Ok(None),
+            Some(text) => Duration::read(text)
+                .map(Some)
+                .map_err(|error| format!("metric {name}: {field}: {error}")),
+        };
+        let (column, drawn) = columns(quantity, input.column.as_deref())?;
+        let metric = Metric {
+            stat: input.stat.unwrap_or(Metric::plain(quantity).stat),
+            pooled: input.pooled,
+            kind: input.kind,
+            url: input.url,
+            index: input.index,
+            stream: input.stream,
+            flow: input.flow,
+            path: input.path,
+            direction: input.direction.unwrap_or_default(),
+            from: time("from", &input.from)?.unwrap_or_default(),
+            until: time("until", &input.until)?,
+            state: input.state,
+            column,
+            drawn,
+            ..Metric::plain(quantity)
+        };
+        metric.check(input.stat.is_some(), input.direction.is_some())?;
+        Ok(metric)
+    }
+
+    /// Checks that what is given belongs to the quantity, and that what it needs is there.
+    fn check(&self, has_stat: bool, has_direction: bool) -> Result<(), String> {
+        use Quantity as Q;
+        let name = self.quantity.name();
+        let series = self.is_of_series();
+        let of_flow = [Q::Goodput, Q::FlowShare, Q::RttMean, Q::RttP95, Q::Lost];
+        let of_flow = of_flow.contains(&self.quantity);
+        let object = self.quantity == Q::Object;
+        let of_stream = self.quantity == Q::Stream;
+        let of_path = [Q::Share, Q::Utilisation].contains(&self.quantity);
+        let has_direction_of = [Q::Utilisation, Q::Fairness].contains(&self.quantity);
+        let time = self.from > Duration::ZERO || self.until.is_some();
+        for (key, given, allowed) in [
+            ("stat", has_stat, object || series || self.quantity == Q::Drawn),
+            ("pooled", self.pooled, object),
+            ("kind", self.kind.is_some(), object),
+            ("url", self.url.is_some(), object),
+            ("index", self.index.is_some(), object),
+            ("stream", self.stream.is_some(), object || of_stream),
+            ("flow", self.flow.is_some(), of_flow || series),
+            ("path", self.path.is_some(), of_path || series),
+            ("direction", has_direction, has_direction_of),
+            ("from and until", time, series),
+            ("state", self.state.is_some(), series),
+            ("column", self.column.is_some(), self.quantity == Q::Series),
+        ] {
+            if given && !allowed {
+                return Err(format!("metric {name} has no {key}"));
+            }
+        }
+        for (key, missing) in [
+            ("flow", of_flow && self.flow.is_none()),
+            ("path", of_path && self.path.is_none()),
+            ("stream", of_stream && self.stream.is_none()),
+            ("state", self.quantity == Q::State && self.state.is_none()),
+            ("column", self.quantity == Q::Series && self.column.is_none()),
+            ("column", self.quantity == Q::Drawn && self.drawn.is_none()),
+        ] {
+            if missing {
+                return Err(format!("metric {name} needs {key}"));
+            }
+        }
+        let fits = match self.stat {
+            Stat::Period | Stat::Length => self.quantity == Q::State,
+            Stat::Part => series,
+            Stat::Rate => self.quantity == Q::Series,
+            Stat::First | Stat::Count => object || series,
+            Stat::Last => object || self.quantity == Q::Series,
+            Stat::Deviation => self.quantity == Q::Drawn,
+            Stat::Max => self.quantity != Q::State,
+            Stat::Mean => true,
+            Stat::Min | Stat::Percentile(_) => ![Q::Drawn, Q::State].contains(&self.quantity),
+        };
+        // A state that nothing says more of tells when it began first.
+        if !fits || (self.quantity == Q::State && self.stat == Stat::Mean) {
+            return Err(format!("metric {name} has no stat {}", self.stat));
+        }
+        Ok(())
+    }
+}
+
+type Columns = (Option<(Column, Option<Column>)>, Option<usize>);
+
+/// The columns that `text` names.
+fn columns(quantity: Quantity, text: Option<&str>) -> Result<Columns, String> {
+    let Some(text) = text else { return Ok((None, None)) };
+    if quantity == Quantity::Drawn {
+        let position = DRAWN.iter().position(|name| *name == text);
+        let wrong = || format!("column `{text}`: expected one of {}", DRAWN.join(", "));
+        return Ok((None, Some(position.ok_or_else(wrong)?)));
+    }
+    let column = |name: &str| {
+        let found = COLUMNS.iter().find(|(known, ..)| *known == name.trim());
+        found.map(|(_, column, _)| *column).ok_or_else(|| {
+            let names = COLUMNS.iter().map(|(name, ..)| *name);
+            let known: Vec<&str> = names.clone().collect();
+            let near = suggestion(name, names);
+            format!("unknown column `{name}`{near}; there are: {}", known.join(", "))
+        })
+    };
+    Ok(match text.split_once('/') {
+        None => (Some((column(text)?, None)), None),
+        Some((above, below)) => (Some((column(above)?, Some(column(below)?))), None),
+    })
+}
+
+impl Column {
+    fn entry(self) -> Option<&'static (&'static str, Column, Dimension)> {
+        COLUMNS.iter().find(|(_, column, _)| *column == self)
+    }
+
+    fn name(self) -> &'static str {
+        self.entry().map_or("", |(name, ..)| name)
+    }
+
+    fn dimension(self) -> Dimension {
+        self.entry().map_or(Dimension::Plain, |(.., dimension)| *dimension)
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = vec![self.quantity.name().to_owned()];
+        match self.column {
+            Some((column, None)) => words.push(column.name().to_owned()),
+            Some((above, Some(below))) => words.push(format!("{}/{}", above.name(), below.name())),
+            None => {}
+        }
+        words.extend(self.drawn.and_then(|index| DRAWN.get(index)).map(|name| (*name).to_owned()));
+        if self.stat != Metric::plain(self.quantity).stat || self.pooled {
+            words.push(self.stat.to_string());
+        }
+        if self.pooled {
+            words.push("of all runs".to_owned());
+        }
+        words.extend(self.kind.map(|kind| kind.name().to_owned()));
+        words.extend(self.url.clone());
+        for (name, number) in [("object", self.index), ("stream", self.stream)] {
+            words.extend(number.map(|number| format!("{name} {number}")));
+        }
+        words.extend(self.flow.as_ref().map(|flow| format!("of {flow}")));
+        words.extend(self.path.as_ref().map(|path| format!("path {path}")));
+        if self.direction == Direction::Up {
+            words.push("up".to_owned());
+        }
+        words.extend(self.state.as_ref().map(|state| format!("in {state}")));
+        if self.from > Duration::ZERO {
+            words.push(format!("from {}", self.from.print()));
+        }
+        words.extend(self.until.map(|until| format!("until {}", until.print())));
+        f.pad(&words.join(" "))
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let named = |name: &str| Input { name: name.to_owned(), ..Input::default() };
+        let input = text_or_table(deserializer, "a metric by name, or a table with `name`", named)?;
+        Metric::read(input).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Metric, String> {
+        #[derive(Deserialize)]
+        struct Holder {
+            metric: Metric,
+        }
+        let holder = toml::from_str::<Holder>(&format!("metric = {text}"));
+        holder.map(|holder| holder.metric).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn metrics_are_named_or_described() {
+        assert_eq!(read("\"critical\"").unwrap(), Metric::plain(Quantity::Critical));
+        for (text, shown, dimension) in [
+            (
+                "{ name = \"object\", kind = \"stylesheet\", stat = \"p95\", pooled = true }",
+                "object p95 of all runs stylesheet",
+                Dimension::Time,
+            ),
+            ("{ name = \"stream\", stream = 0 }", "stream stream 0", Dimension::Time),
+            ("{ name = \"share\", path = \"wifi\" }", "share path wifi", Dimension::Plain),
+            ("{ name = \"goodput\", flow = 1 }", "goodput of 1", Dimension::Rate),
+            (
+                "{ name = \"series\", column = \"srtt/min_rtt\", from = \"5s\", until = \"30s\" }",
+                "series srtt/min_rtt from 5s until 30s",
+                Dimension::Plain,
+            ),
+            (
+                "{ name = \"series\", column = \"bytes_acked\", stat = \"rate\" }",
+                "series bytes_acked rate",
+                Dimension::Rate,
+            ),
+            (
+                "{ name = \"state\", state = \"probe rtt\", stat = \"period\" }",
+                "state period in probe rtt",
+                Dimension::Time,
+            ),
+            (
+                "{ name = \"drawn\", column = \"embedded\", stat = \"deviation\" }",
+                "drawn embedded deviation",
+                Dimension::Plain,
+            ),
+        ] {
+            let metric = read(text).unwrap();
+            assert_eq!((metric.to_string().as_str(), metric.dimension()), (shown, dimension));
+        }
+    }
+
+    #[test]
+    fn what_a_metric_does_not_have_or_lacks_is_told() {
+        for (text, told) in [
+            ("\"pag\"", "unknown metric `pag`; did you mean `page`?"),
+            ("{ name = \"page\", flow = 1 }", "metric page has no flow"),
+            ("{ name = \"goodput\" }", "metric goodput needs flow"),
+            ("{ name = \"page\", stat = \"mean\" }", "metric page has no stat"),
+            ("{ name = \"object\", stat = \"period\" }", "metric object has no stat period"),
+            ("{ name = \"object\", stat = \"p101\" }", "`p101`: expected mean, median"),
+            ("{ name = \"series\" }", "metric series needs column"),
+            ("{ name = \"series\", column = \"crwnd\" }", "did you mean `cwnd`?"),
+            ("{ name = \"state\", state = \"x\", from = \"soon\" }", "expected a time"),
+            ("{ name = \"object\", knd = \"x\" }", "unknown field `knd`"),
+            ("3", "a metric by name"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+}

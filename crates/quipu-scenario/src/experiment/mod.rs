@@ -1,0 +1,28 @@
+//! The `[experiment]` table of a scenario file: claims, rules and the papers' numbers.
+//!
+//! - [`Experiment`]: the table; [`Rule`]: when a claim counts as shown.
+//! - [`cases`]: the ids of a file, each a [`Case`] with its own scenario and experiment.
+//! - [`Metric`]: what a rule looks at; [`Threshold`]: what it must be.
+//!
+//! Start with [`cases`], [`Experiment`] and [`Rule`].
+//!
+//! Not here: runs, and how a rule is judged. The format is explained in `docs/reproduce.md`.
+
+mod axes;
+mod metric;
+mod reader;
+mod settings;
+mod spec;
+mod threshold;
+
+pub use axes::{Case, cases};
+pub use metric::{Column, DRAWN, Metric, Named, Quantity, Stat};
+pub use settings::Settings;
+pub use spec::{
+    AxisValue, Data, DataValue, Experiment, Others, Paper, Part, Places, Quick, Rule, RuleKind,
+    Side, Test, Variant, Verdict,
+};
+pub use threshold::{Amount, Dimension, Position, Threshold};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,317 @@
+//! Who loads, and from where: clients, their servers, and how far servers are.
+
+use std::fmt;
+
+use quipu_base::{Bytes, Duration, Seed};
+use quipu_link::LinkConfig;
+use rand::Rng;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::choice::Origins;
+use super::limits::{MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_SERVERS, MOST_TIME};
+use super::units::{Unit, human};
+use super::{Scenario, ScenarioError, series};
+
+/// The clients of a run, each of which loads the page. In files a number, or a table:
+///
+/// ```
+/// use quipu_scenario::{Clients, Scenario};
+///
+/// let file = "clients = { count = 10, spread = \"2s\", servers = 3 }";
+/// let scenario = Scenario::from_toml(file, "a.toml")?;
+/// assert_eq!((scenario.clients.count, scenario.clients.servers), (10, Some(3)));
+/// assert_eq!(Scenario::from_toml("clients = 5", "b.toml")?.clients, Clients::of(5));
+/// # Ok::<(), quipu_scenario::ScenarioError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clients {
+    /// How many, 1 to [`MOST_CLIENTS`]. 1.
+    pub count: u32,
+    /// Servers, each with access links of its own; client `i` loads from server `i mod servers`.
+    /// Default: as many as clients, so that no two share one.
+    pub servers: Option<u32>,
+    /// Each client starts at an instant drawn evenly from this long, the same for every policy. 0.
+    pub spread: Duration,
+    /// Client `i` starts `i` times this late, beside what `spread` draws. 0.
+    pub every: Duration,
+}
+
+impl Default for Clients {
+    fn default() -> Self {
+        Clients::of(1)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    count: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    servers: Option<u32>,
+    #[serde(with = "human", default)]
+    spread: Duration,
+    #[serde(with = "human", default)]
+    every: Duration,
+}
+
+impl<'de> Deserialize<'de> for Clients {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+
+        impl<'de> Visitor<'de> for Read {
+            type Value = Clients;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of clients, or a table with count, servers, spread, every")
+            }
+
+            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Clients, E> {
+                let count = u32::try_from(count);
+                let count = count.map_err(|_| E::custom("a number of clients, 1 to 1000"))?;
+                Ok(Clients::of(count))
+            }
+
+            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Clients, E> {
+                self.visit_i64(i64::try_from(count).unwrap_or(i64::MAX))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Clients, A::Error> {
+                let Table { count, servers, spread, every } =
+                    Table::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Clients { count, servers, spread, every })
+            }
+        }
+
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl Serialize for Clients {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Clients { count, servers, spread, every } = *self;
+        if *self == Clients::default() {
+            return serializer.serialize_u32(count);
+        }
+        Table { count, servers, spread, every }.serialize(serializer)
+    }
+}
+
+impl Clients {
+    /// So many that start together.
+    pub fn of(count: u32) -> Clients {
+        Clients { count, servers: None, spread: Duration::ZERO, every: Duration::ZERO }
+    }
+
+    /// When client `client` of the run with that seed starts.
+    pub fn start(&self, run_seed: Seed, client: u32) -> Duration {
+        let number = run_seed.stream("client.start", u64::from(client)).next_u64();
+        // Upper half of a product: at most `spread`, which is far below 2^64.
+        let drawn = (u128::from(number) * (u128::from(self.spread.as_nanos()) + 1)) >> 64;
+        let drawn = Duration::from_nanos(u64::try_from(drawn).unwrap_or(u64::MAX));
+        self.every.saturating_mul(u64::from(client)) + drawn
+    }
+
+    /// The number of the server of client `client`.
+    pub fn server_of(&self, client: u32) -> u32 {
+        self.servers.map_or(client, |servers| client.checked_rem(servers).unwrap_or(0))
+    }
+
+    fn validate(&self) -> Result<(), ScenarioError> {
+        if !(1..=MOST_CLIENTS).contains(&self.count) {
+            return Err(ScenarioError::invalid("clients", self.count, "1 to 1000"));
+        }
+        if let Some(servers) = self.servers
+            && !(1..=self.count).contains(&servers)
+        {
+            let expected = format!("1 to {}, the number of clients", self.count);
+            return Err(ScenarioError::invalid("clients.servers", servers, expected));
+        }
+        for (field, time) in [("clients.spread", self.spread), ("clients.every", self.every)] {
+            if time > MOST_TIME {
+                return Err(ScenarioError::invalid(field, time.print(), "at most 1000000s"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How far some servers are, beyond the network: a link of their own between them and every path.
+///
+/// ```
+/// use quipu_scenario::Scenario;
+///
+/// let file = r#"
+///     origins = "recorded"
+///     servers = [{ hosts = "*.cdn.net", delay = "20ms" }, { hosts = "*", delay = "5ms" }]
+/// "#;
+/// let scenario = Scenario::from_toml(file, "a.toml")?;
+/// assert!(scenario.servers[0].holds("img.cdn.net"));
+/// assert!(!scenario.servers[0].holds("cdn.net"));
+/// # Ok::<(), quipu_scenario::ScenarioError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerSpec {
+    /// Which hosts: a name as it stands in URLs, with its port if that is told, where `*` stands for
+    /// any text. The first entry that holds counts.
+    pub hosts: String,
+    /// One-way delay of the link, in each direction. Its rate is not limited.
+    #[serde(with = "human")]
+    pub delay: Duration,
+}
+
+impl ServerSpec {
+    /// True if it is about the server of `host`.
+    pub fn holds(&self, host: &str) -> bool {
+        crate::wildcard::matches(&self.hosts.to_ascii_lowercase(), &host.to_ascii_lowercase())
+    }
+
+    /// The link in one direction, with `overhead` bytes of headers per datagram.
+    pub fn config(&self, overhead: Bytes) -> LinkConfig {
+        LinkConfig { delay: self.delay, overhead, ..LinkConfig::default() }
+    }
+
+    fn validate(&self, index: usize) -> Result<(), ScenarioError> {
+        if self.hosts.is_empty() || self.hosts.len() > 255 {
+            let expected = "a host name, in which * stands for any text";
+            let field = format!("servers[{index}].hosts");
+            return Err(ScenarioError::invalid(field, &self.hosts, expected));
+        }
+        if self.delay > Duration::from_secs(10) {
+            let field = format!("servers[{index}].delay");
+            return Err(ScenarioError::invalid(field, self.delay.print(), "at most 10s"));
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with clients, origins and servers of a scenario.
+pub(super) fn problems(scenario: &Scenario) -> Vec<ScenarioError> {
+    let mut problems = Vec::new();
+    let mut refuse = |field: &str, value: &dyn fmt::Display, expected: &str| {
+        problems.push(ScenarioError::invalid(field, value, expected));
+    };
+    if scenario.clients != Clients::default() && !scenario.has_pages() {
+        let expected = "1 without pages; flows have clients of their own";
+        refuse("clients", &scenario.clients.count, expected);
+    }
+    let recorded = scenario.origins == Origins::Recorded;
+    if recorded && scenario.http.is_raw() {
+        let expected = "one with raw streams, which one server writes";
+        refuse("origins", &scenario.origins, expected);
+    }
+    if scenario.servers.len() > MOST_SERVERS {
+        refuse("servers", &scenario.servers.len(), "at most 256");
+    }
+    if !scenario.servers.is_empty() && !recorded {
+        refuse("servers", &scenario.servers.len(), "none unless origins = \"recorded\"");
+    }
+    problems.extend(scenario.clients.validate().err());
+    let servers = scenario.servers.iter().enumerate();
+    problems.extend(servers.filter_map(|(index, server)| server.validate(index).err()));
+    problems
+}
+
+/// Checks that a run in which each client needs `origins` connections, for the page called `page`, is not
+/// too large.
+///
+/// # Errors
+/// If the page has too many origins, the clients need too many connections, or the time series of all of
+/// them would have too many rows.
+pub fn check_origins(scenario: &Scenario, page: &str, origins: usize) -> Result<(), ScenarioError> {
+    let told = |count: usize| format!("recorded, and page {page} has {count}");
+    if origins > MOST_ORIGINS {
+        return Err(ScenarioError::invalid("origins", told(origins), "pages with at most 512"));
+    }
+    let connections = usize::try_from(scenario.clients.count).unwrap_or(usize::MAX);
+    if connections.saturating_mul(origins) > MOST_CONNECTIONS {
+        let told = format!("{} with {origins} connections each", scenario.clients.count);
+        return Err(ScenarioError::invalid("clients", told, "at most 10000 connections in all"));
+    }
+    series::check(scenario, connections * origins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(text: &str) -> Scenario {
+        Scenario::from_toml(text, "a.toml").unwrap()
+    }
+
+    fn refused(text: &str) -> String {
+        scenario(text).validate().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn clients_survive_their_file_and_can_be_set() {
+        assert_eq!(scenario("").clients, Clients::default());
+        let spread = Duration::from_secs(2);
+        for text in ["clients = 7", "clients = { count = 7, spread = \"2s\", servers = 2 }"] {
+            let read = scenario(text);
+            read.validate().unwrap();
+            let written = read.to_toml().unwrap();
+            assert_eq!(scenario(&written), read, "{written}");
+            let expected = if text.len() < 20 {
+                Clients::of(7)
+            } else {
+                Clients { servers: Some(2), spread, ..Clients::of(7) }
+            };
+            assert_eq!(read.clients, expected);
+        }
+        assert!(scenario("").to_toml().unwrap().contains("\nclients = 1\n"));
+        let set = scenario("").with_field("clients", "30").unwrap();
+        assert_eq!(set.clients, Clients::of(30));
+        let servers = "origins = \"recorded\"\nservers = [{ hosts = \"a\", delay = \"1ms\" }, { hosts = \"*\", delay = \"0ms\" }]";
+        let read = scenario(servers);
+        read.validate().unwrap();
+        assert_eq!(scenario(&read.to_toml().unwrap()), read);
+    }
+
+    #[test]
+    fn starts_are_drawn_within_the_spread_and_the_same_again() {
+        let clients = Clients { spread: Duration::from_secs(2), ..Clients::of(50) };
+        let seed = Seed::new(3);
+        let starts: Vec<Duration> = (0..50).map(|client| clients.start(seed, client)).collect();
+        assert!(starts.iter().all(|start| *start <= clients.spread));
+        let mean = starts.iter().map(|start| start.as_nanos()).sum::<u64>() / 50;
+        // Standard deviation of the mean: 82 ms.
+        assert!(mean.abs_diff(1_000_000_000) < 330_000_000, "{mean}");
+        assert_eq!(starts[7], clients.start(seed, 7));
+        assert_ne!(starts[7], clients.start(Seed::new(4), 7));
+        let every = Clients { every: Duration::from_millis(100), ..Clients::of(3) };
+        assert_eq!(every.start(seed, 2), Duration::from_millis(200));
+        assert_eq!(Clients::of(3).start(seed, 2), Duration::ZERO);
+    }
+
+    #[test]
+    fn hosts_that_make_no_sense_are_refused_by_field() {
+        assert_eq!(refused("clients = 0"), "clients is 0; expected 1 to 1000");
+        assert_eq!(refused("clients = 1001"), "clients is 1001; expected 1 to 1000");
+        let told = refused("clients = { count = 2, servers = 3 }");
+        assert_eq!(told, "clients.servers is 3; expected 1 to 2, the number of clients");
+        assert!(refused("clients = { count = 2, spread = \"2000000s\" }").contains("1000000s"));
+        assert!(refused("clients = 2\npages = []\n[[flows]]\nname = \"a\"").contains("1 without"));
+        assert!(refused("origins = \"recorded\"\nhttp = \"raw\"").contains("raw streams"));
+        let server = "servers = [{ hosts = \"a\", delay = \"1ms\" }]";
+        assert!(refused(server).contains("unless origins = \"recorded\""));
+        let far = "origins = \"recorded\"\nservers = [{ hosts = \"a\", delay = \"11s\" }]";
+        assert_eq!(refused(far), "servers[0].delay is 11s; expected at most 10s");
+        let error = Scenario::from_toml("clients = \"many\"", "a.toml").unwrap_err().to_string();
+        assert!(error.contains("a whole number"), "{error}");
+        let error = Scenario::from_toml("origins = \"recordd\"", "a.toml").unwrap_err();
+        assert!(error.to_string().contains("did you mean `recorded`?"), "{error}");
+    }
+
+    #[test]
+    fn runs_of_too_many_connections_are_refused() {
+        let scenario = scenario("clients = 100");
+        check_origins(&scenario, "p", 100).unwrap();
+        let told = check_origins(&scenario, "p", 101).unwrap_err().to_string();
+        assert!(told.contains("100 with 101 connections each"), "{told}");
+        let told = check_origins(&scenario, "p", 513).unwrap_err().to_string();
+        assert!(told.contains("page p has 513; expected pages with at most 512"), "{told}");
+    }
+}

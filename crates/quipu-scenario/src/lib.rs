@@ -1,0 +1,84 @@
+//! Scenario files: every value that decides a result, with its default, check, schema and reference.
+//!
+//! - [`Scenario`]: one plain struct of fields with documented defaults, read from TOML, changed by
+//!   overrides ([`Scenario::with_field`]), checked by [`Scenario::validate`] and written out whole beside
+//!   every result.
+//! - [`Document`]: the text of a file, and all [`Findings`] in it, each with its place.
+//! - [`Network`] and its [`PathSpec`]: links, queues, losses, recordings and radio; those that come with the
+//!   program are [`builtin_networks`].
+//! - [`experiment`]: the format of `[experiment]`, the claims that are made of results; [`SweepSpec`]: that
+//!   of `[sweep]`.
+//! - [`schema`] and [`reference`](reference()): the form of a file, for editors and for readers.
+//!
+//! Start with [`Scenario`], [`Document`] and [`Network`].
+//!
+//! Not here: the pages, browsers and policies that a scenario names, and runs.
+
+mod choice;
+mod document;
+mod error;
+pub mod experiment;
+mod finding;
+mod form;
+mod hosts;
+mod http;
+mod limits;
+mod link;
+mod loss;
+mod nearest;
+mod networks;
+mod origin;
+mod overrides;
+mod page_name;
+mod partial;
+mod path;
+mod queue;
+mod radio;
+mod raw;
+mod recorded;
+mod reference;
+mod scenario;
+mod schema;
+mod series;
+mod steps;
+mod sweep;
+mod traffic;
+mod transport;
+pub mod units;
+pub mod wildcard;
+
+pub use choice::{
+    Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
+    RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
+};
+pub use document::{Document, Readable, read_text};
+pub use error::{ScenarioError, distinct};
+pub use finding::{Finding, Findings, Place, Spot, findings_json};
+pub use hosts::{Clients, ServerSpec, check_origins};
+pub use http::HttpVersions;
+pub use limits::{
+    MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_PATHS, MOST_RUNS, MOST_SESSION,
+};
+pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
+pub use loss::LossSpec;
+pub use nearest::{nearest, suggestion};
+pub use networks::{builtin as builtin_networks, find as find_network};
+pub use origin::Origin;
+pub use overrides::{put_at, resolve as resolve_field, split_list};
+pub use page_name::{PRIES, PageName};
+pub use path::{LinksSpec, Network, OwnLinks, PathSpec, SharedLinks};
+pub use queue::QueueSpec;
+pub use radio::{
+    AccessPointSpec, LegSpec, PropagationSpec, RadioSpec, ShadowingSpec, StationSpec, WanderSpec,
+    WaypointSpec,
+};
+pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
+pub use recorded::{MOST_TRACE_BYTES, TraceNote, TraceSpec, TraceStart, builtin_traces};
+pub use reference::reference;
+pub use scenario::{Policies, Scenario};
+pub use schema::{schema, schema_text};
+pub use series::Series;
+pub use steps::StepSpec;
+pub use sweep::{Amount, PointValues, SweepSpec, SweptField};
+pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure};
+pub use transport::{Start, Transport};

@@ -1,0 +1,20 @@
+//! How large a scenario may be.
+
+use quipu_base::Duration;
+
+/// Paths that a network may have; QUIC's policies keep them in sets of 32.
+pub const MOST_PATHS: usize = 32;
+/// Runs that a scenario may ask for.
+pub const MOST_RUNS: u32 = 10_000;
+/// Pages that a session may have.
+pub const MOST_SESSION: u32 = 1_000;
+/// Clients that a scenario may have.
+pub const MOST_CLIENTS: u32 = 1_000;
+/// Origins that a page may have if each is a server of its own: more than the pages that ship have.
+pub const MOST_ORIGINS: usize = 512;
+/// Connections that the pages of one run may need: clients by origins.
+pub const MOST_CONNECTIONS: usize = 10_000;
+/// Entries of `servers`.
+pub(crate) const MOST_SERVERS: usize = 256;
+/// The longest times that a scenario may have.
+pub(crate) const MOST_TIME: Duration = Duration::from_secs(1_000_000);

@@ -1,0 +1,416 @@
+//! Recordings that links follow, as a scenario names them.
+
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use quipu_base::{Duration, Seed};
+use quipu_link::{
+    AtEnd, BuiltinTrace, DeliveryTrace, Loss, PingSeries, Play, RateSeries, Recording, Timeline,
+    TraceError, has_losses, read_losses,
+};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::choice::Direction;
+use super::link::LinkError;
+use super::nearest::suggestion;
+use super::units::Unit;
+
+/// The greatest file of a recording, in bytes: 64 MiB. Our choice.
+pub const MOST_TRACE_BYTES: u64 = 64 << 20;
+
+/// What separates the name of a file from the hash of its content.
+const HASH_MARK: &str = "#xxh3:";
+
+/// A recording: the name of one that comes with the program, such as `us-drive-08-att`, or a file.
+///
+/// A file whose name ends in `.csv` has measurements over time; any other is a packet-delivery trace
+/// in Mahimahi's form. The name counts from the folder of the scenario's file. In the scenario that
+/// is written beside a result it is complete, with the hash (XXH3, 64 bits) of the content behind it,
+/// as `/traces/bus.csv#xxh3:0123456789abcdef`; a content that has changed since is an error.
+///
+/// What was read is kept, and clones share it.
+#[derive(Clone)]
+pub struct TraceSpec {
+    name: String,
+    /// The folder from which a relative name counts, if it is not the current one.
+    folder: Option<PathBuf>,
+    /// The content that the file must have.
+    hash: Option<u64>,
+    direction: Direction,
+    content: OnceLock<Content>,
+}
+
+/// What a recording is read for.
+#[derive(Clone, Debug, PartialEq)]
+enum Use {
+    Rates { direction: Direction, column: Option<String> },
+    Delays,
+    Losses,
+}
+
+/// What was read, and for what.
+#[derive(Clone, Debug)]
+struct Content {
+    used_for: Use,
+    hash: Option<u64>,
+    read: Arc<Parsed>,
+}
+
+#[derive(Debug)]
+enum Parsed {
+    Rates(Recording),
+    Delays(PingSeries),
+    Losses(Timeline<Loss>),
+}
+
+/// Where in a recording a run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TraceStart {
+    /// At this time of the recording.
+    At(Duration),
+    /// At a time drawn for each run, the same for all policies, for both directions, and for all
+    /// links that follow recordings of one group; see [`TraceSpec::group`].
+    Random,
+}
+
+impl TraceSpec {
+    /// The recording of that name, or in that file.
+    pub fn new(name: impl Into<String>) -> Self {
+        TraceSpec {
+            name: name.into(),
+            folder: None,
+            hash: None,
+            direction: Direction::Down,
+            content: OnceLock::new(),
+        }
+    }
+
+    /// The same recording, of the other direction if it has several.
+    #[must_use]
+    pub(super) fn toward(mut self, direction: Direction) -> Self {
+        if self.direction != direction {
+            self.direction = direction;
+            self.content = OnceLock::new();
+        }
+        self
+    }
+
+    /// The same recording, where a relative name counts from `folder`, if it counted from nowhere.
+    pub(super) fn count_from(&mut self, folder: &Path) {
+        if self.folder.is_none() && self.builtin().is_none() && !folder.as_os_str().is_empty() {
+            self.folder = Some(folder.to_owned());
+        }
+    }
+
+    /// The recording that comes with the program, if it is one.
+    fn builtin(&self) -> Option<&'static BuiltinTrace> {
+        BuiltinTrace::named(&self.name)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.as_ref().map_or_else(|| PathBuf::from(&self.name), |dir| dir.join(&self.name))
+    }
+
+    /// Recordings of one group were made together, at one place and time: those of one drive, and
+    /// files of one folder.
+    pub fn group(&self) -> String {
+        match self.builtin() {
+            Some(builtin) => builtin.group.to_owned(),
+            None => {
+                let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path());
+                path.parent().unwrap_or(&path).display().to_string()
+            }
+        }
+    }
+
+    /// The name without folders and ending, for summaries.
+    pub fn short_name(&self) -> &str {
+        match self.builtin() {
+            Some(builtin) => builtin.name,
+            None => {
+                Path::new(&self.name).file_name().and_then(|name| name.to_str()).unwrap_or("file")
+            }
+        }
+    }
+
+    /// How fast the link was.
+    ///
+    /// # Errors
+    /// If there is no such recording, or it has no rates.
+    pub(super) fn rates(&self, column: Option<&str>) -> Result<Recording, LinkError> {
+        let used_for = Use::Rates { direction: self.direction, column: column.map(str::to_owned) };
+        match &*self.read("trace", used_for)? {
+            Parsed::Rates(recording) => Ok(recording.clone()),
+            Parsed::Delays(_) | Parsed::Losses(_) => Err(self.error("trace", "has no rates")),
+        }
+    }
+
+    /// How long datagrams took.
+    ///
+    /// # Errors
+    /// If there is no such recording, or it has no round trips.
+    pub(super) fn delays(&self) -> Result<PingSeries, LinkError> {
+        match &*self.read("delay_trace", Use::Delays)? {
+            Parsed::Delays(pings) => Ok(pings.clone()),
+            Parsed::Rates(_) | Parsed::Losses(_) => Err(self.error("delay_trace", "has no delays")),
+        }
+    }
+
+    /// Which share of datagrams was lost, over time.
+    ///
+    /// # Errors
+    /// If there is no such recording, or it tells no losses.
+    pub fn losses(&self) -> Result<Timeline<Loss>, LinkError> {
+        match &*self.read("loss_trace", Use::Losses)? {
+            Parsed::Losses(losses) => Ok(losses.clone()),
+            Parsed::Rates(_) | Parsed::Delays(_) => Err(self.error("loss_trace", "has no losses")),
+        }
+    }
+
+    fn error(&self, field: &'static str, message: impl fmt::Display) -> LinkError {
+        let name = match self.builtin() {
+            Some(builtin) => builtin.name.to_owned(),
+            None => self.path().display().to_string(),
+        };
+        LinkError::Trace { field, name, message: message.to_string() }
+    }
+
+    fn read(&self, field: &'static str, used_for: Use) -> Result<Arc<Parsed>, LinkError> {
+        if let Some(content) = self.content.get()
+            && content.used_for == used_for
+        {
+            return Ok(content.read.clone());
+        }
+        let (read, hash) = match self.builtin() {
+            Some(builtin) => {
+                if let Use::Rates { column: Some(column), .. } = &used_for {
+                    let message = format!("has no columns; expected no column, found {column}");
+                    return Err(self.error(field, message));
+                }
+                (of_builtin(builtin, &used_for).map_err(|error| self.error(field, error))?, None)
+            }
+            None => {
+                let (text, hash) = self.text(field)?;
+                let read =
+                    self.of_text(&text, &used_for).map_err(|error| self.error(field, error))?;
+                (read, Some(hash))
+            }
+        };
+        let read = Arc::new(read);
+        // Whoever was first has read the same.
+        let _ = self.content.set(Content { used_for, hash, read: read.clone() });
+        Ok(read)
+    }
+
+    fn of_text(&self, text: &str, used_for: &Use) -> Result<Parsed, TraceError> {
+        let is_csv = is_csv(&self.name);
+        Ok(match used_for {
+            Use::Rates { direction, column } if is_csv => {
+                let known = RateSeries::column_of(text, *direction == Direction::Down);
+                let column = column.as_deref().unwrap_or(known);
+                Parsed::Rates(Recording::Rates(RateSeries::parse(text, column)?))
+            }
+            Use::Rates { .. } => Parsed::Rates(Recording::Deliveries(DeliveryTrace::parse(text)?)),
+            Use::Delays => Parsed::Delays(PingSeries::parse(text)?),
+            Use::Losses if has_losses(text) => Parsed::Losses(read_losses(text, Play::default())?),
+            Use::Losses => Parsed::Losses(PingSeries::parse(text)?.losses(Play::default())),
+        })
+    }
+
+    /// The text of the file, and its hash.
+    fn text(&self, field: &'static str) -> Result<(String, u64), LinkError> {
+        let path = self.path();
+        let unreadable = |error: std::io::Error| {
+            let given = path.file_name().and_then(|name| name.to_str()).unwrap_or(&self.name);
+            let nearest = suggestion(given, BuiltinTrace::all().iter().map(|trace| trace.name));
+            let is_name = !self.name.contains(['/', '\\']) || !nearest.is_empty();
+            if is_name && error.kind() == std::io::ErrorKind::NotFound {
+                let message = "no such file, and no recording of that name; expected one of \
+                               `quipu traces`";
+                self.error(field, format_args!("{message}{nearest}"))
+            } else {
+                self.error(field, format_args!("cannot be read: {error}"))
+            }
+        };
+        let file = std::fs::File::open(&path).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        file.take(MOST_TRACE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        if bytes.len() as u64 > MOST_TRACE_BYTES {
+            return Err(self.error(field, "is larger than 64 MiB; expected at most that"));
+        }
+        let hash = xxh3_64(&bytes);
+        if let Some(expected) = self.hash.filter(|expected| *expected != hash) {
+            let message = format!(
+                "has the content xxh3:{hash:016x}; expected xxh3:{expected:016x}, for the file has \
+                 changed since"
+            );
+            return Err(self.error(field, message));
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let lines = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count();
+            self.error(field, format_args!("line {}: no text; expected UTF-8", lines + 1))
+        })?;
+        Ok((text, hash))
+    }
+}
+
+fn is_csv(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+}
+
+fn of_builtin(builtin: &BuiltinTrace, used_for: &Use) -> Result<Parsed, TraceError> {
+    Ok(match used_for {
+        Use::Rates { direction: Direction::Down, .. } => Parsed::Rates(builtin.down()?),
+        Use::Rates { direction: Direction::Up, .. } => Parsed::Rates(builtin.up()?),
+        Use::Delays => Parsed::Delays(builtin.pings()?),
+        Use::Losses => Parsed::Losses(builtin.pings()?.losses(Play::default())),
+    })
+}
+
+/// Two are the same if they name the same content; which direction is taken of it is not looked at.
+impl PartialEq for TraceSpec {
+    fn eq(&self, other: &Self) -> bool {
+        let absolute = |spec: &TraceSpec| match spec.builtin() {
+            Some(builtin) => PathBuf::from(builtin.name),
+            None => std::path::absolute(spec.path()).unwrap_or_else(|_| spec.path()),
+        };
+        let hash = |spec: &TraceSpec| spec.known_hash();
+        let same = self.name == other.name && self.folder == other.folder;
+        (same || absolute(self) == absolute(other))
+            // One that was not read may have any content.
+            && hash(self).zip(hash(other)).is_none_or(|(one, other)| one == other)
+    }
+}
+
+impl TraceSpec {
+    fn known_hash(&self) -> Option<u64> {
+        self.hash.or_else(|| self.content.get().and_then(|content| content.hash))
+    }
+}
+
+impl fmt::Debug for TraceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TraceSpec").field(&self.print()).field(&self.direction).finish()
+    }
+}
+
+impl Unit for TraceSpec {
+    const EXPECTED: &'static str = "a recording that `quipu traces` lists, such as us-drive-08-att, \
+                                    or a file: CSV if it ends in .csv, else in Mahimahi's form";
+
+    fn parse(text: &str) -> Option<Self> {
+        let hashed = text.rsplit_once(HASH_MARK).and_then(|(name, hash)| {
+            let digits = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let hash = u64::from_str_radix(hash, 16).ok().filter(|_| digits)?;
+            Some(TraceSpec { hash: Some(hash), ..TraceSpec::new(name) })
+        });
+        let spec = hashed.unwrap_or_else(|| TraceSpec::new(text));
+        (!spec.name.is_empty()).then_some(spec)
+    }
+
+    fn print(&self) -> String {
+        if self.builtin().is_some() {
+            return self.name.clone();
+        }
+        let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path());
+        let hash = self.known_hash().map(|hash| format!("{HASH_MARK}{hash:016x}"));
+        format!("{}{}", path.display(), hash.unwrap_or_default())
+    }
+}
+
+impl Unit for TraceStart {
+    const EXPECTED: &'static str = "random, or a time of the recording such as 30s";
+
+    fn parse(text: &str) -> Option<Self> {
+        if text == "random" {
+            Some(TraceStart::Random)
+        } else {
+            Duration::parse(text).map(TraceStart::At)
+        }
+    }
+
+    fn print(&self) -> String {
+        match self {
+            TraceStart::At(time) => time.print(),
+            TraceStart::Random => "random".to_owned(),
+        }
+    }
+}
+
+impl Default for TraceStart {
+    fn default() -> Self {
+        TraceStart::At(Duration::ZERO)
+    }
+}
+
+/// How a recording is played, where a start that is to be drawn counts as the recording's own.
+pub(super) fn play(start: Option<TraceStart>, at_end: Option<super::choice::TraceEnd>) -> Play {
+    let from = match start.unwrap_or_default() {
+        TraceStart::At(time) => time,
+        TraceStart::Random => Duration::ZERO,
+    };
+    Play { from, at_end: at_end.unwrap_or_default().into() }
+}
+
+/// The start that a run with this seed has in recordings of `length`: evenly spread, in whole
+/// milliseconds.
+pub(super) fn drawn_start(run: Seed, length: Duration) -> TraceStart {
+    let number = u128::from(run.number("trace.from", 0));
+    let millis = u128::from(length.as_nanos() / 1_000_000);
+    // Below `millis`, which is a u64.
+    let drawn = u64::try_from((number * millis) >> 64).unwrap_or_default();
+    TraceStart::At(Duration::from_millis(drawn))
+}
+
+impl From<super::choice::TraceEnd> for AtEnd {
+    fn from(end: super::choice::TraceEnd) -> Self {
+        match end {
+            super::choice::TraceEnd::Loop => AtEnd::Loop,
+            super::choice::TraceEnd::Hold => AtEnd::Hold,
+            super::choice::TraceEnd::Stop => AtEnd::Stop,
+        }
+    }
+}
+
+/// A recording that comes with the program, as lists show it.
+#[derive(Clone, Debug)]
+pub struct TraceNote {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub about: &'static str,
+    /// Time of one round of the downlink's rates, or of the round trips if there are no rates.
+    pub length: Duration,
+    /// Mean rates in bits per second, down and up.
+    pub rates: Option<[quipu_base::Rate; 2]>,
+    /// Median of the round trips' halves, pings and lost pings.
+    pub pings: Option<(Duration, usize, usize)>,
+}
+
+/// All recordings that come with the program, by name.
+pub fn builtin_traces() -> Vec<TraceNote> {
+    let notes = BuiltinTrace::all().iter().map(|trace| {
+        // A test reads them all; what could not be read would be missing here.
+        let pings = trace.pings().ok();
+        let rates = trace.down().ok().zip(trace.up().ok());
+        let of_pings = pings.as_ref().map(PingSeries::length);
+        let length = rates.as_ref().map(|(down, _)| down.length()).or(of_pings);
+        TraceNote {
+            name: trace.name,
+            about: trace.about,
+            length: length.unwrap_or_default(),
+            rates: rates.map(|(down, up)| [down.mean_rate(), up.mean_rate()]),
+            pings: pings.map(|pings| {
+                let (count, lost) = pings.pings();
+                (pings.median(), count, lost)
+            }),
+        }
+    });
+    notes.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,262 @@
+//! Changes of a link at set times, at once or as ramps.
+
+use quipu_base::{Duration, Instant, Rate};
+use quipu_link::{Loss, RateStep};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::link::{LinkError, LinkSpec};
+use super::loss::LossSpec;
+use super::units::{Human, Share, Unit, UnitError, human};
+
+/// The most changes that the steps of a link may come to, ramps as their stairs: 1,048,576.
+const MOST_CHANGES: u64 = 1 << 20;
+/// The least width of a ramp's stairs.
+const LEAST_STAIR: Duration = Duration::from_millis(10);
+/// The most stairs of a ramp.
+const MOST_STAIRS: u64 = 1_000;
+
+/// A change of a link, counted from the start of the run: of its rate, its delay, its loss, or of
+/// several of them.
+///
+/// A change `over` a time is a ramp: at `at` the link is as before, at the end of that time it is as
+/// told here, and between it goes along a straight line in stairs of equal width, 10 ms or a little
+/// less, or a thousandth of the ramp if that is longer. Each stair has the value that the line has in
+/// its middle (rounded down to a bit per second or a nanosecond), so that at the end of each stair
+/// as much has been sent as on the line itself. Rates, delays and plain shares of loss have ramps;
+/// other models of loss change at once.
+///
+/// ```
+/// use quipu_scenario::PathSpec;
+///
+/// let file: PathSpec = toml::from_str(
+///     r#"
+///     name = "leaving"
+///     down = { rate = "30mbit", delay = "10ms", steps = [
+///         { at = "10s", rate = "4mbit", delay = "80ms", loss = "2%", over = "5s" },
+///         { at = "20s", rate = "0" },
+///         { at = "22s", rate = "30mbit", delay = "10ms", loss = "0%" },
+///     ] }
+///     "#,
+/// )?;
+/// let option: PathSpec = "name=leaving,rate=30mbit,delay=10ms,\
+///     steps=10s:4mbit:80ms:2%~5s+20s:0+22s:30mbit:10ms:0%".parse()?;
+/// assert_eq!(file, option);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "StepInput")]
+pub struct StepSpec {
+    /// First instant of the change.
+    #[serde(with = "human")]
+    pub at: Duration,
+    /// Bits per second from then on. Zero, written `0`: nothing moves until the next step with a
+    /// rate, of which there must be one.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_rate")]
+    pub rate: Option<Rate>,
+    /// One-way delay from then on.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub delay: Option<Duration>,
+    /// Which datagrams are lost from then on.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
+    pub loss: Option<LossSpec>,
+    /// How long it takes to get there. Default 0: at once.
+    #[serde(skip_serializing_if = "is_zero", with = "human")]
+    pub over: Duration,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepInput {
+    at: Human<Duration>,
+    rate: Option<Human<Option<Rate>>>,
+    delay: Option<Human<Duration>>,
+    loss: Option<Human<LossSpec>>,
+    over: Option<Human<Duration>>,
+}
+
+fn is_zero(time: &Duration) -> bool {
+    time.is_zero()
+}
+
+fn print_rate<S: Serializer>(rate: &Option<Rate>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&rate.filter(|rate| *rate > Rate::ZERO).print())
+}
+
+fn print_some<T: Unit, S: Serializer>(value: &Option<T>, out: S) -> Result<S::Ok, S::Error> {
+    out.serialize_str(&value.as_ref().map(T::print).unwrap_or_default())
+}
+
+impl TryFrom<StepInput> for StepSpec {
+    type Error = LinkError;
+
+    fn try_from(input: StepInput) -> Result<Self, LinkError> {
+        StepSpec {
+            at: input.at.0,
+            rate: input.rate.map(|rate| rate.0.unwrap_or(Rate::ZERO)),
+            delay: input.delay.map(|delay| delay.0),
+            loss: input.loss.map(|loss| loss.0),
+            over: input.over.map_or(Duration::ZERO, |over| over.0),
+        }
+        .checked()
+    }
+}
+
+impl StepSpec {
+    fn checked(self) -> Result<Self, LinkError> {
+        if self.rate.is_none() && self.delay.is_none() && self.loss.is_none() {
+            let expected = "a rate, a delay or a loss to change to";
+            return Err(LinkError::Missing { field: "steps.rate".to_owned(), expected });
+        }
+        Ok(self)
+    }
+
+    /// Reads `20s:4mbit`, `20s:4mbit:80ms:2%~5s`.
+    pub(super) fn read(field: &str, text: &str) -> Result<StepSpec, LinkError> {
+        let refused = |text: &str, expected| LinkError::Value {
+            field: field.to_owned(),
+            source: UnitError { text: text.to_owned(), expected },
+        };
+        let unit = |source: UnitError| LinkError::Value { field: field.to_owned(), source };
+        let (steps, over) = match text.split_once('~') {
+            Some((steps, over)) => (steps, Duration::read(over).map_err(unit)?),
+            None => (text, Duration::ZERO),
+        };
+        let Some((at, parts)) = steps.split_once(':') else {
+            return Err(refused(text, "an instant and a rate, such as 20s:4mbit"));
+        };
+        let at = Duration::read(at).map_err(unit)?;
+        let mut step = StepSpec { at, rate: None, delay: None, loss: None, over };
+        for part in parts.split(':') {
+            let (rate, delay) = (Option::<Rate>::parse(part.trim()), Duration::parse(part.trim()));
+            let loss = LossSpec::parse(part.trim());
+            let twice = match (rate, delay, loss) {
+                (Some(rate), ..) => step.rate.replace(rate.unwrap_or(Rate::ZERO)).is_some(),
+                (None, Some(delay), _) => step.delay.replace(delay).is_some(),
+                (None, None, Some(loss)) => step.loss.replace(loss).is_some(),
+                (None, None, None) => {
+                    let expected = "a rate with its unit, such as 30mbit, or 0 for none; a delay \
+                                    such as 80ms; or a loss such as 2%";
+                    return Err(refused(part, expected));
+                }
+            };
+            if twice {
+                return Err(refused(part, "one rate, one delay and one loss at most"));
+            }
+        }
+        step.checked()
+    }
+
+    /// As [`StepSpec::read`] reads it.
+    pub(super) fn print(&self) -> String {
+        let rate = self.rate.map(|rate| Some(rate).filter(|rate| *rate > Rate::ZERO).print());
+        let delay = self.delay.map(|delay| delay.print());
+        let loss = self.loss.map(|loss| loss.print());
+        let parts: Vec<String> =
+            [Some(self.at.print()), rate, delay, loss].into_iter().flatten().collect();
+        let over =
+            if self.over.is_zero() { String::new() } else { format!("~{}", self.over.print()) };
+        format!("{}{over}", parts.join(":"))
+    }
+
+    /// When it is as told.
+    fn ends_at(&self) -> Duration {
+        self.at + self.over
+    }
+
+    /// Stairs of its ramp; 0 without one.
+    fn stairs(&self) -> u64 {
+        self.over.as_nanos().div_ceil(LEAST_STAIR.as_nanos()).min(MOST_STAIRS)
+    }
+
+    /// The changes from `before` to `after`: when, and to what.
+    fn changes(&self, before: u64, after: u64) -> impl Iterator<Item = (Duration, u64)> + use<> {
+        let (at, over, stairs) = (self.at, self.over, self.stairs());
+        let ends_at = self.ends_at();
+        let ramp = (0..stairs).map(move |stair| {
+            // The middle of the stair, in halves of stairs.
+            let (past, all) = (u128::from(stair * 2 + 1), u128::from(stairs * 2));
+            let sum = u128::from(before) * (all - past) + u128::from(after) * past;
+            // A mean of two that are a u64 each.
+            (at + over.scaled(stair, stairs), u64::try_from(sum / all).unwrap_or(u64::MAX))
+        });
+        ramp.chain([(ends_at, after)])
+    }
+}
+
+/// What the steps of a link come to.
+#[derive(Debug, Default)]
+pub(super) struct Course {
+    pub(super) rates: Vec<RateStep>,
+    pub(super) delays: Vec<(Duration, Duration)>,
+    pub(super) losses: Vec<(Duration, Loss)>,
+}
+
+impl Course {
+    /// Of `link`, whose steps are valid.
+    pub(super) fn of(link: &LinkSpec) -> Self {
+        let mut course = Course::default();
+        let mut rate = link.rate.unwrap_or(Rate::ZERO);
+        let (mut delay, mut loss) = (link.delay, link.loss);
+        for step in &link.steps {
+            if let Some(to) = step.rate {
+                let changes = step.changes(rate.bits_per_sec(), to.bits_per_sec());
+                course.rates.extend(changes.map(|(at, bits)| RateStep {
+                    at: Instant::ZERO + at,
+                    rate: Rate::from_bits_per_sec(bits),
+                }));
+                rate = to;
+            }
+            if let Some(to) = step.delay {
+                let changes = step.changes(delay.as_nanos(), to.as_nanos());
+                course.delays.extend(changes.map(|(at, nanos)| (at, Duration::from_nanos(nanos))));
+                delay = to;
+            }
+            if let Some(to) = step.loss {
+                match (loss, to) {
+                    (LossSpec::Independent(from), LossSpec::Independent(to)) => {
+                        let changes = step.changes(from.parts(), to.parts());
+                        let loss = |parts| LossSpec::Independent(Share::from_parts(parts));
+                        course.losses.extend(changes.map(|(at, parts)| (at, loss(parts).config())));
+                    }
+                    _ => course.losses.push((step.at, to.config())),
+                }
+                loss = to;
+            }
+        }
+        course
+    }
+}
+
+/// Checks that the steps of `link` follow one another, and change nothing that is recorded.
+pub(super) fn validate(link: &LinkSpec) -> Result<(), LinkError> {
+    let refused = |field: &str, value: String, expected: &str| {
+        Err(LinkError::Invalid(format!("steps.{field} is {value}, expected {expected}")))
+    };
+    let changes = link.steps.iter().map(|step| step.stairs() + 1).fold(0, u64::saturating_add);
+    if changes > MOST_CHANGES {
+        let value = format!("{changes} changes with the stairs of ramps");
+        return refused("over", value, "at most 1048576");
+    }
+    for (step, next) in link.steps.iter().zip(link.steps.iter().skip(1)) {
+        if next.at <= step.at {
+            return refused("at", next.at.to_string(), "later than the step before");
+        }
+        if next.at < step.ends_at() {
+            let expected =
+                format!("not before {}, the end of the ramp before", step.ends_at().print());
+            return refused("at", next.at.print(), &expected);
+        }
+    }
+    for step in &link.steps {
+        if let (Some(rate), Some(_)) = (step.rate, &link.trace) {
+            return refused("rate", rate.to_string(), "none beside a trace");
+        }
+        if let (Some(delay), Some(_)) = (step.delay, &link.delay_trace) {
+            return refused("delay", delay.print(), "none beside a delay_trace");
+        }
+        if let (Some(loss), Some(_)) = (step.loss, &link.loss_trace) {
+            return refused("loss", loss.print(), "none beside a loss_trace");
+        }
+    }
+    Ok(())
+}
