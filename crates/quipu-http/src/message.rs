@@ -110,12 +110,16 @@ pub fn check_request(fields: &FieldList) -> Result<RequestInfo, MessageError> {
     let content_length = check_fields(fields, &mut pseudo)?;
     let method = pseudo.require(0, fields)?;
     if method == b"CONNECT" {
-        // https://www.rfc-editor.org/rfc/rfc7540#section-8.3
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.5
+        //# The ":scheme" and ":path" pseudo-header fields MUST be omitted.
         pseudo.forbid(1)?;
         pseudo.forbid(2)?;
         pseudo.require(3, fields)?;
     } else {
         pseudo.require(1, fields)?;
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1
+        //# All HTTP/2 requests MUST include exactly one valid value for the ":method", ":scheme",
+        //# and ":path" pseudo-header fields, unless they are CONNECT requests (Section 8.5).
         pseudo.require(2, fields)?;
     }
     Ok(RequestInfo { is_head: method == b"HEAD", content_length })
@@ -128,6 +132,9 @@ pub fn check_request(fields: &FieldList) -> Result<RequestInfo, MessageError> {
 pub fn check_response(fields: &FieldList) -> Result<ResponseInfo, MessageError> {
     let mut pseudo = Pseudo::new([":status"]);
     let content_length = check_fields(fields, &mut pseudo)?;
+    // https://www.rfc-editor.org/rfc/rfc9113#section-8.3.2
+    //# This pseudo-header field MUST be included in all responses, including interim responses;
+    //# otherwise, the response is malformed (Section 8.1.1).
     let value = pseudo.require(0, fields)?;
     let status = match value {
         &[a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] => {
@@ -146,10 +153,20 @@ impl<const N: usize> Pseudo<N> {
     fn see(&mut self, field: Field<'_>, at: usize) -> Result<(), MessageError> {
         let position = self.names.iter().position(|name| name.as_bytes() == field.name);
         let Some(position) = position else {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.3
+            //# Endpoints MUST NOT generate pseudo-header fields other than those defined in this
+            //# document. Pseudo-header fields defined for requests MUST NOT appear in responses;
+            //# pseudo-header fields defined for responses MUST NOT appear in requests. Endpoints
+            //# MUST treat a request or response that contains undefined or invalid pseudo-header
+            //# fields as malformed (Section 8.1.1).
             return Err(MessageError::UnexpectedPseudo { name: printable(field.name) });
         };
         match self.values[position].replace(at) {
             None => Ok(()),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.3
+            //# The same pseudo-header field name MUST NOT appear more than once in a field block.
+            //# A field block for an HTTP request or response that contains a repeated
+            //# pseudo-header field name MUST be treated as malformed (Section 8.1.1).
             Some(_) => Err(MessageError::RepeatedPseudo { name: self.names[position] }),
         }
     }
@@ -162,6 +179,9 @@ impl<const N: usize> Pseudo<N> {
         self.values[position]
             .and_then(|at| fields.iter().nth(at))
             .map(|field| field.value)
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.3.1
+            //# This pseudo-header field MUST NOT be empty for "http" or "https" URIs; "http" or
+            //# "https" URIs that do not contain a path component MUST include a value of '/'.
             .filter(|value| !value.is_empty())
             .ok_or(MessageError::MissingPseudo { name: self.names[position] })
     }
@@ -181,11 +201,24 @@ fn check_fields<const N: usize>(
 ) -> Result<Option<u64>, MessageError> {
     let mut content_length = None;
     let mut regular = false;
+    // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1
+    //# Implementations MUST perform the following minimal validation of field names and values:
     for (at, field) in fields.iter().enumerate() {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1
+        //# A field value MUST NOT contain the zero value (ASCII NUL, 0x00), line feed (ASCII LF,
+        //# 0x0a), or carriage return (ASCII CR, 0x0d) at any position.
         if field.value.iter().any(|octet| matches!(octet, 0 | b'\r' | b'\n')) {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1
+            //# A request or response that contains a field that violates any of these conditions
+            //# MUST be treated as malformed (Section 8.1.1).
             return Err(MessageError::Value { name: printable(field.name) });
         }
         if field.name.starts_with(b":") {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.3
+            //# All pseudo-header fields MUST appear in a field block before all regular field
+            //# lines. Any request or response that contains a pseudo-header field that appears in
+            //# a field block after a regular field line MUST be treated as malformed (Section
+            //# 8.1.1).
             if regular {
                 return Err(MessageError::MisplacedPseudo { name: printable(field.name) });
             }
@@ -193,15 +226,31 @@ fn check_fields<const N: usize>(
             continue;
         }
         regular = true;
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.2
+        //# Field names MUST be converted to lowercase when constructing an HTTP/2 message.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.1
+        //# HTTP/2 implementations SHOULD validate field names and values according to their
+        //# definitions in Sections 5.1 and 5.5 of [HTTP], respectively, and treat messages that
+        //# contain prohibited characters as malformed (Section 8.1.1). A field name MUST NOT
+        //# contain characters in the ranges 0x00-0x20, 0x41-0x5a, or 0x7f-0xff (all ranges
+        //# inclusive). With the exception of pseudo-header fields (Section 8.3), which have a
+        //# name that starts with a single colon, field names MUST NOT include a colon (ASCII
+        //# COLON, 0x3a).
         if field.name.is_empty() || !field.name.iter().all(|&octet| is_lower_token(octet)) {
             return Err(MessageError::Name { name: printable(field.name) });
         }
         match field.name {
-            // https://www.rfc-editor.org/rfc/rfc7540#section-8.1.2.2
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2
+            //# An endpoint MUST NOT generate an HTTP/2 message containing connection-specific
+            //# header fields. Any message containing connection-specific header fields MUST be
+            //# treated as malformed (Section 8.1.1).
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding"
             | b"upgrade" => {
                 return Err(MessageError::ConnectionSpecific { name: printable(field.name) });
             }
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.2.2
+            //# The only exception to this is the TE header field, which MAY be present in an
+            //# HTTP/2 request; when it is, it MUST NOT contain any value other than "trailers".
             b"te" if field.value != b"trailers" => {
                 return Err(MessageError::ConnectionSpecific { name: printable(field.name) });
             }

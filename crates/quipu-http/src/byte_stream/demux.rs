@@ -117,6 +117,9 @@ impl Demux {
         let state = match self.state {
             State::Preface(seen) => {
                 let (front, rest) = octets.split_at(octets.len().min(PREFACE.len() - seen));
+                // https://www.rfc-editor.org/rfc/rfc9113#section-3.4
+                //# Clients and servers MUST treat an invalid connection preface as a connection
+                //# error (Section 5.4.1) of type PROTOCOL_ERROR.
                 if !PREFACE[seen..].starts_with(front) {
                     return Err(FrameError::NotPreface);
                 }
@@ -140,6 +143,10 @@ impl Demux {
             State::PadLength(header) => {
                 let (&[padding], rest) = octets.split_first_chunk().unwrap_or((&[0], octets));
                 let body = (header.length - 1).checked_sub(usize::from(padding));
+                // https://www.rfc-editor.org/rfc/rfc9113#section-6.1
+                //# If the length of the padding is the length of the frame payload or greater,
+                //# the recipient MUST treat this as a connection error (Section 5.4.1) of type
+                //# PROTOCOL_ERROR.
                 let Some(left) = body else {
                     let length = header.length;
                     return Err(FrameError::Padding { kind: "DATA", padding, length });
@@ -228,10 +235,29 @@ impl Demux {
             }
         };
         match header.kind {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.7
+            //# If a PING frame is received with a Stream Identifier field value other than 0x00,
+            //# the recipient MUST respond with a connection error (Section 5.4.1) of type
+            //# PROTOCOL_ERROR.
             kind::PING if !stream.is_zero() => misplaced("only 0 is valid"),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.7
+            //# Receipt of a PING frame with a length field value other than 8 MUST be treated as
+            //# a connection error (Section 5.4.1) of type FRAME_SIZE_ERROR.
             kind::PING => exactly(8, "8 are valid"),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.9
+            //# A WINDOW_UPDATE frame with a length other than 4 octets MUST be treated as a
+            //# connection error (Section 5.4.1) of type FRAME_SIZE_ERROR.
             kind::WINDOW_UPDATE => exactly(4, "4 are valid"),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.1
+            //# If a DATA frame is received whose Stream Identifier field is 0x00, the recipient
+            //# MUST respond with a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.4
+            //# If a RST_STREAM frame is received with a stream identifier of 0x00, the recipient
+            //# MUST treat this as a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
             _ if stream.is_zero() => misplaced("0 is not valid"),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.4
+            //# A RST_STREAM frame with a length other than 4 octets MUST be treated as a
+            //# connection error (Section 5.4.1) of type FRAME_SIZE_ERROR.
             kind::RST_STREAM => exactly(4, "4 are valid"),
             _ => Self::begin_data(header, sink),
         }
@@ -263,11 +289,18 @@ impl Demux {
         let [a, b, c, d, ..] = payload;
         let (stream, value) = (header.stream, u32::from_be_bytes([a, b, c, d]));
         match header.kind {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.7
+            //# An endpoint MUST NOT respond to PING frames containing this flag.
             kind::PING if header.has(flag::ACK) => Ok(()),
             kind::PING => sink(Piece::Ping(payload)),
             kind::RST_STREAM => sink(Piece::Reset { stream, code: ErrorCode(value) }),
             // Only WINDOW_UPDATE is left; the highest bit is reserved.
             _ => match value & !(1 << 31) {
+                // https://www.rfc-editor.org/rfc/rfc9113#section-6.9
+                //# A receiver MUST treat the receipt of a WINDOW_UPDATE frame with a flow-control
+                //# window increment of 0 as a stream error (Section 5.4.2) of type
+                //# PROTOCOL_ERROR; errors on the connection flow-control window MUST be treated
+                //# as a connection error (Section 5.4.1).
                 0 => Err(FrameError::NoIncrement { stream }),
                 increment => sink(Piece::WindowUpdate { stream, increment }),
             },

@@ -68,6 +68,10 @@ impl Entry {
             told: false,
             unread: Vec::new(),
             // As much as the peer may send before it has our settings.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.9.3
+            //# However, the receiver MUST be prepared to receive data that exceeds this window
+            //# size, since the sender might send data that exceeds the lower limit prior to
+            //# processing the SETTINGS frame.
             window: ReceiveWindow::new(window, window.max(DEFAULT_WINDOW)),
         }
     }

@@ -61,6 +61,9 @@ impl<P: Pipe> Framed<'_, P> {
     /// Takes what came through the pipe.
     pub(super) fn receive(&mut self) {
         let Framed { mux, pipe, now } = self;
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.2.2
+        //# Endpoints MUST read and process HTTP/2 frames from the TCP receive buffer as soon as
+        //# data is available.
         let state = pipe.read(&mut |octets| mux.receive(octets, *now));
         if state == Ok(ReadState::Finished) {
             mux.on_pipe_end();
@@ -82,6 +85,9 @@ impl<P: Pipe> Framed<'_, P> {
                     self.mux.fail(FrameError::Excess { what: "PING frames" });
                     return;
                 }
+                // https://www.rfc-editor.org/rfc/rfc9113#section-6.7
+                //# Receivers of a PING frame that does not include an ACK flag MUST send a PING
+                //# frame with the ACK flag set in response, with an identical frame payload.
                 Answer::Pong(octets) => encode_ping_ack(octets, &mut out),
                 Answer::Credit(stream, increment) => {
                     encode_window_update(stream, increment, &mut out);
@@ -90,6 +96,8 @@ impl<P: Pipe> Framed<'_, P> {
         }
         if !out.is_empty() {
             // A pipe that is closed says so by itself.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.7
+            //# PING responses SHOULD be given higher priority than any other frame.
             let _ = self.pipe.write(Bytes::from(out));
         }
     }
@@ -98,6 +106,11 @@ impl<P: Pipe> Framed<'_, P> {
         if stream == CONTROL_STREAM {
             return Ok(());
         }
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.4.2
+        //# Normally, an endpoint SHOULD NOT send more than one RST_STREAM frame for any stream.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.4
+        //# RST_STREAM frames MUST be associated with a stream. RST_STREAM frames MUST NOT be sent
+        //# for a stream in the "idle" state.
         let id = self.mux.abandon(stream, self.now).ok_or(StreamError::NotOpen(stream))?;
         let code = ErrorCode(u32::try_from(code).unwrap_or(ErrorCode::INTERNAL_ERROR.0));
         let mut out = Vec::new();
@@ -127,6 +140,9 @@ impl<P: Pipe> Transport for Framed<'_, P> {
     fn open(&mut self) -> Option<StreamId> {
         if self.mux.is_client && !self.mux.announced {
             self.pipe.open().ok()?;
+            // https://www.rfc-editor.org/rfc/rfc9113#section-3.2
+            //# Once TLS negotiation is complete, both the client and the server MUST send a
+            //# connection preface (Section 3.4).
             self.pipe.write(Bytes::from_static(PREFACE)).ok()?;
             return Some(CONTROL_STREAM);
         }
@@ -151,6 +167,8 @@ impl<P: Pipe> Transport for Framed<'_, P> {
         frames: Bytes,
         end_stream: bool,
     ) -> Result<(), StreamError> {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
+        //# An endpoint MUST NOT send frames other than PRIORITY on a closed stream.
         if !self.mux.queue.is_open(stream) {
             return Err(StreamError::NotOpen(stream));
         }

@@ -58,6 +58,9 @@ impl Mux {
             connection_window: config
                 .connection_window
                 .clamp(DEFAULT_WINDOW, super::LARGEST_WINDOW),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-4.1
+            //# Values greater than 2^14 (16,384) MUST NOT be sent unless the receiver has set a
+            //# larger value for SETTINGS_MAX_FRAME_SIZE.
             frame_size: config.frame_size.clamp(1, crate::h2::frame::DEFAULT_FRAME_SIZE),
             unsent_limit: config.unsent_limit.max(Amount(1)),
         };
@@ -200,9 +203,8 @@ impl Mux {
             return Ok(());
         }
         // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
-        //# Receiving any frame other than HEADERS or PRIORITY on a stream in
-        //# this state MUST be treated as a connection error of type
-        //# PROTOCOL_ERROR.
+        //# Receiving any frame other than HEADERS or PRIORITY on a stream in this state MUST be
+        //# treated as a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
         let code = ErrorCode::PROTOCOL_ERROR;
         Err(FrameError::State { kind, stream, problem: "which is idle", code })
     }
@@ -234,6 +236,10 @@ impl Mux {
 
     fn on_data_frame(&mut self, id: FrameStreamId, length: u64) -> Result<(), FrameError> {
         self.check_opened("DATA", id)?;
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.9
+        //# A receiver that receives a flow-controlled frame MUST always account for its
+        //# contribution against the connection flow-control window, unless the receiver treats
+        //# this as a connection error (Section 5.4.1).
         if !self.window.receive(length) {
             return Err(FrameError::BeyondCredit { stream: id });
         }
@@ -241,9 +247,27 @@ impl Mux {
         let Some((_, entry)) = self.entry(id) else {
             // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
             // What was under way when this end reset the stream is dropped, but counts.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
+            //# An endpoint MUST minimally process and then discard any frames it receives in this
+            //# state.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.4.2
+            //# The peer that sends the RST_STREAM frame MUST be prepared to receive any frames
+            //# that were sent or enqueued for sending by the remote peer.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.4
+            //# However, after sending the RST_STREAM, the sending endpoint MUST be prepared to
+            //# receive and process additional frames sent on the stream that might have been sent
+            //# by the peer prior to the arrival of the RST_STREAM.
             let reset = self.remembered.contains(&stream) || stream <= self.forgotten;
             return if reset { Ok(()) } else { Err(closed("DATA", id)) };
         };
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
+        //# If an endpoint receives additional frames, other than WINDOW_UPDATE, PRIORITY, or
+        //# RST_STREAM, for a stream that is in this state, it MUST respond with a stream error
+        //# (Section 5.4.2) of type STREAM_CLOSED.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.1
+        //# If a DATA frame is received whose stream is not in the "open" or "half-closed (local)"
+        //# state, the recipient MUST respond with a stream error (Section 5.4.2) of type
+        //# STREAM_CLOSED.
         if entry.receiving != Receiving::Open {
             return Err(closed("DATA", id));
         }
@@ -271,10 +295,16 @@ impl Mux {
         code: ErrorCode,
         now: Instant,
     ) -> Result<(), FrameError> {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.4
+        //# If a RST_STREAM frame identifying an idle stream is received, the recipient MUST treat
+        //# this as a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
         self.check_opened("RST_STREAM", id)?;
         let Some((stream, entry)) = self.entry(id) else { return Ok(()) };
         let receiving = entry.receiving;
         if std::mem::take(&mut entry.sending) {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.4
+            //# After receiving a RST_STREAM on a stream, the receiver MUST NOT send additional
+            //# frames for that stream, except for PRIORITY.
             self.queue.close(stream, now);
             self.drained.retain(|&other| other != stream);
             self.notices.push_back(Notice::Stopped(stream, code.to_quic()));
@@ -283,6 +313,9 @@ impl Mux {
         //# Clients MUST NOT discard responses as a result of receiving such a
         //# RST_STREAM
         if receiving == Receiving::Open {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.4.2
+            //# To avoid looping, an endpoint MUST NOT send a RST_STREAM in response to a
+            //# RST_STREAM frame.
             self.forget(stream, now);
             self.notices.push_back(Notice::Reset(stream, code.to_quic()));
         }
@@ -302,6 +335,9 @@ impl Mux {
             self.check_opened("WINDOW_UPDATE", id)?;
             Some(StreamId(u64::from(id.value())))
         };
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.9.1
+        //# If a sender receives a WINDOW_UPDATE that causes a flow-control window to exceed this
+        //# maximum, it MUST terminate either the stream or the connection, as appropriate.
         if self.queue.grow(stream, increment, now) {
             Ok(())
         } else {
@@ -316,6 +352,10 @@ impl Mux {
         now: Instant,
     ) -> Result<(), FrameError> {
         match settings.initial_window_size {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2
+            //# An endpoint MUST treat a change to SETTINGS_INITIAL_WINDOW_SIZE that causes any
+            //# flow-control window to exceed the maximum size as a connection error (Section
+            //# 5.4.1) of type FLOW_CONTROL_ERROR.
             Some(octets) if !self.queue.set_initial_window(octets, now) => {
                 Err(FrameError::TooMuchCredit { stream: FrameStreamId::ZERO })
             }

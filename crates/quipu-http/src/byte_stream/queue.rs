@@ -165,6 +165,8 @@ impl Queue {
             self.seen.conn.credit = Amount(self.window.credit());
             return fits;
         };
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.9
+        //# A receiver MUST NOT treat this as an error (see Section 5.1).
         let Some(&key) = self.by_id.get(&id) else { return true };
         self.grow_stream(key, i64::from(by), now)
     }
@@ -239,6 +241,11 @@ impl Queue {
             return None;
         }
         let (key, span, max) = self.choose(now)?;
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.2.1
+        //# A sender MUST respect flow-control limits imposed by a receiver.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.9.1
+        //# The sender MUST NOT send a flow-controlled frame with a length that exceeds the space
+        //# available in either of the flow-control windows advertised by the receiver.
         let len = span.len().min(max).min(self.frame_size).min(self.seen.conn.credit);
         if len.is_zero() && !span.is_empty() {
             // Credit of the connection is used up.

@@ -19,6 +19,10 @@ impl SendWindow {
 
     /// Octets that may be sent.
     pub(super) fn credit(self) -> u64 {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.9.2
+        //# A sender MUST track the negative flow-control window and MUST NOT send new
+        //# flow-controlled frames until it receives WINDOW_UPDATE frames that cause the
+        //# flow-control window to become positive.
         u64::try_from(self.0).unwrap_or(0)
     }
 
@@ -32,6 +36,8 @@ impl SendWindow {
     #[must_use]
     pub(super) fn grow(&mut self, by: i64) -> bool {
         let grown = self.0.saturating_add(by);
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.9.1
+        //# A sender MUST NOT allow a flow-control window to exceed 2^31-1 octets.
         let fits = grown <= i64::from(LARGEST_WINDOW);
         if fits {
             self.0 = grown;

@@ -78,6 +78,8 @@ impl DynamicTable {
         octets.extend_from_slice(name);
         octets.extend_from_slice(value);
         let name_hash = hash(HASH_START, name);
+        // https://www.rfc-editor.org/rfc/rfc7541#section-2.3.2
+        //# Therefore, duplicate entries MUST NOT be treated as an error by a decoder.
         self.entries.push_front(Entry {
             octets: octets.into_boxed_slice(),
             name_len: name.len(),

@@ -145,8 +145,9 @@ pub fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
     if held > 0 {
         // https://www.rfc-editor.org/rfc/rfc7541#section-5.2
-        //# the most significant bits of the code for the EOS (end-of-string)
-        //# symbol are inserted
+        //# To prevent this padding from being misinterpreted as part of the string literal, the
+        //# most significant bits of the code corresponding to the EOS (end-of-string) symbol are
+        //# used.
         let padding = 8 - held;
         out.push((((bits << padding) | ((1 << padding) - 1)) & 0xff) as u8);
     }

@@ -53,6 +53,9 @@ pub fn decode(prefix: u32, input: &mut &[u8]) -> Result<u64, IntegerError> {
         let octet = next_octet(input)?;
         value = value
             .checked_add(u64::from(octet & 0x7f) << shift)
+            // https://www.rfc-editor.org/rfc/rfc7541#section-5.1
+            //# Integer encodings that exceed implementation limits -- in value or octet length --
+            //# MUST be treated as decoding errors.
             .filter(|&value| value <= MAX)
             .ok_or(IntegerError::TooLarge)?;
         if octet & 0x80 == 0 {

@@ -110,9 +110,17 @@ impl Client {
         let mut out = Vec::new();
         let settings = Settings {
             enable_push: Some(false),
+            // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
+            //# If endpoints use SETTINGS_NO_RFC7540_PRIORITIES, they MUST send it in the first
+            //# SETTINGS frame.
             no_rfc7540_priorities: self.no_tree.then_some(true),
             ..Settings::default()
         };
+        // https://www.rfc-editor.org/rfc/rfc9113#section-3.4
+        //# This sequence MUST be followed by a SETTINGS frame (Section 6.5), which MAY be empty.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+        //# A SETTINGS frame MUST be sent by both endpoints at the start of a connection and MAY
+        //# be sent at any other time by either endpoint over the lifetime of the connection.
         self.control.announce(transport, settings, &mut out);
         for &(group, priority) in groups.iter().filter(|_| !self.no_tree) {
             frame::encode_priority(group, priority, &mut out);
@@ -213,6 +221,7 @@ impl Client {
                 }
                 // A server has no say in its own order of sending.
                 Incoming::Priority { .. } => {}
+                // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
                 //# If a client receives a PRIORITY_UPDATE frame, it MUST respond
                 //# with a connection error of type PROTOCOL_ERROR.
                 Incoming::PriorityUpdate { stream, .. } => {
@@ -224,9 +233,9 @@ impl Client {
                 }
             }
         }
-        // https://www.rfc-editor.org/rfc/rfc7540#section-8.2
-        //# Clients MUST reject any attempt to change the SETTINGS_ENABLE_PUSH
-        //# setting to a value other than 0
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+        //# A client MUST treat receipt of a SETTINGS frame with SETTINGS_ENABLE_PUSH set to 1 as
+        //# a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
         if self.control.peer_push() { Err(ConnectionError::PushEnabled) } else { Ok(()) }
     }
 
@@ -238,6 +247,10 @@ impl Client {
         fields: FieldList,
         outcome: Outcome,
     ) -> Result<(), ConnectionError> {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
+        //# If this stream is initiated by the server, as described in Section 5.1.1, then
+        //# receiving a HEADERS frame MUST also be treated as a connection error (Section 5.4.1)
+        //# of type PROTOCOL_ERROR.
         let request = id.request(self.numbering);
         let stream = request.filter(|&stream| stream <= self.last_opened).ok_or(
             ConnectionError::WrongStream { stream: id, problem: "is no request of this client" },
@@ -252,9 +265,17 @@ impl Client {
                     self.events.push_back(ClientEvent::ResponseHead { stream, status, fields });
                     return Ok(());
                 }
+                // https://www.rfc-editor.org/rfc/rfc9113#section-8.1.1
+                //# Clients MUST NOT accept a malformed response.
                 Err(error) => Failure::Malformed(error),
             },
             (Phase::AwaitHead, Outcome::TooLarge) => Failure::FieldsTooLarge { limit },
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.1
+            //# An endpoint that receives pseudo-header fields in trailers MUST treat the request
+            //# or response as malformed (Section 8.1.1). An endpoint that receives a HEADERS
+            //# frame without the END_STREAM flag set after receiving the HEADERS frame that opens
+            //# a request or after receiving a final (non-informational) status code MUST treat
+            //# the corresponding request or response as malformed (Section 8.1.1).
             _ => Failure::Malformed(MessageError::Trailers),
         };
         self.fail(transport, stream, failure);
@@ -300,6 +321,12 @@ impl Client {
 
     /// Nothing more is taken from the server.
     pub(crate) fn fail_connection(&mut self, error: ConnectionError) {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.4
+        //# Implementations MAY discover multiple errors during processing, but they SHOULD report
+        //# at most one stream and one connection error as a result. In comparison, the protocol
+        //# permits multiple GOAWAY frames, though an endpoint SHOULD report just one type of
+        //# connection error unless an error is encountered during graceful shutdown. If a frame
+        //# causes a connection error, that error MUST be reported.
         if self.state != State::Failed {
             self.state = State::Failed;
             self.events.push_back(ClientEvent::ConnectionFailed(error));

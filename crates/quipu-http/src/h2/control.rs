@@ -115,6 +115,9 @@ impl ConnectionError {
     pub const fn code(&self) -> ErrorCode {
         match self {
             ConnectionError::Frame(error) => error.code(),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-4.3
+            //# A decoding error in a field block MUST be treated as a connection error (Section
+            //# 5.4.1) of type COMPRESSION_ERROR.
             ConnectionError::Compression(_) => ErrorCode::COMPRESSION_ERROR,
             ConnectionError::ControlEnded
             | ConnectionError::PushEnabled
@@ -258,10 +261,22 @@ impl Control {
     ) -> Result<Option<Incoming>, ConnectionError> {
         while let Some(frame) = self.frames.next_frame()? {
             match frame {
+                // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.3
+                //# In order to provide such synchronization timepoints, the recipient of a
+                //# SETTINGS frame in which the ACK flag is not set MUST apply the updated
+                //# settings as soon as possible upon receipt.
                 Frame::Settings(settings) => self.apply(transport, &settings)?,
                 Frame::SettingsAck => self.on_acknowledgement(),
                 Frame::Headers { stream, priority, end_stream, block } => {
                     let mut fields = FieldList::new();
+                    // https://www.rfc-editor.org/rfc/rfc9113#section-4.3
+                    //# A receiver MUST terminate the connection with a connection error (Section
+                    //# 5.4.1) of type COMPRESSION_ERROR if it does not decompress a field block.
+                    // https://www.rfc-editor.org/rfc/rfc9113#section-6.8
+                    //# For instance, HEADERS, PUSH_PROMISE, and CONTINUATION frames MUST be
+                    //# minimally processed to ensure that the state maintained for field section
+                    //# compression is consistent (see Section 4.3); similarly, DATA frames MUST
+                    //# be counted toward the connection flow-control window.
                     let outcome = self.decoder.decode(&block, &mut fields)?;
                     return Ok(Some(Incoming::Headers {
                         stream,
@@ -312,6 +327,8 @@ impl Control {
         settings: &Settings,
     ) -> Result<(), ConnectionError> {
         self.settings_received += 1;
+        // https://www.rfc-editor.org/rfc/rfc9113#section-10.5
+        //# Implementations SHOULD track the use of these features and set limits on their use.
         if self.settings_received > MAX_SETTINGS {
             return Err(ConnectionError::TooManySettings { limit: MAX_SETTINGS });
         }
@@ -325,8 +342,8 @@ impl Control {
             self.peer_push = push;
         }
         // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
-        //# Detection of a change by a receiver MUST be treated as a connection
-        //# error of type PROTOCOL_ERROR.
+        //# Receivers that detect a change MAY treat it as a connection error of type
+        //# PROTOCOL_ERROR.
         let first = *self.peer_no_tree.get_or_insert(settings.no_rfc7540_priorities == Some(true));
         if settings.no_rfc7540_priorities.is_some_and(|now| now != first) {
             return Err(ConnectionError::PrioritiesChanged);
@@ -335,6 +352,12 @@ impl Control {
         self.peer_field_list = settings.max_header_list_size.or(self.peer_field_list);
         self.peer_concurrency = settings.max_concurrent_streams.or(self.peer_concurrency);
         let mut out = Vec::new();
+        // https://www.rfc-editor.org/rfc/rfc9113#section-3.4
+        //# The SETTINGS frames received from a peer as part of the connection preface MUST be
+        //# acknowledged (see Section 6.5.3) after sending the connection preface.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.3
+        //# Once all values have been processed, the recipient MUST immediately emit a SETTINGS
+        //# frame with the ACK flag set.
         frame::encode_settings_ack(&mut out);
         transport.write(CONTROL_STREAM, Bytes::from(out))?;
         Ok(())

@@ -85,6 +85,9 @@ impl Failure {
     pub(super) const fn code(&self) -> ErrorCode {
         match self {
             Failure::Reset(_) | Failure::Refused => ErrorCode::CANCEL,
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.1.1
+            //# Malformed requests or responses that are detected MUST be treated as a stream
+            //# error (Section 5.4.2) of type PROTOCOL_ERROR.
             Failure::Malformed(_) => ErrorCode::PROTOCOL_ERROR,
             Failure::FieldsTooLarge { .. } => ErrorCode::ENHANCE_YOUR_CALM,
         }

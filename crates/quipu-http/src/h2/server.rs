@@ -143,6 +143,9 @@ impl Server {
         transport: &mut T,
         code: ErrorCode,
     ) -> Result<(), StreamError> {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.8
+        //# Endpoints MUST NOT increase the value they send in the last stream identifier, since
+        //# the peers might already have retried unprocessed requests on another connection.
         let last_stream = *self.last_answered.get_or_insert(self.names.last_request());
         let mut out = Vec::new();
         frame::encode_go_away(last_stream, code, &mut out);
@@ -268,10 +271,23 @@ impl Server {
             transport.set_control(CONTROL_STREAM);
             let settings = Settings {
                 max_concurrent_streams: Some(self.config.max_requests),
+                // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
+                //# If endpoints use SETTINGS_NO_RFC7540_PRIORITIES, they MUST send it in the
+                //# first SETTINGS frame.
                 no_rfc7540_priorities: self.config.urgencies_only.then_some(true),
                 ..Settings::default()
             };
             let mut out = Vec::new();
+            // https://www.rfc-editor.org/rfc/rfc9113#section-3.3
+            //# Likewise, the server MUST send a connection preface (Section 3.4).
+            // https://www.rfc-editor.org/rfc/rfc9113#section-3.4
+            //# The server connection preface consists of a potentially empty SETTINGS frame
+            //# (Section 6.5) that MUST be the first frame the server sends in the HTTP/2
+            //# connection.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+            //# A SETTINGS frame MUST be sent by both endpoints at the start of a connection and
+            //# MAY be sent at any other time by either endpoint over the lifetime of the
+            //# connection.
             self.control.announce(transport, settings, &mut out);
             transport.write(CONTROL_STREAM, Bytes::from(out))?;
         }
@@ -310,14 +326,23 @@ impl Server {
     ) -> Result<Option<StreamId>, ConnectionError> {
         let problem = "the client cannot open";
         let request = id.request(self.config.numbering);
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1
+        //# An endpoint that receives an unexpected stream identifier MUST respond with a
+        //# connection error (Section 5.4.1) of type PROTOCOL_ERROR.
         let stream = request.ok_or(ConnectionError::WrongStream { stream: id, problem })?;
         if self.exchanges.contains_key(&stream) {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.1
+            //# An endpoint that receives pseudo-header fields in trailers MUST treat the request
+            //# or response as malformed (Section 8.1.1). An endpoint that receives a HEADERS
+            //# frame without the END_STREAM flag set after receiving the HEADERS frame that opens
+            //# a request or after receiving a final (non-informational) status code MUST treat
+            //# the corresponding request or response as malformed (Section 8.1.1).
             self.fail(transport, stream, Failure::Malformed(MessageError::Trailers), now);
             return Ok(None);
         }
-        // https://www.rfc-editor.org/rfc/rfc7540#section-5.1.1
-        //# The identifier of a newly established stream MUST be numerically
-        //# greater than all streams that the initiating endpoint has opened
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1
+        //# The identifier of a newly established stream MUST be numerically greater than all
+        //# streams that the initiating endpoint has opened or reserved.
         if id <= self.names.last_request() {
             return Err(ConnectionError::StreamClosed { stream: id });
         }
@@ -333,6 +358,16 @@ impl Server {
             || self.exchanges.len() >= allowed
             || self.names.live() >= allowed.saturating_mul(UNCLOSED_PER_REQUEST)
         {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.2
+            //# An endpoint that receives a HEADERS frame that causes its advertised concurrent
+            //# stream limit to be exceeded MUST treat this as a stream error (Section 5.4.2) of
+            //# type PROTOCOL_ERROR or REFUSED_STREAM.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.7
+            //# A server MUST NOT indicate that a stream has not been processed unless it can
+            //# guarantee that fact. If frames that are on a stream are passed to the application
+            //# layer for any stream, then REFUSED_STREAM MUST NOT be used for that stream, and a
+            //# GOAWAY frame MUST include a stream identifier that is greater than or equal to the
+            //# given stream identifier.
             Some(ErrorCode::REFUSED_STREAM)
         } else if outcome == Outcome::TooLarge {
             Some(ErrorCode::ENHANCE_YOUR_CALM)
@@ -394,8 +429,8 @@ impl Server {
         now: Instant,
     ) -> Result<(), ConnectionError> {
         // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
-        //# A server that receives SETTINGS_NO_RFC7540_PRIORITIES with value of
-        //# 1 MUST ignore HTTP/2 priority signals.
+        //# A server that receives SETTINGS_NO_RFC7540_PRIORITIES with a value of 1 MUST ignore
+        //# HTTP/2 priority signals.
         if self.ignores_tree() {
             return Ok(());
         }
@@ -484,6 +519,12 @@ impl Server {
 
     /// Nothing more is taken from the client.
     pub(crate) fn fail_connection(&mut self, error: ConnectionError) {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.4
+        //# Implementations MAY discover multiple errors during processing, but they SHOULD report
+        //# at most one stream and one connection error as a result. In comparison, the protocol
+        //# permits multiple GOAWAY frames, though an endpoint SHOULD report just one type of
+        //# connection error unless an error is encountered during graceful shutdown. If a frame
+        //# causes a connection error, that error MUST be reported.
         if self.state != State::Failed {
             self.state = State::Failed;
             self.events.push_back(ServerEvent::ConnectionFailed(error));

@@ -41,6 +41,9 @@ impl FrameStreamId {
     /// The low 31 bits of `value`: the bit above is reserved and ignored.
     /// <https://www.rfc-editor.org/rfc/rfc7540#section-4.1>
     pub const fn from_wire(value: u32) -> Self {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-4.1
+        //# The semantics of this bit are undefined, and the bit MUST remain unset (0x00) when
+        //# sending and MUST be ignored when receiving.
         FrameStreamId(value & Self::MASK)
     }
 
@@ -64,6 +67,9 @@ impl FrameStreamId {
                 let both_ways = stream.direction() == StreamDirection::Bidirectional;
                 by_client && both_ways && self.0 != 0
             }
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1
+            //# Streams initiated by a client MUST use odd-numbered stream identifiers; those
+            //# initiated by the server MUST use even-numbered stream identifiers.
             Numbering::ByteStream => self.0 % 2 == 1,
         };
         is_request.then_some(stream)

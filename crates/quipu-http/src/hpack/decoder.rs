@@ -120,7 +120,13 @@ impl Decoder {
     ) -> Result<Outcome, DecodeError> {
         self.decode_table_sizes(&mut block)?;
         let mut outcome = Outcome::Complete;
+        // https://www.rfc-editor.org/rfc/rfc7541#section-2.1
+        //# A decoder MUST order header fields in the decoded header list according to their
+        //# ordering in the header block.
         while let Some(&first) = block.first() {
+            // https://www.rfc-editor.org/rfc/rfc7541#section-3.2
+            //# To ensure that the decoding will successfully produce a header list, a decoder
+            //# MUST obey the following rules.
             if first & repr::INDEXED != 0 {
                 let index = integer::decode(repr::INDEXED_PREFIX, &mut block)?;
                 let (name, value) = self.entry(index)?;
@@ -152,12 +158,19 @@ impl Decoder {
         let kind_mask = repr::INDEXED | repr::LITERAL_INDEXING | repr::TABLE_SIZE;
         while block.first().is_some_and(|first| first & kind_mask == repr::TABLE_SIZE) {
             let size = integer::decode(repr::TABLE_SIZE_PREFIX, block)?;
+            // https://www.rfc-editor.org/rfc/rfc7541#section-6.3
+            //# A value that exceeds this limit MUST be treated as a decoding error.
             if size > u64::from(self.table_limit) {
                 return Err(DecodeError::TableSizeTooLarge { size, limit: self.table_limit });
             }
             self.table.set_capacity(size);
             self.size_update_due = false;
         }
+        // https://www.rfc-editor.org/rfc/rfc9113#section-4.3.1
+        //# An endpoint MUST treat a field block that follows an acknowledgment of the reduction
+        //# to the maximum dynamic table size as a connection error (Section 5.4.1) of type
+        //# COMPRESSION_ERROR if it does not start with a conformant Dynamic Table Size Update
+        //# instruction.
         if self.size_update_due {
             return Err(DecodeError::TableSizeMissing { limit: self.table_limit });
         }
@@ -204,6 +217,9 @@ impl Decoder {
     fn has_room(&self, fields: &FieldList, size: u64, outcome: &mut Outcome) -> bool {
         let room = *outcome == Outcome::Complete && fields.size() + size <= self.largest_list;
         if !room {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-10.5.1
+            //# The field block MUST be processed to ensure a consistent connection state, unless
+            //# the connection is closed.
             *outcome = Outcome::TooLarge;
         }
         room
@@ -214,11 +230,17 @@ impl Decoder {
         let last = STATIC_TABLE.len() + self.table.len();
         usize::try_from(index)
             .ok()
+            // https://www.rfc-editor.org/rfc/rfc7541#section-6.1
+            //# It MUST be treated as a decoding error if found in an indexed header field
+            //# representation.
             .and_then(|index| index.checked_sub(1))
             .and_then(|position| match position.checked_sub(STATIC_TABLE.len()) {
                 None => STATIC_TABLE.get(position),
                 Some(age) => self.table.get(age),
             })
+            // https://www.rfc-editor.org/rfc/rfc7541#section-2.3.3
+            //# Indices strictly greater than the sum of the lengths of both tables MUST be
+            //# treated as a decoding error.
             .ok_or(DecodeError::IndexOutOfRange { index, last })
     }
 }

@@ -53,6 +53,12 @@ impl Encoder {
     /// Follows the peer's SETTINGS_HEADER_TABLE_SIZE, in octets. The next header block tells the peer
     /// which size was chosen: the smaller of `limit` and this end's own limit.
     pub fn set_peer_limit(&mut self, limit: u32) {
+        // https://www.rfc-editor.org/rfc/rfc7541#section-4.2
+        //# An encoder can choose to use less capacity than this maximum size (see Section 6.3),
+        //# but the chosen size MUST stay lower than or equal to the maximum set by the protocol.
+        // https://www.rfc-editor.org/rfc/rfc7541#section-6.3
+        //# The new maximum size MUST be lower than or equal to the limit determined by the
+        //# protocol using HPACK.
         let size = limit.min(self.largest_size);
         if self.resize.is_none() && u64::from(size) == self.table.capacity() {
             return;
@@ -70,12 +76,24 @@ impl Encoder {
     /// Sensitive fields are never indexed, nor are credentials and short cookies, which could be
     /// guessed octet by octet from compressed sizes. Values that hardly come twice are not inserted.
     pub fn encode(&mut self, fields: &FieldList, out: &mut Vec<u8>) {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-4.3.1
+        //# Once an endpoint acknowledges a change to SETTINGS_HEADER_TABLE_SIZE that reduces the
+        //# maximum below the current size of the dynamic table, its HPACK encoder MUST start the
+        //# next field block with a Dynamic Table Size Update instruction that sets the dynamic
+        //# table to a size that is less than or equal to the reduced maximum; see Section 4.2 of
+        //# [COMPRESSION].
+        // https://www.rfc-editor.org/rfc/rfc7541#section-4.2
+        //# This dynamic table size update MUST occur at the beginning of the first header block
+        //# following the change to the dynamic table size.
         if let Some(resize) = self.resize.take() {
             if resize.smallest < resize.last {
                 encode_table_size(resize.smallest, out);
             }
             encode_table_size(resize.last, out);
         }
+        // https://www.rfc-editor.org/rfc/rfc7541#section-2.1
+        //# An encoder MUST order header field representations in the header block according to
+        //# their ordering in the original header list.
         for field in fields.iter() {
             self.encode_field(field, out);
         }
@@ -130,6 +148,15 @@ impl Encoder {
         // https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3
         // A cookie of fewer than 20 octets has little entropy; the bound is that of nghttp2.
         if field.sensitive {
+            // https://www.rfc-editor.org/rfc/rfc7541#section-6.2.3
+            //# When a header field is represented as a literal header field never indexed, it
+            //# MUST always be encoded with this specific literal representation. In particular,
+            //# when a peer sends a header field that it received represented as a literal header
+            //# field never indexed, it MUST use the same representation to forward this header
+            //# field.
+            // https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3
+            //# If HPACK is used for re-encoding, the never-indexed literal representation MUST be
+            //# used.
             return Indexing::Never;
         }
         match field.name {

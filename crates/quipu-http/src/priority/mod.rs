@@ -39,8 +39,9 @@ impl PriorityField {
     /// Reads the value of a field, or of a PRIORITY_UPDATE frame.
     ///
     /// <https://www.rfc-editor.org/rfc/rfc9218#section-4>
-    //# Unknown parameters, parameters with out-of-range values, or values of
-    //# unexpected types MUST be ignored.
+    //# Where the Dictionary is successfully parsed, this document places the additional
+    //# requirement that unknown priority parameters, priority parameters with out-of-range
+    //# values, or values of unexpected types MUST be ignored.
     ///
     /// # Errors
     /// If the value is no dictionary.
@@ -89,6 +90,9 @@ impl PriorityField {
     pub fn resolved(self) -> Urgency {
         let default = Urgency::default();
         Urgency {
+            // https://www.rfc-editor.org/rfc/rfc9218#section-4
+            //# When receiving an HTTP request that does not carry these priority parameters, a
+            //# server SHOULD act as if their default values were specified.
             level: self.urgency.unwrap_or(default.level),
             incremental: self.incremental.unwrap_or(default.incremental),
         }

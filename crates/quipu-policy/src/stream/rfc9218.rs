@@ -18,6 +18,8 @@ use crate::seam::view::{Kind, View};
 /// <https://www.rfc-editor.org/rfc/rfc9218#section-4.1>
 const LEVELS: usize = 8;
 /// With the guard, one packet in so many goes to the next lower level.
+// https://www.rfc-editor.org/rfc/rfc9218#section-10
+//# It is RECOMMENDED that servers avoid such starvation where possible.
 const GUARD: u64 = 64;
 
 /// Who goes first if a level has streams of both kinds.
@@ -90,13 +92,25 @@ impl UrgencyLevels {
 
     fn insert(&mut self, stream: StreamKey, view: &View<'_>) {
         let Some(priority) = view.streams.get(stream).map(|stream| stream.priority) else { return };
+        // https://www.rfc-editor.org/rfc/rfc9218#section-10
+        //# It is RECOMMENDED that, when possible, servers respect the urgency parameter (Section
+        //# 4.1), sending higher-urgency responses before lower-urgency responses. It is
+        //# RECOMMENDED that, when possible, servers respect the incremental parameter (Section
+        //# 4.2).
         let urgency = priority.urgency.min(LEVELS as u8 - 1);
         let id = if priority.incremental { 0 } else { stream.id.0 };
         let place = (urgency, priority.incremental, id);
         let level = &mut self.levels[usize::from(urgency)];
         if priority.incremental {
+            // https://www.rfc-editor.org/rfc/rfc9218#section-10
+            //# Incremental responses of the same urgency SHOULD be served by sharing bandwidth
+            //# among them.
             level.turns.push(stream);
         } else {
+            // https://www.rfc-editor.org/rfc/rfc9218#section-10
+            //# Non-incremental responses of the same urgency SHOULD be served by prioritizing
+            //# bandwidth allocation in ascending order of the stream ID, which corresponds to the
+            //# order in which clients make requests.
             level.sequential.set(&mut self.positions, stream.slot, stream.id.0);
         }
         if self.places.len() <= stream.index() {

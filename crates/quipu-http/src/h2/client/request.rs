@@ -172,8 +172,9 @@ impl Client {
             .filter(|id| id.request(self.numbering).is_some())
             .ok_or(RequestError::IdentifiersUsedUp)?;
         // https://www.rfc-editor.org/rfc/rfc9218#section-2.1.1
-        //# If the value was 0 or if the settings parameter was absent, it
-        //# SHOULD stop sending PRIORITY_UPDATE frames
+        //# Similarly, if the client receives SETTINGS_NO_RFC7540_PRIORITIES with a value of 0 or
+        //# if the settings parameter was absent, it SHOULD stop sending PRIORITY_UPDATE frames
+        //# (Section 7.1), since those frames are likely to be ignored.
         if self.control.peer_no_tree() == Some(false) {
             return Ok(());
         }
@@ -191,6 +192,9 @@ impl Client {
         if self.state != State::Open {
             return Err(RequestError::NotOpen);
         }
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.8
+        //# Receivers of a GOAWAY frame MUST NOT open additional streams on the connection,
+        //# although a new connection can be established for new streams.
         if self.last_answered.is_some() {
             return Err(RequestError::GoingAway);
         }
@@ -207,6 +211,11 @@ impl Client {
             check_priority(next, priority)?;
         }
         let concurrency = self.control.peer_concurrency().unwrap_or(REQUESTS_BEFORE_SETTINGS);
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.2
+        //# Endpoints MUST NOT exceed the limit set by their peer.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+        //# A value of 0 for SETTINGS_MAX_CONCURRENT_STREAMS SHOULD NOT be treated as special by
+        //# endpoints.
         if self.exchanges.len() as u64 >= u64::from(concurrency) {
             return Err(RequestError::NoStream);
         }

@@ -45,6 +45,9 @@ impl FrameDecoder {
             skip: 0,
             partial: None,
             settings_seen: false,
+            // https://www.rfc-editor.org/rfc/rfc9113#section-4.2
+            //# All implementations MUST be capable of receiving and minimally processing frames
+            //# up to 2^14 octets in length, plus the 9-octet frame header (Section 4.1).
             max_frame_size: DEFAULT_FRAME_SIZE,
             max_block,
         }
@@ -68,10 +71,11 @@ impl FrameDecoder {
     pub fn next_frame(&mut self) -> Result<Option<Frame>, FrameError> {
         while let Some(header) = self.peek_header() {
             self.check(&header)?;
+            // https://www.rfc-editor.org/rfc/rfc9113#section-4.1
+            //# Implementations MUST ignore and discard frames of unknown types.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.5
+            //# Implementations MUST discard frames that have unknown or unsupported types.
             if !kind::is_known(header.kind) {
-                // https://www.rfc-editor.org/rfc/rfc7540#section-4.1
-                //# Implementations MUST ignore and discard any frame that has a
-                //# type that is unknown.
                 self.buffer.advance(Header::LEN);
                 self.skip = header.length;
                 let held = self.drop_skipped(self.buffer.len());
@@ -119,9 +123,22 @@ impl FrameDecoder {
             }
             self.settings_seen = true;
         }
-        // https://www.rfc-editor.org/rfc/rfc7540#section-6.10
         let expected = self.partial.as_ref().map(|partial| partial.stream);
         let continues = (header.kind == kind::CONTINUATION).then_some(header.stream);
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.5
+        //# However, extension frames that appear in the middle of a field block (Section 4.3) are
+        //# not permitted; these MUST be treated as a connection error (Section 5.4.1) of type
+        //# PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
+        //# A receiver MUST treat the receipt of any other type of frame or a frame on a different
+        //# stream as a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.10
+        //# A receiver MUST treat the receipt of any other type of frame or a frame on a different
+        //# stream as a connection error (Section 5.4.1) of type PROTOCOL_ERROR. If a CONTINUATION
+        //# frame is received with a Stream Identifier field of 0x00, the recipient MUST respond
+        //# with a connection error (Section 5.4.1) of type PROTOCOL_ERROR. A recipient that
+        //# observes violation of this rule MUST respond with a connection error (Section 5.4.1)
+        //# of type PROTOCOL_ERROR.
         if expected != continues {
             return Err(FrameError::Continuation { kind, stream: header.stream });
         }
@@ -132,9 +149,40 @@ impl FrameDecoder {
             | kind::RST_STREAM
             | kind::PUSH_PROMISE
             | kind::PING
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.1
+            //# In the absence of more specific rules, implementations SHOULD treat the receipt of
+            //# a frame that is not expressly permitted in the description of a state as a
+            //# connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+            //# A client that has both set this parameter to 0 and had it acknowledged MUST treat
+            //# the receipt of a PUSH_PROMISE frame as a connection error (Section 5.4.1) of type
+            //# PROTOCOL_ERROR.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
+            //# An endpoint that has set this setting and has received acknowledgment MUST treat
+            //# the receipt of a PUSH_PROMISE frame as a connection error (Section 5.4.1) of type
+            //# PROTOCOL_ERROR.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.4
+            //# Thus, servers MUST treat the receipt of a PUSH_PROMISE frame as a connection error
+            //# (Section 5.4.1) of type PROTOCOL_ERROR.
             | kind::WINDOW_UPDATE => return Err(FrameError::Unexpected { kind }),
             _ => return Ok(()),
         };
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
+        //# If a HEADERS frame is received whose Stream Identifier field is 0x00, the recipient
+        //# MUST respond with a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.3
+        //# If a PRIORITY frame is received with a stream identifier of 0x00, the recipient MUST
+        //# respond with a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+        //# If an endpoint receives a SETTINGS frame whose Stream Identifier field is anything
+        //# other than 0x00, the endpoint MUST respond with a connection error (Section 5.4.1) of
+        //# type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.8
+        //# An endpoint MUST treat a GOAWAY frame with a stream identifier other than 0x00 as a
+        //# connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
+        //# Receiving a PRIORITY_UPDATE frame with a field of any other value MUST be treated as a
+        //# connection error of type PROTOCOL_ERROR.
         if on_connection != header.stream.is_zero() {
             let expected = if on_connection { "only 0 is valid" } else { "0 is not valid" };
             return Err(FrameError::Stream { kind, stream: header.stream, expected });
@@ -169,11 +217,12 @@ impl FrameDecoder {
         };
         if header.has(flag::PADDED) {
             let &padding = block.first().ok_or(too_short)?;
-            // https://www.rfc-editor.org/rfc/rfc7540#section-6.2
-            //# Padding that exceeds the size remaining for the header block
-            //# fragment MUST be treated as a PROTOCOL_ERROR.
             let end = length
                 .checked_sub(usize::from(padding))
+                // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
+                //# If the length of the padding is the length of the frame payload or greater,
+                //# the recipient MUST treat this as a connection error (Section 5.4.1) of type
+                //# PROTOCOL_ERROR.
                 .filter(|&end| end > 0)
                 .ok_or(FrameError::Padding { kind: "HEADERS", padding, length })?;
             block.truncate(end);
@@ -228,6 +277,9 @@ fn settings(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
     if !header.has(flag::ACK) {
         return Ok(Frame::Settings(Settings::decode(payload)?));
     }
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+    //# Receipt of a SETTINGS frame with the ACK flag set and a length field value other than 0
+    //# MUST be treated as a connection error (Section 5.4.1) of type FRAME_SIZE_ERROR.
     if payload.is_empty() {
         return Ok(Frame::SettingsAck);
     }
@@ -236,6 +288,9 @@ fn settings(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
 }
 
 fn priority(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.3
+    //# A PRIORITY frame with a length other than 5 octets MUST be treated as a stream error
+    //# (Section 5.4.2) of type FRAME_SIZE_ERROR.
     let &octets = <&[u8; StreamPriority::LEN]>::try_from(payload).map_err(|_| {
         FrameError::Length { kind: "PRIORITY", length: payload.len(), expected: "5 are valid" }
     })?;
@@ -252,9 +307,9 @@ fn priority_update(mut payload: BytesMut) -> Result<Frame, FrameError> {
         expected: "at least 4 are valid",
     })?;
     let stream = FrameStreamId::from_wire(u32::from_be_bytes(octets));
-    //# If a PRIORITY_UPDATE frame is received with a Prioritized Stream ID of
-    //# 0x0, the recipient MUST respond with a connection error of type
-    //# PROTOCOL_ERROR.
+    // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
+    //# If a PRIORITY_UPDATE frame is received with a prioritized stream ID of 0x0, the recipient
+    //# MUST respond with a connection error of type PROTOCOL_ERROR.
     if stream.is_zero() {
         return Err(FrameError::Stream { kind, stream, expected: "it cannot be prioritised" });
     }

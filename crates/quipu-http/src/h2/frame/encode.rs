@@ -5,6 +5,8 @@ use super::{ErrorCode, FrameStreamId, Header, Settings, StreamPriority, flag, ki
 /// Appends a SETTINGS frame with the settings that `settings` states.
 pub fn encode_settings(settings: &Settings, out: &mut Vec<u8>) {
     let length = settings.entries().count() * Settings::ENTRY_LEN;
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+    //# The stream identifier for a SETTINGS frame MUST be zero (0x00).
     header(length, kind::SETTINGS, 0, FrameStreamId::ZERO, out);
     for (identifier, value) in settings.entries() {
         out.extend_from_slice(&identifier.to_be_bytes());
@@ -14,6 +16,8 @@ pub fn encode_settings(settings: &Settings, out: &mut Vec<u8>) {
 
 /// Appends the acknowledgement of the peer's settings.
 pub fn encode_settings_ack(out: &mut Vec<u8>) {
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+    //# When this bit is set, the frame payload of the SETTINGS frame MUST be empty.
     header(0, kind::SETTINGS, flag::ACK, FrameStreamId::ZERO, out);
 }
 
@@ -29,6 +33,9 @@ pub fn encode_headers(
 ) {
     let max_frame_size = max_frame_size as usize;
     let priority_len = priority.map_or(0, |_| StreamPriority::LEN);
+    // https://www.rfc-editor.org/rfc/rfc9113#section-4.1
+    //# Values greater than 2^14 (16,384) MUST NOT be sent unless the receiver has set a larger
+    //# value for SETTINGS_MAX_FRAME_SIZE.
     let (first, mut rest) = block.split_at(block.len().min(max_frame_size - priority_len));
     let mut flags = 0;
     if end_stream {
@@ -45,6 +52,20 @@ pub fn encode_headers(
         priority.encode(out);
     }
     out.extend_from_slice(first);
+    // https://www.rfc-editor.org/rfc/rfc9113#section-4.3
+    //# Field blocks MUST be transmitted as a contiguous sequence of frames, with no interleaved
+    //# frames of any other type or from any other stream.
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
+    //# A HEADERS frame without the END_HEADERS flag set MUST be followed by a CONTINUATION frame
+    //# for the same stream.
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.10
+    //# If the END_HEADERS flag is not set, this frame MUST be followed by another CONTINUATION
+    //# frame. CONTINUATION frames MUST be associated with a stream. A CONTINUATION frame MUST be
+    //# preceded by a HEADERS, PUSH_PROMISE or CONTINUATION frame without the END_HEADERS flag
+    //# set.
+    // https://www.rfc-editor.org/rfc/rfc9113#section-8.1
+    //# Other frames (from any stream) MUST NOT occur between the HEADERS frame and any
+    //# CONTINUATION frames that might follow.
     while !rest.is_empty() {
         let (part, after) = rest.split_at(rest.len().min(max_frame_size));
         let flags = if after.is_empty() { flag::END_HEADERS } else { 0 };
@@ -63,6 +84,9 @@ pub fn encode_priority(stream: FrameStreamId, priority: StreamPriority, out: &mu
 /// Appends a PRIORITY_UPDATE frame for the request `stream`, which must not be zero, with the value of a
 /// `priority` field.
 pub fn encode_priority_update(stream: FrameStreamId, value: &str, out: &mut Vec<u8>) {
+    // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
+    //# The Stream Identifier field (see Section 5.1.1 of [HTTP/2]) in the PRIORITY_UPDATE frame
+    //# header MUST be zero (0x0).
     header(4 + value.len(), kind::PRIORITY_UPDATE, 0, FrameStreamId::ZERO, out);
     out.extend_from_slice(&stream.value().to_be_bytes());
     out.extend_from_slice(value.as_bytes());
@@ -101,6 +125,9 @@ pub fn encode_window_update(stream: FrameStreamId, increment: u32, out: &mut Vec
 
 /// Appends the answer to a PING frame with `octets`.
 pub fn encode_ping_ack(octets: [u8; 8], out: &mut Vec<u8>) {
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.7
+    //# In addition to the frame header, PING frames MUST contain 8 octets of opaque data in the
+    //# frame payload. An endpoint MUST set this flag in PING responses.
     header(octets.len(), kind::PING, flag::ACK, FrameStreamId::ZERO, out);
     out.extend_from_slice(&octets);
 }

@@ -133,6 +133,14 @@ impl FrameError {
     /// The code that closes the connection.
     pub const fn code(&self) -> ErrorCode {
         match self {
+            // https://www.rfc-editor.org/rfc/rfc9113#section-4.2
+            //# An endpoint MUST send an error code of FRAME_SIZE_ERROR if a frame exceeds the
+            //# size defined in SETTINGS_MAX_FRAME_SIZE, exceeds any limit defined for the frame
+            //# type, or is too small to contain mandatory frame data. A frame size error in a
+            //# frame that could alter the state of the entire connection MUST be treated as a
+            //# connection error (Section 5.4.1); this includes any frame carrying a field block
+            //# (Section 4.3) (that is, HEADERS, PUSH_PROMISE, and CONTINUATION), a SETTINGS
+            //# frame, and any frame with a stream identifier of 0.
             FrameError::TooLarge { .. } | FrameError::Length { .. } => ErrorCode::FRAME_SIZE_ERROR,
             FrameError::Stream { .. }
             | FrameError::Padding { .. }

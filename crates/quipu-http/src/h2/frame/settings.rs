@@ -48,6 +48,8 @@ impl Settings {
             (INITIAL_WINDOW_SIZE, self.initial_window_size),
             (MAX_FRAME_SIZE, self.max_frame_size),
             (MAX_HEADER_LIST_SIZE, self.max_header_list_size),
+            // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
+            //# The value of SETTINGS_NO_RFC7540_PRIORITIES MUST be 0 or 1.
             (NO_RFC7540_PRIORITIES, self.no_rfc7540_priorities.map(u32::from)),
         ]
         .into_iter()
@@ -58,6 +60,9 @@ impl Settings {
     /// holds.
     pub(super) fn decode(payload: &[u8]) -> Result<Settings, FrameError> {
         let (entries, rest) = payload.as_chunks::<{ Settings::ENTRY_LEN }>();
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+        //# A SETTINGS frame with a length other than a multiple of 6 octets MUST be treated as a
+        //# connection error (Section 5.4.1) of type FRAME_SIZE_ERROR.
         if !rest.is_empty() {
             return Err(FrameError::Length {
                 kind: "SETTINGS",
@@ -66,6 +71,9 @@ impl Settings {
             });
         }
         let mut settings = Settings::default();
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.3
+        //# The values in the SETTINGS frame MUST be processed in the order they appear, with no
+        //# other frame processing between values.
         for &[high, low, a, b, c, d] in entries {
             let identifier = u16::from_be_bytes([high, low]);
             settings.set(identifier, u32::from_be_bytes([a, b, c, d]))?;
@@ -74,20 +82,31 @@ impl Settings {
     }
 
     fn set(&mut self, identifier: u16, value: u32) -> Result<(), FrameError> {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+        //# A badly formed or incomplete SETTINGS frame MUST be treated as a connection error
+        //# (Section 5.4.1) of type PROTOCOL_ERROR.
         let protocol_error = |name, expected| FrameError::Setting {
             name,
             value,
             expected,
             code: ErrorCode::PROTOCOL_ERROR,
         };
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
+        //# Implementations MUST support all of the settings defined by this specification.
         match identifier {
             HEADER_TABLE_SIZE => self.header_table_size = Some(value),
             ENABLE_PUSH if value <= 1 => self.enable_push = Some(value == 1),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+            //# Any value other than 0 or 1 MUST be treated as a connection error (Section 5.4.1)
+            //# of type PROTOCOL_ERROR.
             ENABLE_PUSH => return Err(protocol_error("ENABLE_PUSH", "0 or 1")),
             MAX_CONCURRENT_STREAMS => self.max_concurrent_streams = Some(value),
             INITIAL_WINDOW_SIZE if value <= LARGEST_WINDOW => {
                 self.initial_window_size = Some(value);
             }
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+            //# Values above the maximum flow-control window size of 2^31-1 MUST be treated as a
+            //# connection error (Section 5.4.1) of type FLOW_CONTROL_ERROR.
             INITIAL_WINDOW_SIZE => {
                 return Err(FrameError::Setting {
                     name: "INITIAL_WINDOW_SIZE",
@@ -99,14 +118,28 @@ impl Settings {
             MAX_FRAME_SIZE if (DEFAULT_FRAME_SIZE..=LARGEST_FRAME_SIZE).contains(&value) => {
                 self.max_frame_size = Some(value);
             }
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+            //# Values outside this range MUST be treated as a connection error (Section 5.4.1) of
+            //# type PROTOCOL_ERROR.
             MAX_FRAME_SIZE => return Err(protocol_error("MAX_FRAME_SIZE", "16384 to 16777215")),
             NO_RFC7540_PRIORITIES if value <= 1 => {
                 self.no_rfc7540_priorities = Some(value == 1);
             }
             NO_RFC7540_PRIORITIES => {
+                // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
+                //# Any value other than 0 or 1 MUST be treated as a connection error (see Section
+                //# 5.4.1 of [HTTP/2]) of type PROTOCOL_ERROR.
                 return Err(protocol_error("NO_RFC7540_PRIORITIES", "0 or 1"));
             }
             MAX_HEADER_LIST_SIZE => self.max_header_list_size = Some(value),
+            // https://www.rfc-editor.org/rfc/rfc9113#section-5.5
+            //# Implementations MUST ignore unknown or unsupported values in all extensible
+            //# protocol elements.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
+            //# An endpoint that receives a SETTINGS frame with any unknown or unsupported
+            //# identifier MUST ignore that setting.
+            // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.3
+            //# Unsupported settings MUST be ignored.
             _ => {}
         }
         Ok(())

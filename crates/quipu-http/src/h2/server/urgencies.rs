@@ -62,6 +62,9 @@ impl Server {
     ) -> Result<(), ConnectionError> {
         let problem = "which the client cannot open";
         let request = id.request(self.config.numbering);
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
+        //# Servers that receive a PRIORITY_UPDATE for a push stream in the "idle" state MUST
+        //# respond with a connection error of type PROTOCOL_ERROR.
         let stream = request.ok_or(ConnectionError::WrongUpdate { stream: id, problem })?;
         let field = PriorityField::parse(value).unwrap_or_default();
         if id <= self.names.last_request() {
@@ -74,10 +77,16 @@ impl Server {
             }
             return Ok(());
         }
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7
+        //# Servers SHOULD buffer the most recently received PRIORITY_UPDATE frame and apply it
+        //# once the referenced stream is opened.
         self.updates.insert(stream, field);
-        //# The number of streams that have been prioritized but remain in the
-        //# "idle" state plus the number of active streams [...] MUST NOT exceed
-        //# the value of the SETTINGS_MAX_CONCURRENT_STREAMS parameter.
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
+        //# The number of streams that have been prioritized but remain in the "idle" state plus
+        //# the number of active streams (those in the "open" state or in either of the
+        //# "half-closed" states; see Section 5.1.2 of [HTTP/2]) MUST NOT exceed the value of the
+        //# SETTINGS_MAX_CONCURRENT_STREAMS parameter. Servers that receive such a PRIORITY_UPDATE
+        //# MUST respond with a connection error of type PROTOCOL_ERROR.
         if self.updates.len() + self.exchanges.len() > self.allowed() {
             let problem = "which is one too many at a time";
             return Err(ConnectionError::WrongUpdate { stream: id, problem });
