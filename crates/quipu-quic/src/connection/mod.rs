@@ -40,6 +40,7 @@ mod events;
 mod frames;
 mod handshake;
 mod inspect;
+mod kept;
 mod keys;
 mod lifecycle;
 mod packet;
@@ -74,9 +75,9 @@ use congestion::ControlScratch;
 use control::ControlQueue;
 use crypto::{CryptoReceive, CryptoSend};
 use events::Events;
+use kept::KeptPackets;
 use lifecycle::Lifecycle;
 use plan::PathPlan;
-use receive::Undecryptable;
 use scheduler::{Scheduler, Shared};
 use timers::IdleTimer;
 use transmit::Rest;
@@ -199,7 +200,7 @@ pub struct Connection {
     keys: KeyRing,
     crypto: CryptoStreams,
     handshake_spaces: HandshakeSpaces,
-    undecryptable: Undecryptable,
+    kept: KeptPackets,
     ids: ConnectionIds,
     recording: Recording,
     initial_secrets: Option<Arc<dyn InitialSecrets>>,
@@ -247,7 +248,7 @@ impl Connection {
             keys,
             crypto: CryptoStreams::default(),
             handshake_spaces: HandshakeSpaces::default(),
-            undecryptable: Undecryptable::default(),
+            kept: KeptPackets::default(),
             ids: ConnectionIds::new(setup.local_cid, setup.remote_cid, setup.original_dcid),
             recording: Recording::new(setup.recorder),
             initial_secrets: setup.initial_secrets,

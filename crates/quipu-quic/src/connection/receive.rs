@@ -3,6 +3,9 @@
 use quipu_base::{Instant, PacketNumber, PathId};
 
 use super::frames::FrameSummary;
+use super::keys::KeyRing;
+use super::kept::KeptPacket;
+use super::lifecycle::Lifecycle;
 use super::record::OpenedPacket;
 use super::{CloseReason, Connection, Space};
 use crate::error::TransportError;
@@ -12,9 +15,6 @@ use crate::recovery::AckSettings;
 use crate::wire::header::Packet;
 use crate::wire::{PacketKind, PartialHeader, Version};
 
-/// Datagrams kept until their keys are there; what a peer can make grow.
-const MAX_UNDECRYPTABLE: usize = 16;
-
 /// How a datagram came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
@@ -22,22 +22,6 @@ pub struct Arrival {
     pub route: Route,
     /// The two ECN bits of the IP header.
     pub ecn: u8,
-}
-
-/// Packets that came before their keys.
-#[derive(Debug, Default)]
-pub(crate) struct Undecryptable {
-    kept: Vec<(Arrival, PathId, Vec<u8>)>,
-}
-
-impl Undecryptable {
-    fn keep(&mut self, arrival: Arrival, path: PathId, packet: &[u8]) -> bool {
-        let room = self.kept.len() < MAX_UNDECRYPTABLE;
-        if room {
-            self.kept.push((arrival, path, packet.to_vec()));
-        }
-        room
-    }
 }
 
 impl Connection {
@@ -66,11 +50,8 @@ impl Connection {
                     !data.amplification.allows(usize::from(data.datagram_size));
             }
         }
-        let had_keys = self.keys.has(Space::Data(0));
         self.read_packets(now, arrival, path, datagram);
-        if !had_keys && self.keys.has(Space::Data(0)) || self.lifecycle.is_established() {
-            self.read_kept(now);
-        }
+        self.read_kept(now);
         self.flush_edges(now);
     }
 
@@ -82,9 +63,15 @@ impl Connection {
             || !self.lifecycle.is_open()
     }
 
+    /// Reads the kept packets whose keys have come; Handshake packets may bring the keys of others.
     fn read_kept(&mut self, now: Instant) {
-        for (arrival, path, mut packet) in std::mem::take(&mut self.undecryptable.kept) {
-            self.read_packets(now, arrival, path, &mut packet);
+        while self.lifecycle.is_open() && !self.kept.is_empty() {
+            let (keys, lifecycle) = (&self.keys, &self.lifecycle);
+            let ready = |space| !awaits_keys(keys, lifecycle, space);
+            let Some(KeptPacket { arrival, path, mut bytes, .. }) = self.kept.take(ready) else {
+                return;
+            };
+            self.read_packets(now, arrival, path, &mut bytes);
         }
     }
 
@@ -155,19 +142,14 @@ impl Connection {
             PacketKind::OneRtt => (Space::Data(0), path),
         };
         let (kind, size) = (header.kind, header.packet_length);
-        // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
-        //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
-        //# 1-RTT protected packets before the TLS handshake is complete.
-        let too_early = space == Space::Data(0) && self.lifecycle.is_handshaking();
-        if !self.keys.has(space) || too_early {
-            let may_come = self.lifecycle.is_handshaking() && space != Space::Initial;
-            if !may_come || !self.undecryptable.keep(arrival, path, packet) {
-                self.dropped += 1;
-                drop(self, DropReason::NoKeys);
-            } else {
-                self.recording.record(now, || Event::PacketKept { kind, size });
-            }
+        if awaits_keys(&self.keys, &self.lifecycle, space) && self.kept.has_room() {
+            self.kept.keep(KeptPacket { arrival, path, space, bytes: packet.to_vec() });
+            self.recording.record(now, || Event::PacketKept { kind, size });
             return;
+        }
+        if !may_read(&self.keys, &self.lifecycle, space) {
+            self.dropped += 1;
+            return drop(self, DropReason::NoKeys);
         }
         let number_at = header.packet_number_at;
         let Ok(unprotected) = self.keys.unprotect(space, packet, number_at) else {
@@ -341,4 +323,18 @@ impl Connection {
         }
         self.release_in_flight(0, in_flight);
     }
+}
+
+/// True if packets of `space` can be opened, and may be processed.
+fn may_read(keys: &KeyRing, lifecycle: &Lifecycle, space: Space) -> bool {
+    // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
+    //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
+    //# 1-RTT protected packets before the TLS handshake is complete.
+    let too_early = matches!(space, Space::Data(_)) && lifecycle.is_handshaking();
+    keys.has(space) && !too_early
+}
+
+/// True if packets of `space` cannot be read yet, but their keys are still to come.
+fn awaits_keys(keys: &KeyRing, lifecycle: &Lifecycle, space: Space) -> bool {
+    lifecycle.is_handshaking() && space != Space::Initial && !may_read(keys, lifecycle, space)
 }

@@ -1,0 +1,189 @@
+//! Handshakes whose datagrams arrive in another order than they left.
+
+use std::sync::Arc;
+
+use quipu_base::{Duration, Instant, Role, Seed, StreamDirection};
+use quipu_null_tls::{NullClient, NullServer};
+use quipu_policy::PathKey;
+use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::{
+    Arrival, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit, TransportConfig,
+};
+use quipu_testkit::{ALPN, SERVER_NAME, client_address, plain_policies, server_address};
+
+/// Each datagram takes so long: the round trip is 20 ms.
+const DELAY: Duration = Duration::from_millis(10);
+
+/// What is sent at one instant, in order.
+#[derive(Default)]
+struct Flight {
+    buffer: Vec<u8>,
+    datagrams: Vec<Vec<u8>>,
+}
+
+impl Outbox for Flight {
+    fn has_room(&self, _path: PathKey) -> bool {
+        true
+    }
+
+    fn buffer(&mut self, size: usize) -> &mut [u8] {
+        self.buffer.resize(size, 0);
+        &mut self.buffer
+    }
+
+    fn send(&mut self, transmit: Transmit) {
+        self.datagrams.push(self.buffer[..transmit.len].to_vec());
+    }
+}
+
+/// One end: its endpoint and what happened there.
+struct End {
+    role: Role,
+    endpoint: Endpoint,
+    handle: Option<ConnectionHandle>,
+    connected_at: Option<Instant>,
+    /// When the first bytes of a stream could be read.
+    read_at: Option<Instant>,
+}
+
+/// When the client was connected, and when the server had the client's first stream bytes.
+#[derive(Debug, PartialEq, Eq)]
+struct Times {
+    connected_at: Option<Instant>,
+    read_at: Option<Instant>,
+}
+
+impl End {
+    fn route(&self) -> Route {
+        match self.role {
+            Role::Client => Route { local: client_address(0), remote: server_address() },
+            Role::Server => Route { local: server_address(), remote: client_address(0) },
+        }
+    }
+
+    /// The client sends 5 kB on a stream as soon as it may, the server reads.
+    fn act(&mut self, now: Instant) {
+        self.handle = self.handle.or_else(|| self.endpoint.accept());
+        let Some(connection) = self.handle.and_then(|handle| self.endpoint.connection_mut(handle))
+        else {
+            return;
+        };
+        while let Some(event) = connection.poll() {
+            match event {
+                ConnectionEvent::Connected => {
+                    self.connected_at = Some(now);
+                    if self.role.is_client() {
+                        let stream = connection
+                            .open_stream(now, StreamDirection::Bidirectional)
+                            .expect("a stream is allowed");
+                        connection.write(now, stream, vec![7; 5_000].into()).expect("it is open");
+                    }
+                }
+                ConnectionEvent::Readable(_) => {
+                    self.read_at.get_or_insert(now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn flight(&mut self, now: Instant) -> Vec<Vec<u8>> {
+        let mut flight = Flight::default();
+        self.endpoint.poll_transmit(now, &mut flight);
+        flight.datagrams
+    }
+}
+
+/// A client and a server whose certificate chain has so many bytes.
+fn ends(chain: usize) -> [End; 2] {
+    let end = |role: Role, name: &str| End {
+        role,
+        endpoint: Endpoint::new(Seed::new(1).stream(name, 0)),
+        handle: None,
+        connected_at: None,
+        read_at: None,
+    };
+    let transport = Arc::new(TransportConfig::default());
+    let (mut near, mut far) = (end(Role::Client, "client"), end(Role::Server, "server"));
+    let tls = NullServer::new(&[ALPN]).and_then(|server| server.with_certificate_chain(chain));
+    let config = ServerConfig {
+        tls: Arc::new(tls.expect("a valid chain")),
+        transport: Arc::clone(&transport),
+        policies: plain_policies(),
+        max_connections: 1,
+    };
+    far.endpoint.listen(config).expect("a valid transport");
+    let tls = Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+    let config = ClientConfig { tls, transport, policies: plain_policies() };
+    let handle = near.endpoint.connect(Instant::ZERO, &config, SERVER_NAME, near.route());
+    near.handle = Some(handle.expect("a valid configuration"));
+    [near, far]
+}
+
+/// Lets both ends meet for two seconds; `reorder` arranges what an end sent at one instant.
+fn meet(mut ends: [End; 2], reorder: impl Fn(Role, &mut Vec<Vec<u8>>)) -> Times {
+    let mut in_flight: Vec<(Instant, usize, Vec<u8>)> = Vec::new();
+    let mut now = Instant::ZERO;
+    while now < Instant::ZERO + Duration::from_secs(2) {
+        for (index, end) in ends.iter_mut().enumerate() {
+            end.act(now);
+            let mut datagrams = end.flight(now);
+            reorder(end.role, &mut datagrams);
+            let sent = datagrams.into_iter().map(|datagram| (now + DELAY, 1 - index, datagram));
+            in_flight.extend(sent);
+        }
+        let arrival = in_flight.first().map(|(at, ..)| *at);
+        let deadlines = ends.iter().map(|end| end.endpoint.poll_timeout());
+        let Some(next) = deadlines.chain([arrival]).flatten().min() else { break };
+        now = now.max(next);
+        for end in &mut ends {
+            end.endpoint.handle_timeout(now);
+        }
+        while in_flight.first().is_some_and(|(at, ..)| *at <= now) {
+            let (_, receiver, mut datagram) = in_flight.remove(0);
+            let arrival = Arrival { route: ends[receiver].route(), ecn: 0 };
+            ends[receiver].endpoint.handle_datagram(now, arrival, &mut datagram);
+        }
+    }
+    Times { connected_at: ends[0].connected_at, read_at: ends[1].read_at }
+}
+
+/// The server's flight takes two datagrams with the first chain, three with the second.
+const CHAINS: [usize; 2] = [1_000, 2_000];
+
+/// What happens when every datagram arrives in order: the client connects after one round trip.
+fn undisturbed() -> Times {
+    let after = |millis| Some(Instant::ZERO + Duration::from_millis(millis));
+    Times { connected_at: after(20), read_at: after(30) }
+}
+
+#[test]
+fn in_order_a_client_connects_after_one_round_trip() {
+    for chain in CHAINS {
+        assert_eq!(meet(ends(chain), |_, _| ()), undisturbed());
+    }
+}
+
+#[test]
+fn handshake_packets_are_read_as_soon_as_their_keys_come() {
+    for chain in CHAINS {
+        let times = meet(ends(chain), |role, datagrams| {
+            if role == Role::Server {
+                datagrams.reverse();
+            }
+        });
+        assert_eq!(times, undisturbed());
+    }
+}
+
+#[test]
+fn one_rtt_packets_are_read_as_soon_as_the_handshake_is_complete() {
+    for chain in CHAINS {
+        let times = meet(ends(chain), |role, datagrams| {
+            if role == Role::Client {
+                datagrams.reverse();
+            }
+        });
+        assert_eq!(times, undisturbed());
+    }
+}
