@@ -111,7 +111,7 @@ impl Connection {
             return None;
         }
         if let Space::Data(_) = space {
-            self.keys.on_acked(newest.sent_at);
+            self.handshake.on_acked(newest.sent_at);
         }
         let latest = now - newest.sent_at;
         let delay = self.ack_delay(space, delay_field);
@@ -160,9 +160,15 @@ impl Connection {
     /// The delay that the peer says to have added, in units of its exponent, as far as it counts.
     fn ack_delay(&self, space: Space, field: u64) -> Duration {
         let Space::Data(_) = space else { return Duration::ZERO };
-        let micros = field.checked_shl(u32::from(self.peer.ack_delay_exponent)).unwrap_or(u64::MAX);
+        let micros = field
+            .checked_shl(u32::from(self.handshake.peer().ack_delay_exponent))
+            .unwrap_or(u64::MAX);
         let delay = Duration::from_micros(micros);
-        if self.lifecycle.is_confirmed() { delay.min(self.peer.max_ack_delay) } else { delay }
+        if self.lifecycle.is_confirmed() {
+            delay.min(self.handshake.peer().max_ack_delay)
+        } else {
+            delay
+        }
     }
 
     /// A round-trip sample of `latest` is about to be taken by way of `arrived_on`. If
@@ -268,7 +274,7 @@ impl Connection {
                         received.on_ack_of_ack(*largest);
                     }
                 }
-                SentControl::Crypto { span } => self.crypto.send(space).on_acked(*span),
+                SentControl::Crypto { span } => self.handshake.crypto_mut(space).on_acked(*span),
                 SentControl::Stream(piece) => {
                     self.shared.streams.on_acked(piece.stream, piece.span, piece.fin);
                 }
@@ -306,7 +312,7 @@ impl Connection {
         }
         for control in &record.controls {
             match control {
-                SentControl::Crypto { span } => self.crypto.send(space).on_lost(*span),
+                SentControl::Crypto { span } => self.handshake.crypto_mut(space).on_lost(*span),
                 SentControl::Stream(piece) => {
                     let streams = &mut self.shared.streams;
                     streams.on_lost(piece.stream, piece.span, piece.fin, origin, requeued);
@@ -399,9 +405,8 @@ impl Connection {
 
     fn sent_mut(&mut self, space: Space) -> Option<&mut SentPackets> {
         match space {
-            Space::Initial => Some(&mut self.handshake_spaces.initial.sent),
-            Space::Handshake => Some(&mut self.handshake_spaces.handshake.sent),
             Space::Data(slot) => self.shared.paths.get_mut(slot).map(|data| &mut data.sent),
+            _ => self.handshake.space_mut(space).map(|state| &mut state.sent),
         }
     }
 
@@ -411,14 +416,13 @@ impl Connection {
         path: PathKey,
     ) -> Option<&mut crate::recovery::Received> {
         match space {
-            Space::Initial => Some(&mut self.handshake_spaces.initial.received),
-            Space::Handshake => Some(&mut self.handshake_spaces.handshake.received),
             Space::Data(_) => self
                 .shared
                 .paths
                 .get_mut(path.slot)
                 .filter(|data| data.key == path)
                 .map(|data| &mut data.received),
+            _ => self.handshake.space_mut(space).map(|state| &mut state.received),
         }
     }
 }

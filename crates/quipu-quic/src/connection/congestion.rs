@@ -119,7 +119,7 @@ impl Connection {
     pub(super) fn control_loss(&mut self, now: Instant, space: Space, lost: &[SentRecord]) {
         let Some(newest) = lost.last() else { return };
         let slot = space.slot();
-        let max_ack_delay = self.peer.max_ack_delay;
+        let max_ack_delay = self.handshake.peer().max_ack_delay;
         let packets = &mut self.control_scratch.lost;
         packets.clear();
         packets.extend(lost.iter().map(|record| LostPacket {

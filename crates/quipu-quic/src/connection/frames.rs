@@ -77,7 +77,7 @@ impl Connection {
             }
             Frame::Ack(ack) => self.on_ack_frame(now, space, key, &ack)?,
             Frame::Crypto { offset, data } => {
-                self.crypto.receive(space).on_frame(offset.0, data)?;
+                self.handshake.on_crypto(space, offset.0, data)?;
             }
             Frame::ResetStream { stream, error_code, final_size } => {
                 streams.on_reset_stream(stream, error_code, final_size, now)?;
@@ -131,8 +131,7 @@ impl Connection {
             }
             Frame::MaxPathId { maximum } => {
                 self.require_multipath()?;
-                let known = self.peer.max_path_id.unwrap_or_default();
-                self.peer.max_path_id = Some(known.max(maximum));
+                self.handshake.raise_max_path_id(maximum);
                 self.issue_path_ids();
             }
             Frame::PathsBlocked { maximum } => {

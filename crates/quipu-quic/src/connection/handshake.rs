@@ -1,4 +1,4 @@
-//! Driving TLS, and what follows from its end.
+//! The handshake, and what follows from its end.
 //! <https://www.rfc-editor.org/rfc/rfc9001#section-4>
 
 use quipu_base::{Instant, PathId, Role};
@@ -7,12 +7,17 @@ use super::{Connection, ConnectionEvent, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::recorder::{ConnectionState, Event};
 use crate::stream::PeerLimits;
-use crate::tls::{KeyChange, Level};
 use crate::transport_parameters::TransportParameters;
 use crate::wire::ConnectionId;
 
-/// The alert `missing_extension`. <https://www.rfc-editor.org/rfc/rfc9001#section-8.2>
-const MISSING_EXTENSION: u8 = 109;
+mod crypto;
+mod kept;
+mod keys;
+mod state;
+
+pub(super) use kept::KeptPacket;
+pub(crate) use keys::KeyRing;
+pub(super) use state::{Handshake, Readable};
 
 /// Our transport parameters.
 pub(crate) fn parameters(
@@ -42,7 +47,7 @@ pub(crate) fn parameters(
 }
 
 impl Connection {
-    /// Gives TLS what came in order, takes what it has to say, and installs its keys.
+    /// Gives TLS what came in order, takes what it has to say, and goes on from there.
     pub(super) fn advance_tls(&mut self, now: Instant) {
         if let Err(error) = self.try_advance_tls(now) {
             self.fault(now, error);
@@ -50,62 +55,16 @@ impl Connection {
     }
 
     fn try_advance_tls(&mut self, now: Instant) -> Result<(), TransportError> {
-        let levels = [
-            (Space::Initial, Level::Initial),
-            (Space::Handshake, Level::Handshake),
-            (Space::Data(0), Level::OneRtt),
-        ];
-        self.take_tls_output(now);
-        for (space, level) in levels {
-            while let Some(bytes) = self.crypto.receive(space).read() {
-                self.session.read(level, &bytes)?;
-                self.take_tls_output(now);
-            }
-        }
-        if self.lifecycle.is_handshaking() && !self.session.is_handshaking() {
+        self.handshake.advance(now)?;
+        if self.lifecycle.is_handshaking() && self.handshake.is_complete() {
             self.complete(now)?;
         }
         Ok(())
     }
 
-    fn take_tls_output(&mut self, now: Instant) {
-        loop {
-            self.crypto_out.clear();
-            let change = self.session.write(&mut self.crypto_out);
-            if self.crypto_out.is_empty() && change.is_none() {
-                return;
-            }
-            // The bytes belong to the level before the keys of the same call.
-            let space = if self.keys.has(Space::Data(0)) {
-                Space::Data(0)
-            } else if self.keys.has_handshake() || self.handshake_keys_gone() {
-                Space::Handshake
-            } else {
-                Space::Initial
-            };
-            if !self.crypto_out.is_empty() {
-                self.crypto.send(space).write(&self.crypto_out);
-            }
-            match change {
-                Some(KeyChange::Handshake(keys)) => self.keys.install_handshake(keys),
-                Some(KeyChange::OneRtt(keys)) => {
-                    self.keys.install_one_rtt(now, keys, &mut *self.session);
-                }
-                None => {}
-            }
-        }
-    }
-
-    fn handshake_keys_gone(&self) -> bool {
-        !self.lifecycle.is_handshaking()
-    }
-
     /// TLS finished.
     fn complete(&mut self, now: Instant) -> Result<(), TransportError> {
-        let missing =
-            || TransportError::new(ErrorCode::crypto(MISSING_EXTENSION), "no transport parameters");
-        let encoded = self.session.peer_transport_parameters().ok_or_else(missing)?;
-        let parameters = TransportParameters::read(encoded, self.role.peer())?;
+        let parameters = self.handshake.parameters()?;
         self.check_connection_ids(&parameters)?;
         self.apply_parameters(&parameters);
         self.recording.record(now, || Event::Parameters { own: false, parameters: &parameters });
@@ -138,11 +97,7 @@ impl Connection {
     /// Drops keys and state of a space of the handshake.
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-4.9>
     pub(super) fn discard_space(&mut self, space: Space) {
-        if !self.keys.has(space) {
-            return;
-        }
-        self.keys.discard(space);
-        let dropped = std::mem::take(self.handshake_space_mut(space));
+        let Some(dropped) = self.handshake.discard(space) else { return };
         self.release_in_flight(0, dropped.sent.in_flight());
         // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
         //# When Initial or Handshake keys are discarded, the PTO and loss detection
@@ -164,7 +119,7 @@ impl Connection {
             if peer.original_destination_connection_id != Some(self.ids.original()) {
                 return wrong("original_destination_connection_id is not ours");
             }
-            if peer.retry_source_connection_id != self.retry_scid {
+            if peer.retry_source_connection_id != self.handshake.retry_source() {
                 return wrong("retry_source_connection_id is not that of the Retry");
             }
         }
@@ -180,13 +135,7 @@ impl Connection {
             max_streams_bidi: peer.initial_max_streams_bidi,
             max_streams_uni: peer.initial_max_streams_uni,
         });
-        let settings = &mut self.peer;
-        settings.known = true;
-        settings.ack_delay_exponent = peer.ack_delay_exponent;
-        settings.max_ack_delay = peer.max_ack_delay;
-        settings.max_udp_payload = u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX);
-        settings.active_cid_limit = peer.active_connection_id_limit;
-        settings.max_path_id = peer.initial_max_path_id;
+        self.handshake.set_parameters(peer);
         self.shared.streams.conn_view_mut().return_paths = peer.ack_return_paths
             && self.config.offers_return_paths()
             && peer.initial_max_path_id.is_some();

@@ -49,6 +49,6 @@ impl Connection {
 
     /// How often the next key phase began, at whichever end's wish.
     pub fn key_updates(&self) -> u64 {
-        self.keys.updates()
+        self.handshake.keys().updates()
     }
 }

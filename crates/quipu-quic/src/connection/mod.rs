@@ -8,16 +8,17 @@
 //! After any input or call of the application: `poll_transmit`, then `poll` until `None`, then arm
 //! `poll_timeout`. Extra calls are harmless.
 //!
-//! The parts, each with state of its own: TLS and keys (`crypto`, `keys`, `handshake`), connection
-//! IDs (`cids`), path identifiers (`plan`), control frames (`control`), events (`events`), life and
-//! close (`lifecycle`), the policies (`scheduler`), paths (`path`) and streams (`stream`). What
-//! crosses parts is here: what the application asks for (`streams`, `priorities`), receiving (`receive`, `frames`),
-//! acknowledgements (`acks`), congestion control (`congestion`), sending (`transmit`, `data`,
+//! The parts, each with state of its own: TLS, keys and packet number spaces of the handshake
+//! (`handshake`), connection IDs (`cids`), path identifiers (`plan`), control frames (`control`),
+//! events (`events`), life and close (`lifecycle`), the policies (`scheduler`), paths (`path`) and
+//! streams (`stream`). What crosses parts is here: what the application asks for (`streams`,
+//! `priorities`), receiving (`receive`, `frames`), acknowledgements (`acks`), congestion control
+//! (`congestion`), sending (`transmit`, `data`,
 //! `packet`), time (`timers`) and the path machinery (`paths`). `inspect` and `sample` only look.
 
 use std::sync::Arc;
 
-use quipu_base::{Duration, Instant, PathId, Random, Role, StreamDirection};
+use quipu_base::{Instant, Random, Role, StreamDirection};
 use quipu_policy::{Event, PathKey, Policies};
 
 use crate::config::TransportConfig;
@@ -25,7 +26,6 @@ use crate::error::TransportError;
 use crate::outbox::Route;
 use crate::path::PathTable;
 use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
-use crate::recovery::{Received, SentPackets};
 use crate::stream::{Edge, StreamLimits, Streams};
 use crate::tls::{InitialSecrets, Session};
 use crate::wire::ConnectionId;
@@ -34,14 +34,11 @@ mod acks;
 mod cids;
 mod congestion;
 mod control;
-mod crypto;
 mod data;
 mod events;
 mod frames;
 mod handshake;
 mod inspect;
-mod kept;
-mod keys;
 mod lifecycle;
 mod packet;
 mod paths;
@@ -59,8 +56,7 @@ pub(crate) use acks::AckTimes;
 pub(crate) use cids::{LOCAL_LEN, random_cid};
 pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
-pub(crate) use handshake::parameters;
-pub(crate) use keys::KeyRing;
+pub(crate) use handshake::{KeyRing, parameters};
 pub use lifecycle::CloseReason;
 pub use paths::OpenPathError;
 pub use priorities::EditError;
@@ -73,9 +69,8 @@ use acks::Scratch;
 use cids::ConnectionIds;
 use congestion::ControlScratch;
 use control::ControlQueue;
-use crypto::{CryptoReceive, CryptoSend};
 use events::Events;
-use kept::KeptPackets;
+use handshake::Handshake;
 use lifecycle::Lifecycle;
 use plan::PathPlan;
 use scheduler::{Scheduler, Shared};
@@ -97,76 +92,6 @@ impl Space {
         match self {
             Space::Initial | Space::Handshake => 0,
             Space::Data(slot) => slot,
-        }
-    }
-}
-
-/// Sent and received packets of a space of the handshake.
-#[derive(Default)]
-pub(crate) struct HandshakeSpace {
-    pub(crate) sent: SentPackets,
-    pub(crate) received: Received,
-    /// Probe packets that a probe timeout asks for.
-    pub(crate) probes_due: u8,
-}
-
-/// The spaces of the handshake.
-#[derive(Default)]
-pub(crate) struct HandshakeSpaces {
-    pub(crate) initial: HandshakeSpace,
-    pub(crate) handshake: HandshakeSpace,
-}
-
-/// CRYPTO streams of the three levels.
-#[derive(Default)]
-pub(crate) struct CryptoStreams {
-    send: [CryptoSend; 3],
-    receive: [CryptoReceive; 3],
-}
-
-impl CryptoStreams {
-    const fn level(space: Space) -> usize {
-        match space {
-            Space::Initial => 0,
-            Space::Handshake => 1,
-            Space::Data(_) => 2,
-        }
-    }
-
-    pub(crate) fn send(&mut self, space: Space) -> &mut CryptoSend {
-        &mut self.send[Self::level(space)]
-    }
-
-    pub(crate) fn receive(&mut self, space: Space) -> &mut CryptoReceive {
-        &mut self.receive[Self::level(space)]
-    }
-
-    pub(crate) fn is_pending(&self, space: Space) -> bool {
-        self.send[Self::level(space)].is_pending()
-    }
-}
-
-/// What the peer's transport parameters came to.
-#[derive(Clone, Debug)]
-pub(crate) struct PeerSettings {
-    pub(crate) known: bool,
-    pub(crate) ack_delay_exponent: u8,
-    pub(crate) max_ack_delay: Duration,
-    pub(crate) max_udp_payload: u16,
-    pub(crate) active_cid_limit: u64,
-    /// Largest path identifier the peer lets us use; `None`: no multipath.
-    pub(crate) max_path_id: Option<PathId>,
-}
-
-impl Default for PeerSettings {
-    fn default() -> Self {
-        PeerSettings {
-            known: false,
-            ack_delay_exponent: 3,
-            max_ack_delay: Duration::from_millis(25),
-            max_udp_payload: 65_527,
-            active_cid_limit: 2,
-            max_path_id: None,
         }
     }
 }
@@ -196,27 +121,18 @@ pub struct Connection {
     config: Arc<TransportConfig>,
     shared: Shared,
     scheduler: Scheduler,
-    session: Box<dyn Session>,
-    keys: KeyRing,
-    crypto: CryptoStreams,
-    handshake_spaces: HandshakeSpaces,
-    kept: KeptPackets,
+    handshake: Handshake,
     ids: ConnectionIds,
     recording: Recording,
-    initial_secrets: Option<Arc<dyn InitialSecrets>>,
-    retry_scid: Option<ConnectionId>,
-    retry_token: Vec<u8>,
     control: ControlQueue,
     lifecycle: Lifecycle,
     idle: IdleTimer,
-    peer: PeerSettings,
     plan: PathPlan,
     pending_revival: Option<PathKey>,
     events: Events,
     random: Random,
     scratch: Scratch,
     control_scratch: ControlScratch,
-    crypto_out: Vec<u8>,
     /// Bytes of the datagram being read.
     arriving: usize,
     rest: Rest,
@@ -244,27 +160,18 @@ impl Connection {
                 priorities: quipu_policy::Priorities::new(),
             },
             scheduler: Scheduler::new(policies, setup.recorder.is_some()),
-            session,
-            keys,
-            crypto: CryptoStreams::default(),
-            handshake_spaces: HandshakeSpaces::default(),
-            kept: KeptPackets::default(),
+            handshake: Handshake::new(role, session, keys, setup.initial_secrets),
             ids: ConnectionIds::new(setup.local_cid, setup.remote_cid, setup.original_dcid),
             recording: Recording::new(setup.recorder),
-            initial_secrets: setup.initial_secrets,
-            retry_scid: None,
-            retry_token: Vec::new(),
             control: ControlQueue::default(),
             lifecycle: Lifecycle::new(),
             idle: IdleTimer::new(now, config.idle_timeout),
-            peer: PeerSettings::default(),
             plan: PathPlan::new(config.max_paths),
             pending_revival: None,
             events: Events::default(),
             random: setup.random,
             scratch: Scratch::default(),
             control_scratch: ControlScratch::default(),
-            crypto_out: Vec::new(),
             arriving: 0,
             rest: Rest::default(),
             dropped: 0,
@@ -310,7 +217,7 @@ impl Connection {
 
     /// The application protocol agreed on, once TLS has.
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.session.alpn()
+        self.handshake.alpn()
     }
 
     /// The next event for the application.
@@ -338,7 +245,7 @@ impl Connection {
     /// Begins the next key phase; `false` if the present one is not acknowledged yet.
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-6>
     pub fn update_keys(&mut self, now: Instant) -> bool {
-        self.lifecycle.is_confirmed() && self.keys.update(now, &mut *self.session)
+        self.lifecycle.is_confirmed() && self.handshake.update_keys(now)
     }
 
     /// Turns what changed on streams into events for the policies.

@@ -115,7 +115,7 @@ impl Connection {
         let limit = size.min(buffer.len()).checked_sub(TAG)?;
         let sent = match space {
             Space::Data(_) => &mut self.shared.paths.get_mut(slot)?.sent,
-            _ => &mut self.handshake_space_mut(space).sent,
+            _ => &mut self.handshake.space_mut(space)?.sent,
         };
         let largest_acked = sent.largest_acked();
         let number = sent.next_pn();
@@ -123,11 +123,11 @@ impl Connection {
         let mut writer = Writer::new(buffer.get_mut(start..limit)?);
         let layout = match space {
             Space::Data(_) => {
-                let key_phase = self.keys.phase();
+                let key_phase = self.handshake.keys().phase();
                 ShortHeader { dcid, spin: false, key_phase, packet_number }.write(&mut writer)
             }
             Space::Initial => {
-                let kind = LongKind::Initial { token: &self.retry_token };
+                let kind = LongKind::Initial { token: self.handshake.token() };
                 self.long_header(kind, dcid, packet_number).write(&mut writer)
             }
             Space::Handshake => {
@@ -182,7 +182,7 @@ impl Connection {
         self.record_sent(now, &packet, buffer, end - packet.start);
         let number = packet.record.pn;
         let bytes = buffer.get_mut(packet.start..end)?;
-        let (keys, _) = self.keys.sealing(packet.space)?;
+        let keys = self.handshake.sealing(packet.space)?;
         protection::seal(bytes, &packet.layout, packet.path, number, keys).ok()?;
         packet.record.bytes = u16::try_from(end - packet.start).unwrap_or(u16::MAX);
         self.enter_packet(now, packet);
@@ -205,7 +205,10 @@ impl Connection {
                 Some(data) => &mut data.sent,
                 None => return,
             },
-            _ => &mut self.handshake_space_mut(space).sent,
+            _ => match self.handshake.space_mut(space) {
+                Some(state) => &mut state.sent,
+                None => return,
+            },
         };
         sent.take_pn();
         if counts {

@@ -123,7 +123,7 @@ impl Connection {
 
     /// Largest path identifier that the peer allows, if both ends speak multipath.
     pub(super) fn multipath(&self) -> Option<PathId> {
-        if self.config.max_paths > 1 { self.peer.max_path_id } else { None }
+        if self.config.max_paths > 1 { self.handshake.peer().max_path_id } else { None }
     }
 
     pub(super) fn add_first_path(&mut self, now: Instant, route: Route) {
@@ -202,7 +202,7 @@ impl Connection {
 
     /// Largest datagram of the handshake, and of a path that is not validated.
     pub(super) fn initial_payload(&self) -> u16 {
-        self.config.initial_udp_payload.min(self.peer.max_udp_payload)
+        self.config.initial_udp_payload.min(self.handshake.peer().max_udp_payload)
     }
 
     /// The first packet on a path that the peer opened.
@@ -265,7 +265,7 @@ impl Connection {
 
     /// A path was validated, or the handshake is complete: full datagrams may go.
     pub(super) fn raise_datagram_size(&mut self, now: Instant, slot: u8) {
-        let size = self.config.max_udp_payload.min(self.peer.max_udp_payload);
+        let size = self.config.max_udp_payload.min(self.handshake.peer().max_udp_payload);
         if let Some((data, view)) = self.shared.paths.pair_mut(slot)
             && size > data.datagram_size
         {
@@ -371,7 +371,8 @@ impl Connection {
     /// Issues connection IDs for every path that both ends allow and that has none yet.
     pub(super) fn issue_path_ids(&mut self) {
         let Some(peer_max) = self.multipath() else { return };
-        let each = u64::from(self.config.connection_ids_per_path).min(self.peer.active_cid_limit);
+        let each = u64::from(self.config.connection_ids_per_path)
+            .min(self.handshake.peer().active_cid_limit);
         while let Some(id) = self.plan.next_to_issue(peer_max) {
             for _ in 0..each {
                 self.issue_cid(id);

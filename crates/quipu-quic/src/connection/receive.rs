@@ -3,9 +3,7 @@
 use quipu_base::{Instant, PacketNumber, PathId};
 
 use super::frames::FrameSummary;
-use super::keys::KeyRing;
-use super::kept::KeptPacket;
-use super::lifecycle::Lifecycle;
+use super::handshake::{KeptPacket, Readable};
 use super::record::OpenedPacket;
 use super::{CloseReason, Connection, Space};
 use crate::error::TransportError;
@@ -58,19 +56,15 @@ impl Connection {
     /// True once a packet of the peer opened, be it a faulty one: before that, nothing proves that
     /// there is a peer.
     pub(crate) fn has_opened_packet(&self) -> bool {
-        self.handshake_spaces.initial.received.largest().is_some()
-            || self.keys.has_handshake()
-            || !self.lifecycle.is_open()
+        self.handshake.has_heard() || !self.lifecycle.is_open()
     }
 
     /// Reads the kept packets whose keys have come; Handshake packets may bring the keys of others.
     fn read_kept(&mut self, now: Instant) {
-        while self.lifecycle.is_open() && !self.kept.is_empty() {
-            let (keys, lifecycle) = (&self.keys, &self.lifecycle);
-            let ready = |space| !awaits_keys(keys, lifecycle, space);
-            let Some(KeptPacket { arrival, path, mut bytes, .. }) = self.kept.take(ready) else {
-                return;
-            };
+        while self.lifecycle.is_open()
+            && let Some(kept) = self.handshake.next_kept(self.lifecycle.is_handshaking())
+        {
+            let KeptPacket { arrival, path, mut bytes, .. } = kept;
             self.read_packets(now, arrival, path, &mut bytes);
         }
     }
@@ -142,17 +136,18 @@ impl Connection {
             PacketKind::OneRtt => (Space::Data(0), path),
         };
         let (kind, size) = (header.kind, header.packet_length);
-        if awaits_keys(&self.keys, &self.lifecycle, space) && self.kept.has_room() {
-            self.kept.keep(KeptPacket { arrival, path, space, bytes: packet.to_vec() });
+        let readable = self.handshake.readable(space, self.lifecycle.is_handshaking());
+        let keep = || KeptPacket { arrival, path, space, bytes: packet.to_vec() };
+        if readable == Readable::Later && self.handshake.keep(keep()) {
             self.recording.record(now, || Event::PacketKept { kind, size });
             return;
         }
-        if !may_read(&self.keys, &self.lifecycle, space) {
+        if readable != Readable::Now {
             self.dropped += 1;
             return drop(self, DropReason::NoKeys);
         }
         let number_at = header.packet_number_at;
-        let Ok(unprotected) = self.keys.unprotect(space, packet, number_at) else {
+        let Ok(unprotected) = self.handshake.unprotect(space, packet, number_at) else {
             self.on_unreadable(packet);
             return drop(self, DropReason::DoesNotOpen);
         };
@@ -160,12 +155,11 @@ impl Connection {
             Space::Data(_) => {
                 self.shared.paths.by_id(path).and_then(|data| data.received.largest())
             }
-            _ => self.handshake_space(space).received.largest(),
+            _ => self.handshake.space(space).and_then(|state| state.received.largest()),
         };
         let expected = largest.map_or(PacketNumber(0), PacketNumber::next);
         let number = unprotected.packet_number.expand(expected);
-        let opened =
-            self.keys.open(now, space, (path, number), &unprotected, packet, &mut *self.session);
+        let opened = self.handshake.open(now, space, (path, number), &unprotected, packet);
         let Ok(payload) = opened else {
             self.dropped += 1;
             self.on_unreadable(packet);
@@ -230,10 +224,7 @@ impl Connection {
     fn on_authentic(&mut self, now: Instant, space: Space, header: &PartialHeader) {
         self.idle.on_received(now);
         match space {
-            Space::Initial
-                if self.role.is_client()
-                    && self.handshake_spaces.initial.received.largest().is_none() =>
-            {
+            Space::Initial if self.role.is_client() && !self.handshake.has_heard() => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
                 //# A client MUST change the Destination Connection ID it uses for
                 //# sending packets in response to only the first received Initial
@@ -286,7 +277,7 @@ impl Connection {
     pub(super) fn received_mut(&mut self, space: Space) -> Option<&mut crate::recovery::Received> {
         match space {
             Space::Data(slot) => self.shared.paths.get_mut(slot).map(|data| &mut data.received),
-            _ => Some(&mut self.handshake_space_mut(space).received),
+            _ => self.handshake.space_mut(space).map(|state| &mut state.received),
         }
     }
 
@@ -306,16 +297,8 @@ impl Connection {
     /// A Retry came: the first flight goes again, with the token and new keys.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
     fn on_retry(&mut self, scid: crate::wire::ConnectionId, token: Vec<u8>) {
-        let fresh = self.role.is_client()
-            && self.retry_scid.is_none()
-            && !token.is_empty()
-            && self.handshake_spaces.initial.received.largest().is_none();
-        let Some(secrets) = self.initial_secrets.as_ref().filter(|_| fresh) else { return };
-        self.keys.replace_initial(secrets.initial_keys(&scid, self.role));
-        self.retry_scid = Some(scid);
-        self.retry_token = token;
+        let Some(lost) = self.handshake.on_retry(scid, token) else { return };
         self.ids.replace_first_remote(scid);
-        let lost = self.handshake_spaces.initial.sent.drain();
         let mut in_flight = quipu_base::Bytes::ZERO;
         for record in lost {
             in_flight += quipu_base::Bytes(u64::from(record.bytes));
@@ -323,18 +306,4 @@ impl Connection {
         }
         self.release_in_flight(0, in_flight);
     }
-}
-
-/// True if packets of `space` can be opened, and may be processed.
-fn may_read(keys: &KeyRing, lifecycle: &Lifecycle, space: Space) -> bool {
-    // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
-    //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
-    //# 1-RTT protected packets before the TLS handshake is complete.
-    let too_early = matches!(space, Space::Data(_)) && lifecycle.is_handshaking();
-    keys.has(space) && !too_early
-}
-
-/// True if packets of `space` cannot be read yet, but their keys are still to come.
-fn awaits_keys(keys: &KeyRing, lifecycle: &Lifecycle, space: Space) -> bool {
-    lifecycle.is_handshaking() && space != Space::Initial && !may_read(keys, lifecycle, space)
 }

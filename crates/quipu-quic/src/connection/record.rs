@@ -58,7 +58,7 @@ impl Connection {
         if !self.recording.is_on() {
             return;
         }
-        self.recording.updates(now, self.keys.updates());
+        self.recording.updates(now, self.handshake.keys().updates());
         if let Some(reason) = self.lifecycle.reason() {
             self.recording.close(now, reason);
         }
@@ -91,7 +91,7 @@ impl Connection {
             size,
             dcid: self.ids.remote(path).unwrap_or_default(),
             scid: if long { self.ids.first_local() } else { ConnectionId::EMPTY },
-            token: if kind == PacketKind::Initial { self.retry_token.len() } else { 0 },
+            token: if kind == PacketKind::Initial { self.handshake.token().len() } else { 0 },
             payload: packet.payload(buffer),
         };
         let probe = packet.record.repeats;
@@ -141,7 +141,10 @@ impl Connection {
                 Some(data) => &data.sent,
                 None => return,
             },
-            _ => &self.handshake_space(space).sent,
+            _ => match self.handshake.space(space) {
+                Some(state) => &state.sent,
+                None => return,
+            },
         };
         let largest = sent.largest_acked().map_or(0, |largest| largest.0);
         for record in lost {

@@ -9,7 +9,7 @@ use crate::stream::{Read, StreamError};
 impl Connection {
     /// Opens a stream; `None` while the peer's limit or the handshake does not allow one.
     pub fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId> {
-        if !self.peer.known || !self.lifecycle.is_open() {
+        if !self.handshake.peer().known || !self.lifecycle.is_open() {
             return None;
         }
         let stream = self.shared.streams.open(direction, now).ok()?;

@@ -86,10 +86,10 @@ impl Connection {
         };
         consider(self.idle.deadline(self.longest_probe_timeout()));
         consider(self.scheduler.wake_at());
-        if self.keys.has_handshake_keys() {
+        if self.handshake.keys().has_handshake_keys() {
             for space in [Space::Initial, Space::Handshake] {
                 consider(self.loss_deadline(space));
-                consider(self.handshake_space(space).received.deadline());
+                consider(self.handshake.space(space).and_then(|state| state.received.deadline()));
             }
         }
         consider(self.rest.release_at());
@@ -118,7 +118,7 @@ impl Connection {
             self.close_pathless(now);
             return;
         }
-        if self.keys.has_handshake_keys() {
+        if self.handshake.keys().has_handshake_keys() {
             for space in [Space::Initial, Space::Handshake] {
                 self.handle_loss_timeout(now, space);
             }
@@ -147,7 +147,7 @@ impl Connection {
 
     fn loss_time(&self, space: Space) -> Option<Instant> {
         match space {
-            Space::Initial | Space::Handshake => self.handshake_space(space).sent.loss_time,
+            Space::Initial | Space::Handshake => self.handshake.space(space)?.sent.loss_time,
             Space::Data(slot) => self.shared.paths.get(slot)?.sent.loss_time,
         }
     }
@@ -163,11 +163,11 @@ impl Connection {
         match space {
             Space::Initial | Space::Handshake => {
                 let timeout = probe_timeout(view, Duration::ZERO).saturating_mul(backoff);
-                if !self.keys.has(space) || view.amplification_limited {
+                if !self.handshake.keys().has(space) || view.amplification_limited {
                     return None;
                 }
                 let data = self.shared.paths.get(0)?;
-                let sent = &self.handshake_space(space).sent;
+                let sent = &self.handshake.space(space)?.sent;
                 if let Some(last) = sent.last_eliciting_at() {
                     return Some(data.pto_base(last) + timeout);
                 }
@@ -189,7 +189,7 @@ impl Connection {
                     return None;
                 }
                 let data = self.shared.paths.get(slot)?;
-                let timeout = probe_timeout(view, self.peer.max_ack_delay);
+                let timeout = probe_timeout(view, self.handshake.peer().max_ack_delay);
                 let backed_off = timeout.saturating_mul(backoff);
                 // A silent path beside one that answers is asked often enough to see it return.
                 let backed_off = if view.state == PathState::Suspect {
@@ -207,18 +207,12 @@ impl Connection {
         if !self.role.is_client() || self.peer_validated_us() {
             return None;
         }
-        let spaces = &self.handshake_spaces;
-        if spaces.initial.sent.has_eliciting() || spaces.handshake.sent.has_eliciting() {
-            return None;
-        }
-        Some(if self.keys.has_handshake() { Space::Handshake } else { Space::Initial })
+        self.handshake.anti_deadlock_space()
     }
 
     /// True once the server is known to have validated our address.
     pub(super) fn peer_validated_us(&self) -> bool {
-        !self.role.is_client()
-            || self.lifecycle.is_confirmed()
-            || self.handshake_spaces.handshake.sent.largest_acked().is_some()
+        !self.role.is_client() || self.lifecycle.is_confirmed() || self.handshake.is_acknowledged()
     }
 
     fn on_probe_timeout(&mut self, now: Instant, space: Space) {
@@ -229,7 +223,9 @@ impl Connection {
             data.counters.probe_timeouts += 1;
         }
         let Space::Data(slot) = space else {
-            self.handshake_space_mut(space).probes_due = PROBES;
+            if let Some(state) = self.handshake.space_mut(space) {
+                state.probes_due = PROBES;
+            }
             return;
         };
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
@@ -326,23 +322,9 @@ impl Connection {
             .paths
             .views
             .iter()
-            .map(|view| probe_timeout(view, self.peer.max_ack_delay))
+            .map(|view| probe_timeout(view, self.handshake.peer().max_ack_delay))
             .max();
         longest.unwrap_or(Duration::from_secs(1))
-    }
-
-    pub(super) fn handshake_space(&self, space: Space) -> &super::HandshakeSpace {
-        match space {
-            Space::Initial => &self.handshake_spaces.initial,
-            _ => &self.handshake_spaces.handshake,
-        }
-    }
-
-    pub(super) fn handshake_space_mut(&mut self, space: Space) -> &mut super::HandshakeSpace {
-        match space {
-            Space::Initial => &mut self.handshake_spaces.initial,
-            _ => &mut self.handshake_spaces.handshake,
-        }
     }
 }
 

@@ -75,7 +75,7 @@ impl Connection {
     fn transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
         self.flush_edges(now);
         self.record_lifecycle(now);
-        if self.lifecycle.is_open() && self.keys.wants_maintenance() {
+        if self.lifecycle.is_open() && self.handshake.keys().wants_maintenance() {
             self.maintain_keys(now);
         }
         if !self.lifecycle.is_open() {
@@ -99,7 +99,7 @@ impl Connection {
     /// The engine's duties, and then what the policies choose.
     fn send_by_choice(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
         self.scheduler.start_drain();
-        if self.keys.has_handshake_keys() {
+        if self.handshake.keys().has_handshake_keys() {
             self.send_handshake(now, outbox)?;
         }
         if !self.lifecycle.is_established() {
@@ -114,8 +114,7 @@ impl Connection {
 
     fn maintain_keys(&mut self, now: Instant) {
         let timeout = self.longest_probe_timeout();
-        self.keys.maintain(now, timeout, &mut *self.session);
-        if self.keys.is_worn_out() {
+        if !self.handshake.maintain(now, timeout) {
             // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
             //# If a key update is not possible or integrity limits are reached, the
             //# endpoint MUST stop using the connection

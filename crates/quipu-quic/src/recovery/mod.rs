@@ -10,6 +10,7 @@ mod pacer;
 mod received;
 mod rtt;
 mod sent;
+mod space;
 
 pub(crate) use delivery::{AtSend, DeliveryRate};
 pub(crate) use ecn::EcnPath;
@@ -18,3 +19,4 @@ pub(crate) use pacer::Pacer;
 pub(crate) use received::{AckSettings, Received};
 pub(crate) use rtt::{INITIAL_RTT, take_rtt_sample};
 pub(crate) use sent::{SentControl, SentPackets, SentRecord, SentStreamPiece};
+pub(crate) use space::PacketSpace;

@@ -29,10 +29,10 @@ impl Connection {
         // The peer may not have our latest keys yet: every level that we have says it.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
         let levels = [Space::Initial, Space::Handshake, Space::Data(slot)];
-        let last = levels.into_iter().rfind(|&space| self.keys.has(space));
-        let pads = self.role.is_client() && self.keys.has(Space::Initial);
+        let last = levels.into_iter().rfind(|&space| self.handshake.keys().has(space));
+        let pads = self.role.is_client() && self.handshake.keys().has(Space::Initial);
         for space in levels {
-            if !self.keys.has(space) {
+            if !self.handshake.keys().has(space) {
                 continue;
             }
             let Some(mut packet) = self.open_packet(now, space, buffer, end, size) else {

@@ -16,7 +16,7 @@ impl Connection {
     pub(in crate::connection) fn has_control_frames(&self) -> bool {
         !self.control.is_empty()
             || self.shared.streams.has_frames()
-            || self.crypto.is_pending(Space::Data(0))
+            || self.handshake.crypto(Space::Data(0)).is_pending()
     }
 
     /// What the acknowledgement policy asks of the peer waits to be sent.
@@ -64,7 +64,7 @@ impl Connection {
         packet: &mut OpenPacket,
         buffer: &mut [u8],
     ) {
-        if self.crypto.is_pending(Space::Data(0)) {
+        if self.handshake.crypto(Space::Data(0)).is_pending() {
             let space = std::mem::replace(&mut packet.space, Space::Data(0));
             self.write_crypto(packet, buffer);
             packet.space = space;

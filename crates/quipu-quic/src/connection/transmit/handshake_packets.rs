@@ -63,9 +63,9 @@ impl Connection {
 
     /// True if something must be sent in a space of the handshake.
     fn wants(&self, now: Instant, space: Space) -> bool {
-        let state = self.handshake_space(space);
-        self.keys.has(space)
-            && (self.crypto.is_pending(space)
+        let Some(state) = self.handshake.space(space) else { return false };
+        self.handshake.keys().has(space)
+            && (self.handshake.crypto(space).is_pending()
                 || state.probes_due > 0
                 || state.received.wants_ack() && state.received.is_due(now))
     }
@@ -73,7 +73,7 @@ impl Connection {
     fn fill_handshake_packet(&mut self, now: Instant, packet: &mut OpenPacket, buffer: &mut [u8]) {
         let space = packet.space;
         let key = packet.key;
-        let state = self.handshake_space_mut(space);
+        let Some(state) = self.handshake.space_mut(space) else { return };
         if state.received.has_news()
             && write_ranges(&state.received, None, now, key, packet, buffer)
         {
@@ -82,7 +82,7 @@ impl Connection {
         let probing = state.probes_due > 0;
         if probing {
             state.probes_due -= 1;
-            if !self.crypto.is_pending(space) {
+            if !self.handshake.crypto(space).is_pending() {
                 self.repeat_crypto(space);
             }
         }
@@ -95,9 +95,10 @@ impl Connection {
     /// Makes the TLS bytes in flight of a space pending again: a probe repeats them.
     fn repeat_crypto(&mut self, space: Space) {
         let spans: Vec<_> = self
-            .handshake_space(space)
-            .sent
-            .iter()
+            .handshake
+            .space(space)
+            .into_iter()
+            .flat_map(|state| state.sent.iter())
             .flat_map(|record| record.controls.iter())
             .filter_map(|control| match control {
                 SentControl::Crypto { span } => Some(*span),
@@ -105,13 +106,14 @@ impl Connection {
             })
             .collect();
         for span in spans {
-            self.crypto.send(space).on_lost(span);
+            self.handshake.crypto_mut(space).on_lost(span);
         }
     }
 
     pub(super) fn write_crypto(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
         let space = packet.space;
-        while let Some((offset, bytes)) = self.crypto.send(space).next(packet.space_left()) {
+        while let Some((offset, bytes)) = self.handshake.crypto_mut(space).next(packet.space_left())
+        {
             let Some(layout) = CryptoLayout::new(offset, bytes.len(), packet.space_left()) else {
                 return;
             };
@@ -124,7 +126,7 @@ impl Connection {
             if !written {
                 return;
             }
-            self.crypto.send(space).on_sent(span);
+            self.handshake.crypto_mut(space).on_sent(span);
         }
     }
 }

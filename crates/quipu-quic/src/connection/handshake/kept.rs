@@ -6,21 +6,20 @@
 
 use quipu_base::PathId;
 
-use super::Space;
-use super::receive::Arrival;
+use crate::connection::{Arrival, Space};
 
 /// Packets kept at most: a peer can make them grow. Our choice.
 const MAX_KEPT: usize = 16;
 
 /// A packet as it came, still protected.
 #[derive(Debug)]
-pub(super) struct KeptPacket {
-    pub(super) arrival: Arrival,
+pub(in crate::connection) struct KeptPacket {
+    pub(in crate::connection) arrival: Arrival,
     /// The path that its connection ID names.
-    pub(super) path: PathId,
+    pub(in crate::connection) path: PathId,
     /// The space whose keys it needs.
-    pub(super) space: Space,
-    pub(super) bytes: Vec<u8>,
+    pub(in crate::connection) space: Space,
+    pub(in crate::connection) bytes: Vec<u8>,
 }
 
 /// Packets that came before their keys, in order of arrival.
@@ -30,20 +29,17 @@ pub(super) struct KeptPackets {
 }
 
 impl KeptPackets {
-    /// True if one more packet may be kept.
-    pub(super) fn has_room(&self) -> bool {
-        self.packets.len() < MAX_KEPT
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.packets.is_empty()
     }
 
-    /// Keeps a packet if there is room.
-    pub(super) fn keep(&mut self, packet: KeptPacket) {
-        if self.has_room() {
+    /// Keeps a packet; `false` if there is no room for it.
+    pub(super) fn keep(&mut self, packet: KeptPacket) -> bool {
+        let room = self.packets.len() < MAX_KEPT;
+        if room {
             self.packets.push(packet);
         }
+        room
     }
 
     /// Takes out the first packet whose space is `ready`: its keys came, or never will.

@@ -3,7 +3,7 @@
 
 use quipu_base::{Duration, Instant, PacketNumber, PathId};
 
-use super::Space;
+use crate::connection::Space;
 use crate::tls::protection::{self, UnprotectedHeader};
 use crate::tls::{DirectionKeys, Keys, OpenError, PacketKey, PacketKeyPair, Session};
 
@@ -69,7 +69,7 @@ impl KeyRing {
         }
     }
 
-    pub(super) fn has(&self, space: Space) -> bool {
+    pub(in crate::connection) fn has(&self, space: Space) -> bool {
         match space {
             Space::Initial => self.initial.is_some(),
             Space::Handshake => self.handshake.is_some(),
@@ -77,34 +77,34 @@ impl KeyRing {
         }
     }
 
-    pub(super) fn has_handshake(&self) -> bool {
+    pub(in crate::connection) fn has_handshake(&self) -> bool {
         self.handshake.is_some()
     }
 
     /// True while packets of the handshake may be sent or come.
-    pub(super) fn has_handshake_keys(&self) -> bool {
+    pub(in crate::connection) fn has_handshake_keys(&self) -> bool {
         self.initial.is_some() || self.handshake.is_some()
     }
 
-    /// The keys to seal a packet with, and the key phase to write.
-    pub(super) fn sealing(&mut self, space: Space) -> Option<(&DirectionKeys, bool)> {
+    /// The keys to seal a packet with.
+    pub(super) fn sealing(&mut self, space: Space) -> Option<&DirectionKeys> {
         match space {
-            Space::Initial => self.initial.as_ref().map(|keys| (&keys.local, false)),
-            Space::Handshake => self.handshake.as_ref().map(|keys| (&keys.local, false)),
+            Space::Initial => self.initial.as_ref().map(|keys| &keys.local),
+            Space::Handshake => self.handshake.as_ref().map(|keys| &keys.local),
             Space::Data(_) => self.one_rtt.as_mut().map(|one_rtt| {
                 one_rtt.sealed += 1;
-                (&one_rtt.keys.local, one_rtt.phase())
+                &one_rtt.keys.local
             }),
         }
     }
 
     /// The key phase of packets sent now.
-    pub(super) fn phase(&self) -> bool {
+    pub(in crate::connection) fn phase(&self) -> bool {
         self.one_rtt.as_ref().is_some_and(OneRtt::phase)
     }
 
     /// How often the next phase began, at whichever end's wish.
-    pub(super) fn updates(&self) -> u64 {
+    pub(in crate::connection) fn updates(&self) -> u64 {
         self.one_rtt.as_ref().map_or(0, |one_rtt| one_rtt.updates)
     }
 
@@ -211,7 +211,7 @@ impl KeyRing {
     }
 
     /// True if so many packets were sealed that an update may be due.
-    pub(super) fn wants_maintenance(&self) -> bool {
+    pub(in crate::connection) fn wants_maintenance(&self) -> bool {
         self.one_rtt.as_ref().is_some_and(|one_rtt| {
             let limit = one_rtt.keys.local.packet.confidentiality_limit();
             one_rtt.previous.is_some() || one_rtt.sealed > limit / 2

@@ -1,0 +1,393 @@
+//! The handshake as a part of its own: TLS, the keys it makes, its messages both ways, and the
+//! packet number spaces in which they travel. What it knows of the peer stays for the life of the
+//! connection.
+
+use std::sync::Arc;
+
+use quipu_base::{Duration, Instant, PacketNumber, PathId, Role};
+
+use super::crypto::{CryptoReceive, CryptoSend};
+use super::kept::{KeptPacket, KeptPackets};
+use super::keys::KeyRing;
+use crate::connection::Space;
+use crate::error::{ErrorCode, TransportError};
+use crate::recovery::{PacketSpace, SentRecord};
+use crate::tls::protection::UnprotectedHeader;
+use crate::tls::{DirectionKeys, InitialSecrets, KeyChange, Level, OpenError, Session};
+use crate::transport_parameters::TransportParameters;
+use crate::wire::ConnectionId;
+
+/// The alert `missing_extension`. <https://www.rfc-editor.org/rfc/rfc9001#section-8.2>
+const MISSING_EXTENSION: u8 = 109;
+
+impl Space {
+    const fn level(self) -> Level {
+        match self {
+            Space::Initial => Level::Initial,
+            Space::Handshake => Level::Handshake,
+            Space::Data(_) => Level::OneRtt,
+        }
+    }
+}
+
+/// What the peer's transport parameters came to.
+#[derive(Clone, Debug)]
+pub(in crate::connection) struct PeerSettings {
+    pub(in crate::connection) known: bool,
+    pub(in crate::connection) ack_delay_exponent: u8,
+    pub(in crate::connection) max_ack_delay: Duration,
+    pub(in crate::connection) max_udp_payload: u16,
+    pub(in crate::connection) active_cid_limit: u64,
+    /// Largest path identifier the peer lets us use; `None`: no multipath.
+    pub(in crate::connection) max_path_id: Option<PathId>,
+}
+
+impl Default for PeerSettings {
+    fn default() -> Self {
+        PeerSettings {
+            known: false,
+            ack_delay_exponent: 3,
+            max_ack_delay: Duration::from_millis(25),
+            max_udp_payload: 65_527,
+            active_cid_limit: 2,
+            max_path_id: None,
+        }
+    }
+}
+
+/// Whether packets of a space can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::connection) enum Readable {
+    Now,
+    /// Their keys are still to come.
+    Later,
+    Never,
+}
+
+/// TLS messages of one level, both ways.
+#[derive(Debug, Default)]
+struct CryptoStream {
+    send: CryptoSend,
+    receive: CryptoReceive,
+}
+
+/// A Retry: what makes the keys for it, and what came of it.
+#[derive(Default)]
+struct Retry {
+    /// Makes new Initial keys: a client's.
+    secrets: Option<Arc<dyn InitialSecrets>>,
+    /// The source connection ID of the Retry that came.
+    source: Option<ConnectionId>,
+    token: Vec<u8>,
+}
+
+/// The handshake of one connection.
+pub(in crate::connection) struct Handshake {
+    role: Role,
+    session: Box<dyn Session>,
+    keys: KeyRing,
+    /// The level of what TLS writes next.
+    writes_at: Level,
+    /// By level.
+    crypto: [CryptoStream; 3],
+    initial: PacketSpace,
+    handshake: PacketSpace,
+    kept: KeptPackets,
+    retry: Retry,
+    peer: PeerSettings,
+    /// Used again from one call of TLS to the next.
+    written: Vec<u8>,
+}
+
+impl Handshake {
+    /// `secrets`: what makes Initial keys after a Retry, at a client.
+    pub(in crate::connection) fn new(
+        role: Role,
+        session: Box<dyn Session>,
+        keys: KeyRing,
+        secrets: Option<Arc<dyn InitialSecrets>>,
+    ) -> Self {
+        Handshake {
+            role,
+            session,
+            keys,
+            writes_at: Level::Initial,
+            crypto: Default::default(),
+            initial: PacketSpace::default(),
+            handshake: PacketSpace::default(),
+            kept: KeptPackets::default(),
+            retry: Retry { secrets, ..Retry::default() },
+            peer: PeerSettings::default(),
+            written: Vec::new(),
+        }
+    }
+
+    /// The keys, to look at.
+    pub(in crate::connection) fn keys(&self) -> &KeyRing {
+        &self.keys
+    }
+
+    /// What is known of the peer.
+    pub(in crate::connection) fn peer(&self) -> &PeerSettings {
+        &self.peer
+    }
+
+    /// The application protocol agreed on, once TLS has.
+    pub(in crate::connection) fn alpn(&self) -> Option<&[u8]> {
+        self.session.alpn()
+    }
+
+    /// The peer allows path identifiers up to `maximum`.
+    pub(in crate::connection) fn raise_max_path_id(&mut self, maximum: PathId) {
+        let known = self.peer.max_path_id.unwrap_or_default();
+        self.peer.max_path_id = Some(known.max(maximum));
+    }
+
+    /// The space of Initial or of Handshake packets; that of 1-RTT packets belongs to their path.
+    pub(in crate::connection) fn space(&self, space: Space) -> Option<&PacketSpace> {
+        match space {
+            Space::Initial => Some(&self.initial),
+            Space::Handshake => Some(&self.handshake),
+            Space::Data(_) => None,
+        }
+    }
+
+    /// The same, to change it.
+    pub(in crate::connection) fn space_mut(&mut self, space: Space) -> Option<&mut PacketSpace> {
+        match space {
+            Space::Initial => Some(&mut self.initial),
+            Space::Handshake => Some(&mut self.handshake),
+            Space::Data(_) => None,
+        }
+    }
+
+    /// Drops keys and state of a space: what was in flight in it, if it was there.
+    /// <https://www.rfc-editor.org/rfc/rfc9001#section-4.9>
+    pub(in crate::connection) fn discard(&mut self, space: Space) -> Option<PacketSpace> {
+        if !self.keys.has(space) {
+            return None;
+        }
+        let dropped = std::mem::take(self.space_mut(space)?);
+        self.keys.discard(space);
+        Some(dropped)
+    }
+
+    /// True once a packet of the server opened: nothing but a Retry or Version Negotiation came
+    /// before.
+    pub(in crate::connection) fn has_heard(&self) -> bool {
+        self.initial.received.largest().is_some() || self.keys.has_handshake()
+    }
+
+    /// True once the peer has acknowledged a Handshake packet.
+    pub(in crate::connection) fn is_acknowledged(&self) -> bool {
+        self.handshake.sent.largest_acked().is_some()
+    }
+
+    /// The space in which a client probes although nothing is in flight, so that a server which
+    /// the amplification limit holds may go on; `None` while something is.
+    pub(in crate::connection) fn anti_deadlock_space(&self) -> Option<Space> {
+        if self.initial.sent.has_eliciting() || self.handshake.sent.has_eliciting() {
+            return None;
+        }
+        Some(if self.keys.has_handshake() { Space::Handshake } else { Space::Initial })
+    }
+}
+
+/// Messages of TLS.
+impl Handshake {
+    /// Gives TLS what came in order, takes what it has to say, and installs its keys.
+    pub(in crate::connection) fn advance(&mut self, now: Instant) -> Result<(), TransportError> {
+        self.take_output(now);
+        for level in Level::ALL {
+            while let Some(bytes) = self.crypto[level as usize].receive.read() {
+                self.session.read(level, &bytes)?;
+                self.take_output(now);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_output(&mut self, now: Instant) {
+        loop {
+            self.written.clear();
+            let change = self.session.write(&mut self.written);
+            if self.written.is_empty() && change.is_none() {
+                return;
+            }
+            // The bytes belong to the level before the keys of the same call.
+            if !self.written.is_empty() {
+                self.crypto[self.writes_at as usize].send.write(&self.written);
+            }
+            match change {
+                Some(KeyChange::Handshake(keys)) => {
+                    self.writes_at = Level::Handshake;
+                    self.keys.install_handshake(keys);
+                }
+                Some(KeyChange::OneRtt(keys)) => {
+                    self.writes_at = Level::OneRtt;
+                    self.keys.install_one_rtt(now, keys, &mut *self.session);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// True once TLS has finished.
+    pub(in crate::connection) fn is_complete(&self) -> bool {
+        !self.session.is_handshaking()
+    }
+
+    /// The peer's transport parameters, once TLS has finished.
+    pub(in crate::connection) fn parameters(&self) -> Result<TransportParameters, TransportError> {
+        let missing =
+            || TransportError::new(ErrorCode::crypto(MISSING_EXTENSION), "no transport parameters");
+        let encoded = self.session.peer_transport_parameters().ok_or_else(missing)?;
+        Ok(TransportParameters::read(encoded, self.role.peer())?)
+    }
+
+    /// Takes over what the peer's transport parameters say.
+    pub(in crate::connection) fn set_parameters(&mut self, peer: &TransportParameters) {
+        self.peer = PeerSettings {
+            known: true,
+            ack_delay_exponent: peer.ack_delay_exponent,
+            max_ack_delay: peer.max_ack_delay,
+            max_udp_payload: u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX),
+            active_cid_limit: peer.active_connection_id_limit,
+            max_path_id: peer.initial_max_path_id,
+        };
+    }
+
+    /// What waits to be sent at the level of `space`.
+    pub(in crate::connection) fn crypto(&self, space: Space) -> &CryptoSend {
+        &self.crypto[space.level() as usize].send
+    }
+
+    /// The same, to take from it.
+    pub(in crate::connection) fn crypto_mut(&mut self, space: Space) -> &mut CryptoSend {
+        &mut self.crypto[space.level() as usize].send
+    }
+
+    /// A CRYPTO frame came in `space`.
+    pub(in crate::connection) fn on_crypto(
+        &mut self,
+        space: Space,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<(), TransportError> {
+        self.crypto[space.level() as usize].receive.on_frame(offset, data)
+    }
+}
+
+/// Packets in, packets out.
+impl Handshake {
+    /// Whether packets of `space` can be read; `handshaking`: TLS has not finished.
+    pub(in crate::connection) fn readable(&self, space: Space, handshaking: bool) -> Readable {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
+        //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
+        //# 1-RTT protected packets before the TLS handshake is complete.
+        let too_early = matches!(space, Space::Data(_)) && handshaking;
+        if self.keys.has(space) && !too_early {
+            Readable::Now
+        } else if handshaking && space != Space::Initial {
+            Readable::Later
+        } else {
+            Readable::Never
+        }
+    }
+
+    /// Keeps a packet until its keys come; `false` if there is no room for it.
+    pub(in crate::connection) fn keep(&mut self, packet: KeptPacket) -> bool {
+        self.kept.keep(packet)
+    }
+
+    /// The next kept packet that need not wait any longer.
+    pub(in crate::connection) fn next_kept(&mut self, handshaking: bool) -> Option<KeptPacket> {
+        if self.kept.is_empty() {
+            return None;
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        let next = kept.take(|space| self.readable(space, handshaking) != Readable::Later);
+        self.kept = kept;
+        next
+    }
+
+    /// Takes header protection off.
+    pub(in crate::connection) fn unprotect(
+        &self,
+        space: Space,
+        packet: &mut [u8],
+        packet_number_at: usize,
+    ) -> Result<UnprotectedHeader, OpenError> {
+        self.keys.unprotect(space, packet, packet_number_at)
+    }
+
+    /// Opens a packet. A packet of the next key phase, once authentic, moves us there too.
+    pub(in crate::connection) fn open<'p>(
+        &mut self,
+        now: Instant,
+        space: Space,
+        number: (PathId, PacketNumber),
+        header: &UnprotectedHeader,
+        packet: &'p mut [u8],
+    ) -> Result<&'p mut [u8], OpenError> {
+        self.keys.open(now, space, number, header, packet, &mut *self.session)
+    }
+
+    /// The keys to seal a packet with.
+    pub(in crate::connection) fn sealing(&mut self, space: Space) -> Option<&DirectionKeys> {
+        self.keys.sealing(space)
+    }
+
+    /// A 1-RTT packet sent at `sent_at` was acknowledged.
+    pub(in crate::connection) fn on_acked(&mut self, sent_at: Instant) {
+        self.keys.on_acked(sent_at);
+    }
+
+    /// Begins the next key phase before the keys wear out, and drops old keys. `false` if they may
+    /// not be used any more.
+    pub(in crate::connection) fn maintain(
+        &mut self,
+        now: Instant,
+        probe_timeout: Duration,
+    ) -> bool {
+        self.keys.maintain(now, probe_timeout, &mut *self.session);
+        !self.keys.is_worn_out()
+    }
+
+    /// Begins the next key phase; `false` if the present one is not acknowledged yet.
+    pub(in crate::connection) fn update_keys(&mut self, now: Instant) -> bool {
+        self.keys.update(now, &mut *self.session)
+    }
+}
+
+/// Retry.
+impl Handshake {
+    /// A valid Retry came: packets that are to be sent again, with its token and new keys. `None`
+    /// if it comes too late, or a second time.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
+    pub(in crate::connection) fn on_retry(
+        &mut self,
+        source: ConnectionId,
+        token: Vec<u8>,
+    ) -> Option<Vec<SentRecord>> {
+        let fresh = self.role.is_client()
+            && self.retry.source.is_none()
+            && !token.is_empty()
+            && self.initial.received.largest().is_none();
+        let secrets = self.retry.secrets.as_ref().filter(|_| fresh)?;
+        self.keys.replace_initial(secrets.initial_keys(&source, self.role));
+        self.retry.source = Some(source);
+        self.retry.token = token;
+        Some(self.initial.sent.drain())
+    }
+
+    /// The source connection ID of the Retry that came.
+    pub(in crate::connection) fn retry_source(&self) -> Option<ConnectionId> {
+        self.retry.source
+    }
+
+    /// The token of Initial packets; empty without a Retry.
+    pub(in crate::connection) fn token(&self) -> &[u8] {
+        &self.retry.token
+    }
+}
