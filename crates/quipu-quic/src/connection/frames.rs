@@ -1,4 +1,4 @@
-//! Frames of 1-RTT packets, and of the handshake's.
+//! What each frame does.
 
 use quipu_base::{Instant, PathId};
 use quipu_policy::{Event, PathKey, PathStatus};
@@ -8,55 +8,12 @@ use super::{CloseReason, Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::TransportError;
 use crate::recorder::{PathEvent, StreamSide, StreamState};
 use crate::stream::StreamFault;
+use crate::wire::Frame;
 use crate::wire::frame::{Ack, NewConnectionId, ReturnPaths};
-use crate::wire::{Frame, FrameType, Frames, PacketKind};
-
-/// What a packet's frames came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FrameSummary {
-    pub(super) ack_eliciting: bool,
-    /// Something ack-eliciting other than a PING.
-    pub(super) content: bool,
-    /// TLS messages.
-    pub(super) crypto: bool,
-}
 
 impl Connection {
-    /// Reads the frames of a packet that came in `space` on the path of `key`.
-    pub(super) fn on_frames(
-        &mut self,
-        now: Instant,
-        space: Space,
-        key: PathKey,
-        kind: PacketKind,
-        payload: &[u8],
-    ) -> Result<FrameSummary, TransportError> {
-        // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
-        //# An endpoint MUST treat receipt of a packet containing no frames as a
-        //# connection error of type PROTOCOL_VIOLATION.
-        if payload.is_empty() {
-            return Err(TransportError::protocol_violation("a packet without frames"));
-        }
-        let mut summary = FrameSummary::default();
-        for frame in Frames::new(payload) {
-            let frame = frame?;
-            let frame_type = frame.frame_type();
-            if !frame_type.is_allowed_in(kind) {
-                return Err(TransportError::protocol_violation("a frame in the wrong packet")
-                    .in_frame(frame_type));
-            }
-            summary.ack_eliciting |= frame_type.is_ack_eliciting();
-            summary.content |= frame_type.is_ack_eliciting() && frame_type != FrameType::PING;
-            summary.crypto |= frame_type == FrameType::CRYPTO;
-            self.on_frame(now, space, key, frame).map_err(|error| error.in_frame(frame_type))?;
-            if !self.lifecycle.is_open() {
-                break;
-            }
-        }
-        Ok(summary)
-    }
-
-    fn on_frame(
+    /// Applies a frame of a packet that came in `space` on the path of `key`.
+    pub(super) fn on_frame(
         &mut self,
         now: Instant,
         space: Space,

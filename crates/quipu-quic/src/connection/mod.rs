@@ -133,8 +133,6 @@ pub struct Connection {
     random: Random,
     scratch: Scratch,
     control_scratch: ControlScratch,
-    /// Bytes of the datagram being read.
-    arriving: usize,
     rest: Rest,
     /// Datagrams dropped because they could not be read or made no sense.
     dropped: u64,
@@ -172,7 +170,6 @@ impl Connection {
             random: setup.random,
             scratch: Scratch::default(),
             control_scratch: ControlScratch::default(),
-            arriving: 0,
             rest: Rest::default(),
             dropped: 0,
             config,

@@ -1,11 +1,12 @@
 //! What the recorder is told, if there is one: see [`crate::recorder`].
 
-use quipu_base::{Instant, PacketNumber, PathId, StreamId};
+use quipu_base::{Instant, PathId, StreamId};
 use quipu_policy::{Ask, DecidedBy, Decision, Refusal};
 
 use super::data::Checked;
 use super::lifecycle::Phase;
 use super::packet::OpenPacket;
+use super::receive::OpenedPacket;
 use super::{Connection, Space};
 use crate::outbox::Route;
 use crate::recorder::{
@@ -13,7 +14,7 @@ use crate::recorder::{
     StreamSide, StreamState, Timer,
 };
 use crate::recovery::{PACKET_THRESHOLD, SentRecord};
-use crate::wire::{ConnectionId, PacketKind, PartialHeader};
+use crate::wire::{ConnectionId, PacketKind};
 
 impl Space {
     const fn kind(self) -> PacketKind {
@@ -23,15 +24,6 @@ impl Space {
             Space::Data(_) => PacketKind::OneRtt,
         }
     }
-}
-
-/// A packet that was opened, as the recorder is told of it.
-pub(super) struct OpenedPacket<'a> {
-    pub(super) header: &'a PartialHeader,
-    pub(super) path: PathId,
-    pub(super) number: PacketNumber,
-    pub(super) payload: &'a [u8],
-    pub(super) ecn: u8,
 }
 
 impl Connection {
@@ -100,7 +92,8 @@ impl Connection {
 
     /// A packet was opened and is not a duplicate.
     pub(super) fn record_received(&mut self, now: Instant, packet: &OpenedPacket<'_>) {
-        let OpenedPacket { header, path, number, payload, ecn } = *packet;
+        let OpenedPacket { header, path, number, payload, .. } = *packet;
+        let ecn = packet.arrival().ecn;
         self.recording.record(now, || {
             let info = PacketInfo {
                 kind: header.kind,

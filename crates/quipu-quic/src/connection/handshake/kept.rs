@@ -4,9 +4,8 @@
 //! Initial packet whose message its keys are made of.
 //! <https://www.rfc-editor.org/rfc/rfc9001#section-5.7>
 
-use quipu_base::PathId;
-
-use crate::connection::{Arrival, Space};
+use crate::connection::receive::Origin;
+use crate::tls::Level;
 
 /// Packets kept at most: a peer can make them grow. Our choice.
 const MAX_KEPT: usize = 16;
@@ -14,11 +13,9 @@ const MAX_KEPT: usize = 16;
 /// A packet as it came, still protected.
 #[derive(Debug)]
 pub(in crate::connection) struct KeptPacket {
-    pub(in crate::connection) arrival: Arrival,
-    /// The path that its connection ID names.
-    pub(in crate::connection) path: PathId,
-    /// The space whose keys it needs.
-    pub(in crate::connection) space: Space,
+    pub(in crate::connection) origin: Origin,
+    /// Whose keys open it.
+    pub(in crate::connection) level: Level,
     pub(in crate::connection) bytes: Vec<u8>,
 }
 
@@ -42,9 +39,9 @@ impl KeptPackets {
         room
     }
 
-    /// Takes out the first packet whose space is `ready`: its keys came, or never will.
-    pub(super) fn take(&mut self, ready: impl Fn(Space) -> bool) -> Option<KeptPacket> {
-        let at = self.packets.iter().position(|packet| ready(packet.space))?;
+    /// Takes out the first packet whose level is `ready`: its keys came, or never will.
+    pub(super) fn take(&mut self, ready: impl Fn(Level) -> bool) -> Option<KeptPacket> {
+        let at = self.packets.iter().position(|packet| ready(packet.level))?;
         Some(self.packets.remove(at))
     }
 }

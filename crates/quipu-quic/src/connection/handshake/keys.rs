@@ -5,7 +5,7 @@ use quipu_base::{Duration, Instant, PacketNumber, PathId};
 
 use crate::connection::Space;
 use crate::tls::protection::{self, UnprotectedHeader};
-use crate::tls::{DirectionKeys, Keys, OpenError, PacketKey, PacketKeyPair, Session};
+use crate::tls::{DirectionKeys, Keys, Level, OpenError, PacketKey, PacketKeyPair, Session};
 
 /// The keys of a connection.
 pub(crate) struct KeyRing {
@@ -69,11 +69,16 @@ impl KeyRing {
         }
     }
 
+    /// True if packets of `space` can be sealed and opened.
     pub(in crate::connection) fn has(&self, space: Space) -> bool {
-        match space {
-            Space::Initial => self.initial.is_some(),
-            Space::Handshake => self.handshake.is_some(),
-            Space::Data(_) => self.one_rtt.is_some(),
+        self.has_level(space.level())
+    }
+
+    pub(super) fn has_level(&self, level: Level) -> bool {
+        match level {
+            Level::Initial => self.initial.is_some(),
+            Level::Handshake => self.handshake.is_some(),
+            Level::OneRtt => self.one_rtt.is_some(),
         }
     }
 
@@ -111,14 +116,14 @@ impl KeyRing {
     /// Takes header protection off.
     pub(super) fn unprotect(
         &self,
-        space: Space,
+        level: Level,
         packet: &mut [u8],
         packet_number_at: usize,
     ) -> Result<UnprotectedHeader, OpenError> {
-        let keys = match space {
-            Space::Initial => self.initial.as_ref(),
-            Space::Handshake => self.handshake.as_ref(),
-            Space::Data(_) => self.one_rtt.as_ref().map(|one_rtt| &one_rtt.keys),
+        let keys = match level {
+            Level::Initial => self.initial.as_ref(),
+            Level::Handshake => self.handshake.as_ref(),
+            Level::OneRtt => self.one_rtt.as_ref().map(|one_rtt| &one_rtt.keys),
         };
         let keys = keys.ok_or(OpenError)?;
         protection::unprotect(packet, packet_number_at, &*keys.remote.header)
@@ -128,13 +133,13 @@ impl KeyRing {
     pub(super) fn open<'p>(
         &mut self,
         now: Instant,
-        space: Space,
+        level: Level,
         (path, number): (PathId, PacketNumber),
         header: &UnprotectedHeader,
         packet: &'p mut [u8],
         session: &mut dyn Session,
     ) -> Result<&'p mut [u8], OpenError> {
-        let opened = self.try_open(now, space, (path, number), header, packet, session);
+        let opened = self.try_open(now, level, (path, number), header, packet, session);
         if opened.is_err() {
             self.failures += 1;
         }
@@ -144,23 +149,23 @@ impl KeyRing {
     fn try_open<'p>(
         &mut self,
         now: Instant,
-        space: Space,
+        level: Level,
         (path, number): (PathId, PacketNumber),
         header: &UnprotectedHeader,
         packet: &'p mut [u8],
         session: &mut dyn Session,
     ) -> Result<&'p mut [u8], OpenError> {
         let length = header.header_length;
-        let one_rtt = match space {
-            Space::Initial => {
+        let one_rtt = match level {
+            Level::Initial => {
                 let keys = self.initial.as_ref().ok_or(OpenError)?;
                 return protection::open(packet, length, path, number, &*keys.remote.packet);
             }
-            Space::Handshake => {
+            Level::Handshake => {
                 let keys = self.handshake.as_ref().ok_or(OpenError)?;
                 return protection::open(packet, length, path, number, &*keys.remote.packet);
             }
-            Space::Data(_) => self.one_rtt.as_mut().ok_or(OpenError)?,
+            Level::OneRtt => self.one_rtt.as_mut().ok_or(OpenError)?,
         };
         if header.key_phase == one_rtt.phase() {
             let key = &*one_rtt.keys.remote.packet;

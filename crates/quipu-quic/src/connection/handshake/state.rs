@@ -21,7 +21,7 @@ use crate::wire::ConnectionId;
 const MISSING_EXTENSION: u8 = 109;
 
 impl Space {
-    const fn level(self) -> Level {
+    pub(in crate::connection) const fn level(self) -> Level {
         match self {
             Space::Initial => Level::Initial,
             Space::Handshake => Level::Handshake,
@@ -55,7 +55,7 @@ impl Default for PeerSettings {
     }
 }
 
-/// Whether packets of a space can be read.
+/// Whether packets of a level can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::connection) enum Readable {
     Now,
@@ -280,15 +280,15 @@ impl Handshake {
 
 /// Packets in, packets out.
 impl Handshake {
-    /// Whether packets of `space` can be read; `handshaking`: TLS has not finished.
-    pub(in crate::connection) fn readable(&self, space: Space, handshaking: bool) -> Readable {
+    /// Whether packets of a level can be read; `handshaking`: TLS has not finished.
+    pub(in crate::connection) fn readable(&self, level: Level, handshaking: bool) -> Readable {
         // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
         //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
         //# 1-RTT protected packets before the TLS handshake is complete.
-        let too_early = matches!(space, Space::Data(_)) && handshaking;
-        if self.keys.has(space) && !too_early {
+        let too_early = level == Level::OneRtt && handshaking;
+        if self.keys.has_level(level) && !too_early {
             Readable::Now
-        } else if handshaking && space != Space::Initial {
+        } else if handshaking && level != Level::Initial {
             Readable::Later
         } else {
             Readable::Never
@@ -306,7 +306,7 @@ impl Handshake {
             return None;
         }
         let mut kept = std::mem::take(&mut self.kept);
-        let next = kept.take(|space| self.readable(space, handshaking) != Readable::Later);
+        let next = kept.take(|level| self.readable(level, handshaking) != Readable::Later);
         self.kept = kept;
         next
     }
@@ -314,23 +314,23 @@ impl Handshake {
     /// Takes header protection off.
     pub(in crate::connection) fn unprotect(
         &self,
-        space: Space,
+        level: Level,
         packet: &mut [u8],
         packet_number_at: usize,
     ) -> Result<UnprotectedHeader, OpenError> {
-        self.keys.unprotect(space, packet, packet_number_at)
+        self.keys.unprotect(level, packet, packet_number_at)
     }
 
     /// Opens a packet. A packet of the next key phase, once authentic, moves us there too.
     pub(in crate::connection) fn open<'p>(
         &mut self,
         now: Instant,
-        space: Space,
+        level: Level,
         number: (PathId, PacketNumber),
         header: &UnprotectedHeader,
         packet: &'p mut [u8],
     ) -> Result<&'p mut [u8], OpenError> {
-        self.keys.open(now, space, number, header, packet, &mut *self.session)
+        self.keys.open(now, level, number, header, packet, &mut *self.session)
     }
 
     /// The keys to seal a packet with.

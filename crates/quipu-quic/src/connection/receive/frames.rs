@@ -1,0 +1,122 @@
+//! The frames of a packet, while they are applied.
+
+use quipu_base::{Instant, PacketNumber};
+use quipu_policy::PathKey;
+
+use super::opened::OpenedPacket;
+use crate::connection::{Connection, Space};
+use crate::error::TransportError;
+use crate::recovery::AckSettings;
+use crate::wire::{Frame, FrameType, Frames, PacketKind};
+
+/// The frames of a packet that is authentic and new. Nothing but these is ever applied.
+pub(in crate::connection) struct PacketFrames<'p> {
+    space: Space,
+    /// The path on which it came.
+    key: PathKey,
+    kind: PacketKind,
+    number: PacketNumber,
+    ecn: u8,
+    frames: Frames<'p>,
+    summary: FrameSummary,
+}
+
+/// What the frames read so far came to.
+#[derive(Clone, Copy, Debug, Default)]
+struct FrameSummary {
+    ack_eliciting: bool,
+    /// Something ack-eliciting other than a PING.
+    content: bool,
+    /// TLS messages.
+    crypto: bool,
+}
+
+impl<'p> PacketFrames<'p> {
+    pub(super) fn new(opened: &OpenedPacket<'p>, space: Space, key: PathKey) -> Self {
+        PacketFrames {
+            space,
+            key,
+            kind: opened.header.kind,
+            number: opened.number,
+            ecn: opened.arrival().ecn,
+            frames: Frames::new(opened.payload),
+            summary: FrameSummary::default(),
+        }
+    }
+
+    /// The next frame, if it may travel in such a packet.
+    fn next(&mut self) -> Result<Option<Frame<'p>>, TransportError> {
+        let Some(frame) = self.frames.next() else { return Ok(None) };
+        let frame = frame?;
+        let frame_type = frame.frame_type();
+        if !frame_type.is_allowed_in(self.kind) {
+            return Err(TransportError::protocol_violation("a frame in the wrong packet")
+                .in_frame(frame_type));
+        }
+        let summary = &mut self.summary;
+        summary.ack_eliciting |= frame_type.is_ack_eliciting();
+        summary.content |= frame_type.is_ack_eliciting() && frame_type != FrameType::PING;
+        summary.crypto |= frame_type == FrameType::CRYPTO;
+        Ok(Some(frame))
+    }
+}
+
+impl Connection {
+    /// Applies the frames of a packet, and takes note that it came.
+    pub(super) fn apply(&mut self, now: Instant, mut frames: PacketFrames<'_>) {
+        match self.apply_frames(now, &mut frames) {
+            Ok(()) => {
+                self.note_received(now, &frames);
+                if frames.summary.crypto {
+                    self.advance_tls(now);
+                }
+            }
+            Err(error) => self.fault(now, error),
+        }
+    }
+
+    fn apply_frames(
+        &mut self,
+        now: Instant,
+        frames: &mut PacketFrames<'_>,
+    ) -> Result<(), TransportError> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+        //# An endpoint MUST treat receipt of a packet containing no frames as a
+        //# connection error of type PROTOCOL_VIOLATION.
+        if frames.frames.remaining() == 0 {
+            return Err(TransportError::protocol_violation("a packet without frames"));
+        }
+        while let Some(frame) = frames.next()? {
+            let frame_type = frame.frame_type();
+            self.on_frame(now, frames.space, frames.key, frame)
+                .map_err(|error| error.in_frame(frame_type))?;
+            if !self.lifecycle.is_open() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn note_received(&mut self, now: Instant, frames: &PacketFrames<'_>) {
+        let PacketFrames { space, number, ecn, summary, .. } = *frames;
+        let settings = match space {
+            Space::Data(_) => {
+                AckSettings { every: self.config.ack_every, max_delay: self.config.max_ack_delay }
+            }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+            //# An endpoint MUST acknowledge all ack-eliciting Initial and Handshake
+            //# packets immediately
+            _ => AckSettings { every: 1, max_delay: quipu_base::Duration::ZERO },
+        };
+        if let Some(received) = self.received_mut(space) {
+            received.on_packet(now, number, summary.ack_eliciting, ecn, &settings);
+        }
+        if let Space::Data(slot) = space
+            && let Some(data) = self.shared.paths.get_mut(slot)
+        {
+            data.heard_at = Some(now);
+            data.has_content |= summary.content;
+            data.probed |= summary.ack_eliciting && !summary.content;
+        }
+    }
+}

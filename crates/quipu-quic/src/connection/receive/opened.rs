@@ -1,0 +1,122 @@
+//! A packet that opened: the peer sealed it, whoever sent it here, and however often.
+
+use quipu_base::{Instant, PacketNumber, PathId};
+
+use super::frames::PacketFrames;
+use super::{Arrival, Origin};
+use crate::connection::{Connection, Space};
+use crate::error::TransportError;
+use crate::recorder::DropReason;
+use crate::wire::{PacketKind, PartialHeader};
+
+/// A packet that the peer sealed. It may be a copy of one that came before, and its path may be
+/// new, or gone.
+pub(in crate::connection) struct OpenedPacket<'p> {
+    pub(super) origin: Origin,
+    pub(in crate::connection) header: &'p PartialHeader,
+    pub(in crate::connection) path: PathId,
+    pub(in crate::connection) number: PacketNumber,
+    pub(in crate::connection) payload: &'p [u8],
+    /// The reserved bits of its header are zero.
+    pub(super) reserved_bits_clear: bool,
+}
+
+impl OpenedPacket<'_> {
+    pub(in crate::connection) fn arrival(&self) -> &Arrival {
+        &self.origin.arrival
+    }
+}
+
+impl Connection {
+    /// Finds space and path of a packet, and sees to it that nothing is applied twice. What is
+    /// left is new: its frames may be applied.
+    pub(super) fn admit<'p>(
+        &mut self,
+        now: Instant,
+        opened: &OpenedPacket<'p>,
+    ) -> Option<PacketFrames<'p>> {
+        if !opened.reserved_bits_clear {
+            self.fault(now, TransportError::protocol_violation("reserved bits are set"));
+            return None;
+        }
+        let drop = |connection: &mut Self, reason| {
+            let (kind, size) = (Some(opened.header.kind), opened.header.packet_length);
+            connection.record_dropped(now, kind, opened.path, size, reason);
+        };
+        let space = match self.space_of(now, opened) {
+            Ok(Some(space)) => space,
+            Ok(None) => {
+                drop(self, DropReason::NoPath);
+                return None;
+            }
+            Err(error) => {
+                self.fault(now, error);
+                return None;
+            }
+        };
+        if self.received_mut(space).is_none_or(|received| received.is_duplicate(opened.number)) {
+            drop(self, DropReason::Duplicate);
+            return None;
+        }
+        self.record_received(now, opened);
+        self.on_authentic(now, space, opened.header);
+        let key = self.shared.paths.get(space.slot())?.key;
+        Some(PacketFrames::new(opened, space, key))
+    }
+
+    /// The space of a packet; a server takes a new path. `None`: its path is gone.
+    fn space_of(
+        &mut self,
+        now: Instant,
+        opened: &OpenedPacket<'_>,
+    ) -> Result<Option<Space>, TransportError> {
+        match opened.header.kind {
+            PacketKind::Initial => return Ok(Some(Space::Initial)),
+            PacketKind::Handshake => return Ok(Some(Space::Handshake)),
+            PacketKind::ZeroRtt => return Ok(None),
+            PacketKind::OneRtt => {}
+        }
+        let path = opened.path;
+        if let Some(slot) = self.shared.paths.slot_of(path) {
+            return Ok(Some(Space::Data(slot)));
+        }
+        if self.plan.is_past(path) || !self.lifecycle.is_established() {
+            return Ok(None);
+        }
+        let Origin { arrival, datagram, .. } = opened.origin;
+        let slot = self.accept_path(now, path, arrival.route)?;
+        // The datagram that opens a path counts towards its amplification limit.
+        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
+            data.counters.packets_received += 1;
+            data.counters.bytes_received += datagram as u64;
+            data.amplification.on_received(datagram);
+            view.amplification_limited = true;
+        }
+        Ok(Some(Space::Data(slot)))
+    }
+
+    /// A packet that is new proved to come from the peer.
+    fn on_authentic(&mut self, now: Instant, space: Space, header: &PartialHeader) {
+        self.idle.on_received(now);
+        match space {
+            Space::Initial if self.role.is_client() && !self.handshake.has_heard() => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+                //# A client MUST change the Destination Connection ID it uses for
+                //# sending packets in response to only the first received Initial
+                //# or Retry packet.
+                self.ids.replace_first_remote(header.scid);
+            }
+            Space::Handshake if !self.role.is_client() => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+                //# receipt of a packet protected with Handshake keys confirms that
+                //# the peer successfully processed an Initial packet.
+                if let Some((data, view)) = self.shared.paths.pair_mut(0) {
+                    data.amplification.validate();
+                    view.amplification_limited = false;
+                }
+                self.discard_space(Space::Initial);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! A packet as it came: protected.
+
+use quipu_base::{Instant, PacketNumber, PathId};
+
+use super::Origin;
+use super::opened::OpenedPacket;
+use crate::connection::handshake::{Handshake, KeptPacket};
+use crate::tls::Level;
+use crate::wire::{PacketKind, PartialHeader};
+
+/// A packet as it came. What lies open of its header is all that can be read; nothing shows yet
+/// that it is the peer's.
+pub(super) struct SealedPacket<'p> {
+    origin: Origin,
+    header: &'p PartialHeader,
+    bytes: &'p mut [u8],
+}
+
+/// A packet that does not open: not the peer's, or damaged.
+pub(super) struct Unreadable<'p> {
+    bytes: &'p [u8],
+}
+
+impl<'p> SealedPacket<'p> {
+    /// `bytes` are the whole packet, and nothing else.
+    pub(super) fn new(origin: Origin, header: &'p PartialHeader, bytes: &'p mut [u8]) -> Self {
+        SealedPacket { origin, header, bytes }
+    }
+
+    pub(super) fn kind(&self) -> PacketKind {
+        self.header.kind
+    }
+
+    /// Size of the packet in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.header.packet_length
+    }
+
+    /// Whose keys open it; `None` for 0-RTT packets, which are not read.
+    pub(super) fn level(&self) -> Option<Level> {
+        match self.header.kind {
+            PacketKind::Initial => Some(Level::Initial),
+            PacketKind::Handshake => Some(Level::Handshake),
+            PacketKind::ZeroRtt => None,
+            PacketKind::OneRtt => Some(Level::OneRtt),
+        }
+    }
+
+    /// The path to whose packet number space it belongs.
+    pub(super) fn path(&self) -> PathId {
+        match self.header.kind {
+            PacketKind::OneRtt => self.origin.path,
+            _ => PathId::ZERO,
+        }
+    }
+
+    /// A copy, to be read when its keys come.
+    pub(super) fn to_kept(&self, level: Level) -> KeptPacket {
+        KeptPacket { origin: self.origin, level, bytes: self.bytes.to_vec() }
+    }
+
+    /// Takes header protection off and opens the payload in place. `expected`: one above the
+    /// largest packet number that came in its space.
+    pub(super) fn open(
+        self,
+        now: Instant,
+        level: Level,
+        expected: PacketNumber,
+        handshake: &mut Handshake,
+    ) -> Result<OpenedPacket<'p>, Unreadable<'p>> {
+        let path = self.path();
+        let SealedPacket { origin, header, bytes } = self;
+        let Ok(unprotected) = handshake.unprotect(level, bytes, header.packet_number_at) else {
+            return Err(Unreadable { bytes });
+        };
+        let number = unprotected.packet_number.expand(expected);
+        let opened = handshake.open(now, level, (path, number), &unprotected, bytes);
+        let Ok(length) = opened.map(|payload| payload.len()) else {
+            return Err(Unreadable { bytes });
+        };
+        let payload = bytes.get(unprotected.header_length..).and_then(|rest| rest.get(..length));
+        let payload = payload.unwrap_or_default();
+        let reserved_bits_clear = unprotected.reserved_bits_clear;
+        Ok(OpenedPacket { origin, header, path, number, payload, reserved_bits_clear })
+    }
+}
+
+impl Unreadable<'_> {
+    /// What would be the token if it is a stateless reset.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1>
+    pub(super) fn reset_token(&self) -> Option<&[u8; 16]> {
+        self.bytes.last_chunk()
+    }
+}
