@@ -47,15 +47,43 @@ pub struct LoadName {
 impl FromStr for LoadName {
     type Err = String;
 
+    /// Reads the four, parted by commas. A name that has a comma stands in quotes, in which two stand for
+    /// one, as in CSV; a policy needs none for those of its parameters.
     fn from_str(text: &str) -> Result<LoadName, String> {
-        // A policy may have commas in its parameters; pages and networks have none.
-        let wrong = || format!("`{text}`; expected PAGE,NETWORK,POLICY,RUN");
-        let (page, rest) = text.split_once(',').ok_or_else(wrong)?;
-        let (network, rest) = rest.split_once(',').ok_or_else(wrong)?;
+        let wrong = || {
+            format!(
+                "`{text}`; expected PAGE,NETWORK,POLICY,RUN, a name with a comma in quotes (\"\")"
+            )
+        };
+        let (page, rest) = first_field(text).ok_or_else(wrong)?;
+        let (network, rest) = first_field(rest).ok_or_else(wrong)?;
         let (policy, run) = rest.rsplit_once(',').ok_or_else(wrong)?;
+        let policy = match first_field(rest) {
+            Some((policy, after)) if rest.trim_start().starts_with('"') && after == run => policy,
+            _ => policy.trim().to_owned(),
+        };
         let run = run.trim().parse().map_err(|_| wrong())?;
-        let [page, network, policy] = [page, network, policy].map(|name| name.trim().to_owned());
         Ok(LoadName { page, network, policy, run })
+    }
+}
+
+/// The name in front of the first comma outside of quotes, and what comes after it.
+fn first_field(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.trim_start().strip_prefix('"') else {
+        let (name, rest) = text.split_once(',')?;
+        return Some((name.trim().to_owned(), rest));
+    };
+    let mut name = String::new();
+    loop {
+        let (part, after) = rest.split_once('"')?;
+        name.push_str(part);
+        match after.strip_prefix('"') {
+            Some(after) => {
+                name.push('"');
+                rest = after;
+            }
+            None => return Some((name, after.trim_start().strip_prefix(',')?)),
+        }
     }
 }
 
@@ -209,13 +237,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_is_named_by_four_parts() {
-        let name: LoadName = "cnn,wifi+lte,wrr:mode=a,b + minrtt,7".parse().unwrap();
-        assert_eq!((name.page.as_str(), name.network.as_str()), ("cnn", "wifi+lte"));
-        assert_eq!((name.policy.as_str(), name.run), ("wrr:mode=a,b + minrtt", 7));
-        for wrong in ["", "cnn", "cnn,wifi,rr", "cnn,wifi,rr,x"] {
-            let error = wrong.parse::<LoadName>().unwrap_err();
-            assert!(error.contains("expected PAGE,NETWORK,POLICY,RUN"), "{error}");
+    fn a_load_is_named_by_four_parts_of_which_those_with_commas_are_quoted() {
+        for (text, page, network, policy) in [
+            ("wiki,wifi+lte,rr + minrtt,3", "wiki", "wifi+lte", "rr + minrtt"),
+            (" wiki , wifi+lte , rr + minrtt , 3 ", "wiki", "wifi+lte", "rr + minrtt"),
+            ("wiki,lte,rr:a=1,b=2 + minrtt,3", "wiki", "lte", "rr:a=1,b=2 + minrtt"),
+            (r#""a, b","c,d",rr:a=1,b=2,3"#, "a, b", "c,d", "rr:a=1,b=2"),
+            (r#"a,"c ""d"", e" , "rr:a=1,b=2",3"#, "a", r#"c "d", e"#, "rr:a=1,b=2"),
+            (r#"a"b,"",rr,3"#, "a\"b", "", "rr"),
+        ] {
+            let name: LoadName = text.parse().unwrap();
+            let LoadName { page: is_page, network: is_network, policy: is_policy, run } = name;
+            assert_eq!([is_page, is_network, is_policy], [page, network, policy], "{text}");
+            assert_eq!(run, 3, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_no_load_is_told_with_the_form_expected() {
+        for text in ["", "a,b,3", "a,b,c,d", "a,b,c,-1", r#""a,b,c,3"#, r#""a"x,b,c,3"#] {
+            let error = text.parse::<LoadName>().unwrap_err();
+            assert!(error.contains("expected PAGE,NETWORK,POLICY,RUN"), "{text}: {error}");
         }
     }
 }

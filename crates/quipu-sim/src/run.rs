@@ -25,6 +25,12 @@ pub enum RunError {
         /// When it was reached.
         now: Instant,
     },
+    /// Somebody set the flag of [`World::stop_on`](crate::World::stop_on).
+    #[error("stopped at {now}")]
+    Stopped {
+        /// The instant.
+        now: Instant,
+    },
     /// Events go on without time moving: most likely a node whose deadline stays in the past.
     #[error("{events} events at {now} alone, expected time to move on")]
     NoProgress {

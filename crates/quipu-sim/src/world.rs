@@ -1,5 +1,8 @@
 //! The world: nodes, links, and the loop over what happens next.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::radio::Transmitter;
 use quipu_link::{Departure, HostJitter, LinkConfig, LinkStats, Offer, Verdict, ecn};
@@ -16,6 +19,8 @@ use crate::{
 
 /// As many events at one instant are taken for a loop without end.
 const MAX_EVENTS_AT_ONE_INSTANT: u64 = 1_000_000;
+/// Between two looks at the flag that stops a world: some milliseconds of work.
+const EVENTS_BETWEEN_LOOKS: u64 = 1_024;
 
 /// What holds for a whole world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +54,7 @@ pub struct World<N, O = ()> {
     stats: WorldStats,
     event_limit: u64,
     events_at_now: u64,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// What a world has done so far.
@@ -119,7 +125,14 @@ impl<N: Node, O: Observer> World<N, O> {
             stats: WorldStats::default(),
             event_limit: config.event_limit,
             events_at_now: 0,
+            stop: None,
         }
+    }
+
+    /// Ends all running with [`RunError::Stopped`] soon after `flag` is set, whoever sets it: within about a
+    /// thousand events. What such a world has done by then is not said, and no result.
+    pub fn stop_on(&mut self, flag: Arc<AtomicBool>) {
+        self.stop = Some(flag);
     }
 
     /// Adds a node. It is polled for the first time when the world next runs.
@@ -270,7 +283,7 @@ impl<N: Node, O: Observer> World<N, O> {
     /// Takes the next event and returns its time; `None` if there is none.
     ///
     /// # Errors
-    /// If the run seems to have no end.
+    /// If the run seems to have no end, or was stopped.
     pub fn step(&mut self) -> Result<Option<Instant>, RunError> {
         let Some((at, event)) = self.events.pop() else { return Ok(None) };
         self.count_event(at)?;
@@ -289,7 +302,7 @@ impl<N: Node, O: Observer> World<N, O> {
     /// Runs all events up to `until`, that instant included. Then `until` is the present.
     ///
     /// # Errors
-    /// If the run seems to have no end.
+    /// If the run seems to have no end, or was stopped.
     pub fn run_until(&mut self, until: Instant) -> Result<RunEnd, RunError> {
         let end = self.run_while(until, |_| true)?;
         self.now = self.now.max(until);
@@ -300,7 +313,7 @@ impl<N: Node, O: Observer> World<N, O> {
     /// is asked before each event. The present is then that of the last event.
     ///
     /// # Errors
-    /// If the run seems to have no end.
+    /// If the run seems to have no end, or was stopped.
     pub fn run_while(
         &mut self,
         until: Instant,
@@ -330,6 +343,11 @@ impl<N: Node, O: Observer> World<N, O> {
         }
         if self.events_at_now > MAX_EVENTS_AT_ONE_INSTANT {
             return Err(RunError::NoProgress { events: self.events_at_now, now: self.now });
+        }
+        if self.stats.events.is_multiple_of(EVENTS_BETWEEN_LOOKS)
+            && self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+        {
+            return Err(RunError::Stopped { now: self.now });
         }
         Ok(())
     }

@@ -5,4 +5,5 @@ mod damaged;
 mod folders;
 mod kinds;
 mod large;
+mod outline;
 mod specs;

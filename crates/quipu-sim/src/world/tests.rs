@@ -243,6 +243,24 @@ fn runs_without_end_are_stopped() {
 }
 
 #[test]
+fn a_flag_ends_a_run_that_would_go_on() {
+    let mut endless = pair(quiet(), (), &[delay(5)]);
+    for node in [endless.client, endless.server] {
+        endless.world.update(node, |node, _| node.echoes = true);
+    }
+    endless.client_sends(envelope(0, 0), b"x");
+    let flag = Arc::new(AtomicBool::new(false));
+    endless.world.stop_on(Arc::clone(&flag));
+    assert_eq!(endless.world.run_until(millis(10_000)), Ok(RunEnd::TimeLimit));
+    flag.store(true, Ordering::Relaxed);
+    let before = endless.world.stats().events;
+    let error = endless.world.run_until(Instant::FAR_FUTURE);
+    assert!(matches!(error, Err(RunError::Stopped { .. })), "{error:?}");
+    let events = endless.world.stats().events - before;
+    assert!(events <= 1_024, "{events}");
+}
+
+#[test]
 fn a_run_stops_when_its_condition_no_longer_holds() {
     let mut pair = pair(quiet(), (), &[delay(5)]);
     pair.client_sends(envelope(0, 0), b"x");
