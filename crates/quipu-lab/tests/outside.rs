@@ -13,6 +13,7 @@ use quipu_lab::policy::{
     Built, Choice, Entry, Event, Kind, Layer, Notes, Parcel, PathKey, PathPolicy, StreamKey,
     StreamPolicy, Turn, View,
 };
+use quipu_lab::results::RunRecord;
 use quipu_lab::run::run;
 use quipu_scenario::{Scenario, find_network};
 
@@ -121,6 +122,45 @@ fn registry() -> Registry {
         registry.add(entry).unwrap();
     }
     registry
+}
+
+/// Asks for a PING on the first path whenever it is asked.
+struct Prober;
+
+impl PathPolicy for Prober {
+    fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
+        Nearest::default().select(parcel, view, notes)
+    }
+
+    fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
+        view.paths.iter().next().map(|path| path.key)
+    }
+}
+
+#[test]
+fn a_policy_that_probes_for_ever_ends_its_run_with_counted_refusals() {
+    let mut registry = registry();
+    let about = "a policy that probes for ever";
+    let entry = registry.get(Layer::Path, "own").unwrap().clone();
+    let build = |_: &_, _: &mut _| Ok(Built::path(Prober));
+    registry.add(Entry { name: "prober", about, build, ..entry }).unwrap();
+    let mut scenario = Scenario {
+        pages: vec!["framework-youtube".to_owned()],
+        networks: vec![find_network("wifi+lte-lossy").unwrap()],
+        ..Scenario::default()
+    };
+    scenario.policies.stream = vec!["pfifo".to_owned()];
+    scenario.policies.path = vec!["prober".to_owned(), "minrtt".to_owned()];
+    scenario.policies.baselines = false;
+    let plan = Plan::with_registry(scenario, &registry).unwrap();
+    let record = |policy| run(&plan, Cell { page: 0, network: 0, policy, run: 0 }).unwrap();
+    let (probing, usual) = (record(0), record(1));
+    assert!(probing.refused > 100 && probing.overridden > 100, "{}", probing.refused);
+    assert_eq!((usual.refused, usual.overridden), (0, 0));
+    // A PING on the way of each packet, at most.
+    let packets =
+        |record: &RunRecord| -> u64 { record.paths.iter().map(|path| path.packets_sent).sum() };
+    assert!(packets(&probing) < 4 * packets(&usual), "{} packets", packets(&probing));
 }
 
 #[test]

@@ -38,6 +38,7 @@ pub use reinject::{Reinject, ResendPath, ResendRules};
 pub use seam::decision::{Ask, DecidedBy, Decision, Note, Notes, Refusal};
 pub use seam::event::{Event, Quality};
 pub use seam::key::{PathKey, PathSet, Span, StreamKey};
+pub use seam::referee::{Checked, Placement, Referee};
 pub use seam::view::{
     Class, ConnView, Kind, PathState, PathStatus, PathView, Paths, Piece, Run, SentPacket,
     SentTable, StreamTable, StreamView, View,

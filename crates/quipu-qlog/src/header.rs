@@ -14,7 +14,7 @@ pub const QUIC_SCHEMA: &str = "urn:ietf:params:qlog:events:quic-13";
 pub const MULTIPATH_SCHEMA: &str = "https://quipu.invalid/112026/quic#multipath-1";
 
 /// Our events of paths and scheduling.
-pub const QUIPU_SCHEMA: &str = "https://quipu.invalid/112026/quipu-1";
+pub const QUIPU_SCHEMA: &str = "https://quipu.invalid/112026/quipu-2";
 
 /// Fields are in the order in which they are written: a reader recognises a file by its first
 /// bytes.

@@ -288,6 +288,7 @@ fn every_answer_of_policies_fits_and_is_told_once() {
         Refusal::NotInFlight(STREAM, span),
         Refusal::NothingLeft(STREAM),
         Refusal::MustNotWait,
+        Refusal::MustNotProbe(PATH),
     ] {
         answers.push((Ask::Packet, Some(send), Outcome::Refused(refusal)));
     }

@@ -291,7 +291,7 @@ impl Joint for Watched {
         state.account.waits += u64::from(matches!(again, Decision::Wait { .. }));
         let wrong = state.books.on_question(ask, view);
         let illegal = state.books.on_answer(ask, again, view);
-        for what in wrong.into_iter().chain(illegal) {
+        for what in wrong.map(str::to_owned).into_iter().chain(illegal) {
             state.find(view.now, format!("{ask:?}, {again:?}: {what}"));
         }
         again

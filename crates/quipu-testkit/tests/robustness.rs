@@ -1,10 +1,15 @@
 //! Exchanges in hostile networks: nothing that arrives makes the engine panic, and nothing that
 //! nobody sent changes what is received.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use quipu_base::{Duration, Rate, Role, Seed};
 use quipu_link::{Duplicate, LinkConfig, Reorder};
+use quipu_policy::{Ask, Decision, Event, Joint, Notes, Policies, Refusal, View};
 use quipu_testkit::{
     Failure, Hostile, Identity, Mischief, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
+    plain_policies,
 };
 
 fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
@@ -82,4 +87,61 @@ fn damaged_frames_never_panic() {
     }
     println!("{closed} of 400 connections closed");
     assert!(closed > 100);
+}
+
+/// Answers the same whatever it is asked, and counts what is refused.
+struct Stubborn {
+    answer: fn(&View<'_>) -> Option<Decision>,
+    refused: Arc<AtomicU64>,
+}
+
+impl Joint for Stubborn {
+    fn decide(&mut self, _ask: Ask, view: &View<'_>, _notes: &mut Notes) -> Decision {
+        (self.answer)(view).unwrap_or(Decision::Idle)
+    }
+
+    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
+        if let Event::Refused(Refusal::MustNotProbe(_) | Refusal::MustNotWait) = event {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Answers refused at the server, and datagrams that it sent, while it serves 50 kB.
+fn serve_with(answer: fn(&View<'_>) -> Option<Decision>) -> (u64, u64) {
+    let plan = Plan::download(50_000);
+    let scenario = Scenario::new(plan, vec![path(20, 20), path(20, 10)]);
+    let refused = Arc::new(AtomicU64::new(0));
+    let node = |role, policies| {
+        let config = NodeConfig::new(&scenario, role, Tls::Null { chain: 3000 });
+        Box::new(QuicNode::new(NodeConfig { policies, ..config }))
+    };
+    let stubborn = {
+        let (plain, refused) = (plain_policies(), Arc::clone(&refused));
+        Arc::new(move || {
+            let joint = Box::new(Stubborn { answer, refused: Arc::clone(&refused) });
+            Policies { joint, ..plain() }
+        })
+    };
+    let (client, server) = (node(Role::Client, plain_policies()), node(Role::Server, stubborn));
+    let outcome = scenario.run(client, server).expect("the exchange ends");
+    let datagrams = outcome.links.iter().map(|(_, down)| down.offered.datagrams).sum();
+    (refused.load(Ordering::Relaxed), datagrams)
+}
+
+#[test]
+fn a_server_that_probes_for_ever_serves_with_counted_refusals() {
+    let (refused, datagrams) =
+        serve_with(|view| Some(Decision::Probe { path: view.paths.iter().next()?.key }));
+    println!("{refused} refused, {datagrams} datagrams");
+    assert!(refused > 40, "{refused}");
+    // 42 of data, and a PING beside each at most.
+    assert!(datagrams < 150, "{datagrams}");
+}
+
+#[test]
+fn a_server_that_never_sends_serves_slowly_with_counted_refusals() {
+    let (refused, datagrams) = serve_with(|_| None);
+    println!("{refused} refused, {datagrams} datagrams");
+    assert!(refused > 40 && datagrams < 150, "{refused} refused, {datagrams} datagrams");
 }

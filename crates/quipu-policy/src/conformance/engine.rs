@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId, StreamId};
+use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId, StreamId};
 
 use super::audit::Audit;
 use super::network::Link;
@@ -11,6 +11,7 @@ use crate::joint::Joint;
 use crate::seam::decision::{Ask, Decision, Notes, Refusal};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::seam::referee::{Checked, Placement, Referee, fit};
 use crate::seam::view::{PathState, Piece, StreamTable};
 
 mod rest;
@@ -18,8 +19,6 @@ mod rest;
 /// Bytes of a packet beside the first frame's data, and of a frame beside its data.
 const PACKET_OVERHEAD: u64 = 40;
 const FRAME_OVERHEAD: u64 = 8;
-/// Refusals in one drain after which the engine decides itself.
-const REFUSALS_PER_DRAIN: u32 = 3;
 
 /// A policy under test.
 pub struct Subject {
@@ -75,13 +74,11 @@ pub struct MockEngine {
     ready: Vec<bool>,
     /// Bytes placed by stream, copies excepted, since the policy took over.
     placed: BTreeMap<StreamId, i128>,
-    refusals: u32,
+    pub(super) referee: Referee,
     /// An answer dropped because its batch was full: it must come again.
     dropped: Option<Decision>,
     /// The `until` of a wait since which nothing but time has passed.
     waiting_until: Option<Instant>,
-    /// The end of the one rest allowed with nothing in flight.
-    stalled_until: Option<Instant>,
     pub(super) wake_at: Option<Instant>,
     next_path: u32,
 }
@@ -91,13 +88,6 @@ enum Stop {
     BatchFull,
     Rest,
     Limit,
-}
-
-/// A frame that passed the checks.
-struct Frame {
-    stream: StreamKey,
-    span: Span,
-    copy: bool,
 }
 
 impl MockEngine {
@@ -113,10 +103,9 @@ impl MockEngine {
             links: Vec::new(),
             ready: Vec::new(),
             placed: BTreeMap::new(),
-            refusals: 0,
+            referee: Referee::new(),
             dropped: None,
             waiting_until: None,
-            stalled_until: None,
             wake_at: None,
             next_path: 0,
         };
@@ -193,6 +182,7 @@ impl MockEngine {
         self.audit = subject.audit;
         self.placed.clear();
         self.dropped = None;
+        self.referee = Referee::new();
         let paths: Vec<(PathKey, PathState)> =
             self.world.paths.iter().map(|path| (path.key, path.state)).collect();
         for (key, state) in paths {
@@ -221,6 +211,7 @@ impl MockEngine {
 
     /// Sends until rest, or at most `limit` packets.
     pub(super) fn send(&mut self, limit: Option<u8>) {
+        self.referee.start_drain(self.world.now);
         let mut left = limit.map_or(u32::MAX, u32::from);
         while let Stop::BatchFull = self.fill_batches(&mut left) {}
     }
@@ -231,43 +222,39 @@ impl MockEngine {
             let view = self.world.view();
             let any_open = view.paths.open(view.now).next().is_some();
             if !any_open || (view.conn.ready == 0 && !self.joint.has_copies()) {
-                self.rest(None);
+                self.rest();
                 return Stop::Rest;
             }
             let decision = self.ask(Ask::Packet);
-            let path = match decision {
-                Decision::Send { path, .. }
-                | Decision::Copy { path, .. }
-                | Decision::Probe { path } => path,
-                Decision::Wait { .. } | Decision::Idle => {
-                    self.report.decisions.push(decision);
-                    if self.check_rest(decision) {
-                        self.send_by_fallback();
-                        *left -= 1;
-                        continue;
-                    }
-                    self.rest(Some(decision));
-                    return Stop::Rest;
-                }
-            };
-            let used = &mut batches[path.index() & 31];
-            if *used >= self.manner.batch {
+            let is_full = |path: PathKey| batches[path.index() & 31] >= self.manner.batch;
+            if path_of(decision).is_some_and(is_full) {
                 self.dropped = Some(decision);
                 return Stop::BatchFull;
             }
-            match self.check(Ask::Packet, decision) {
-                Ok(frame) => {
-                    *used += 1;
-                    *left -= 1;
+            let checked = match self.check(Ask::Packet, decision) {
+                Ok(checked) => {
                     self.report.decisions.push(decision);
-                    self.packet(path, frame);
+                    checked
                 }
-                Err(refusal) => self.refuse(decision, refusal),
-            }
-            if self.refusals >= REFUSALS_PER_DRAIN {
-                self.refusals = 0;
-                self.send_by_fallback();
-            }
+                Err(refusal) if self.refuse(decision, refusal) => self.choose_instead(),
+                Err(_) => continue,
+            };
+            let path = match checked {
+                Checked::Frame(path, placement) => {
+                    self.data_packet(path, placement);
+                    path
+                }
+                Checked::Probe(path) => {
+                    self.probe(path);
+                    path
+                }
+                Checked::Rest => {
+                    self.rest();
+                    return Stop::Rest;
+                }
+            };
+            batches[path.index() & 31] += 1;
+            *left -= 1;
         }
         Stop::Limit
     }
@@ -291,66 +278,37 @@ impl MockEngine {
     }
 
     /// Step 4: what of an answer can be sent.
-    fn check(&mut self, ask: Ask, decision: Decision) -> Result<Option<Frame>, Refusal> {
-        let view = self.world.view();
-        let is_open = |path| view.paths.get(path).filter(|path| path.is_open(view.now));
-        let space = |path: PathKey| match ask {
-            Ask::Packet => Ok(is_open(path).ok_or(Refusal::PathClosed(path))?.payload),
-            Ask::Fill { path: open, space } if open == path => Ok(space),
-            Ask::Fill { .. } => Err(Refusal::OtherPath(path)),
-        };
-        match decision {
-            Decision::Send { path, stream, from, max } => {
-                let space = space(path)?;
-                let view_of = view.streams.get(stream).ok_or(Refusal::NoStream(stream))?;
-                let at = from.unwrap_or(Offset::ZERO);
-                let run = view
-                    .streams
-                    .pending_from(stream, at)
-                    .filter(|run| from.is_none_or(|from| run.span.start == from))
-                    .ok_or(Refusal::NotPending(stream, at))?;
-                let start = run.span.start;
-                let credit_end = view_of.high_sent.advanced(view.conn.credit);
-                let len = run.span.len().min(space).min(max).min(credit_end.since(start));
-                if len.is_zero() && !run.span.is_empty() {
-                    return Err(Refusal::NothingLeft(stream));
-                }
-                Ok(Some(Frame { stream, span: Span::from_len(start, len), copy: false }))
-            }
-            Decision::Copy { path, stream, span } => {
-                let space = space(path)?;
-                let refusal = Refusal::NotInFlight(stream, span);
-                let found = view.streams.unacked_from(stream, span.start).ok_or(refusal)?;
-                let span = found.intersection(span).ok_or(refusal)?;
-                if found.start != span.start {
-                    return Err(refusal);
-                }
-                let span = Span::from_len(span.start, span.len().min(space));
-                Ok(Some(Frame { stream, span, copy: true }))
-            }
-            Decision::Probe { path } => space(path).map(|_| None),
-            Decision::Wait { .. } | Decision::Idle => Err(Refusal::MustNotWait),
-        }
+    fn check(&mut self, ask: Ask, decision: Decision) -> Result<Checked, Refusal> {
+        self.audit_rest(ask, decision);
+        self.referee.check(ask, decision, &self.world.view())
     }
 
-    fn refuse(&mut self, decision: Decision, refusal: Refusal) {
+    /// Counts a refusal; true if the engine is to choose itself.
+    fn refuse(&mut self, decision: Decision, refusal: Refusal) -> bool {
         self.fault(format!("refused {decision:?}: {refusal:?}"));
         self.report.refused += 1;
-        self.refusals += 1;
         self.tell(Event::Refused(refusal));
+        self.referee.on_refused()
     }
 
-    /// Steps 5 and 6: writes the packet that begins with `frame`, or a PING.
-    fn packet(&mut self, path: PathKey, frame: Option<Frame>) {
+    /// A PING that the policy asked for.
+    fn probe(&mut self, path: PathKey) {
+        self.report.probes += 1;
+        self.close_packet(path, Bytes(PACKET_OVERHEAD), Vec::new(), Vec::new(), true);
+        self.referee.on_probe(path);
+    }
+
+    /// Steps 5 and 6: writes the packet that begins with `first`.
+    fn data_packet(&mut self, path: PathKey, first: Placement) {
         let mut pieces = Vec::new();
         let mut fins = Vec::new();
         let payload = self.world.paths.get(path).map_or(0, |path| path.payload.0);
         let mut space = payload;
-        let mut next = frame;
-        self.report.probes += u64::from(next.is_none());
+        let mut next = Some(first);
         while let Some(frame) = next.take() {
-            space = space.saturating_sub(frame.span.len().0 + FRAME_OVERHEAD);
-            let (piece, fin) = self.write(path, &frame);
+            let span = Span::from_len(frame.span.start, frame.span.len().min(Bytes(space)));
+            space = space.saturating_sub(span.len().0 + FRAME_OVERHEAD);
+            let (piece, fin) = self.write(path, Placement { span, ..frame });
             pieces.push(piece);
             fins.push(fin);
             if space <= FRAME_OVERHEAD {
@@ -358,21 +316,23 @@ impl MockEngine {
             }
             let ask = Ask::Fill { path, space: Bytes(space) };
             let decision = self.ask(ask);
-            if decision != Decision::Idle {
-                match self.check(ask, decision) {
-                    Ok(frame) => {
-                        self.report.decisions.push(decision);
-                        next = frame;
-                    }
-                    Err(refusal) => self.refuse(decision, refusal),
+            match self.check(ask, decision) {
+                Ok(Checked::Frame(_, frame)) => {
+                    self.report.decisions.push(decision);
+                    next = Some(frame);
+                }
+                Ok(_) => {}
+                Err(refusal) => {
+                    self.refuse(decision, refusal);
                 }
             }
         }
         let bytes = Bytes(payload.saturating_sub(space) + PACKET_OVERHEAD);
         self.close_packet(path, bytes, pieces, fins, true);
+        self.referee.on_data_packet();
     }
 
-    fn write(&mut self, path: PathKey, frame: &Frame) -> (Piece, bool) {
+    fn write(&mut self, path: PathKey, frame: Placement) -> (Piece, bool) {
         if frame.copy {
             self.report.copies += 1;
             if !self.copies {
@@ -413,27 +373,31 @@ impl MockEngine {
         self.world.flights.push(flight.clone());
         self.arm_pto(path);
         self.report.packets += 1;
-        self.stalled_until = None;
         self.tell(Event::Sent(flight.as_sent()));
     }
 
     /// The lowest pending stream's front on the best open path.
-    fn send_by_fallback(&mut self) {
+    fn choose_instead(&mut self) -> Checked {
         self.report.overridden += 1;
         self.fault("the engine had to decide itself".to_owned());
         let view = self.world.view();
-        let Some(path) = view.paths.least_srtt_open(view.now) else { return };
-        let streams: Vec<StreamKey> = {
-            let mut keys: Vec<StreamKey> = self.world.streams.keys().collect();
-            keys.sort();
-            keys
+        let Some(path) = view.paths.least_srtt_open(view.now) else { return Checked::Rest };
+        let mut streams: Vec<StreamKey> = self.world.streams.keys().collect();
+        streams.sort();
+        let fit = |stream| {
+            let span = fit(view.streams, view.conn.credit, stream, None, Bytes::MAX).ok()?;
+            Some(Checked::Frame(path, Placement { stream, span, copy: false }))
         };
-        for stream in streams {
-            let decision = Decision::Send { path, stream, from: None, max: Bytes::MAX };
-            if let Ok(frame) = self.check(Ask::Packet, decision) {
-                self.packet(path, frame);
-                return;
-            }
+        streams.into_iter().find_map(fit).unwrap_or(Checked::Rest)
+    }
+}
+
+/// The path that an answer names for a packet.
+fn path_of(decision: Decision) -> Option<PathKey> {
+    match decision {
+        Decision::Send { path, .. } | Decision::Copy { path, .. } | Decision::Probe { path } => {
+            Some(path)
         }
+        Decision::Wait { .. } | Decision::Idle => None,
     }
 }

@@ -69,10 +69,15 @@ pub fn stands(spec: &PolicySpec, scripts: u32) -> Result<Verdict, SpecError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::{Choice, Parcel, PathPolicy};
+    use crate::conformance::{FirstCome, Manner, run};
+    use crate::joint::Pair;
+    use crate::path::{Choice, MinRtt, Parcel, PathPolicy};
     use crate::registry::{Built, Confidence, Entry, Layer, Registry};
+    use crate::reinject::ResendRules;
     use crate::seam::decision::Notes;
+    use crate::seam::key::PathKey;
     use crate::seam::view::View;
+    use crate::stream::Pack;
 
     /// Names the first path, open or not.
     struct Stubborn;
@@ -81,6 +86,38 @@ mod tests {
         fn select(&mut self, _: &Parcel<'_>, view: &View<'_>, _: &mut Notes) -> Choice {
             view.paths.iter().next().map_or(Choice::None, |path| Choice::Now(path.key))
         }
+    }
+
+    /// Asks for a PING on the first path whenever it is asked.
+    struct Prober;
+
+    impl PathPolicy for Prober {
+        fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
+            MinRtt::default().select(parcel, view, notes)
+        }
+
+        fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
+            view.paths.iter().next().map(|path| path.key)
+        }
+    }
+
+    #[test]
+    fn a_policy_that_probes_for_ever_ends_with_counted_refusals() {
+        let backlog = Script { paths: 2, credit: 10_000_000, backlog: 300_000, steps: Vec::new() };
+        let subject = || {
+            let stream = Box::new(FirstCome::default());
+            let joint = Pair::new(stream, Box::new(Prober), ResendRules::RANK, Pack::One);
+            Subject { joint: Box::new(joint), audit: None, copies: false }
+        };
+        let report = run(&subject, &backlog, Manner { batch: 40, twice: false });
+        let refused = |fault: &String| {
+            fault.contains("MustNotProbe")
+                || fault.contains("PathClosed")
+                || fault.contains("decide")
+        };
+        assert!(report.faults.iter().all(refused), "{:?}", report.faults);
+        assert!(report.refused > 100 && report.overridden > 100, "{}", report.refused);
+        assert!(report.probes < report.packets / 2, "{} probes", report.probes);
     }
 
     #[test]

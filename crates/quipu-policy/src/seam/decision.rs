@@ -32,7 +32,7 @@ pub enum Decision {
         /// At most so many; one packet's worth at most goes, and it may be cut.
         max: Bytes,
     },
-    /// Send bytes again that are in flight and not pending.
+    /// Send bytes again that are in flight and not pending; at least one.
     Copy {
         /// Where.
         path: PathKey,
@@ -41,7 +41,8 @@ pub enum Decision {
         /// Which.
         span: Span,
     },
-    /// Send a PING: refreshes an idle or standby path.
+    /// Send a PING: refreshes an idle or standby path. At most one on a path before sending comes to
+    /// rest, and only on an open path; see [`Referee`](crate::Referee).
     Probe {
         /// Where.
         path: PathKey,
@@ -73,8 +74,11 @@ pub enum Refusal {
     NotInFlight(StreamKey, Span),
     /// Not a byte is left after cutting to stream and connection credit and packet space.
     NothingLeft(StreamKey),
-    /// It waited where waiting is not allowed: nothing in flight, one usable path, or lost bytes.
+    /// It waited where waiting is not allowed: a packet is open, one path is usable, or nothing has
+    /// been in flight for a round-trip time.
     MustNotWait,
+    /// A second PING on a path before sending came to rest, or one as the filling of a packet.
+    MustNotProbe(PathKey),
 }
 
 /// Which part of a policy an answer comes from.

@@ -3,4 +3,5 @@
 pub mod decision;
 pub mod event;
 pub mod key;
+pub mod referee;
 pub mod view;

@@ -87,6 +87,7 @@ fn refused(json: &mut Json, decision: Option<Decision>, refusal: Refusal) {
             Refusal::NotInFlight(..) => "not_in_flight",
             Refusal::NothingLeft(_) => "nothing_left",
             Refusal::MustNotWait => "must_not_wait",
+            Refusal::MustNotProbe(_) => "must_not_probe",
             _ => "other",
         },
     );

@@ -1,46 +1,15 @@
 //! The life of one decision: ask, check, write, settle, tell.
 
 use quipu_base::{Bytes, Instant};
-use quipu_policy::{
-    Ask, Decision, Event, Kind, PathKey, PathState, Piece, Refusal, Span, StreamKey,
-};
+use quipu_policy::{Ask, Checked, Event, Kind, PathKey, Piece, Placement, Span, StreamKey};
 
 use super::packet::OpenPacket;
 use super::transmit::Full;
 use super::{Connection, Space};
 use crate::outbox::Outbox;
-use crate::recorder::Outcome;
 use crate::recovery::{SentControl, SentStreamPiece};
 use crate::wire::frame::StreamLayout;
 use crate::wire::{Frame, NoSpace};
-
-/// A checked answer: which bytes go, and whether they are a copy.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Placement {
-    stream: StreamKey,
-    span: Span,
-    copy: bool,
-}
-
-/// What a checked answer asks for.
-pub(super) enum Checked {
-    Frame(PathKey, Placement),
-    Probe(PathKey),
-    Rest,
-}
-
-impl Checked {
-    /// The same as the recorder is told of it.
-    pub(super) fn outcome(&self) -> Outcome {
-        match *self {
-            Checked::Frame(key, Placement { stream, span, copy }) => {
-                Outcome::Sends { path: key.id, stream: stream.id, span, copy }
-            }
-            Checked::Probe(key) => Outcome::Probes { path: key.id },
-            Checked::Rest => Outcome::Rests,
-        }
-    }
-}
 
 impl Connection {
     /// Sends what the policies choose until nothing can go, they wait, or the outbox is full.
@@ -58,7 +27,10 @@ impl Connection {
                 // Control streams go first, and alone on their path. The answer was not charged:
                 // the next question gets it again.
                 (_, Some(control)) => self.send_packet(now, control, None, true, outbox)?,
-                (Checked::Probe(key), None) => self.send_ping(now, key, outbox)?,
+                (Checked::Probe(key), None) => {
+                    self.send_ping(now, key, outbox)?;
+                    self.scheduler.on_probe(key);
+                }
                 (Checked::Rest, None) => return Ok(()),
             }
         }
@@ -85,7 +57,7 @@ impl Connection {
     fn ask(&mut self, now: Instant) -> Checked {
         loop {
             let decision = self.scheduler.decide(now, &self.shared, Ask::Packet);
-            let checked = self.check(now, decision, None, Bytes::MAX);
+            let checked = self.scheduler.check(now, &self.shared, Ask::Packet, decision);
             self.record_answer(now, Ask::Packet, decision, &checked);
             let refusal = match checked {
                 Ok(checked) => return checked,
@@ -96,51 +68,6 @@ impl Connection {
                 self.record_override(now, &chosen);
                 return chosen;
             }
-        }
-    }
-
-    /// Checks an answer. `fill`: the path of the open packet.
-    fn check(
-        &mut self,
-        now: Instant,
-        decision: Decision,
-        fill: Option<PathKey>,
-        space: Bytes,
-    ) -> Result<Checked, Refusal> {
-        let check_path = |connection: &Self, path: PathKey| match fill {
-            Some(open) if open == path => Ok(()),
-            Some(_) => Err(Refusal::OtherPath(path)),
-            None => {
-                let view = connection.shared.paths.views.get(path);
-                let open = view.is_some_and(|view| view.is_open(now));
-                if open { Ok(()) } else { Err(Refusal::PathClosed(path)) }
-            }
-        };
-        match decision {
-            Decision::Send { path, stream, from, max } => {
-                check_path(self, path)?;
-                let span = self.shared.streams.fit(stream, from, max.min(space))?;
-                Ok(Checked::Frame(path, Placement { stream, span, copy: false }))
-            }
-            Decision::Copy { path, stream, span } => {
-                check_path(self, path)?;
-                let span = self.shared.streams.fit_copy(stream, span, space)?;
-                Ok(Checked::Frame(path, Placement { stream, span, copy: true }))
-            }
-            Decision::Probe { path } => match self.shared.paths.views.get(path) {
-                Some(view) if fill.is_none() && view.state == PathState::Usable => {
-                    Ok(Checked::Probe(path))
-                }
-                _ => Err(Refusal::PathClosed(path)),
-            },
-            Decision::Wait { until, .. } => {
-                if fill.is_some() || self.scheduler.grant_wait(now, &self.shared, until) {
-                    Ok(Checked::Rest)
-                } else {
-                    Err(Refusal::MustNotWait)
-                }
-            }
-            Decision::Idle => Ok(Checked::Rest),
         }
     }
 
@@ -233,7 +160,7 @@ impl Connection {
         let space = Bytes(left as u64);
         let ask = Ask::Fill { path: packet.key, space };
         let decision = self.scheduler.decide(now, &self.shared, ask);
-        let checked = self.check(now, decision, Some(packet.key), space);
+        let checked = self.scheduler.check(now, &self.shared, ask, decision);
         self.record_answer(now, ask, decision, &checked);
         match checked {
             Ok(Checked::Frame(_, placement)) => Some(placement),

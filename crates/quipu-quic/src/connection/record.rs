@@ -1,9 +1,8 @@
 //! What the recorder is told, if there is one: see [`crate::recorder`].
 
 use quipu_base::{Instant, PathId, StreamId};
-use quipu_policy::{Ask, DecidedBy, Decision, Refusal};
+use quipu_policy::{Ask, Checked, DecidedBy, Decision, Placement, Refusal};
 
-use super::data::Checked;
 use super::lifecycle::Phase;
 use super::packet::OpenPacket;
 use super::receive::OpenedPacket;
@@ -23,6 +22,17 @@ impl Space {
             Space::Handshake => PacketKind::Handshake,
             Space::Data(_) => PacketKind::OneRtt,
         }
+    }
+}
+
+/// An accepted answer, as the recorder is told of it.
+fn outcome(checked: &Checked) -> Outcome {
+    match *checked {
+        Checked::Frame(key, Placement { stream, span, copy }) => {
+            Outcome::Sends { path: key.id, stream: stream.id, span, copy }
+        }
+        Checked::Probe(key) => Outcome::Probes { path: key.id },
+        Checked::Rest => Outcome::Rests,
     }
 }
 
@@ -203,7 +213,7 @@ impl Connection {
             return;
         }
         let outcome = match checked {
-            Ok(checked) => checked.outcome(),
+            Ok(checked) => outcome(checked),
             Err(refusal) => Outcome::Refused(*refusal),
         };
         let notes = self.scheduler.notes();
@@ -225,7 +235,7 @@ impl Connection {
                 decision: None,
                 decided_by: DecidedBy::Policy,
                 candidates: &[],
-                outcome: checked.outcome(),
+                outcome: outcome(checked),
             })
         });
     }

@@ -1,17 +1,14 @@
 //! The policies at work: asking, telling, and the watch over bad answers.
 
-use quipu_base::{Duration, Instant};
+use quipu_base::Instant;
 use quipu_policy::{
-    AckPolicy, AckRoute, Ask, ControllerFactory, Decision, Event, Joint, Notes, PathKey, Policies,
-    Priorities, Quality, Refusal, ResendRules, StreamKey, View,
+    AckPolicy, AckRoute, Ask, Checked, ControllerFactory, Decision, Event, Joint, Notes, PathKey,
+    Policies, Priorities, Quality, Referee, Refusal, ResendRules, StreamKey, View,
 };
 
 use super::Connection;
 use crate::path::PathTable;
 use crate::stream::Streams;
-
-/// Answers refused in one drain before the engine chooses itself.
-const MAX_REFUSALS: u32 = 3;
 
 /// What a view is built from.
 pub(crate) struct Shared {
@@ -56,11 +53,7 @@ pub(crate) struct Scheduler {
     pub(crate) resend: ResendRules,
     notes: Notes,
     pub(crate) counters: SchedulerCounters,
-    /// Until when the policy waits.
-    wait_until: Option<Instant>,
-    /// When a wait began with nothing in flight; the watchdog allows one.
-    idle_wait_since: Option<Instant>,
-    refusals: u32,
+    referee: Referee,
     /// Something was told since the last `Drained`.
     news: bool,
     last_path: Option<PathKey>,
@@ -76,9 +69,7 @@ impl Scheduler {
             resend: policies.resend,
             notes: if noted { Notes::on() } else { Notes::off() },
             counters: SchedulerCounters::default(),
-            wait_until: None,
-            idle_wait_since: None,
-            refusals: 0,
+            referee: Referee::new(),
             news: false,
             last_path: None,
         }
@@ -107,6 +98,20 @@ impl Scheduler {
         self.counters.asked += 1;
         self.notes.clear();
         self.joint.decide(ask, &shared.view(now), &mut self.notes)
+    }
+
+    /// What an answer asks for, or why it is refused.
+    pub(crate) fn check(
+        &mut self,
+        now: Instant,
+        shared: &Shared,
+        ask: Ask,
+        decision: Decision,
+    ) -> Result<Checked, Refusal> {
+        let checked = self.referee.check(ask, decision, &shared.view(now));
+        let waits = matches!(decision, Decision::Wait { .. }) && checked.is_ok();
+        self.counters.waits += u64::from(waits);
+        checked
     }
 
     /// What the policies noted of the last question.
@@ -142,15 +147,18 @@ impl Scheduler {
     /// Counts a refusal; true if the engine is to choose itself now.
     pub(crate) fn on_refused(&mut self, now: Instant, shared: &Shared, refusal: Refusal) -> bool {
         self.counters.refused += 1;
-        self.refusals += 1;
         self.tell_joint(now, shared, Event::Refused(refusal));
-        self.refusals >= MAX_REFUSALS
+        self.referee.on_refused()
     }
 
-    /// A drain begins.
-    pub(crate) fn start_drain(&mut self) {
-        self.refusals = 0;
-        self.wait_until = None;
+    /// Sending begins, or goes on after a full outbox.
+    pub(crate) fn start_drain(&mut self, now: Instant) {
+        self.referee.start_drain(now);
+    }
+
+    /// A PING that the policy asked for left on `path`.
+    pub(crate) fn on_probe(&mut self, path: PathKey) {
+        self.referee.on_probe(path);
     }
 
     /// A data packet goes on `path`.
@@ -159,40 +167,12 @@ impl Scheduler {
             self.counters.path_switches += 1;
         }
         self.last_path = Some(path);
-        self.idle_wait_since = None;
-    }
-
-    /// Whether the policy may wait until `until`. With nothing in flight one wait of a round trip
-    /// is allowed: nothing else would wake the sender.
-    pub(crate) fn grant_wait(&mut self, now: Instant, shared: &Shared, until: Instant) -> bool {
-        let view = shared.view(now);
-        if view.paths.usable().nth(1).is_none() {
-            return false;
-        }
-        let srtts = || view.paths.usable().filter_map(|path| path.srtt);
-        let longest = srtts().max().unwrap_or(Duration::from_millis(100));
-        let mut until = until.clamp(
-            now + Duration::from_millis(1),
-            now + longest.saturating_mul(2).max(Duration::from_millis(1)),
-        );
-        if view.conn.in_flight.is_zero() {
-            let shortest = srtts().min().unwrap_or(Duration::from_millis(100));
-            let began = *self.idle_wait_since.get_or_insert(now);
-            let limit = began + shortest.max(Duration::from_millis(1));
-            if now >= limit {
-                return false;
-            }
-            until = until.min(limit);
-        } else {
-            self.idle_wait_since = None;
-        }
-        self.counters.waits += 1;
-        self.wait_until = Some(until);
-        true
+        self.referee.on_data_packet();
     }
 
     /// The send loop came to rest; the end of a send batch, told once.
     pub(crate) fn rest(&mut self, now: Instant, shared: &Shared) {
+        self.referee.end_drain();
         if std::mem::take(&mut self.news) {
             self.tell(now, shared, Event::Drained);
             self.news = false;
@@ -201,13 +181,16 @@ impl Scheduler {
 
     /// When a policy is to be woken.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        [self.wait_until, self.joint.wake_at(), self.ack.wake_at()].into_iter().flatten().min()
+        [self.referee.wait_until(), self.joint.wake_at(), self.ack.wake_at()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Time has come: wakes the policies if they asked for it.
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &Shared) {
         if self.wake_at().is_some_and(|at| at <= now) {
-            self.wait_until = None;
+            self.referee.end_wait();
             self.tell(now, shared, Event::Woken);
         }
     }
@@ -218,8 +201,7 @@ impl Scheduler {
         self.ack = policies.ack;
         self.controllers = policies.controllers;
         self.resend = policies.resend;
-        self.wait_until = None;
-        self.idle_wait_since = None;
+        self.referee = Referee::new();
     }
 }
 

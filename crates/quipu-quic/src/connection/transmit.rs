@@ -98,7 +98,7 @@ impl Connection {
 
     /// The engine's duties, and then what the policies choose.
     fn send_by_choice(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
-        self.scheduler.start_drain();
+        self.scheduler.start_drain(now);
         if self.handshake.keys().has_handshake_keys() {
             self.send_handshake(now, outbox)?;
         }

@@ -383,11 +383,6 @@ impl SendHalf {
             .or_else(|| fin.then_some(Span { start: end, end }))
     }
 
-    /// True if the end of the stream was told and is neither pending nor acknowledged.
-    pub fn is_fin_in_flight(&self) -> bool {
-        self.fin == Fin::InFlight
-    }
-
     /// True if the application ended the stream.
     pub fn is_finished(&self) -> bool {
         self.fin != Fin::Open

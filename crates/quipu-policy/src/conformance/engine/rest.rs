@@ -4,23 +4,18 @@ use quipu_base::{Bytes, Duration};
 
 use super::MockEngine;
 use crate::path::eligible;
-use crate::seam::decision::Decision;
+use crate::seam::decision::{Ask, Decision};
 use crate::seam::event::Event;
 
 impl MockEngine {
-    /// Checks a rest; `true` if the watchdog must send.
-    pub(super) fn check_rest(&mut self, decision: Decision) -> bool {
+    /// What is held against a rest beside what the engine refuses: a policy ends its waits itself,
+    /// and waits for nothing while it could send all the same.
+    pub(super) fn audit_rest(&mut self, ask: Ask, decision: Decision) {
+        let rests = matches!(decision, Decision::Wait { .. } | Decision::Idle);
         let view = self.world.view();
         let now = view.now;
-        let sendable = |credit: Bytes| {
-            self.world.streams.iter().any(|stream| {
-                !stream.free.is_zero()
-                    || stream.bare_fin
-                    || (!stream.sendable.is_zero() && !credit.is_zero())
-            })
-        };
-        if !sendable(view.conn.credit) {
-            return false;
+        if !rests || ask != Ask::Packet || !self.something_can_go() {
+            return;
         }
         let mut faults = Vec::new();
         if view.paths.usable().count() == 1 {
@@ -36,33 +31,28 @@ impl MockEngine {
                 faults.push(format!("{decision:?}, but had said until {stated}"));
             }
         }
-        let least = view.paths.usable().filter_map(|path| path.srtt).min();
-        let in_flight = view.conn.in_flight;
         for fault in faults {
             self.fault(fault);
         }
-        if !in_flight.is_zero() {
-            self.stalled_until = None;
-            return false;
-        }
-        let latest = now + least.unwrap_or(Duration::from_millis(1)).max(Duration::from_millis(1));
-        now >= *self.stalled_until.get_or_insert(latest) && latest > now
+    }
+
+    /// True if some stream has bytes that credit allows.
+    fn something_can_go(&self) -> bool {
+        let credit = self.world.conn.credit;
+        self.world.streams.iter().any(|stream| {
+            !stream.free.is_zero()
+                || stream.bare_fin
+                || (!stream.sendable.is_zero() && !credit.is_zero())
+        })
     }
 
     /// Step 7.
-    pub(super) fn rest(&mut self, decision: Option<Decision>) {
-        self.refusals = 0;
+    pub(super) fn rest(&mut self) {
+        self.referee.end_drain();
         self.check_commits();
         self.tell(Event::Drained);
         let view = self.world.view();
-        let largest = view.paths.usable().filter_map(|path| path.srtt).max().unwrap_or_default();
         let soonest = view.now + Duration::from_millis(1);
-        let until = match decision {
-            Some(Decision::Wait { until, .. }) => {
-                Some(until.min(view.now + largest.saturating_mul(2)).max(soonest))
-            }
-            _ => None,
-        };
         let periodic = self.joint.wake_at().map(|at| at.max(soonest));
         let released = view
             .paths
@@ -70,8 +60,7 @@ impl MockEngine {
             .filter(|path| path.release_at > view.now && path.room() >= path.payload)
             .map(|path| path.release_at)
             .min();
-        let stalled = self.stalled_until.map(|at| at.max(soonest));
-        self.wake_at = [until, periodic, released, stalled].into_iter().flatten().min();
+        self.wake_at = [self.referee.wait_until(), periodic, released].into_iter().flatten().min();
     }
 
     /// Plans stay within what is pending and within credit.

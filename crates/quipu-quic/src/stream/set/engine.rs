@@ -1,6 +1,7 @@
 //! What the connection does with the sending halves, and what policies read of them.
 
 use quipu_base::{Bytes, Offset};
+use quipu_policy::seam::referee;
 use quipu_policy::{PathKey, Refusal, Run, Span, StreamKey, StreamTable, StreamView};
 
 use super::{SendState, StreamEvent, Streams};
@@ -14,16 +15,7 @@ impl Streams {
     /// # Errors
     /// Why the policy's answer must be refused.
     pub fn fit(&self, key: StreamKey, from: Option<Offset>, max: Bytes) -> Result<Span, Refusal> {
-        let half = self.seen(key).ok_or(Refusal::NoStream(key))?;
-        match from {
-            None => self.cut(half, Offset::ZERO, max).ok_or(Refusal::NothingLeft(key)),
-            Some(at) => {
-                if half.pending_from(at).is_none_or(|run| run.span.start != at) {
-                    return Err(Refusal::NotPending(key, at));
-                }
-                self.cut(half, at, max).ok_or(Refusal::NothingLeft(key))
-            }
-        }
+        referee::fit(self, self.conn.credit, key, from, max)
     }
 
     fn cut(&self, half: &SendHalf, at: Offset, max: Bytes) -> Option<Span> {
@@ -42,24 +34,6 @@ impl Streams {
         let allowed = half.high_sent().advanced(self.conn.credit);
         let end = span.end.min(span.start.advanced(max)).min(allowed);
         (span.start < end).then_some(Span { start: span.start, end })
-    }
-
-    /// What a copy may carry: the front of `span`, all of it in flight and not pending, at most
-    /// `max` bytes. An empty span at the stream's end is a FIN in flight.
-    ///
-    /// # Errors
-    /// Why the policy's answer must be refused.
-    pub fn fit_copy(&self, key: StreamKey, span: Span, max: Bytes) -> Result<Span, Refusal> {
-        let half = self.seen(key).ok_or(Refusal::NoStream(key))?;
-        if span.is_empty() {
-            let fits = half.is_fin_in_flight() && span.start == half.written();
-            return if fits { Ok(span) } else { Err(Refusal::NotInFlight(key, span)) };
-        }
-        let run = half.unacked_from(span.start).filter(|run| run.start == span.start);
-        let run = run.ok_or(Refusal::NotInFlight(key, span))?;
-        let end = run.end.min(span.end).min(span.start.advanced(max));
-        let cut = Span::new(span.start, end);
-        if cut.is_empty() { Err(Refusal::NothingLeft(key)) } else { Ok(cut) }
     }
 
     /// True if a control stream may have something to send.
@@ -96,7 +70,7 @@ impl Streams {
     }
 
     /// Notes that a STREAM frame with a copy of `span` is being written, of bytes in flight, as
-    /// [`fit_copy`](Self::fit_copy) gave it: its loss is counted. A probe repeats bytes without
+    /// [`fit_copy`](referee::fit_copy) gave it: its loss is counted. A probe repeats bytes without
     /// being noted here; its loss counts for nothing. `None` if the stream is gone.
     pub fn place_copy(&mut self, key: StreamKey, span: Span) -> Option<Placed> {
         Some(self.send_half_mut(key)?.place_copy(span))

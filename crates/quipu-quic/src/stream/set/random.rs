@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes as Chunk;
 use proptest::prelude::*;
 use quipu_base::PathId;
+use quipu_policy::seam::referee::fit_copy;
 use quipu_policy::{PathKey, Span, StreamTable};
 
 use super::*;
@@ -330,7 +331,7 @@ fn apply(op: Op, ends: &mut [End; 2]) {
             let end = &mut ends[end];
             let Some(key) = end.pick(stream).and_then(|id| end.streams.key(id)) else { return };
             let Some(span) = end.streams.unacked_from(key, Offset(from)) else { return };
-            let span = end.streams.fit_copy(key, span, Bytes(max)).unwrap();
+            let span = fit_copy(&end.streams, key, span, Bytes(max)).unwrap();
             let placed = end.streams.place_copy(key, span).unwrap();
             end.wire.push((Frame::Stream { key, span, fin: placed.fin }, false));
         }

@@ -1,5 +1,6 @@
 use bytes::Bytes as Chunk;
 use quipu_base::PathId;
+use quipu_policy::seam::referee::fit_copy;
 use quipu_policy::{Class, Kind, PathKey, Refusal, Run, Span, StreamTable};
 
 use super::*;
@@ -193,9 +194,9 @@ fn copies_are_free_of_credit_and_only_of_what_flies() {
     let key = opened(&mut streams, 1000);
     streams.place(key, span(0, 500));
     let credit = streams.conn_view().credit;
-    assert_eq!(streams.fit_copy(key, span(100, 900), Bytes(300)), Ok(span(100, 400)));
+    assert_eq!(fit_copy(&streams, key, span(100, 900), Bytes(300)), Ok(span(100, 400)));
     let beyond = span(500, 600);
-    assert_eq!(streams.fit_copy(key, beyond, Bytes(300)), Err(Refusal::NotInFlight(key, beyond)));
+    assert_eq!(fit_copy(&streams, key, beyond, Bytes(300)), Err(Refusal::NotInFlight(key, beyond)));
     assert_eq!(streams.place_copy(key, span(100, 400)).unwrap().kind, Kind::Copy);
     assert_eq!(streams.conn_view().credit, credit);
     let mut requeued = Vec::new();
