@@ -1,14 +1,14 @@
 //! What moves a path's congestion controller, and what it moves: packets sent, acknowledged and
 //! lost, ECN marks and rest go in; window and pace come out.
 
-use quipu_base::{Bytes, Duration, Instant, Rate};
+use quipu_base::{Bytes, Duration, Instant};
 use quipu_policy::PathState;
 use quipu_policy::congestion::{
-    AckedInfo, AckedPacket, LostInfo, LostPacket, PathChange, RateSample, SentInfo,
+    AckedInfo, AckedPacket, LostInfo, LostPacket, PathChange, RateSample,
 };
 
 use super::{Connection, Space};
-use crate::recovery::{AtSend, SentRecord, is_persistent_congestion};
+use crate::recovery::{SentRecord, is_persistent_congestion};
 
 /// Buffers used again from one acknowledgement to the next.
 #[derive(Default)]
@@ -32,37 +32,6 @@ pub(super) struct Acknowledged<'a> {
 }
 
 impl Connection {
-    /// A packet of `bytes` that counts as in flight leaves on the path in `slot`: the counts that
-    /// its record keeps.
-    pub(super) fn note_departure(
-        &mut self,
-        now: Instant,
-        slot: u8,
-        bytes: Bytes,
-    ) -> Option<AtSend> {
-        let (data, view) = self.shared.paths.pair_mut(slot)?;
-        Some(data.delivery.on_sent(now, bytes, view.in_flight + bytes))
-    }
-
-    /// The same packet, counted in the view, is told to the controller and the pacer.
-    pub(super) fn control_departure(&mut self, now: Instant, slot: u8, bytes: Bytes) {
-        let Some((data, view, peers)) = self.shared.paths.with_peers(slot) else { return };
-        view.in_flight += bytes;
-        let limited = data.delivery.is_limited();
-        let info = SentInfo { now, bytes, in_flight: view.in_flight, limited };
-        data.controller.on_sent(&info, &peers);
-        let size = data.datagram_bytes();
-        view.release_at = data.pacer.on_sent(now, bytes, size);
-        if !view.is_open(now) {
-            data.app_limited = false;
-        }
-        let begins = view.in_flight == bytes;
-        if begins {
-            // After silence the controller may ask for another pace.
-            self.publish(now, slot);
-        }
-    }
-
     /// An ACK frame came for packets of `space`: the controller hears of it, and of what it found
     /// `lost`.
     pub(super) fn control_congestion(
@@ -160,9 +129,8 @@ impl Connection {
 
     /// Something changed on a path: its controller hears of it.
     pub(super) fn control_change(&mut self, now: Instant, slot: u8, change: PathChange) {
-        if let Some((data, _, peers)) = self.shared.paths.with_peers(slot) {
-            data.controller.on_change(change, &peers);
-            self.publish(now, slot);
+        if let Some(mut path) = self.shared.paths.at_mut(slot) {
+            path.change(now, change);
         }
     }
 
@@ -192,27 +160,9 @@ impl Connection {
     }
 
     /// Copies what the controller of a path publishes to its view, and sets the pace.
-    pub(super) fn publish(&mut self, now: Instant, slot: u8) {
-        let Some(data) = self.shared.paths.get(slot) else { return };
-        let (key, published) = (data.key, data.controller.published());
-        self.shared.paths.publish(key, published);
-        self.update_pace(now, slot);
-    }
-
-    /// Sets the pace of a path: the one that its controller asks for, or one made of its window and
-    /// round-trip time where the configuration asks for pacing.
-    pub(super) fn update_pace(&mut self, now: Instant, slot: u8) {
-        let published = self.shared.paths.published_rate(slot);
-        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
-        let default_pace = || {
-            let rate = Rate::from_bytes_over(view.cwnd, view.srtt?)?;
-            let bits = u128::from(rate.bits_per_sec()) * u128::from(self.config.pacing_percent?);
-            Some(Rate::from_bits_per_sec(u64::try_from(bits / 100).unwrap_or(u64::MAX)))
-        };
-        if let Some(rate) = published.or_else(default_pace) {
-            let size = data.datagram_bytes();
-            data.pacer.set_rate(now, rate, size);
-            view.release_at = data.pacer.release_at();
+    fn publish(&mut self, now: Instant, slot: u8) {
+        if let Some(mut path) = self.shared.paths.at_mut(slot) {
+            path.publish(now);
         }
     }
 }

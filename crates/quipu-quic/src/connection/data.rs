@@ -3,13 +3,12 @@
 use quipu_base::{Bytes, Instant};
 use quipu_policy::{Ask, Checked, Event, Kind, PathKey, Piece, Placement, Span, StreamKey};
 
-use super::packet::OpenPacket;
+use super::Connection;
+use super::packet::PacketBuilder;
 use super::transmit::Full;
-use super::{Connection, Space};
 use crate::outbox::Outbox;
 use crate::recovery::{SentControl, SentStreamPiece};
-use crate::wire::frame::StreamLayout;
-use crate::wire::{Frame, NoSpace};
+use crate::wire::Frame;
 
 impl Connection {
     /// Sends what the policies choose until nothing can go, they wait, or the outbox is full.
@@ -99,39 +98,37 @@ impl Connection {
         with_control_streams: bool,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        if !outbox.has_room(key) {
-            return Err(Full);
-        }
-        let size = self.packet_size(key);
-        let buffer = outbox.buffer(size);
-        let space = Space::Data(key.slot);
-        let Some(mut packet) = self.open_packet(now, space, buffer, 0, size) else {
-            return Err(Full);
-        };
-        self.write_acks(now, &mut packet, buffer);
-        if self.has_control_frames() {
-            self.write_controls(&mut packet, buffer);
-        }
-        let mut first = first;
-        if with_control_streams {
-            self.write_control_streams(&mut packet, buffer);
-            // They took their bytes from the same credit.
-            first = first.and_then(|placement| self.fit_again(placement));
-        }
-        if let Some(first) = first {
-            let mut next = Some(first);
-            while let Some(placement) = next.take() {
-                if !self.write_placement(now, &mut packet, buffer, placement) {
-                    break;
-                }
-                next = self.ask_to_fill(now, &packet);
+        let size = self.shared.paths.at(key.slot).map_or(0, |path| path.packet_size());
+        let begun = self.send_one_rtt(now, outbox, key.slot, size, |connection, packet| {
+            connection.write_acks(now, packet);
+            if connection.has_control_frames() {
+                connection.write_controls(packet);
             }
-            if !packet.record.pieces.is_empty() {
-                self.scheduler.on_data_packet(key);
+            let mut first = first;
+            if with_control_streams {
+                connection.write_control_streams(packet);
+                // They took their bytes from the same credit.
+                first = first.and_then(|placement| connection.fit_again(placement));
             }
+            if let Some(first) = first {
+                connection.write_placements(now, packet, first);
+            }
+        })?;
+        begun.ok_or(Full)
+    }
+
+    /// Writes the frame of a checked answer, and then those that are asked for to fill the packet.
+    fn write_placements(&mut self, now: Instant, packet: &mut PacketBuilder<'_>, first: Placement) {
+        let mut next = Some(first);
+        while let Some(placement) = next.take() {
+            if !self.write_placement(now, packet, placement) {
+                break;
+            }
+            next = self.ask_to_fill(now, packet);
         }
-        self.finish_datagram(now, packet, 0, outbox);
-        Ok(())
+        if !packet.record.pieces.is_empty() {
+            self.scheduler.on_data_packet(packet.key());
+        }
     }
 
     /// What is left of a checked answer after others used credit; `None`: the next question gets
@@ -146,7 +143,7 @@ impl Connection {
     }
 
     /// Asks what else goes into an open packet.
-    fn ask_to_fill(&mut self, now: Instant, packet: &OpenPacket) -> Option<Placement> {
+    fn ask_to_fill(&mut self, now: Instant, packet: &PacketBuilder<'_>) -> Option<Placement> {
         // A frame of one byte costs up to 14 bytes of header.
         const LEAST_FRAME: usize = 16;
         let left = packet.space_left();
@@ -158,7 +155,7 @@ impl Connection {
             return None;
         }
         let space = Bytes(left as u64);
-        let ask = Ask::Fill { path: packet.key, space };
+        let ask = Ask::Fill { path: packet.key(), space };
         let decision = self.scheduler.decide(now, &self.shared, ask);
         let checked = self.scheduler.check(now, &self.shared, ask, decision);
         self.record_answer(now, ask, decision, &checked);
@@ -176,59 +173,32 @@ impl Connection {
     fn write_placement(
         &mut self,
         now: Instant,
-        packet: &mut OpenPacket,
-        buffer: &mut [u8],
+        packet: &mut PacketBuilder<'_>,
         placement: Placement,
     ) -> bool {
         let Placement { stream, span, copy } = placement;
-        let Some((span, fin, fills)) = self.write_stream_frame(packet, buffer, stream, span) else {
-            return false;
-        };
         let streams = &mut self.shared.streams;
+        let Some((span, fin)) = packet.write_stream(streams, stream, span) else { return false };
         let placed =
             if copy { streams.place_copy(stream, span) } else { streams.place(stream, span) };
         let kind = placed.map_or(Kind::Fresh, |placed| placed.kind);
-        packet.full |= fills;
         let piece = Piece { stream, span, kind };
         packet.record.add_piece(piece, fin);
-        self.count_piece(packet.key, span.len(), kind);
-        self.scheduler.tell_joint(now, &self.shared, Event::Placed { path: packet.key, piece });
+        let event = Event::Placed { path: packet.key(), piece };
+        self.scheduler.tell_joint(now, &self.shared, event);
         self.flush_edges(now);
         true
     }
 
-    /// Writes as much of `span` as fits: what was written, whether it carries the end, and
-    /// whether it reaches the packet's end.
-    fn write_stream_frame(
-        &self,
-        packet: &mut OpenPacket,
-        buffer: &mut [u8],
-        stream: StreamKey,
-        span: Span,
-    ) -> Option<(Span, bool, bool)> {
-        let streams = &self.shared.streams;
-        let available = usize::try_from(span.len().0).unwrap_or(usize::MAX);
-        let layout = StreamLayout::new(stream.id, span.start, available, packet.space_left())?;
-        let span = Span::from_len(span.start, Bytes(layout.data_length() as u64));
-        let fin = streams.ends_at(stream, span.end);
-        let written = packet.write_eliciting(buffer, |writer| {
-            layout.write_header(writer, fin)?;
-            let room = writer.reserve(layout.data_length())?;
-            if streams.copy_to(stream, span, room) { Ok(()) } else { Err(NoSpace) }
-        });
-        written.then_some((span, fin, layout.fills_packet()))
-    }
-
     /// Writes what control streams have to send.
-    pub(super) fn write_control_streams(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
-        while let Some((stream, span)) = self.shared.streams.next_control(Bytes::MAX) {
-            let written = self.write_stream_frame(packet, buffer, stream, span);
-            let Some((span, fin, fills)) = written else { return };
-            self.shared.streams.place(stream, span);
-            packet.full |= fills;
+    pub(super) fn write_control_streams(&mut self, packet: &mut PacketBuilder<'_>) {
+        let streams = &mut self.shared.streams;
+        while let Some((stream, span)) = streams.next_control(Bytes::MAX) {
+            let Some((span, fin)) = packet.write_stream(streams, stream, span) else { return };
+            streams.place(stream, span);
             let piece = SentStreamPiece { stream, span, fin };
             packet.record.controls.push(SentControl::Stream(piece));
-            if packet.full {
+            if packet.space_left() == 0 {
                 return;
             }
         }
@@ -241,17 +211,11 @@ impl Connection {
         key: PathKey,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        if !outbox.has_room(key) {
-            return Err(Full);
-        }
-        let size = self.packet_size(key).max(100);
-        let buffer = outbox.buffer(size);
-        let Some(mut packet) = self.open_packet(now, Space::Data(key.slot), buffer, 0, size) else {
-            return Err(Full);
-        };
-        self.write_acks(now, &mut packet, buffer);
-        packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
-        self.finish_datagram(now, packet, 0, outbox);
-        Ok(())
+        let size = self.shared.paths.at(key.slot).map_or(0, |path| path.packet_size()).max(100);
+        let begun = self.send_one_rtt(now, outbox, key.slot, size, |connection, packet| {
+            connection.write_acks(now, packet);
+            packet.write_eliciting(|writer| Frame::Ping.write(writer));
+        })?;
+        begun.ok_or(Full)
     }
 }

@@ -1,12 +1,20 @@
-//! Building one packet: header, frames, seal, and the books.
+//! Building datagrams: packets with header, frames and seal, and the books.
+//!
+//! The buffer of a datagram is fetched once ([`Connection::send_datagram`]) and belongs to its
+//! [`DatagramBuilder`] until the datagram is sent. A packet is written by a closure between
+//! its header and its seal ([`Connection::write_packet`]): however the closure returns, what it wrote
+//! is sealed and entered in the books, and the number of a packet without frames is not used up.
 
-use quipu_base::{Bytes, Instant, PathId};
-use quipu_policy::{Event, PathKey};
+use quipu_base::{Bytes, Instant};
+use quipu_policy::{Event, PathKey, Span, StreamKey};
 
+use super::transmit::Full;
 use super::{Connection, Space};
-use crate::outbox::Transmit;
+use crate::outbox::{Outbox, Transmit};
 use crate::recovery::{SentControl, SentRecord};
+use crate::stream::Streams;
 use crate::tls::protection;
+use crate::wire::frame::StreamLayout;
 use crate::wire::header::{HeaderLayout, LongHeader, LongKind, ShortHeader};
 use crate::wire::{ConnectionId, NoSpace, TruncatedPacketNumber, Writer};
 
@@ -15,51 +23,84 @@ const TAG: usize = 16;
 /// The codepoint of packets that may be marked. <https://www.rfc-editor.org/rfc/rfc3168#section-5>
 const ECT_0: u8 = 2;
 
-/// A packet under construction in a datagram's buffer.
-pub(super) struct OpenPacket {
-    pub(super) space: Space,
-    pub(super) key: PathKey,
-    path: PathId,
+/// A datagram under construction, in the buffer that the outbox gave for it.
+pub(super) struct DatagramBuilder<'b> {
+    /// As long as the datagram may be.
+    buffer: &'b mut [u8],
+    /// Where the packets that are sealed end.
+    end: usize,
+    /// It is marked as ECN-capable.
+    ect: bool,
+}
+
+impl<'b> DatagramBuilder<'b> {
+    /// A datagram of at most `size` bytes.
+    fn new(buffer: &'b mut [u8], size: usize) -> Self {
+        let size = size.min(buffer.len());
+        DatagramBuilder { buffer: &mut buffer[..size], end: 0, ect: false }
+    }
+}
+
+/// A packet under construction, behind the packets of its datagram that are sealed.
+pub(super) struct PacketBuilder<'b> {
+    space: Space,
+    key: PathKey,
     layout: HeaderLayout,
-    /// Where the packet begins in the datagram.
-    start: usize,
+    /// What is left of the datagram, from the packet's first byte on.
+    room: &'b mut [u8],
     /// Where the next frame goes.
     at: usize,
     /// Where frames must end.
     limit: usize,
+    /// It shall take all that the datagram may be long.
+    pads: bool,
+    /// What frames were written.
     pub(super) record: SentRecord,
     /// Padding makes a packet count as in flight.
-    pub(super) padded: bool,
+    padded: bool,
     /// A frame without length field took the rest.
-    pub(super) full: bool,
+    full: bool,
 }
 
-impl OpenPacket {
+impl PacketBuilder<'_> {
+    pub(super) fn space(&self) -> Space {
+        self.space
+    }
+
+    /// The path that carries it.
+    pub(super) fn key(&self) -> PathKey {
+        self.key
+    }
+
     /// Bytes that frames may still take.
     pub(super) fn space_left(&self) -> usize {
         if self.full { 0 } else { self.limit.saturating_sub(self.at) }
     }
 
     /// What frames were written, before the packet is sealed.
-    pub(super) fn payload<'b>(&self, buffer: &'b [u8]) -> &'b [u8] {
-        buffer.get(self.start + self.layout.header_length()..self.at).unwrap_or_default()
+    pub(super) fn payload(&self) -> &[u8] {
+        self.room.get(self.layout.header_length()..self.at).unwrap_or_default()
     }
 
     /// True if no frame was written.
-    pub(super) fn is_empty(&self) -> bool {
-        self.at == self.start + self.layout.header_length()
+    fn is_empty(&self) -> bool {
+        self.at == self.layout.header_length()
+    }
+
+    /// Padding is to take what no frame does, so that the datagram is as long as it may be.
+    pub(super) fn pad_to_end(&mut self) {
+        self.pads = true;
     }
 
     /// Writes one frame, or nothing if it does not fit. True if it was written.
     pub(super) fn write(
         &mut self,
-        buffer: &mut [u8],
         frame: impl FnOnce(&mut Writer<'_>) -> Result<(), NoSpace>,
     ) -> bool {
         if self.full {
             return false;
         }
-        let Some(room) = buffer.get_mut(self.at..self.limit) else { return false };
+        let Some(room) = self.room.get_mut(self.at..self.limit) else { return false };
         let mut writer = Writer::new(room);
         if frame(&mut writer).is_err() {
             return false;
@@ -71,10 +112,9 @@ impl OpenPacket {
     /// The same for an ack-eliciting frame.
     pub(super) fn write_eliciting(
         &mut self,
-        buffer: &mut [u8],
         frame: impl FnOnce(&mut Writer<'_>) -> Result<(), NoSpace>,
     ) -> bool {
-        let written = self.write(buffer, frame);
+        let written = self.write(frame);
         self.record.ack_eliciting |= written;
         written
     }
@@ -82,45 +122,145 @@ impl OpenPacket {
     /// Writes a frame of which a note is kept.
     pub(super) fn write_control(
         &mut self,
-        buffer: &mut [u8],
         control: SentControl,
         frame: impl FnOnce(&mut Writer<'_>) -> Result<(), NoSpace>,
     ) -> bool {
-        let written = self.write_eliciting(buffer, frame);
+        let written = self.write_eliciting(frame);
         if written {
             self.record.controls.push(control);
         }
         written
     }
 
+    /// Writes a STREAM frame with as much of `span` as fits: what was written, and whether it
+    /// carries the end. What the frame is for is noted by the caller.
+    pub(super) fn write_stream(
+        &mut self,
+        streams: &Streams,
+        stream: StreamKey,
+        span: Span,
+    ) -> Option<(Span, bool)> {
+        let available = usize::try_from(span.len().0).unwrap_or(usize::MAX);
+        let layout = StreamLayout::new(stream.id, span.start, available, self.space_left())?;
+        let span = Span::from_len(span.start, Bytes(layout.data_length() as u64));
+        let fin = streams.ends_at(stream, span.end);
+        let written = self.write_eliciting(|writer| {
+            layout.write_header(writer, fin)?;
+            let room = writer.reserve(layout.data_length())?;
+            if streams.copy_to(stream, span, room) { Ok(()) } else { Err(NoSpace) }
+        });
+        self.full |= written && layout.fills_packet();
+        written.then_some((span, fin))
+    }
+
     /// Keeps note of an acknowledgement in the packet.
     pub(super) fn note_ack(&mut self, control: SentControl) {
         self.record.controls.push(control);
     }
+
+    /// Pads the packet as far as its datagram and header protection want it: where it ends, tag
+    /// included.
+    fn pad(&mut self) -> usize {
+        let least = self.layout.header_length() + self.layout.min_payload();
+        let wanted = if self.pads { self.limit } else { least.min(self.limit) };
+        if !self.full
+            && let Some(padding) = self.room.get_mut(self.at..wanted)
+            && !padding.is_empty()
+        {
+            padding.fill(0);
+            self.padded = self.pads;
+            self.at = wanted;
+        }
+        self.at + TAG
+    }
 }
 
 impl Connection {
-    /// Begins a packet at `start` of a datagram that may be `size` bytes long.
-    pub(super) fn open_packet(
+    /// Sends one datagram of at most `size` bytes on the path in `slot`, whose packets are those
+    /// that `fill` writes; without any, none is sent. True if it was sent.
+    pub(super) fn send_datagram(
+        &mut self,
+        outbox: &mut dyn Outbox,
+        slot: u8,
+        size: usize,
+        fill: impl FnOnce(&mut Self, &mut DatagramBuilder<'_>),
+    ) -> Result<bool, Full> {
+        self.require_room(outbox, slot)?;
+        let mut datagram = DatagramBuilder::new(outbox.buffer(size), size);
+        fill(self, &mut datagram);
+        let DatagramBuilder { end: len, ect, .. } = datagram;
+        let path = self.shared.paths.at_mut(slot).filter(|_| len > 0);
+        let Some(mut path) = path else { return Ok(false) };
+        path.on_datagram_sent(len);
+        let ecn = if ect { ECT_0 } else { 0 };
+        outbox.send(Transmit { path: path.data.key, route: path.data.route, ecn, len });
+        Ok(true)
+    }
+
+    /// Sends one datagram with one 1-RTT packet, whose frames `write` writes. What `write` returned;
+    /// `None` if no packet can be begun.
+    pub(super) fn send_one_rtt<R>(
+        &mut self,
+        now: Instant,
+        outbox: &mut dyn Outbox,
+        slot: u8,
+        size: usize,
+        write: impl FnOnce(&mut Self, &mut PacketBuilder<'_>) -> R,
+    ) -> Result<Option<R>, Full> {
+        let mut returned = None;
+        self.send_datagram(outbox, slot, size, |connection, datagram| {
+            returned = connection.write_packet(now, Space::Data(slot), datagram, |this, packet| {
+                let returned = write(this, packet);
+                if !packet.is_empty()
+                    && let Some(path) = this.shared.paths.at_mut(slot)
+                {
+                    // The datagram is this one packet.
+                    packet.record.ect = path.data.ecn.on_sent();
+                }
+                returned
+            });
+        })?;
+        Ok(returned)
+    }
+
+    /// Writes one packet into a datagram: its header, the frames that `write` writes, and its seal;
+    /// enters it in the books. What `write` returned; `None` if no packet can be begun.
+    pub(super) fn write_packet<R>(
         &mut self,
         now: Instant,
         space: Space,
-        buffer: &mut [u8],
-        start: usize,
-        size: usize,
-    ) -> Option<OpenPacket> {
+        datagram: &mut DatagramBuilder<'_>,
+        write: impl FnOnce(&mut Self, &mut PacketBuilder<'_>) -> R,
+    ) -> Option<R> {
+        let mut packet = self.begin_packet(now, space, datagram)?;
+        let returned = write(self, &mut packet);
+        let ect = packet.record.ect;
+        if let Some(length) = self.seal_packet(now, packet) {
+            datagram.end += length;
+            datagram.ect = ect;
+        }
+        Some(returned)
+    }
+
+    fn begin_packet<'d>(
+        &mut self,
+        now: Instant,
+        space: Space,
+        datagram: &'d mut DatagramBuilder<'_>,
+    ) -> Option<PacketBuilder<'d>> {
         let slot = space.slot();
-        let key = self.shared.paths.get(slot)?.key;
+        let data = self.shared.paths.get(slot)?;
+        let key = data.key;
         let dcid = self.ids.remote(key.id)?;
-        let limit = size.min(buffer.len()).checked_sub(TAG)?;
         let sent = match space {
-            Space::Data(_) => &mut self.shared.paths.get_mut(slot)?.sent,
-            _ => &mut self.handshake.space_mut(space)?.sent,
+            Space::Data(_) => &data.sent,
+            _ => &self.handshake.space(space)?.sent,
         };
-        let largest_acked = sent.largest_acked();
         let number = sent.next_pn();
-        let packet_number = TruncatedPacketNumber::new(number, largest_acked);
-        let mut writer = Writer::new(buffer.get_mut(start..limit)?);
+        let packet_number = TruncatedPacketNumber::new(number, sent.largest_acked());
+        let room = datagram.buffer.get_mut(datagram.end..)?;
+        let limit = room.len().checked_sub(TAG)?;
+        let mut writer = Writer::new(room.get_mut(..limit)?);
         let layout = match space {
             Space::Data(_) => {
                 let key_phase = self.handshake.keys().phase();
@@ -135,15 +275,15 @@ impl Connection {
             }
         };
         let layout = layout.ok()?;
-        let at = start + writer.position();
-        Some(OpenPacket {
+        let at = writer.position();
+        Some(PacketBuilder {
             space,
             key,
-            path: key.id,
             layout,
-            start,
+            room,
             at,
             limit,
+            pads: false,
             record: SentRecord::new(number, now),
             padded: false,
             full: false,
@@ -159,93 +299,55 @@ impl Connection {
         LongHeader { kind, dcid, scid: self.ids.first_local(), packet_number }
     }
 
-    /// Pads the datagram to `pad_to` bytes, seals the packet and enters it in the books. Returns
-    /// where the packet ends in the datagram; `None` if it holds nothing or cannot be sealed.
-    pub(super) fn close_packet(
-        &mut self,
-        now: Instant,
-        mut packet: OpenPacket,
-        buffer: &mut [u8],
-        pad_to: usize,
-    ) -> Option<usize> {
+    /// Seals a packet and enters it in the books: its length. `None` if it holds nothing or cannot
+    /// be sealed.
+    fn seal_packet(&mut self, now: Instant, mut packet: PacketBuilder<'_>) -> Option<usize> {
         if packet.is_empty() {
             return None;
         }
-        let least = packet.start + packet.layout.header_length() + packet.layout.min_payload();
-        let wanted = least.max(pad_to.saturating_sub(TAG)).min(packet.limit);
-        if packet.at < wanted && !packet.full {
-            buffer.get_mut(packet.at..wanted)?.fill(0);
-            packet.padded = pad_to > 0;
-            packet.at = wanted;
-        }
-        let end = packet.at + TAG;
-        self.record_sent(now, &packet, buffer, end - packet.start);
-        let number = packet.record.pn;
-        let bytes = buffer.get_mut(packet.start..end)?;
+        let length = packet.pad();
+        self.record_sent(now, &packet, length);
+        let bytes = packet.room.get_mut(..length)?;
         let keys = self.handshake.sealing(packet.space)?;
-        protection::seal(bytes, &packet.layout, packet.path, number, keys).ok()?;
-        packet.record.bytes = u16::try_from(end - packet.start).unwrap_or(u16::MAX);
+        protection::seal(bytes, &packet.layout, packet.key.id, packet.record.pn, keys).ok()?;
+        packet.record.bytes = u16::try_from(length).unwrap_or(u16::MAX);
         self.enter_packet(now, packet);
-        Some(end)
+        Some(length)
     }
 
-    fn enter_packet(&mut self, now: Instant, packet: OpenPacket) {
-        let OpenPacket { space, key, mut record, padded, .. } = packet;
-        let slot = space.slot();
+    /// A packet is sealed: what it carries is in flight from now on, and the policies are told.
+    fn enter_packet(&mut self, now: Instant, packet: PacketBuilder<'_>) {
+        let PacketBuilder { space, key, mut record, padded, .. } = packet;
+        let Some(mut path) = self.shared.paths.at_mut(space.slot()) else { return };
         let bytes = Bytes(u64::from(record.bytes));
         let counts = record.ack_eliciting || padded;
-        let eliciting = record.ack_eliciting;
         let number = record.pn;
-        record.sent_at = now;
+        path.count_sent(now, bytes, &record.pieces);
         if counts {
-            record.at_send = self.note_departure(now, slot, bytes);
+            record.at_send = path.depart(now, bytes);
+            self.shared.streams.conn_view_mut().in_flight += bytes;
+        }
+        if record.ack_eliciting {
+            self.idle.on_sent(now);
         }
         let sent = match space {
-            Space::Data(slot) => match self.shared.paths.get_mut(slot) {
-                Some(data) => &mut data.sent,
-                None => return,
-            },
+            Space::Data(_) => &mut path.data.sent,
             _ => match self.handshake.space_mut(space) {
                 Some(state) => &mut state.sent,
                 None => return,
             },
         };
         sent.take_pn();
-        if counts {
-            sent.on_sent(record);
-            self.shared.streams.conn_view_mut().in_flight += bytes;
+        if !counts {
+            return;
         }
-        if eliciting {
-            self.idle.on_sent(now);
-        }
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            data.counters.packets_sent += 1;
-            data.counters.bytes_sent += bytes.0;
-            view.packets_sent += 1;
-            view.last_sent_at = Some(now);
-        }
-        if counts {
-            self.control_departure(now, slot, bytes);
-        }
-        if let (Space::Data(_), true) = (space, counts) {
+        sent.on_sent(record);
+        if let Space::Data(slot) = space {
             let (scheduler, shared) = (&mut self.scheduler, &self.shared);
             let record = shared.paths.get(slot).and_then(|data| data.sent.last());
             if let Some(record) = record.filter(|record| record.pn == number) {
                 scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(key)));
             }
         }
-    }
-
-    /// A datagram of `len` bytes is ready on the path in `slot`: its envelope. `ect`: it is marked
-    /// as ECN-capable.
-    pub(super) fn envelope(&mut self, slot: u8, len: usize, ect: bool) -> Option<Transmit> {
-        let data = self.shared.paths.get_mut(slot)?;
-        data.amplification.on_sent(len);
-        let (key, route) = (data.key, data.route);
-        let limited = !data.amplification.allows(usize::from(data.datagram_size));
-        if let Some(view) = self.shared.paths.views.get_mut(key) {
-            view.amplification_limited = limited;
-        }
-        Some(Transmit { path: key, route, ecn: if ect { ECT_0 } else { 0 }, len })
     }
 }

@@ -150,6 +150,7 @@ impl Connection {
             received: Received::default(),
             controller,
             pacer: Pacer::new(now, size, self.config.burst),
+            pacing_percent: self.config.pacing_percent,
             delivery: DeliveryRate::new(now),
             validation,
             amplification: Amplification::new(known),

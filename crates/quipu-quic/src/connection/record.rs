@@ -4,7 +4,7 @@ use quipu_base::{Instant, PathId, StreamId};
 use quipu_policy::{Ask, Checked, DecidedBy, Decision, Placement, Refusal};
 
 use super::lifecycle::Phase;
-use super::packet::OpenPacket;
+use super::packet::PacketBuilder;
 use super::receive::OpenedPacket;
 use super::{Connection, Space};
 use crate::outbox::Route;
@@ -73,18 +73,12 @@ impl Connection {
     }
 
     /// A packet is complete and about to be sealed; it will be `size` bytes long.
-    pub(super) fn record_sent(
-        &mut self,
-        now: Instant,
-        packet: &OpenPacket,
-        buffer: &[u8],
-        size: usize,
-    ) {
+    pub(super) fn record_sent(&mut self, now: Instant, packet: &PacketBuilder<'_>, size: usize) {
         if !self.recording.is_on() {
             return;
         }
-        let kind = packet.space.kind();
-        let path = packet.key.id;
+        let kind = packet.space().kind();
+        let path = packet.key().id;
         let long = kind != PacketKind::OneRtt;
         let info = PacketInfo {
             kind,
@@ -94,7 +88,7 @@ impl Connection {
             dcid: self.ids.remote(path).unwrap_or_default(),
             scid: if long { self.ids.first_local() } else { ConnectionId::EMPTY },
             token: if kind == PacketKind::Initial { self.handshake.token().len() } else { 0 },
-            payload: packet.payload(buffer),
+            payload: packet.payload(),
         };
         let probe = packet.record.repeats;
         self.recording.record(now, || Event::PacketSent { packet: info, probe });
@@ -176,7 +170,7 @@ impl Connection {
             view,
             controller,
             packets_in_flight: data.sent.eliciting_in_flight(),
-            pacing_rate: self.config.pacing_percent.and_then(|_| data.pacer.rate()),
+            pacing_rate: data.pacing_percent.and_then(|_| data.pacer.rate()),
         };
         self.recording.record(now, || Event::Metrics(metrics));
     }

@@ -1,10 +1,8 @@
 //! Datagrams out: the engine's duties first, then what the policies choose, then what is left.
 
-use quipu_base::{Bytes, Instant};
-use quipu_policy::{Kind, PathKey};
+use quipu_base::Instant;
 
 use super::Connection;
-use super::packet::OpenPacket;
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Outbox;
 
@@ -136,51 +134,11 @@ impl Connection {
         self.record_rest(now);
     }
 
-    fn require_room(&self, outbox: &dyn Outbox, slot: u8) -> Result<(), Full> {
+    /// Whether a datagram may be begun on the path in `slot`.
+    pub(super) fn require_room(&self, outbox: &dyn Outbox, slot: u8) -> Result<(), Full> {
         match self.shared.paths.get(slot) {
             Some(data) if outbox.has_room(data.key) => Ok(()),
             _ => Err(Full),
-        }
-    }
-
-    /// Bytes that the next packet on a path may take: a full datagram, or what the window leaves.
-    pub(super) fn packet_size(&self, key: PathKey) -> usize {
-        let size = self.shared.paths.get(key.slot).map_or(0, |data| data.datagram_size);
-        let room = self.shared.paths.views.get(key).map_or(Bytes::ZERO, |view| view.room());
-        usize::try_from(room.0).unwrap_or(usize::MAX).min(usize::from(size))
-    }
-
-    /// Counts stream bytes sent on a path.
-    pub(super) fn count_piece(&mut self, key: PathKey, bytes: Bytes, kind: Kind) {
-        if let Some(data) = self.shared.paths.get_mut(key.slot) {
-            data.counters.stream_bytes += bytes.0;
-            match kind {
-                Kind::Fresh => {}
-                Kind::Again => data.counters.again_bytes += bytes.0,
-                Kind::Copy => data.counters.copy_bytes += bytes.0,
-            }
-        }
-    }
-
-    /// Seals the packet and hands its datagram over.
-    pub(super) fn finish_datagram(
-        &mut self,
-        now: Instant,
-        mut packet: OpenPacket,
-        pad_to: usize,
-        outbox: &mut dyn Outbox,
-    ) {
-        let slot = packet.key.slot;
-        // Each of these datagrams is one 1-RTT packet.
-        let ect = !packet.is_empty()
-            && self.shared.paths.get_mut(slot).is_some_and(|data| data.ecn.on_sent());
-        packet.record.ect = ect;
-        let size = usize::from(self.shared.paths.get(slot).map_or(0, |data| data.datagram_size));
-        let buffer = outbox.buffer(size.max(pad_to));
-        if let Some(end) = self.close_packet(now, packet, buffer, pad_to)
-            && let Some(transmit) = self.envelope(slot, end, ect)
-        {
-            outbox.send(transmit);
         }
     }
 }

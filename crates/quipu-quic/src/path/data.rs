@@ -3,7 +3,7 @@
 use std::ops::AddAssign;
 
 use quipu_base::{Bytes, Instant, PathId};
-use quipu_policy::{Controller, PathKey, PathSet, PathStatus};
+use quipu_policy::{Controller, Kind, PathKey, PathSet, PathStatus, Piece};
 
 use super::{Amplification, ReturnWay, Validation};
 use crate::connection::AckTimes;
@@ -18,6 +18,8 @@ pub(crate) struct PathData {
     pub(crate) received: Received,
     pub(crate) controller: Box<dyn Controller>,
     pub(crate) pacer: Pacer,
+    /// The pace where the controller asks for none: so many percent of the window per round trip.
+    pub(crate) pacing_percent: Option<u32>,
     pub(crate) delivery: DeliveryRate,
     pub(crate) validation: Validation,
     pub(crate) amplification: Amplification,
@@ -112,6 +114,21 @@ pub struct PathCounters {
     pub probe_timeouts: u64,
 }
 
+impl PathCounters {
+    /// A packet with these pieces of streams leaves.
+    pub(super) fn on_pieces(&mut self, pieces: &[Piece]) {
+        for piece in pieces {
+            let bytes = piece.span.len().0;
+            self.stream_bytes += bytes;
+            match piece.kind {
+                Kind::Fresh => {}
+                Kind::Again => self.again_bytes += bytes,
+                Kind::Copy => self.copy_bytes += bytes,
+            }
+        }
+    }
+}
+
 impl AddAssign for PathCounters {
     fn add_assign(&mut self, other: PathCounters) {
         // Every field by name, so that a new one cannot be forgotten.
@@ -162,6 +179,11 @@ impl PathData {
 
     pub(crate) fn id(&self) -> PathId {
         self.key.id
+    }
+
+    /// True if the anti-amplification limit does not let a full datagram go.
+    pub(crate) fn is_amplification_limited(&self) -> bool {
+        !self.amplification.allows(usize::from(self.datagram_size))
     }
 
     /// True unless the path is being abandoned.

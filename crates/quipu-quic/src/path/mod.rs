@@ -2,6 +2,7 @@
 
 mod amplification;
 mod data;
+mod handle;
 mod return_way;
 mod table;
 mod validation;
@@ -9,6 +10,7 @@ mod validation;
 pub(crate) use amplification::Amplification;
 pub use data::PathCounters;
 pub(crate) use data::{Abandon, PathData, StatusExchange};
+pub(crate) use handle::{PathMut, PathRef};
 pub(crate) use return_way::{ReturnWay, WayChange};
 pub(crate) use table::PathTable;
 pub(crate) use validation::Validation;

@@ -1,10 +1,10 @@
 //! All paths of a connection, by slot.
 
-use quipu_base::{PacketNumber, PathId, Rate};
+use quipu_base::{PacketNumber, PathId};
 use quipu_policy::congestion::{Peers, Published};
 use quipu_policy::{PathKey, PathView, Paths, SentPacket, SentTable};
 
-use super::PathData;
+use super::{PathData, PathMut, PathRef};
 
 /// The paths with their views. A slot is used again only after its path is dropped.
 #[derive(Default)]
@@ -53,6 +53,19 @@ impl PathTable {
         self.data.get_mut(usize::from(slot))?.as_deref_mut()
     }
 
+    /// The path in that slot.
+    pub(crate) fn at(&self, slot: u8) -> Option<PathRef<'_>> {
+        let data = self.get(slot)?;
+        Some(PathRef { data, view: self.views.get(data.key) })
+    }
+
+    /// The path in that slot, to change it.
+    pub(crate) fn at_mut(&mut self, slot: u8) -> Option<PathMut<'_>> {
+        let data = self.data.get_mut(usize::from(slot))?.as_deref_mut()?;
+        let view = self.views.get_mut(data.key);
+        Some(PathMut { data, view, published: &mut self.published })
+    }
+
     /// A path and its view, if policies still see it.
     pub(crate) fn pair_mut(&mut self, slot: u8) -> Option<(&mut PathData, &mut PathView)> {
         let data = self.data.get_mut(usize::from(slot))?.as_deref_mut()?;
@@ -87,26 +100,6 @@ impl PathTable {
     /// One past the highest slot ever used.
     pub(crate) fn slots(&self) -> u8 {
         self.data.len() as u8
-    }
-
-    /// The pace that the controller of a path asks for.
-    pub(crate) fn published_rate(&self, slot: u8) -> Option<Rate> {
-        let key = self.get(slot)?.key;
-        let (_, published) = self.published.iter().find(|(other, _)| *other == key)?;
-        published.pacing_rate
-    }
-
-    /// Stores what a controller published, and copies it into the path's view.
-    pub(crate) fn publish(&mut self, key: PathKey, mut published: Published) {
-        if let Some(view) = self.views.get_mut(key) {
-            published.srtt = view.srtt;
-            view.cwnd = published.cwnd;
-            view.ssthresh = published.ssthresh;
-            view.rate = published.bandwidth;
-        }
-        if let Some(entry) = self.published.iter_mut().find(|(other, _)| *other == key) {
-            entry.1 = published;
-        }
     }
 }
 

@@ -4,8 +4,8 @@ use quipu_base::{Duration, Instant, PathId};
 use quipu_policy::{Event, PathKey, PathSet, PathState};
 
 use super::Full;
-use crate::connection::packet::OpenPacket;
-use crate::connection::{Connection, Space};
+use crate::connection::Connection;
+use crate::connection::packet::PacketBuilder;
 use crate::outbox::Outbox;
 use crate::recovery::SentControl;
 use crate::wire::Frame;
@@ -112,16 +112,11 @@ impl Connection {
         data_path: PathKey,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        self.require_room(outbox, slot)?;
-        let size = ACK_DATAGRAM;
-        let buffer = outbox.buffer(size);
-        let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, size) else {
-            return Ok(());
-        };
-        self.write_ack_of(now, data_path.slot, &mut packet, buffer);
-        self.write_acks(now, &mut packet, buffer);
-        self.ask_for_ack(now, slot, &mut packet, buffer);
-        self.finish_datagram(now, packet, 0, outbox);
+        self.send_one_rtt(now, outbox, slot, ACK_DATAGRAM, |connection, packet| {
+            connection.write_ack_of(now, data_path.slot, packet);
+            connection.write_acks(now, packet);
+            connection.ask_for_ack(now, slot, packet);
+        })?;
         Ok(())
     }
 
@@ -131,10 +126,10 @@ impl Connection {
     /// So does, now and then, one that returns on another path than that of its data: nothing else
     /// would tell that the return path is dead. Not for PINGs alone, or two such ends would go on
     /// asking each other. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
-    fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut OpenPacket, buffer: &mut [u8]) {
+    fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
         let many =
             self.shared.paths.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
-        let own = packet.key;
+        let own = packet.key();
         let foreign = |control: &SentControl| match control {
             SentControl::Ack { path, .. } if *path != own => Some(*path),
             _ => None,
@@ -153,7 +148,7 @@ impl Connection {
         let due = now - data.ack_pinged_at >= interval;
         if (many || unwatched) && due && view.state == PathState::Usable {
             data.ack_pinged_at = now;
-            packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+            packet.write_eliciting(|writer| Frame::Ping.write(writer));
             for path in foreign {
                 if let Some(data) = self.shared.paths.get_mut(path.slot) {
                     data.has_content = false;
@@ -166,8 +161,7 @@ impl Connection {
     pub(in crate::connection) fn write_acks(
         &mut self,
         now: Instant,
-        packet: &mut OpenPacket,
-        buffer: &mut [u8],
+        packet: &mut PacketBuilder<'_>,
     ) {
         for slot in 0..self.shared.paths.slots() {
             let Some(data) = self.shared.paths.get(slot) else { continue };
@@ -176,7 +170,7 @@ impl Connection {
                 continue;
             }
             if !lives {
-                if due && self.write_ack_of(now, slot, packet, buffer) {
+                if due && self.write_ack_of(now, slot, packet) {
                     self.note_ack_written(now, slot);
                 }
                 continue;
@@ -184,11 +178,11 @@ impl Connection {
             let route = self.scheduler.ack_route(now, &self.shared, key);
             if route.on.len() > 1 {
                 if due {
-                    self.write_copy(now, slot, packet, buffer);
+                    self.write_copy(now, slot, packet);
                 }
-            } else if (route.ride || route.on.contains(packet.key))
-                && self.write_ack_of(now, slot, packet, buffer)
-                && self.suffices(packet.key, key)
+            } else if (route.ride || route.on.contains(packet.key()))
+                && self.write_ack_of(now, slot, packet)
+                && self.suffices(packet.key(), key)
             {
                 self.note_ack_written(now, slot);
             }
@@ -196,14 +190,14 @@ impl Connection {
     }
 
     /// Writes an acknowledgement that goes on several paths, if it has yet to go on the packet's.
-    fn write_copy(&mut self, now: Instant, slot: u8, packet: &mut OpenPacket, buffer: &mut [u8]) {
+    fn write_copy(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
         let Some((key, owed)) = self.shared.paths.get(slot).map(|data| (data.key, data.ack_owed))
         else {
             return;
         };
         let owed = if owed.is_empty() { self.ack_paths(now, key, true) } else { owed };
-        if owed.contains(packet.key) && self.write_ack_of(now, slot, packet, buffer) {
-            self.note_copy_written(now, slot, owed.without(packet.key));
+        if owed.contains(packet.key()) && self.write_ack_of(now, slot, packet) {
+            self.note_copy_written(now, slot, owed.without(packet.key()));
         }
     }
 
@@ -227,13 +221,7 @@ impl Connection {
         }
     }
 
-    fn write_ack_of(
-        &mut self,
-        now: Instant,
-        slot: u8,
-        packet: &mut OpenPacket,
-        buffer: &mut [u8],
-    ) -> bool {
+    fn write_ack_of(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) -> bool {
         let multipath = self.multipath().is_some();
         let Some(data) = self.shared.paths.get_mut(slot) else { return false };
         let already = carries_ack_of(packet, data.key);
@@ -242,14 +230,14 @@ impl Connection {
         }
         let path = multipath.then_some(data.key.id);
         let key = data.key;
-        let written = write_ranges(&data.received, path, now, key, packet, buffer);
-        data.probed &= !(written && packet.key == key);
+        let written = write_ranges(&data.received, path, now, key, packet);
+        data.probed &= !(written && packet.key() == key);
         written
     }
 }
 
 /// True if the packet has an acknowledgement of packets of `path`.
-fn carries_ack_of(packet: &OpenPacket, path: PathKey) -> bool {
+fn carries_ack_of(packet: &PacketBuilder<'_>, path: PathKey) -> bool {
     let of_path =
         |control: &SentControl| matches!(control, SentControl::Ack { path: of, .. } if *of == path);
     packet.record.controls.iter().any(of_path)
@@ -261,8 +249,7 @@ pub(super) fn write_ranges(
     path: Option<PathId>,
     now: Instant,
     key: PathKey,
-    packet: &mut OpenPacket,
-    buffer: &mut [u8],
+    packet: &mut PacketBuilder<'_>,
 ) -> bool {
     let Some(largest) = received.largest() else { return false };
     // Our ack_delay_exponent is the default of 3.
@@ -271,8 +258,7 @@ pub(super) fn write_ranges(
     let ranges = received.ranges().take(MAX_ACK_RANGES).map(|(first, last)| {
         AckRange::new(quipu_base::PacketNumber(first), quipu_base::PacketNumber(last))
     });
-    let written =
-        packet.write(buffer, |writer| write_ack(writer, path, delay, ranges, ecn).map(|_| ()));
+    let written = packet.write(|writer| write_ack(writer, path, delay, ranges, ecn).map(|_| ()));
     if written {
         packet.note_ack(SentControl::Ack { path: key, largest });
     }

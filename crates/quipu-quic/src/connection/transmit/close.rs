@@ -24,34 +24,29 @@ impl Connection {
         }
         self.require_room(outbox, slot)?;
         let Some(frame) = self.lifecycle.take_close().cloned() else { return Ok(()) };
-        let buffer = outbox.buffer(size);
-        let mut end = 0;
         // The peer may not have our latest keys yet: every level that we have says it.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
         let levels = [Space::Initial, Space::Handshake, Space::Data(slot)];
         let last = levels.into_iter().rfind(|&space| self.handshake.keys().has(space));
         let pads = self.role.is_client() && self.handshake.keys().has(Space::Initial);
-        for space in levels {
-            if !self.handshake.keys().has(space) {
-                continue;
+        self.send_datagram(outbox, slot, size, |connection, datagram| {
+            for space in levels {
+                if !connection.handshake.keys().has(space) {
+                    continue;
+                }
+                connection.write_packet(now, space, datagram, |_, packet| {
+                    let early = space != Space::Data(slot);
+                    packet.write(|writer| write_close(&frame, early, writer));
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+                    //# A client MUST expand the payload of all UDP datagrams carrying Initial
+                    //# packets to at least the smallest allowed maximum datagram size of 1200
+                    //# bytes
+                    if pads && last == Some(space) {
+                        packet.pad_to_end();
+                    }
+                });
             }
-            let Some(mut packet) = self.open_packet(now, space, buffer, end, size) else {
-                continue;
-            };
-            let early = space != Space::Data(slot);
-            packet.write(buffer, |writer| write_close(&frame, early, writer));
-            // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
-            //# A client MUST expand the payload of all UDP datagrams carrying Initial
-            //# packets to at least the smallest allowed maximum datagram size of 1200
-            //# bytes
-            let pad_to = if pads && last == Some(space) { size } else { 0 };
-            end = self.close_packet(now, packet, buffer, pad_to).unwrap_or(end);
-        }
-        if end > 0
-            && let Some(transmit) = self.envelope(slot, end, false)
-        {
-            outbox.send(transmit);
-        }
+        })?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use quipu_base::{Instant, PathId};
 
 use super::Full;
 use crate::connection::control::to_frame;
-use crate::connection::packet::OpenPacket;
+use crate::connection::packet::PacketBuilder;
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
 use crate::path::PathTable;
@@ -37,40 +37,30 @@ impl Connection {
     ) -> Result<(), Full> {
         while self.has_control_frames() {
             let Some(key) = self.scheduler.control_path(now, &self.shared) else { return Ok(()) };
-            let open = self.shared.paths.views.get(key).is_some_and(|view| view.is_open(now));
-            if !open {
-                return Ok(());
-            }
-            self.require_room(outbox, key.slot)?;
-            let size = self.packet_size(key);
-            let buffer = outbox.buffer(size);
-            let space = Space::Data(key.slot);
-            let Some(mut packet) = self.open_packet(now, space, buffer, 0, size) else {
+            let Some(path) = self.shared.paths.at(key.slot).filter(|path| path.is_open(now)) else {
                 return Ok(());
             };
-            self.write_acks(now, &mut packet, buffer);
-            self.write_controls(&mut packet, buffer);
-            if !packet.record.ack_eliciting {
+            let size = path.packet_size();
+            let written =
+                self.send_one_rtt(now, outbox, key.slot, size, |connection, packet| {
+                    connection.write_acks(now, packet);
+                    connection.write_controls(packet);
+                    packet.record.ack_eliciting
+                })?;
+            if written != Some(true) {
                 return Ok(());
             }
-            self.finish_datagram(now, packet, 0, outbox);
         }
         Ok(())
     }
 
     /// Writes waiting control frames, as many as fit.
-    pub(in crate::connection) fn write_controls(
-        &mut self,
-        packet: &mut OpenPacket,
-        buffer: &mut [u8],
-    ) {
+    pub(in crate::connection) fn write_controls(&mut self, packet: &mut PacketBuilder<'_>) {
         if self.handshake.crypto(Space::Data(0)).is_pending() {
-            let space = std::mem::replace(&mut packet.space, Space::Data(0));
-            self.write_crypto(packet, buffer);
-            packet.space = space;
+            self.write_crypto(Space::Data(0), packet);
         }
         if !self.control.is_empty() {
-            self.write_queue(packet, buffer);
+            self.write_queue(packet);
         }
         while self.shared.streams.has_frames() {
             let space_left = packet.space_left();
@@ -79,16 +69,16 @@ impl Connection {
             else {
                 return;
             };
-            packet.write_control(buffer, SentControl::StreamFrame(control), |writer| {
+            packet.write_control(SentControl::StreamFrame(control), |writer| {
                 to_frame(&control).write(writer)
             });
         }
     }
 
-    fn write_queue(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
+    fn write_queue(&mut self, packet: &mut PacketBuilder<'_>) {
         let multipath = self.multipath().is_some();
         if self.control.handshake_done
-            && packet.write_control(buffer, SentControl::HandshakeDone, |writer| {
+            && packet.write_control(SentControl::HandshakeDone, |writer| {
                 Frame::HandshakeDone.write(writer)
             })
         {
@@ -97,14 +87,14 @@ impl Connection {
         while let Some(&(path, error_code)) = self.control.abandon.first() {
             let frame = Frame::PathAbandon { path, error_code };
             let control = SentControl::PathAbandon { path };
-            if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+            if !packet.write_control(control, |writer| frame.write(writer)) {
                 return;
             }
             self.control.abandon.remove(0);
         }
         if self.control.max_path_id {
             let frame = Frame::MaxPathId { maximum: self.plan.local_max() };
-            if !packet.write_control(buffer, SentControl::MaxPathId, |writer| frame.write(writer)) {
+            if !packet.write_control(SentControl::MaxPathId, |writer| frame.write(writer)) {
                 return;
             }
             self.control.max_path_id = false;
@@ -112,7 +102,7 @@ impl Connection {
         if self.control.return_paths.waits {
             let advice = &self.control.return_paths;
             let control = SentControl::ReturnPaths { sequence: advice.sequence };
-            if !packet.write_control(buffer, control, |writer| {
+            if !packet.write_control(control, |writer| {
                 write_return_paths(writer, advice.sequence, &advice.pairs)
             }) {
                 return;
@@ -122,7 +112,7 @@ impl Connection {
         while let Some(&path) = self.control.status.first() {
             if let Some(frame) = status_frame(&self.shared.paths, path) {
                 let control = SentControl::PathStatus { path };
-                if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+                if !packet.write_control(control, |writer| frame.write(writer)) {
                     return;
                 }
             }
@@ -139,7 +129,7 @@ impl Connection {
                     reset_token,
                 });
                 let control = SentControl::NewConnectionId { path, sequence };
-                if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+                if !packet.write_control(control, |writer| frame.write(writer)) {
                     return;
                 }
             }
@@ -148,7 +138,7 @@ impl Connection {
         while let Some(&(path, sequence)) = self.control.retire_cids.front() {
             let frame = Frame::RetireConnectionId { path: named(path), sequence };
             let control = SentControl::RetireConnectionId { path, sequence };
-            if !packet.write_control(buffer, control, |writer| frame.write(writer)) {
+            if !packet.write_control(control, |writer| frame.write(writer)) {
                 return;
             }
             self.control.retire_cids.pop_front();

@@ -1,16 +1,15 @@
 //! What is bound to one path and asks no policy: path validation and probes.
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::Instant;
 use quipu_policy::{Kind, PathState, Piece};
 
 use super::Full;
 use crate::config::MIN_UDP_PAYLOAD;
-use crate::connection::packet::OpenPacket;
+use crate::connection::packet::PacketBuilder;
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
 use crate::recovery::{SentControl, SentRecord};
-use crate::wire::frame::StreamLayout;
-use crate::wire::{Frame, NoSpace};
+use crate::wire::Frame;
 
 impl Connection {
     /// What is bound to one path: challenges and responses, and probes. No policy is asked.
@@ -46,27 +45,32 @@ impl Connection {
         //# to at least the smallest allowed maximum datagram size of 1200 bytes,
         //# unless the anti-amplification limit for the path does not permit
         //# sending a datagram of this size.
-        let pad_to = if data.amplification.allows(full) { full } else { 0 };
-        if pad_to == 0 && !data.amplification.allows(100) {
+        let pads = data.amplification.allows(full);
+        if !pads && !data.amplification.allows(100) {
             self.withhold_challenge(now, slot);
             return Ok(());
         }
-        let buffer = outbox.buffer(full);
-        let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, full) else {
-            return Ok(());
-        };
-        self.write_acks(now, &mut packet, buffer);
-        while let Some(data) =
-            self.shared.paths.get_mut(slot).and_then(|path| path.validation.take_response())
-        {
-            packet.write_eliciting(buffer, |writer| Frame::PathResponse { data }.write(writer));
-        }
-        let wants = self.shared.paths.get(slot).is_some_and(|p| p.validation.wants_challenge());
-        if wants && let Some(data) = self.new_challenge(now, slot) {
-            packet.write_eliciting(buffer, |writer| Frame::PathChallenge { data }.write(writer));
-        }
-        self.finish_datagram(now, packet, pad_to, outbox);
+        self.send_one_rtt(now, outbox, slot, full, |connection, packet| {
+            if pads {
+                packet.pad_to_end();
+            }
+            connection.write_acks(now, packet);
+            connection.write_validation(now, slot, packet);
+        })?;
         Ok(())
+    }
+
+    /// Responses that are owed, and a challenge if one is wanted.
+    fn write_validation(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
+        let Some(path) = self.shared.paths.at_mut(slot) else { return };
+        while let Some(data) = path.data.validation.take_response() {
+            packet.write_eliciting(|writer| Frame::PathResponse { data }.write(writer));
+        }
+        if path.data.validation.wants_challenge()
+            && let Some(data) = self.new_challenge(now, slot)
+        {
+            packet.write_eliciting(|writer| Frame::PathChallenge { data }.write(writer));
+        }
     }
 
     /// A probe: the oldest bytes that the path still owes, else a PING.
@@ -84,30 +88,28 @@ impl Connection {
         // What a suspect path owes is for the others: a probe must not take it back.
         let views = &self.shared.paths.views;
         let suspect = views.get(key).is_some_and(|view| view.state == PathState::Suspect);
-        let buffer = outbox.buffer(size);
-        let Some(mut packet) = self.open_packet(now, Space::Data(slot), buffer, 0, size) else {
-            return Ok(());
-        };
-        self.write_acks(now, &mut packet, buffer);
-        if let Some((pieces, controls)) = oldest {
-            for control in &controls {
-                self.requeue_control(slot, control);
+        self.send_one_rtt(now, outbox, slot, size, |connection, packet| {
+            connection.write_acks(now, packet);
+            if let Some((pieces, controls)) = oldest {
+                for control in &controls {
+                    connection.requeue_control(slot, control);
+                }
+                if !suspect {
+                    connection.write_controls(packet);
+                    connection.write_control_streams(packet);
+                }
+                for piece in pieces {
+                    connection.write_probe_piece(packet, piece);
+                }
             }
-            if !suspect {
-                self.write_controls(&mut packet, buffer);
-                self.write_control_streams(&mut packet, buffer);
+            if !packet.record.ack_eliciting {
+                packet.write_eliciting(|writer| Frame::Ping.write(writer));
             }
-            for piece in pieces {
-                self.write_probe_piece(&mut packet, buffer, piece);
-            }
-        }
-        if !packet.record.ack_eliciting {
-            packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
-        }
-        // Its bytes are those of another packet: its own loss asks for its control frames at most.
-        packet.record.repeats = true;
-        packet.record.requeued = packet.record.controls.iter().all(is_ack);
-        self.finish_datagram(now, packet, 0, outbox);
+            // Its bytes are those of another packet: its own loss asks for its control frames at
+            // most.
+            packet.record.repeats = true;
+            packet.record.requeued = packet.record.controls.iter().all(is_ack);
+        })?;
         Ok(())
     }
 
@@ -117,31 +119,13 @@ impl Connection {
         self.settle_lost(Space::Data(slot), &record, &mut Vec::new());
     }
 
-    fn write_probe_piece(
-        &mut self,
-        packet: &mut OpenPacket,
-        buffer: &mut [u8],
-        (piece, fin): (Piece, bool),
-    ) {
-        let streams = &self.shared.streams;
-        let Some(span) = streams.first_unacked(piece.stream, piece.span, fin) else { return };
-        let space_left = packet.space_left();
-        let available = usize::try_from(span.len().0).unwrap_or(usize::MAX);
-        let Some(layout) = StreamLayout::new(piece.stream.id, span.start, available, space_left)
-        else {
-            return;
-        };
-        let span = quipu_policy::Span::from_len(span.start, Bytes(layout.data_length() as u64));
-        let fin = streams.ends_at(piece.stream, span.end);
-        let written = packet.write_eliciting(buffer, |writer| {
-            layout.write_header(writer, fin)?;
-            let room = writer.reserve(layout.data_length())?;
-            if streams.copy_to(piece.stream, span, room) { Ok(()) } else { Err(NoSpace) }
-        });
-        if written {
-            packet.full |= layout.fills_packet();
-            packet.record.add_piece(Piece { stream: piece.stream, span, kind: Kind::Copy }, fin);
-            self.count_piece(packet.key, span.len(), Kind::Copy);
+    /// Repeats what the peer is not known to have of a piece; the stream is not told.
+    fn write_probe_piece(&self, packet: &mut PacketBuilder<'_>, (piece, fin): (Piece, bool)) {
+        let (streams, stream) = (&self.shared.streams, piece.stream);
+        if let Some(span) = streams.first_unacked(stream, piece.span, fin)
+            && let Some((span, fin)) = packet.write_stream(streams, stream, span)
+        {
+            packet.record.add_piece(Piece { stream, span, kind: Kind::Copy }, fin);
         }
     }
 }

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Instant};
 
 use super::Full;
 use super::ack_frames::write_ranges;
-use crate::connection::packet::OpenPacket;
+use crate::connection::packet::{DatagramBuilder, PacketBuilder};
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
 use crate::recovery::SentControl;
@@ -25,39 +25,45 @@ impl Connection {
             if wants == [false; 2] || !data.amplification.allows(size) {
                 return Ok(());
             }
-            self.require_room(outbox, 0)?;
-            let buffer = outbox.buffer(size);
-            let mut end = 0;
-            for (space, wanted) in [Space::Initial, Space::Handshake].into_iter().zip(wants) {
-                if !wanted {
-                    continue;
+            let sent = self.send_datagram(outbox, 0, size, |connection, datagram| {
+                for (space, wanted) in [Space::Initial, Space::Handshake].into_iter().zip(wants) {
+                    if wanted {
+                        connection.write_handshake_packet(now, space, wants, datagram);
+                    }
                 }
-                let Some(mut packet) = self.open_packet(now, space, buffer, end, size) else {
-                    continue;
-                };
-                self.fill_handshake_packet(now, &mut packet, buffer);
-                // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
-                //# A client MUST expand the payload of all UDP datagrams carrying Initial
-                //# packets to at least the smallest allowed maximum datagram size of 1200
-                //# bytes [...] Similarly, a server MUST expand the payload of all UDP
-                //# datagrams carrying ack-eliciting Initial packets
-                let initial = wants[0] && (self.role.is_client() || packet.record.ack_eliciting);
-                let last = space == Space::Handshake || !wants[1];
-                let pad_to = if initial && last { size } else { 0 };
-                end = self.close_packet(now, packet, buffer, pad_to).unwrap_or(end);
-                if space == Space::Handshake && self.role.is_client() {
-                    // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
-                    //# a client MUST discard Initial keys when it first sends a
-                    //# Handshake packet
-                    self.discard_space(Space::Initial);
-                }
-            }
-            if end == 0 {
+            })?;
+            if !sent {
                 return Ok(());
             }
-            if let Some(transmit) = self.envelope(0, end, false) {
-                outbox.send(transmit);
+        }
+    }
+
+    /// Writes the packet of one space. `wants`: which spaces have one in the datagram.
+    fn write_handshake_packet(
+        &mut self,
+        now: Instant,
+        space: Space,
+        wants: [bool; 2],
+        datagram: &mut DatagramBuilder<'_>,
+    ) {
+        let written = self.write_packet(now, space, datagram, |connection, packet| {
+            connection.fill_handshake_packet(now, packet);
+            // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+            //# A client MUST expand the payload of all UDP datagrams carrying Initial
+            //# packets to at least the smallest allowed maximum datagram size of 1200
+            //# bytes [...] Similarly, a server MUST expand the payload of all UDP
+            //# datagrams carrying ack-eliciting Initial packets
+            let initial = wants[0] && (connection.role.is_client() || packet.record.ack_eliciting);
+            let last = space == Space::Handshake || !wants[1];
+            if initial && last {
+                packet.pad_to_end();
             }
+        });
+        if written.is_some() && space == Space::Handshake && self.role.is_client() {
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
+            //# a client MUST discard Initial keys when it first sends a
+            //# Handshake packet
+            self.discard_space(Space::Initial);
         }
     }
 
@@ -70,13 +76,10 @@ impl Connection {
                 || state.received.wants_ack() && state.received.is_due(now))
     }
 
-    fn fill_handshake_packet(&mut self, now: Instant, packet: &mut OpenPacket, buffer: &mut [u8]) {
-        let space = packet.space;
-        let key = packet.key;
+    fn fill_handshake_packet(&mut self, now: Instant, packet: &mut PacketBuilder<'_>) {
+        let (space, key) = (packet.space(), packet.key());
         let Some(state) = self.handshake.space_mut(space) else { return };
-        if state.received.has_news()
-            && write_ranges(&state.received, None, now, key, packet, buffer)
-        {
+        if state.received.has_news() && write_ranges(&state.received, None, now, key, packet) {
             state.received.on_ack_written();
         }
         let probing = state.probes_due > 0;
@@ -86,9 +89,9 @@ impl Connection {
                 self.repeat_crypto(space);
             }
         }
-        self.write_crypto(packet, buffer);
+        self.write_crypto(space, packet);
         if probing && !packet.record.ack_eliciting {
-            packet.write_eliciting(buffer, |writer| Frame::Ping.write(writer));
+            packet.write_eliciting(|writer| Frame::Ping.write(writer));
         }
     }
 
@@ -110,8 +113,8 @@ impl Connection {
         }
     }
 
-    pub(super) fn write_crypto(&mut self, packet: &mut OpenPacket, buffer: &mut [u8]) {
-        let space = packet.space;
+    /// Writes what TLS has to send at the level of `space`.
+    pub(super) fn write_crypto(&mut self, space: Space, packet: &mut PacketBuilder<'_>) {
         while let Some((offset, bytes)) = self.handshake.crypto_mut(space).next(packet.space_left())
         {
             let Some(layout) = CryptoLayout::new(offset, bytes.len(), packet.space_left()) else {
@@ -119,7 +122,7 @@ impl Connection {
             };
             let length = layout.data_length();
             let span = quipu_policy::Span::from_len(offset, Bytes(length as u64));
-            let written = packet.write_control(buffer, SentControl::Crypto { span }, |writer| {
+            let written = packet.write_control(SentControl::Crypto { span }, |writer| {
                 layout.write_header(writer)?;
                 writer.put_bytes(bytes.get(..length).ok_or(NoSpace)?)
             });

@@ -1,0 +1,112 @@
+//! A path, found once: what is done to it takes the handle, not its slot.
+
+use quipu_base::{Bytes, Instant, Rate};
+use quipu_policy::congestion::{PathChange, Peers, Published, SentInfo};
+use quipu_policy::{PathKey, PathView, Piece};
+
+use super::PathData;
+use crate::recovery::AtSend;
+
+/// What the engine keeps of a path, and what policies see of it.
+#[derive(Clone, Copy)]
+pub(crate) struct PathRef<'t> {
+    pub(crate) data: &'t PathData,
+    /// `None` once the path is abandoned: it is hidden from policies.
+    pub(crate) view: Option<&'t PathView>,
+}
+
+/// The same, to change it.
+pub(crate) struct PathMut<'t> {
+    pub(crate) data: &'t mut PathData,
+    /// `None` once the path is abandoned: it is hidden from policies.
+    pub(crate) view: Option<&'t mut PathView>,
+    /// What the controllers of all paths last published.
+    pub(super) published: &'t mut [(PathKey, Published)],
+}
+
+impl PathRef<'_> {
+    /// Bytes that the next packet may take: a full datagram, or what the window leaves.
+    pub(crate) fn packet_size(&self) -> usize {
+        let room = self.view.map_or(Bytes::ZERO, PathView::room);
+        usize::try_from(room.0).unwrap_or(usize::MAX).min(usize::from(self.data.datagram_size))
+    }
+
+    /// True if a data packet may leave now.
+    pub(crate) fn is_open(&self, now: Instant) -> bool {
+        self.view.is_some_and(|view| view.is_open(now))
+    }
+}
+
+impl PathMut<'_> {
+    /// A datagram of `length` bytes leaves.
+    pub(crate) fn on_datagram_sent(&mut self, length: usize) {
+        self.data.amplification.on_sent(length);
+        if let Some(view) = &mut self.view {
+            view.amplification_limited = self.data.is_amplification_limited();
+        }
+    }
+
+    /// A packet of `bytes` leaves, with these pieces of streams.
+    pub(crate) fn count_sent(&mut self, now: Instant, bytes: Bytes, pieces: &[Piece]) {
+        self.data.counters.on_pieces(pieces);
+        let Some(view) = &mut self.view else { return };
+        self.data.counters.packets_sent += 1;
+        self.data.counters.bytes_sent += bytes.0;
+        view.packets_sent += 1;
+        view.last_sent_at = Some(now);
+    }
+
+    /// The same packet counts as in flight: window, pace and controller know of it. The counts that
+    /// its record keeps; `None` of a path that is abandoned.
+    pub(crate) fn depart(&mut self, now: Instant, bytes: Bytes) -> Option<AtSend> {
+        let PathMut { data, view: Some(view), published } = self else { return None };
+        view.in_flight += bytes;
+        let at_send = data.delivery.on_sent(now, bytes, view.in_flight);
+        let limited = data.delivery.is_limited();
+        let info = SentInfo { now, bytes, in_flight: view.in_flight, limited };
+        data.controller.on_sent(&info, &Peers { own: data.key, all: published });
+        view.release_at = data.pacer.on_sent(now, bytes, data.datagram_bytes());
+        if !view.is_open(now) {
+            data.app_limited = false;
+        }
+        let begins = view.in_flight == bytes;
+        if begins {
+            // After silence the controller may ask for another pace.
+            self.publish(now);
+        }
+        Some(at_send)
+    }
+
+    /// Something changed: the controller hears of it. Not of a path that is abandoned.
+    pub(crate) fn change(&mut self, now: Instant, change: PathChange) {
+        if self.view.is_some() {
+            let peers = Peers { own: self.data.key, all: self.published };
+            self.data.controller.on_change(change, &peers);
+            self.publish(now);
+        }
+    }
+
+    /// Copies what the controller publishes to where policies and other controllers see it, and
+    /// sets the pace: the one that the controller asks for, or one made of window and round-trip
+    /// time where the configuration asks for pacing.
+    pub(crate) fn publish(&mut self, now: Instant) {
+        let PathMut { data, view: Some(view), published } = self else { return };
+        let mut news = data.controller.published();
+        news.srtt = view.srtt;
+        view.cwnd = news.cwnd;
+        view.ssthresh = news.ssthresh;
+        view.rate = news.bandwidth;
+        let default_pace = || {
+            let rate = Rate::from_bytes_over(view.cwnd, view.srtt?)?;
+            let bits = u128::from(rate.bits_per_sec()) * u128::from(data.pacing_percent?);
+            Some(Rate::from_bits_per_sec(u64::try_from(bits / 100).unwrap_or(u64::MAX)))
+        };
+        if let Some(rate) = news.pacing_rate.or_else(default_pace) {
+            data.pacer.set_rate(now, rate, data.datagram_bytes());
+            view.release_at = data.pacer.release_at();
+        }
+        if let Some(entry) = published.iter_mut().find(|(key, _)| *key == data.key) {
+            entry.1 = news;
+        }
+    }
+}
