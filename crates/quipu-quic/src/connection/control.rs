@@ -5,38 +5,52 @@ use std::collections::VecDeque;
 use quipu_base::{Bytes, PathId};
 use smallvec::SmallVec;
 
+use super::cids::ConnectionIds;
+use super::packet::PacketBuilder;
+use super::plan::PathPlan;
+use crate::path::PathTable;
 use crate::recovery::SentControl;
 use crate::stream::ControlFrame;
 use crate::wire::Frame;
+use crate::wire::frame::{NewConnectionId, write_return_paths};
 
 /// A connection ID by path and sequence number.
-pub(crate) type CidRef = (PathId, u64);
+type CidRef = (PathId, u64);
 
 /// Control frames that wait. Values are taken when a frame is written, so the latest goes.
 #[derive(Debug, Default)]
-pub(crate) struct ControlQueue {
-    pub(crate) handshake_done: bool,
-    pub(crate) new_cids: VecDeque<CidRef>,
-    pub(crate) retire_cids: VecDeque<CidRef>,
+pub(super) struct ControlQueue {
+    handshake_done: bool,
+    new_cids: VecDeque<CidRef>,
+    retire_cids: VecDeque<CidRef>,
     /// Paths to abandon with the error code to tell.
-    pub(crate) abandon: SmallVec<[(PathId, u64); 1]>,
-    pub(crate) status: SmallVec<[PathId; 1]>,
-    pub(crate) max_path_id: bool,
-    pub(crate) return_paths: ReturnPathAdvice,
+    abandon: SmallVec<[(PathId, u64); 1]>,
+    status: SmallVec<[PathId; 1]>,
+    max_path_id: bool,
+    return_paths: ReturnPathAdvice,
+}
+
+/// Where the values of waiting frames are taken from.
+pub(super) struct Values<'a> {
+    /// Frames of connection IDs name their path.
+    pub(super) multipath: bool,
+    pub(super) plan: &'a PathPlan,
+    pub(super) ids: &'a ConnectionIds,
+    pub(super) paths: &'a PathTable,
 }
 
 /// What we ask of the peer: on which path to acknowledge which.
 #[derive(Debug, Default)]
-pub(crate) struct ReturnPathAdvice {
+struct ReturnPathAdvice {
     /// Number of the last statement; zero before the first.
-    pub(crate) sequence: u64,
+    sequence: u64,
     /// The last statement: (data path, return path).
-    pub(crate) pairs: Vec<(PathId, PathId)>,
-    pub(crate) waits: bool,
+    pairs: Vec<(PathId, PathId)>,
+    waits: bool,
 }
 
 impl ControlQueue {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.handshake_done
             && !self.max_path_id
             && !self.return_paths.waits
@@ -47,7 +61,7 @@ impl ControlQueue {
     }
 
     /// A packet with this frame was lost: it waits again. Frames of other layers are not for here.
-    pub(crate) fn requeue(
+    pub(super) fn requeue(
         &mut self,
         control: &SentControl,
         abandon_code: impl FnOnce(PathId) -> u64,
@@ -78,14 +92,14 @@ impl ControlQueue {
     }
 
     /// The status of a path is to be told.
-    pub(crate) fn tell_status(&mut self, path: PathId) {
+    pub(super) fn tell_status(&mut self, path: PathId) {
         if !self.status.contains(&path) {
             self.status.push(path);
         }
     }
 
     /// The peer is to acknowledge packets of the first path of each pair on the second.
-    pub(crate) fn advise_return_paths(&mut self, pairs: impl Iterator<Item = (PathId, PathId)>) {
+    pub(super) fn advise_return_paths(&mut self, pairs: impl Iterator<Item = (PathId, PathId)>) {
         let advice = &mut self.return_paths;
         advice.sequence += 1;
         advice.pairs.clear();
@@ -93,12 +107,117 @@ impl ControlQueue {
         advice.waits = true;
     }
 
+    /// The handshake is confirmed.
+    pub(super) fn tell_handshake_done(&mut self) {
+        self.handshake_done = true;
+    }
+
+    /// A path is abandoned with that error code.
+    pub(super) fn tell_abandoned(&mut self, path: PathId, code: u64) {
+        self.abandon.push((path, code));
+    }
+
+    /// The peer may use more path identifiers.
+    pub(super) fn tell_max_path_id(&mut self) {
+        self.max_path_id = true;
+    }
+
+    /// A connection ID of ours was made.
+    pub(super) fn tell_new_cid(&mut self, path: PathId, sequence: u64) {
+        self.new_cids.push_back((path, sequence));
+    }
+
+    /// Connection IDs of the peer are used no more: how many wait to be retired.
+    pub(super) fn retire_cids(&mut self, path: PathId, sequences: &[u64]) -> usize {
+        self.retire_cids.extend(sequences.iter().map(|&sequence| (path, sequence)));
+        self.retire_cids.len()
+    }
+
     /// Forgets what concerns a path that is gone.
-    pub(crate) fn forget_path(&mut self, path: PathId) {
+    pub(super) fn forget_path(&mut self, path: PathId) {
         self.new_cids.retain(|(other, _)| *other != path);
         self.retire_cids.retain(|(other, _)| *other != path);
         self.status.retain(|other| *other != path);
     }
+
+    /// Writes what waits, as much as fits: what is bound to nothing first, connection IDs last.
+    pub(super) fn write(&mut self, packet: &mut PacketBuilder<'_>, values: &Values<'_>) {
+        if self.handshake_done
+            && packet.write_control(SentControl::HandshakeDone, |writer| {
+                Frame::HandshakeDone.write(writer)
+            })
+        {
+            self.handshake_done = false;
+        }
+        while let Some(&(path, error_code)) = self.abandon.first() {
+            let frame = Frame::PathAbandon { path, error_code };
+            let control = SentControl::PathAbandon { path };
+            if !packet.write_control(control, |writer| frame.write(writer)) {
+                return;
+            }
+            self.abandon.remove(0);
+        }
+        if self.max_path_id {
+            let frame = Frame::MaxPathId { maximum: values.plan.local_max() };
+            if !packet.write_control(SentControl::MaxPathId, |writer| frame.write(writer)) {
+                return;
+            }
+            self.max_path_id = false;
+        }
+        if self.return_paths.waits {
+            let advice = &self.return_paths;
+            let control = SentControl::ReturnPaths { sequence: advice.sequence };
+            if !packet.write_control(control, |writer| {
+                write_return_paths(writer, advice.sequence, &advice.pairs)
+            }) {
+                return;
+            }
+            self.return_paths.waits = false;
+        }
+        while let Some(&path) = self.status.first() {
+            if let Some(frame) = status_frame(values.paths, path) {
+                let control = SentControl::PathStatus { path };
+                if !packet.write_control(control, |writer| frame.write(writer)) {
+                    return;
+                }
+            }
+            self.status.remove(0);
+        }
+        let named = |path: PathId| (values.multipath || path != PathId::ZERO).then_some(path);
+        while let Some(&(path, sequence)) = self.new_cids.front() {
+            if let Some((id, reset_token)) = values.ids.issued(path, sequence) {
+                let frame = Frame::NewConnectionId(NewConnectionId {
+                    path: named(path),
+                    sequence,
+                    retire_prior_to: 0,
+                    id,
+                    reset_token,
+                });
+                let control = SentControl::NewConnectionId { path, sequence };
+                if !packet.write_control(control, |writer| frame.write(writer)) {
+                    return;
+                }
+            }
+            self.new_cids.pop_front();
+        }
+        while let Some(&(path, sequence)) = self.retire_cids.front() {
+            let frame = Frame::RetireConnectionId { path: named(path), sequence };
+            let control = SentControl::RetireConnectionId { path, sequence };
+            if !packet.write_control(control, |writer| frame.write(writer)) {
+                return;
+            }
+            self.retire_cids.pop_front();
+        }
+    }
+}
+
+fn status_frame(paths: &PathTable, path: PathId) -> Option<Frame<'static>> {
+    let data = paths.by_id(path)?;
+    let sequence = data.status.own_sequence;
+    Some(match data.status.own {
+        quipu_policy::PathStatus::Available => Frame::PathStatusAvailable { path, sequence },
+        quipu_policy::PathStatus::Backup => Frame::PathStatusBackup { path, sequence },
+    })
 }
 
 /// A control frame of the stream layer as it goes on the wire.

@@ -11,6 +11,9 @@ use crate::stream::StreamFault;
 use crate::wire::Frame;
 use crate::wire::frame::{Ack, NewConnectionId, ReturnPaths};
 
+/// Connection IDs of the peer that wait to be retired, at most; our choice.
+const MAX_RETIRED: usize = 256;
+
 impl Connection {
     /// Applies a frame of a packet that came in `space` on the path of `key`.
     pub(super) fn on_frame(
@@ -139,13 +142,12 @@ impl Connection {
             return Ok(());
         }
         let retired = self.ids.on_new(path, new)?;
-        self.control.retire_cids.extend(retired.into_iter().map(|sequence| (path, sequence)));
         // Bounded by the peer's need of our answers.
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
         //# An endpoint SHOULD limit the number of connection IDs it has retired
         //# locally for which RETIRE_CONNECTION_ID frames have not yet been
         //# acknowledged.
-        if self.control.retire_cids.len() > 256 {
+        if self.control.retire_cids(path, &retired) > MAX_RETIRED {
             return Err(super::cids::too_many());
         }
         Ok(())

@@ -78,7 +78,7 @@ impl Connection {
             //# the TLS handshake is considered confirmed at the server when the
             //# handshake completes. The server MUST send a HANDSHAKE_DONE frame as
             //# soon as the handshake is complete.
-            self.control.handshake_done = true;
+            self.control.tell_handshake_done();
             self.confirm(now);
         }
         Ok(())

@@ -185,7 +185,7 @@ impl Connection {
         size: usize,
         fill: impl FnOnce(&mut Self, &mut DatagramBuilder<'_>),
     ) -> Result<bool, Full> {
-        self.require_room(outbox, slot)?;
+        self.path_with_room(outbox, slot)?;
         let mut datagram = DatagramBuilder::new(outbox.buffer(size), size);
         fill(self, &mut datagram);
         let DatagramBuilder { end: len, ect, .. } = datagram;

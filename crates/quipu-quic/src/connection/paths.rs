@@ -1,26 +1,19 @@
 //! Opening, validating, sparing and abandoning paths (RFC 10069).
 
 use quipu_base::{Bytes, Instant, PathId, PerMille};
-use quipu_policy::congestion::PathChange;
 use quipu_policy::{Event, PathKey, PathSet, PathState, PathStatus, PathView};
-use rand_core::Rng;
 use thiserror::Error;
 
 use super::{Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
 use crate::path::{
-    Abandon, Amplification, PathCounters, PathData, ReturnWay, StatusExchange, Validation,
+    Abandon, Amplification, PathCounters, PathData, ReturnWay, StatusExchange, Validation, payload,
 };
 use crate::recorder::PathEvent;
 use crate::recovery::{
-    DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets, probe_timeout,
-    take_rtt_sample,
+    DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets, take_rtt_sample,
 };
-
-/// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
-/// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
-const MAX_OVERHEAD: u64 = 1 + 20 + 4 + 16 + 1 + 4 + 8;
 
 /// Why a path was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -223,24 +216,6 @@ impl Connection {
         Ok(slot)
     }
 
-    /// A PATH_CHALLENGE for this path is to be sent: its data.
-    pub(super) fn new_challenge(&mut self, now: Instant, slot: u8) -> Option<[u8; 8]> {
-        let mut bytes = [0; 8];
-        self.random.fill_bytes(&mut bytes);
-        let (data, view) = self.shared.paths.pair_mut(slot)?;
-        let timeout = probe_timeout(view, quipu_base::Duration::ZERO);
-        data.validation.on_challenge_sent(now, bytes, timeout);
-        Some(bytes)
-    }
-
-    /// A PATH_CHALLENGE is to be sent, but the anti-amplification limit does not allow it.
-    pub(super) fn withhold_challenge(&mut self, now: Instant, slot: u8) {
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            let timeout = probe_timeout(view, quipu_base::Duration::ZERO);
-            data.validation.on_challenge_withheld(now, timeout);
-        }
-    }
-
     /// A PATH_RESPONSE came on `arrived_on`; it validates the path whose challenge it answers.
     pub(super) fn on_path_response(&mut self, now: Instant, response: [u8; 8]) {
         for slot in 0..self.shared.paths.slots() {
@@ -267,13 +242,8 @@ impl Connection {
     /// A path was validated, or the handshake is complete: full datagrams may go.
     pub(super) fn raise_datagram_size(&mut self, now: Instant, slot: u8) {
         let size = self.config.max_udp_payload.min(self.handshake.peer().max_udp_payload);
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot)
-            && size > data.datagram_size
-        {
-            data.datagram_size = size;
-            view.payload = payload(size);
-            let change = PathChange::DatagramSize(Bytes(u64::from(size)));
-            self.control_change(now, slot, change);
+        if let Some(mut path) = self.shared.paths.at_mut(slot) {
+            path.raise_datagram_size(now, size);
         }
     }
 
@@ -329,7 +299,7 @@ impl Connection {
         };
         data.abandon = Abandon::Draining { until: now + timeout.saturating_mul(3) };
         let in_flight: Bytes = data.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
-        self.control.abandon.push((key.id, code));
+        self.control.tell_abandoned(key.id, code);
         self.plan.on_abandoned(key.id, code);
         self.shared.streams.conn_view_mut().in_flight -= in_flight;
         self.shared.paths.hide(key);
@@ -364,7 +334,7 @@ impl Connection {
     /// Lets the peer use one more path identifier, since one was used up.
     fn replace_path_id(&mut self) {
         if self.multipath().is_some() && self.plan.allow_one_more() {
-            self.control.max_path_id = true;
+            self.control.tell_max_path_id();
             self.issue_path_ids();
         }
     }
@@ -385,11 +355,6 @@ impl Connection {
     pub(super) fn issue_cid(&mut self, path: PathId) {
         let (sequence, cid) = self.ids.issue(path, &mut self.random);
         self.events.tell_endpoint(EndpointEvent::Issued(cid, path));
-        self.control.new_cids.push_back((path, sequence));
+        self.control.tell_new_cid(path, sequence);
     }
-}
-
-/// Stream bytes that fit one packet of that size.
-fn payload(datagram_size: u16) -> Bytes {
-    Bytes(u64::from(datagram_size).saturating_sub(MAX_OVERHEAD))
 }

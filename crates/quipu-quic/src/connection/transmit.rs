@@ -5,6 +5,7 @@ use quipu_base::Instant;
 use super::Connection;
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Outbox;
+use crate::path::PathMut;
 
 mod ack_frames;
 mod close;
@@ -134,11 +135,13 @@ impl Connection {
         self.record_rest(now);
     }
 
-    /// Whether a datagram may be begun on the path in `slot`.
-    pub(super) fn require_room(&self, outbox: &dyn Outbox, slot: u8) -> Result<(), Full> {
-        match self.shared.paths.get(slot) {
-            Some(data) if outbox.has_room(data.key) => Ok(()),
-            _ => Err(Full),
-        }
+    /// The path in `slot`, if the outbox has room for a datagram on it.
+    pub(super) fn path_with_room(
+        &mut self,
+        outbox: &dyn Outbox,
+        slot: u8,
+    ) -> Result<PathMut<'_>, Full> {
+        let path = self.shared.paths.at_mut(slot);
+        path.filter(|path| outbox.has_room(path.data.key)).ok_or(Full)
     }
 }

@@ -10,6 +10,10 @@ use crate::connection::AckTimes;
 use crate::outbox::Route;
 use crate::recovery::{DeliveryRate, EcnPath, Pacer, Received, SentPackets};
 
+/// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
+/// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
+const MAX_OVERHEAD: u64 = 1 + 20 + 4 + 16 + 1 + 4 + 8;
+
 /// A path, beside what its view holds.
 pub(crate) struct PathData {
     pub(crate) key: PathKey,
@@ -169,6 +173,11 @@ impl AddAssign for PathCounters {
             *sum = sum.saturating_add(part);
         }
     }
+}
+
+/// Stream bytes that fit one packet of that size.
+pub(crate) fn payload(datagram_size: u16) -> Bytes {
+    Bytes(u64::from(datagram_size).saturating_sub(MAX_OVERHEAD))
 }
 
 impl PathData {

@@ -1,11 +1,12 @@
 //! A path, found once: what is done to it takes the handle, not its slot.
 
-use quipu_base::{Bytes, Instant, Rate};
+use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_policy::congestion::{PathChange, Peers, Published, SentInfo};
 use quipu_policy::{PathKey, PathView, Piece};
 
 use super::PathData;
-use crate::recovery::AtSend;
+use super::data::payload;
+use crate::recovery::{AtSend, probe_timeout};
 
 /// What the engine keeps of a path, and what policies see of it.
 #[derive(Clone, Copy)]
@@ -75,6 +76,35 @@ impl PathMut<'_> {
             self.publish(now);
         }
         Some(at_send)
+    }
+
+    /// A PATH_CHALLENGE with that data leaves.
+    pub(crate) fn on_challenge(&mut self, now: Instant, data: [u8; 8]) {
+        if let Some(timeout) = self.challenge_timeout() {
+            self.data.validation.on_challenge_sent(now, data, timeout);
+        }
+    }
+
+    /// A PATH_CHALLENGE is to be sent, but the anti-amplification limit does not allow it.
+    pub(crate) fn withhold_challenge(&mut self, now: Instant) {
+        if let Some(timeout) = self.challenge_timeout() {
+            self.data.validation.on_challenge_withheld(now, timeout);
+        }
+    }
+
+    fn challenge_timeout(&self) -> Option<Duration> {
+        self.view.as_deref().map(|view| probe_timeout(view, Duration::ZERO))
+    }
+
+    /// Full datagrams may be `size` bytes long from now on, if that is more than before.
+    pub(crate) fn raise_datagram_size(&mut self, now: Instant, size: u16) {
+        if let Some(view) = &mut self.view
+            && size > self.data.datagram_size
+        {
+            self.data.datagram_size = size;
+            view.payload = payload(size);
+            self.change(now, PathChange::DatagramSize(Bytes(u64::from(size))));
+        }
     }
 
     /// Something changed: the controller hears of it. Not of a path that is abandoned.

@@ -9,7 +9,7 @@ mod validation;
 
 pub(crate) use amplification::Amplification;
 pub use data::PathCounters;
-pub(crate) use data::{Abandon, PathData, StatusExchange};
+pub(crate) use data::{Abandon, PathData, StatusExchange, payload};
 pub(crate) use handle::{PathMut, PathRef};
 pub(crate) use return_way::{ReturnWay, WayChange};
 pub(crate) use table::PathTable;

@@ -7,6 +7,7 @@ use super::Full;
 use crate::connection::Connection;
 use crate::connection::packet::PacketBuilder;
 use crate::outbox::Outbox;
+use crate::path::PathData;
 use crate::recovery::SentControl;
 use crate::wire::Frame;
 use crate::wire::frame::{AckRange, EcnCounts, write_ack};
@@ -23,6 +24,40 @@ const PING_ABOVE_RANGES: usize = 8;
 /// Size of a datagram with an acknowledgement and nothing else, at most; our choice.
 const ACK_DATAGRAM: usize = 400;
 
+/// An acknowledgement that waits.
+#[derive(Clone, Copy)]
+struct Owed {
+    /// Whose packets it acknowledges.
+    path: PathKey,
+    due: bool,
+    /// That path is not being abandoned: the policy is asked where the acknowledgement goes.
+    lives: bool,
+    /// Where it has yet to go in the present round; empty before one begins.
+    on: PathSet,
+    /// A probe asked whether that very path answers.
+    probed: bool,
+}
+
+impl Owed {
+    fn of(data: &PathData, now: Instant) -> Option<Owed> {
+        data.received.wants_ack().then(|| Owed {
+            path: data.key,
+            due: data.received.is_due(now),
+            lives: data.lives(),
+            on: data.ack_owed,
+            probed: data.probed,
+        })
+    }
+}
+
+/// What a packet does for an acknowledgement that waits.
+enum Ride {
+    /// It carries it, and it is owed as before.
+    Also,
+    /// It carries it, and it has yet to go on these paths.
+    Then(PathSet),
+}
+
 impl Connection {
     /// Acknowledgements that are due and that no packet carried.
     pub(super) fn send_left_over_acks(
@@ -31,55 +66,43 @@ impl Connection {
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
         for slot in 0..self.shared.paths.slots() {
-            let Some(data) = self.shared.paths.get(slot) else { continue };
-            if !data.received.wants_ack() || !data.received.is_due(now) {
-                continue;
-            }
-            let key = data.key;
-            let (lives, owed) = (data.lives(), data.ack_owed);
+            let owed = self.shared.paths.get(slot).and_then(|data| Owed::of(data, now));
+            let Some(owed) = owed.filter(|owed| owed.due) else { continue };
             // What is left of a round that the outbox had no room for, else a new one.
-            let mut owed = if owed.is_empty() { self.ack_paths(now, key, lives) } else { owed };
-            if owed.is_empty() {
+            let mut left = if owed.on.is_empty() { self.ack_paths(now, &owed) } else { owed.on };
+            if left.is_empty() {
                 if let Some(data) = self.shared.paths.get_mut(slot) {
                     data.received.defer();
                 }
                 continue;
             }
             for other in 0..self.shared.paths.slots() {
-                let Some(view) = self.shared.paths.views.by_slot(other) else { continue };
-                let on = view.key;
-                if !owed.contains(on) {
-                    continue;
-                }
-                let sent = self.send_ack_packet(now, other, key, outbox);
-                if sent.is_ok() {
-                    owed = owed.without(on);
-                }
-                if let Some(data) = self.shared.paths.get_mut(slot) {
-                    data.ack_owed = owed;
-                }
-                sent?;
+                let on = self.shared.paths.views.by_slot(other).map(|view| view.key);
+                let Some(on) = on.filter(|&on| left.contains(on)) else { continue };
+                self.note_ack_left(slot, left);
+                self.send_ack_packet(now, other, slot, outbox)?;
+                left = left.without(on);
             }
             self.note_ack_written(now, slot);
         }
         Ok(())
     }
 
-    /// The paths on which an acknowledgement of `data`'s packets goes now.
-    fn ack_paths(&mut self, now: Instant, data: PathKey, lives: bool) -> PathSet {
-        let on = if lives {
-            self.scheduler.ack_route(now, &self.shared, data).on
+    /// The paths on which an acknowledgement goes now.
+    fn ack_paths(&mut self, now: Instant, owed: &Owed) -> PathSet {
+        let on = if owed.lives {
+            self.scheduler.ack_route(now, &self.shared, owed.path).on
         } else {
             PathSet::EMPTY
         };
+        let itself = Some(owed.path).filter(|&path| owed.lives && self.carries_acks(path));
         let views = &self.shared.paths.views;
-        let itself = views.get(data).map(|view| view.key).filter(|&key| self.carries_acks(key));
         let mut paths = PathSet::EMPTY;
         let mut answers = false;
         for view in views.iter().filter(|view| on.contains(view.key)) {
             if self.carries_acks(view.key) && view.state != PathState::Closing {
                 paths = paths.with(view.key);
-                answers |= self.suffices(view.key, data);
+                answers |= self.suffices(view.key, owed);
             }
         }
         // Else the acknowledgement also goes the way of its data, or, if that cannot carry it, the
@@ -90,12 +113,11 @@ impl Connection {
         paths
     }
 
-    /// True if an acknowledgement of `data`'s packets need not go another way than on `path`: that
-    /// path answers, and `data` was not asked by a probe whether it does.
-    fn suffices(&self, path: PathKey, data: PathKey) -> bool {
+    /// True if an acknowledgement need not go another way than on `path`: that path answers, and
+    /// no probe asked whether the acknowledged one does.
+    fn suffices(&self, path: PathKey, owed: &Owed) -> bool {
         let answers = || self.shared.paths.views.get(path).is_some_and(|view| view.pto_count == 0);
-        let probed = || self.shared.paths.get(data.slot).is_some_and(|data| data.probed);
-        path == data || answers() && !probed()
+        path == owed.path || !owed.probed && answers()
     }
 
     /// True if a packet with an acknowledgement may leave on a path.
@@ -109,11 +131,11 @@ impl Connection {
         &mut self,
         now: Instant,
         slot: u8,
-        data_path: PathKey,
+        acknowledged: u8,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
         self.send_one_rtt(now, outbox, slot, ACK_DATAGRAM, |connection, packet| {
-            connection.write_ack_of(now, data_path.slot, packet);
+            connection.write_ack_of(now, acknowledged, packet);
             connection.write_acks(now, packet);
             connection.ask_for_ack(now, slot, packet);
         })?;
@@ -164,48 +186,45 @@ impl Connection {
         packet: &mut PacketBuilder<'_>,
     ) {
         for slot in 0..self.shared.paths.slots() {
-            let Some(data) = self.shared.paths.get(slot) else { continue };
-            let (key, due, lives) = (data.key, data.received.is_due(now), data.lives());
-            if !data.received.wants_ack() || carries_ack_of(packet, key) {
+            let owed = self.shared.paths.get(slot).and_then(|data| Owed::of(data, now));
+            let Some(owed) = owed.filter(|owed| !carries_ack_of(packet, owed.path)) else {
+                continue;
+            };
+            let Some(ride) = self.ride(now, &owed, packet.key()) else { continue };
+            if !self.write_ack_of(now, slot, packet) {
                 continue;
             }
-            if !lives {
-                if due && self.write_ack_of(now, slot, packet) {
-                    self.note_ack_written(now, slot);
-                }
-                continue;
-            }
-            let route = self.scheduler.ack_route(now, &self.shared, key);
-            if route.on.len() > 1 {
-                if due {
-                    self.write_copy(now, slot, packet);
-                }
-            } else if (route.ride || route.on.contains(packet.key()))
-                && self.write_ack_of(now, slot, packet)
-                && self.suffices(packet.key(), key)
-            {
-                self.note_ack_written(now, slot);
+            match ride {
+                Ride::Also => {}
+                Ride::Then(left) if left.is_empty() => self.note_ack_written(now, slot),
+                Ride::Then(left) => self.note_ack_left(slot, left),
             }
         }
     }
 
-    /// Writes an acknowledgement that goes on several paths, if it has yet to go on the packet's.
-    fn write_copy(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
-        let Some((key, owed)) = self.shared.paths.get(slot).map(|data| (data.key, data.ack_owed))
-        else {
-            return;
-        };
-        let owed = if owed.is_empty() { self.ack_paths(now, key, true) } else { owed };
-        if owed.contains(packet.key()) && self.write_ack_of(now, slot, packet) {
-            self.note_copy_written(now, slot, owed.without(packet.key()));
+    /// Whether an acknowledgement goes into a packet on the path `on`, and what is owed then.
+    fn ride(&mut self, now: Instant, owed: &Owed, on: PathKey) -> Option<Ride> {
+        if !owed.lives {
+            return owed.due.then_some(Ride::Then(PathSet::EMPTY));
         }
+        let route = self.scheduler.ack_route(now, &self.shared, owed.path);
+        if route.on.len() > 1 {
+            // It goes on several paths, when it is due.
+            if !owed.due {
+                return None;
+            }
+            let paths = if owed.on.is_empty() { self.ack_paths(now, owed) } else { owed.on };
+            return paths.contains(on).then(|| Ride::Then(paths.without(on)));
+        }
+        if !route.ride && !route.on.contains(on) {
+            return None;
+        }
+        Some(if self.suffices(on, owed) { Ride::Then(PathSet::EMPTY) } else { Ride::Also })
     }
 
-    /// An acknowledgement was written on one of its paths; it has yet to go on those `left`.
-    fn note_copy_written(&mut self, now: Instant, slot: u8, left: PathSet) {
-        if left.is_empty() {
-            self.note_ack_written(now, slot);
-        } else if let Some(data) = self.shared.paths.get_mut(slot) {
+    /// An acknowledgement has yet to go on the paths `left`.
+    fn note_ack_left(&mut self, slot: u8, left: PathSet) {
+        if let Some(data) = self.shared.paths.get_mut(slot) {
             data.ack_owed = left;
         }
     }
@@ -221,6 +240,7 @@ impl Connection {
         }
     }
 
+    /// Writes an acknowledgement of what came on the path in `slot`. True if the packet has it.
     fn write_ack_of(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) -> bool {
         let multipath = self.multipath().is_some();
         let Some(data) = self.shared.paths.get_mut(slot) else { return false };

@@ -8,7 +8,6 @@ use crate::connection::lifecycle::CloseFrame;
 use crate::connection::{Connection, Space};
 use crate::error::ErrorCode;
 use crate::outbox::Outbox;
-use crate::path::PathData;
 use crate::wire::{Frame, FrameType, NoSpace, Writer};
 
 impl Connection {
@@ -18,11 +17,11 @@ impl Connection {
         }
         let Some(slot) = self.closing_slot() else { return Ok(()) };
         let size = usize::from(MIN_UDP_PAYLOAD);
-        let allowed = |data: &PathData| data.amplification.allows(size);
-        if !self.shared.paths.get(slot).is_some_and(allowed) {
+        let path = self.shared.paths.get(slot);
+        if !path.is_some_and(|data| data.amplification.allows(size)) {
             return Ok(());
         }
-        self.require_room(outbox, slot)?;
+        self.path_with_room(outbox, slot)?;
         let Some(frame) = self.lifecycle.take_close().cloned() else { return Ok(()) };
         // The peer may not have our latest keys yet: every level that we have says it.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3

@@ -2,12 +2,14 @@
 
 use quipu_base::Instant;
 use quipu_policy::{Kind, PathState, Piece};
+use rand_core::Rng;
 
 use super::Full;
 use crate::config::MIN_UDP_PAYLOAD;
 use crate::connection::packet::PacketBuilder;
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
+use crate::path::PathMut;
 use crate::recovery::{SentControl, SentRecord};
 use crate::wire::Frame;
 
@@ -37,17 +39,16 @@ impl Connection {
         slot: u8,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        self.require_room(outbox, slot)?;
-        let Some(data) = self.shared.paths.get(slot) else { return Ok(()) };
+        let mut path = self.path_with_room(outbox, slot)?;
         let full = usize::from(MIN_UDP_PAYLOAD);
         // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
         //# An endpoint MUST expand datagrams that contain a PATH_CHALLENGE frame
         //# to at least the smallest allowed maximum datagram size of 1200 bytes,
         //# unless the anti-amplification limit for the path does not permit
         //# sending a datagram of this size.
-        let pads = data.amplification.allows(full);
-        if !pads && !data.amplification.allows(100) {
-            self.withhold_challenge(now, slot);
+        let pads = path.data.amplification.allows(full);
+        if !pads && !path.data.amplification.allows(100) {
+            path.withhold_challenge(now);
             return Ok(());
         }
         self.send_one_rtt(now, outbox, slot, full, |connection, packet| {
@@ -62,34 +63,33 @@ impl Connection {
 
     /// Responses that are owed, and a challenge if one is wanted.
     fn write_validation(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
-        let Some(path) = self.shared.paths.at_mut(slot) else { return };
+        let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
         while let Some(data) = path.data.validation.take_response() {
             packet.write_eliciting(|writer| Frame::PathResponse { data }.write(writer));
         }
-        if path.data.validation.wants_challenge()
-            && let Some(data) = self.new_challenge(now, slot)
-        {
+        if path.data.validation.wants_challenge() {
+            let mut data = [0; 8];
+            self.random.fill_bytes(&mut data);
+            path.on_challenge(now, data);
             packet.write_eliciting(|writer| Frame::PathChallenge { data }.write(writer));
         }
     }
 
     /// A probe: the oldest bytes that the path still owes, else a PING.
     fn send_probe(&mut self, now: Instant, slot: u8, outbox: &mut dyn Outbox) -> Result<(), Full> {
-        self.require_room(outbox, slot)?;
-        let Some(data) = self.shared.paths.get_mut(slot) else { return Ok(()) };
+        let PathMut { data, view, .. } = self.path_with_room(outbox, slot)?;
         let nth = usize::from(2u8.saturating_sub(data.probes_due));
         data.probes_due -= 1;
         let size = usize::from(data.datagram_size);
         if !data.amplification.allows(size) {
             return Ok(());
         }
-        let key = data.key;
-        let oldest = take_for_probe(data.sent.iter_mut(), nth);
         // What a suspect path owes is for the others: a probe must not take it back.
-        let views = &self.shared.paths.views;
-        let suspect = views.get(key).is_some_and(|view| view.state == PathState::Suspect);
+        let suspect = view.is_some_and(|view| view.state == PathState::Suspect);
         self.send_one_rtt(now, outbox, slot, size, |connection, packet| {
             connection.write_acks(now, packet);
+            let path = connection.shared.paths.get_mut(slot);
+            let oldest = path.and_then(|data| take_for_probe(data.sent.iter_mut(), nth));
             if let Some((pieces, controls)) = oldest {
                 for control in &controls {
                     connection.requeue_control(slot, control);
