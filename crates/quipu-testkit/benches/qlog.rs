@@ -28,7 +28,8 @@ fn run(recorders: Option<&RecorderFactory>) -> u64 {
     };
     let scenario = Scenario::new(Plan::download(4_000_000), vec![path(10, 5), path(10, 10)]);
     let node = |role| {
-        let node = QuicNode::new(NodeConfig::new(&scenario, role, Tls::Null { chain: 3_000 }));
+        let config = NodeConfig::new(&scenario, role, Tls::Null { chain: 3_000 });
+        let node = QuicNode::new(config).unwatched();
         Box::new(match recorders {
             Some(recorders) => node.recorded(Arc::clone(recorders)),
             None => node,

@@ -6,6 +6,7 @@
 //! - [`Scenario`]: paths, seed and [`Plan`]; [`Scenario::run`] lets two nodes meet and returns an
 //!   [`Outcome`].
 //! - [`Watch`]: policies that are held to the rules of the seam while the engine runs them.
+//! - [`Strict`]: an outbox that holds the engine to its contract.
 //! - [`Hostile`]: a node in a network that forges, damages and repeats datagrams.
 //! - [`trial`]: random operations on two ends, and what must hold whatever they do.
 //! - [`Identity`]: an Ed25519 certificate and the TLS configurations, for every engine that uses
@@ -19,6 +20,7 @@ mod identity;
 mod node;
 mod scenario;
 mod script;
+mod strict;
 pub mod trial;
 mod watched;
 
@@ -28,4 +30,5 @@ pub use identity::{ALPN, Identity, SERVER_NAME};
 pub use node::{NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
 pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};
 pub use script::{Action, Script};
+pub use strict::Strict;
 pub use watched::{Account, Watch};

@@ -19,7 +19,7 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use crate::{
     ALPN, Action, ByteStream, Exchange, ExchangeNode, Identity, Plan, SERVER_NAME, Scenario,
-    Script, server_address,
+    Script, Strict, server_address,
 };
 
 /// What TLS a node speaks.
@@ -87,6 +87,8 @@ pub struct QuicNode {
     established: usize,
     events: Vec<(Instant, ConnectionEvent)>,
     started: bool,
+    /// The engine is held to the contract of its outbox, by [`Strict`].
+    strict: bool,
 }
 
 /// The simulator's buffers as an outbox of the engine.
@@ -153,6 +155,7 @@ impl QuicNode {
             endpoint.listen(server).expect("a valid transport");
         }
         QuicNode {
+            strict: true,
             exchange: Exchange::new(config.plan, config.role),
             script: Script::new(&config.actions),
             config,
@@ -170,6 +173,13 @@ impl QuicNode {
     #[must_use]
     pub fn recorded(mut self, recorders: RecorderFactory) -> Self {
         self.endpoint.record(recorders);
+        self
+    }
+
+    /// The same node, whose engine is not held to the contract of its [`Outbox`]: for benches.
+    #[must_use]
+    pub fn unwatched(mut self) -> Self {
+        self.strict = false;
         self
     }
 
@@ -268,7 +278,11 @@ impl Node for QuicNode {
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         self.start(now);
         self.advance(now);
-        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        if self.strict {
+            self.endpoint.poll_transmit(now, &mut Strict::new(SimOutbox(out)));
+        } else {
+            self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

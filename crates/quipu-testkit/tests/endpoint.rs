@@ -10,7 +10,9 @@ use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::tls::rustls::RustlsServer;
 use quipu_quic::{Arrival, ConnectionEvent, Endpoint, Outbox, Route, Transmit, TransportConfig};
-use quipu_testkit::{ALPN, Identity, SERVER_NAME, client_address, plain_policies, server_address};
+use quipu_testkit::{
+    ALPN, Identity, SERVER_NAME, Strict, client_address, plain_policies, server_address,
+};
 use rand_core::Rng;
 
 /// Keeps what is sent.
@@ -57,10 +59,10 @@ fn server() -> Endpoint {
 
 /// What the endpoint sends when this comes.
 fn answers(endpoint: &mut Endpoint, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>)> {
-    let mut sent = Sent::default();
+    let mut sent = Strict::new(Sent::default());
     endpoint.handle_datagram(Instant::ZERO, from_client(), &mut datagram.to_vec());
     endpoint.poll_transmit(Instant::ZERO, &mut sent);
-    sent.datagrams
+    sent.into_inner().datagrams
 }
 
 /// A long header with these connection IDs, padded to `length`.
@@ -104,9 +106,9 @@ fn client() -> (Endpoint, Vec<u8>) {
     };
     let route = Route { local: client_address(0), remote: server_address() };
     endpoint.connect(Instant::ZERO, &config, SERVER_NAME, route).expect("a valid configuration");
-    let mut sent = Sent::default();
+    let mut sent = Strict::new(Sent::default());
     endpoint.poll_transmit(Instant::ZERO, &mut sent);
-    let (_, first) = sent.datagrams.swap_remove(0);
+    let (_, first) = sent.into_inner().datagrams.swap_remove(0);
     (endpoint, first)
 }
 

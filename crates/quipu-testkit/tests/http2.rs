@@ -16,7 +16,9 @@ use quipu_quic::{
     Arrival, ConnectionEvent, ConnectionHandle, Endpoint, Route, TransportConfig, endpoint,
 };
 use quipu_sim::{Envelope, Interface, Node, Outgoing, RunEnd, World, WorldConfig};
-use quipu_testkit::{SERVER_NAME, SimOutbox, client_address, plain_policies, server_address};
+use quipu_testkit::{
+    SERVER_NAME, SimOutbox, Strict, client_address, plain_policies, server_address,
+};
 
 /// What a browser asks for: the place of each request in the tree, and the size of the response.
 type Page = Vec<(StreamPriority, usize)>;
@@ -180,7 +182,7 @@ impl Node for HttpNode {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         self.advance(now);
-        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        self.endpoint.poll_transmit(now, &mut Strict::new(SimOutbox(out)));
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

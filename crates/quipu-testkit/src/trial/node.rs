@@ -15,7 +15,7 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::application::Application;
 use super::{Op, Trial};
-use crate::{ALPN, SERVER_NAME, SimOutbox, Watch, server_address};
+use crate::{ALPN, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
 
 /// The code with which trials close.
 pub(crate) const CLOSE_CODE: u64 = 9;
@@ -182,12 +182,13 @@ impl Node for TrialNode {
         self.advance(now);
         let mut sent = 0;
         loop {
-            let mut outbox = Batch { inner: SimOutbox(out), left: self.batch };
+            let mut outbox = Strict::new(Batch { inner: SimOutbox(out), left: self.batch });
             let drain = self.endpoint.poll_transmit(now, &mut outbox);
-            sent += self.batch - outbox.left;
+            sent += self.batch - outbox.inner().left;
             if drain == Drain::Rest {
                 return;
             }
+            assert!(outbox.has_refused(), "stopped at {now} although there was room");
             assert!(sent < MOST_AT_ONCE, "{sent} datagrams at {now}, and more to come");
         }
     }

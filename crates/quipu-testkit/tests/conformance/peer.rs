@@ -12,7 +12,7 @@ use quipu_quic::{
     Transmit, TransportConfig,
 };
 use quipu_sim::{Envelope, Node, Outgoing};
-use quipu_testkit::{ALPN, SERVER_NAME, SimOutbox, Watch, client_address, server_address};
+use quipu_testkit::{ALPN, SERVER_NAME, SimOutbox, Strict, Watch, client_address, server_address};
 
 use super::Network;
 
@@ -269,10 +269,12 @@ impl Node for Peer {
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         self.advance(now);
         loop {
-            let mut batches = Batches { out: SimOutbox(out), left: [self.batch; 32] };
-            if self.endpoint.poll_transmit(now, &mut batches) == Drain::Rest {
+            let batches = Batches { out: SimOutbox(out), left: [self.batch; 32] };
+            let mut outbox = Strict::new(batches);
+            if self.endpoint.poll_transmit(now, &mut outbox) == Drain::Rest {
                 return;
             }
+            assert!(outbox.has_refused(), "stopped at {now} although there was room");
         }
     }
 

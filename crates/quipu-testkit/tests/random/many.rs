@@ -14,7 +14,7 @@ use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Endpoint, Route, TransportConfig,
 };
 use quipu_sim::{Envelope, Interface, Node, Outgoing, World, WorldConfig, address};
-use quipu_testkit::{ALPN, SERVER_NAME, SimOutbox, plain_policies, server_address};
+use quipu_testkit::{ALPN, SERVER_NAME, SimOutbox, Strict, plain_policies, server_address};
 
 const CLIENTS: u16 = 50;
 const ROUNDS: u16 = 3;
@@ -167,7 +167,7 @@ impl Node for Host {
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         self.advance(now);
-        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        self.endpoint.poll_transmit(now, &mut Strict::new(SimOutbox(out)));
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
