@@ -1,14 +1,25 @@
 //! The life of one decision: ask, check, write, settle, tell.
 
 use quipu_base::{Bytes, Instant};
-use quipu_policy::{Ask, Checked, Event, Kind, PathKey, Piece, Placement, Span, StreamKey};
+use quipu_policy::{Ask, Checked, Event, Kind, PathKey, Piece, Placement};
 
 use super::Connection;
 use super::packet::PacketBuilder;
 use super::transmit::Full;
 use crate::outbox::Outbox;
-use crate::recovery::{SentControl, SentStreamPiece};
+use crate::stream::Streams;
 use crate::wire::Frame;
+
+/// What is left of a checked answer after others used credit; `None`: the next question gets it
+/// again.
+fn fit_again(placement: Placement, streams: &Streams) -> Option<Placement> {
+    if placement.copy {
+        return Some(placement);
+    }
+    let Placement { stream, span, .. } = placement;
+    let span = streams.fit(stream, Some(span.start), span.len()).ok()?;
+    Some(Placement { span, ..placement })
+}
 
 impl Connection {
     /// Sends what the policies choose until nothing can go, they wait, or the outbox is full.
@@ -106,9 +117,10 @@ impl Connection {
             }
             let mut first = first;
             if with_control_streams {
-                connection.write_control_streams(packet);
+                let streams = &mut connection.shared.streams;
+                packet.write_control_streams(streams);
                 // They took their bytes from the same credit.
-                first = first.and_then(|placement| connection.fit_again(placement));
+                first = first.and_then(|placement| fit_again(placement, streams));
             }
             if let Some(first) = first {
                 connection.write_placements(now, packet, first);
@@ -129,17 +141,6 @@ impl Connection {
         if !packet.record.pieces.is_empty() {
             self.scheduler.on_data_packet(packet.key());
         }
-    }
-
-    /// What is left of a checked answer after others used credit; `None`: the next question gets
-    /// it again.
-    fn fit_again(&self, placement: Placement) -> Option<Placement> {
-        let Placement { stream, span, copy } = placement;
-        if copy {
-            return Some(placement);
-        }
-        let span = self.shared.streams.fit(stream, Some(span.start), span.len()).ok()?;
-        Some(Placement { stream, span, copy })
     }
 
     /// Asks what else goes into an open packet.
@@ -188,20 +189,6 @@ impl Connection {
         self.scheduler.tell_joint(now, &self.shared, event);
         self.flush_edges(now);
         true
-    }
-
-    /// Writes what control streams have to send.
-    pub(super) fn write_control_streams(&mut self, packet: &mut PacketBuilder<'_>) {
-        let streams = &mut self.shared.streams;
-        while let Some((stream, span)) = streams.next_control(Bytes::MAX) {
-            let Some((span, fin)) = packet.write_stream(streams, stream, span) else { return };
-            streams.place(stream, span);
-            let piece = SentStreamPiece { stream, span, fin };
-            packet.record.controls.push(SentControl::Stream(piece));
-            if packet.space_left() == 0 {
-                return;
-            }
-        }
     }
 
     /// A PING that a policy asked for.

@@ -15,6 +15,7 @@ mod kept;
 mod keys;
 mod state;
 
+pub(super) use crypto::CryptoSend;
 pub(super) use kept::KeptPacket;
 pub(crate) use keys::KeyRing;
 pub(super) use state::{Handshake, Readable};

@@ -1,19 +1,15 @@
 //! Opening, validating, sparing and abandoning paths (RFC 10069).
 
-use quipu_base::{Bytes, Instant, PathId, PerMille};
-use quipu_policy::{Event, PathKey, PathSet, PathState, PathStatus, PathView};
+use quipu_base::{Bytes, Instant, PathId};
+use quipu_policy::{Event, PathKey, PathState, PathStatus, PathView};
 use thiserror::Error;
 
 use super::{Connection, ConnectionEvent, EndpointEvent, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
-use crate::path::{
-    Abandon, Amplification, PathCounters, PathData, ReturnWay, StatusExchange, Validation, payload,
-};
+use crate::path::{Abandon, PathCounters, PathData};
 use crate::recorder::PathEvent;
-use crate::recovery::{
-    DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets, take_rtt_sample,
-};
+use crate::recovery::take_rtt_sample;
 
 /// Why a path was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -128,68 +124,12 @@ impl Connection {
     fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
         self.plan.on_path();
         let datagram_size = self.initial_payload();
-        let size = Bytes(u64::from(datagram_size));
-        let controller = self.scheduler.controllers.make(key, size);
-        let published = controller.published();
-        let first = key.id == PathId::ZERO;
-        let mut validation = Validation::default();
-        if !first {
-            validation.start();
-        }
-        let data = PathData {
-            key,
-            route,
-            sent: SentPackets::default(),
-            received: Received::default(),
-            controller,
-            pacer: Pacer::new(now, size, self.config.burst),
-            pacing_percent: self.config.pacing_percent,
-            delivery: DeliveryRate::new(now),
-            validation,
-            amplification: Amplification::new(known),
-            datagram_size,
-            app_limited: true,
-            first_sample_at: None,
-            probes_due: 0,
-            acked_at: None,
-            heard_at: None,
-            ack_owed: PathSet::EMPTY,
-            has_content: false,
-            probed: false,
-            ack_pinged_at: now,
-            pto_fired_at: None,
-            status: StatusExchange::default(),
-            abandon: Abandon::No,
-            counters: PathCounters::default(),
-            ack_times: super::AckTimes::default(),
-            return_way: ReturnWay::new(key),
-            ecn: EcnPath::new(self.config.ecn),
-        };
-        let view = PathView {
-            key,
-            state: if first { PathState::Usable } else { PathState::Validating },
-            status: PathStatus::Available,
-            packets_sent: 0,
-            last_sent_at: None,
-            pto_count: 0,
-            srtt: None,
-            rttvar: INITIAL_RTT.divided_by(2),
-            min_rtt: None,
-            latest_rtt: None,
-            owd_difference: None,
-            cwnd: published.cwnd,
-            ssthresh: published.ssthresh,
-            in_flight: Bytes::ZERO,
-            release_at: now,
-            rate: None,
-            limited: false,
-            amplification_limited: !known,
-            loss: PerMille(0),
-            payload: payload(datagram_size),
-        };
+        let controller = self.scheduler.controllers.make(key, Bytes(u64::from(datagram_size)));
+        let data = PathData::new(now, key, route, known, datagram_size, controller, &self.config);
+        let view = data.first_view(now);
         self.shared.paths.insert(data, view);
         self.recording.path(now, key.id, PathEvent::Assigned { route });
-        if first {
+        if key.id == PathId::ZERO {
             self.scheduler.tell(now, &self.shared, Event::PathUp(key));
         }
     }

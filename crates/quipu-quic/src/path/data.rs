@@ -2,13 +2,14 @@
 
 use std::ops::AddAssign;
 
-use quipu_base::{Bytes, Instant, PathId};
-use quipu_policy::{Controller, Kind, PathKey, PathSet, PathStatus, Piece};
+use quipu_base::{Bytes, Instant, PathId, PerMille};
+use quipu_policy::{Controller, Kind, PathKey, PathSet, PathState, PathStatus, PathView, Piece};
 
 use super::{Amplification, ReturnWay, Validation};
+use crate::config::TransportConfig;
 use crate::connection::AckTimes;
 use crate::outbox::Route;
-use crate::recovery::{DeliveryRate, EcnPath, Pacer, Received, SentPackets};
+use crate::recovery::{DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets};
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
@@ -176,11 +177,85 @@ impl AddAssign for PathCounters {
 }
 
 /// Stream bytes that fit one packet of that size.
-pub(crate) fn payload(datagram_size: u16) -> Bytes {
+pub(super) fn payload(datagram_size: u16) -> Bytes {
     Bytes(u64::from(datagram_size).saturating_sub(MAX_OVERHEAD))
 }
 
 impl PathData {
+    /// A path on which nothing went yet. `known`: the peer's address needs no amplification limit.
+    /// The first path carries the handshake; others are validated first.
+    pub(crate) fn new(
+        now: Instant,
+        key: PathKey,
+        route: Route,
+        known: bool,
+        datagram_size: u16,
+        controller: Box<dyn Controller>,
+        config: &TransportConfig,
+    ) -> Self {
+        let mut validation = Validation::default();
+        if key.id != PathId::ZERO {
+            validation.start();
+        }
+        PathData {
+            key,
+            route,
+            sent: SentPackets::default(),
+            received: Received::default(),
+            controller,
+            pacer: Pacer::new(now, Bytes(u64::from(datagram_size)), config.burst),
+            pacing_percent: config.pacing_percent,
+            delivery: DeliveryRate::new(now),
+            validation,
+            amplification: Amplification::new(known),
+            datagram_size,
+            app_limited: true,
+            first_sample_at: None,
+            probes_due: 0,
+            acked_at: None,
+            heard_at: None,
+            ack_owed: PathSet::EMPTY,
+            has_content: false,
+            probed: false,
+            ack_pinged_at: now,
+            pto_fired_at: None,
+            status: StatusExchange::default(),
+            abandon: Abandon::No,
+            counters: PathCounters::default(),
+            ack_times: AckTimes::default(),
+            return_way: ReturnWay::new(key),
+            ecn: EcnPath::new(config.ecn),
+        }
+    }
+
+    /// What policies see of it at first.
+    pub(crate) fn first_view(&self, now: Instant) -> PathView {
+        let published = self.controller.published();
+        let first = self.key.id == PathId::ZERO;
+        PathView {
+            key: self.key,
+            state: if first { PathState::Usable } else { PathState::Validating },
+            status: PathStatus::Available,
+            packets_sent: 0,
+            last_sent_at: None,
+            pto_count: 0,
+            srtt: None,
+            rttvar: INITIAL_RTT.divided_by(2),
+            min_rtt: None,
+            latest_rtt: None,
+            owd_difference: None,
+            cwnd: published.cwnd,
+            ssthresh: published.ssthresh,
+            in_flight: Bytes::ZERO,
+            release_at: now,
+            rate: None,
+            limited: false,
+            amplification_limited: self.is_amplification_limited(),
+            loss: PerMille(0),
+            payload: payload(self.datagram_size),
+        }
+    }
+
     /// The size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> Bytes {
         Bytes(u64::from(self.datagram_size))

@@ -7,10 +7,10 @@ mod return_way;
 mod table;
 mod validation;
 
-pub(crate) use amplification::Amplification;
+use amplification::Amplification;
 pub use data::PathCounters;
-pub(crate) use data::{Abandon, PathData, StatusExchange, payload};
+pub(crate) use data::{Abandon, PathData};
 pub(crate) use handle::{PathMut, PathRef};
 pub(crate) use return_way::{ReturnWay, WayChange};
 pub(crate) use table::PathTable;
-pub(crate) use validation::Validation;
+use validation::Validation;

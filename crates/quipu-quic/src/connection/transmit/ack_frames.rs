@@ -5,9 +5,10 @@ use quipu_policy::{Event, PathKey, PathSet, PathState};
 
 use super::Full;
 use crate::connection::Connection;
+use crate::connection::cids::ConnectionIds;
 use crate::connection::packet::PacketBuilder;
 use crate::outbox::Outbox;
-use crate::path::PathData;
+use crate::path::{PathData, PathTable};
 use crate::recovery::SentControl;
 use crate::wire::Frame;
 use crate::wire::frame::{AckRange, EcnCounts, write_ack};
@@ -79,7 +80,7 @@ impl Connection {
             for other in 0..self.shared.paths.slots() {
                 let on = self.shared.paths.views.by_slot(other).map(|view| view.key);
                 let Some(on) = on.filter(|&on| left.contains(on)) else { continue };
-                self.note_ack_left(slot, left);
+                self.shared.paths.note_ack_left(slot, left);
                 self.send_ack_packet(now, other, slot, outbox)?;
                 left = left.without(on);
             }
@@ -95,14 +96,15 @@ impl Connection {
         } else {
             PathSet::EMPTY
         };
-        let itself = Some(owed.path).filter(|&path| owed.lives && self.carries_acks(path));
-        let views = &self.shared.paths.views;
+        let (table, ids) = (&self.shared.paths, &self.ids);
+        let views = &table.views;
+        let itself = Some(owed.path).filter(|&path| owed.lives && table.carries_acks(ids, path));
         let mut paths = PathSet::EMPTY;
         let mut answers = false;
         for view in views.iter().filter(|view| on.contains(view.key)) {
-            if self.carries_acks(view.key) && view.state != PathState::Closing {
+            if table.carries_acks(ids, view.key) && view.state != PathState::Closing {
                 paths = paths.with(view.key);
-                answers |= self.suffices(view.key, owed);
+                answers |= table.suffices(view.key, owed);
             }
         }
         // Else the acknowledgement also goes the way of its data, or, if that cannot carry it, the
@@ -113,20 +115,6 @@ impl Connection {
         paths
     }
 
-    /// True if an acknowledgement need not go another way than on `path`: that path answers, and
-    /// no probe asked whether the acknowledged one does.
-    fn suffices(&self, path: PathKey, owed: &Owed) -> bool {
-        let answers = || self.shared.paths.views.get(path).is_some_and(|view| view.pto_count == 0);
-        path == owed.path || !owed.probed && answers()
-    }
-
-    /// True if a packet with an acknowledgement may leave on a path.
-    fn carries_acks(&self, path: PathKey) -> bool {
-        let data = self.shared.paths.get(path.slot);
-        data.is_some_and(|data| data.amplification.allows(ACK_DATAGRAM))
-            && self.ids.remote(path.id).is_some()
-    }
-
     fn send_ack_packet(
         &mut self,
         now: Instant,
@@ -135,48 +123,12 @@ impl Connection {
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
         self.send_one_rtt(now, outbox, slot, ACK_DATAGRAM, |connection, packet| {
-            connection.write_ack_of(now, acknowledged, packet);
+            let named = connection.multipath().is_some();
+            connection.shared.paths.write_ack(now, acknowledged, named, packet);
             connection.write_acks(now, packet);
-            connection.ask_for_ack(now, slot, packet);
+            connection.shared.paths.ask_for_ack(now, slot, packet);
         })?;
         Ok(())
-    }
-
-    /// Once in a round trip, an acknowledgement with many ranges asks for one itself, so that the
-    /// peer's answer lets old ranges go. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
-    ///
-    /// So does, now and then, one that returns on another path than that of its data: nothing else
-    /// would tell that the return path is dead. Not for PINGs alone, or two such ends would go on
-    /// asking each other. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
-    fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
-        let many =
-            self.shared.paths.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
-        let own = packet.key();
-        let foreign = |control: &SentControl| match control {
-            SentControl::Ack { path, .. } if *path != own => Some(*path),
-            _ => None,
-        };
-        let has_content = |path: PathKey| {
-            let data = self.shared.paths.get(path.slot).filter(|data| data.key == path);
-            data.is_some_and(|data| data.has_content)
-        };
-        let foreign: smallvec::SmallVec<[PathKey; 4]> =
-            packet.record.controls.iter().filter_map(foreign).collect();
-        let unwatched = foreign.iter().copied().any(has_content);
-        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
-        let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
-        let unwatched = unwatched && !data.sent.has_eliciting();
-        let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
-        let due = now - data.ack_pinged_at >= interval;
-        if (many || unwatched) && due && view.state == PathState::Usable {
-            data.ack_pinged_at = now;
-            packet.write_eliciting(|writer| Frame::Ping.write(writer));
-            for path in foreign {
-                if let Some(data) = self.shared.paths.get_mut(path.slot) {
-                    data.has_content = false;
-                }
-            }
-        }
     }
 
     /// Writes the acknowledgements that are to travel on the packet's path.
@@ -185,19 +137,20 @@ impl Connection {
         now: Instant,
         packet: &mut PacketBuilder<'_>,
     ) {
+        let named = self.multipath().is_some();
         for slot in 0..self.shared.paths.slots() {
             let owed = self.shared.paths.get(slot).and_then(|data| Owed::of(data, now));
             let Some(owed) = owed.filter(|owed| !carries_ack_of(packet, owed.path)) else {
                 continue;
             };
             let Some(ride) = self.ride(now, &owed, packet.key()) else { continue };
-            if !self.write_ack_of(now, slot, packet) {
+            if !self.shared.paths.write_ack(now, slot, named, packet) {
                 continue;
             }
             match ride {
                 Ride::Also => {}
                 Ride::Then(left) if left.is_empty() => self.note_ack_written(now, slot),
-                Ride::Then(left) => self.note_ack_left(slot, left),
+                Ride::Then(left) => self.shared.paths.note_ack_left(slot, left),
             }
         }
     }
@@ -219,14 +172,11 @@ impl Connection {
         if !route.ride && !route.on.contains(on) {
             return None;
         }
-        Some(if self.suffices(on, owed) { Ride::Then(PathSet::EMPTY) } else { Ride::Also })
-    }
-
-    /// An acknowledgement has yet to go on the paths `left`.
-    fn note_ack_left(&mut self, slot: u8, left: PathSet) {
-        if let Some(data) = self.shared.paths.get_mut(slot) {
-            data.ack_owed = left;
-        }
+        Some(if self.shared.paths.suffices(on, owed) {
+            Ride::Then(PathSet::EMPTY)
+        } else {
+            Ride::Also
+        })
     }
 
     /// An acknowledgement of all that came on a path was written on every path that it goes on.
@@ -239,16 +189,81 @@ impl Connection {
             self.scheduler.tell_ack_policy(now, &self.shared, event);
         }
     }
+}
+
+impl PathTable {
+    /// True if an acknowledgement need not go another way than on `path`: that path answers, and
+    /// no probe asked whether the acknowledged one does.
+    fn suffices(&self, path: PathKey, owed: &Owed) -> bool {
+        let answers = || self.views.get(path).is_some_and(|view| view.pto_count == 0);
+        path == owed.path || !owed.probed && answers()
+    }
+
+    /// True if a packet with an acknowledgement may leave on a path.
+    fn carries_acks(&self, ids: &ConnectionIds, path: PathKey) -> bool {
+        let data = self.get(path.slot);
+        data.is_some_and(|data| data.amplification.allows(ACK_DATAGRAM))
+            && ids.remote(path.id).is_some()
+    }
+
+    /// Once in a round trip, an acknowledgement with many ranges asks for one itself, so that the
+    /// peer's answer lets old ranges go. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
+    ///
+    /// So does, now and then, one that returns on another path than that of its data: nothing else
+    /// would tell that the return path is dead. Not for PINGs alone, or two such ends would go on
+    /// asking each other. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
+    fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
+        let many = self.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
+        let own = packet.key();
+        let foreign = |control: &SentControl| match control {
+            SentControl::Ack { path, .. } if *path != own => Some(*path),
+            _ => None,
+        };
+        let has_content = |path: PathKey| {
+            let data = self.get(path.slot).filter(|data| data.key == path);
+            data.is_some_and(|data| data.has_content)
+        };
+        let foreign: smallvec::SmallVec<[PathKey; 4]> =
+            packet.record.controls.iter().filter_map(foreign).collect();
+        let unwatched = foreign.iter().copied().any(has_content);
+        let Some((data, view)) = self.pair_mut(slot) else { return };
+        let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
+        let unwatched = unwatched && !data.sent.has_eliciting();
+        let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
+        let due = now - data.ack_pinged_at >= interval;
+        if (many || unwatched) && due && view.state == PathState::Usable {
+            data.ack_pinged_at = now;
+            packet.write_eliciting(|writer| Frame::Ping.write(writer));
+            for path in foreign {
+                if let Some(data) = self.get_mut(path.slot) {
+                    data.has_content = false;
+                }
+            }
+        }
+    }
+
+    /// An acknowledgement has yet to go on the paths `left`.
+    fn note_ack_left(&mut self, slot: u8, left: PathSet) {
+        if let Some(data) = self.get_mut(slot) {
+            data.ack_owed = left;
+        }
+    }
 
     /// Writes an acknowledgement of what came on the path in `slot`. True if the packet has it.
-    fn write_ack_of(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) -> bool {
-        let multipath = self.multipath().is_some();
-        let Some(data) = self.shared.paths.get_mut(slot) else { return false };
+    /// `named`: the frame says of which path.
+    fn write_ack(
+        &mut self,
+        now: Instant,
+        slot: u8,
+        named: bool,
+        packet: &mut PacketBuilder<'_>,
+    ) -> bool {
+        let Some(data) = self.get_mut(slot) else { return false };
         let already = carries_ack_of(packet, data.key);
         if already || !data.received.has_news() && !data.received.wants_ack() {
             return already;
         }
-        let path = multipath.then_some(data.key.id);
+        let path = named.then_some(data.key.id);
         let key = data.key;
         let written = write_ranges(&data.received, path, now, key, packet);
         data.probed &= !(written && packet.key() == key);

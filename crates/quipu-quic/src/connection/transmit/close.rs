@@ -8,6 +8,7 @@ use crate::connection::lifecycle::CloseFrame;
 use crate::connection::{Connection, Space};
 use crate::error::ErrorCode;
 use crate::outbox::Outbox;
+use crate::path::PathTable;
 use crate::wire::{Frame, FrameType, NoSpace, Writer};
 
 impl Connection {
@@ -15,7 +16,7 @@ impl Connection {
         if !self.lifecycle.wants_close() {
             return Ok(());
         }
-        let Some(slot) = self.closing_slot() else { return Ok(()) };
+        let Some(slot) = self.shared.paths.closing_slot() else { return Ok(()) };
         let size = usize::from(MIN_UDP_PAYLOAD);
         let path = self.shared.paths.get(slot);
         if !path.is_some_and(|data| data.amplification.allows(size)) {
@@ -48,14 +49,15 @@ impl Connection {
         })?;
         Ok(())
     }
+}
 
+impl PathTable {
     /// The path on which to close: the best usable one, else any.
     fn closing_slot(&self) -> Option<u8> {
-        let best = self.shared.paths.views.least_srtt_usable();
-        let any = || self.shared.paths.views.iter().next().map(|view| view.key);
-        best.or_else(any)
-            .map(|key| key.slot)
-            .or_else(|| self.shared.paths.iter().next().map(|data| data.key.slot))
+        let best = self.views.least_srtt_usable();
+        let any = || self.views.iter().next().map(|view| view.key);
+        let key = best.or_else(any).or_else(|| self.iter().next().map(|data| data.key));
+        key.map(|key| key.slot)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Control frames into packets.
 
-use quipu_base::Instant;
+use quipu_base::{Bytes, Instant};
 
 use super::Full;
 use crate::connection::control::{Values, to_frame};
 use crate::connection::packet::PacketBuilder;
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
-use crate::recovery::SentControl;
+use crate::recovery::{SentControl, SentStreamPiece};
+use crate::stream::Streams;
 
 impl Connection {
     pub(in crate::connection) fn has_control_frames(&self) -> bool {
@@ -54,7 +55,7 @@ impl Connection {
     /// Writes waiting control frames, as many as fit.
     pub(in crate::connection) fn write_controls(&mut self, packet: &mut PacketBuilder<'_>) {
         if self.handshake.crypto(Space::Data(0)).is_pending() {
-            self.write_crypto(Space::Data(0), packet);
+            self.handshake.crypto_mut(Space::Data(0)).write_to(packet);
         }
         if !self.control.is_empty() {
             self.control.write(
@@ -67,16 +68,35 @@ impl Connection {
                 },
             );
         }
-        while self.shared.streams.has_frames() {
-            let space_left = packet.space_left();
-            let Some(control) =
-                self.shared.streams.pop_frame(|frame| to_frame(frame).size() <= space_left)
+        packet.write_stream_frames(&mut self.shared.streams);
+    }
+}
+
+impl PacketBuilder<'_> {
+    /// Writes frames of credit, limits and ends of streams, as many as fit.
+    fn write_stream_frames(&mut self, streams: &mut Streams) {
+        while streams.has_frames() {
+            let space_left = self.space_left();
+            let Some(control) = streams.pop_frame(|frame| to_frame(frame).size() <= space_left)
             else {
                 return;
             };
-            packet.write_control(SentControl::StreamFrame(control), |writer| {
+            self.write_control(SentControl::StreamFrame(control), |writer| {
                 to_frame(&control).write(writer)
             });
+        }
+    }
+
+    /// Writes what control streams have to send, as much as fits.
+    pub(in crate::connection) fn write_control_streams(&mut self, streams: &mut Streams) {
+        while let Some((stream, span)) = streams.next_control(Bytes::MAX) {
+            let Some((span, fin)) = self.write_stream(streams, stream, span) else { return };
+            streams.place(stream, span);
+            let piece = SentStreamPiece { stream, span, fin };
+            self.record.controls.push(SentControl::Stream(piece));
+            if self.space_left() == 0 {
+                return;
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
 use crate::path::PathMut;
 use crate::recovery::{SentControl, SentRecord};
+use crate::stream::Streams;
 use crate::wire::Frame;
 
 impl Connection {
@@ -96,10 +97,10 @@ impl Connection {
                 }
                 if !suspect {
                     connection.write_controls(packet);
-                    connection.write_control_streams(packet);
+                    packet.write_control_streams(&mut connection.shared.streams);
                 }
                 for piece in pieces {
-                    connection.write_probe_piece(packet, piece);
+                    packet.write_probe_piece(&connection.shared.streams, piece);
                 }
             }
             if !packet.record.ack_eliciting {
@@ -118,14 +119,16 @@ impl Connection {
         record.controls.push(control.clone());
         self.settle_lost(Space::Data(slot), &record, &mut Vec::new());
     }
+}
 
+impl PacketBuilder<'_> {
     /// Repeats what the peer is not known to have of a piece; the stream is not told.
-    fn write_probe_piece(&self, packet: &mut PacketBuilder<'_>, (piece, fin): (Piece, bool)) {
-        let (streams, stream) = (&self.shared.streams, piece.stream);
+    fn write_probe_piece(&mut self, streams: &Streams, (piece, fin): (Piece, bool)) {
+        let stream = piece.stream;
         if let Some(span) = streams.first_unacked(stream, piece.span, fin)
-            && let Some((span, fin)) = packet.write_stream(streams, stream, span)
+            && let Some((span, fin)) = self.write_stream(streams, stream, span)
         {
-            packet.record.add_piece(Piece { stream, span, kind: Kind::Copy }, fin);
+            self.record.add_piece(Piece { stream, span, kind: Kind::Copy }, fin);
         }
     }
 }

@@ -4,6 +4,7 @@ use quipu_base::{Bytes, Instant};
 
 use super::Full;
 use super::ack_frames::write_ranges;
+use crate::connection::handshake::CryptoSend;
 use crate::connection::packet::{DatagramBuilder, PacketBuilder};
 use crate::connection::{Connection, Space};
 use crate::outbox::Outbox;
@@ -89,7 +90,7 @@ impl Connection {
                 self.repeat_crypto(space);
             }
         }
-        self.write_crypto(space, packet);
+        self.handshake.crypto_mut(space).write_to(packet);
         if probing && !packet.record.ack_eliciting {
             packet.write_eliciting(|writer| Frame::Ping.write(writer));
         }
@@ -112,11 +113,12 @@ impl Connection {
             self.handshake.crypto_mut(space).on_lost(span);
         }
     }
+}
 
-    /// Writes what TLS has to send at the level of `space`.
-    pub(super) fn write_crypto(&mut self, space: Space, packet: &mut PacketBuilder<'_>) {
-        while let Some((offset, bytes)) = self.handshake.crypto_mut(space).next(packet.space_left())
-        {
+impl CryptoSend {
+    /// Writes what TLS has to send at this level, as much as fits.
+    pub(super) fn write_to(&mut self, packet: &mut PacketBuilder<'_>) {
+        while let Some((offset, bytes)) = self.next(packet.space_left()) {
             let Some(layout) = CryptoLayout::new(offset, bytes.len(), packet.space_left()) else {
                 return;
             };
@@ -129,7 +131,7 @@ impl Connection {
             if !written {
                 return;
             }
-            self.handshake.crypto_mut(space).on_sent(span);
+            self.on_sent(span);
         }
     }
 }
