@@ -13,8 +13,8 @@
 //! events (`events`), life and close (`lifecycle`), the policies (`scheduler`), paths (`path`) and
 //! streams (`stream`). What crosses parts is here: what the application asks for (`streams`,
 //! `priorities`), receiving (`receive`, `frames`), acknowledgements (`acks`), congestion control
-//! (`congestion`), sending (`transmit`, `data`,
-//! `packet`), time (`timers`) and the path machinery (`paths`). `inspect` and `sample` only look.
+//! (`congestion`), sending (`transmit`, `data`, `packet`), time (`timers`) and the path machinery
+//! (`paths`). `inspect` and `sample` only look.
 
 use std::sync::Arc;
 
