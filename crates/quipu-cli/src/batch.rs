@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::batch::{Batch, run_all, run_into};
 use quipu_lab::plan::Plan;
-use quipu_lab::results::{Metric, Output};
 use quipu_lab::table;
+use quipu_record::{Metric, Output};
 
 use crate::args::{BatchOptions, SortBy};
 use crate::failure::Failure;
@@ -30,7 +30,8 @@ pub(crate) fn run(
 
     let batch = with_progress(plan, options.jobs, &cancelled, output.as_ref())?;
     if let Some(output) = output {
-        output.write(plan, &batch.finished, &batch.summary).map_err(Failure::run)?;
+        quipu_lab::results::write(output, plan, &batch.finished, &batch.summary)
+            .map_err(Failure::run)?;
     }
     logs::finish(plan)?;
     crate::print(&table::compare(plan, &batch.summary, sort.map(metric)))?;

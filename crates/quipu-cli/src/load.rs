@@ -3,7 +3,6 @@
 use quipu_lab::batch::run_into;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
-use quipu_lab::results::Summary;
 use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;
@@ -22,8 +21,8 @@ pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Fail
     logs::finish(&plan)?;
     let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
     if let Some(output) = output {
-        let summary = Summary::new(&plan, &finished, Vec::new());
-        output.write(&plan, &finished, &summary).map_err(Failure::run)?;
+        let summary = quipu_lab::results::summary(&plan, &finished, Vec::new());
+        quipu_lab::results::write(output, &plan, &finished, &summary).map_err(Failure::run)?;
     }
     let options = WaterfallOptions { width: width(), rows: options.rows };
     let mut text = String::new();

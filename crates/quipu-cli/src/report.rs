@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use quipu_lab::policies::Registry;
-use quipu_lab::whole_file::write_whole;
+use quipu_record::write_whole;
 use quipu_report::document::Document;
 use quipu_report::page::{inline, page};
 use quipu_report::{Options, report};

@@ -9,7 +9,7 @@ use quipu_lab::reproduce::{
     terminal,
 };
 use quipu_lab::table::{Align, Grid};
-use quipu_lab::whole_file::write_whole;
+use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
 
 use crate::args::ReproduceOptions;

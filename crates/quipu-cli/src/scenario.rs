@@ -4,7 +4,7 @@ use std::path::Path;
 
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
-use quipu_lab::results::Output;
+use quipu_record::Output;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
     Document, Finding, Network, Origin, PathSpec, Scenario, ScenarioError, Series, find_network,

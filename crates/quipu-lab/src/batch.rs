@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::plan::{Cell, Plan};
-use crate::results::{Failure, FileError, Output, RunRecord, Summary};
+use crate::results::{failure, part_of, place, summary};
 use crate::run::RunError;
+use quipu_record::{FileError, Output, RunRecord, Summary};
 
 /// What the runs of a plan gave.
 #[derive(Debug)]
@@ -52,7 +53,7 @@ pub fn run_into(
 ) -> Result<Vec<RunRecord>, WrittenRunError> {
     let output = output.filter(|_| plan.scenario.series.every().is_some());
     let Some(output) = output else { return Ok(crate::run::run_session(plan, cell)?) };
-    let mut part = output.series_part(plan, cell)?;
+    let mut part = output.series_part(&part_of(cell), place(plan, cell))?;
     let records = crate::run::run_sampled(plan, cell, &mut |row| part.write(row))?;
     part.finish().map_err(RunError::Series)?;
     Ok(records)
@@ -67,7 +68,7 @@ pub type Run<'a, E> = dyn Fn(&Plan, Cell) -> Result<Vec<RunRecord>, E> + Sync + 
 /// that have begun are finished and no more begin.
 ///
 /// # Errors
-/// If the threads cannot be started. A run that fails is a [`Failure`] in the summary.
+/// If the threads cannot be started. A run that fails is a [`Failure`](quipu_record::Failure) in the summary.
 pub fn run_all<E: std::fmt::Display>(
     plan: &Plan,
     jobs: Option<usize>,
@@ -99,10 +100,10 @@ pub fn run_all<E: std::fmt::Display>(
     for (cell, result) in outcomes.into_iter().flatten() {
         match result {
             Ok(records) => finished.extend(records.into_iter().map(|record| (cell, record))),
-            Err(reason) => failures.push(Failure::of(plan, cell, reason)),
+            Err(reason) => failures.push(failure(plan, cell, reason)),
         }
     }
-    let summary = pool.install(|| Summary::new(plan, &finished, failures));
+    let summary = pool.install(|| summary(plan, &finished, failures));
     Ok(Batch { finished, summary })
 }
 

@@ -1,4 +1,4 @@
-//! Experiments: scenarios, runs, sweeps, statistics and result files.
+//! Experiments: plans, runs, sweeps and result files.
 //!
 //! From above to below:
 //!
@@ -6,17 +6,16 @@
 //! - [`run::run`]: one run, in virtual time.
 //! - [`batch::run_all`]: all runs on all cores, collected in the plan's order.
 //! - [`sweep`]: grids and random samples over fields of a scenario, kept in a store.
-//! - [`results`]: what a run measured, what all say together, and the files of both.
-//! - [`stats`]: medians, paired ratios, bootstrap intervals.
+//! - [`results`]: what the runs of a plan say together, and the files of a result.
 //! - [`detail`]: one load in full, replayed: what each path carried when.
 //! - [`logs`]: qlog files of runs, beside all that.
 //! - [`table`]: both as text for a terminal.
 //! - [`reproduce`]: experiments of the papers, with rules and verdicts.
 //!
-//! Start with [`Scenario`](quipu_scenario::Scenario), [`Plan`](plan::Plan) and
-//! [`Summary`](results::Summary). [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
+//! Start with [`Plan`](plan::Plan), [`run_all`](batch::run_all) and
+//! [`results::summary`]. [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
 //!
-//! Not here: scenario files ([`quipu_scenario`]), the command line, the wall clock, sockets.
+//! Not here: scenario files ([`quipu_scenario`]), records and statistics ([`quipu_record`]), the command line, the wall clock, sockets.
 
 /// Ids, time and units: what signatures here are made of.
 pub use quipu_base as base;
@@ -37,7 +36,5 @@ pub mod reproduce;
 pub mod results;
 pub mod run;
 mod run_key;
-pub mod stats;
 pub mod sweep;
 pub mod table;
-pub mod whole_file;

@@ -1,5 +1,6 @@
 //! Pages and browsers by name: the seam to `quipu-web`.
 
+pub(crate) mod note;
 mod planned;
 
 use std::fs;
@@ -13,10 +14,10 @@ use quipu_web::synthetic::Sample;
 use thiserror::Error;
 
 use crate::plan::is_file_name;
-use crate::results::PageNote;
 use crate::run::file_hash;
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
+use quipu_record::PageNote;
 use quipu_scenario::{Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot};
 
 /// The largest HAR file that is read: 256 MiB.
@@ -127,7 +128,7 @@ impl LoadedPage {
         let ReadPage { page, report } = read(&short, &bytes, &ReadOptions::default())
             .map_err(|source| PageLoadError::Page { page: name.to_owned(), source })?;
         check_size(name, &page)?;
-        let note = PageNote::of(&page, short, file_hash(&bytes));
+        let note = note::of_page(&page, short, file_hash(&bytes));
         Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
     }
 

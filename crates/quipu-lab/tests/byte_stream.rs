@@ -9,8 +9,8 @@ use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
-use quipu_lab::results::{Metric, MetricSummary, RowSummary, Summary};
 use quipu_lab::run::run_session;
+use quipu_record::{Metric, MetricSummary, RowSummary, Summary};
 use quipu_scenario::{HttpVersion, Network, PathSpec, Scenario};
 
 fn network(name: &str, paths: &[&str]) -> Network {

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use quipu_lab::base::Duration;
 use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
-use quipu_lab::results::{SeriesRow, Sharing};
 use quipu_lab::run::{run_sampled, run_session};
+use quipu_record::{SeriesRow, Sharing};
 use quipu_scenario::Scenario;
 
 /// What `runs` runs of each row of `experiments/FILE` say, after `change`.

@@ -10,8 +10,8 @@ use quipu_lab::detail::{
 };
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
-use quipu_lab::results::End;
 use quipu_lab::run::run_session;
+use quipu_record::End;
 use quipu_scenario::{Scenario, find_network};
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 1 };
@@ -35,7 +35,7 @@ fn replayed(plan: &Plan, options: &Options) -> Detail {
     let detail = replay(plan, CELL, options).unwrap();
     let records = run_session(plan, CELL).unwrap();
     let chosen = |it: &&_| {
-        let record: &quipu_lab::results::RunRecord = it;
+        let record: &quipu_record::RunRecord = it;
         (record.client, record.visit) == (options.client, options.visit)
     };
     let record = records.iter().find(chosen).unwrap();

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use quipu_base::{Duration, Seed};
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::results::RunRecord;
 use quipu_lab::run::run;
-use quipu_lab::stats::{Comparison, Ratio};
 use quipu_link::QueueLimit;
+use quipu_record::RunRecord;
+use quipu_record::stats::{Comparison, Ratio};
 use quipu_scenario::{Discovery, Scenario, Start};
 
 const RUNS: u32 = 3;

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use quipu_base::{Bytes, Duration, Instant};
 use quipu_lab::batch::run_all;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::results::{End, RunRecord};
 use quipu_lab::run::{run_sampled, run_session};
+use quipu_record::{End, RunRecord};
 use quipu_scenario::{
     Clients, Discovery, Network, Origins, Scenario, Series, SeriesEnds, ServerSpec, Start,
 };
@@ -160,7 +160,7 @@ fn check_origins(plan: &Plan, record: &RunRecord, least_round_trip: Duration) {
         }
         assert!(of_it.iter().all(|it| it.first_byte_at >= connected_at + least_round_trip));
         // Bytes are conserved: all bodies were sent, and nothing came that was not sent.
-        let sum = |end: End, amount: &dyn Fn(&quipu_lab::results::PathRecord) -> u64| -> u64 {
+        let sum = |end: End, amount: &dyn Fn(&quipu_record::PathRecord) -> u64| -> u64 {
             let paths = record.paths_of(end);
             paths.filter(|it| it.connection == connection.connection).map(amount).sum()
         };
@@ -239,7 +239,7 @@ fn a_far_server_is_as_far_as_it_is_told() {
     let far = load(vec![ServerSpec { hosts, delay: Duration::from_millis(40) }]);
     let mut compared = 0;
     for (near, far) in near.connections.iter().zip(&far.connections) {
-        let handshake = |it: &quipu_lab::results::ConnectionRecord| {
+        let handshake = |it: &quipu_record::ConnectionRecord| {
             Some((it.connected_at? - it.opened_at).as_millis())
         };
         let (Some(before), Some(after)) = (handshake(near), handshake(far)) else { continue };

@@ -3,8 +3,8 @@
 
 use quipu_base::{Bytes, Duration};
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::results::{End, RunRecord};
 use quipu_lab::run::run;
+use quipu_record::{End, RunRecord};
 use quipu_scenario::{Discovery, Network, PathSpec, Scenario, Tls};
 
 fn path(fields: &str) -> PathSpec {

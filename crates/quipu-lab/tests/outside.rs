@@ -13,8 +13,8 @@ use quipu_lab::policy::{
     Built, Choice, Entry, Event, Kind, Layer, Notes, Parcel, PathKey, PathPolicy, StreamKey,
     StreamPolicy, Turn, View,
 };
-use quipu_lab::results::RunRecord;
 use quipu_lab::run::run;
+use quipu_record::RunRecord;
 use quipu_scenario::{Scenario, find_network};
 
 /// `pfifo`: the ready stream of least identifier.

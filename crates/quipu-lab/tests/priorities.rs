@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use quipu_base::Duration;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::results::RunRecord;
 use quipu_lab::run::run;
 use quipu_policy::{Layer, Registry};
+use quipu_record::RunRecord;
 use quipu_scenario::{Network, PathSpec, Priorities, Reprioritise, Scenario};
 use quipu_web::layout::Viewport;
 use quipu_web::page::{ObjectId, ObjectKind, Page};

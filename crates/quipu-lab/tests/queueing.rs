@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use quipu_lab::batch::{Batch, run_all};
 use quipu_lab::plan::Plan;
-use quipu_lab::results::StreamSummary;
 use quipu_lab::run::run_session;
-use quipu_lab::stats::median;
+use quipu_record::StreamSummary;
+use quipu_record::stats::median;
 use quipu_scenario::Scenario;
 
 /// All runs of an experiment of this repository, changed by `fields`.

@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use quipu_base::{Bytes, Duration};
 use quipu_lab::batch::run_all;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::results::{End, Output, RunRecord};
 use quipu_lab::run::{run, run_session};
+use quipu_record::{End, Output, RunRecord};
 use quipu_scenario::{HttpVersion, Network, PathSpec, Scenario, Tls, find_network};
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
@@ -149,7 +149,7 @@ fn runs_of_raw_streams_repeat_to_the_byte_and_have_a_file_of_streams() {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("result");
         let output = Output::prepare(&target, false).unwrap();
-        output.write(&plan, &batch.finished, &batch.summary).unwrap();
+        quipu_lab::results::write(output, &plan, &batch.finished, &batch.summary).unwrap();
         let names = ["streams.csv", "objects.csv", "runs.csv", "summary.json"];
         names.iter().map(|name| std::fs::read(target.join(name)).unwrap()).collect()
     };

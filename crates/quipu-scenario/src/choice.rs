@@ -217,3 +217,12 @@ choices! {
         Wmediumd = "wmediumd",
     }
 }
+
+impl From<Direction> for quipu_record::Direction {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Down => quipu_record::Direction::Down,
+            Direction::Up => quipu_record::Direction::Up,
+        }
+    }
+}

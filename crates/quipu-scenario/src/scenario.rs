@@ -1,10 +1,13 @@
 //! The scenario: everything that decides a result, as one plain struct with documented defaults.
 
 use quipu_base::{Bytes, Duration, Seed};
+use quipu_record::End;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-use crate::choice::{Discovery, HttpVersion, Origins, Priorities, Reprioritise, SeriesEnds, Tls};
+use crate::choice::{
+    Discovery, HttpVersion, Origins, Priorities, Reprioritise, Sender, SeriesEnds, Tls,
+};
 use crate::document::Document;
 use crate::error::{ScenarioError, distinct};
 use crate::hosts::{self, Clients, ServerSpec};
@@ -299,6 +302,14 @@ impl Scenario {
             || self.pages.iter().any(drawn)
             || (self.http.is_raw() && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)
+    }
+
+    /// The end that sends what pages are made of.
+    pub fn sender(&self) -> End {
+        match self.raw.sender {
+            Sender::Client if self.http.is_raw() => End::Client,
+            Sender::Client | Sender::Server => End::Server,
+        }
     }
 
     /// True if there is a page to load, recorded, drawn or written out as objects.

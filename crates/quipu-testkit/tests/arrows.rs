@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 16] = [
+const TABLE: [(&str, &[&str]); 17] = [
     ("base", &[]),
     ("policy", &["base"]),
     ("quic", &["base", "policy"]),
@@ -22,16 +22,17 @@ const TABLE: [(&str, &[&str]); 16] = [
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
-    ("scenario", &["base", "policy", "link", "web"]),
+    ("record", &["base"]),
+    ("scenario", &["base", "policy", "link", "web", "record"]),
     (
         "lab",
         &[
-            "base", "policy", "quic", "qlog", "null-tls", "http", "web", "link", "sim", "scenario",
-            "emu",
+            "base", "policy", "quic", "qlog", "null-tls", "http", "web", "link", "sim", "record",
+            "scenario", "emu",
         ],
     ),
-    ("report", &["base", "scenario", "lab"]),
-    ("cli", &["base", "scenario", "lab", "report", "tokio", "emu"]),
+    ("report", &["base", "record", "scenario", "lab"]),
+    ("cli", &["base", "record", "scenario", "lab", "report", "tokio", "emu"]),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
 ];
 

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Instant};
 use rand::Rng;
 
 use super::*;
-use crate::results::{Bounds, End, Metric, ObjectRecord, Output, PathRecord};
+use quipu_record::{Bounds, End, Metric, ObjectRecord, Output, PathRecord};
 use quipu_scenario::{Scenario, Series};
 
 fn plan(runs: u32) -> Plan {
@@ -75,7 +75,7 @@ fn files(plan: &Plan, batch: &Batch) -> Vec<(String, Vec<u8>)> {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("result");
     let output = Output::prepare(&target, false).unwrap();
-    output.write(plan, &batch.finished, &batch.summary).unwrap();
+    crate::results::write(output, plan, &batch.finished, &batch.summary).unwrap();
     // Nothing but the result is left beside it.
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     read_files(&target)
@@ -189,7 +189,7 @@ fn a_folder_with_content_is_refused_and_forced_only_for_our_files() {
     let error = Output::prepare(&target, false).unwrap_err().to_string();
     assert!(error.ends_with("is not empty; --force replaces the results in it"), "{error}");
     let output = Output::prepare(&target, true).unwrap();
-    output.write(&plan, &batch.finished, &batch.summary).unwrap();
+    crate::results::write(output, &plan, &batch.finished, &batch.summary).unwrap();
     assert_eq!(std::fs::read(target.join("notes.txt")).unwrap(), b"mine");
     assert!(target.join("summary.json").exists());
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
@@ -206,7 +206,7 @@ fn sampled(plan: &Plan, jobs: usize, fails: Option<u32>) -> Vec<(String, Vec<u8>
         Err(error) => Err(error.to_string()),
     };
     let batch = run_all(plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
-    output.write(plan, &batch.finished, &batch.summary).unwrap();
+    crate::results::write(output, plan, &batch.finished, &batch.summary).unwrap();
     read_files(&target)
 }
 
@@ -251,7 +251,7 @@ fn a_new_result_takes_the_series_of_an_old_one_away() {
     let plan = plan(1);
     let batch = batch(&plan, 1);
     let output = Output::prepare(&target, true).unwrap();
-    output.write(&plan, &batch.finished, &batch.summary).unwrap();
+    crate::results::write(output, &plan, &batch.finished, &batch.summary).unwrap();
     assert_eq!(read_files(&target).len(), 6);
 }
 

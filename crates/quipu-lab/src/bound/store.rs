@@ -8,7 +8,7 @@ use quipu_base::Instant;
 
 use super::{Level, Links, PageBound, Situation, has_known_windows};
 use crate::plan::{Cell, Plan};
-use crate::results::{Bounds, RunRecord};
+use quipu_record::{Bounds, RunRecord};
 use quipu_scenario::{Network, Origins};
 
 /// Loads that are remembered; beyond them each is worked out anew.

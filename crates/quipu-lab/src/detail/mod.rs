@@ -22,8 +22,8 @@ pub use self::find::{RunName, find, plan_of};
 pub use self::series::{ConnectionSeries, PathSeries};
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan, PlanError};
-use crate::results::{Bounds, ObjectRecord, RunRecord};
 use crate::run::{Arrival, Arrivals, RunError, run_session};
+use quipu_record::{Bounds, ObjectRecord, RunRecord};
 use quipu_scenario::{ScenarioError, Series};
 
 /// Which load of a run, and how finely it is told.

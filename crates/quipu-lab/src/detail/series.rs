@@ -7,8 +7,8 @@ use quipu_base::{Duration, Instant};
 
 use super::{DetailError, Options};
 use crate::plan::{Cell, Plan};
-use crate::results::{End, RunRecord, SeriesRow};
 use crate::run::{PAGE_FLOW, run_sampled};
+use quipu_record::{End, RunRecord, SeriesRow};
 use quipu_scenario::Series;
 
 /// The least time between two points: the finest series that a scenario may ask for.

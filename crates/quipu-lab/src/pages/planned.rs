@@ -6,9 +6,10 @@ use quipu_base::{Bytes, Duration, Seed};
 use quipu_web::page::{Object, ObjectId, ObjectKind, Page, PageReport};
 use quipu_web::synthetic::{self, Quantity, Sample};
 
+use super::note;
 use super::{LoadedPage, PageLoadError, check_size};
-use crate::results::{DrawnNote, PageNote, QuantityNote};
 use crate::run::{Bodies, file_hash};
+use quipu_record::{DrawnNote, PageNote};
 use quipu_scenario::{Origins, PRIES, PageName, Raw, Scenario};
 
 /// A page of a plan.
@@ -108,7 +109,7 @@ impl PlannedPage {
         let page = Page::new(NAME, (0..).zip(each).map(object).collect());
         let page = page.map_err(|source| PageLoadError::Page { page: NAME.to_owned(), source })?;
         check_size(NAME, &page)?;
-        let note = PageNote::of(&page, NAME.to_owned(), file_hash(sizes(&page).as_bytes()));
+        let note = note::of_page(&page, NAME.to_owned(), file_hash(sizes(&page).as_bytes()));
         Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
     }
 
@@ -118,7 +119,7 @@ impl PlannedPage {
     /// If it is too large.
     pub fn of_page(page: Page, seed: Seed) -> Result<PlannedPage, PageLoadError> {
         check_size(page.name(), &page)?;
-        let note = PageNote::of(&page, page.name().to_owned(), file_hash(sizes(&page).as_bytes()));
+        let note = note::of_page(&page, page.name().to_owned(), file_hash(sizes(&page).as_bytes()));
         Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
     }
 
@@ -200,7 +201,7 @@ impl LoadedPage {
         let page = synthetic::pries(seed, index).map_err(failed)?;
         let report = PageReport::made_up(&page, "the model of Pries et al.");
         let hash = file_hash(sizes(&page).as_bytes());
-        let note = PageNote::of(&page, format!("{PRIES}:{index}"), hash);
+        let note = note::of_page(&page, format!("{PRIES}:{index}"), hash);
         Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
     }
 }
@@ -263,7 +264,7 @@ fn note(
             total_bytes = total_bytes.saturating_add(body);
         }
     }
-    let quantities = Quantity::ALL.map(|quantity| QuantityNote::new(quantity, sample.of(quantity)));
+    let quantities = Quantity::ALL.map(|quantity| note::of_quantity(quantity, sample.of(quantity)));
     Ok(PageNote {
         name: name.to_owned(),
         // Both are means, of at least one page.

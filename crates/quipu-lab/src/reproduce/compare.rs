@@ -1,7 +1,7 @@
 //! From numbers of runs to an estimate with its interval.
 
 use super::select::{Load, Sample};
-use crate::stats::{Comparison, RESAMPLES};
+use quipu_record::stats::{Comparison, RESAMPLES};
 use quipu_scenario::experiment::{Metric, Stat};
 
 /// Resamples where objects of all runs are pooled.

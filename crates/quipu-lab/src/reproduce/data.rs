@@ -6,8 +6,8 @@ use super::compare;
 use super::places::{Spot, Unit, network_of, page_of, policy_of};
 use super::select::Runs;
 use crate::plan::Plan;
-use crate::stats::Comparison;
 use quipu_base::Seed;
+use quipu_record::stats::Comparison;
 use quipu_scenario::experiment::{Amount, Data, DataValue, Metric, Stat};
 
 /// A number of a paper, and where ours is.

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::runner::VERDICTS;
 use super::verdict::{Judged, RuleVerdict};
 use crate::table::{Align, Grid};
-use crate::whole_file::write_whole;
+use quipu_record::write_whole;
 use quipu_scenario::experiment::{Amount, Case, Dimension, Paper, Verdict};
 
 /// What stands where there is nothing.

@@ -16,8 +16,9 @@ use super::job::Job;
 use super::select::{Runs, of_series};
 use super::verdict::{Judged, bounds, judge};
 use crate::plan::Cell;
-use crate::results::{COMMIT, Failure, Output, OutputError, RunRecord, Summary, VERSION};
+use crate::results::{self, COMMIT, VERSION, part_of, place};
 use crate::run::{RunError, run_sampled, run_session};
+use quipu_record::{Failure, Output, OutputError, RunRecord};
 use quipu_scenario::{ScenarioError, Series};
 
 /// The file with what was found for an id, in its folder; and that of all ids above.
@@ -322,7 +323,8 @@ impl<'a> Workshop<'a> {
                 }
             }
         };
-        let mut part = output.series_part(plan, cell).map_err(OutputError::from)?;
+        let mut part =
+            output.series_part(&part_of(cell), place(plan, cell)).map_err(OutputError::from)?;
         let mut rows = Vec::new();
         let records = run_sampled(plan, cell, &mut |row| {
             if !series.is_empty() {
@@ -353,7 +355,7 @@ impl<'a> Workshop<'a> {
                     Some(Ok(records)) => {
                         good.extend(records.into_iter().map(|record| (cell, record)));
                     }
-                    Some(Err(reason)) => bad.push(Failure::of(&unit.plan, cell, reason)),
+                    Some(Err(reason)) => bad.push(results::failure(&unit.plan, cell, reason)),
                     None => {}
                 }
             }
@@ -361,7 +363,7 @@ impl<'a> Workshop<'a> {
                 let Failure { page, network, policy, run, reason } = failure;
                 format!("{page} over {network} with {policy}, run {run}: {reason}")
             }));
-            let summary = Summary::new(&unit.plan, &good, bad);
+            let summary = results::summary(&unit.plan, &good, bad);
             if unit.variant.is_none() {
                 from_bound = bounds(&summary);
             }
@@ -370,7 +372,7 @@ impl<'a> Workshop<'a> {
                 // No run holds it any more, as all have ended.
                 Some(Err(_)) | None => Output::prepare(&self.folder(index, number), true)?,
             };
-            output.write(&unit.plan, &good, &summary)?;
+            results::write(output, &unit.plan, &good, &summary)?;
             finished.push(good);
         }
         let runs: Vec<Runs<'_>> = job

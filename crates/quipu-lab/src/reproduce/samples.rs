@@ -3,7 +3,7 @@
 use quipu_base::{Instant, Rate};
 
 use super::compare::stat_of;
-use crate::results::SeriesRow;
+use quipu_record::SeriesRow;
 use quipu_scenario::experiment::{Column, Metric, Quantity, Stat};
 
 /// What `metric` gives for the connection `flow`, and its path `path` if one is named.

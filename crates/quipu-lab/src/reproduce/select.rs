@@ -6,8 +6,8 @@ use super::compare::stat_of;
 use super::places::{Spot, position};
 use super::samples;
 use crate::plan::{Cell, Plan};
-use crate::results::{Bounds, End, FlowRecord, RunRecord, SeriesRow, jain};
 use quipu_base::Bytes;
+use quipu_record::{Bounds, End, FlowRecord, RunRecord, SeriesRow, jain};
 use quipu_scenario::experiment::{Metric, Named, Quantity, Stat};
 use quipu_scenario::wildcard;
 use quipu_scenario::{Direction, FlowSpec};
@@ -100,7 +100,7 @@ impl Runs<'_> {
             Quantity::Object => return self.objects(cell, record, metric),
             Quantity::Stream => {
                 let of =
-                    |stream: &&crate::results::StreamRecord| Some(stream.stream) == metric.stream;
+                    |stream: &&quipu_record::StreamRecord| Some(stream.stream) == metric.stream;
                 record.streams.iter().find(of).and_then(|stream| time(stream.since_page_start))
             }
             Quantity::Goodput => Some(self.flow(record, metric)?.1.goodput().bits_per_sec() as f64),
@@ -233,7 +233,7 @@ impl Runs<'_> {
         let path = self.path(cell, metric)?;
         let mut links = record.traffic.links.iter();
         let link = links
-            .find(|link| link.path as usize == path && link.direction == metric.direction)
+            .find(|link| link.path as usize == path && link.direction == metric.direction.into())
             .filter(|link| link.capacity > Bytes::ZERO);
         Ok(link.map(|link| link.delivered.0 as f64 / link.capacity.0 as f64))
     }

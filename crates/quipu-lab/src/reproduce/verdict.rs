@@ -9,8 +9,8 @@ use super::compare::{self, Estimate};
 use super::data::DataRow;
 use super::places::{MAIN, Place, Point, Unit, places};
 use super::select::Runs;
-use crate::results::{Metric, RowSummary, Summary};
-use crate::stats::Comparison;
+use quipu_record::stats::Comparison;
+use quipu_record::{Metric, RowSummary, Summary};
 use quipu_scenario::experiment::{
     Amount, Dimension, Others, Paper, Places, Position, Rule, RuleKind, Side, Test, Verdict,
 };

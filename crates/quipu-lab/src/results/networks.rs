@@ -1,90 +1,39 @@
 //! The table of networks: what each path can do, for plots over rates and delays.
 
-use std::io;
-use std::path::Path;
-
 use quipu_base::Rate;
 use quipu_link::Loss;
+use quipu_record::{FileError, NetworkPath, NetworksFile, Value};
 
-use super::files::FileError;
-use super::tables::{Column, Form, Kind, TableFile, Value};
 use crate::plan::Plan;
 use quipu_scenario::{Direction, LinkSpec, LossSpec, Network};
 
-/// The file.
-pub(super) const NAME: &str = "networks.csv";
-
-pub(super) const COLUMNS: [&str; 8] = [
-    "network",
-    "path",
-    "name",
-    "down_rate_bit_per_s",
-    "up_rate_bit_per_s",
-    "round_trip_ns",
-    "down_loss_ppm",
-    "up_loss_ppm",
-];
-
-/// The table, open to be written.
-pub(crate) struct NetworksFile(TableFile);
-
-fn failed(source: io::Error) -> FileError {
-    FileError::Write { file: NAME.to_owned(), source }
-}
-
-impl NetworksFile {
-    /// The table in `directory`, with `fields` as further columns behind the network.
-    ///
-    /// # Errors
-    /// If it cannot be made.
-    pub(crate) fn create(directory: &Path, fields: &[Column]) -> Result<NetworksFile, FileError> {
-        let [network, rest @ ..] = COLUMNS;
-        let mut columns = vec![Column { name: network.to_owned(), kind: Kind::Text }];
-        columns.extend_from_slice(fields);
-        columns.extend(rest.map(Column::known));
-        let file = TableFile::create(&directory.join(NAME), Form::Csv, &columns);
-        file.map(NetworksFile).map_err(failed)
-    }
-
-    /// Adds a row for each path of each network of `plan`, which have the values `values` of the
-    /// further columns.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn add(&mut self, plan: &Plan, values: &[Value<'_>]) -> Result<(), FileError> {
-        for planned in &plan.networks {
-            let network = &planned.network;
-            let mut lead = vec![Value::Text(&network.name)];
-            lead.extend_from_slice(values);
-            for (index, path) in network.paths.iter().enumerate() {
-                let [down, up] = [Direction::Down, Direction::Up];
-                let rate = |direction| {
-                    Value::from(rate(network, index, direction).map(Rate::bits_per_sec))
-                };
-                let loss = |direction| Value::from(loss_ppm(network, index, direction));
-                let round_trip = network.round_trip(index).ok().map(|time| time.as_nanos());
-                let row = [
-                    Value::Whole(index as u64),
-                    Value::Text(&path.name),
-                    rate(down),
-                    rate(up),
-                    round_trip.into(),
-                    loss(down),
-                    loss(up),
-                ];
-                self.0.write(&lead, &row).map_err(failed)?;
-            }
+/// Adds a row for each path of each network of `plan`, which have the values `values` of the further
+/// columns.
+///
+/// # Errors
+/// If it cannot be written.
+pub fn add_networks(
+    table: &mut NetworksFile,
+    plan: &Plan,
+    values: &[Value<'_>],
+) -> Result<(), FileError> {
+    let both = [Direction::Down, Direction::Up];
+    for planned in &plan.networks {
+        let network = &planned.network;
+        for (index, path) in (0_u32..).zip(&network.paths) {
+            let at = index as usize;
+            let row = NetworkPath {
+                network: &network.name,
+                path: index,
+                name: &path.name,
+                rates: both.map(|direction| rate(network, at, direction)),
+                round_trip: network.round_trip(at).ok(),
+                loss_ppm: both.map(|direction| loss_ppm(network, at, direction)),
+            };
+            table.add(&row, values)?;
         }
-        Ok(())
     }
-
-    /// Writes out all that is left.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn finish(self) -> Result<(), FileError> {
-        self.0.finish().map_err(failed)
-    }
+    Ok(())
 }
 
 /// All links, without the radio, that a datagram on path `index` takes in one direction.
@@ -171,11 +120,10 @@ mod tests {
         "#;
         let plan = Plan::new(Scenario::from_toml(text, "a.toml").unwrap()).unwrap();
         let mut table = NetworksFile::create(folder.path(), &[]).unwrap();
-        table.add(&plan, &[]).unwrap();
+        add_networks(&mut table, &plan, &[]).unwrap();
         table.finish().unwrap();
-        let text = std::fs::read_to_string(folder.path().join(NAME)).unwrap();
+        let text = std::fs::read_to_string(folder.path().join("networks.csv")).unwrap();
         let rows: Vec<&str> = text.lines().collect();
-        assert_eq!(rows[0], COLUMNS.join(","));
         assert_eq!(rows[1], "framework-high,0,lte,30000000,30000000,20000000,15000,15000");
         assert_eq!(rows[2], "framework-high,1,wifi,55000000,55000000,30000000,30000,30000");
         // A tenth is lost at each of three links.

@@ -1,125 +1,15 @@
-//! What the runs say of flows, links and cross traffic: who got how much, and how fairly.
+//! What the runs of a plan say of flows, links and cross traffic.
 
 use quipu_base::{Bytes, Duration, Rate};
-use serde::Serialize;
-
-use super::RunRecord;
-use super::fairness::jain;
-use super::summary::{PathShare, runs_of};
-use super::traffic::{FlowRecord, TrafficRecord, per_mille};
-use crate::plan::{Cell, Plan};
-use crate::policy::registry::Layer;
-use crate::stats::median;
+use quipu_policy::registry::Layer;
+use quipu_record::{
+    CrossSummary, FlowRecord, FlowSummary, LinkSummary, PathShare, RunRecord, Sharing, Spread,
+    TrafficRecord, jain, per_mille,
+};
 use quipu_scenario::{Direction, FlowSpec};
 
-/// A quantity over the runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Spread {
-    /// The middle run.
-    pub median: u64,
-    /// The run in which it was least.
-    pub least: u64,
-    /// The run in which it was most.
-    pub most: u64,
-}
-
-/// All traffic of one policy over one network, beside one page or without any.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Sharing {
-    /// The page; empty if there is none.
-    pub page: String,
-    /// The network.
-    pub network: String,
-    /// The policy.
-    pub policy: String,
-    /// Runs that ended well.
-    pub runs: usize,
-    /// The flows of the scenario, in its order.
-    pub flows: Vec<FlowSummary>,
-    /// Jain's index of the flows down that lived, in millionths; `null` if there are not two.
-    pub fairness_down: Option<Spread>,
-    /// The same of the flows up.
-    pub fairness_up: Option<Spread>,
-    /// Down and up of each path that has links of its own.
-    pub links: Vec<LinkSummary>,
-    /// The cross traffic of the scenario, in its order.
-    pub cross: Vec<CrossSummary>,
-}
-
-/// One flow.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FlowSummary {
-    /// Its name.
-    pub name: String,
-    /// Which way it goes.
-    pub direction: String,
-    /// Its congestion controller.
-    pub congestion: String,
-    /// Bits per second that its receiver read, while it lived.
-    pub goodput: Spread,
-    /// Share of the bytes of all flows of its direction, in thousandths.
-    pub share_per_mille: Spread,
-    /// Mean round-trip time in nanoseconds; `null` if none was measured.
-    pub rtt_mean_ns: Option<Spread>,
-    /// What 95 % of the round-trip times do not exceed.
-    pub rtt_p95_ns: Option<Spread>,
-    /// Packets that counted as lost, in millionths of those sent.
-    pub lost_per_million: Spread,
-    /// How much of what came over all runs came on which of its paths.
-    pub paths: Vec<PathShare>,
-}
-
-/// One direction of one path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct LinkSummary {
-    /// What the network calls the path.
-    pub name: String,
-    /// Which way.
-    pub direction: String,
-    /// Share of its capacity that was used, in thousandths.
-    pub utilisation_per_mille: Spread,
-    /// Datagrams that did not arrive.
-    pub dropped: Spread,
-}
-
-/// One sender of cross traffic.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CrossSummary {
-    /// Its name.
-    pub name: String,
-    /// How its datagrams follow one another.
-    pub kind: String,
-    /// Which way it goes.
-    pub direction: String,
-    /// Bits per second that it sent, headers included, over the whole window.
-    pub sent: Spread,
-    /// Bits per second that arrived.
-    pub received: Spread,
-}
-
-impl Spread {
-    /// Of values, one for each run; `None` of nothing.
-    pub fn of(values: impl IntoIterator<Item = u64>) -> Option<Spread> {
-        let values: Vec<u64> = values.into_iter().collect();
-        Some(Spread {
-            median: median(&values)?,
-            least: values.iter().copied().min()?,
-            most: values.iter().copied().max()?,
-        })
-    }
-
-    fn over(runs: &[&TrafficRecord], value: impl Fn(&TrafficRecord) -> u64) -> Spread {
-        Spread::of(runs.iter().map(|run| value(run))).unwrap_or_default()
-    }
-
-    /// Over the runs that have a value.
-    fn where_known(
-        runs: &[&TrafficRecord],
-        value: impl Fn(&TrafficRecord) -> Option<u64>,
-    ) -> Option<Spread> {
-        Spread::of(runs.iter().filter_map(|run| value(run)))
-    }
-}
+use super::summary::runs_of;
+use crate::plan::{Cell, Plan};
 
 /// All traffic of a sweep, by page, network and policy; nothing if the scenario has none.
 pub(super) fn all(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Sharing> {
@@ -149,7 +39,7 @@ fn sharing(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Sharing {
             let living = of_direction(run, specs, direction).filter(|flow| !flow.lived.is_zero());
             jain(&living.map(|flow| flow.bytes.0).collect::<Vec<_>>())
         };
-        Spread::where_known(runs, index)
+        where_known(runs, index)
     };
     Sharing {
         page: plan.page_name(cell.page).to_owned(),
@@ -192,11 +82,11 @@ fn flow(plan: &Plan, cell: Cell, index: usize, runs: &[&TrafficRecord]) -> FlowS
         name: spec.name.clone(),
         direction: spec.direction.to_string(),
         congestion: congestion.map_or(String::new(), ToString::to_string),
-        goodput: Spread::over(runs, |run| own(run).map_or(0, |flow| flow.goodput().bits_per_sec())),
-        share_per_mille: Spread::over(runs, share),
-        rtt_mean_ns: Spread::where_known(runs, |run| nanos(own(run)?.rtt_mean)),
-        rtt_p95_ns: Spread::where_known(runs, |run| nanos(own(run)?.rtt_p95)),
-        lost_per_million: Spread::over(runs, lost),
+        goodput: over(runs, |run| own(run).map_or(0, |flow| flow.goodput().bits_per_sec())),
+        share_per_mille: over(runs, share),
+        rtt_mean_ns: where_known(runs, |run| nanos(own(run)?.rtt_mean)),
+        rtt_p95_ns: where_known(runs, |run| nanos(own(run)?.rtt_p95)),
+        lost_per_million: over(runs, lost),
         paths: path_shares(plan, cell, index, runs),
     }
 }
@@ -229,10 +119,8 @@ fn links(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Vec<LinkSummary> {
         LinkSummary {
             name: name.clone(),
             direction: direction.to_string(),
-            utilisation_per_mille: Spread::over(runs, |run| {
-                own(run).map_or(0, |link| link.utilisation())
-            }),
-            dropped: Spread::over(runs, |run| own(run).map_or(0, |link| link.dropped)),
+            utilisation_per_mille: over(runs, |run| own(run).map_or(0, |link| link.utilisation())),
+            dropped: over(runs, |run| own(run).map_or(0, |link| link.dropped)),
         }
     };
     names.enumerate().map(summary).collect()
@@ -249,21 +137,21 @@ fn cross(plan: &Plan, runs: &[&TrafficRecord]) -> Vec<CrossSummary> {
             name: spec.name.clone(),
             kind: spec.kind.to_string(),
             direction: spec.direction.to_string(),
-            sent: Spread::over(runs, |run| rate(run, run.cross.get(index).map(|it| it.sent))),
-            received: Spread::over(runs, |run| {
-                rate(run, run.cross.get(index).map(|it| it.received))
-            }),
+            sent: over(runs, |run| rate(run, run.cross.get(index).map(|it| it.sent))),
+            received: over(runs, |run| rate(run, run.cross.get(index).map(|it| it.received))),
         })
         .collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Over all runs.
+fn over(runs: &[&TrafficRecord], value: impl Fn(&TrafficRecord) -> u64) -> Spread {
+    Spread::of(runs.iter().map(|run| value(run))).unwrap_or_default()
+}
 
-    #[test]
-    fn a_spread_tells_the_middle_and_the_ends() {
-        assert_eq!(Spread::of([3, 1, 2]), Some(Spread { median: 2, least: 1, most: 3 }));
-        assert_eq!(Spread::of([]), None);
-    }
+/// Over the runs that have a value.
+fn where_known(
+    runs: &[&TrafficRecord],
+    value: impl Fn(&TrafficRecord) -> Option<u64>,
+) -> Option<Spread> {
+    Spread::of(runs.iter().filter_map(|run| value(run)))
 }

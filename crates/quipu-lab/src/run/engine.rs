@@ -13,7 +13,6 @@ use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
 
 use super::arrivals::LineArrivals;
-use super::pages::sender;
 use super::party::Party;
 use super::tls::{self, TlsError};
 use super::topology::addresses;
@@ -23,7 +22,7 @@ use crate::cost::Meter;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
-use crate::results::End;
+use quipu_record::End;
 use quipu_scenario::{HttpVersion, Scenario};
 
 /// An end could not be set up.
@@ -254,7 +253,7 @@ pub(super) fn arrivals(plan: &Plan, cell: Cell, line: PageLine) -> Option<LineAr
     let PageLine { client, line, pair } = line;
     // The first path carries the handshake.
     let [of_client, of_server] = addresses(pair, 0);
-    let (reader, address) = match sender(&plan.scenario) {
+    let (reader, address) = match plan.scenario.sender() {
         End::Server => (Role::Client, of_client),
         End::Client => (Role::Server, of_server),
     };

@@ -11,8 +11,8 @@ use super::bulk::{Sink, Source};
 use super::engine::{ConnectionPlan, SetupError};
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
-use crate::results::End;
-use crate::stats::Histogram;
+use quipu_record::End;
+use quipu_record::stats::Histogram;
 use quipu_scenario::{Direction, FlowSpec};
 
 /// An end of a flow.

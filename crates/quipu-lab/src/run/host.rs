@@ -17,7 +17,7 @@ use super::origins::Origins;
 use super::raw::{self, RawEnd};
 use super::server::Site;
 use crate::plan::{Cell, Plan};
-use crate::results::RunRecord;
+use quipu_record::RunRecord;
 
 /// A node of the world.
 pub(super) enum Host {

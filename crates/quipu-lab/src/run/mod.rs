@@ -43,7 +43,6 @@ use quipu_sim::{TopologyError, World, WorldConfig};
 use thiserror::Error;
 
 pub use crate::plan::{Cell, Plan};
-use crate::results::{End, RunRecord};
 pub(crate) use arrivals::{Arrival, Arrivals};
 pub use body::Bodies;
 pub(crate) use body::file_hash;
@@ -51,6 +50,7 @@ pub use engine::SetupError;
 pub(crate) use engine::unsupported;
 use host::Host;
 use pages::Pages;
+use quipu_record::{End, RunRecord};
 use quipu_scenario::LinkError;
 use series::Sampler;
 pub use series::SeriesSink;

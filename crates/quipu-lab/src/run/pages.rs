@@ -19,8 +19,8 @@ use super::topology::{Hosts, Topology};
 use super::traffic::pair_of_cross;
 use super::{PAGE_FLOW, RunError};
 use crate::plan::{Cell, Plan};
-use crate::results::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
-use quipu_scenario::{Scenario, Sender};
+use quipu_record::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
+use quipu_scenario::Scenario;
 
 /// Watches the pages of all clients as they come.
 pub(super) struct Pages<'a> {
@@ -103,7 +103,7 @@ impl<'a> Pages<'a> {
     /// Both ends of all connections, for time series.
     pub(super) fn watched(&self, topology: &Topology) -> Vec<Watched> {
         let mut watched = Vec::new();
-        let sender = sender(&self.plan.scenario);
+        let sender = self.plan.scenario.sender();
         let paths = self.plan.networks[self.cell.network].network.paths.len();
         for visitor in &self.visitors {
             for (line, &server) in visitor.servers.iter().enumerate() {
@@ -225,14 +225,14 @@ impl Visitor {
         let mut ends = self.ends(world);
         let (reader, loading) = ends.find_map(|end| Some((end, end.loading(visit)?)))?;
         let client = world.node(self.node);
-        let mut record = record(world.now(), loading, sender(scenario))?;
+        let mut record = record(world.now(), loading, scenario.sender())?;
         record.visit = visit;
         record.client = self.client;
         let connected_at = client.connection(0)?.connected_at()?;
         record.connect_time = connected_at - client.opened_at(0)?;
         for (line, &server) in self.servers.iter().enumerate() {
             let server = world.node(server);
-            record.add_ends(line, client.connection(line), server.connection(0));
+            add_ends(&mut record, line, client.connection(line), server.connection(0));
             record.overridden += server.overridden();
         }
         for object in &mut record.objects {
@@ -292,14 +292,6 @@ fn number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX)
 }
 
-/// The end that sends what is loaded.
-pub(super) fn sender(scenario: &Scenario) -> End {
-    match scenario.raw.sender {
-        Sender::Client if scenario.http.is_raw() => End::Client,
-        Sender::Client | Sender::Server => End::Server,
-    }
-}
-
 /// What was measured of a load that ended at `at`, without what connections know; `None` if it did not
 /// end.
 fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
@@ -334,23 +326,26 @@ fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
     })
 }
 
-impl RunRecord {
-    /// Adds what both ends of connection `line` counted, if there are these ends.
-    fn add_ends(&mut self, line: usize, client: Option<&Connection>, server: Option<&Connection>) {
-        let sending = match self.sender {
-            End::Server => server,
-            End::Client => client,
-        };
-        if let Some(sending) = sending {
-            let counters = sending.scheduler_counters();
-            self.path_switches += counters.path_switches;
-            self.refused += counters.refused;
-            self.overridden += counters.overridden;
-        }
-        for (end, connection) in [(End::Server, server), (End::Client, client)] {
-            self.paths
-                .extend(connection.into_iter().flat_map(|it| path_records(end, number(line), it)));
-        }
+/// Adds to `record` what both ends of connection `line` counted, if there are these ends.
+fn add_ends(
+    record: &mut RunRecord,
+    line: usize,
+    client: Option<&Connection>,
+    server: Option<&Connection>,
+) {
+    let sending = match record.sender {
+        End::Server => server,
+        End::Client => client,
+    };
+    if let Some(sending) = sending {
+        let counters = sending.scheduler_counters();
+        record.path_switches += counters.path_switches;
+        record.refused += counters.refused;
+        record.overridden += counters.overridden;
+    }
+    for (end, connection) in [(End::Server, server), (End::Client, client)] {
+        let paths = connection.into_iter().flat_map(|it| path_records(end, number(line), it));
+        record.paths.extend(paths);
     }
 }
 

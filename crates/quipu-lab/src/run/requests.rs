@@ -23,7 +23,7 @@ use super::body::Bodies;
 use super::visits::Visits;
 use super::wire::{Wire, numbering};
 use super::{OBJECT_FIELD, RunError};
-use crate::results::End;
+use quipu_record::End;
 use quipu_scenario::{HttpVersion, Priorities, Scenario};
 
 /// The requests of one connection.

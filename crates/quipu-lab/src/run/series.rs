@@ -9,7 +9,7 @@ use quipu_sim::{LinkId, Node, NodeId, Observer, PathLinks, RunEnd, World};
 
 use super::RunError;
 use super::topology::Topology;
-use crate::results::{End, SeriesRow};
+use quipu_record::{End, SeriesRow};
 use quipu_scenario::{Scenario, SeriesEnds};
 
 /// Takes the rows of a time series: in order of time, then of connections as the run has them, then

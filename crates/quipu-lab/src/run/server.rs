@@ -22,7 +22,7 @@ use super::wire::{Wire, http, mux, numbering};
 use super::{OBJECT_FIELD, RunError};
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
-use crate::results::End;
+use quipu_record::End;
 use quipu_scenario::Priorities;
 
 /// Bytes of an object that only warms the connection up: as in the framework paper.

@@ -14,8 +14,8 @@ use super::host::Host;
 use super::series::{self, Sampler, Watched};
 use super::topology::{Hosts, Topology, addresses};
 use crate::plan::{Cell, Plan};
-use crate::results::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
-use crate::stats::Histogram;
+use quipu_record::stats::Histogram;
+use quipu_record::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
 use quipu_scenario::{Direction, Measure, Network, OwnLinks};
 
 /// The hosts of all flows and of all cross traffic.
@@ -263,7 +263,7 @@ impl Traffic {
                 records.push(LinkRecord {
                     // At most 32 paths.
                     path: u32::try_from(*path).unwrap_or(u32::MAX),
-                    direction,
+                    direction: direction.into(),
                     delivered: after.delivered - before.delivered,
                     capacity: link.capacity(from.at, until.at),
                     dropped: after.dropped.saturating_sub(before.dropped),

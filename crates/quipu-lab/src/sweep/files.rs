@@ -13,11 +13,12 @@ use super::store::{Outcome, StoreError};
 use super::summary::{Line, SummaryFile};
 use super::todo::{STORE, SweepError, Todo};
 use crate::plan::Cell;
-use crate::results::{
-    Column, Failure, FileError, Form, Kind, NetworksFile, RunRecord, Summary, TableFile, Tables,
-    Value, table_names,
+use crate::results::{add_networks, failure, named, summary};
+use quipu_record::write_whole;
+use quipu_record::{
+    Column, Failure, FileError, Form, Kind, NetworksFile, RunRecord, TableFile, Tables, Value,
+    table_names,
 };
-use crate::whole_file::write_whole;
 
 /// How far it is.
 pub(super) const STATUS: &str = "status.json";
@@ -99,23 +100,28 @@ pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
     fs::write(folder.join(SWEEP), sweep.to_toml()?).map_err(failed(SWEEP))?;
 
     let forms = [Form::Csv, Form::Parquet];
-    let mut tables = Tables::create(folder, &sweep.scenario, &forms, sweep.columns.clone())?;
+    let mut tables =
+        Tables::create(folder, sweep.scenario.has_traffic(), &forms, sweep.columns.clone())?;
     let of_networks = |index: &usize| sweep.columns[*index].clone();
     let network_columns: Vec<Column> = sweep.of_networks.iter().map(of_networks).collect();
     let mut networks = NetworksFile::create(folder, &network_columns)?;
     let mut known_networks = BTreeSet::new();
     let mut points = points_file(folder, sweep)?;
-    let mut summary = SummaryFile::create(folder, todo)?;
+    let mut file = SummaryFile::create(folder, todo)?;
     for (index, point) in sweep.points.iter().enumerate() {
         let values = point.cells(&sweep.columns);
         let (finished, failures) = outcomes(todo, index)?;
-        tables.add(&point.plan, &finished, &values)?;
+        tables.add(&named(&point.plan, &finished), &values)?;
         // Of points that have the same networks the first tells them.
         let of_networks = sweep.of_networks.iter();
         if known_networks
             .insert(of_networks.clone().map(|&at| &point.texts()[at]).collect::<Vec<_>>())
         {
-            networks.add(&point.plan, &of_networks.map(|&at| values[at]).collect::<Vec<_>>())?;
+            add_networks(
+                &mut networks,
+                &point.plan,
+                &of_networks.map(|&at| values[at]).collect::<Vec<_>>(),
+            )?;
         }
         let planned = todo.keys[index].len() as u64;
         let done = finished.iter().filter(|(_, record)| record.is_first()).count() as u64;
@@ -123,12 +129,13 @@ pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
         let lead: Vec<Value<'_>> =
             [Value::Whole(index as u64)].into_iter().chain(values.iter().copied()).collect();
         points.write(&lead, &counts).map_err(failed(POINTS))?;
-        summary.add(index, point, Summary::new(&point.plan, &finished, failures))?;
+        let told = summary(&point.plan, &finished, failures);
+        file.add(index, point, told)?;
     }
     tables.finish()?;
     networks.finish()?;
     points.finish().map_err(failed(POINTS))?;
-    let (lines, failures) = summary.finish()?;
+    let (lines, failures) = file.finish()?;
 
     // Until all have their names the folder is not what it was, nor what it will be.
     write_status(out, &Status { state: State::Running, ..todo.status().clone() })?;
@@ -169,7 +176,7 @@ fn outcomes(todo: &Todo, index: usize) -> Result<Outcomes, StoreError> {
     for (cell, outcome) in chunks.into_iter().flatten().flatten() {
         match outcome {
             Ok(records) => finished.extend(records.into_iter().map(|record| (cell, record))),
-            Err(reason) => failures.push(Failure::of(plan, cell, reason)),
+            Err(reason) => failures.push(failure(plan, cell, reason)),
         }
     }
     Ok((finished, failures))

@@ -4,8 +4,8 @@ use toml::Value;
 
 use crate::plan::{Plan, Shelf};
 use crate::policies::Registry;
-use crate::results::Value as Cell;
-use crate::results::{Column, Kind, known_columns};
+use quipu_record::Value as Cell;
+use quipu_record::{Column, Kind, known_columns};
 use quipu_scenario::put_at;
 use quipu_scenario::{
     Amount, Document, Finding, Findings, Origin, PointValues, Scenario, Series, SweepSpec,

@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::results::{COMMIT, RunRecord, VERSION};
+use crate::results::{COMMIT, VERSION};
+use quipu_record::RunRecord;
 
 /// The form of what is kept of a run: another number for another form.
 const FORM: u32 = 1;

@@ -11,7 +11,8 @@ use serde::ser::{SerializeMap, Serializer};
 use super::files::{SUMMARY, put};
 use super::points::{Point, Sweep};
 use super::todo::Todo;
-use crate::results::{COMMIT, Failure, FileError, Metric, PageNote, Summary, VERSION, WORLD};
+use crate::results::{COMMIT, VERSION, WORLD};
+use quipu_record::{Failure, FileError, Metric, PageNote, Summary};
 
 /// Failures that are told in words.
 const MOST_TOLD: usize = 10;

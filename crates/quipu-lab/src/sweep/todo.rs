@@ -16,9 +16,9 @@ use super::points::Sweep;
 use super::status::{State, Status};
 use super::store::{Store, StoreError};
 use crate::plan::Cell;
-use crate::results::FileError;
 use crate::run::run_session;
 use crate::run_key::run_keys;
+use quipu_record::FileError;
 use quipu_scenario::ScenarioError;
 
 /// The folder of the store in that of the results.

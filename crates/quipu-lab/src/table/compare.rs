@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::grid::{Align, Grid};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
-use crate::results::{Metric, MetricSummary, RowSummary, Summary, WORLD};
+use crate::results::WORLD;
+use quipu_record::{Metric, MetricSummary, RowSummary, Summary};
 use quipu_scenario::{Clients, Priorities};
 
 /// The metrics that are compared as ratios.

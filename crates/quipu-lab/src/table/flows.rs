@@ -4,7 +4,8 @@ use super::compare::{NOTHING, percent};
 use super::grid::{Align, Grid};
 use super::millis;
 use crate::plan::{Plan, PlannedNetwork};
-use crate::results::{CrossSummary, FlowSummary, Sharing, Spread, Summary, WORLD};
+use crate::results::WORLD;
+use quipu_record::{CrossSummary, FlowSummary, Sharing, Spread, Summary};
 use quipu_scenario::units::Unit;
 
 /// The tables of all traffic as text; nothing if the scenario has none.

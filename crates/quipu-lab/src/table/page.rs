@@ -4,7 +4,8 @@ use quipu_web::synthetic::{Measured, Quantity, Sample};
 
 use super::bytes;
 use super::grid::{Align, Grid};
-use crate::results::{PageNote, QuantityNote};
+use crate::pages::note::of_quantity;
+use quipu_record::{PageNote, QuantityNote};
 use quipu_scenario::Origins;
 
 /// One line about a page.
@@ -37,7 +38,7 @@ pub(super) fn drawn(note: &PageNote) -> String {
 
 /// The quantities of `sample` beside those that the ns-3 QUIC paper's Table 1 gives.
 pub fn model(sample: &Sample) -> Grid {
-    quantities(&Quantity::ALL.map(|quantity| QuantityNote::new(quantity, sample.of(quantity))))
+    quantities(&Quantity::ALL.map(|quantity| of_quantity(quantity, sample.of(quantity))))
 }
 
 fn quantities(quantities: &[QuantityNote]) -> Grid {
@@ -45,11 +46,12 @@ fn quantities(quantities: &[QuantityNote]) -> Grid {
     let columns = std::iter::once(("quantity", Align::Left))
         .chain(titles.into_iter().map(|title| (title, Align::Right)));
     let mut grid = Grid::new(columns);
-    for note in quantities {
-        let Measured { mean, deviation, most } = note.quantity.measured();
+    // Notes are in the order of the table.
+    for (note, quantity) in quantities.iter().zip(Quantity::ALL) {
+        let Measured { mean, deviation, most } = quantity.measured();
         let ours = |value| if note.count == 0 { "–".to_owned() } else { number(value) };
         grid.row([
-            note.quantity.name().to_owned(),
+            quantity.name().to_owned(),
             note.count.to_string(),
             ours(note.mean),
             number(mean),

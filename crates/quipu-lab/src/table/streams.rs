@@ -3,8 +3,8 @@
 use super::compare::ratio_text;
 use super::grid::{Align, Grid};
 use super::{millis, time};
-use crate::results::RowSummary;
 use quipu_base::Duration;
+use quipu_record::RowSummary;
 
 /// Load times of every stream with every policy, in milliseconds; empty with HTTP.
 pub(super) fn boxes(rows: &[&RowSummary], base: &str) -> Grid {

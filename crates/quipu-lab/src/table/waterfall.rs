@@ -5,7 +5,7 @@ use quipu_base::{Duration, Instant};
 use super::{bytes, time};
 use crate::pages::RunPage;
 use crate::plan::{Cell, Plan};
-use crate::results::{ObjectRecord, PathRecord, RunRecord};
+use quipu_record::{ObjectRecord, PathRecord, RunRecord};
 
 /// How a waterfall is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

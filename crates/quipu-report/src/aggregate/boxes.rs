@@ -1,6 +1,6 @@
 //! The numbers of a box plot.
 
-use quipu_lab::stats::five_numbers;
+use quipu_record::stats::five_numbers;
 
 /// What a box and its whiskers are drawn from, in the unit of the values.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use quipu_base::Seed;
-use quipu_lab::stats::Comparison;
+use quipu_record::stats::Comparison;
 
 use crate::results::{Cell, Quantity, Ratio, Scene};
 

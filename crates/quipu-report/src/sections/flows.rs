@@ -42,7 +42,7 @@ pub(super) fn flows(folders: &Folders, draft: &mut Draft) {
 
 /// The middle of the runs, in Mb/s.
 fn median(flow: &Flow) -> Option<f64> {
-    quipu_lab::stats::median(&flow.goodput).map(|rate| rate as f64 / 1e6)
+    quipu_record::stats::median(&flow.goodput).map(|rate| rate as f64 / 1e6)
 }
 
 /// A flow with its direction, if there are both.
@@ -205,7 +205,7 @@ fn table_of_flows(context: &Context<'_>) -> Table {
                     "up" => it.fairness_up,
                     _ => it.fairness_down,
                 });
-                let rtt = quipu_lab::stats::median(&flow.rtt);
+                let rtt = quipu_record::stats::median(&flow.rtt);
                 let mut row = context.place_cells(scene);
                 let names = [&cell.policy, &flow.name, &flow.direction, &flow.congestion];
                 row.extend(names.map(|name| Value::from(name.clone())));

@@ -45,7 +45,7 @@ fn of_scene(context: &Context<'_>, scene: &Scene, standing: &Standing) -> Vec<St
         found.map(|(position, _)| name(position)).collect()
     };
     let times = best.values(Quantity::PageTime);
-    let median = quipu_lab::stats::median(&times).unwrap_or_default();
+    let median = quipu_record::stats::median(&times).unwrap_or_default();
     let mut sentences = vec![format!(
         "On {}, {} is fastest: the page is complete after {} ({}).",
         context.name(scene),
@@ -182,7 +182,7 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
     });
     let mut middle: Vec<(u64, &str)> = to_best
         .iter()
-        .filter_map(|(policy, ratios)| Some((quipu_lab::stats::median(ratios)?, *policy)))
+        .filter_map(|(policy, ratios)| Some((quipu_record::stats::median(ratios)?, *policy)))
         .collect();
     middle.sort_unstable();
     if let (Some(first), Some(last)) = (middle.first(), middle.last())
@@ -207,7 +207,7 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
         .filter_map(|(scene, standing)| times::over_bound(&scene.cells[standing.best]))
         .map(|over| (over * 1e6) as u64)
         .collect();
-    if let Some(five) = quipu_lab::stats::five_numbers(&over) {
+    if let Some(five) = quipu_record::stats::five_numbers(&over) {
         let of = |value: u64| value as f64 / 1e6;
         sentences.push(format!(
             "The fastest policies are at {:.2} to {:.2} times the bound that no scheduler can beat \
@@ -249,7 +249,7 @@ fn only_one(context: &Context<'_>) -> Vec<String> {
     let alone = context.scenes.iter().zip(&context.standings).filter(|(_, it)| it.is_none());
     let of = |(scene, _): (&&Scene, &Option<Standing>)| {
         let cell = scene.cells.first()?;
-        let median = quipu_lab::stats::median(&cell.values(Quantity::PageTime))?;
+        let median = quipu_record::stats::median(&cell.values(Quantity::PageTime))?;
         let over = times::over_bound(cell);
         let over = over.map(|over| format!(", {over:.2} times the bound")).unwrap_or_default();
         Some(format!(
@@ -277,7 +277,7 @@ fn flows(context: &Context<'_>) -> Vec<String> {
             .flows
             .iter()
             .filter_map(|flow| {
-                let rate = quipu_lab::stats::median(&flow.goodput)?;
+                let rate = quipu_record::stats::median(&flow.goodput)?;
                 Some(format!("{} {:.2} Mb/s", flow.name, rate as f64 / 1e6))
             })
             .collect();

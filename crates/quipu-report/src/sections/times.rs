@@ -83,8 +83,8 @@ fn medians(context: &Context<'_>) -> Table {
             row.push(Value::from(cell.policy.clone()));
             row.push(Value::from(cell.loads.len()));
             let page = cell.values(Quantity::PageTime);
-            row.push(time(quipu_lab::stats::median(&page)));
-            row.push(time(quipu_lab::stats::p95(&page)));
+            row.push(time(quipu_record::stats::median(&page)));
+            row.push(time(quipu_record::stats::p95(&page)));
             let ratio = cell.ratios.get(&Quantity::PageTime);
             let interval = ratio.and_then(|ratio| ratio.interval);
             let plain = |value: Option<f64>| value.map_or(Value::Null, number);
@@ -93,9 +93,9 @@ fn medians(context: &Context<'_>) -> Table {
             row.push(plain(interval.map(|(_, high)| high)));
             row.push(plain(over_bound(cell)));
             for quantity in &quantities[1..] {
-                row.push(time(quipu_lab::stats::median(&cell.values(*quantity))));
+                row.push(time(quipu_record::stats::median(&cell.values(*quantity))));
             }
-            let resent = quipu_lab::stats::median(&cell.values(Quantity::BytesResent));
+            let resent = quipu_record::stats::median(&cell.values(Quantity::BytesResent));
             row.push(resent.map_or(Value::Null, Value::from));
             rows.push(row);
         }
@@ -124,7 +124,7 @@ fn time(nanos: Option<u64>) -> Value {
 /// The middle of the loads' ratios of page time to bound.
 pub(super) fn over_bound(cell: &Cell) -> Option<f64> {
     let over = scaled(&cell.over(Quantity::PageTime, Quantity::PageBound));
-    quipu_lab::stats::median(&over).map(|median| median as f64 / MILLIONTHS)
+    quipu_record::stats::median(&over).map(|median| median as f64 / MILLIONTHS)
 }
 
 /// Millionths in one.

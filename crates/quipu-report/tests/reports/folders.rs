@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use quipu_lab::batch::run_all;
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
-use quipu_lab::results::Output;
 use quipu_lab::run::run_session;
+use quipu_record::Output;
 use quipu_report::document::Document;
 use quipu_report::{Options, ReportError, report};
 use quipu_scenario::Scenario;
@@ -33,7 +33,7 @@ fn write(plan: &Plan, folder: &Path) {
     let output = Output::prepare(folder, true).unwrap();
     let batch = run_all(plan, Some(2), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
     assert!(batch.summary.failures.is_empty(), "{:?}", batch.summary.failures);
-    output.write(plan, &batch.finished, &batch.summary).unwrap();
+    quipu_lab::results::write(output, plan, &batch.finished, &batch.summary).unwrap();
 }
 
 /// A small comparison: a page of nine objects, two policies, three runs.

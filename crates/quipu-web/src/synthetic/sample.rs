@@ -76,6 +76,17 @@ impl Quantity {
         Measured { mean, deviation, most }
     }
 
+    /// Its name in result files.
+    pub fn key(self) -> &'static str {
+        match self {
+            Quantity::MainSize => "main_size",
+            Quantity::Mains => "mains",
+            Quantity::EmbeddedSize => "embedded_size",
+            Quantity::Embedded => "embedded",
+            Quantity::Reading => "reading",
+        }
+    }
+
     /// What it is called, with its unit.
     pub fn name(self) -> &'static str {
         match self {

@@ -7,11 +7,10 @@ use super::*;
 use crate::plan::Cell;
 use crate::policies::Registry;
 use crate::reproduce::{Job, Origin};
-use crate::results::{
-    Bounds, End, FlowRecord, LinkRecord, ObjectRecord, PathRecord, RunRecord, SeriesRow,
+use quipu_record::{
+    Bounds, Direction, End, FlowRecord, LinkRecord, ObjectRecord, PathRecord, RunRecord, SeriesRow,
     StreamRecord, TrafficRecord,
 };
-use quipu_scenario::Direction;
 use quipu_scenario::experiment::cases;
 
 const HEAD: &str = r#"

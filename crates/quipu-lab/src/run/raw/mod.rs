@@ -23,7 +23,7 @@ use super::engine::{ConnectionPlan, PageLine, SetupError, arrivals};
 use super::loading::Loading;
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
-use crate::results::{End, RunRecord};
+use quipu_record::{End, RunRecord};
 use quipu_scenario::{Sender, Start};
 
 /// When the load began. The clock of a run is the same everywhere, so the end that reads may know

@@ -7,9 +7,9 @@ use quipu_quic::Connection;
 use quipu_web::page::ObjectId;
 
 use super::writes::Write;
-use crate::results::StreamRecord;
 use crate::run::RunError;
 use crate::run::loading::Loading;
+use quipu_record::StreamRecord;
 use quipu_scenario::Raw;
 
 /// The page as it arrives on raw streams.

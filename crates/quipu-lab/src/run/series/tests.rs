@@ -2,11 +2,12 @@ use quipu_base::Duration;
 
 use super::*;
 use crate::plan::{Cell, Plan};
-use crate::results::{RunRecord, SeriesPart};
+use crate::results::place;
 use crate::run::host::Host;
 use crate::run::pages::Pages;
 use crate::run::topology::Topology;
 use crate::run::{run, run_sampled};
+use quipu_record::{RunRecord, SeriesPart};
 use quipu_scenario::{Direction, FlowSpec, Network, Series, find_network};
 
 const FIRST: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
@@ -280,7 +281,7 @@ fn a_series_that_cannot_be_written_ends_the_run() {
 fn rows_read_as_a_table() {
     let plan = plan(&["name=a,rate=20mbit,delay=10ms", "rate=10mbit,delay=20ms"], 20, |_| {});
     let mut text = Vec::new();
-    let mut part = SeriesPart::new(&plan, FIRST, &mut text);
+    let mut part = SeriesPart::new(place(&plan, FIRST), &mut text);
     let mut left = 12;
     let record = run_sampled(&plan, FIRST, &mut |row| {
         left -= 1;

@@ -1,7 +1,7 @@
 //! Flows and cross traffic: how they share, when they begin and end, what is measured.
 
 use super::*;
-use crate::results::{FlowRecord, TrafficRecord};
+use quipu_record::{FlowRecord, TrafficRecord};
 use quipu_scenario::units::Share;
 use quipu_scenario::{Direction, FlowSpec};
 

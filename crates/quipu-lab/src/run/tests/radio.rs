@@ -1,7 +1,7 @@
 //! Paths over the radio: pages of the framework paper's scene, shared airtime, and stations that walk.
 
 use super::*;
-use crate::results::FlowRecord;
+use quipu_record::FlowRecord;
 
 fn scene(level: &str) -> Plan {
     plan(|scenario| {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
-use super::files::{FileError, PLACE, place, write};
-use super::{End, RunRecord};
-use crate::plan::{Cell, Plan};
+use crate::file::{FileError, write};
+use crate::run::End;
+use crate::sheets::PLACE;
 
 /// A connection, or one of its paths, at an instant of a run, as one end of it knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +64,11 @@ pub struct SeriesRow {
 }
 
 /// The file of all rows.
-pub(super) const NAME: &str = "series.csv";
+pub(crate) const NAME: &str = "series.csv";
 /// The folder of the parts, within the one that becomes the result.
 const PARTS: &str = ".series";
 
-pub(super) const COLUMNS: [&str; 20] = [
+pub(crate) const COLUMNS: [&str; 20] = [
     "flow",
     "end",
     "path",
@@ -93,7 +93,7 @@ pub(super) const COLUMNS: [&str; 20] = [
 
 impl SeriesRow {
     /// A row of nothing yet.
-    pub(crate) fn new(at: Instant, flow: Arc<str>, end: End) -> SeriesRow {
+    pub fn new(at: Instant, flow: Arc<str>, end: End) -> SeriesRow {
         SeriesRow {
             at,
             flow,
@@ -120,7 +120,8 @@ impl SeriesRow {
 }
 
 /// Writes the rows of one run.
-pub(crate) struct SeriesPart<W: Write> {
+#[derive(Debug)]
+pub struct SeriesPart<W: Write> {
     place: [String; 4],
     rows: csv::Writer<W>,
     /// The field at hand.
@@ -128,24 +129,31 @@ pub(crate) struct SeriesPart<W: Write> {
 }
 
 impl SeriesPart<File> {
-    /// Begins the part of `cell` within `directory`, which becomes a result.
-    pub(super) fn create(directory: &Path, plan: &Plan, cell: Cell) -> Result<Self, FileError> {
+    /// Begins the part called `part` of the run at `place` within `directory`, which becomes a result.
+    pub(crate) fn create(
+        directory: &Path,
+        part: &str,
+        place: [String; 4],
+    ) -> Result<Self, FileError> {
         let failed = |source| FileError::Write { file: NAME.to_owned(), source };
         fs::create_dir_all(directory.join(PARTS)).map_err(failed)?;
-        let file = File::create(part_of(directory, cell)).map_err(failed)?;
-        Ok(SeriesPart::new(plan, cell, file))
+        let file = File::create(part_of(directory, part)).map_err(failed)?;
+        Ok(SeriesPart::new(place, file))
     }
 }
 
 impl<W: Write> SeriesPart<W> {
-    /// Writes rows of `cell` to `to`, without the names of the columns.
-    pub(crate) fn new(plan: &Plan, cell: Cell, to: W) -> Self {
-        let place = place(plan, &cell);
+    /// Writes rows of the run at `place` (page, network, policy and number of the run) to `to`, without
+    /// the names of the columns.
+    pub fn new(place: [String; 4], to: W) -> Self {
         SeriesPart { place, rows: csv::Writer::from_writer(to), text: String::new() }
     }
 
     /// Writes a row.
-    pub(crate) fn write(&mut self, row: &SeriesRow) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&mut self, row: &SeriesRow) -> io::Result<()> {
         for field in &self.place {
             self.rows.write_field(field)?;
         }
@@ -181,7 +189,10 @@ impl<W: Write> SeriesPart<W> {
     }
 
     /// Writes out what is left.
-    pub(crate) fn finish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn finish(mut self) -> io::Result<()> {
         self.rows.flush()
     }
 
@@ -196,21 +207,21 @@ impl<W: Write> SeriesPart<W> {
     }
 }
 
-fn part_of(directory: &Path, cell: Cell) -> PathBuf {
-    let Cell { page, network, policy, run } = cell;
-    directory.join(PARTS).join(format!("{page}-{network}-{policy}-{run}"))
+fn part_of(directory: &Path, part: &str) -> PathBuf {
+    directory.join(PARTS).join(part)
 }
 
-/// Puts the parts of the runs that ended well together, in their order, and removes all parts.
-pub(super) fn join(directory: &Path, finished: &[(Cell, RunRecord)]) -> Result<(), FileError> {
+/// Puts `parts` within `directory` together, in their order, and removes all parts.
+///
+/// # Errors
+/// If one of them is not there, or a file cannot be written.
+pub fn join(directory: &Path, mut parts: impl Iterator<Item = String>) -> Result<(), FileError> {
     write(directory, NAME, |file| {
         let mut header = csv::Writer::from_writer(&mut *file);
         header.write_record(PLACE.iter().chain(&COLUMNS))?;
         header.flush()?;
         drop(header);
-        // One for all loads of a run.
-        let mut runs = finished.iter().filter(|(_, record)| record.is_first());
-        runs.try_for_each(|(cell, _)| append(file, &part_of(directory, *cell)))?;
+        parts.try_for_each(|part| append(file, &part_of(directory, &part)))?;
         match fs::remove_dir_all(directory.join(PARTS)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),

@@ -13,7 +13,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
-use super::tables::{Column, Kind, Value};
+use super::{Column, Kind, Value};
 
 /// Rows that are held in memory before they are written.
 const GROUP: usize = 1 << 16;
@@ -191,7 +191,7 @@ mod tests {
     use parquet::record::RowAccessor;
 
     use super::*;
-    use crate::results::tables::{Form, TableFile};
+    use crate::tables::{Form, TableFile};
 
     #[test]
     fn what_is_written_is_read_again_over_several_groups() {

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::sharing::Spread;
-use super::summary::Runs;
+use crate::loads::Runs;
+use crate::sharing::Spread;
 
 /// How evenly the clients of each run were served: Jain's index, in millionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -19,7 +19,7 @@ pub struct Fairness {
 /// Jain's index of what each got, in millionths: `(Σx)² ÷ (n · Σx²)`, one million if all got the same.
 /// `None` of fewer than two, or if none got anything.
 /// Jain, Chiu, Hawe: A Quantitative Measure of Fairness and Discrimination, 1984, equation 2.
-pub(crate) fn jain(amounts: &[u64]) -> Option<u64> {
+pub fn jain(amounts: &[u64]) -> Option<u64> {
     if amounts.len() < 2 {
         return None;
     }
@@ -35,7 +35,7 @@ pub(crate) fn jain(amounts: &[u64]) -> Option<u64> {
 }
 
 /// Over `runs`, which come run by run and client by client; `None` if they have one client each.
-pub(super) fn between_clients(runs: &Runs<'_>) -> Option<Fairness> {
+pub fn between_clients(runs: &Runs<'_>) -> Option<Fairness> {
     let clients = runs.iter().map(|(_, record)| record.client as usize + 1).max()?;
     let mut indices = (Vec::new(), Vec::new());
     for run in runs.chunk_by(|(one, _), (next, _)| one.0 == next.0) {
@@ -64,7 +64,7 @@ mod tests {
     use quipu_base::Duration;
 
     use super::*;
-    use crate::results::RunRecord;
+    use crate::run::RunRecord;
 
     #[test]
     fn jains_index_is_one_for_equals_and_one_over_n_for_a_winner() {
@@ -81,7 +81,7 @@ mod tests {
         let record = |client, seconds| RunRecord {
             client,
             page_time: Duration::from_secs(seconds),
-            objects: vec![crate::results::ObjectRecord {
+            objects: vec![crate::run::ObjectRecord {
                 body: quipu_base::Bytes(6_000),
                 ..Default::default()
             }],

@@ -2,8 +2,33 @@
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
-use quipu_scenario::Direction;
+/// Which way data goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    /// To the client.
+    #[default]
+    Down,
+    /// To the server.
+    Up,
+}
+
+impl Direction {
+    /// What tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Down => "down",
+            Direction::Up => "up",
+        }
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
 
 /// Flows, links and cross traffic of one run, between two instants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +118,7 @@ impl LinkRecord {
 }
 
 /// `part` of `whole` in thousandths, rounded; zero of nothing.
-pub(crate) fn per_mille(part: Bytes, whole: Bytes) -> u64 {
+pub fn per_mille(part: Bytes, whole: Bytes) -> u64 {
     let whole = u128::from(whole.0);
     let share = (u128::from(part.0) * 1_000 + whole / 2).checked_div(whole).unwrap_or(0);
     u64::try_from(share).unwrap_or(u64::MAX)

@@ -1,50 +1,30 @@
-//! The files of a result: one scenario, one summary, a table of each kind of record, and time series
-//! where they are asked for.
+//! The tables of a result: one of each kind of record.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use thiserror::Error;
 
-use super::networks::{self, NetworksFile};
-use super::tables::{Column, Form, TableFile, Value};
-use super::{End, RunRecord, Summary, series, traffic_files};
-use crate::plan::{Cell, Plan};
-use quipu_scenario::{Scenario, ScenarioError, Series};
-
-/// A file of a result could not be written.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum FileError {
-    /// The file system refused.
-    #[error("cannot write {file}: {source}")]
-    Write {
-        /// The file.
-        file: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The scenario cannot be written out.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-}
+use crate::file::FileError;
+use crate::names::{Place, RunNames};
+use crate::run::RunRecord;
+use crate::tables::{Column, Form, TableFile, Value};
+use crate::{networks, series, traffic_sheets};
 
 /// The complete scenario.
-pub(super) const SCENARIO: &str = "scenario.toml";
+pub const SCENARIO: &str = "scenario.toml";
 /// What the runs say together.
-pub(super) const SUMMARY: &str = "summary.json";
+pub const SUMMARY: &str = "summary.json";
 
 /// The files that a result may have.
-pub(super) fn names() -> impl Iterator<Item = String> {
+pub fn names() -> impl Iterator<Item = String> {
     let tables = sheets().map(|sheet| Form::Csv.file(sheet.name));
     let others = [SCENARIO, SUMMARY, networks::NAME, series::NAME].map(str::to_owned);
     others.into_iter().chain(tables)
 }
 
-/// What the rows of every table begin with: see [`place`].
-pub(super) const PLACE: [&str; 4] = ["page", "network", "policy", "run"];
+/// What the rows of every table begin with: names of page, network and policy, and the number of the run.
+pub(crate) const PLACE: [&str; 4] = ["page", "network", "policy", "run"];
 /// What follows it where rows are about one load.
 const LOAD: [&str; 2] = ["visit", "client"];
 
@@ -115,18 +95,18 @@ const CONNECTIONS: [&str; 6] =
     ["connection", "origin", "opened_at_ns", "connected_at_ns", "objects", "body_bytes"];
 
 /// A table of results: its name, whether its rows are about single loads, its columns, when it is
-/// there even without a row, and its rows of one record.
-pub(super) struct Sheet {
-    pub(super) name: &'static str,
-    pub(super) of_loads: bool,
-    pub(super) columns: &'static [&'static str],
-    pub(super) always: fn(&Scenario) -> bool,
-    pub(super) rows: RowsOf,
+/// there even without a row (told whether there is traffic), and its rows of one record.
+pub(crate) struct Sheet {
+    pub(crate) name: &'static str,
+    pub(crate) of_loads: bool,
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) always: fn(bool) -> bool,
+    pub(crate) rows: RowsOf,
 }
 
 /// The rows that a table has of a record: each is handed on.
-pub(super) type RowsOf =
-    fn(&Plan, Cell, &RunRecord, &mut dyn FnMut(&[Value<'_>]) -> io::Result<()>) -> io::Result<()>;
+pub(crate) type RowsOf =
+    fn(&dyn RunNames, &RunRecord, &mut dyn FnMut(&[Value<'_>]) -> io::Result<()>) -> io::Result<()>;
 
 /// The tables, in the order in which they are written.
 static SHEETS: [Sheet; 5] = [
@@ -156,24 +136,24 @@ static SHEETS: [Sheet; 5] = [
 ];
 
 /// All tables, those of traffic included.
-pub(super) fn sheets() -> impl Iterator<Item = &'static Sheet> {
-    SHEETS.iter().chain(&traffic_files::SHEETS)
+pub(crate) fn sheets() -> impl Iterator<Item = &'static Sheet> {
+    SHEETS.iter().chain(&traffic_sheets::SHEETS)
 }
 
 /// Names of all tables.
-pub(crate) fn table_names() -> impl Iterator<Item = &'static str> {
+pub fn table_names() -> impl Iterator<Item = &'static str> {
     sheets().map(|sheet| sheet.name)
 }
 
 /// Names of all columns of tables.
-pub(crate) fn known_columns() -> Vec<&'static str> {
+pub fn known_columns() -> Vec<&'static str> {
     let columns = sheets().flat_map(|sheet| sheet.columns).copied();
     let others = [&PLACE[..], &LOAD, &networks::COLUMNS].concat();
     columns.chain(others).chain(["point", "runs_planned", "runs_finished", "runs_failed"]).collect()
 }
 
 /// The tables of a result, open to be written.
-pub(crate) struct Tables {
+pub struct Tables {
     directory: PathBuf,
     /// Columns behind the first four.
     fields: Vec<Column>,
@@ -181,14 +161,14 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Files in `directory`, which exists, of runs of `scenario` in `forms`; with `fields` as
+    /// Files in `directory`, which exists, of runs in `forms`, beside which there is `traffic` or none; with `fields` as
     /// further columns behind page, network, policy and run.
     ///
     /// # Errors
     /// If one cannot be made.
-    pub(crate) fn create(
+    pub fn create(
         directory: &Path,
-        scenario: &Scenario,
+        traffic: bool,
         forms: &[Form],
         fields: Vec<Column>,
     ) -> Result<Tables, FileError> {
@@ -196,21 +176,20 @@ impl Tables {
         let files = files.collect();
         let mut tables = Tables { directory: directory.to_owned(), fields, files };
         let Tables { directory, fields, files } = &mut tables;
-        for (sheet, form, file) in files.iter_mut().filter(|(sheet, ..)| (sheet.always)(scenario)) {
+        for (sheet, form, file) in files.iter_mut().filter(|(sheet, ..)| (sheet.always)(traffic)) {
             *file = Some(open(directory, sheet, *form, fields)?);
         }
         Ok(tables)
     }
 
-    /// Adds the rows of `finished`, runs of `plan`, which have the values `values` of the further
-    /// columns.
+    /// Adds the rows of `finished`, runs with their names, which have the values `values` of the
+    /// further columns.
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(crate) fn add(
+    pub fn add<N: RunNames>(
         &mut self,
-        plan: &Plan,
-        finished: &[(Cell, RunRecord)],
+        finished: &[(N, &RunRecord)],
         values: &[Value<'_>],
     ) -> Result<(), FileError> {
         let Tables { directory, fields, files } = self;
@@ -218,9 +197,9 @@ impl Tables {
         // Each file by itself, so that all cores may write.
         files.par_iter_mut().try_for_each(|(sheet, form, file)| {
             let mut broken: Option<FileError> = None;
-            for (cell, record) in finished {
+            for (names, record) in finished {
                 let mut lead = Vec::with_capacity(PLACE.len() + values.len() + LOAD.len());
-                lead.extend(lead_of(plan, *cell));
+                lead.extend(lead_of(names));
                 lead.extend_from_slice(values);
                 if sheet.of_loads {
                     lead.extend([record.visit, record.client].map(|it| Value::Whole(it.into())));
@@ -237,7 +216,7 @@ impl Tables {
                     }
                     file.as_mut().map_or(Ok(()), |file| file.write(&lead, row))
                 };
-                let written = (sheet.rows)(plan, *cell, record, &mut hand_on);
+                let written = (sheet.rows)(names, record, &mut hand_on);
                 written.map_err(|source| {
                     let file = form.file(sheet.name);
                     broken.take().unwrap_or(FileError::Write { file, source })
@@ -251,7 +230,7 @@ impl Tables {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub(crate) fn finish(self) -> Result<(), FileError> {
+    pub fn finish(self) -> Result<(), FileError> {
         self.files.into_iter().try_for_each(|(sheet, form, file)| {
             let finished = file.map_or(Ok(()), TableFile::finish);
             finished.map_err(|source| FileError::Write { file: form.file(sheet.name), source })
@@ -274,66 +253,15 @@ fn open(
     made.map_err(|source| FileError::Write { file, source })
 }
 
-/// Writes all files of a result into `directory`, which exists.
-pub(super) fn write_all(
-    directory: &Path,
-    plan: &Plan,
-    finished: &[(Cell, RunRecord)],
-    summary: &Summary,
-) -> Result<(), FileError> {
-    let text = plan.scenario.to_toml()?;
-    write(directory, SCENARIO, |file| file.write_all(text.as_bytes()))?;
-    write(directory, SUMMARY, |file| {
-        serde_json::to_writer_pretty(&mut *file, summary)?;
-        file.write_all(b"\n")
-    })?;
-    let mut tables = Tables::create(directory, &plan.scenario, &[Form::Csv], Vec::new())?;
-    tables.add(plan, finished, &[])?;
-    tables.finish()?;
-    let mut networks = NetworksFile::create(directory, &[])?;
-    networks.add(plan, &[])?;
-    networks.finish()?;
-    match plan.scenario.series {
-        Series::None => Ok(()),
-        Series::Every(_) => series::join(directory, finished),
-    }
-}
-
-pub(super) fn write(
-    directory: &Path,
-    name: &str,
-    fill: impl FnOnce(&mut BufWriter<File>) -> std::io::Result<()>,
-) -> Result<(), FileError> {
-    let failed = |source| FileError::Write { file: name.to_owned(), source };
-    let mut file = BufWriter::new(File::create(directory.join(name)).map_err(failed)?);
-    fill(&mut file).and_then(|()| file.flush()).map_err(failed)
-}
-
-/// What every row begins with.
-pub(super) fn place(plan: &Plan, cell: &Cell) -> [String; 4] {
-    let network = &plan.networks[cell.network];
-    [
-        plan.page_name(cell.page).to_owned(),
-        network.network.name.clone(),
-        network.policies[cell.policy].label.clone(),
-        cell.run.to_string(),
-    ]
-}
-
-/// The same as values.
-fn lead_of(plan: &Plan, cell: Cell) -> [Value<'_>; 4] {
-    let network = &plan.networks[cell.network];
-    [
-        Value::Text(plan.page_name(cell.page)),
-        Value::Text(&network.network.name),
-        Value::Text(&network.policies[cell.policy].label),
-        Value::Whole(cell.run.into()),
-    ]
+/// What every row begins with, as values.
+fn lead_of(names: &dyn RunNames) -> [Value<'_>; 4] {
+    let Place { page, network, policy, run } = names.place();
+    [Value::Text(page), Value::Text(network), Value::Text(policy), Value::Whole(run.into())]
 }
 
 type HandOn<'h> = dyn FnMut(&[Value<'_>]) -> io::Result<()> + 'h;
 
-fn run_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+fn run_rows(_: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     let numbers = [
         record.connect_time.as_nanos(),
         record.page_time.as_nanos(),
@@ -359,16 +287,11 @@ fn run_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::
     row(&numbers.map(Value::Whole))
 }
 
-fn object_rows(
-    plan: &Plan,
-    cell: Cell,
-    record: &RunRecord,
-    row: &mut HandOn<'_>,
-) -> io::Result<()> {
+fn object_rows(names: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     if record.objects.is_empty() {
         return Ok(());
     }
-    let page = plan.visit_of(cell, record.client, record.visit).map_err(io::Error::other)?;
+    let page = names.objects(record.client, record.visit)?;
     record.objects.iter().try_for_each(|object| {
         row(&[
             Value::Whole(object.object.into()),
@@ -388,7 +311,7 @@ fn object_rows(
     })
 }
 
-fn connection_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+fn connection_rows(_: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     record.connections.iter().try_for_each(|connection| {
         row(&[
             Value::Whole(connection.connection.into()),
@@ -401,7 +324,7 @@ fn connection_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) 
     })
 }
 
-fn stream_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+fn stream_rows(_: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     record.streams.iter().try_for_each(|stream| {
         row(&[
             Value::Whole(stream.stream.into()),
@@ -415,16 +338,13 @@ fn stream_rows(_: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> i
     })
 }
 
-fn path_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+fn path_rows(names: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     record.paths.iter().try_for_each(|path| {
         row(&[
             Value::Whole(path.connection.into()),
-            Value::Text(match path.end {
-                End::Server => "server",
-                End::Client => "client",
-            }),
+            Value::Text(path.end.name()),
             Value::Whole(path.path.into()),
-            Value::Text(path_name(plan, cell, path.path)),
+            Value::Text(names.path(path.path)),
             Value::Whole(path.packets_sent),
             Value::Whole(path.datagrams_received),
             Value::Whole(path.bytes_sent.0),
@@ -436,20 +356,13 @@ fn path_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) 
     })
 }
 
-/// The name of path `path` of the network of `cell`; empty if it has none.
-pub(super) fn path_name(plan: &Plan, cell: Cell, path: u32) -> &str {
-    let paths = &plan.networks[cell.network].network.paths;
-    let index = usize::try_from(path).ok();
-    index.and_then(|index| paths.get(index)).map_or("", |spec| &spec.name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_guide_tells_of_every_file_and_column() {
-        let guide = include_str!("../../../../docs/results.md");
+        let guide = include_str!("../../../docs/results.md");
         let columns = [&PLACE[..], &LOAD, &networks::COLUMNS, &series::COLUMNS].concat();
         let columns = columns.into_iter().chain(sheets().flat_map(|sheet| sheet.columns).copied());
         for name in names().chain(columns.map(str::to_owned)) {

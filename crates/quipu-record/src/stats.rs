@@ -128,7 +128,7 @@ impl Comparison {
     }
 
     /// The mean of `values`, one for each seed, and its interval. `None` of nothing.
-    pub(crate) fn mean(&self, values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
+    pub fn mean(&self, values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
         if values.is_empty() {
             return None;
         }
@@ -141,7 +141,7 @@ impl Comparison {
     /// The interval of what `statistic` makes of `count` runs: the 2.5th and 97.5th percentile over
     /// `resamples` draws of as many of their positions. `None` if chance decides nothing, there is
     /// only one run, or `statistic` has nothing to say of a draw.
-    pub(crate) fn interval(
+    pub fn interval(
         &self,
         count: usize,
         resamples: usize,

@@ -1,7 +1,5 @@
 //! What results say about a page.
 
-use quipu_web::page::Page;
-use quipu_web::synthetic::{Moments, Quantity};
 use serde::Serialize;
 
 /// What the table says about a page.
@@ -38,8 +36,8 @@ pub struct DrawnNote {
 /// A quantity of the model as it was drawn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QuantityNote {
-    /// Which.
-    pub quantity: Quantity,
+    /// Which, such as `main_size`.
+    pub quantity: String,
     /// Values drawn.
     pub count: u64,
     /// Their mean, in bytes, objects or seconds.
@@ -48,30 +46,4 @@ pub struct QuantityNote {
     pub deviation: f64,
     /// The largest.
     pub most: f64,
-}
-
-impl PageNote {
-    /// About `page`, which is the same in every run.
-    pub(crate) fn of(page: &Page, name: String, hash: String) -> PageNote {
-        PageNote {
-            name,
-            objects: page.objects().len(),
-            bytes: page.body_bytes().0,
-            hosts: page.hosts(),
-            hash,
-            drawn: None,
-        }
-    }
-}
-
-impl QuantityNote {
-    pub(crate) fn new(quantity: Quantity, moments: &Moments) -> QuantityNote {
-        QuantityNote {
-            quantity,
-            count: moments.count,
-            mean: moments.mean,
-            deviation: moments.deviation(),
-            most: moments.most,
-        }
-    }
 }

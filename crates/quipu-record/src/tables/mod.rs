@@ -1,14 +1,16 @@
 //! Tables as they are written: columns of values, in CSV and in Parquet.
 
+mod parquet;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::parquet::ParquetFile;
+use parquet::ParquetFile;
 
 /// A value of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Value<'a> {
+pub enum Value<'a> {
     /// Unknown, or it does not apply.
     Nothing,
     /// A whole number, not negative.
@@ -23,23 +25,29 @@ pub(crate) enum Value<'a> {
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Whole numbers, not negative.
     Whole,
+    /// Any numbers.
     Number,
+    /// True or false.
     Flag,
+    /// Texts.
     Text,
 }
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) kind: Kind,
+pub struct Column {
+    /// Its name, unlike those of the other columns.
+    pub name: String,
+    /// What its values are.
+    pub kind: Kind,
 }
 
 impl Column {
     /// A column that results are known to have.
-    pub(crate) fn known(name: &str) -> Column {
+    pub fn known(name: &str) -> Column {
         const TEXTS: [&str; 9] = [
             "page",
             "network",
@@ -67,21 +75,25 @@ impl From<Option<u64>> for Value<'_> {
 }
 
 /// A file that rows go into, all with the same columns.
-pub(crate) enum TableFile {
+pub struct TableFile(Rows);
+
+enum Rows {
     Csv(Box<csv::Writer<BufWriter<File>>>),
     Parquet(Box<ParquetFile>),
 }
 
 /// In which form a table is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
+    /// Lines of text, with the names of the columns first.
     Csv,
+    /// Parquet, compressed with Snappy.
     Parquet,
 }
 
 impl Form {
     /// The name of the file of the table `name`.
-    pub(crate) fn file(self, name: &str) -> String {
+    pub fn file(self, name: &str) -> String {
         match self {
             Form::Csv => format!("{name}.csv"),
             Form::Parquet => format!("{name}.parquet"),
@@ -91,23 +103,31 @@ impl Form {
 
 impl TableFile {
     /// A new file at `path` for rows of `columns`.
-    pub(crate) fn create(path: &Path, form: Form, columns: &[Column]) -> io::Result<TableFile> {
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn create(path: &Path, form: Form, columns: &[Column]) -> io::Result<TableFile> {
         let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
         match form {
             Form::Csv => {
                 let mut rows = csv::Writer::from_writer(file);
                 rows.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
-                Ok(TableFile::Csv(Box::new(rows)))
+                Ok(TableFile(Rows::Csv(Box::new(rows))))
             }
-            Form::Parquet => Ok(TableFile::Parquet(Box::new(ParquetFile::new(file, columns)?))),
+            Form::Parquet => {
+                Ok(TableFile(Rows::Parquet(Box::new(ParquetFile::new(file, columns)?))))
+            }
         }
     }
 
     /// Adds the row that is `lead` and then `rest`.
-    pub(crate) fn write(&mut self, lead: &[Value<'_>], rest: &[Value<'_>]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the file system refuses, or a value is not of its column's kind.
+    pub fn write(&mut self, lead: &[Value<'_>], rest: &[Value<'_>]) -> io::Result<()> {
         let row = lead.iter().chain(rest);
-        match self {
-            TableFile::Csv(rows) => {
+        match &mut self.0 {
+            Rows::Csv(rows) => {
                 let mut digits = itoa::Buffer::new();
                 for value in row {
                     match value {
@@ -120,18 +140,21 @@ impl TableFile {
                 }
                 Ok(rows.write_record(None::<&[u8]>)?)
             }
-            TableFile::Parquet(file) => file.write(row),
+            Rows::Parquet(file) => file.write(row),
         }
     }
 
     /// Writes out what is left.
-    pub(crate) fn finish(self) -> io::Result<()> {
-        match self {
-            TableFile::Csv(rows) => {
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            Rows::Csv(rows) => {
                 let mut file = rows.into_inner().map_err(|error| error.into_error())?;
                 file.flush()
             }
-            TableFile::Parquet(file) => file.finish(),
+            Rows::Parquet(file) => file.finish(),
         }
     }
 }

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::files::{FileError, names, write_all};
-use super::{RunRecord, SeriesPart, Summary};
-use crate::plan::{Cell, Plan};
+use crate::file::FileError;
+use crate::series::SeriesPart;
+use crate::sheets::names;
 
 /// A directory that results will be written to.
 ///
@@ -74,30 +74,33 @@ impl Output {
         Ok(Output { target: target.to_owned(), partial })
     }
 
-    /// A file for the time series of `cell`, to be there before [`Output::write`].
-    pub(crate) fn series_part(
-        &self,
-        plan: &Plan,
-        cell: Cell,
-    ) -> Result<SeriesPart<fs::File>, FileError> {
-        SeriesPart::create(&self.partial, plan, cell)
-    }
-
-    /// Writes the result's files and gives the directory its name.
+    /// A file for the time series of the run at `place` (page, network, policy and number of the run),
+    /// called `part`, to be there before [`Output::publish`].
     ///
     /// # Errors
-    /// If a file cannot be written, or the directory renamed; then nothing is left behind.
-    pub fn write(
-        self,
-        plan: &Plan,
-        finished: &[(Cell, RunRecord)],
-        summary: &Summary,
-    ) -> Result<(), OutputError> {
-        write_all(&self.partial, plan, finished, summary)?;
-        self.publish().map_err(|source| OutputError::Io { folder: self.target.clone(), source })
+    /// If it cannot be made.
+    pub fn series_part(
+        &self,
+        part: &str,
+        place: [String; 4],
+    ) -> Result<SeriesPart<fs::File>, FileError> {
+        SeriesPart::create(&self.partial, part, place)
     }
 
-    fn publish(&self) -> io::Result<()> {
+    /// The folder that files are written into before [`Output::publish`].
+    pub fn folder(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Gives the directory its name, with all files that are in [`Output::folder`].
+    ///
+    /// # Errors
+    /// If the directory cannot be renamed; then nothing is left behind.
+    pub fn publish(self) -> Result<(), OutputError> {
+        self.rename().map_err(|source| OutputError::Io { folder: self.target.clone(), source })
+    }
+
+    fn rename(&self) -> io::Result<()> {
         // An empty folder gives way; what is in a full one and is not ours stays as it is.
         match fs::remove_dir(&self.target) {
             Ok(()) => fs::rename(&self.partial, &self.target),

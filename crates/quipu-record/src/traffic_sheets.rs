@@ -4,15 +4,13 @@ use std::io;
 
 use quipu_base::Duration;
 
-use super::RunRecord;
-use super::files::{Sheet, path_name};
-use super::tables::Value;
-use crate::plan::{Cell, Plan};
-use crate::policy::registry::Layer;
-use quipu_scenario::{Direction, Scenario};
+use crate::names::RunNames;
+use crate::run::RunRecord;
+use crate::sheets::Sheet;
+use crate::tables::Value;
 
 /// The tables, there if the scenario has flows or cross traffic.
-pub(super) static SHEETS: [Sheet; 4] = [
+pub(crate) static SHEETS: [Sheet; 4] = [
     Sheet { name: "flows", of_loads: false, columns: &FLOWS, always: has_any, rows: flow_rows },
     Sheet {
         name: "flow_paths",
@@ -74,23 +72,20 @@ const CROSS: [&str; 4] = [
 
 type HandOn<'h> = dyn FnMut(&[Value<'_>]) -> io::Result<()> + 'h;
 
-fn has_any(scenario: &Scenario) -> bool {
-    scenario.has_traffic()
+fn has_any(traffic: bool) -> bool {
+    traffic
 }
 
-fn flow_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+fn flow_rows(names: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     let window = record.traffic.until - record.traffic.from;
-    let policy = &plan.networks[cell.network].policies[cell.policy];
     let nanos = |time: Option<Duration>| Value::from(time.map(|time| time.as_nanos()));
-    record.traffic.flows.iter().enumerate().try_for_each(|(index, flow)| {
-        let spec = &plan.scenario.flows[index];
-        let congestion = policy.flows[index].part(Layer::Congestion);
-        let congestion = congestion.map_or(String::new(), ToString::to_string);
+    let flows = record.traffic.flows.iter().zip(names.flows());
+    flows.enumerate().try_for_each(|(index, (flow, names))| {
         row(&[
             Value::Whole(index as u64),
-            Value::Text(&spec.name),
-            Value::Text(name_of(spec.direction)),
-            Value::Text(&congestion),
+            Value::Text(names.name),
+            Value::Text(names.direction.name()),
+            Value::Text(&names.congestion),
             Value::Whole(flow.started_at.as_nanos()),
             flow.ended_at.map(|at| at.as_nanos()).into(),
             Value::Whole(flow.lived.as_nanos()),
@@ -107,8 +102,7 @@ fn flow_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) 
 }
 
 fn flow_path_rows(
-    plan: &Plan,
-    cell: Cell,
+    names: &dyn RunNames,
     record: &RunRecord,
     row: &mut HandOn<'_>,
 ) -> io::Result<()> {
@@ -117,7 +111,7 @@ fn flow_path_rows(
             row(&[
                 Value::Whole(index as u64),
                 Value::Whole(path.path.into()),
-                Value::Text(path_name(plan, cell, path.path)),
+                Value::Text(names.path(path.path)),
                 Value::Whole(path.bytes.0),
             ])?;
         }
@@ -125,16 +119,16 @@ fn flow_path_rows(
     Ok(())
 }
 
-fn link_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+fn link_rows(names: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
     // A page without traffic beside it has links too, which nobody shares.
-    if !plan.scenario.has_traffic() {
+    if !names.has_traffic() {
         return Ok(());
     }
     record.traffic.links.iter().try_for_each(|link| {
         row(&[
             Value::Whole(link.path.into()),
-            Value::Text(path_name(plan, cell, link.path)),
-            Value::Text(name_of(link.direction)),
+            Value::Text(names.path(link.path)),
+            Value::Text(link.direction.name()),
             Value::Whole(link.delivered.0),
             Value::Whole(link.capacity.0),
             Value::Whole(link.dropped),
@@ -142,20 +136,13 @@ fn link_rows(plan: &Plan, cell: Cell, record: &RunRecord, row: &mut HandOn<'_>) 
     })
 }
 
-fn cross_rows(plan: &Plan, _: Cell, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
-    plan.scenario.cross.iter().zip(&record.traffic.cross).try_for_each(|(spec, cross)| {
+fn cross_rows(names: &dyn RunNames, record: &RunRecord, row: &mut HandOn<'_>) -> io::Result<()> {
+    names.cross().iter().zip(&record.traffic.cross).try_for_each(|(names, cross)| {
         row(&[
-            Value::Text(&spec.name),
-            Value::Text(name_of(spec.direction)),
+            Value::Text(names.name),
+            Value::Text(names.direction.name()),
             Value::Whole(cross.sent.0),
             Value::Whole(cross.received.0),
         ])
     })
-}
-
-fn name_of(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Down => "down",
-        Direction::Up => "up",
-    }
 }

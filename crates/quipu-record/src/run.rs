@@ -6,7 +6,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-use super::TrafficRecord;
+use crate::traffic::TrafficRecord;
 
 /// Everything that the load of one page measured: a run, one page of its session, or that of one of its
 /// clients. Counts are sums over the connections of the client,
@@ -71,7 +71,7 @@ pub struct ConnectionRecord {
     pub body: Bytes,
 }
 
-/// Lower bounds of a time, which nothing can beat: see [`crate::bound`]. Zero where there is none.
+/// Lower bounds of a time, by capacity, delays and windows, which nothing can beat. Zero where there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// By capacity, delays and discovery alone.
@@ -176,12 +176,19 @@ mod shared_text {
     }
 }
 
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl End {
+    /// What tables call it.
+    pub fn name(self) -> &'static str {
+        match self {
             End::Server => "server",
             End::Client => "client",
-        })
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -211,7 +218,7 @@ impl RunRecord {
 
     /// The same with everything that is counted from the start of the run counted from `earlier`, a
     /// record of the same client in the same run.
-    pub(crate) fn since(&self, earlier: &RunRecord) -> RunRecord {
+    pub fn since(&self, earlier: &RunRecord) -> RunRecord {
         let path = |path: &PathRecord| {
             let mut before = earlier.paths.iter();
             let place = |path: &PathRecord| (path.connection, path.end, path.path);

@@ -3,8 +3,8 @@
 use quipu_base::Duration;
 use serde::Serialize;
 
-use super::RunRecord;
-use super::summary::{Runs, pairs};
+use crate::loads::{Runs, pairs};
+use crate::run::RunRecord;
 use crate::stats::{Comparison, FiveNumbers, five_numbers, mean};
 
 /// Load times of one raw stream, from the start of the page to the stream's last byte, over all runs
@@ -38,7 +38,7 @@ pub struct StreamSummary {
 }
 
 /// The streams of `runs`, compared with `base` if they are not those of the first row.
-pub(super) fn summaries(
+pub fn summaries(
     runs: &Runs<'_>,
     base: Option<&Runs<'_>>,
     comparison: &Comparison,

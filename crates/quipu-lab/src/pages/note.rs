@@ -1,0 +1,28 @@
+//! What results say about a page.
+
+use quipu_record::{PageNote, QuantityNote};
+use quipu_web::page::Page;
+use quipu_web::synthetic::{Moments, Quantity};
+
+/// About `page`, which is the same in every run.
+pub(super) fn of_page(page: &Page, name: String, hash: String) -> PageNote {
+    PageNote {
+        name,
+        objects: page.objects().len(),
+        bytes: page.body_bytes().0,
+        hosts: page.hosts(),
+        hash,
+        drawn: None,
+    }
+}
+
+/// About `quantity` of the model, drawn so often.
+pub(crate) fn of_quantity(quantity: Quantity, moments: &Moments) -> QuantityNote {
+    QuantityNote {
+        quantity: quantity.key().to_owned(),
+        count: moments.count,
+        mean: moments.mean,
+        deviation: moments.deviation(),
+        most: moments.most,
+    }
+}

@@ -1,0 +1,53 @@
+//! What runs measured: records, tables, files and statistics.
+//!
+//! - [`RunRecord`]: the load of one page, with its objects, paths, flows and links, in integer nanoseconds,
+//!   bytes and counts; [`SeriesRow`]: a connection or a path at one instant.
+//! - [`Tables`]: the tables of records, in CSV and Parquet, with names from [`RunNames`]; [`Output`]: the
+//!   folder that a result becomes, whole or not at all.
+//! - [`Metric`]: a quantity that each run gives; [`Summary`]: what the runs say together.
+//! - [`stats`]: medians, quantiles, paired ratios and bootstrap intervals.
+//!
+//! Start with [`RunRecord`], [`Tables`] and [`Summary`].
+//!
+//! Not here: runs, plans, policies and scenarios. A record holds numbers and positions, so that whoever reads
+//! results needs no engine.
+
+mod fairness;
+mod file;
+mod loads;
+mod metric;
+mod names;
+mod networks;
+mod output;
+mod page;
+mod run;
+mod series;
+mod sharing;
+mod sheets;
+pub mod stats;
+mod streams;
+mod summary;
+mod tables;
+mod traffic;
+mod traffic_sheets;
+mod whole_file;
+
+pub use fairness::{Fairness, between_clients, jain};
+pub use file::{FileError, write as write_file};
+pub use loads::{LoadKey, Runs, groups, pairs};
+pub use metric::Metric;
+pub use names::{CrossNames, FlowNames, ObjectNames, Place, RunNames};
+pub use networks::{NetworkPath, NetworksFile};
+pub use output::{Output, OutputError};
+pub use page::{DrawnNote, PageNote, QuantityNote};
+pub use run::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
+pub use series::{SeriesPart, SeriesRow, join as join_series};
+pub use sharing::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread};
+pub use sheets::{SCENARIO, SUMMARY, Tables, known_columns, names as file_names, table_names};
+pub use streams::{StreamSummary, summaries as stream_summaries};
+pub use summary::{Failure, Identical, MetricSummary, PathShare, RowSummary, Summary};
+pub use tables::{Column, Form, Kind, TableFile, Value};
+pub use traffic::{
+    CrossRecord, Direction, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord, per_mille,
+};
+pub use whole_file::write_whole;
