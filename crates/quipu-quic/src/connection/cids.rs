@@ -16,6 +16,8 @@ pub(crate) const LOCAL_LEN: usize = 8;
 
 /// Connection IDs of the peer that we are willing to keep for a path; told in
 /// `active_connection_id_limit`.
+// https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+//# The value of the active_connection_id_limit parameter MUST be at least 2.
 pub(crate) const ACTIVE_LIMIT: u64 = 4;
 
 /// All connection IDs of a connection.
@@ -64,7 +66,7 @@ impl ConnectionIds {
     }
 
     /// True if that token is one of the peer's.
-    pub(super) fn is_reset_token(&self, token: &[u8]) -> bool {
+    pub(super) fn is_reset_token(&self, token: &[u8; ResetToken::LENGTH]) -> bool {
         self.remote.is_reset_token(token)
     }
 
@@ -136,8 +138,12 @@ impl LocalIds {
         let issued = self.paths.entry(path).or_default();
         let cid = random_cid(random);
         let mut token = [0; 16];
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
+        //# The same stateless reset token MUST NOT be used for multiple connection IDs.
         random.fill_bytes(&mut token);
         let sequence = issued.next_sequence;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+        //# The sequence number on each newly issued connection ID MUST increase by 1.
         issued.next_sequence += 1;
         issued.live.push((sequence, cid, ResetToken::new(token)));
         (sequence, cid)
@@ -204,6 +210,9 @@ impl RemoteIds {
     }
 
     /// The server chose its connection ID: it takes the place of the client's random one.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+    //# Until a packet is received from the server, the client MUST use the same Destination
+    //# Connection ID value on all packets in this connection.
     fn replace_first(&mut self, cid: ConnectionId) {
         if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
             first.1 = cid;
@@ -219,6 +228,9 @@ impl RemoteIds {
 
     /// The connection ID to use on `path`.
     fn active(&self, path: PathId) -> Option<ConnectionId> {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
+        //# For the extension specified in this document, endpoints MUST only rotate to another
+        //# connection ID associated with the same path ID.
         self.paths.get(&path)?.live.first().map(|(_, cid, _)| *cid)
     }
 
@@ -237,6 +249,8 @@ impl RemoteIds {
                 "retire prior to above sequence number",
             ));
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# Receipt of the same frame multiple times MUST NOT be treated as a connection error.
         if let Some(known) = peers.live.iter().find(|(own, ..)| *own == sequence) {
             // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
             //# if a sequence number is used for different connection IDs, the
@@ -247,18 +261,35 @@ impl RemoteIds {
             }
             return Ok(retired);
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# An endpoint that receives a NEW_CONNECTION_ID frame with a sequence number smaller
+        //# than the Retire Prior To field of a previously received NEW_CONNECTION_ID frame MUST
+        //# send a corresponding RETIRE_CONNECTION_ID frame that retires the newly received
+        //# connection ID, unless it has already done so for that sequence number.
         if sequence < peers.retire_prior_to {
             retired.push(sequence);
             return Ok(retired);
         }
         let at = peers.live.partition_point(|(own, ..)| *own < sequence);
         peers.live.insert(at, (sequence, cid, Some(token)));
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
+        //# Upon receipt of an increased Retire Prior To field, the peer MUST stop using the
+        //# corresponding connection IDs and retire them with RETIRE_CONNECTION_ID frames before
+        //# adding the newly provided connection ID to the set of active connection IDs.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# A receiver MUST ignore any Retire Prior To fields that do not increase the largest
+        //# received Retire Prior To value.
         if retire_prior_to > peers.retire_prior_to {
             peers.retire_prior_to = retire_prior_to;
             while peers.live.first().is_some_and(|(own, ..)| *own < retire_prior_to) {
                 retired.push(peers.live.remove(0).0);
             }
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+        //# After processing a NEW_CONNECTION_ID frame and adding and retiring active connection
+        //# IDs, if the number of active connection IDs exceeds the value advertised in its
+        //# active_connection_id_limit transport parameter, an endpoint MUST close the connection
+        //# with an error of type CONNECTION_ID_LIMIT_ERROR.
         if peers.live.len() as u64 > ACTIVE_LIMIT {
             return Err(too_many());
         }
@@ -271,9 +302,10 @@ impl RemoteIds {
     }
 
     /// True if that token is one of the peer's.
-    fn is_reset_token(&self, token: &[u8]) -> bool {
+    fn is_reset_token(&self, token: &[u8; ResetToken::LENGTH]) -> bool {
+        let token = ResetToken::new(*token);
         let mut live = self.paths.values().flat_map(|peers| peers.live.iter());
-        live.any(|(_, _, own)| own.is_some_and(|own| own.as_bytes() == token))
+        live.any(|(_, _, own)| own.is_some_and(|own| own == token))
     }
 }
 

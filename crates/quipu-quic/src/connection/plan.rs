@@ -64,12 +64,18 @@ impl PathPlan {
 
     /// A path of that identifier was opened, by either end, or will never be.
     pub(super) fn on_used(&mut self, id: PathId) {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
+        //# After a path is abandoned, the path ID MUST NOT be reused for new paths, as the path
+        //# ID is part of the nonce calculation Section 2.4.
         self.next = self.next.max(PathId(id.0.saturating_add(1)));
     }
 
     /// Lets the peer use one more identifier; false if too many were.
     pub(super) fn allow_one_more(&mut self) -> bool {
         let may = self.local_max.0 < MAX_PATH_IDS;
+        // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
+        //# The Maximum Path Identifier value MUST NOT be lower than the value advertised in the
+        //# initial_max_path_id transport parameter.
         self.local_max.0 += u32::from(may);
         may
     }
@@ -78,9 +84,17 @@ impl PathPlan {
     /// now on. `peer_max`: the largest that the peer lets us use.
     pub(super) fn next_to_issue(&mut self, peer_max: PathId) -> Option<PathId> {
         let next = PathId(self.issued.0.checked_add(1)?);
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
+        //# Endpoints MUST NOT issue new connection IDs with path IDs greater than the Maximum
+        //# Path Identifier field in MAX_PATH_ID frames (see Section 4.6) or the value of
+        //# initial_max_path_id transport parameter if no MAX_PATH_ID frame was received yet.
         if next > peer_max || !self.allows(next) {
             return None;
         }
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
+        //# If for any reason an endpoint does not want to issue connection IDs for all unused
+        //# path ID, it SHOULD NOT introduce discontinuity in the issuing of path IDs as path
+        //# initiation requires available connection IDs for the same path ID on both sides.
         self.issued = next;
         Some(next)
     }

@@ -24,6 +24,9 @@ impl Connection {
     ///
     /// # Errors
     /// If the tree refuses, or the stream is not open; nothing is changed then.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-2.3
+    //# A QUIC implementation SHOULD provide ways in which an application can indicate the
+    //# relative priority of streams.
     pub fn edit_priority(&mut self, now: Instant, edit: PriorityEdit) -> Result<(), EditError> {
         let stream = match edit {
             PriorityEdit::Attach { stream, .. }

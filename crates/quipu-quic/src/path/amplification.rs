@@ -31,6 +31,12 @@ impl Amplification {
         //# an endpoint MUST limit the amount of data it sends to the
         //# unvalidated address to three times the amount of data received from
         //# that address.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+        //# Prior to validating the client address, servers MUST NOT send more than three times as
+        //# many bytes as the number of bytes they have received.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+        //# The server MUST also limit the number of bytes it sends before validating the address
+        //# of the client; see Section 8.
         self.validated || self.sent + bytes as u64 <= self.received.saturating_mul(3)
     }
 }

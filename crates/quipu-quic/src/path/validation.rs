@@ -53,6 +53,9 @@ impl Validation {
     }
 
     fn arm(&mut self, now: Instant, timeout: Duration) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
+        //# An endpoint SHOULD NOT probe a new path with packets containing a PATH_CHALLENGE frame
+        //# more frequently than it would send an Initial packet.
         let backoff = 1 << self.tries.min(6);
         self.tries += 1;
         self.resend_at = Some(now + timeout.saturating_mul(backoff));
@@ -67,6 +70,8 @@ impl Validation {
     pub(crate) fn handle_timeout(&mut self, now: Instant) -> bool {
         if self.resend_at.is_some_and(|at| at <= now) {
             self.resend_at = None;
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.4
+            //# Endpoints SHOULD abandon path validation based on a timer.
             if self.tries >= MAX_TRIES {
                 return false;
             }
@@ -87,6 +92,12 @@ impl Validation {
 
     /// A challenge of the peer came: it is answered with the same data on the same path.
     pub(crate) fn on_challenge(&mut self, data: [u8; 8]) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+        //# On receiving a PATH_CHALLENGE frame, an endpoint MUST respond by echoing the data
+        //# contained in the PATH_CHALLENGE frame in a PATH_RESPONSE frame.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.17
+        //# The recipient of this frame MUST generate a PATH_RESPONSE frame (Section 19.18)
+        //# containing the same Data value.
         if self.responses.len() < MAX_RESPONSES {
             self.responses.push(data);
         }
@@ -99,6 +110,9 @@ impl Validation {
 
     /// The next response to send.
     pub(crate) fn take_response(&mut self) -> Option<[u8; 8]> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+        //# An endpoint MUST NOT send more than one PATH_RESPONSE frame in response to one
+        //# PATH_CHALLENGE frame; see Section 13.3.
         (!self.responses.is_empty()).then(|| self.responses.remove(0))
     }
 }

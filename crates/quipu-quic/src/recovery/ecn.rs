@@ -75,6 +75,9 @@ impl EcnPath {
         counts: Option<EcnCounts>,
         advances: bool,
     ) -> u64 {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.4.2.1
+        //# An endpoint MUST NOT fail ECN validation as a result of processing an ACK frame that
+        //# does not increase the largest acknowledged packet number.
         if self.state == State::Off || !advances {
             return 0;
         }
@@ -102,6 +105,10 @@ impl EcnPath {
         let sound = arrived.is_some_and(|arrived| arrived >= newly_acked)
             && now.ect0.saturating_add(now.ce) <= self.sent
             && now.ect1 == 0;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.4.2.2
+        //# If validation fails, then the endpoint MUST disable ECN. Network routing and path
+        //# elements can change mid-connection; an endpoint MUST disable ECN if validation later
+        //# fails.
         if !sound {
             self.state = State::Off;
             return 0;

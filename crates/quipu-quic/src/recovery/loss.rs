@@ -9,6 +9,8 @@ use super::rtt::{GRANULARITY, INITIAL_RTT};
 // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
 //# The RECOMMENDED initial value for the packet reordering threshold
 //# (kPacketThreshold) is 3
+//# [...] In order to remain similar to TCP, implementations SHOULD NOT use a packet threshold
+//# less than 3; see [RFC5681].
 pub(crate) const PACKET_THRESHOLD: u64 = 3;
 
 /// How long after a later packet's acknowledgement a packet may still come.
@@ -16,6 +18,10 @@ pub(crate) const PACKET_THRESHOLD: u64 = 3;
 pub(crate) fn loss_delay(path: &PathView) -> Duration {
     let srtt = path.srtt.unwrap_or(INITIAL_RTT);
     let latest = path.latest_rtt.unwrap_or(srtt);
+    // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
+    //# To avoid declaring packets as lost too early, this time threshold MUST be set to at least
+    //# the local timer granularity, as indicated by the kGranularity constant. The RECOMMENDED
+    //# time threshold (kTimeThreshold), expressed as an RTT multiplier, is 9/8.
     srtt.max(latest).scaled(9, 8).max(GRANULARITY)
 }
 
@@ -23,6 +29,8 @@ pub(crate) fn loss_delay(path: &PathView) -> Duration {
 /// confirmed. <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1>
 pub(crate) fn probe_timeout(path: &PathView, max_ack_delay: Duration) -> Duration {
     let srtt = path.srtt.unwrap_or(INITIAL_RTT);
+    // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+    //# The PTO period MUST be at least kGranularity to avoid the timer expiring immediately.
     srtt + path.rttvar.saturating_mul(4).max(GRANULARITY) + max_ack_delay
 }
 
@@ -40,8 +48,15 @@ pub(crate) fn is_persistent_congestion(
     //# The persistent congestion period SHOULD NOT start until there is at
     //# least one RTT sample.
     let Some(first_sample_at) = first_sample_at else { return false };
+    // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.1
+    //# The RECOMMENDED value for kPersistentCongestionThreshold is 3, which results in behavior
+    //# that is approximately equivalent to a TCP sender declaring an RTO after two TLPs.
     let period = probe_timeout(path, max_ack_delay).saturating_mul(3);
     let mut run: Option<(u64, Instant)> = None;
+    // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.2
+    //# These two packets MUST be ack-eliciting, since a receiver is required to acknowledge only
+    //# ack-eliciting packets within its maximum acknowledgment delay; see Section 13.2 of
+    //# [QUIC-TRANSPORT].
     for record in lost.iter().filter(|record| record.ack_eliciting) {
         if record.sent_at < first_sample_at {
             continue;

@@ -41,6 +41,8 @@ impl Pacer {
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: Bytes, datagram_size: Bytes) -> Instant {
         self.refill(now);
         self.tokens = self.tokens.saturating_sub(bytes);
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.7
+        //# Senders MUST either use pacing or limit such bursts.
         if self.tokens < datagram_size && self.rate != Rate::ZERO {
             self.release_at = now + self.rate.time_for(self.burst.saturating_sub(self.tokens));
         }

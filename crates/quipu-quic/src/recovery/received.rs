@@ -59,6 +59,9 @@ impl Received {
         }
         self.insert(pn.0);
         self.news = true;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.4.1
+        //# Even if an endpoint does not set an ECT field in packets it sends, the endpoint MUST
+        //# provide feedback about ECN markings it receives, if these are accessible.
         if let 1..=3 = ecn {
             // ECT(1) is 1, ECT(0) is 2, CE is 3.
             let count = match ecn {
@@ -68,17 +71,21 @@ impl Received {
             };
             self.ecn[count] += 1;
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+        //# An endpoint MUST NOT send a non-ack-eliciting packet in response to a
+        //# non-ack-eliciting packet, even if there are packet gaps that precede the received
+        //# packet.
         if !ack_eliciting {
             return;
         }
         self.eliciting_unacked += 1;
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
-        //# an endpoint SHOULD generate and send an ACK frame without delay when
-        //# it receives an ack-eliciting packet either: when the received packet
-        //# has a packet number less than another ack-eliciting packet that has
-        //# been received, or when the packet has a packet number larger than the
-        //# highest-numbered ack-eliciting packet that has been received and there
-        //# are missing packets between that packet and this packet.
+        //# In order to assist loss detection at the sender, an endpoint SHOULD generate and send an
+        //# ACK frame without delay when it receives an ack-eliciting packet either: [...] when the
+        //# received packet has a packet number less than another ack-eliciting packet that has been
+        //# received, or [...] when the packet has a packet number larger than the highest-numbered
+        //# ack-eliciting packet that has been received and there are missing packets between that
+        //# packet and this packet.
         let out_of_order = match self.largest_eliciting {
             Some(before) if pn.0 < before => true,
             Some(before) => {
@@ -87,10 +94,24 @@ impl Received {
             None => false,
         };
         self.largest_eliciting = self.largest_eliciting.max(Some(pn.0));
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+        //# Similarly, packets marked with the ECN Congestion Experienced (CE) codepoint in the IP
+        //# header SHOULD be acknowledged immediately, to reduce the peer's response time to
+        //# congestion events.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.2
+        //# A receiver SHOULD send an ACK frame after receiving at least two ack-eliciting
+        //# packets.
         if out_of_order || ecn == 3 || self.eliciting_unacked >= settings.every {
             self.due = true;
         }
         if self.deadline.is_none() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+            //# Every packet SHOULD be acknowledged at least once, and ack-eliciting packets MUST
+            //# be acknowledged at least once within the maximum delay an endpoint communicated
+            //# using the max_ack_delay transport parameter; see Section 18.2. An endpoint MUST
+            //# acknowledge all ack-eliciting Initial and Handshake packets immediately and all
+            //# ack-eliciting 0-RTT and 1-RTT packets within its advertised max_ack_delay, with
+            //# the following exception.
             self.deadline = Some(now + settings.max_delay);
         }
     }
@@ -152,7 +173,15 @@ impl Received {
     /// The peer has an acknowledgement that covered everything up to `largest`.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
     pub(crate) fn on_ack_of_ack(&mut self, largest: PacketNumber) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.3
+        //# After receiving acknowledgments for an ACK frame, the receiver SHOULD stop tracking
+        //# those acknowledged ACK Ranges. Receivers can discard all ACK Ranges, but they MUST
+        //# retain the largest packet number that has been successfully processed, as that is used
+        //# to recover packet numbers from subsequent packets; see Section 17.1.
         while self.ranges.len() > 1 && self.ranges[0].1 < largest.0 {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.3
+            //# A receiver MUST retain an ACK Range unless it can ensure that it will not
+            //# subsequently accept packets with numbers in that range.
             self.floor = self.floor.max(self.ranges[0].1 + 1);
             self.ranges.remove(0);
         }

@@ -9,12 +9,17 @@ use quipu_policy::PathView;
 pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
 
 /// Timer granularity. <https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2>
+// https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
+//# The RECOMMENDED value of the timer granularity (kGranularity) is 1 millisecond.
 pub(crate) const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// Feeds one sample. `ack_delay` is what the peer reported, already capped by its
 /// `max_ack_delay` where that applies. <https://www.rfc-editor.org/rfc/rfc9002#section-5.3>
 pub(crate) fn take_rtt_sample(path: &mut PathView, latest: Duration, ack_delay: Duration) {
     path.latest_rtt = Some(latest);
+    // https://www.rfc-editor.org/rfc/rfc9002#section-5.2
+    //# min_rtt MUST be set to the latest_rtt on the first RTT sample. min_rtt MUST be set to the
+    //# lesser of min_rtt and latest_rtt (Section 5.1) on all other samples.
     let min_rtt = path.min_rtt.map_or(latest, |min| min.min(latest));
     path.min_rtt = Some(min_rtt);
     let Some(srtt) = path.srtt else {
@@ -23,8 +28,8 @@ pub(crate) fn take_rtt_sample(path: &mut PathView, latest: Duration, ack_delay: 
         return;
     };
     // https://www.rfc-editor.org/rfc/rfc9002#section-5.3
-    //# endpoints [...] MUST NOT subtract the acknowledgment delay from the RTT
-    //# sample if the resulting value is smaller than the min_rtt.
+    //# MUST NOT subtract the acknowledgment delay from the RTT sample if the resulting value is
+    //# smaller than the min_rtt.
     let adjusted =
         if latest >= min_rtt + ack_delay { latest.saturating_sub(ack_delay) } else { latest };
     let deviation = srtt.abs_diff(adjusted);

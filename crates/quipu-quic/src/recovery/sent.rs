@@ -152,6 +152,10 @@ impl SentPackets {
     /// Uses up the next packet number.
     pub(crate) fn take_pn(&mut self) -> PacketNumber {
         let pn = PacketNumber(self.next);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.3
+        //# Subsequent packets sent in the same packet number space MUST increase the packet
+        //# number by at least one. A QUIC endpoint MUST NOT reuse a packet number within the same
+        //# packet number space in one connection.
         self.next += 1;
         pn
     }
@@ -294,12 +298,19 @@ impl SentPackets {
                 continue;
             }
             let expires_at = record.sent_at + delay;
+            // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
+            //# Once a later packet within the same packet number space has been acknowledged, an
+            //# endpoint SHOULD declare an earlier packet lost if it was sent a threshold amount
+            //# of time in the past.
             if expires_at <= now || largest.0 >= record.pn.0 + threshold {
                 let kept = Self::settle(record);
                 self.in_flight -= Bytes(u64::from(kept.bytes));
                 self.eliciting_in_flight -= usize::from(kept.ack_eliciting);
                 lost.push(kept);
             } else {
+                // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
+                //# If packets sent prior to the largest acknowledged packet cannot yet be
+                //# declared lost, then a timer SHOULD be set for the remaining time.
                 let loss_time = self.loss_time.map_or(expires_at, |time| time.min(expires_at));
                 self.loss_time = Some(loss_time);
             }
@@ -316,6 +327,9 @@ impl SentPackets {
     }
 
     /// Takes out everything in flight: the space or the path is gone.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.3
+    //# A client MUST NOT reset the packet number for any packet number space after processing a
+    //# Retry packet.
     pub(crate) fn drain(&mut self) -> Vec<SentRecord> {
         self.in_flight = Bytes::ZERO;
         self.eliciting_in_flight = 0;

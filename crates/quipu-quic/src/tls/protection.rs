@@ -27,13 +27,7 @@ pub struct UnprotectedHeader {
     /// The latency spin bit; false in a long header.
     pub spin: bool,
     /// True if the reserved bits are zero. Otherwise, and if the payload opens, the peer broke the
-    /// protocol:
-    ///
-    /// > An endpoint MUST treat receipt of a packet that has a non-zero value for these bits after
-    /// > removing both packet and header protection as a connection error of type
-    /// > PROTOCOL_VIOLATION.
-    ///
-    /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>
+    /// protocol. <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>
     pub reserved_bits_clear: bool,
 }
 

@@ -18,9 +18,6 @@ impl TransportParameters {
         while !reader.is_empty() {
             let id = ParameterId(reader.varint()?);
             let mut value = Reader::new(reader.length_prefixed()?);
-            // > An endpoint SHOULD treat receipt of duplicate transport parameters as a connection
-            // > error of type TRANSPORT_PARAMETER_ERROR.
-            // https://www.rfc-editor.org/rfc/rfc9000#section-7.4
             // https://www.rfc-editor.org/rfc/rfc9000#section-7.4
             //# An endpoint SHOULD treat receipt of duplicate transport parameters as a connection
             //# error of type TRANSPORT_PARAMETER_ERROR.
@@ -138,7 +135,6 @@ impl PreferredAddress {
         let length = value.u8()?;
         let mut bytes = Reader::new(value.bytes(usize::from(length))?);
         let connection_id = connection_id(id, &mut bytes)?;
-        // > a server that chooses a zero-length connection ID MUST NOT provide a preferred address
         // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
         //# A client MUST treat a violation of these requirements as a connection error of type
         //# TRANSPORT_PARAMETER_ERROR.

@@ -84,12 +84,10 @@ impl ResetToken {
 
 impl PartialEq for ResetToken {
     /// Takes the same time wherever the tokens differ.
-    ///
-    /// > This comparison MUST be performed without leaking information about the value of the
-    /// > token.
-    ///
-    /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1>
     fn eq(&self, other: &Self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
+        //# When comparing a datagram to stateless reset token values, endpoints MUST perform the
+        //# comparison without leaking information about the value of the token.
         self.0.iter().zip(other.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 }

@@ -76,6 +76,9 @@ impl CryptoReceive {
     /// Takes the bytes of a CRYPTO frame.
     pub(crate) fn on_frame(&mut self, offset: u64, bytes: &[u8]) -> Result<(), TransportError> {
         let end = offset.saturating_add(bytes.len() as u64);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.5
+        //# If an endpoint does not expand its buffer, it MUST close the connection with a
+        //# CRYPTO_BUFFER_EXCEEDED error code.
         if end > self.read + MAX_BUFFERED {
             return Err(TransportError::new(
                 ErrorCode::CRYPTO_BUFFER_EXCEEDED,

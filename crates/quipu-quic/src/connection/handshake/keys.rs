@@ -24,6 +24,9 @@ struct OneRtt {
     /// Opens packets of the phase before; kept for three probe timeouts after the peer was seen in
     /// the present one.
     previous: Option<Box<dyn PacketKey>>,
+    // https://www.rfc-editor.org/rfc/rfc9001#section-6.3
+    //# For this reason, endpoints MUST be able to retain two sets of packet protection keys for
+    //# receiving packets: the current and the next.
     next: Option<PacketKeyPair>,
     /// When the present phase began.
     since: Instant,
@@ -97,6 +100,11 @@ impl KeyRing {
             Space::Initial => self.initial.as_ref().map(|keys| &keys.local),
             Space::Handshake => self.handshake.as_ref().map(|keys| &keys.local),
             Space::Data(_) => self.one_rtt.as_mut().map(|one_rtt| {
+                // https://www.rfc-editor.org/rfc/rfc9001#section-6.4
+                //# Packets with higher packet numbers MUST be protected with either the same or
+                //# newer packet protection keys than packets with lower packet numbers.
+                // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+                //# Endpoints MUST count the number of encrypted packets for each set of keys.
                 one_rtt.sealed += 1;
                 &one_rtt.keys.local
             }),
@@ -141,6 +149,9 @@ impl KeyRing {
     ) -> Result<&'p mut [u8], OpenError> {
         let opened = self.try_open(now, level, (path, number), header, packet, session);
         if opened.is_err() {
+            // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+            //# In addition to counting packets sent, endpoints MUST count the number of received
+            //# packets that fail authentication during the lifetime of a connection.
             self.failures += 1;
         }
         opened
@@ -176,7 +187,15 @@ impl KeyRing {
         if let Some(previous) = &one_rtt.previous {
             return protection::open(packet, length, path, number, &**previous);
         }
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.3
+        //# Endpoints responding to an apparent key update MUST NOT generate a timing side-channel
+        //# signal that might indicate that the Key Phase bit was invalid (see Section 9.5). Once
+        //# generated, the next set of packet protection keys SHOULD be retained, even if the
+        //# packet that was received was subsequently discarded.
         let next = one_rtt.next.as_ref().ok_or(OpenError)?;
+        // https://www.rfc-editor.org/rfc/rfc9001#section-5.5
+        //# Similarly, a packet that appears to trigger a key update but cannot be unprotected
+        //# successfully MUST be discarded.
         let opened = protection::open(packet, length, path, number, &*next.remote)?;
         one_rtt.advance(now, session);
         one_rtt.peer_since = Some(now);
@@ -204,12 +223,18 @@ impl KeyRing {
         let settled =
             one_rtt.peer_since.is_some_and(|since| now - since > probe_timeout.saturating_mul(3));
         if settled {
+            // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
+            //# After this period, old read keys and their corresponding secrets SHOULD be
+            //# discarded.
             one_rtt.previous = None;
         }
         let limit = one_rtt.keys.local.packet.confidentiality_limit();
         // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
         //# Endpoints MUST initiate a key update before sending more protected
         //# packets than the confidentiality limit for the selected AEAD permits.
+        // https://www.rfc-editor.org/rfc/rfc9001#section-5.3
+        //# An endpoint MUST initiate a key update (Section 6) prior to exceeding any limit set
+        //# for the AEAD that is in use.
         if one_rtt.sealed > limit / 2 && one_rtt.acked && settled {
             one_rtt.advance(now, session);
         }
@@ -227,6 +252,10 @@ impl KeyRing {
     pub(super) fn is_worn_out(&self) -> bool {
         self.one_rtt.as_ref().is_some_and(|one_rtt| {
             let key = &one_rtt.keys.local.packet;
+            // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+            //# If the total number of encrypted packets with the same key exceeds the
+            //# confidentiality limit for the selected AEAD, the endpoint MUST stop using those
+            //# keys.
             one_rtt.sealed >= key.confidentiality_limit() || self.failures >= key.integrity_limit()
         })
     }
@@ -235,6 +264,14 @@ impl KeyRing {
     /// is not acknowledged yet.
     pub(super) fn update(&mut self, now: Instant, session: &mut dyn Session) -> bool {
         match &mut self.one_rtt {
+            // https://www.rfc-editor.org/rfc/rfc9001#section-6.1
+            //# An endpoint MUST NOT initiate a subsequent key update unless it has received an
+            //# acknowledgment for a packet that was sent protected with keys from the current key
+            //# phase.
+            // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
+            //# Endpoints SHOULD wait three times the PTO before initiating a key update after
+            //# receiving an acknowledgment that confirms that the previous key update was
+            //# received.
             Some(one_rtt) if one_rtt.acked && one_rtt.previous.is_none() => {
                 one_rtt.advance(now, session);
                 true
@@ -251,8 +288,19 @@ impl OneRtt {
 
     fn advance(&mut self, now: Instant, session: &mut dyn Session) {
         let Some(next) = self.next.take() else { return };
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.2
+        //# The endpoint MUST update its send keys to the corresponding key phase in response, as
+        //# described in Section 6.1. Sending keys MUST be updated before sending an
+        //# acknowledgment for the packet that was received with updated keys.
         self.keys.local.packet = next.local;
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.1
+        //# An endpoint MUST retain old keys until it has successfully unprotected a packet sent
+        //# using the new keys. An endpoint SHOULD retain old keys for some time after
+        //# unprotecting a packet sent using the new keys.
         self.previous = Some(std::mem::replace(&mut self.keys.remote.packet, next.remote));
+        // https://www.rfc-editor.org/rfc/rfc9001#section-9.5
+        //# After receiving a key update, an endpoint SHOULD generate and save the next set of
+        //# receive packet protection keys, as described in Section 6.3.
         self.next = session.next_packet_keys();
         self.updates += 1;
         self.since = now;

@@ -140,6 +140,8 @@ impl Handshake {
     /// The peer allows path identifiers up to `maximum`.
     pub(in crate::connection) fn raise_max_path_id(&mut self, maximum: PathId) {
         let known = self.peer.max_path_id.unwrap_or_default();
+        // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
+        //# MAX_PATH_ID frames that do not increase the path limit MUST be ignored.
         self.peer.max_path_id = Some(known.max(maximum));
     }
 
@@ -167,7 +169,12 @@ impl Handshake {
         if !self.keys.has(space) {
             return None;
         }
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.4
+        //# The sender MUST discard all recovery state associated with those packets and MUST
+        //# remove them from the count of bytes in flight.
         let dropped = std::mem::take(self.space_mut(space)?);
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
+        //# Endpoints MUST NOT send Initial packets after this point.
         self.keys.discard(space);
         Some(dropped)
     }
@@ -189,6 +196,14 @@ impl Handshake {
         if self.initial.sent.has_eliciting() || self.handshake.sent.has_eliciting() {
             return None;
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+        //# Specifically, the client MUST send an Initial packet in a UDP datagram that contains
+        //# at least 1200 bytes if it does not have Handshake keys, and otherwise send a Handshake
+        //# packet.
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
+        //# When the PTO fires, the client MUST send a Handshake packet if it has Handshake keys,
+        //# otherwise it MUST send an Initial packet in a UDP datagram with a payload of at least
+        //# 1200 bytes.
         Some(if self.keys.has_handshake() { Space::Handshake } else { Space::Initial })
     }
 }
@@ -216,6 +231,9 @@ impl Handshake {
             }
             // The bytes belong to the level before the keys of the same call.
             if !self.written.is_empty() {
+                // https://www.rfc-editor.org/rfc/rfc9001#section-4.9
+                //# Though an endpoint might retain older keys, new data MUST be sent at the
+                //# highest currently available encryption level.
                 self.crypto[self.writes_at as usize].send.write(&self.written);
             }
             match change {
@@ -241,6 +259,11 @@ impl Handshake {
     pub(in crate::connection) fn parameters(&self) -> Result<TransportParameters, TransportError> {
         let missing =
             || TransportError::new(ErrorCode::crypto(MISSING_EXTENSION), "no transport parameters");
+        // https://www.rfc-editor.org/rfc/rfc9001#section-8.2
+        //# Endpoints MUST send the quic_transport_parameters extension; endpoints that receive
+        //# ClientHello or EncryptedExtensions messages without the quic_transport_parameters
+        //# extension MUST close the connection with an error of type 0x016d (equivalent to a
+        //# fatal TLS missing_extension alert, see Section 4.8).
         let encoded = self.session.peer_transport_parameters().ok_or_else(missing)?;
         Ok(TransportParameters::read(encoded, self.role.peer())?)
     }
@@ -283,8 +306,10 @@ impl Handshake {
     /// Whether packets of a level can be read; `handshaking`: TLS has not finished.
     pub(in crate::connection) fn readable(&self, level: Level, handshaking: bool) -> Readable {
         // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
-        //# Even if an endpoint has a 1-RTT key [...] it MUST NOT process incoming
-        //# 1-RTT protected packets before the TLS handshake is complete.
+        //# Endpoints in either role MUST NOT decrypt 1-RTT packets from their peer prior to
+        //# completing the handshake. A server MUST NOT process incoming 1-RTT protected packets
+        //# before the TLS handshake is complete. Even if it has 1-RTT secrets, a client MUST NOT
+        //# process incoming 1-RTT protected packets before the TLS handshake is complete.
         let too_early = level == Level::OneRtt && handshaking;
         if self.keys.has_level(level) && !too_early {
             Readable::Now
@@ -371,8 +396,16 @@ impl Handshake {
         token: Vec<u8>,
     ) -> Option<Vec<SentRecord>> {
         let fresh = self.role.is_client()
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
+            //# A client MUST accept and process at most one Retry packet for each connection
+            //# attempt.
             && self.retry.source.is_none()
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
+            //# A client MUST discard a Retry packet with a zero-length Retry Token field.
             && !token.is_empty()
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
+            //# After the client has received and processed an Initial or Retry packet from the
+            //# server, it MUST discard any subsequent Retry packets that it receives.
             && self.initial.received.largest().is_none();
         let secrets = self.retry.secrets.as_ref().filter(|_| fresh)?;
         self.keys.replace_initial(secrets.initial_keys(&source, self.role));

@@ -49,6 +49,12 @@ impl<'p> PacketFrames<'p> {
         let Some(frame) = self.frames.next() else { return Ok(None) };
         let frame = frame?;
         let frame_type = frame.frame_type();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+        //# An endpoint MUST treat receipt of a frame in a packet type that is not permitted as a
+        //# connection error of type PROTOCOL_VIOLATION.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.4
+        //# Endpoints MUST treat receipt of Handshake packets with other frames as a connection
+        //# error of type PROTOCOL_VIOLATION.
         if !frame_type.is_allowed_in(self.kind) {
             return Err(TransportError::protocol_violation("a frame in the wrong packet")
                 .in_frame(frame_type));
@@ -66,11 +72,19 @@ impl Connection {
     pub(super) fn apply(&mut self, now: Instant, mut frames: PacketFrames<'_>) {
         match self.apply_frames(now, &mut frames) {
             Ok(()) => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-13.1
+                //# A packet MUST NOT be acknowledged until packet protection has been
+                //# successfully removed and all frames contained in the packet have been
+                //# processed.
                 self.note_received(now, &frames);
                 if frames.summary.crypto {
                     self.advance_tls(now);
                 }
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.2
+            //# An endpoint MUST generate a connection error if processing the contents of these
+            //# packets prior to discovering an error, or fully revert any changes made during
+            //# that processing.
             Err(error) => self.fault(now, error),
         }
     }

@@ -41,6 +41,9 @@ impl<'p> SealedPacket<'p> {
         match self.header.kind {
             PacketKind::Initial => Some(Level::Initial),
             PacketKind::Handshake => Some(Level::Handshake),
+            // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
+            //# A client MUST NOT attempt to decrypt 0-RTT packets it receives and instead MUST
+            //# discard them.
             PacketKind::ZeroRtt => None,
             PacketKind::OneRtt => Some(Level::OneRtt),
         }
@@ -74,6 +77,10 @@ impl<'p> SealedPacket<'p> {
             return Err(Unreadable { bytes });
         };
         let number = unprotected.packet_number.expand(expected);
+        // https://www.rfc-editor.org/rfc/rfc9001#section-9.5
+        //# For authentication to be free from side channels, the entire process of header
+        //# protection removal, packet number recovery, and packet protection removal MUST be
+        //# applied together without timing and other side channels.
         let opened = handshake.open(now, level, (path, number), &unprotected, bytes);
         let Ok(length) = opened.map(|payload| payload.len()) else {
             return Err(Unreadable { bytes });

@@ -87,16 +87,11 @@ impl From<ReturnPathsFault> for FrameFault {
 
 impl FrameFault {
     /// The code that tells the peer.
-    ///
-    /// > An endpoint MUST treat the receipt of a frame of unknown type as a connection error of
-    /// > type FRAME_ENCODING_ERROR.
-    ///
-    /// > An endpoint MAY treat the receipt of a frame type that uses a longer encoding than
-    /// > necessary as a connection error of type PROTOCOL_VIOLATION.
-    ///
-    /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>
     pub const fn code(self) -> ErrorCode {
         match self {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+            //# An endpoint MAY treat the receipt of a frame type that uses a longer encoding than
+            //# necessary as a connection error of type PROTOCOL_VIOLATION.
             FrameFault::TypeNotShortest => ErrorCode::PROTOCOL_VIOLATION,
             // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
             //# An endpoint MUST treat the receipt of a frame of unknown type as a connection
@@ -114,10 +109,7 @@ impl From<FrameError> for TransportError {
 
 /// Reads the frames of a payload one after the other; after an error there are no more.
 ///
-/// A payload of no bytes gives no frame; the caller refuses such a packet:
-///
-/// > The payload of a packet that contains frames MUST contain at least one frame
-///
+/// A payload of no bytes gives no frame; the caller refuses such a packet.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>
 #[derive(Clone, Debug)]
 pub struct Frames<'a> {
@@ -199,12 +191,12 @@ fn acknowledgement<'a>(
     Ok(Frame::Ack(ack::read(reader, names_path, ecn)?))
 }
 
-/// > The largest offset delivered on a stream -- the sum of the offset and data length -- cannot
-/// > exceed 2^62-1
-///
-/// <https://www.rfc-editor.org/rfc/rfc9000#section-19.8>; the same holds for CRYPTO frames.
+/// Checks where the data of a STREAM or CRYPTO frame end.
 #[inline]
 fn check_end(offset: u64, data: &[u8]) -> Result<(), FrameFault> {
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.8
+    //# The largest offset delivered on a stream -- the sum of the offset and data length -- cannot
+    //# exceed 2^62-1
     if offset + data.len() as u64 > varint::MAX {
         return Err(FrameFault::OffsetTooLarge(offset));
     }
@@ -314,11 +306,7 @@ fn padding<'a>(reader: &mut Reader<'a>) -> Frame<'a> {
     Frame::Padding { length: 1 + zeros }
 }
 
-/// > Receipt of a frame that permits opening of a stream larger than this limit MUST be treated as
-/// > a connection error of type FRAME_ENCODING_ERROR.
-///
-/// <https://www.rfc-editor.org/rfc/rfc9000#section-19.11>; section 19.14 says the same of
-/// STREAMS_BLOCKED.
+/// The number of streams that a MAX_STREAMS or STREAMS_BLOCKED frame states.
 fn streams(reader: &mut Reader<'_>) -> Result<u64, FrameFault> {
     let count = reader.varint()?;
     // https://www.rfc-editor.org/rfc/rfc9000#section-4.6

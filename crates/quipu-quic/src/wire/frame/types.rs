@@ -88,12 +88,10 @@ impl FrameType {
         self.0 >= 0x08 && self.0 <= 0x0f
     }
 
-    /// True if a packet that holds such a frame has to be acknowledged.
-    ///
-    /// > all frames other than ACK, PADDING, and CONNECTION_CLOSE are considered ack-eliciting
-    ///
-    /// <https://www.rfc-editor.org/rfc/rfc9002#section-2>; PATH_ACK is as ACK.
+    /// True if a packet that holds such a frame has to be acknowledged. PATH_ACK is as ACK.
     pub const fn is_ack_eliciting(self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9002#section-2
+        //# All frames other than ACK, PADDING, and CONNECTION_CLOSE are considered ack-eliciting.
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.21
         //# Extension frames MUST be congestion controlled and MUST cause an ACK frame to be sent.
         !matches!(
