@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use quipu_lab::check::{check, summary};
 use quipu_lab::policies::Registry;
 use quipu_scenario::{Document, Finding};
+use quipu_study::check::{check, summary};
 
 use crate::args::FindingFormat;
 use crate::failure::Failure;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use quipu_lab::cost::{self, Clock};
 use quipu_lab::policies::Registry;
+use quipu_lab::run::Clock;
+use quipu_study::cost;
 
 use crate::args::CostOptions;
 use crate::failure::Failure;

@@ -9,6 +9,7 @@ use quipu_record::write_whole;
 use quipu_report::document::Document;
 use quipu_report::page::{inline, page};
 use quipu_report::{Options, report};
+use quipu_study::replay::Replayer;
 
 use crate::args::ReportOptions;
 use crate::failure::Failure;
@@ -24,7 +25,8 @@ pub(crate) fn run(options: &ReportOptions, registry: &Registry) -> Result<(), Fa
     let load = load.map_err(|reason| Failure::Usage(format!("--load: {reason}")))?;
     let file = options.out.clone().unwrap_or_else(|| options.folder.join(FILE));
     check(&file, options.force)?;
-    let document = report(&options.folder, &Options { load }, registry).map_err(Failure::usage)?;
+    let document =
+        report(&options.folder, &Options { load }, &Replayer(registry)).map_err(Failure::usage)?;
     for notice in &document.notices {
         eprintln!("note: {notice}");
     }

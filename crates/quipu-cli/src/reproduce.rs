@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::policies::Registry;
-use quipu_lab::reproduce::{
-    Job, Judged, Place, Progress, Todo, builtin, check_page, choose, counts, page, reproduce,
-    terminal,
-};
 use quipu_lab::table::{Align, Grid};
+use quipu_record::verdict::Judged;
 use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
+use quipu_study::reproduce::{
+    Job, Place, Progress, Todo, builtin, check_page, choose, counts, page, reproduce, terminal,
+};
 
 use crate::args::ReproduceOptions;
 use crate::failure::Failure;

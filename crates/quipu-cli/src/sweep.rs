@@ -6,9 +6,9 @@ use std::time::Duration;
 use std::time::Instant;
 
 use quipu_lab::policies::Registry;
-use quipu_lab::sweep::{Place, Shard, State, Status, Sweep, Todo, overview};
 use quipu_lab::table::{Align, Grid};
 use quipu_scenario::{Document, ScenarioError};
+use quipu_study::sweep::{Place, Shard, State, Status, Sweep, Todo, overview};
 
 use crate::args::SweepOptions;
 use crate::failure::Failure;

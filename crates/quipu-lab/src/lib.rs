@@ -1,21 +1,19 @@
-//! Experiments: plans, runs, sweeps and result files.
+//! Experiments: plans, runs and result files.
 //!
 //! From above to below:
 //!
 //! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
 //! - [`run::run`]: one run, in virtual time.
 //! - [`batch::run_all`]: all runs on all cores, collected in the plan's order.
-//! - [`sweep`]: grids and random samples over fields of a scenario, kept in a store.
 //! - [`results`]: what the runs of a plan say together, and the files of a result.
 //! - [`detail`]: one load in full, replayed: what each path carried when.
 //! - [`logs`]: qlog files of runs, beside all that.
 //! - [`table`]: both as text for a terminal.
-//! - [`reproduce`]: experiments of the papers, with rules and verdicts.
 //!
 //! Start with [`Plan`](plan::Plan), [`run_all`](batch::run_all) and
 //! [`results::summary`]. [`pages`] and [`policies`] are the seams to the crates that know pages and policies by name.
 //!
-//! Not here: scenario files ([`quipu_scenario`]), records and statistics ([`quipu_record`]), the command line, the wall clock, sockets.
+//! Not here: many scenarios at once (`quipu-study`), scenario files ([`quipu_scenario`]), records and statistics ([`quipu_record`]), the command line, the wall clock, sockets.
 
 /// Ids, time and units: what signatures here are made of.
 pub use quipu_base as base;
@@ -24,17 +22,12 @@ pub use quipu_policy as policy;
 
 pub mod batch;
 pub mod bound;
-pub mod check;
-pub mod cost;
 pub mod detail;
 pub mod draw;
 pub mod logs;
 pub mod pages;
 pub mod plan;
 pub mod policies;
-pub mod reproduce;
 pub mod results;
 pub mod run;
-mod run_key;
-pub mod sweep;
 pub mod table;

@@ -10,11 +10,11 @@ use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
 use crate::bound;
-use crate::cost::Meter;
 use crate::logs::Logs;
 use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
 use crate::run::Arrivals;
+use crate::run::Meter;
 use quipu_scenario::{
     Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
     distinct,
@@ -124,7 +124,7 @@ impl Plan {
     }
 
     /// The same with the pages of `shelf`, to which those that are read are added.
-    pub(crate) fn build_with(
+    pub fn build_with(
         scenario: Scenario,
         registry: &Registry,
         shelf: &mut Shelf,
@@ -215,12 +215,12 @@ impl Plan {
     }
 
     /// Pages, or one if there are flows only.
-    pub(crate) fn page_count(&self) -> usize {
+    pub fn page_count(&self) -> usize {
         self.pages.len().max(1)
     }
 
     /// The name of the page at that index; empty if there are flows only.
-    pub(crate) fn page_name(&self, page: usize) -> &str {
+    pub fn page_name(&self, page: usize) -> &str {
         self.pages.get(page).map_or("", |page| &page.note.name)
     }
 
@@ -308,7 +308,7 @@ fn browser(scenario: &Scenario) -> Result<BrowserScheme, PlanError> {
 
 /// Pages that were read, for plans that have the same.
 #[derive(Debug, Default)]
-pub(crate) struct Shelf(BTreeMap<(String, u64, Extent), PlannedPage>);
+pub struct Shelf(BTreeMap<(String, u64, Extent), PlannedPage>);
 
 impl Shelf {
     fn page(

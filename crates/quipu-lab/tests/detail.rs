@@ -5,13 +5,12 @@ use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration, Instant};
 use quipu_lab::batch::run_all;
-use quipu_lab::detail::{
-    Detail, DetailError, ObjectKind, Options, RunName, Segment, find, plan_of, replay,
-};
+use quipu_lab::detail::{DetailError, Options, RunName, find, plan_of, replay};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::run::run_session;
 use quipu_record::End;
+use quipu_record::{Detail, Segment};
 use quipu_scenario::{Scenario, find_network};
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 1 };
@@ -107,7 +106,7 @@ fn a_replay_is_the_run_of_the_sweep_and_both_paths_have_their_part() {
     assert_eq!(batch.finished[1], (CELL, detail.record.clone()));
 
     assert_eq!(detail.paths, ["wifi", "lte"]);
-    assert_eq!(detail.objects[0].kind, ObjectKind::Document);
+    assert_eq!(detail.objects[0].kind, "document");
     assert!(by_path(&detail).iter().all(|(bytes, _)| *bytes > Bytes(50_000)));
     let [page] = &detail.series[..] else { panic!("one connection") };
     assert_eq!((&*page.flow, page.end, page.paths.len()), ("page", End::Server, 2));
@@ -195,18 +194,18 @@ fn flows_without_pages_have_series_alone() {
     let detail = replay(&plan, Cell { run: 0, ..CELL }, &Options::default()).unwrap();
     assert!(detail.objects.is_empty() && detail.record.objects.is_empty());
     let [both, late] = &detail.series[..] else { panic!("two flows") };
-    let names = |at: &quipu_lab::detail::ConnectionSeries| -> Vec<(u32, String)> {
+    let names = |at: &quipu_record::ConnectionSeries| -> Vec<(u32, String)> {
         at.paths.iter().map(|path| (path.path, path.name.clone())).collect()
     };
     assert_eq!(names(both), [(0, "a".to_owned()), (1, "b".to_owned())]);
     assert_eq!(names(late), [(1, "b".to_owned())]);
     assert!(both.paths[0].rows.len() > 190 && both.paths[0].rows.len() <= 200);
     assert!(late.paths[0].rows[0].at >= Instant::ZERO + Duration::from_secs(4));
-    assert_eq!(detail.record, run_session(&plan, detail.cell).unwrap()[0]);
+    assert_eq!(detail.record, run_session(&plan, Cell { run: 0, ..CELL }).unwrap()[0]);
 
     // 30 Mb/s for 10 s, as the uplinks are like the downlinks.
     let few = Options { bytes: Bytes(37_499_999), ..Options::default() };
-    let told = replay(&plan, detail.cell, &few).unwrap_err().to_string();
+    let told = replay(&plan, Cell { run: 0, ..CELL }, &few).unwrap_err().to_string();
     assert!(told.contains("may carry 37500000 B; expected at most 37499999 B"), "{told}");
 }
 

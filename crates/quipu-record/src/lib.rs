@@ -5,6 +5,8 @@
 //! - [`Tables`]: the tables of records, in CSV and Parquet, with names from [`RunNames`]; [`Output`]: the
 //!   folder that a result becomes, whole or not at all.
 //! - [`Metric`]: a quantity that each run gives; [`Summary`]: what the runs say together.
+//! - [`Detail`]: one load in full, which [`Replays`] run again; [`verdict`]: what runs say of claims, by
+//!   [`threshold`]s.
 //! - [`stats`]: medians, quantiles, paired ratios and bootstrap intervals.
 //!
 //! Start with [`RunRecord`], [`Tables`] and [`Summary`].
@@ -12,14 +14,17 @@
 //! Not here: runs, plans, policies and scenarios. A record holds numbers and positions, so that whoever reads
 //! results needs no engine.
 
+mod detail;
 mod fairness;
 mod file;
 mod loads;
 mod metric;
 mod names;
+mod nearest;
 mod networks;
 mod output;
 mod page;
+mod replay;
 mod run;
 mod series;
 mod sharing;
@@ -28,18 +33,23 @@ pub mod stats;
 mod streams;
 mod summary;
 mod tables;
+pub mod threshold;
 mod traffic;
 mod traffic_sheets;
+pub mod verdict;
 mod whole_file;
 
+pub use detail::{Carried, ConnectionSeries, Detail, Mismatch, ObjectDetail, PathSeries, Segment};
 pub use fairness::{Fairness, between_clients, jain};
 pub use file::{FileError, write as write_file};
 pub use loads::{LoadKey, Runs, groups, pairs};
 pub use metric::Metric;
 pub use names::{CrossNames, FlowNames, ObjectNames, Place, RunNames};
+pub use nearest::{nearest, suggestion};
 pub use networks::{NetworkPath, NetworksFile};
 pub use output::{Output, OutputError};
 pub use page::{DrawnNote, PageNote, QuantityNote};
+pub use replay::{LoadPlace, Replay, Replays, ResultFolder};
 pub use run::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
 pub use series::{SeriesPart, SeriesRow, join as join_series};
 pub use sharing::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread};

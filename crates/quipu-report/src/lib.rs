@@ -24,7 +24,7 @@ pub mod spec;
 
 use std::path::Path;
 
-use quipu_lab::policies::Registry;
+use quipu_record::Replays;
 use thiserror::Error;
 
 use crate::document::Document;
@@ -48,18 +48,18 @@ pub struct Options {
     pub load: Option<LoadName>,
 }
 
-/// Reads `folder`, and says in words, figures and tables what its results are. `registry` has the
-/// policies of loads that are run again to be shown.
+/// Reads `folder`, and says in words, figures and tables what its results are. `replays` runs
+/// loads again that are shown in full.
 ///
 /// # Errors
 /// If the folder is not there, or holds no result. What is wrong in a result becomes a notice.
 pub fn report(
     folder: &Path,
     options: &Options,
-    registry: &Registry,
+    replays: &dyn Replays,
 ) -> Result<Document, ReportError> {
     let mut notices = Notices::default();
     let folders = read::read(folder, &mut notices)?;
-    let loads = loads::loads(&folders, options.load.as_ref(), registry, &mut notices);
+    let loads = loads::loads(&folders, options.load.as_ref(), replays, &mut notices);
     Ok(sections::document(&folders, &loads, notices))
 }

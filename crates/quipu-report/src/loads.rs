@@ -1,14 +1,9 @@
 //! Which loads a report shows in full, and these run again.
 
-use std::path::Path;
 use std::str::FromStr;
 
 use quipu_base::Duration;
-use quipu_lab::detail::{Detail, Options, RunName, find, plan_of, replay};
-use quipu_lab::plan::Plan;
-use quipu_lab::policies::Registry;
-use quipu_lab::sweep::{Point, Sweep};
-use quipu_scenario::Document;
+use quipu_record::{Detail, LoadPlace, Replays, ResultFolder};
 
 use crate::notices::{Notices, clean};
 use crate::read::{Folders, Source};
@@ -90,15 +85,12 @@ fn first_field(text: &str) -> Option<(String, &str)> {
 /// Policies whose loads are shown.
 const MOST_POLICIES: usize = 12;
 
-/// Bytes of a scenario that are read.
-const MOST_BYTES: u64 = 1 << 24;
-
 /// Runs the loads again that a report shows: that of `chosen`, or of each policy of the first scene its
 /// middle one by page time. What cannot be run is noted.
 pub(crate) fn loads(
     folders: &Folders,
     chosen: Option<&LoadName>,
-    registry: &Registry,
+    replays: &dyn Replays,
     notices: &mut Notices,
 ) -> Loads {
     let results = &folders.results;
@@ -116,10 +108,13 @@ pub(crate) fn loads(
         return Loads::default();
     };
     let Some(source) = source_of(folders, scene) else { return Loads::default() };
-    let plan = match plan(folders, scene, source, registry) {
-        Ok(plan) => plan,
+    let fields: Vec<(String, String)> =
+        results.fields.iter().cloned().zip(scene.place.fields.iter().cloned()).collect();
+    let folder = ResultFolder { path: &source.path, label: &source.label, fields: &fields };
+    let replay = match replays.open(&folder) {
+        Ok(replay) => replay,
         Err(why) => {
-            notices.add(format!("No load is shown in full: {why}."));
+            notices.add(format!("No load is shown in full: {}.", clean(&why)));
             return Loads::default();
         }
     };
@@ -134,12 +129,23 @@ pub(crate) fn loads(
             None => middle(cell),
         };
         let Some(load) = load else { continue };
-        match again(&plan, scene, cell, &load) {
+        let place = LoadPlace {
+            page: &scene.place.page,
+            network: &scene.place.network,
+            policy: &cell.policy,
+            run: load.run,
+            visit: load.visit,
+            client: load.client,
+            page_time: load.get(Quantity::PageTime).map(Duration::from_nanos),
+        };
+        match replay.replay(&place) {
             Ok(detail) => {
                 let policy = cell.policy.clone();
                 shown.loads.push(Replayed { policy, run: load.run, detail });
             }
-            Err(why) => notices.add(format!("A load of {} is not shown: {why}.", cell.policy)),
+            Err(why) => {
+                notices.add(format!("A load of {} is not shown: {}.", cell.policy, clean(&why)));
+            }
         }
     }
     if let (Some(name), true) = (chosen, shown.loads.is_empty()) {
@@ -169,67 +175,6 @@ fn middle(cell: &Cell) -> Option<Load> {
     // A stable sort: of equal ones the earliest stays first.
     loads.sort_by_key(|load| load.get(Quantity::PageTime));
     loads.get(loads.len().checked_sub(1)? / 2).map(|load| **load)
-}
-
-/// The file of a sweep.
-const SWEEP: &str = "sweep.toml";
-
-/// The plan of the runs of `scene`, which are in the folder `source`.
-fn plan(
-    folders: &Folders,
-    scene: &Scene,
-    source: &Source,
-    registry: &Registry,
-) -> Result<Plan, String> {
-    let is_sweep = source.path.join(SWEEP).is_file();
-    let file = if is_sweep { SWEEP } else { "scenario.toml" };
-    let name = match source.label.as_str() {
-        "" => file.to_owned(),
-        label => format!("{label}/{file}"),
-    };
-    let text =
-        read(&source.path.join(file)).map_err(|why| format!("{name} cannot be read: {why}"))?;
-    if !is_sweep {
-        return plan_of(&text, &name, registry).map_err(|error| clean(&error.to_string()));
-    }
-    let sweep = Sweep::read(&Document::new(&text, &name), registry)
-        .map_err(|findings| clean(&findings.to_string()))?
-        .ok_or_else(|| format!("{name} has no table [sweep]"))?;
-    let fields: Vec<String> = sweep.fields().map(str::to_owned).collect();
-    let there: Vec<(&String, &String)> =
-        folders.results.fields.iter().zip(&scene.place.fields).collect();
-    let is = |point: &Point| fields.iter().zip(point.texts()).all(|pair| there.contains(&pair));
-    let point = sweep.points.into_iter().find(is);
-    point.map(|point| point.plan).ok_or_else(|| format!("{name} has no such point"))
-}
-
-fn read(file: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if size > MOST_BYTES {
-        return Err(format!("it has {size} bytes; expected at most {MOST_BYTES}"));
-    }
-    std::fs::read_to_string(file).map_err(|error| error.to_string())
-}
-
-/// Runs `load` again, and makes sure that it is the one of the results.
-fn again(plan: &Plan, scene: &Scene, cell: &Cell, load: &Load) -> Result<Detail, String> {
-    let small =
-        |number: u64| u32::try_from(number).map_err(|_| format!("there is no run {number}"));
-    let name = RunName {
-        page: &scene.place.page,
-        network: &scene.place.network,
-        policy: &cell.policy,
-        run: small(load.run)?,
-    };
-    let error = |error: quipu_lab::detail::DetailError| clean(&error.to_string());
-    let place = find(plan, &name).map_err(error)?;
-    let options =
-        Options { visit: small(load.visit)?, client: small(load.client)?, ..Options::default() };
-    let detail = replay(plan, place, &options).map_err(error)?;
-    if let Some(recorded) = load.get(Quantity::PageTime) {
-        detail.compare(Duration::from_nanos(recorded)).map_err(|it| it.to_string())?;
-    }
-    Ok(detail)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::document::Document;
 use super::finding::{Finding, Findings, Place, Spot};
 use super::link::LinkError;
-use super::nearest::{nearest, suggestion};
+use quipu_record::{nearest, suggestion};
 
 /// A scenario, or a part of one, that cannot be run.
 #[derive(Debug, Error)]

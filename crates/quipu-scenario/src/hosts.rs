@@ -140,7 +140,7 @@ impl Clients {
 /// How far some servers are, beyond the network: a link of their own between them and every path.
 ///
 /// ```
-/// use quipu_scenario::Scenario;
+/// use quipu_scenario::{Scenario};
 ///
 /// let file = r#"
 ///     origins = "recorded"

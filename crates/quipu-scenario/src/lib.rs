@@ -25,7 +25,6 @@ mod http;
 mod limits;
 mod link;
 mod loss;
-mod nearest;
 mod networks;
 mod origin;
 mod overrides;
@@ -61,7 +60,6 @@ pub use limits::{
 };
 pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
 pub use loss::LossSpec;
-pub use nearest::{nearest, suggestion};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use origin::Origin;
 pub use overrides::{put_at, resolve as resolve_field, split_list};

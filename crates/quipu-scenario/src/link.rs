@@ -20,7 +20,7 @@ pub use error::LinkError;
 /// It has a rate, or follows a recording of one:
 ///
 /// ```
-/// use quipu_scenario::PathSpec;
+/// use quipu_scenario::{PathSpec};
 ///
 /// let path: PathSpec = toml::from_str(
 ///     r#"
@@ -36,7 +36,7 @@ pub use error::LinkError;
 /// Its rate may change at set times:
 ///
 /// ```
-/// use quipu_scenario::PathSpec;
+/// use quipu_scenario::{PathSpec};
 ///
 /// let file: PathSpec = toml::from_str(
 ///     r#"

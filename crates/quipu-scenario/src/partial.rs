@@ -7,11 +7,11 @@ use serde::Deserialize;
 use super::choice::{Direction, TraceEnd};
 use super::link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
 use super::loss::LossSpec;
-use super::nearest::suggestion;
 use super::queue::QueueSpec;
 use super::recorded::{TraceSpec, TraceStart};
 use super::steps::StepSpec;
 use super::units::{Human, Share, Unit};
+use quipu_record::suggestion;
 
 /// One direction as written, where everything may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Direction;
 use super::link::{LinkError, LinkSpec};
-use super::nearest::suggestion;
 use super::partial::PartialLink;
 use super::radio::RadioSpec;
 use super::recorded::drawn_start;
+use quipu_record::suggestion;
 
 /// A way between client and server.
 ///
@@ -27,7 +27,7 @@ use super::recorded::drawn_start;
 /// in order from the server on. On the client's side, `radio` names an access point: see [`RadioSpec`].
 ///
 /// ```
-/// use quipu_scenario::Network;
+/// use quipu_scenario::{Network};
 ///
 /// let network: Network = toml::from_str(
 ///     r#"

@@ -3,8 +3,8 @@
 use quipu_base::Bytes;
 use quipu_link::{Aqm, AqmLimit, CoDel, FqCoDel, Pie, QueueLimit};
 
-use super::nearest::nearest;
 use super::units::{Unit, UnitError};
+use quipu_record::nearest;
 
 /// The queue in front of a link, written as one text.
 ///

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::RadioTiming;
 use super::link::{LinkError, over};
-use super::nearest::suggestion;
 use super::units::human;
+use quipu_record::suggestion;
 
 /// Access points that a network may have.
 const MOST_ACCESS_POINTS: usize = 64;
@@ -26,7 +26,7 @@ const MOST_STATIONS: usize = 1_000;
 /// order; clients without a station of their own are where the last one is.
 ///
 /// ```
-/// use quipu_scenario::Network;
+/// use quipu_scenario::{Network};
 ///
 /// let network: Network = toml::from_str(
 ///     r#"

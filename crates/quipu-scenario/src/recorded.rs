@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::choice::Direction;
 use super::link::LinkError;
-use super::nearest::suggestion;
 use super::units::Unit;
+use quipu_record::suggestion;
 
 /// The greatest file of a recording, in bytes: 64 MiB. Our choice.
 pub const MOST_TRACE_BYTES: u64 = 64 << 20;

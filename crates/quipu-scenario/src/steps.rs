@@ -26,7 +26,7 @@ const MOST_STAIRS: u64 = 1_000;
 /// other models of loss change at once.
 ///
 /// ```
-/// use quipu_scenario::PathSpec;
+/// use quipu_scenario::{PathSpec};
 ///
 /// let file: PathSpec = toml::from_str(
 ///     r#"

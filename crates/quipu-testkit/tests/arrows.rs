@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 17] = [
+const TABLE: [(&str, &[&str]); 18] = [
     ("base", &[]),
     ("policy", &["base"]),
     ("quic", &["base", "policy"]),
@@ -31,19 +31,21 @@ const TABLE: [(&str, &[&str]); 17] = [
             "scenario", "emu",
         ],
     ),
-    ("report", &["base", "record", "scenario", "lab"]),
-    ("cli", &["base", "record", "scenario", "lab", "report", "tokio", "emu"]),
+    ("study", &["base", "web", "record", "scenario", "lab"]),
+    ("report", &["base", "record"]),
+    ("cli", &["base", "record", "scenario", "lab", "study", "report", "tokio", "emu"]),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
 ];
 
 /// Arrows that may not exist even by way of other crates.
-const NEVER: [(&str, &[&str]); 6] = [
+const NEVER: [(&str, &[&str]); 7] = [
     ("policy", &["quic"]),
     ("quic", &["sim", "link", "tokio"]),
     ("sim", &["quic"]),
     ("link", &["quic"]),
     ("web", &["quic"]),
     ("scenario", &["quic", "http", "sim"]),
+    ("report", &["policy", "quic", "sim", "scenario", "lab"]),
 ];
 
 /// Foreign crates that bring a clock, a socket or a runtime.

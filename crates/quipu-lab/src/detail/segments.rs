@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use quipu_base::{Bytes, Duration, Instant};
 
-use super::{Carried, Segment};
 use crate::run::Arrival;
+use quipu_record::{Carried, Segment};
 
 /// A gap between packets shorter than this part of the page's time cannot be seen. Our choice.
 const FINEST: u64 = 500;

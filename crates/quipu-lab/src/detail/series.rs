@@ -8,34 +8,11 @@ use quipu_base::{Duration, Instant};
 use super::{DetailError, Options};
 use crate::plan::{Cell, Plan};
 use crate::run::{PAGE_FLOW, run_sampled};
-use quipu_record::{End, RunRecord, SeriesRow};
+use quipu_record::{ConnectionSeries, End, PathSeries, RunRecord, SeriesRow};
 use quipu_scenario::Series;
 
 /// The least time between two points: the finest series that a scenario may ask for.
 const LEAST: Duration = Duration::from_micros(10);
-
-/// One connection over the time of the load, as the end that sends the data saw it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConnectionSeries {
-    /// Its name: `page`, `page:3` of the fourth client, `page@HOST` of a further origin; that of a flow.
-    pub flow: Arc<str>,
-    /// The end that sends.
-    pub end: End,
-    /// Its paths, in order of their identifiers.
-    pub paths: Vec<PathSeries>,
-}
-
-/// One path of a connection over the time of the load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PathSeries {
-    /// Its position in the network.
-    pub path: u32,
-    /// Its name there.
-    pub name: String,
-    /// Its state every [`Detail::every`](super::Detail::every), in order of time and in the time of the
-    /// run, from when the sender has the path.
-    pub rows: Vec<SeriesRow>,
-}
 
 /// When points are taken.
 #[derive(Clone, Copy, Debug)]

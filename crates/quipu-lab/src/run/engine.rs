@@ -13,12 +13,12 @@ use quipu_sim::{Envelope, Outgoing};
 use thiserror::Error;
 
 use super::arrivals::LineArrivals;
+use super::meter::Meter;
 use super::party::Party;
 use super::tls::{self, TlsError};
 use super::topology::addresses;
 use super::traffic::pair_of_flow;
 use super::wire;
-use crate::cost::Meter;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use quipu_lab::reproduce::{Judged, VERDICTS};
-use quipu_scenario::nearest;
+use quipu_record::nearest;
+use quipu_record::verdict::{Judged, VERDICTS};
 
 use super::summary::json;
 use crate::ReportError;

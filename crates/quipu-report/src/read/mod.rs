@@ -10,7 +10,7 @@ pub(crate) mod tables;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use quipu_lab::reproduce::Judged;
+use quipu_record::verdict::Judged;
 
 use self::summary::{Failure, Identical, Page, Sharing, Status, Summary, json, place};
 use self::tables::Folder;

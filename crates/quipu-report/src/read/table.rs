@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use csv::ByteRecord;
-use quipu_scenario::suggestion;
+use quipu_record::suggestion;
 
 use crate::notices::{Notices, clean};
 

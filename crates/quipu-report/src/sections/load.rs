@@ -80,7 +80,7 @@ fn waterfall(
                 text(policy),
                 text(&label),
                 text(&object.url),
-                text(&format!("{:?}", object.kind).to_lowercase()),
+                text(&object.kind),
                 Value::from(object.body.0),
                 number(millis(object.requested)),
                 number(millis(object.first_byte)),

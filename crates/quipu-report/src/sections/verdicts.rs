@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use quipu_lab::reproduce::{Judged, RuleVerdict};
-use quipu_scenario::experiment::Threshold;
+use quipu_record::threshold::Threshold;
+use quipu_record::verdict::{Judged, RuleVerdict};
 use serde_json::Value;
 
 use super::Draft;

@@ -4,7 +4,8 @@ use toml::Value;
 
 use super::settings::Settings;
 use super::spec::{AxisValue, Experiment, Part, Rule};
-use crate::{Scenario, ScenarioError, suggestion};
+use crate::{Scenario, ScenarioError};
+use quipu_record::suggestion;
 
 /// Ids that a file may have.
 const MOST_IDS: usize = 1_000;

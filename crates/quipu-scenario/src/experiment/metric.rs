@@ -9,9 +9,10 @@ use quipu_web::page::ObjectKind;
 use serde::{Deserialize, Deserializer, de};
 
 use super::reader::text_or_table;
-use super::threshold::Dimension;
+use crate::Direction;
 use crate::units::Unit;
-use crate::{Direction, suggestion};
+use quipu_record::suggestion;
+use quipu_record::threshold::Dimension;
 
 pub use stat::Stat;
 

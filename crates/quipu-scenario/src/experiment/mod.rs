@@ -2,7 +2,7 @@
 //!
 //! - [`Experiment`]: the table; [`Rule`]: when a claim counts as shown.
 //! - [`cases`]: the ids of a file, each a [`Case`] with its own scenario and experiment.
-//! - [`Metric`]: what a rule looks at; [`Threshold`]: what it must be.
+//! - [`Metric`]: what a rule looks at; [`Threshold`](quipu_record::threshold::Threshold): what it must be.
 //!
 //! Start with [`cases`], [`Experiment`] and [`Rule`].
 //!
@@ -13,16 +13,13 @@ mod metric;
 mod reader;
 mod settings;
 mod spec;
-mod threshold;
 
 pub use axes::{Case, cases};
 pub use metric::{Column, DRAWN, Metric, Named, Quantity, Stat};
 pub use settings::Settings;
 pub use spec::{
-    AxisValue, Data, DataValue, Experiment, Others, Paper, Part, Places, Quick, Rule, RuleKind,
-    Side, Test, Variant, Verdict,
+    AxisValue, Data, DataValue, Experiment, Others, Part, Quick, Rule, Side, Test, Variant,
 };
-pub use threshold::{Amount, Dimension, Position, Threshold};
 
 #[cfg(test)]
 mod tests;

@@ -2,70 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use quipu_record::verdict::Paper;
+use serde::{Deserialize, Deserializer};
 
 use super::metric::Metric;
 use super::reader::text_or_table;
 use super::settings::Settings;
-use crate::{ScenarioError, suggestion};
-
-/// Declares an enum whose values have names in files and in results.
-macro_rules! words {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-        pub enum $name { $($(#[$doc])* #[serde(rename = $text)] $variant,)+ }
-
-        impl $name {
-            /// All values.
-            pub const ALL: &[$name] = &[$($name::$variant),+];
-
-            /// Its name.
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text),+ }
-            }
-        }
-
-        impl std::fmt::Display for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.name())
-            }
-        }
-    };
-}
+use crate::ScenarioError;
+use quipu_record::suggestion;
 
 mod rule;
 
-pub use rule::{Others, Places, Rule, RuleKind, Side, Test, Verdict};
-
-words! {
-    /// Where an experiment comes from.
-    Paper {
-        /// Nguyen, Vu, Nguyen, Nguyen (2025).
-        Framework = "framework",
-        /// Wang, Gao, Xu (APNet 2019).
-        MobileH2 = "mobileh2",
-        /// Du, Chen, Yu, Du, Xie, Chen (2026).
-        PwPats = "pw-pats",
-        /// Paro et al. (MSWiM 2020).
-        Ns3 = "ns3",
-        /// This project.
-        Quipu = "quipu",
-    }
-}
-
-impl Paper {
-    /// What a table calls it.
-    pub fn title(self) -> &'static str {
-        match self {
-            Paper::Framework => "Framework (Nguyen, Vu, Nguyen, Nguyen, 2025)",
-            Paper::MobileH2 => "MobileH2 (Wang, Gao, Xu, APNet 2019)",
-            Paper::PwPats => "PW-PATS (Du, Chen, Yu, Du, Xie, Chen, 2026)",
-            Paper::Ns3 => "ns-3 QUIC (Paro et al., MSWiM 2020)",
-            Paper::Quipu => "Our own",
-        }
-    }
-}
+pub use rule::{Others, Rule, Side, Test};
 
 /// An experiment: one id, or several of the same form.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

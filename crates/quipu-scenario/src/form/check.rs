@@ -7,7 +7,7 @@ use super::text::{Numbers, Text};
 use super::{Absent, Kind, Table};
 use crate::document::{Document, in_order, joined};
 use crate::finding::{Finding, Place, shortened};
-use crate::nearest;
+use quipu_record::nearest;
 
 /// What a document has that it should not have.
 struct Check<'d> {

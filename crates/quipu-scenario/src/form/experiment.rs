@@ -3,7 +3,7 @@
 use super::fields::{or, required};
 use super::text::*;
 use super::{Kind, Table};
-use crate::experiment::{Paper, RuleKind, Verdict};
+use quipu_record::verdict::{Paper, RuleKind, Verdict};
 
 /// A scenario with an experiment that has one of everything.
 const ONE: &str = "[experiment]\nid = \"a\"\npaper = \"quipu\"\ntitle = \"t\"\nquick = { runs = 3 }\n\
@@ -152,7 +152,7 @@ static RULE: Table = Table {
         or(
             "where",
             Kind::Words(|| {
-                crate::experiment::Places::ALL.iter().map(|place| place.name()).collect()
+                quipu_record::verdict::Places::ALL.iter().map(|place| place.name()).collect()
             }),
             "`all`",
             "In how many places it must hold.",

@@ -6,12 +6,12 @@ use quipu_policy::registry::{Layer, Registry};
 use serde::de::value::{self, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-use crate::experiment::Threshold;
 use crate::units::{Share, Unit};
 use crate::{
     HttpVersion, HttpVersions, LossSpec, PRIES, PageName, QueueSpec, RawStream, Series, Sizes,
     Start, TraceSpec, TraceStart, builtin_networks,
 };
+use quipu_record::threshold::Threshold;
 
 /// A form of text.
 #[derive(Debug)]

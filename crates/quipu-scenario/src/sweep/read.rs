@@ -8,8 +8,9 @@ use toml::{Spanned, Value};
 
 use super::super::document::{Document, in_order, joined};
 use super::super::finding::{Finding, Findings, Place, shortened};
-use super::super::{ScenarioError, nearest, resolve_field};
+use super::super::{ScenarioError, resolve_field};
 use super::{Amount, Axis, Draw, Random, SweepSpec, SweptField};
+use quipu_record::nearest;
 
 /// Values that a list of a sweep may have, and samples that may be drawn.
 pub(super) const MOST_VALUES: usize = 10_000;

@@ -2,49 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use quipu_record::verdict::{Places, RuleKind, Verdict};
+use serde::{Deserialize, Deserializer};
 
 use super::super::metric::{Metric, Stat};
 use super::super::reader::text_or_table;
-use super::super::threshold::{Dimension, Threshold};
-
-words! {
-    /// What a rule is for.
-    RuleKind {
-        /// A direction that must hold.
-        Firm = "firm",
-        /// What a paper says.
-        Claim = "claim",
-        /// What separates two effects.
-        Control = "control",
-        /// What shows why something does not hold, or does.
-        Ablation = "ablation",
-    }
-}
-
-words! {
-    /// How a rule ends.
-    Verdict {
-        /// All of the interval satisfies the threshold.
-        Holds = "holds",
-        /// Nothing of it does.
-        Fails = "fails",
-        /// The interval straddles the threshold.
-        Unclear = "unclear",
-        /// It could not be decided: there is nothing to compare.
-        Error = "error",
-    }
-}
-
-words! {
-    /// In how many places a rule must hold.
-    Places {
-        /// In every one.
-        All = "all",
-        /// In one at least.
-        Any = "any",
-    }
-}
+use quipu_record::threshold::{Dimension, Threshold};
 
 /// Which runs: what is not said is as in the place at hand.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

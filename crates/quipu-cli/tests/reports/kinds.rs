@@ -1,0 +1,254 @@
+//! A report of each kind of folder.
+
+use std::fs;
+use std::path::Path;
+
+use quipu_lab::policies::Registry;
+use quipu_report::page::{inline, page};
+use quipu_report::{Options, report};
+use quipu_study::replay::Replayer;
+use serde_json::Value;
+
+use crate::folders::{SMALL, Sweep, comparison, read, run, run_file, sweep_folder, try_read};
+use crate::outline::outline;
+use crate::specs::{check, figures, sections};
+
+#[test]
+fn a_comparison_has_all_figures_of_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("first");
+    comparison(&result);
+    let document = read(&result);
+    check(&document);
+    assert_eq!(
+        sections(&document),
+        [
+            "page-time",
+            "object-time",
+            "ratios",
+            "critical-time",
+            "paths",
+            "bound",
+            "load",
+            "repeat",
+            "methods"
+        ]
+    );
+    assert!(document.notices.is_empty(), "{:?}", document.notices);
+    insta::assert_snapshot!("comparison", outline(&document, "comparison"));
+}
+
+#[test]
+fn the_same_folder_gives_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("first");
+    comparison(&result);
+    assert_eq!(page(&read(&result)), page(&read(&result)));
+}
+
+#[test]
+fn ratios_are_those_of_the_summary_with_and_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("first");
+    let text = "\
+        pages = [\"sitespeed\"]\nnetworks = [\"wifi+lte-lossy\"]\nruns = 8\n\
+        [policies]\nstream = [\"rr\", \"fifo\"]\npath = [\"minrtt\"]\nbaselines = false\n";
+    run_file(text, &result);
+    let rows = |document: &quipu_report::document::Document| {
+        let table = document.sections.iter().flat_map(|section| &section.tables);
+        let table = table.clone().find(|table| table.id == "page-time-table").unwrap();
+        let at = table.columns.iter().position(|column| column.key == "ratio").unwrap();
+        table.rows.iter().map(|row| row[at..at + 3].to_vec()).collect::<Vec<_>>()
+    };
+    let with = rows(&read(&result));
+    let text = fs::read_to_string(result.join("summary.json")).unwrap();
+    let summary: Value = serde_json::from_str(&text).unwrap();
+    let ratio = summary["rows"][1]["metrics"][1]["ratio"].as_f64().unwrap();
+    assert!((with[1][0].as_f64().unwrap() - ratio).abs() < 0.001, "{with:?} {ratio}");
+    assert!(with[1].iter().all(Value::is_number), "{with:?}");
+    fs::remove_file(result.join("summary.json")).unwrap();
+    let without = read(&result);
+    assert_eq!(rows(&without), with, "the bootstrap has the same seed and the same pairs");
+    assert_eq!(without.notices, ["first has no summary that can be read."]);
+}
+
+#[test]
+fn a_load_can_be_chosen_and_one_of_another_version_is_not_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("first");
+    comparison(&result);
+    let load = "sitespeed,wifi+lte,fifo + minrtt,2".parse().unwrap();
+    let options = Options { load: Some(load) };
+    let document = report(&result, &options, &Replayer(&Registry::builtin())).unwrap();
+    check(&document);
+    let shown = &document.datasets["waterfall"].levels["policy"];
+    assert_eq!(shown, &["fifo + minrtt"]);
+    let unknown = "sitespeed,wifi+lte,fifo + minrtt,99".parse().unwrap();
+    let options = Options { load: Some(unknown) };
+    let document = report(&result, &options, &Replayer(&Registry::builtin())).unwrap();
+    assert_eq!(document.notices, ["No run 99 of fifo + minrtt is there to be shown."]);
+    // A nanosecond more than what this version measures.
+    let runs = fs::read_to_string(result.join("runs.csv")).unwrap();
+    let changed: Vec<String> = runs
+        .lines()
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            match cells[7].parse::<u64>() {
+                Ok(time) => line.replace(cells[7], &(time + 1).to_string()),
+                Err(_) => line.to_owned(),
+            }
+        })
+        .collect();
+    fs::write(result.join("runs.csv"), changed.join("\n") + "\n").unwrap();
+    let document = read(&result);
+    check(&document);
+    assert!(!sections(&document).contains(&"load"));
+    assert!(document.notices[0].contains("is of another version"), "{:?}", document.notices);
+}
+
+#[test]
+fn flows_alone_have_goodput_and_series() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("flows");
+    let text = "\
+        pages = []\nnetworks = [\"wifi+lte\"]\nruns = 2\nduration = \"2s\"\n\
+        [policies]\nstream = [\"rr\"]\npath = [\"minrtt\"]\nbaselines = false\n\
+        [[flows]]\nname = \"one\"\n[[flows]]\nname = \"other\"\nstart = \"100ms\"\n";
+    run_file(text, &result);
+    let document = read(&result);
+    check(&document);
+    assert_eq!(sections(&document), ["load", "flows", "repeat", "methods"]);
+    assert_eq!(figures(&document)[4..], ["flow-goodput", "flow-shares"]);
+    assert!(document.summary[0].contains("one "), "{:?}", document.summary);
+}
+
+#[test]
+fn a_sweep_has_selectors_for_its_fields_and_a_heat_map() {
+    let folder = tempfile::tempdir().unwrap();
+    let sweep = Sweep { pages: 2, browsers: 2, networks: 6, policies: 3, runs: 4, objects: 5 };
+    sweep_folder(folder.path(), &sweep);
+    let document = read(folder.path());
+    check(&document);
+    let all = document.sections.iter().flat_map(|section| &section.figures);
+    let heat = all.clone().find(|figure| figure.id == "heat-map").unwrap();
+    let controls: Vec<&str> = heat.controls.iter().map(|control| control.id.as_str()).collect();
+    assert_eq!(controls, ["page", "browser", "policy"]);
+    let curves = all.clone().find(|figure| figure.id == "page-time-curves").unwrap();
+    let controls: Vec<&str> = curves.controls.iter().map(|control| control.id.as_str()).collect();
+    assert_eq!(controls, ["page", "network", "browser"]);
+    assert!(
+        document.summary[0].starts_with(
+            "By page time policy0 + minrtt is the fastest in 24 of 24 combinations of page, network \
+             and browser."
+        ),
+        "{:?}",
+        document.summary
+    );
+}
+
+#[test]
+fn folders_side_by_side_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    comparison(&folder.path().join("one"));
+    run(&[&SMALL[..], &[("pages", "framework-google")]].concat(), &folder.path().join("two"));
+    fs::create_dir(folder.path().join("no result")).unwrap();
+    // A part of another version.
+    let file = folder.path().join("two/summary.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replacen("\"version\": \"", "\"version\": \"9.", 1)).unwrap();
+    let document = read(folder.path());
+    check(&document);
+    assert_eq!(document.notices.len(), 1, "{:?}", document.notices);
+    assert!(
+        document.notices[0].starts_with("The results are of 2 versions of the program"),
+        "{:?}",
+        document.notices
+    );
+    let curves = &document.sections[0].figures[0];
+    let options: Vec<&str> =
+        curves.controls[0].options.iter().map(|choice| choice.value.as_str()).collect();
+    assert_eq!(
+        options,
+        ["sitespeed over wifi+lte, folder one", "framework-google over wifi+lte, folder two"]
+    );
+}
+
+/// The verdicts of an id, as `reproduce` writes them.
+const VERDICTS: &str = r#"{
+  "id": "mine", "paper": "quipu", "figure": "Figure 1", "title": "A title", "reported": "less",
+  "note": "", "file": "mine.toml", "version": "0.1.0", "commit": "c", "fingerprint": "f",
+  "quick": false, "seed": 1, "runs": 6, "failures": [], "data": [],
+  "rules": [{
+    "name": "sooner", "claim": "the page comes sooner", "kind": "firm", "reported": "",
+    "rule": "page: ratio fifo + minrtt to rr + minrtt: < 1.1; networks wifi+lte",
+    "here": "1.000", "interval": "0.990 to 1.200", "verdict": "unclear", "expect": "holds",
+    "because": "", "ablation": null,
+    "findings": [{"place": "sitespeed, wifi+lte: fifo + minrtt to rr + minrtt", "value": 1.0,
+      "low": 0.99, "high": 1.2, "runs": 3, "verdict": "unclear"}]
+  }]
+}"#;
+
+fn experiment(folder: &Path) {
+    comparison(folder);
+    comparison(&folder.join("a variant"));
+    fs::write(folder.join("verdicts.json"), VERDICTS).unwrap();
+}
+
+#[test]
+fn verdicts_have_figures_and_ids_have_variants() {
+    let folder = tempfile::tempdir().unwrap();
+    let id = folder.path().join("mine");
+    experiment(&id);
+    for (path, control) in [(id.as_path(), "variant"), (folder.path(), "")] {
+        let document = read(path);
+        check(&document);
+        assert_eq!(document.sections[0].id, "verdicts");
+        assert_eq!(figures(&document)[..2], ["verdict-counts", "verdict-ratios"]);
+        assert_eq!(
+            document.summary[..2],
+            [
+                "Of 1 rule of 1 id, 0 hold, 0 fail and 1 is unclear.",
+                "One rule ended otherwise than its file expects: sooner of mine."
+            ]
+        );
+        let curves = &document.sections[1].figures[0];
+        let controls: Vec<&str> =
+            curves.controls.iter().map(|control| control.id.as_str()).collect();
+        assert_eq!(controls.concat(), control);
+    }
+}
+
+#[test]
+fn specifications_alone_have_their_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("first");
+    comparison(&result);
+    let document = read(&result);
+    for figure in document.sections.iter().flat_map(|section| &section.figures) {
+        let text = inline(&document, figure).to_string();
+        assert!(!text.contains("container"), "{}", figure.id);
+        assert!(!text.contains(r#""name":"#) || !text.contains(r#""data":{"name""#));
+        assert!(text.contains(r#""values":[{"#), "{}", figure.id);
+    }
+}
+
+#[test]
+fn what_is_no_result_is_told_with_the_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |path: &Path| try_read(path).unwrap_err().to_string();
+    let empty = error(folder.path());
+    assert!(empty.contains("has no result: expected the folder of `quipu compare"), "{empty}");
+    assert!(empty.ends_with("it is empty"), "{empty}");
+    fs::create_dir(folder.path().join("results")).unwrap();
+    let missing = error(&folder.path().join("result"));
+    assert!(missing.contains("is not there; expected"), "{missing}");
+    assert!(missing.contains("did you mean"), "{missing}");
+    fs::write(folder.path().join("results/run.csv"), "a\n").unwrap();
+    let other = error(&folder.path().join("results"));
+    assert!(other.ends_with("it has `run.csv` alone"), "{other}");
+    let file = error(&folder.path().join("results/run.csv"));
+    assert!(file.contains("is a file"), "{file}");
+    for message in [empty, missing, other, file] {
+        assert!(!message.contains('\n'), "{message}");
+    }
+}

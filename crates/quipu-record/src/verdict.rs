@@ -1,0 +1,251 @@
+//! Verdicts: what the runs of an experiment say of its claims; the content of `verdicts.json`.
+
+use serde::{Deserialize, Serialize};
+
+/// The file.
+pub const VERDICTS: &str = "verdicts.json";
+
+/// Declares an enum whose values have names in files and in results.
+macro_rules! words {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum $name { $($(#[$doc])* #[serde(rename = $text)] $variant,)+ }
+
+        impl $name {
+            /// All values.
+            pub const ALL: &[$name] = &[$($name::$variant),+];
+
+            /// Its name.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text),+ }
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+words! {
+    /// Where an experiment comes from.
+    Paper {
+        /// Nguyen, Vu, Nguyen, Nguyen (2025).
+        Framework = "framework",
+        /// Wang, Gao, Xu (APNet 2019).
+        MobileH2 = "mobileh2",
+        /// Du, Chen, Yu, Du, Xie, Chen (2026).
+        PwPats = "pw-pats",
+        /// Paro et al. (MSWiM 2020).
+        Ns3 = "ns3",
+        /// This project.
+        Quipu = "quipu",
+    }
+}
+
+impl Paper {
+    /// What a table calls it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Paper::Framework => "Framework (Nguyen, Vu, Nguyen, Nguyen, 2025)",
+            Paper::MobileH2 => "MobileH2 (Wang, Gao, Xu, APNet 2019)",
+            Paper::PwPats => "PW-PATS (Du, Chen, Yu, Du, Xie, Chen, 2026)",
+            Paper::Ns3 => "ns-3 QUIC (Paro et al., MSWiM 2020)",
+            Paper::Quipu => "Our own",
+        }
+    }
+}
+
+words! {
+    /// What a rule is for.
+    RuleKind {
+        /// A direction that must hold.
+        Firm = "firm",
+        /// What a paper says.
+        Claim = "claim",
+        /// What separates two effects.
+        Control = "control",
+        /// What shows why something does not hold, or does.
+        Ablation = "ablation",
+    }
+}
+
+words! {
+    /// How a rule ends.
+    Verdict {
+        /// All of the interval satisfies the threshold.
+        Holds = "holds",
+        /// Nothing of it does.
+        Fails = "fails",
+        /// The interval straddles the threshold.
+        Unclear = "unclear",
+        /// It could not be decided: there is nothing to compare.
+        Error = "error",
+    }
+}
+
+words! {
+    /// In how many places a rule must hold.
+    Places {
+        /// In every one.
+        All = "all",
+        /// In one at least.
+        Any = "any",
+    }
+}
+
+/// Everything that was found for one id: the content of its `verdicts.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The id.
+    pub id: String,
+    /// Where it comes from.
+    pub paper: Paper,
+    /// Figure or table there.
+    pub figure: String,
+    /// What it shows.
+    pub title: String,
+    /// What the paper says.
+    pub reported: String,
+    /// What is reconstruction.
+    pub note: String,
+    /// The scenario file.
+    pub file: String,
+    /// Version of the program.
+    pub version: String,
+    /// Commit of the program.
+    pub commit: String,
+    /// Hash of everything that decides the result.
+    pub fingerprint: String,
+    /// Whether runs are few.
+    pub quick: bool,
+    /// Seed of the experiment.
+    pub seed: u64,
+    /// Runs that ended well, of the scenario and its variants.
+    pub runs: usize,
+    /// Runs that failed, and why.
+    pub failures: Vec<String>,
+    /// What came out.
+    pub rules: Vec<RuleVerdict>,
+    /// The paper's numbers beside ours.
+    pub data: Vec<DataRow>,
+    /// How far each policy is from the bound; of the scenario itself, without variants.
+    #[serde(default)]
+    pub bounds: Vec<BoundRow>,
+}
+
+/// How far a policy is from what no scheduler can beat: medians over the runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BoundRow {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policy.
+    pub policy: String,
+    /// The bound of the page time, in nanoseconds.
+    pub page_bound_ns: u64,
+    /// Page time by its bound: 1 and more.
+    pub page_over_bound: f64,
+    /// Critical time by its bound; `null` if there is none.
+    pub critical_over_bound: Option<f64>,
+}
+
+/// What the runs say of one rule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RuleVerdict {
+    /// Its name.
+    pub name: String,
+    /// The direction, in words.
+    pub claim: String,
+    /// What it is for.
+    pub kind: RuleKind,
+    /// The paper's numbers.
+    pub reported: String,
+    /// Metric, what is compared, threshold.
+    pub rule: String,
+    /// Our numbers: one, or the least and the largest of all places.
+    pub here: String,
+    /// The interval, or the lowest and highest end of all.
+    pub interval: String,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// What was known to come out.
+    pub expect: Verdict,
+    /// Why it does not hold.
+    pub because: String,
+    /// The rule that shows that reason.
+    pub ablation: Option<String>,
+    /// Each place.
+    pub findings: Vec<Finding>,
+}
+
+/// What the runs say in one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The place, such as `wikipedia over wifi+lte, dwrr + minrtt to rr + minrtt`.
+    pub place: String,
+    /// The number, in nanoseconds, bytes, bits per second or plain; `null` if there is none.
+    pub value: Option<f64>,
+    /// Lower end of its 95 % interval; `null` without chance.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Runs, or pairs of runs.
+    pub runs: usize,
+    /// What follows.
+    pub verdict: Verdict,
+    /// Why there is no number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub problem: Option<String>,
+}
+
+impl Judged {
+    /// Rules that ended otherwise than is known.
+    pub fn surprises(&self) -> impl Iterator<Item = &RuleVerdict> {
+        self.rules.iter().filter(|rule| !rule.is_as_expected(self.quick))
+    }
+}
+
+impl RuleVerdict {
+    /// True if it ended as is known. `unclear` contradicts nothing: only of a firm rule, with all runs,
+    /// is it a surprise.
+    pub fn is_as_expected(&self, quick: bool) -> bool {
+        let either_is = |verdict| self.verdict == verdict || self.expect == verdict;
+        self.verdict == self.expect
+            || ((quick || self.kind != RuleKind::Firm)
+                && either_is(Verdict::Unclear)
+                && self.verdict != Verdict::Error)
+    }
+}
+
+/// A number of a paper beside ours.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DataRow {
+    /// The page.
+    pub page: String,
+    /// The network.
+    pub network: String,
+    /// The policy.
+    pub policy: String,
+    /// What is measured.
+    pub metric: String,
+    /// Which number of it.
+    pub stat: String,
+    /// Where the paper's number is from, if not its figure.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
+    /// The paper's number.
+    pub paper: String,
+    /// Ours; empty if there is none.
+    pub here: String,
+    /// Its 95 % interval; empty without chance.
+    pub interval: String,
+    /// The paper's number in nanoseconds, bytes, bits per second or plain.
+    pub paper_value: f64,
+    /// Ours.
+    pub here_value: Option<f64>,
+}

@@ -1,0 +1,20 @@
+//! Studies: many scenarios at once, and what their runs say together.
+//!
+//! - [`sweep`]: grids and random samples over fields of a scenario, each run kept in a store.
+//! - [`reproduce`]: experiments of the papers, with rules and verdicts; those in `experiments/` come with
+//!   the program.
+//! - [`check`]: everything that is wrong with a scenario file, with its experiment and its sweep.
+//! - [`replay`]: loads of results run again, to be shown in full.
+//! - [`cost`]: what decisions of policies cost.
+//!
+//! Start with [`Sweep`](sweep::Sweep), [`Job`](reproduce::Job) and [`check()`](check::check).
+//!
+//! Not here: how one scenario is planned and run ([`quipu_lab`]), the formats of `[experiment]` and `[sweep]`
+//! ([`quipu_scenario`]), and what is known of a run ([`quipu_record`]).
+
+pub mod check;
+pub mod cost;
+pub mod replay;
+pub mod reproduce;
+mod run_key;
+pub mod sweep;

@@ -1,0 +1,85 @@
+//! Loads of results run again, to be shown in full.
+
+use std::path::Path;
+
+use quipu_lab::detail::{Options, RunName, find, plan_of, replay};
+use quipu_lab::plan::Plan;
+use quipu_lab::policies::Registry;
+use quipu_record::{Detail, LoadPlace, Replay, Replays, ResultFolder};
+use quipu_scenario::Document;
+
+use crate::sweep::{Point, Sweep};
+
+/// Bytes of a scenario that are read.
+const MOST_BYTES: u64 = 1 << 24;
+
+/// The file of a sweep.
+const SWEEP: &str = "sweep.toml";
+
+/// Runs loads again with the policies of a registry.
+#[derive(Clone, Copy, Debug)]
+pub struct Replayer<'a>(pub &'a Registry);
+
+impl Replays for Replayer<'_> {
+    fn open(&self, folder: &ResultFolder<'_>) -> Result<Box<dyn Replay + '_>, String> {
+        plan(folder, self.0).map(|plan| Box::new(Planned(plan)) as Box<dyn Replay>)
+    }
+}
+
+struct Planned(Plan);
+
+impl Replay for Planned {
+    fn replay(&self, load: &LoadPlace<'_>) -> Result<Detail, String> {
+        let small =
+            |number: u64| u32::try_from(number).map_err(|_| format!("there is no run {number}"));
+        let name = RunName {
+            page: load.page,
+            network: load.network,
+            policy: load.policy,
+            run: small(load.run)?,
+        };
+        let place = find(&self.0, &name).map_err(|error| error.to_string())?;
+        let (visit, client) = (small(load.visit)?, small(load.client)?);
+        let options = Options { visit, client, ..Options::default() };
+        let detail = replay(&self.0, place, &options).map_err(|error| error.to_string())?;
+        if let Some(recorded) = load.page_time {
+            detail.compare(recorded).map_err(|it| it.to_string())?;
+        }
+        Ok(detail)
+    }
+}
+
+/// The plan of the runs in `folder`.
+fn plan(folder: &ResultFolder<'_>, registry: &Registry) -> Result<Plan, String> {
+    let is_sweep = folder.path.join(SWEEP).is_file();
+    let file = if is_sweep { SWEEP } else { "scenario.toml" };
+    let name = match folder.label {
+        "" => file.to_owned(),
+        label => format!("{label}/{file}"),
+    };
+    let text =
+        read(&folder.path.join(file)).map_err(|why| format!("{name} cannot be read: {why}"))?;
+    if !is_sweep {
+        return plan_of(&text, &name, registry).map_err(|error| error.to_string());
+    }
+    let sweep = Sweep::read(&Document::new(&text, &name), registry)
+        .map_err(|findings| findings.to_string())?
+        .ok_or_else(|| format!("{name} has no table [sweep]"))?;
+    let fields: Vec<String> = sweep.fields().map(str::to_owned).collect();
+    let is = |point: &Point| {
+        let mut values = fields.iter().zip(point.texts());
+        values.all(|(field, text)| {
+            folder.fields.iter().any(|(known, there)| known == field && there == text)
+        })
+    };
+    let point = sweep.points.into_iter().find(is);
+    point.map(|point| point.plan).ok_or_else(|| format!("{name} has no such point"))
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
+    if size > MOST_BYTES {
+        return Err(format!("it has {size} bytes; expected at most {MOST_BYTES}"));
+    }
+    std::fs::read_to_string(file).map_err(|error| error.to_string())
+}

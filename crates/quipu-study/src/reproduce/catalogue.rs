@@ -1,0 +1,153 @@
+//! The experiments that come with the program, and the choice of some by name.
+
+use std::collections::BTreeMap;
+
+use super::job::{ExperimentError, Origin, load};
+use quipu_record::verdict::Paper;
+use quipu_scenario::ScenarioError;
+use quipu_scenario::experiment::{Case, cases};
+
+/// Every file in `experiments/` and its text, sorted by path: written by the build script.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+
+/// The text of the file at `path` within `experiments/`.
+pub(super) fn text_of(path: &str) -> Option<&'static str> {
+    FILES.iter().find(|(name, _)| *name == path).map(|(_, text)| *text)
+}
+
+/// The ids that come with the program: by paper, then by file.
+///
+/// # Errors
+/// If a file is not of the form wanted, or two have the same id.
+pub fn builtin() -> Result<Vec<Case>, ScenarioError> {
+    let mut all = Vec::new();
+    for (path, text) in FILES.iter().filter(|(path, _)| path.ends_with(".toml")) {
+        all.extend(cases(text, path)?);
+    }
+    unlike(all.iter())?;
+    // Stable, so files and ids keep their order.
+    all.sort_by_key(|case| case.experiment.paper);
+    Ok(all)
+}
+
+fn unlike<'a>(all: impl Iterator<Item = &'a Case>) -> Result<(), ScenarioError> {
+    let mut seen = BTreeMap::new();
+    for case in all {
+        if let Some(file) = seen.insert(case.id.as_str(), &case.file) {
+            let value = format!("{} in {file} and {}", case.id, case.file);
+            return Err(ScenarioError::invalid("experiment.id", value, "ids that are unlike"));
+        }
+    }
+    Ok(())
+}
+
+/// The ids that `names` choose: ids, beginnings of ids, papers and files; all that come with the program
+/// if there are none.
+///
+/// # Errors
+/// If a name chooses nothing, or a file cannot be read.
+pub fn choose(names: &[String]) -> Result<Vec<(Case, Origin)>, ExperimentError> {
+    let builtin = builtin()?;
+    let mut chosen: Vec<(Case, Origin)> = Vec::new();
+    if names.is_empty() {
+        chosen.extend(builtin.into_iter().map(|case| (case, Origin::Builtin)));
+        return Ok(chosen);
+    }
+    for name in names {
+        let found = if name.ends_with(".toml") {
+            load(std::path::Path::new(name))?
+        } else {
+            let wanted = builtin.iter().filter(|case| is_meant(name, case));
+            wanted.map(|case| (case.clone(), Origin::Builtin)).collect()
+        };
+        if found.is_empty() {
+            let papers = Paper::ALL.iter().map(|paper| paper.name());
+            let known = builtin.iter().map(|case| case.id.as_str()).chain(papers);
+            return Err(ScenarioError::unknown("experiment", name, known).into());
+        }
+        for (case, origin) in found {
+            if !chosen.iter().any(|(other, _)| other.id == case.id && other.file == case.file) {
+                chosen.push((case, origin));
+            }
+        }
+    }
+    unlike(chosen.iter().map(|(case, _)| case))?;
+    Ok(chosen)
+}
+
+/// True if `name` is the id, a beginning of it up to a `-`, or its paper.
+fn is_meant(name: &str, case: &Case) -> bool {
+    let rest = case.id.strip_prefix(name);
+    case.experiment.paper.name() == name
+        || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::reproduce::Job;
+    use quipu_lab::policies::Registry;
+
+    #[test]
+    fn every_file_of_the_folder_comes_with_the_program() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+        let mut open = vec![root.clone()];
+        let mut found = Vec::new();
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(&folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else if path.extension().is_some_and(|it| it == "toml" || it == "csv") {
+                    let name = path.strip_prefix(&root).unwrap();
+                    let parts: Vec<_> = name.iter().map(|part| part.to_string_lossy()).collect();
+                    found.push((parts.join("/"), std::fs::read_to_string(&path).unwrap()));
+                }
+            }
+        }
+        found.sort();
+        assert!(found.len() > 10);
+        let listed: Vec<(String, String)> =
+            FILES.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        assert_eq!(listed, found);
+    }
+
+    /// Every experiment can be planned, in full and quick: its policies, networks and pages exist, and so do
+    /// the papers' numbers.
+    #[test]
+    fn every_experiment_is_sound() {
+        for (case, origin) in choose(&[]).unwrap() {
+            let id = case.id.clone();
+            for quick in [false, true] {
+                let job = Job::new(case.clone(), &origin, quick, &Registry::builtin());
+                let job = job.unwrap_or_else(|error| panic!("{id}: {error}"));
+                assert!(job.runs() > 0, "{id}");
+                assert_eq!(job.keys().unwrap().len(), job.runs(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_choose_ids_papers_and_beginnings() {
+        let text = "[experiment]\nid = \"fw-fig6-{page}\"\npaper = \"framework\"\ntitle = \"t\"\n\
+                    [[experiment.rules]]\nname = \"r\"\nclaim = \"c\"\nmetric = \"page\"\n\
+                    value = \"> 1s\"";
+        let case = &cases(text, "a.toml").unwrap()[0];
+        assert_eq!(case.id, "fw-fig6-framework-youtube");
+        for (name, meant) in [
+            ("framework", true),
+            ("fw-fig6", true),
+            ("fw-fig6-framework-youtube", true),
+            ("fw", true),
+            ("fw-fig", false),
+            ("fw-fig6-framework-youtube-x", false),
+            ("ns3", false),
+        ] {
+            assert_eq!(is_meant(name, case), meant, "{name}");
+        }
+        let error = choose(&["framewrk".to_owned()]).unwrap_err().to_string();
+        assert!(error.contains("did you mean `framework`?"), "{error}");
+    }
+}

@@ -1,0 +1,463 @@
+//! Verdicts as text: tables for a terminal and for the docs, and files of the whole set.
+
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_64;
+
+use quipu_lab::table::{Align, Grid};
+use quipu_record::threshold::{Amount, Dimension};
+use quipu_record::verdict::{Judged, RuleVerdict, VERDICTS};
+use quipu_record::verdict::{Paper, Verdict};
+use quipu_record::write_whole;
+use quipu_scenario::experiment::Case;
+
+/// What stands where there is nothing.
+const NOTHING: &str = "–";
+
+/// `value` as JSON, as all files have it.
+pub(super) fn json(value: &impl Serialize) -> String {
+    // Texts, numbers and lists of them always have a form in JSON; numbers are finite or null.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// What was found for one id, for a terminal.
+pub fn terminal(judged: &Judged) -> String {
+    let mut text = format!("{} · {}", judged.id, judged.title);
+    if !judged.figure.is_empty() {
+        let _ = write!(text, " · {}, {}", judged.paper, judged.figure);
+    }
+    let _ = writeln!(text, " · {} runs", judged.runs);
+    let columns = ["", "rule", "claim", "paper", "here", "95 %", "verdict"];
+    let mut grid = Grid::new(columns.map(|title| (title, Align::Left)));
+    for rule in &judged.rules {
+        let mark = if rule.is_as_expected(judged.quick) { " " } else { "!" };
+        grid.row([
+            mark.to_owned(),
+            rule.name.clone(),
+            cut(&rule.claim, 60),
+            cut(or_nothing(&rule.reported), 28),
+            or_nothing(&rule.here).to_owned(),
+            or_nothing(&rule.interval).to_owned(),
+            outcome(rule),
+        ]);
+    }
+    text.push_str(&grid.to_string());
+    for rule in judged.surprises() {
+        let _ = writeln!(
+            text,
+            "! {} {}, expected {}: {}",
+            rule.name, rule.verdict, rule.expect, rule.rule
+        );
+        for finding in rule.findings.iter().filter(|finding| finding.verdict != rule.expect) {
+            let problem = finding.problem.as_deref().unwrap_or_default();
+            let value = finding.value.map_or(String::new(), |value| format!("{value:.4}"));
+            let _ = writeln!(text, "    {}: {} {value}{problem}", finding.place, finding.verdict);
+        }
+    }
+    for failure in &judged.failures {
+        let _ = writeln!(text, "! run failed: {failure}");
+    }
+    for (place, policies) in from_bound(judged) {
+        let _ = writeln!(text, "× bound, {place}: {policies}");
+    }
+    text.push('\n');
+    text
+}
+
+/// Each page and network with its bound, and how many times of it page time and critical time are under
+/// each policy.
+fn from_bound(judged: &Judged) -> Vec<(String, String)> {
+    let mut places: Vec<(String, String)> = Vec::new();
+    for row in &judged.bounds {
+        let bound = Amount { value: row.page_bound_ns as f64, dimension: Dimension::Time };
+        let place = match row.page.as_str() {
+            "" => row.network.clone(),
+            page => format!("{page} over {}", row.network),
+        };
+        let place = format!("{place} ({bound})");
+        let critical = row.critical_over_bound;
+        let critical = critical.map_or(String::new(), |over| format!("/{over:.2}"));
+        let policy = format!("{} {:.2}{critical}", row.policy, row.page_over_bound);
+        match places.last_mut() {
+            Some((last, policies)) if *last == place => {
+                policies.push_str(&format!(", {policy}"));
+            }
+            _ => places.push((place, policy)),
+        }
+    }
+    places
+}
+
+fn cut(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(most - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+fn or_nothing(text: &str) -> &str {
+    if text.is_empty() { NOTHING } else { text }
+}
+
+/// The verdict, and what was expected if it is something else.
+fn outcome(rule: &RuleVerdict) -> String {
+    if rule.verdict == rule.expect {
+        rule.verdict.to_string()
+    } else {
+        format!("{} (expected {})", rule.verdict, rule.expect)
+    }
+}
+
+/// How many verdicts are of each kind.
+pub fn counts(all: &[Judged]) -> String {
+    let rules = || all.iter().flat_map(|judged| &judged.rules);
+    let of = |verdict| rules().filter(|rule| rule.verdict == verdict).count();
+    let surprises: usize = all.iter().map(|judged| judged.surprises().count()).sum();
+    format!(
+        "{} ids, {} rules: {} hold, {} fail, {} unclear, {} without an answer; {} other than expected",
+        all.len(),
+        rules().count(),
+        of(Verdict::Holds),
+        of(Verdict::Fails),
+        of(Verdict::Unclear),
+        of(Verdict::Error),
+        surprises,
+    )
+}
+
+/// The page of the docs: all verdicts by paper, the papers' numbers beside ours. `cases` are those that the
+/// page is about.
+pub fn page(all: &[Judged], cases: &[Case]) -> String {
+    let mut text = String::from(
+        "# Verdicts\n\nWritten by `quipu reproduce --docs`; not to be changed by hand. What the columns mean \
+         stands in\n[reproduce.md](reproduce.md).\n\n",
+    );
+    if all.iter().any(|judged| judged.quick) {
+        text.push_str("**Quick runs**: few of them, so intervals are wide.\n\n");
+    }
+    let _ = writeln!(text, "{}.", counts(all));
+    for paper in Paper::ALL {
+        let of_paper: Vec<&Judged> = all.iter().filter(|judged| judged.paper == *paper).collect();
+        if of_paper.is_empty() {
+            continue;
+        }
+        let _ = write!(text, "\n## {}\n\n", paper.title());
+        text.push_str(
+            "| id | rule | claim | paper | here | 95 % interval | threshold | verdict | reason |\n\
+             | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+        );
+        for judged in &of_paper {
+            for rule in &judged.rules {
+                let cells = [
+                    format!("`{}`", judged.id),
+                    format!("{} ({})", rule.name, rule.kind),
+                    rule.claim.clone(),
+                    rule.reported.clone(),
+                    rule.here.clone(),
+                    rule.interval.clone(),
+                    rule.rule.clone(),
+                    in_bold(rule, judged.quick),
+                    reason(rule, judged),
+                ];
+                let cells = cells.map(|cell| markdown(&cell));
+                let _ = writeln!(text, "| {} |", cells.join(" | "));
+            }
+        }
+        numbers(&of_paper, &mut text);
+        distances(&of_paper, &mut text);
+    }
+    let mark =
+        format!("\n<!-- table {:016x} rules {} -->\n", xxh3_64(text.as_bytes()), rules_hash(cases));
+    text.push_str(&mark);
+    text
+}
+
+/// The papers' numbers beside ours.
+fn numbers(all: &[&Judged], text: &mut String) {
+    if all.iter().all(|judged| judged.data.is_empty()) {
+        return;
+    }
+    text.push_str(
+        "\nThe paper's numbers and ours:\n\n\
+         | id | page | network | policy | metric | paper | here | 95 % interval |\n\
+         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
+    );
+    for judged in all {
+        for row in &judged.data {
+            let cells = [
+                format!("`{}`", judged.id),
+                row.page.clone(),
+                row.network.clone(),
+                row.policy.clone(),
+                format!("{}, {}", row.metric, row.stat),
+                row.paper.clone(),
+                row.here.clone(),
+                row.interval.clone(),
+            ];
+            let cells = cells.map(|cell| markdown(&cell));
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
+    }
+}
+
+/// How far each policy is from the bound.
+fn distances(all: &[&Judged], text: &mut String) {
+    if all.iter().all(|judged| judged.bounds.is_empty()) {
+        return;
+    }
+    text.push_str(
+        "\nTimes the bound that no scheduler can beat ([bound.md](bound.md)), page/critical time, medians; in \
+         parentheses the page's bound:\n\n| id | page and network | policies |\n| --- | --- | --- |\n",
+    );
+    for judged in all {
+        for (place, policies) in from_bound(judged) {
+            let cells = [format!("`{}`", judged.id), place, policies].map(|cell| markdown(&cell));
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
+    }
+}
+
+fn in_bold(rule: &RuleVerdict, quick: bool) -> String {
+    if rule.is_as_expected(quick) { outcome(rule) } else { format!("**{}**", outcome(rule)) }
+}
+
+/// Why a rule does not hold, and what shows that.
+fn reason(rule: &RuleVerdict, judged: &Judged) -> String {
+    let mut text = rule.because.clone();
+    let ablation = rule.ablation.as_ref();
+    if let Some(shown) = judged.rules.iter().find(|other| Some(&other.name) == ablation) {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        let _ = write!(
+            text,
+            "shown by {}: {} ({})",
+            shown.name,
+            or_nothing(&shown.here),
+            shown.verdict
+        );
+    }
+    text
+}
+
+/// A cell of a table.
+fn markdown(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<&str>>().join(" ").replace('|', "\\|");
+    // Angle brackets begin tags.
+    let text = text.replace('<', "&lt;").replace('*', "\\*").replace("\\*\\*", "**");
+    or_nothing(&text).to_owned()
+}
+
+/// A hash of all scenarios and rules, whatever the runs.
+fn rules_hash(cases: &[Case]) -> String {
+    let mut text = String::new();
+    for case in cases {
+        let _ = write!(text, "{}\0{}\0", case.id, case.text);
+    }
+    format!("{:016x}", xxh3_64(text.as_bytes()))
+}
+
+/// Checks, without a run, that `text` is a page as [`page`] writes it, unchanged, about the rules of `cases`.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_page(text: &str, cases: &[Case]) -> Result<(), String> {
+    let again = "write it again with `quipu reproduce --docs FILE`";
+    let last =
+        text.trim_end().rsplit_once('\n').filter(|(_, last)| last.starts_with("<!-- table "));
+    let Some((body, last)) = last else {
+        return Err(format!("it does not end with the mark of a written page; {again}"));
+    };
+    let table = format!("<!-- table {:016x} ", xxh3_64(body.as_bytes()));
+    if !last.starts_with(&table) {
+        return Err(format!("it was changed by hand; {again}"));
+    }
+    if !last.ends_with(&format!("rules {} -->", rules_hash(cases))) {
+        return Err(format!("the experiments have changed since; {again}"));
+    }
+    let missing: Vec<&str> = cases
+        .iter()
+        .map(|case| case.id.as_str())
+        .filter(|id| !text.contains(&format!("| `{id}` |")))
+        .collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("without {}; {again}", missing.join(", ")))
+    }
+}
+
+/// Writes the files of the whole set into `folder`: JSON, CSV, Markdown.
+pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, io::Error)> {
+    let files =
+        [(VERDICTS, json(&all)), ("verdicts.csv", table(all)), ("verdicts.md", page(all, &[]))];
+    for (name, text) in files {
+        let file = folder.join(name);
+        write_whole(&file, text).map_err(|source| (file, source))?;
+    }
+    Ok(())
+}
+
+/// One row for each place of each rule.
+fn table(all: &[Judged]) -> String {
+    const COLUMNS: [&str; 16] = [
+        "id",
+        "paper",
+        "figure",
+        "rule",
+        "kind",
+        "claim",
+        "reported",
+        "threshold",
+        "place",
+        "value",
+        "low",
+        "high",
+        "runs",
+        "verdict",
+        "rule_verdict",
+        "expected",
+    ];
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    // Writing to memory cannot fail.
+    let _ = rows.write_record(COLUMNS);
+    for judged in all {
+        for rule in &judged.rules {
+            for finding in &rule.findings {
+                let _ = rows.write_record([
+                    judged.id.as_str(),
+                    judged.paper.name(),
+                    &judged.figure,
+                    &rule.name,
+                    rule.kind.name(),
+                    &rule.claim,
+                    &rule.reported,
+                    &rule.rule,
+                    &finding.place,
+                    &number(finding.value),
+                    &number(finding.low),
+                    &number(finding.high),
+                    &finding.runs.to_string(),
+                    finding.verdict.name(),
+                    rule.verdict.name(),
+                    rule.expect.name(),
+                ]);
+            }
+        }
+    }
+    let bytes = rows.into_inner().unwrap_or_default();
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quipu_record::verdict::RuleKind;
+    use quipu_record::verdict::{BoundRow, Finding};
+    use quipu_scenario::experiment::cases;
+
+    const FILE: &str = "[experiment]\nid = \"one\"\npaper = \"ns3\"\ntitle = \"t\"\n\
+                        [[experiment.rules]]\nname = \"r\"\nclaim = \"c\"\nmetric = \"page\"\n\
+                        value = \"> 1s\"";
+
+    fn rule(name: &str, verdict: Verdict, expect: Verdict) -> RuleVerdict {
+        RuleVerdict {
+            name: name.to_owned(),
+            claim: "a | b".to_owned(),
+            kind: RuleKind::Claim,
+            reported: "−7 %".to_owned(),
+            rule: "page: median each: > 1s".to_owned(),
+            here: "2.000 ms".to_owned(),
+            interval: String::new(),
+            verdict,
+            expect,
+            because: "it rains".to_owned(),
+            ablation: (name == "first").then(|| "second".to_owned()),
+            findings: vec![Finding {
+                place: "everywhere".to_owned(),
+                value: Some(2e6),
+                low: None,
+                high: None,
+                runs: 1,
+                verdict,
+                problem: None,
+            }],
+        }
+    }
+
+    fn judged() -> Judged {
+        Judged {
+            id: "one".to_owned(),
+            paper: Paper::Ns3,
+            figure: "Figure 1".to_owned(),
+            title: "t".to_owned(),
+            reported: String::new(),
+            note: String::new(),
+            file: "one.toml".to_owned(),
+            version: "1".to_owned(),
+            commit: "c".to_owned(),
+            fingerprint: "f".to_owned(),
+            quick: false,
+            seed: 1,
+            runs: 30,
+            failures: Vec::new(),
+            rules: vec![
+                rule("first", Verdict::Fails, Verdict::Fails),
+                rule("second", Verdict::Unclear, Verdict::Holds),
+            ],
+            data: Vec::new(),
+            bounds: ["rr", "wrr"]
+                .map(|policy| BoundRow {
+                    page: "wikipedia".to_owned(),
+                    network: "dsl".to_owned(),
+                    policy: policy.to_owned(),
+                    page_bound_ns: 250_000_000,
+                    page_over_bound: 1.25,
+                    critical_over_bound: Some(2.0),
+                })
+                .to_vec(),
+        }
+    }
+
+    #[test]
+    fn the_page_has_counts_verdicts_and_reasons() {
+        let text = page(&[judged()], &[]);
+        let counted = "1 ids, 2 rules: 0 hold, 1 fail, 1 unclear, 0 without an answer; 0 other";
+        assert!(text.contains(counted), "{text}");
+        let row = "| `one` | first (claim) | a \\| b | −7 % | 2.000 ms | – | page: median each: > 1s \
+                   | fails | it rains; shown by second: 2.000 ms (unclear) |";
+        assert!(text.contains(row), "{text}");
+        assert!(text.contains("| unclear (expected holds) |"), "{text}");
+        let row = "| `one` | wikipedia over dsl (250.0 ms) | rr 1.25/2.00, wrr 1.25/2.00 |";
+        assert!(text.contains(row), "{text}");
+        let shown = terminal(&judged());
+        assert!(shown.contains("× bound, wikipedia over dsl (250.0 ms): rr 1.25/2.00"), "{shown}");
+        assert!(!shown.contains("! second"), "{shown}");
+        let mut firm = judged();
+        firm.rules[1].kind = RuleKind::Firm;
+        let shown = terminal(&firm);
+        assert!(shown.contains("! second unclear, expected holds"), "{shown}");
+        let text = page(&[firm], &[]);
+        assert!(text.contains("| **unclear (expected holds)** |"), "{text}");
+    }
+
+    #[test]
+    fn a_page_that_was_changed_or_is_of_other_experiments_is_found_out() {
+        let all = cases(FILE, "one.toml").unwrap();
+        let text = page(&[judged()], &all);
+        check_page(&text, &all).unwrap();
+        let told = |text: &str, all: &[Case]| check_page(text, all).unwrap_err();
+        assert!(told(&text.replace("−7 %", "−8 %"), &all).contains("changed by hand"));
+        let other = cases(&FILE.replace("> 1s", "> 2s"), "one.toml").unwrap();
+        assert!(told(&text, &other).contains("the experiments have changed since"));
+        assert!(told("# Verdicts\n", &all).contains("does not end with the mark"));
+        assert!(told(&page(&[], &all), &all).contains("without one"));
+    }
+}

@@ -1,0 +1,256 @@
+//! One id, ready to run: its scenario and variants planned, its rules and numbers held to them.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::catalogue;
+use super::data::{PaperNumber, numbers};
+use super::places::{Unit, places};
+use crate::run_key::{hash_of, run_keys};
+use quipu_lab::plan::{Cell, Plan, PlanError};
+use quipu_lab::policies::Registry;
+use quipu_lab::results::{COMMIT, VERSION};
+use quipu_scenario::experiment::{Case, Metric, Part, Variant, cases};
+use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
+
+/// An experiment that cannot be run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ExperimentError {
+    /// Its file is wrong.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Its scenario, or a variant of it, cannot be run.
+    #[error("{id}{variant}: {source}", variant = .variant.as_ref().map(|name| format!(" [{name}]")).unwrap_or_default())]
+    Plan {
+        /// The id.
+        id: String,
+        /// Name of the variant.
+        variant: Option<String>,
+        /// Why.
+        source: Box<PlanError>,
+    },
+    /// A rule or a number of the paper is about something that is not there.
+    #[error("{file}{line}: {id}: {message}", line = .line.map(|line| format!(":{line}")).unwrap_or_default())]
+    Rule {
+        /// The file.
+        file: String,
+        /// The line, if known.
+        line: Option<usize>,
+        /// The id.
+        id: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Where a case is from, for what lies beside its file.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// It comes with the program.
+    Builtin,
+    /// A folder.
+    Folder(PathBuf),
+}
+
+/// One id, ready to run.
+#[derive(Debug)]
+pub struct Job {
+    /// The id.
+    pub case: Case,
+    /// Whether runs are few.
+    pub quick: bool,
+    /// Hash of everything that decides the result.
+    pub fingerprint: String,
+    pub(super) units: Vec<Unit>,
+    pub(super) series: Vec<Metric>,
+    pub(super) numbers: Vec<PaperNumber>,
+}
+
+/// The ids in the scenario file at `path`.
+///
+/// # Errors
+/// If it is unreadable, no scenario, or without an experiment.
+pub fn load(path: &Path) -> Result<Vec<(Case, Origin)>, ExperimentError> {
+    let file = path.display().to_string();
+    let text = quipu_scenario::read_text(path)?;
+    let found = cases(&text, &file)?;
+    if found.is_empty() {
+        let expected = "a table [experiment], which `quipu reproduce` needs";
+        return Err(ScenarioError::invalid(file, "without an experiment", expected).into());
+    }
+    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    Ok(found.into_iter().map(|case| (case, Origin::Folder(folder.clone()))).collect())
+}
+
+impl Job {
+    /// Plans everything that `case` wants to run, and checks its rules.
+    ///
+    /// # Errors
+    /// If a scenario cannot be run, or a rule or number is about what is not there.
+    pub fn new(
+        case: Case,
+        origin: &Origin,
+        quick: bool,
+        registry: &Registry,
+    ) -> Result<Job, ExperimentError> {
+        let in_plan = |variant: Option<&Variant>, source: PlanError| ExperimentError::Plan {
+            id: case.id.clone(),
+            variant: variant.map(|variant| variant.name.clone()),
+            source: Box::new(source),
+        };
+        let main = scenario(&case, None, quick).map_err(|error| in_plan(None, error.into()))?;
+        let plan = Plan::with_registry(main, registry).map_err(|error| in_plan(None, error))?;
+        let mut units = vec![Unit { variant: None, plan }];
+        for variant in &case.experiment.variants {
+            let changed = scenario(&case, Some(variant), quick);
+            let changed = changed.map_err(|error| in_plan(Some(variant), error.into()))?;
+            let plan = Plan::with_registry(changed, registry);
+            let plan = plan.map_err(|error| in_plan(Some(variant), error))?;
+            units.push(Unit { variant: Some(variant.name.clone()), plan });
+        }
+        let mut job = Job {
+            case,
+            quick,
+            fingerprint: String::new(),
+            units,
+            series: Vec::new(),
+            numbers: Vec::new(),
+        };
+        job.check_rules()?;
+        job.read_numbers(origin)?;
+        job.fingerprint = job.hash()?;
+        Ok(job)
+    }
+
+    fn wrong(&self, line: Option<usize>, message: String) -> ExperimentError {
+        let (file, id) = (self.case.file.clone(), self.case.id.clone());
+        ExperimentError::Rule { file, line, id, message }
+    }
+
+    /// Checks that each rule finds something to compare, and collects the metrics of time series.
+    fn check_rules(&mut self) -> Result<(), ExperimentError> {
+        for rule in &self.case.experiment.rules {
+            // The text has the rules of all ids of the file.
+            let line = Part::named_rule(&self.case.text, &rule.name);
+            let found = places(rule, &self.units);
+            let found = found
+                .map_err(|message| self.wrong(line, format!("rule {}: {message}", rule.name)))?;
+            for metric in rule.metrics() {
+                let sampled = found.iter().all(|place| {
+                    let series = &self.units[place.of.unit].plan.scenario.series;
+                    *series != Series::None
+                });
+                if metric.is_of_series() && !sampled {
+                    let name = &rule.name;
+                    let message = format!("rule {name}: needs `series`, such as series = \"10ms\"");
+                    return Err(self.wrong(line, message));
+                }
+                if metric.is_of_series() && !self.series.contains(metric) {
+                    self.series.push(metric.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_numbers(&mut self, origin: &Origin) -> Result<(), ExperimentError> {
+        let file = self.case.file.clone();
+        let read = |name: &str| match origin {
+            Origin::Builtin => {
+                let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+                let found = catalogue::text_of(&format!("{folder}/{name}"));
+                found.map(str::to_owned).ok_or_else(|| "no such file comes with the program".into())
+            }
+            Origin::Folder(folder) => {
+                let text = quipu_scenario::read_text(&folder.join(name));
+                text.map_err(|error| error.to_string())
+            }
+        };
+        for data in &self.case.experiment.data {
+            let found = numbers(data, &self.units[0].plan, &read);
+            self.numbers.extend(found.map_err(|message| self.wrong(None, message))?);
+        }
+        Ok(())
+    }
+
+    /// All runs, each with the position of its unit.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (usize, Cell)> {
+        let units = self.units.iter().enumerate();
+        units.flat_map(|(unit, it)| it.plan.cells().map(move |cell| (unit, cell)))
+    }
+
+    /// Runs of the scenario and its variants.
+    pub fn runs(&self) -> usize {
+        self.cells().count()
+    }
+
+    fn hash(&self) -> Result<String, ExperimentError> {
+        let mut parts = vec![VERSION.to_owned(), COMMIT.to_owned(), self.quick.to_string()];
+        parts.extend([self.case.id.clone(), self.case.text.clone()]);
+        for unit in &self.units {
+            parts.push(unit.plan.scenario.to_toml()?);
+            parts.extend(unit.plan.pages.iter().map(|page| page.note.hash.clone()));
+        }
+        parts.push(format!("{:?}", self.numbers));
+        Ok(format!("{:032x}", hash_of(&parts)))
+    }
+
+    /// What each run depends on, beside the registry, in the order of [`Job::cells`]; the same for runs
+    /// that are the same. `None` for a run whose time series goes into the folder of this id.
+    pub(super) fn keys(&self) -> Result<Vec<Option<u128>>, ScenarioError> {
+        let mut all = Vec::new();
+        for Unit { plan, .. } in &self.units {
+            if plan.scenario.series != Series::None {
+                all.extend(plan.cells().map(|_| None));
+            } else {
+                all.extend(run_keys(plan)?.into_iter().map(Some));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// What is run of `case`: its scenario, or a variant of it.
+fn scenario(
+    case: &Case,
+    variant: Option<&Variant>,
+    quick: bool,
+) -> Result<Scenario, ScenarioError> {
+    let mut scenario = Scenario { experiment: None, sweep: None, ..case.scenario.clone() };
+    let limit = &case.experiment.quick;
+    if quick {
+        scenario = limit.set.apply(&scenario)?;
+    }
+    if let Some(variant) = variant {
+        if !variant.pages.is_empty() {
+            let known = scenario.pages.iter().map(String::as_str);
+            known_all("page", &variant.pages, known)?;
+            scenario.pages.retain(|page| variant.pages.contains(page));
+        }
+        if !variant.networks.is_empty() {
+            let name = |network: &Network| network.name.clone();
+            let known: Vec<String> = scenario.networks.iter().map(name).collect();
+            known_all("network", &variant.networks, known.iter().map(String::as_str))?;
+            scenario.networks.retain(|network| variant.networks.contains(&network.name));
+        }
+        scenario = variant.set.apply(&scenario)?;
+    }
+    if quick {
+        scenario.runs = scenario.runs.min(limit.runs);
+    }
+    Ok(scenario)
+}
+
+fn known_all<'a>(
+    what: &'static str,
+    names: &[String],
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), ScenarioError> {
+    distinct(what, names.iter().map(String::as_str))?;
+    match names.iter().find(|name| !known.clone().any(|other| other == *name)) {
+        None => Ok(()),
+        Some(name) => Err(ScenarioError::unknown(what, name, known)),
+    }
+}

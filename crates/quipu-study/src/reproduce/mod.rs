@@ -1,0 +1,26 @@
+//! Reproducing the papers: experiments with verdicts.
+//!
+//! - [`Experiment`]: the `[experiment]` table of a scenario file: claims, rules, the papers' numbers.
+//! - [`cases`]: the ids of a file, each with its own scenario and experiment; [`choose`]: those that come
+//!   with the program, by name.
+//! - [`Job`]: an id ready to run. [`reproduce`]: all of them on all cores, and what was found ([`Judged`]).
+//!
+//! Within: `settings` changes scenarios, `places` tells what a rule compares, `select` and `samples` take
+//! numbers from runs, `compare` makes estimates of them, `verdict` judges; `docs` writes it down. The format
+//! is explained in `docs/reproduce.md`.
+
+mod catalogue;
+mod compare;
+mod data;
+mod docs;
+mod job;
+mod places;
+mod runner;
+mod samples;
+mod select;
+mod verdict;
+
+pub use catalogue::{builtin, choose};
+pub use docs::{check_page, counts, page, terminal};
+pub use job::{ExperimentError, Job, Origin, load};
+pub use runner::{Place, Progress, ReproduceError, Todo, reproduce, stored};

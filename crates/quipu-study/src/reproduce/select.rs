@@ -1,0 +1,288 @@
+//! From runs to numbers: what a metric gives for each run of a place.
+
+use std::collections::BTreeMap;
+
+use super::compare::stat_of;
+use super::places::{Spot, position};
+use super::samples;
+use quipu_base::Bytes;
+use quipu_lab::plan::{Cell, Plan};
+use quipu_record::{Bounds, End, FlowRecord, RunRecord, SeriesRow, jain};
+use quipu_scenario::experiment::{Metric, Named, Quantity, Stat};
+use quipu_scenario::wildcard;
+use quipu_scenario::{Direction, FlowSpec};
+
+/// All runs of a scenario.
+pub(super) struct Runs<'a> {
+    /// The scenario.
+    pub(super) plan: &'a Plan,
+    /// Those that ended well, in the plan's order.
+    pub(super) finished: &'a [(Cell, RunRecord)],
+    /// What metrics of time series gave in each run.
+    pub(super) series: &'a BTreeMap<Cell, Vec<Option<f64>>>,
+    /// Those metrics.
+    pub(super) series_metrics: &'a [Metric],
+}
+
+/// Numbers of a run, of one of its clients, and of the page in the session of that client.
+pub(super) type Load = (u32, u32, u32);
+
+/// What one run, or one page of its session, gave: a number, or one for each object if pooled.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample {
+    /// Numbers of the run, of the client and of the page in its session.
+    pub(super) load: Load,
+    /// What it gave.
+    pub(super) values: Vec<f64>,
+}
+
+impl Runs<'_> {
+    /// What `metric` gives in each run at `spot`. Runs that have nothing to give are left out.
+    ///
+    /// # Errors
+    /// If no run gives anything, or a name is unknown.
+    pub(super) fn samples(&self, spot: Spot, metric: &Metric) -> Result<Vec<Sample>, String> {
+        if metric.quantity == Quantity::Drawn {
+            return self.drawn(spot, metric);
+        }
+        let mut all = Vec::new();
+        for (cell, record) in self.finished {
+            if (cell.page, cell.network, cell.policy) != (spot.page, spot.network, spot.policy) {
+                continue;
+            }
+            // Traffic and series are those of the whole run.
+            let whole_run = metric.flow.is_some()
+                || metric.is_of_series()
+                || matches!(metric.quantity, Quantity::Fairness | Quantity::Utilisation);
+            if whole_run && !record.is_first() {
+                continue;
+            }
+            let values = self.values(cell, record, metric)?;
+            if values.is_empty() {
+                if metric.quantity == Quantity::State {
+                    let state = metric.state.as_deref().unwrap_or_default();
+                    return Err(format!("{} never was in `{state}`", self.plan.name_of(*cell)));
+                }
+                continue;
+            }
+            all.push(Sample { load: (cell.run, record.client, record.visit), values });
+        }
+        if all.is_empty() {
+            let cell = Cell { page: spot.page, network: spot.network, policy: spot.policy, run: 0 };
+            let name = self.plan.name_of(cell);
+            let place = name.rsplit_once(", run").map_or(name.as_str(), |(place, _)| place);
+            return Err(format!("no run of {place} has {metric}"));
+        }
+        Ok(all)
+    }
+
+    /// What one run gives; nothing if it has nothing of the kind.
+    fn values(&self, cell: &Cell, record: &RunRecord, metric: &Metric) -> Result<Vec<f64>, String> {
+        let time = |time: quipu_base::Duration| Some(time.as_nanos() as f64);
+        let bytes = |Bytes(bytes): Bytes| Some(bytes as f64);
+        // There is no bound where it is zero.
+        let over = |time: quipu_base::Duration, bounds: Bounds| {
+            let bound = (!bounds.tight.is_zero()).then_some(bounds.tight.as_nanos() as f64)?;
+            Some(time.as_nanos() as f64 / bound)
+        };
+        let one = match metric.quantity {
+            Quantity::Page => time(record.page_time),
+            Quantity::Critical => time(record.critical_time),
+            Quantity::Objects => time(record.object_index),
+            Quantity::Bytes => time(record.byte_index),
+            Quantity::PageOverBound => over(record.page_time, record.page_bound),
+            Quantity::CriticalOverBound => over(record.critical_time, record.critical_bound),
+            Quantity::Connect => time(record.connect_time),
+            Quantity::Resent => bytes(record.sender_total(|path| path.bytes_resent)),
+            Quantity::Copies => bytes(record.sender_total(|path| path.bytes_copies)),
+            Quantity::Stability => Some(record.path_stability() as f64),
+            Quantity::Share => self.share(cell, record, metric)?,
+            Quantity::Object => return self.objects(cell, record, metric),
+            Quantity::Stream => {
+                let of =
+                    |stream: &&quipu_record::StreamRecord| Some(stream.stream) == metric.stream;
+                record.streams.iter().find(of).and_then(|stream| time(stream.since_page_start))
+            }
+            Quantity::Goodput => Some(self.flow(record, metric)?.1.goodput().bits_per_sec() as f64),
+            Quantity::FlowShare => self.flow_share(record, metric)?,
+            Quantity::RttMean => self.flow(record, metric)?.1.rtt_mean.and_then(time),
+            Quantity::RttP95 => self.flow(record, metric)?.1.rtt_p95.and_then(time),
+            Quantity::Lost => {
+                let (_, flow) = self.flow(record, metric)?;
+                let sent = (flow.packets_sent > 0).then_some(flow.packets_sent as f64);
+                sent.map(|sent| flow.packets_lost as f64 / sent)
+            }
+            Quantity::Fairness => self.fairness(record, metric.direction),
+            Quantity::Utilisation => self.utilisation(cell, record, metric)?,
+            Quantity::Series | Quantity::State => {
+                let index = self.series_metrics.iter().position(|it| it == metric);
+                let values = self.series.get(cell).zip(index);
+                values.and_then(|(values, index)| *values.get(index)?)
+            }
+            Quantity::Drawn => None,
+        };
+        // What is there without a page are zeros, not measurements.
+        let of_page = !matches!(
+            metric.quantity,
+            Quantity::Goodput
+                | Quantity::FlowShare
+                | Quantity::RttMean
+                | Quantity::RttP95
+                | Quantity::Lost
+                | Quantity::Fairness
+                | Quantity::Utilisation
+                | Quantity::Series
+                | Quantity::State
+        );
+        if of_page && self.plan.pages.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(one.into_iter().collect())
+    }
+
+    /// Times of the objects that `metric` chooses: all if pooled, else one number of them.
+    fn objects(
+        &self,
+        cell: &Cell,
+        record: &RunRecord,
+        metric: &Metric,
+    ) -> Result<Vec<f64>, String> {
+        let page = if metric.kind.is_some() || metric.url.is_some() {
+            let page = self.plan.visit_of(*cell, record.client, record.visit);
+            Some(page.map_err(|error| error.to_string())?)
+        } else {
+            None
+        };
+        let chosen = record.objects.iter().filter(|object| {
+            let kind = || {
+                let id = quipu_web::page::ObjectId(object.object);
+                page.as_ref().and_then(|page| page.page.object(id)).map(|object| object.kind)
+            };
+            let url = || page.as_ref().map_or("", |page| page.url(object.object));
+            metric.index.is_none_or(|index| index == object.object)
+                && metric.stream.is_none_or(|stream| object.stream == Some(stream))
+                && metric.kind.is_none_or(|wanted| kind() == Some(wanted))
+                && metric.url.as_ref().is_none_or(|pattern| wildcard::matches(pattern, url()))
+        });
+        let times: Vec<f64> =
+            chosen.map(|object| object.since_page_start.as_nanos() as f64).collect();
+        if metric.pooled {
+            return Ok(times);
+        }
+        Ok(stat_of(metric.stat, &times).into_iter().collect())
+    }
+
+    fn share(
+        &self,
+        cell: &Cell,
+        record: &RunRecord,
+        metric: &Metric,
+    ) -> Result<Option<f64>, String> {
+        let path = self.path(cell, metric)?;
+        let all = record.sender_total(|path| path.bytes_sent).0 as f64;
+        let of = |end: End| record.paths_of(end).filter(|it| it.path as usize == path);
+        let sent: u64 = of(record.sender).map(|path| path.bytes_sent.0).sum();
+        Ok((all > 0.0).then(|| sent as f64 / all))
+    }
+
+    /// Position of the path that `metric` names, in the network of `cell`.
+    fn path(&self, cell: &Cell, metric: &Metric) -> Result<usize, String> {
+        let paths = &self.plan.networks[cell.network].network.paths;
+        let names = paths.iter().map(|path| path.name.as_str());
+        position("path", metric.path.as_ref(), names)
+    }
+
+    /// The flow that `metric` names, as the scenario has it and as it went.
+    fn flow<'r>(
+        &self,
+        record: &'r RunRecord,
+        metric: &Metric,
+    ) -> Result<(&FlowSpec, &'r FlowRecord), String> {
+        let flows = &self.plan.scenario.flows;
+        let names = flows.iter().map(|flow| flow.name.as_str());
+        let index = position("flow", metric.flow.as_ref(), names)?;
+        let flow = flows.get(index).zip(record.traffic.flows.get(index));
+        flow.ok_or_else(|| format!("flow {index} has no record"))
+    }
+
+    fn flow_share(&self, record: &RunRecord, metric: &Metric) -> Result<Option<f64>, String> {
+        let (spec, flow) = self.flow(record, metric)?;
+        let own = flow.bytes.0 as f64;
+        let same = record.traffic.flows.iter().zip(&self.plan.scenario.flows);
+        let same = same.filter(|(_, other)| other.direction == spec.direction);
+        let all: f64 = same.map(|(flow, _)| flow.bytes.0 as f64).sum();
+        Ok((all > 0.0).then_some(own / all))
+    }
+
+    /// Jain's index, as tables have it.
+    fn fairness(&self, record: &RunRecord, direction: Direction) -> Option<f64> {
+        let flows = record.traffic.flows.iter().zip(&self.plan.scenario.flows);
+        let got: Vec<u64> = flows
+            .filter(|(flow, spec)| spec.direction == direction && !flow.lived.is_zero())
+            .map(|(flow, _)| flow.bytes.0)
+            .collect();
+        jain(&got).map(|millionths| millionths as f64 / 1e6)
+    }
+
+    fn utilisation(
+        &self,
+        cell: &Cell,
+        record: &RunRecord,
+        metric: &Metric,
+    ) -> Result<Option<f64>, String> {
+        let path = self.path(cell, metric)?;
+        let mut links = record.traffic.links.iter();
+        let link = links
+            .find(|link| link.path as usize == path && link.direction == metric.direction.into())
+            .filter(|link| link.capacity > Bytes::ZERO);
+        Ok(link.map(|link| link.delivered.0 as f64 / link.capacity.0 as f64))
+    }
+
+    /// A quantity of the model, over all pages drawn: one number, whatever the runs.
+    fn drawn(&self, spot: Spot, metric: &Metric) -> Result<Vec<Sample>, String> {
+        let note = self.plan.pages.get(spot.page).and_then(|page| page.note.drawn.as_ref());
+        let note = note.ok_or_else(|| "the page is not drawn in each run".to_owned())?;
+        let quantity = metric.drawn.and_then(|index| note.quantities.get(index));
+        let quantity = quantity.ok_or_else(|| "nothing of that quantity was drawn".to_owned())?;
+        let value = match metric.stat {
+            Stat::Deviation => quantity.deviation,
+            Stat::Max => quantity.most,
+            _ => quantity.mean,
+        };
+        Ok(vec![Sample { load: (0, 0, 0), values: vec![value] }])
+    }
+}
+
+/// What the metrics of time series give for a run of `cell` that has the samples `rows`.
+pub(super) fn of_series(
+    plan: &Plan,
+    cell: Cell,
+    rows: &[SeriesRow],
+    metrics: &[Metric],
+) -> Vec<Option<f64>> {
+    let number = |metric: &Metric| {
+        let flow = match &metric.flow {
+            None => rows.first().map(|row| &*row.flow)?,
+            Some(Named::Name(name)) => name.as_str(),
+            Some(Named::Index(index)) => {
+                plan.scenario.flows.get(*index as usize).map(|flow| flow.name.as_str())?
+            }
+        };
+        let path = match &metric.path {
+            None => None,
+            Some(Named::Index(index)) => Some(*index),
+            Some(Named::Name(name)) => {
+                let network = &plan.networks[cell.network];
+                let at = network.network.paths.iter().position(|path| path.name == *name)?;
+                // Identifiers of a connection's paths are positions among its own.
+                let flows = &plan.scenario.flows;
+                let own = flows.iter().position(|spec| spec.name == flow);
+                let own = own.and_then(|index| network.flow_paths.get(index));
+                let id = own.map_or(Some(at), |own| own.iter().position(|path| *path == at))?;
+                Some(u32::try_from(id).ok()?)
+            }
+        };
+        samples::number(rows, flow, path, metric)
+    };
+    metrics.iter().map(number).collect()
+}

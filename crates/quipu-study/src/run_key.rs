@@ -1,0 +1,147 @@
+//! What a run depends on, as one number: runs with the same number give the same.
+
+use xxhash_rust::xxh3::Xxh3;
+
+use quipu_lab::bound::has_known_windows;
+use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::results::{COMMIT, VERSION};
+use quipu_scenario::{Network, Policies, Scenario, ScenarioError};
+
+/// The number of each run of `plan`, in the order of its cells: a hash (XXH3, 128 bits) of the version and
+/// the commit of the program, of the scenario without what other runs have, of the content of the page, of
+/// the network, the policy and the run's number. It does not depend on how many other pages, networks,
+/// policies and runs there are, nor on their order. What is changed in the program without a commit, and
+/// the policies of a registry of one's own, it does not see.
+///
+/// # Errors
+/// If a scenario cannot be written out.
+pub(crate) fn run_keys(plan: &Plan) -> Result<Vec<u128>, ScenarioError> {
+    // What differs from cell to cell is left out here.
+    let bare = Scenario {
+        runs: 1,
+        pages: Vec::new(),
+        networks: Vec::new(),
+        policies: Policies::default(),
+        ..plan.scenario.clone()
+    };
+    let scenario = bare.to_toml()?;
+    let networks: Vec<String> = plan.networks.iter().map(|it| of_network(&it.network)).collect();
+    let mut keys = Vec::new();
+    let mut last: Option<(Cell, String)> = None;
+    for cell in plan.cells() {
+        let place = Cell { run: 0, ..cell };
+        let known = last.take().filter(|(known, _)| *known == place);
+        let (_, hash) = last.insert(match known {
+            Some(known) => known,
+            None => (place, of_place(plan, place, &scenario, &networks[place.network])),
+        });
+        keys.push(hash_of(&[hash.clone(), cell.run.to_string()]));
+    }
+    Ok(keys)
+}
+
+/// What decides anything of a network.
+fn of_network(network: &Network) -> String {
+    let network = Network { about: String::new(), ..network.clone() };
+    format!("{:032x}", hash_of(&[format!("{network:?}")]))
+}
+
+/// What the runs of a page over a network with a policy depend on.
+fn of_place(plan: &Plan, cell: Cell, scenario: &str, network: &str) -> String {
+    let planned = &plan.networks[cell.network];
+    let policy = &planned.policies[cell.policy];
+    let page = plan.pages.get(cell.page).map(|page| {
+        let note = &page.note;
+        // What is drawn for each run follows from seed and run; its hash is that of all runs.
+        let hash = if note.drawn.is_none() { note.hash.as_str() } else { "drawn" };
+        (note.name.as_str(), hash)
+    });
+    // One bound stands beside all policies, and knows less if one of them keeps no known window.
+    let windows = planned.policies.iter().all(has_known_windows);
+    let flows: Vec<String> = policy.flows.iter().map(|spec| spec.full_text()).collect();
+    let parts = [
+        VERSION.to_owned(),
+        COMMIT.to_owned(),
+        scenario.to_owned(),
+        format!("{page:?}"),
+        network.to_owned(),
+        // Texts, as what makes a policy has another address in each process.
+        policy.full_text(),
+        policy.http.to_string(),
+        flows.join("\n"),
+        windows.to_string(),
+    ];
+    format!("{:032x}", hash_of(&parts))
+}
+
+/// The hash of `parts` and of where each ends.
+pub(crate) fn hash_of(parts: &[String]) -> u128 {
+    let mut hash = Xxh3::new();
+    for part in parts {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.digest128()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn plan(change: impl Fn(&mut Scenario)) -> Plan {
+        let mut scenario = Scenario { runs: 2, ..Scenario::default() };
+        scenario.pages = vec!["sitespeed".to_owned(), "pries".to_owned()];
+        scenario.policies.stream = vec!["rr".to_owned(), "dwrr".to_owned()];
+        change(&mut scenario);
+        Plan::new(scenario).unwrap()
+    }
+
+    fn keys(plan: &Plan) -> BTreeSet<u128> {
+        run_keys(plan).unwrap().into_iter().collect()
+    }
+
+    #[test]
+    fn a_run_is_the_same_whatever_else_is_run() {
+        let first = plan(|_| {});
+        let keys_of_first = keys(&first);
+        assert_eq!(keys_of_first.len(), first.cells().count(), "all differ");
+        let larger = plan(|scenario| {
+            scenario.runs = 5;
+            scenario.pages.reverse();
+            scenario.pages.push("google".to_owned());
+            scenario.policies.stream = ["fifo", "dwrr", "rr"].map(str::to_owned).to_vec();
+            scenario
+                .networks
+                .extend(quipu_scenario::builtin_networks().into_iter().skip(1).take(1));
+            scenario.networks[0].about = "other words".to_owned();
+        });
+        // The paths alone come with the first stream policy.
+        let alone = 2 * 2 * 2;
+        assert_eq!(keys(&larger).intersection(&keys_of_first).count(), keys_of_first.len() - alone);
+    }
+
+    #[test]
+    fn whatever_decides_a_run_makes_another() {
+        let first = keys(&plan(|_| {}));
+        let changes: [fn(&mut Scenario); 6] = [
+            |it| it.seed = 2,
+            |it| it.browser = "firefox".to_owned(),
+            |it| it.transport.initial_window = 32,
+            |it| it.policies.congestion = "cubic".to_owned(),
+            |it| it.policies.path = vec!["ecf".to_owned()],
+            |it| it.networks[0].paths.reverse(),
+        ];
+        for (index, change) in changes.into_iter().enumerate() {
+            let changed = keys(&plan(change));
+            let same = changed.intersection(&first).count();
+            // Each path alone needs no path policy.
+            let expected = if index == 4 { 8 } else { 0 };
+            assert_eq!(same, expected, "change {index}");
+        }
+        // One policy without known windows lowers the bounds of all.
+        let with_bbr = keys(&plan(|it| it.policies.congestion = "newreno,bbr".to_owned()));
+        assert_eq!(with_bbr.intersection(&first).count(), 0);
+    }
+}

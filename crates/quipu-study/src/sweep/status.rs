@@ -1,0 +1,71 @@
+//! How far a sweep is: `status.json`.
+
+use serde::{Deserialize, Serialize};
+
+use super::todo::Shard;
+use quipu_lab::results::{COMMIT, VERSION};
+
+/// Whether a folder has all of its sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Every run was made and is in the tables.
+    Complete,
+    /// Some runs are missing; the tables have what there is.
+    Incomplete,
+    /// Runs are being made, or were when the program was killed; the tables are older, or not there.
+    Running,
+}
+
+/// How far a sweep is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Version of the program.
+    pub version: String,
+    /// Commit of the program.
+    pub commit: String,
+    /// Whether all is there.
+    pub state: State,
+    /// Points.
+    pub points: usize,
+    /// Runs of all points.
+    pub planned: usize,
+    /// Runs that ended well and are kept.
+    pub done: usize,
+    /// Runs that failed, as they always will.
+    pub failed: usize,
+    /// Runs that are missing.
+    pub missing: usize,
+    /// The part that was made last, such as `1/4`; `null` if it was all.
+    pub shard: Option<String>,
+}
+
+impl Status {
+    /// Of a sweep with so many runs.
+    pub(super) fn new(points: usize, planned: usize, shard: Option<Shard>) -> Status {
+        Status {
+            version: VERSION.to_owned(),
+            commit: COMMIT.to_owned(),
+            state: State::Running,
+            points,
+            planned,
+            done: 0,
+            failed: 0,
+            missing: planned,
+            shard: shard.map(|shard| shard.to_string()),
+        }
+    }
+
+    /// The same with what there is.
+    #[must_use]
+    pub(super) fn with(self, state: State, done: usize, failed: usize) -> Status {
+        let missing = self.planned.saturating_sub(done + failed);
+        Status { state, done, failed, missing, ..self }
+    }
+
+    /// As it is in the file.
+    pub fn to_json(&self) -> String {
+        // Texts and numbers can always be written.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}

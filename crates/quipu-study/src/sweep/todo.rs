@@ -1,0 +1,310 @@
+//! What of a sweep is still to be run, and how: on all cores, each run kept as soon as it is there.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use thiserror::Error;
+
+use super::files::{self, Written};
+use super::points::Sweep;
+use super::status::{State, Status};
+use super::store::{Store, StoreError};
+use crate::run_key::run_keys;
+use quipu_lab::plan::Cell;
+use quipu_lab::run::run_session;
+use quipu_record::FileError;
+use quipu_scenario::ScenarioError;
+
+/// The folder of the store in that of the results.
+pub(super) const STORE: &str = "store";
+
+/// A part of a sweep, written as `2/4`: the runs whose keys leave the same remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which, from 1 to `count`.
+    index: u32,
+    count: u32,
+}
+
+/// Where results go, and how.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The folder of results.
+    pub out: PathBuf,
+    /// Folders of other results of sweeps, whose runs count as done.
+    pub from: Vec<PathBuf>,
+    /// Whether what is kept in `out` is run again.
+    pub force: bool,
+    /// Threads; `None` is one per core. Results do not depend on it.
+    pub jobs: Option<usize>,
+    /// The part that is run; `None` is all, and then the tables are written.
+    pub shard: Option<Shard>,
+}
+
+/// A sweep cannot be run or written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// The folder has something else.
+    #[error("{} is not empty and no result of `quipu sweep`; expected another folder", .0.display())]
+    Foreign(PathBuf),
+    /// There is no store.
+    #[error("{} has no runs of a sweep; expected a folder that `quipu sweep --out` has written", .0.display())]
+    NoStore(PathBuf),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file cannot be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A scenario cannot be written out.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// Threads cannot be started.
+    #[error("cannot start {jobs} threads: {reason}")]
+    Threads {
+        /// How many.
+        jobs: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A run that is missing.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    point: usize,
+    cell: Cell,
+    key: u128,
+}
+
+/// A sweep and what of it is kept.
+#[derive(Debug)]
+pub struct Todo {
+    pub(super) sweep: Sweep,
+    pub(super) place: Place,
+    /// Keys of all runs of each point, in the order of its cells.
+    pub(super) keys: Vec<Vec<u128>>,
+    pub(super) store: Store,
+    tasks: Vec<Task>,
+    /// Runs that only another folder has.
+    elsewhere: Vec<u128>,
+    status: Status,
+}
+
+impl Todo {
+    /// Sees what of `sweep` is kept, in the folder of `place` and in the others that it names. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// If the folder has something else, or a store cannot be read.
+    pub fn new(sweep: Sweep, place: Place) -> Result<Todo, SweepError> {
+        let folder = place.out.join(STORE);
+        if is_foreign(&place.out) {
+            return Err(SweepError::Foreign(place.out));
+        }
+        if let Some(none) = place.from.iter().find(|from| !from.join(STORE).is_dir()) {
+            return Err(SweepError::NoStore(none.clone()));
+        }
+        let others: Vec<PathBuf> = place.from.iter().map(|from| from.join(STORE)).collect();
+        let store = match place.force {
+            // What is there counts for nothing.
+            true => Store::open(&folder.join("none"), &others)?,
+            false => Store::open(&folder, &others)?,
+        };
+        let keys = sweep.points.iter().map(|point| run_keys(&point.plan));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let planned = sweep.runs();
+        let status = Status::new(sweep.points.len(), planned, place.shard);
+        let mut todo =
+            Todo { sweep, place, keys, store, tasks: Vec::new(), elsewhere: Vec::new(), status };
+        todo.look();
+        Ok(todo)
+    }
+
+    /// Takes stock of the store.
+    fn look(&mut self) {
+        let (mut done, mut failed) = (0, 0);
+        let mut wanted = BTreeMap::new();
+        let mut elsewhere = BTreeMap::new();
+        self.tasks.clear();
+        for (index, (point, keys)) in self.sweep.points.iter().zip(&self.keys).enumerate() {
+            for (cell, &key) in point.plan.cells().zip(keys) {
+                match self.store.outcome(key) {
+                    Some(true) => failed += 1,
+                    Some(false) => done += 1,
+                    // Several points may ask for the same run.
+                    None if wanted.insert(key, ()).is_none() => {
+                        self.tasks.push(Task { point: index, cell, key });
+                    }
+                    None => {}
+                }
+                if self.store.is_elsewhere(key) {
+                    elsewhere.insert(key, ());
+                }
+            }
+        }
+        self.elsewhere = elsewhere.into_keys().collect();
+        self.status = self.status.clone().with(State::Running, done, failed);
+    }
+
+    /// The sweep.
+    pub fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    /// How far it is.
+    pub fn status(&self) -> &Status {
+        &self.status
+    }
+
+    /// What is to be said of the store, a line each.
+    pub fn notes(&self) -> &[String] {
+        self.store.notes()
+    }
+
+    fn own_tasks(&self) -> impl Iterator<Item = &Task> {
+        let own = |task: &&Task| self.place.shard.is_none_or(|shard| shard.has(task.key));
+        self.tasks.iter().filter(own)
+    }
+
+    /// Runs that are to be made; of a shard, its own.
+    pub fn runs(&self) -> usize {
+        self.own_tasks().count()
+    }
+
+    /// At most `most` of the runs that are to be made, evenly over all, to see how long they take. What
+    /// comes of them is not kept.
+    pub fn rehearse(&self, most: usize) -> impl Iterator<Item = ()> + '_ {
+        let tasks: Vec<&Task> = self.own_tasks().collect();
+        let count = most.min(tasks.len());
+        (0..count).map(move |index| {
+            // In the middle of each part.
+            let task = tasks[(2 * index + 1) * tasks.len() / (2 * count)];
+            // A run that fails takes its time too.
+            let _ = run_session(&self.sweep.points[task.point].plan, task.cell);
+        })
+    }
+
+    /// Makes the runs that are missing, and keeps each as soon as it is there. When `cancelled` is set,
+    /// runs that have begun are finished and no more begin. `progress` is called after each run.
+    ///
+    /// # Errors
+    /// If results cannot be written.
+    pub fn run(
+        &mut self,
+        cancelled: &AtomicBool,
+        progress: &(dyn Fn() + Sync),
+    ) -> Result<(), SweepError> {
+        let folder = self.place.out.join(STORE);
+        if self.place.force {
+            let removed = fs::remove_dir_all(&folder);
+            match removed {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(StoreError { file: folder, source }.into());
+                }
+                _ => {}
+            }
+            let others: Vec<PathBuf> =
+                self.place.from.iter().map(|from| from.join(STORE)).collect();
+            self.store = Store::open(&folder, &others)?;
+        }
+        files::write_status(&self.place.out, &self.status)?;
+        let mut reader = self.store.reader();
+        for key in &self.elsewhere {
+            self.store.take_over(*key, &mut reader)?;
+        }
+        let tasks: Vec<&Task> = self.own_tasks().collect();
+        let next = AtomicUsize::new(0);
+        let problem: Mutex<Option<StoreError>> = Mutex::new(None);
+        let work = || {
+            while !cancelled.load(Ordering::Relaxed) {
+                let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+                let outcome = run_session(&self.sweep.points[task.point].plan, task.cell);
+                let outcome = outcome.map_err(|error| error.to_string());
+                if let Err(error) = self.store.keep(task.key, &outcome) {
+                    problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    return;
+                }
+                progress();
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads().clamp(1, tasks.len().max(1)) {
+                scope.spawn(work);
+            }
+        });
+        if let Some(error) = problem.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            return Err(error.into());
+        }
+        self.store.sync()?;
+        // What others have written meanwhile counts too.
+        self.store = Store::open(&folder, &[])?;
+        self.look();
+        let state = if self.status.missing == 0 { State::Complete } else { State::Incomplete };
+        self.status.state = state;
+        Ok(())
+    }
+
+    /// Writes the files of the result from what is kept; of a shard only how far it is, as the others'
+    /// runs may still come.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or what is kept cannot be read.
+    pub fn write(&self) -> Result<Option<Written>, SweepError> {
+        if self.place.shard.is_some() {
+            files::write_status(&self.place.out, &self.status)?;
+            return Ok(None);
+        }
+        let jobs = self.threads();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs)
+            .build()
+            .map_err(|error| SweepError::Threads { jobs, reason: error.to_string() })?;
+        pool.install(|| files::write(self)).map(Some)
+    }
+
+    fn threads(&self) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        self.place.jobs.unwrap_or(cores)
+    }
+}
+
+/// Whether `out` has anything that no sweep has written.
+fn is_foreign(out: &Path) -> bool {
+    let has_any = fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some());
+    let is_ours = out.join(STORE).is_dir() || out.join(files::STATUS).is_file();
+    out.is_file() || (has_any && !is_ours)
+}
+
+impl Shard {
+    /// Whether the run with that key is of this part.
+    fn has(self, key: u128) -> bool {
+        key % u128::from(self.count) == u128::from(self.index - 1)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    /// Reads `2/4`: the second of four.
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let expected = || format!("`{text}`: expected a part such as 1/4, from 1/4 to 4/4");
+        let (index, count) = text.split_once('/').ok_or_else(expected)?;
+        let number = |part: &str| part.parse::<u32>().map_err(|_| expected());
+        let (index, count) = (number(index)?, number(count)?);
+        if (1..=count).contains(&index) { Ok(Shard { index, count }) } else { Err(expected()) }
+    }
+}
