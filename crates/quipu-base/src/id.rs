@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A path identifier of [RFC 10069](https://www.rfc-editor.org/rfc/rfc10069), at most 2^32 - 1.
+/// A path identifier of [RFC 10069](https://www.rfc-editor.org/rfc/rfc10069#section-2.1), at most 2^32 - 1.
 /// Path 0 is the path of the handshake.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

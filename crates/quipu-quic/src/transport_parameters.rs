@@ -55,7 +55,7 @@ pub struct TransportParameters {
     /// Server: the source connection ID of its Retry packet.
     pub retry_source_connection_id: Option<ConnectionId>,
     /// The largest path ID that its receiver may use; `None`: the sender speaks no multipath.
-    /// <https://www.rfc-editor.org/rfc/rfc10069>
+    /// <https://www.rfc-editor.org/rfc/rfc10069#section-2.1>
     pub initial_max_path_id: Option<PathId>,
     /// True if the sender takes frames that name return paths: see
     /// [`return_paths`](crate::wire::frame::return_paths).

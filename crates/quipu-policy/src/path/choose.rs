@@ -30,7 +30,7 @@ pub(crate) fn keeps_backups_idle(path: &PathView) -> bool {
 /// The usable paths that data may take, window or not, in order of path identifier: paths of
 /// backup status only if no available path is promising and answers.
 ///
-/// <https://www.rfc-editor.org/rfc/rfc10069>, PATH_STATUS_BACKUP. Two probe timeouts in a row make
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-3.3>, PATH_STATUS_BACKUP. Two probe timeouts in a row make
 /// an available path count as one that does not answer.
 pub fn eligible(paths: &Paths) -> impl Iterator<Item = &PathView> + Clone {
     let any_backup = paths.usable().any(|path| path.status == PathStatus::Backup);

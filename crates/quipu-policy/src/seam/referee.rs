@@ -198,6 +198,10 @@ fn space_on(ask: Ask, path: PathKey, view: &View<'_>) -> Result<Bytes, Refusal> 
         Ask::Fill { .. } => Err(Refusal::OtherPath(path)),
         Ask::Packet => {
             let open = view.paths.get(path).is_some_and(|path| path.is_open(view.now));
+            // https://www.rfc-editor.org/rfc/rfc9002#section-7
+            //# An endpoint MUST NOT send a packet if it would cause bytes_in_flight (see Appendix
+            //# B.2) to be larger than the congestion window, unless the packet is sent on a PTO
+            //# timer expiration (see Section 6.2) or when entering recovery (see Section 7.3.2).
             if open { Ok(Bytes::MAX) } else { Err(Refusal::PathClosed(path)) }
         }
     }

@@ -59,7 +59,7 @@ pub enum PathState {
 }
 
 /// What the peer, or the application, said of a path.
-/// <https://www.rfc-editor.org/rfc/rfc10069>, PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP.
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-4.3>, PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathStatus {
     /// Use it.

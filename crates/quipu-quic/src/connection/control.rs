@@ -67,6 +67,8 @@ impl ControlQueue {
         abandon_code: impl FnOnce(PathId) -> u64,
     ) {
         match *control {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+            //# The HANDSHAKE_DONE frame MUST be retransmitted until it is acknowledged.
             SentControl::HandshakeDone => self.handshake_done = true,
             SentControl::NewConnectionId { path, sequence } => {
                 self.new_cids.push_front((path, sequence));
@@ -74,12 +76,22 @@ impl ControlQueue {
             SentControl::RetireConnectionId { path, sequence } => {
                 self.retire_cids.push_front((path, sequence));
             }
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4.2
+            //# If a packet containing a PATH_ABANDON frame is considered lost, the peer SHOULD
+            //# repeat it.
             SentControl::PathAbandon { path } => {
                 if !self.abandon.iter().any(|(waiting, _)| *waiting == path) {
                     self.abandon.push((path, abandon_code(path)));
                 }
             }
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
+            //# If a packet containing a PATH_STATUS_BACKUP or PATH_STATUS_AVAILABLE frame is
+            //# considered lost, the peer SHOULD resend the frame only if it contains the last
+            //# status sent for that path -- as indicated by the sequence number.
             SentControl::PathStatus { path } => self.tell_status(path),
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
+            //# MAX_PATH_ID frames are ack-eliciting and SHOULD be retransmitted when lost and no
+            //# more recent MAX_PATH_ID frame has been sent in the meantime.
             SentControl::MaxPathId => self.max_path_id = true,
             SentControl::ReturnPaths { sequence } => {
                 self.return_paths.waits |= sequence == self.return_paths.sequence;
@@ -129,6 +141,10 @@ impl ControlQueue {
 
     /// Connection IDs of the peer are used no more: how many wait to be retired.
     pub(super) fn retire_cids(&mut self, path: PathId, sequences: &[u64]) -> usize {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
+        //# An endpoint MUST NOT forget a connection ID without retiring it, though it MAY choose
+        //# to treat having connection IDs in need of retirement that exceed this limit as a
+        //# connection error of type CONNECTION_ID_LIMIT_ERROR.
         self.retire_cids.extend(sequences.iter().map(|&sequence| (path, sequence)));
         self.retire_cids.len()
     }
@@ -183,12 +199,18 @@ impl ControlQueue {
             }
             self.status.remove(0);
         }
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2
+        //# Endpoints SHOULD also use PATH_NEW_CONNECTION_ID and PATH_RETIRE_CONNECTION_ID for the
+        //# initial path with path ID 0.
         let named = |path: PathId| (values.multipath || path != PathId::ZERO).then_some(path);
         while let Some(&(path, sequence)) = self.new_cids.front() {
             if let Some((id, reset_token)) = values.ids.issued(path, sequence) {
                 let frame = Frame::NewConnectionId(NewConnectionId {
                     path: named(path),
                     sequence,
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+                    //# The value in the Retire Prior To field MUST be less than or equal to the
+                    //# value in the Sequence Number field.
                     retire_prior_to: 0,
                     id,
                     reset_token,
@@ -201,6 +223,9 @@ impl ControlQueue {
             self.new_cids.pop_front();
         }
         while let Some(&(path, sequence)) = self.retire_cids.front() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.16
+            //# The sequence number specified in a RETIRE_CONNECTION_ID frame MUST NOT refer to
+            //# the Destination Connection ID field of the packet in which the frame is contained.
             let frame = Frame::RetireConnectionId { path: named(path), sequence };
             let control = SentControl::RetireConnectionId { path, sequence };
             if !packet.write_control(control, |writer| frame.write(writer)) {

@@ -111,6 +111,12 @@ impl Connection {
     ) -> Result<(), Full> {
         let size = self.shared.paths.at(key.slot).map_or(0, |path| path.packet_size());
         let begun = self.send_one_rtt(now, outbox, key.slot, size, |connection, packet| {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2
+            //# When sending a packet for any reason, an endpoint SHOULD attempt to include an ACK
+            //# frame if one has not been sent recently.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+            //# An endpoint SHOULD send an ACK frame with other frames when there are new
+            //# ack-eliciting packets to acknowledge.
             connection.write_acks(now, packet);
             if connection.has_control_frames() {
                 connection.write_controls(packet);

@@ -61,6 +61,14 @@ impl Connection {
             }
             Frame::PathChallenge { data } => {
                 if let Some(path) = self.shared.paths.get_mut(key.slot) {
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+                    //# A PATH_RESPONSE frame MUST be sent on the network path where the
+                    //# PATH_CHALLENGE frame was received.
+                    // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+                    //# If an endpoint sends a PATH_RESPONSE (Section 19.18 of [QUIC-TRANSPORT]),
+                    //# it MUST be sent on the same path as used by the packet that contained the
+                    //# PATH_CHALLENGE frame (Section 19.17 of [QUIC-TRANSPORT]), using a
+                    //# connection ID associated with the same path ID.
                     path.validation.on_challenge(data);
                 }
             }
@@ -74,6 +82,9 @@ impl Connection {
                 self.on_close(now, CloseReason::PeerApplication { code: error_code, reason });
             }
             Frame::HandshakeDone => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-19.20
+                //# A server MUST treat receipt of a HANDSHAKE_DONE frame as a connection error of
+                //# type PROTOCOL_VIOLATION.
                 if !self.role.is_client() {
                     return Err(TransportError::protocol_violation("a client confirmed"));
                 }
@@ -96,6 +107,10 @@ impl Connection {
             }
             Frame::PathsBlocked { maximum } => {
                 self.require_multipath()?;
+                // https://www.rfc-editor.org/rfc/rfc10069#section-4.7
+                //# Receipt of a value of Maximum Path Identifier or Path Identifier that is
+                //# higher than the local maximum value MUST be treated as a connection error of
+                //# type PROTOCOL_VIOLATION.
                 self.plan.check(maximum, "blocked at a path ID never allowed")?;
             }
             Frame::PathCidsBlocked { path, .. } => {
@@ -120,10 +135,17 @@ impl Connection {
                 self.require_multipath()?;
                 id
             }
+            // https://www.rfc-editor.org/rfc/rfc10069#section-2.3
+            //# Endpoints MUST still process ACK frames that acknowledge 0-RTT packets or 1-RTT
+            //# packets.
             None => PathId::ZERO,
         };
         match self.shared.paths.slot_of(id) {
             Some(slot) => self.on_ack(now, Space::Data(slot), arrived_on, ack),
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4
+            //# If an endpoint receives a multipath-specific frame with a path ID that it cannot
+            //# process anymore (e.g., because the path might have been abandoned), it MUST
+            //# silently ignore the frame.
             None if self.plan.is_past(id) => Ok(()),
             None => Err(TransportError::protocol_violation("acknowledged on a path never used")),
         }
@@ -133,6 +155,11 @@ impl Connection {
         let path = match new.path {
             Some(path) => {
                 self.require_multipath()?;
+                // https://www.rfc-editor.org/rfc/rfc10069#section-4
+                //# Receipt of multipath-specific frames that use a path ID that is greater than
+                //# the announced Maximum Paths value in the MAX_PATH_ID frame or in the
+                //# initial_max_path_id transport parameter, if no MAX_PATH_ID frame was received
+                //# yet, MUST be treated as a connection error of type PROTOCOL_VIOLATION.
                 self.plan.check(path, "a connection ID for a path ID never allowed")?;
                 path
             }
@@ -147,6 +174,9 @@ impl Connection {
         //# An endpoint SHOULD limit the number of connection IDs it has retired
         //# locally for which RETIRE_CONNECTION_ID frames have not yet been
         //# acknowledged.
+        //# An endpoint SHOULD allow for sending and tracking a number of RETIRE_CONNECTION_ID
+        //# frames of at least twice the value of the active_connection_id_limit transport
+        //# parameter.
         if self.control.retire_cids(path, &retired) > MAX_RETIRED {
             return Err(super::cids::too_many());
         }
@@ -168,6 +198,13 @@ impl Connection {
         if let Some(cid) = self.ids.retire(path, sequence)? {
             self.events.tell_endpoint(EndpointEvent::Retired(cid));
             if self.ids.live(path) < 2 {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+                //# An endpoint SHOULD supply a new connection ID when the peer retires a
+                //# connection ID.
+                // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
+                //# As such, when receiving a PATH_RETIRE_CONNECTION_ID frame, an endpoint SHOULD
+                //# provide new connection IDs for that path, if still open, using
+                //# PATH_NEW_CONNECTION_ID frames.
                 self.issue_cid(path);
             }
         }
@@ -184,7 +221,11 @@ impl Connection {
         self.require_multipath()?;
         let Some(slot) = self.shared.paths.slot_of(id) else { return Ok(()) };
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return Ok(()) };
-        // An older statement is void: https://www.rfc-editor.org/rfc/rfc10069
+        // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
+        //# A peer MUST ignore an incoming PATH_STATUS_AVAILABLE or PATH_STATUS_BACKUP frame if it
+        //# previously received another PATH_STATUS_BACKUP frame or PATH_STATUS_AVAILABLE frame
+        //# for the same path ID with a Path Status sequence number equal to or higher than the
+        //# Path Status sequence number of the incoming frame.
         if data.status.peer_sequence.is_some_and(|known| known >= sequence) {
             return Ok(());
         }
@@ -225,6 +266,10 @@ impl Connection {
     }
 
     fn require_multipath(&self) -> Result<(), TransportError> {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2
+        //# If either of the endpoints does not advertise the initial_max_path_id transport
+        //# parameter, then both endpoints MUST NOT use any frame or mechanism defined in this
+        //# document.
         match self.multipath() {
             Some(_) => Ok(()),
             None => Err(TransportError::protocol_violation("multipath was not negotiated")),

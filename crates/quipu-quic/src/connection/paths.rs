@@ -55,11 +55,17 @@ impl Connection {
             return Err(OpenPathError::NotConfirmed);
         }
         let peer_max = self.multipath().ok_or(OpenPathError::NoMultipath)?;
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
+        //# Similarly, endpoints SHOULD consume path IDs in a continuous way, i.e., when creating
+        //# paths.
         let id = self.plan.next();
         let slot = self.shared.paths.free_slot().ok_or(OpenPathError::Limit(id))?;
         if id > peer_max || !self.plan.allows(id) {
             return Err(OpenPathError::Limit(id));
         }
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+        //# To open a new path, an endpoint MUST use a new connection ID associated with an unused
+        //# path ID.
         if self.ids.remote(id).is_none() {
             return Err(OpenPathError::NoConnectionId(id));
         }
@@ -99,6 +105,10 @@ impl Connection {
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return false };
         self.rest.end();
         data.status.own = status;
+        // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
+        //# The sequence number space is common to the two frame types, and monotonically
+        //# increasing values MUST be used when sending PATH_STATUS_AVAILABLE or
+        //# PATH_STATUS_BACKUP frames for a given path ID.
         data.status.own_sequence += 1;
         view.status = status;
         let key = view.key;
@@ -112,6 +122,10 @@ impl Connection {
 
     /// Largest path identifier that the peer allows, if both ends speak multipath.
     pub(super) fn multipath(&self) -> Option<PathId> {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2
+        //# If either of the endpoints does not advertise the initial_max_path_id transport
+        //# parameter, then both endpoints MUST NOT use any frame or mechanism defined in this
+        //# document.
         if self.config.max_paths > 1 { self.handshake.peer().max_path_id } else { None }
     }
 
@@ -152,6 +166,11 @@ impl Connection {
         let slot = self.shared.paths.free_slot();
         let slot = slot.ok_or_else(|| TransportError::protocol_violation("too many paths"))?;
         self.plan.on_used(id);
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+        //# After receiving packets from the client on a new path, if the server decides to use
+        //# the new path, the server MUST validate the peer's address before sending any data as
+        //# described in (Section 8.2 of [QUIC-TRANSPORT]), unless it has previously validated the
+        //# 4-tuple used for that path.
         self.add_path(now, PathKey { slot, id }, route, false);
         Ok(slot)
     }
@@ -160,6 +179,9 @@ impl Connection {
     pub(super) fn on_path_response(&mut self, now: Instant, response: [u8; 8]) {
         for slot in 0..self.shared.paths.slots() {
             let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+            //# This requirement MUST NOT be enforced by the endpoint that initiates path
+            //# validation, as that would enable an attack on migration; see Section 9.3.3.
             let Some(sent_at) = data.validation.on_response(response) else { continue };
             data.amplification.validate();
             view.amplification_limited = false;
@@ -189,6 +211,10 @@ impl Connection {
 
     /// No answer to any challenge: the path is abandoned.
     pub(super) fn give_up_validation(&mut self, now: Instant, key: PathKey) {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+        //# If validation fails, the client MUST NOT use the path and can remove any status
+        //# associated to the path initiation attempt. As the used path ID is consumed either way,
+        //# the endpoint MUST explicitly close the path, as specified in Section 3.4.
         self.retire_path(now, key, ErrorCode::PATH_UNSTABLE_OR_POOR.0);
     }
 
@@ -211,8 +237,10 @@ impl Connection {
         };
         if data.lives() {
             let key = data.key;
-            // https://www.rfc-editor.org/rfc/rfc10069 (PATH_ABANDON): an endpoint that receives
-            // PATH_ABANDON answers with its own, unless it sent one before.
+            // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
+            //# When an endpoint receives a PATH_ABANDON frame, it MUST send a corresponding
+            //# PATH_ABANDON frame, if it has not already done so, and respectively treat all
+            //# connection IDs received from the peer for that path as immediately retired.
             self.retire_path(now, key, 0);
         }
         if self.shared.paths.views.is_empty() {
@@ -228,6 +256,9 @@ impl Connection {
     pub(super) fn close_pathless(&mut self, now: Instant) {
         self.plan.on_path();
         let code = ErrorCode::NO_VIABLE_PATH;
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
+        //# If a PATH_ABANDON frame is received for the only open path of a QUIC connection, the
+        //# receiving peer SHOULD send a CONNECTION_CLOSE frame and enter the closing state.
         self.fault(now, TransportError::new(code, "the last path was abandoned"));
     }
 
@@ -237,11 +268,24 @@ impl Connection {
         let Some(data) = self.shared.paths.get_mut(key.slot).filter(|data| data.lives()) else {
             return;
         };
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
+        //# Therefore, knowledge of the connection IDs issued to the peer and of the state of the
+        //# number space associated to the path SHOULD be retained for 3 PTO after the
+        //# PATH_ABANDON frame has been received.
         data.abandon = Abandon::Draining { until: now + timeout.saturating_mul(3) };
         let in_flight: Bytes = data.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
+        //# An endpoint that wants to abandon a path MUST explicitly close the path by sending a
+        //# PATH_ABANDON frame (see Section 4.2).
         self.control.tell_abandoned(key.id, code);
         self.plan.on_abandoned(key.id, code);
         self.shared.streams.conn_view_mut().in_flight -= in_flight;
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
+        //# Endpoints that send a PATH_ABANDON frame MUST treat all connection IDs received from
+        //# the peer for the path ID indicated in the PATH_ABANDON as immediately retired, and
+        //# subsequently cannot send any packet on that path anymore. It is RECOMMENDED to send
+        //# the PATH_ABANDON frames on another open path, especially if connectivity on the
+        //# to-be-abandoned path is expected to be broken.
         self.shared.paths.hide(key);
         self.events.tell(ConnectionEvent::PathGone(key.id));
         self.recording.path(now, key.id, PathEvent::Abandoned { code });
@@ -254,6 +298,9 @@ impl Connection {
         let Some(mut data) = self.shared.paths.remove(key) else { return };
         self.recording.path(now, key.id, PathEvent::Dropped);
         let mut requeued = Vec::new();
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4.3
+        //# When an endpoint finally deletes all state associated with the path, the packets sent
+        //# over the path and not yet acknowledged MUST be considered lost.
         for record in data.sent.drain() {
             if !record.requeued {
                 self.settle_lost(Space::Data(key.slot), &record, &mut requeued);
@@ -282,8 +329,14 @@ impl Connection {
     /// Issues connection IDs for every path that both ends allow and that has none yet.
     pub(super) fn issue_path_ids(&mut self) {
         let Some(peer_max) = self.multipath() else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+        //# An endpoint MUST NOT provide more connection IDs than the peer's limit.
         let each = u64::from(self.config.connection_ids_per_path)
             .min(self.handshake.peer().active_cid_limit);
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
+        //# In order to let the peer open new paths, it is RECOMMENDED to proactively issue at
+        //# least one Connection ID for each unused path ID up to the minimum of the peer's and
+        //# the local maximum path ID limits.
         while let Some(id) = self.plan.next_to_issue(peer_max) {
             for _ in 0..each {
                 self.issue_cid(id);

@@ -61,6 +61,10 @@ impl Connection {
             data.counters.packets_received += 1;
             data.counters.bytes_received += datagram.len() as u64;
             if data.route == arrival.route {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+                //# For the purposes of avoiding amplification prior to address validation,
+                //# servers MUST count all of the payload bytes received in datagrams that are
+                //# uniquely attributed to a single connection.
                 data.amplification.on_received(datagram.len());
                 view.amplification_limited =
                     !data.amplification.allows(usize::from(data.datagram_size));
@@ -89,16 +93,28 @@ impl Connection {
     }
 
     fn read_packets(&mut self, now: Instant, origin: Origin, mut rest: &mut [u8]) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
+        //# Receivers MUST be able to process coalesced packets. The receiver of coalesced QUIC
+        //# packets MUST individually process each QUIC packet and separately acknowledge them, as
+        //# if they were received as the payload of different UDP datagrams.
         while !rest.is_empty() {
             let length = match Packet::parse(rest, super::LOCAL_LEN) {
                 Ok(Packet::Protected(header)) => {
                     let length = header.packet_length;
                     let Some((packet, after)) = rest.split_at_mut_checked(length) else { return };
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
+                    //# For example, if decryption fails (because the keys are not available or
+                    //# for any other reason), the receiver MAY either discard or buffer the
+                    //# packet for later processing and MUST attempt to process the remaining
+                    //# packets.
                     self.read_packet(now, SealedPacket::new(origin, &header, packet));
                     rest = after;
                     continue;
                 }
                 Ok(Packet::Retry { dcid: _, scid, token, protected, tag }) => {
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
+                    //# Clients MUST discard Retry packets that have a Retry Integrity Tag that
+                    //# cannot be validated; see Section 5.8 of [QUIC-TLS].
                     let valid = self.retry_tag(protected) == tag;
                     let token = token.to_vec();
                     if valid {
@@ -115,12 +131,23 @@ impl Connection {
                     //# A client MUST discard a Version Negotiation packet that lists the
                     //# QUIC version selected by the client.
                     let listed = packet.versions().any(|version| version == Version::V1);
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
+                    //# A client MUST discard any Version Negotiation packet if it has received
+                    //# and successfully processed any other packet, including an earlier Version
+                    //# Negotiation packet.
                     let early = self.role.is_client() && !self.has_opened_packet();
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
+                    //# A client that supports only this version of QUIC MUST abandon the current
+                    //# connection attempt if it receives a Version Negotiation packet, with the
+                    //# following two exceptions.
                     if echoed && !listed && early {
                         self.lifecycle.abort(CloseReason::Version);
                     }
                     return;
                 }
+                // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.1
+                //# If a client receives a packet that uses a different version than it initially
+                //# selected, it MUST discard that packet.
                 Ok(Packet::UnknownVersion { .. }) | Err(_) => 0,
             };
             debug_assert_eq!(length, 0);
@@ -147,6 +174,10 @@ impl Connection {
         let reason = match sealed.level() {
             None => DropReason::Unsupported,
             Some(level) => match self.handshake.readable(level, self.lifecycle.is_handshaking()) {
+                // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.4
+                //# While waiting for TLS processing to complete, an endpoint SHOULD buffer
+                //# received packets if they might be processed using keys that are not yet
+                //# available.
                 Readable::Later if self.handshake.keep(sealed.to_kept(level)) => {
                     self.recording.record(now, || Event::PacketKept { kind, size });
                     return None;
@@ -192,6 +223,10 @@ impl Connection {
     fn on_unreadable(&mut self, packet: &Unreadable<'_>) {
         let token = packet.reset_token();
         if token.is_some_and(|token| self.ids.is_reset_token(token)) {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
+            //# If the last 16 bytes of the datagram are identical in value to a stateless reset
+            //# token, the endpoint MUST enter the draining period and not send any further
+            //# packets on this connection.
             self.lifecycle.abort(CloseReason::StatelessReset);
         }
     }
@@ -204,10 +239,16 @@ impl Connection {
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
     fn on_retry(&mut self, scid: crate::wire::ConnectionId, token: Vec<u8>) {
         let Some(lost) = self.handshake.on_retry(scid, token) else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
+        //# The client MUST use the value from the Source Connection ID field of the Retry packet
+        //# in the Destination Connection ID field of subsequent packets that it sends.
         self.ids.replace_first_remote(scid);
         let mut in_flight = quipu_base::Bytes::ZERO;
         for record in lost {
             in_flight += quipu_base::Bytes(u64::from(record.bytes));
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.3
+            //# A client MUST use the same cryptographic handshake message it included in this
+            //# packet.
             self.settle_lost(Space::Initial, &record, &mut Vec::new());
         }
         self.release_in_flight(0, in_flight);

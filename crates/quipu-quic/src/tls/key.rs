@@ -16,7 +16,7 @@ pub struct OpenError;
 
 /// Protects payloads in one direction with one key.
 /// <https://www.rfc-editor.org/rfc/rfc9001#section-5.3>; the nonce holds the path ID as in
-/// <https://www.rfc-editor.org/rfc/rfc10069>, and path 0 gives the nonce of RFC 9001.
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-2.4>, and path 0 gives the nonce of RFC 9001.
 pub trait PacketKey: Send + Sync {
     /// Encrypts a payload in place. `header` is the packet's header, packet number included and
     /// not protected; `payload_and_tag` is the payload followed by [`PacketKey::tag_length`]

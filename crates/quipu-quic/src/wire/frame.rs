@@ -7,7 +7,7 @@
 //! frame may travel and whether it asks for an acknowledgement.
 //!
 //! <https://www.rfc-editor.org/rfc/rfc9000#section-19>; the multipath frames are those of
-//! <https://www.rfc-editor.org/rfc/rfc10069>.
+//! <https://www.rfc-editor.org/rfc/rfc10069#section-4>.
 
 pub mod ack;
 mod read;

@@ -158,6 +158,9 @@ impl Connection {
     /// Whether an acknowledgement goes into a packet on the path `on`, and what is owed then.
     fn ride(&mut self, now: Instant, owed: &Owed, on: PathKey) -> Option<Ride> {
         if !owed.lives {
+            // https://www.rfc-editor.org/rfc/rfc10069#section-3.4.3
+            //# Endpoints SHOULD promptly send PATH_ACK frames for all unacknowledged packets
+            //# received on an abandoned path if path state is still retained to do so.
             return owed.due.then_some(Ride::Then(PathSet::EMPTY));
         }
         let route = self.scheduler.ack_route(now, &self.shared, owed.path);
@@ -230,6 +233,10 @@ impl PathTable {
         let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
         let unwatched = unwatched && !data.sent.has_eliciting();
         let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
+        //# In that case, an endpoint MUST NOT send an ack-eliciting frame in all packets that
+        //# would otherwise be non-ack-eliciting, to avoid an infinite feedback loop of
+        //# acknowledgments.
         let due = now - data.ack_pinged_at >= interval;
         if (many || unwatched) && due && view.state == PathState::Usable {
             data.ack_pinged_at = now;
@@ -263,6 +270,15 @@ impl PathTable {
         if already || !data.received.has_news() && !data.received.wants_ack() {
             return already;
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.6
+        //# For instance, packets that are protected with 1-RTT keys MUST be acknowledged in
+        //# packets that are also protected with 1-RTT keys.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.3
+        //# An acknowledgment for a 1-RTT packet MUST be carried in a 1-RTT packet.
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2.3
+        //# After the handshake concludes with support for the multipath extension, endpoints
+        //# SHOULD use PATH_ACK frames instead of ACK frames, including for so far unacknowledged
+        //# 0-RTT packets using path ID 0.
         let path = named.then_some(data.key.id);
         let key = data.key;
         let written = write_ranges(&data.received, path, now, key, packet);
@@ -288,8 +304,18 @@ pub(super) fn write_ranges(
 ) -> bool {
     let Some(largest) = received.largest() else { return false };
     // Our ack_delay_exponent is the default of 3.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.5
+    //# An endpoint MUST NOT include delays that it does not control when populating the ACK Delay
+    //# field in an ACK frame. When the measured acknowledgment delay is larger than its
+    //# max_ack_delay, an endpoint SHOULD report the measured delay.
     let delay = received.ack_delay(now).as_micros() >> 3;
     let ecn = received.ecn_counts().map(|[ect0, ect1, ce]| EcnCounts { ect0, ect1, ce });
+    // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.3
+    //# ACK frames SHOULD always acknowledge the most recently received packets, and the more out
+    //# of order the packets are, the more important it is to send an updated ACK frame quickly,
+    //# to prevent the peer from declaring a packet as lost and spuriously retransmitting the
+    //# frames it contains. A receiver SHOULD include an ACK Range containing the largest received
+    //# packet number in every ACK frame.
     let ranges = received.ranges().take(MAX_ACK_RANGES).map(|(first, last)| {
         AckRange::new(quipu_base::PacketNumber(first), quipu_base::PacketNumber(last))
     });

@@ -19,6 +19,10 @@ impl Connection {
         let Some(slot) = self.shared.paths.closing_slot() else { return Ok(()) };
         let size = usize::from(MIN_UDP_PAYLOAD);
         let path = self.shared.paths.get(slot);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
+        //# An endpoint in the closing state MUST either discard packets received from an
+        //# unvalidated address or limit the cumulative size of packets it sends to an unvalidated
+        //# address to three times the size of packets it receives from that address.
         if !path.is_some_and(|data| data.amplification.allows(size)) {
             return Ok(());
         }
@@ -26,6 +30,13 @@ impl Connection {
         let Some(frame) = self.lifecycle.take_close().cloned() else { return Ok(()) };
         // The peer may not have our latest keys yet: every level that we have says it.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
+        //# After the handshake is confirmed (see Section 4.1.2 of [QUIC-TLS]), an endpoint MUST
+        //# send any CONNECTION_CLOSE frames in a 1-RTT packet. Under these circumstances, a
+        //# server SHOULD send a CONNECTION_CLOSE frame in both Handshake and Initial packets to
+        //# ensure that at least one of them is processable by the client. Prior to confirming the
+        //# handshake, a peer might be unable to process 1-RTT packets, so an endpoint SHOULD send
+        //# a CONNECTION_CLOSE frame in both Handshake and 1-RTT packets. A server SHOULD also
+        //# send a CONNECTION_CLOSE frame in an Initial packet.
         let levels = [Space::Initial, Space::Handshake, Space::Data(slot)];
         let last = levels.into_iter().rfind(|&space| self.handshake.keys().has(space));
         let pads = self.role.is_client() && self.handshake.keys().has(Space::Initial);
@@ -64,15 +75,28 @@ impl PathTable {
 fn write_close(frame: &CloseFrame, early: bool, writer: &mut Writer<'_>) -> Result<(), NoSpace> {
     match frame {
         CloseFrame::Transport(error) => Frame::ConnectionClose {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-11
+            //# The most appropriate error code (Section 20) SHOULD be included in the frame that
+            //# signals the error.
             error_code: error.code.0,
             frame_type: error.frame_type.unwrap_or(FrameType::PADDING),
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.19
+            //# This SHOULD be a UTF-8 encoded string [RFC3629], though the frame does not carry
+            //# information, such as language tags, that would aid comprehension by any entity
+            //# other than the one that created the text.
             reason: error.reason.as_bytes(),
         }
         .write_shortened(writer),
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
         //# A CONNECTION_CLOSE of type 0x1d MUST be replaced by a CONNECTION_CLOSE
         //# of type 0x1c when sending the frame in Initial or Handshake packets.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.5
+        //# CONNECTION_CLOSE frames signaling application errors (type 0x1d) MUST only appear in
+        //# the application data packet number space.
         CloseFrame::Application { .. } if early => Frame::ConnectionClose {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.3
+            //# Endpoints MUST clear the value of the Reason Phrase field and SHOULD use the
+            //# APPLICATION_ERROR code when converting to a CONNECTION_CLOSE of type 0x1c.
             error_code: ErrorCode::APPLICATION_ERROR.0,
             frame_type: FrameType::PADDING,
             reason: b"",

@@ -19,6 +19,9 @@ impl Connection {
 
     /// What the acknowledgement policy asks of the peer waits to be sent.
     pub(super) fn take_advice(&mut self, now: Instant) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.21
+        //# An extension to QUIC that wishes to use a new type of frame MUST first ensure that a
+        //# peer is able to understand the frame.
         if self.shared.streams.conn_view().return_paths
             && let Some(pairs) = self.scheduler.advice(now, &self.shared)
         {

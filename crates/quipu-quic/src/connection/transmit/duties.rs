@@ -25,9 +25,14 @@ impl Connection {
         let Some(data) = self.shared.paths.get(slot).filter(|data| data.lives()) else {
             return Ok(());
         };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+        //# An endpoint MUST NOT delay transmission of a packet containing a PATH_RESPONSE frame
+        //# unless constrained by congestion control.
         if data.validation.wants_challenge() || data.validation.owes_response() {
             self.send_validation(now, slot, outbox)?;
         }
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.5
+        //# Probe packets MUST NOT be blocked by the congestion controller.
         while self.shared.paths.get(slot).is_some_and(|data| data.probes_due > 0) {
             self.send_probe(now, slot, outbox)?;
         }
@@ -47,6 +52,14 @@ impl Connection {
         //# to at least the smallest allowed maximum datagram size of 1200 bytes,
         //# unless the anti-amplification limit for the path does not permit
         //# sending a datagram of this size.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+        //# An endpoint MUST expand datagrams that contain a PATH_RESPONSE frame to at least the
+        //# smallest allowed maximum datagram size of 1200 bytes. However, an endpoint MUST NOT
+        //# expand the datagram containing the PATH_RESPONSE if the resulting data exceeds the
+        //# anti-amplification limit.
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+        //# Each endpoint MUST also validate that a minimum QUIC packet MTU of 1200 bytes is
+        //# supported on the path.
         let pads = path.data.amplification.allows(full);
         if !pads && !path.data.amplification.allows(100) {
             path.withhold_challenge(now);
@@ -68,6 +81,9 @@ impl Connection {
         while let Some(data) = path.data.validation.take_response() {
             packet.write_eliciting(|writer| Frame::PathResponse { data }.write(writer));
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
+        //# However, an endpoint SHOULD NOT send multiple PATH_CHALLENGE frames in a single
+        //# packet.
         if path.data.validation.wants_challenge() {
             let mut data = [0; 8];
             self.random.fill_bytes(&mut data);
@@ -103,6 +119,10 @@ impl Connection {
                     packet.write_probe_piece(&connection.shared.streams, piece);
                 }
             }
+            // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
+            //# All probe packets sent on a PTO MUST be ack-eliciting. When there is no data to
+            //# send, the sender SHOULD send a PING or other ack-eliciting frame in a single
+            //# packet, rearming the PTO timer.
             if !packet.record.ack_eliciting {
                 packet.write_eliciting(|writer| Frame::Ping.write(writer));
             }

@@ -27,6 +27,14 @@ impl Connection {
                 return Ok(());
             }
             let sent = self.send_datagram(outbox, 0, size, |connection, datagram| {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
+                //# An endpoint SHOULD include multiple frames in a single packet if they are to
+                //# be sent at the same encryption level, instead of coalescing multiple packets
+                //# at the same encryption level. Senders MUST NOT coalesce QUIC packets with
+                //# different connection IDs into a single UDP datagram.
+                // https://www.rfc-editor.org/rfc/rfc9001#section-4
+                //# When packets of different types need to be sent, endpoints SHOULD use
+                //# coalesced packets to send them in the same UDP datagram.
                 for (space, wanted) in [Space::Initial, Space::Handshake].into_iter().zip(wants) {
                     if wanted {
                         connection.write_handshake_packet(now, space, wants, datagram);
@@ -56,6 +64,11 @@ impl Connection {
             //# datagrams carrying ack-eliciting Initial packets
             let initial = wants[0] && (connection.role.is_client() || packet.record.ack_eliciting);
             let last = space == Space::Handshake || !wants[1];
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+            //# Clients MUST ensure that UDP datagrams containing Initial packets have UDP
+            //# payloads of at least 1200 bytes, adding PADDING frames as necessary.
+            // https://www.rfc-editor.org/rfc/rfc9001#section-9.3
+            //# First, the packet containing a ClientHello MUST be padded to a minimum size.
             if initial && last {
                 packet.pad_to_end();
             }
@@ -78,8 +91,13 @@ impl Connection {
     }
 
     fn fill_handshake_packet(&mut self, now: Instant, packet: &mut PacketBuilder<'_>) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.5
+        //# All other frame types MUST only be sent in the application data packet number space.
         let (space, key) = (packet.space(), packet.key());
         let Some(state) = self.handshake.space_mut(space) else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.6
+        //# ACK frames MUST only be carried in a packet that has the same packet number space as
+        //# the packet being acknowledged; see Section 12.1.
         if state.received.has_news() && write_ranges(&state.received, None, now, key, packet) {
             state.received.on_ack_written();
         }
@@ -91,6 +109,8 @@ impl Connection {
             }
         }
         self.handshake.crypto_mut(space).write_to(packet);
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
+        //# All probe packets sent on a PTO MUST be ack-eliciting.
         if probing && !packet.record.ack_eliciting {
             packet.write_eliciting(|writer| Frame::Ping.write(writer));
         }

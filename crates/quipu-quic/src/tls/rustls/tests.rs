@@ -248,7 +248,7 @@ fn the_server_initial_of_rfc_9001_a3_opens() {
     assert_eq!(plain[..9], unhex("020000000006 00405a")[..]);
 }
 
-/// The example of <https://www.rfc-editor.org/rfc/rfc10069>: this IV gives this nonce. A key whose
+/// The example of <https://www.rfc-editor.org/rfc/rfc10069#section-2.4>: this IV gives this nonce. A key whose
 /// IV is that nonce opens, as packet 0 of path 0, what the path sealed.
 #[test]
 fn the_nonce_of_path_3_and_packet_54321_is_that_of_rfc_10069() {
