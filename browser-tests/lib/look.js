@@ -16,7 +16,11 @@ export async function accessibility(page) {
   });
 }
 
-/** Of each figure: its state, its words, its marks, and what lies outside of its drawing. */
+/**
+ * Of each figure: its state, its words, how many marks can be seen, which cannot, and what lies outside of its
+ * drawing. A mark that cannot be seen has its name, whether it has a colour, its size in pixels, and whether one
+ * in the same row can be seen.
+ */
 export function figures(page) {
   return page.evaluate(() => {
     const tolerance = 1.5;
@@ -28,19 +32,28 @@ export function figures(page) {
       const svg = chart.querySelector("svg");
       const result = {
         id: card.id, state: card.dataset.state, alt: chart.getAttribute("aria-label") ?? "", role: chart.getAttribute("role"),
-        title: card.querySelector("h3").textContent, marks: 0, invisible: 0, outside: [], texts: [],
+        title: card.querySelector("h3").textContent, marks: 0, invisible: [], outside: [], texts: [],
       };
       if (!svg) return result;
       const frame = svg.getBoundingClientRect();
       const box = chart.getBoundingClientRect();
       if (outside(frame, { left: box.left, right: box.right, top: -Infinity, bottom: Infinity })) result.outside.push("the drawing");
+      const seen = [];
       for (const mark of svg.querySelectorAll(".role-mark path, .role-mark line, .role-mark text")) {
         const place = mark.getBoundingClientRect();
         const { fill, stroke, opacity } = getComputedStyle(mark);
         const painted = (colour) => colour !== "none" && colour !== "rgba(0, 0, 0, 0)";
-        if (Math.max(place.width, place.height) >= 1 && (painted(fill) || painted(stroke)) && Number(opacity) > 0) result.marks += 1;
-        else result.invisible += 1;
-        if (!mark.closest("[clip-path]") && outside(place, frame)) result.outside.push(`a mark of ${mark.parentElement.getAttribute("class")}`);
+        const [isPainted, size] = [(painted(fill) || painted(stroke)) && Number(opacity) > 0, Math.max(place.width, place.height)];
+        const middle = (place.top + place.bottom) / 2;
+        const name = mark.parentElement.getAttribute("class");
+        if (isPainted && size >= 1) seen.push(middle);
+        else result.invisible.push({ name, isPainted, size, middle });
+        if (!mark.closest("[clip-path]") && outside(place, frame)) result.outside.push(`a mark of ${name}`);
+      }
+      result.marks = seen.length;
+      for (const mark of result.invisible) {
+        mark.besideSeen = seen.some((middle) => Math.abs(middle - mark.middle) <= tolerance);
+        delete mark.middle;
       }
       for (const text of svg.querySelectorAll("text")) {
         if (text.textContent.trim() === "" || Number(getComputedStyle(text).opacity) === 0) continue;

@@ -242,8 +242,9 @@ pub(crate) struct ReproduceOptions {
     /// Threads [default: one per core]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Write the verdicts of all ids into a page of the docs
-    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list", "check_docs"])]
+    /// Write the verdicts into a page of the docs: of all ids, or of those named, in place of what the page has
+    /// of them
+    #[arg(long, value_name = "FILE.md", conflicts_with_all = ["list", "check_docs"])]
     pub(crate) docs: Option<PathBuf>,
     /// Check that such a page is unchanged and about these experiments, and run nothing
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list"])]

@@ -1,5 +1,6 @@
 //! `quipu reproduce`.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +10,7 @@ use quipu_record::verdict::Judged;
 use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Job, Place, Progress, Todo, builtin, check_page, choose, counts, page, reproduce, terminal,
+    Job, Page, Place, Progress, Todo, builtin, choose, counts, reproduce, terminal,
 };
 
 use crate::args::ReproduceOptions;
@@ -18,10 +19,9 @@ use crate::progress;
 
 pub(crate) fn run(options: &ReproduceOptions, registry: &Registry) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
         let cases = builtin().map_err(Failure::usage)?;
-        return check_page(&text, &cases)
+        return read_page(file)?
+            .check(&cases)
             .map_err(|reason| Failure::Run(format!("{}: {reason}", file.display())));
     }
     let chosen = choose(&options.names).map_err(Failure::usage)?;
@@ -33,20 +33,49 @@ pub(crate) fn run(options: &ReproduceOptions, registry: &Registry) -> Result<(),
         .map(|(case, origin)| Job::new(case, &origin, options.quick, registry))
         .collect::<Result<Vec<Job>, _>>()
         .map_err(Failure::usage)?;
-    let cases: Vec<Case> = jobs.iter().map(|job| job.case.clone()).collect();
+    let docs = match &options.docs {
+        Some(file) => Some((file, page_before(file, &options.names, &jobs)?)),
+        None => None,
+    };
+    let ids = jobs.len();
     let place = Place {
         out: options.out.clone(),
         force: options.force,
         jobs: options.jobs.map(usize::from),
     };
     let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
-    let all = run_all(todo, &place, cases.len())?;
+    let all = run_all(todo, &place, ids)?;
     crate::print(&format!("{}\n", counts(&all)))?;
-    if let Some(file) = &options.docs {
-        write_whole(file, page(&all, &cases))
+    if let Some((file, before)) = docs {
+        let page = before.with(&all, &builtin().map_err(Failure::usage)?);
+        write_whole(file, page.text())
             .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
     }
     judge(&all)
+}
+
+/// The page of the docs in `file`.
+fn read_page(file: &Path) -> Result<Page, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
+    let again = "write it again with `quipu reproduce --docs FILE`";
+    Page::read(&text)
+        .map_err(|reason| Failure::Run(format!("{}: {reason}; {again}", file.display())))
+}
+
+/// The page that `jobs` are to be written into: the one in `file` if they are some ids by name, else none.
+fn page_before(file: &Path, names: &[String], jobs: &[Job]) -> Result<Page, Failure> {
+    let builtin = builtin().map_err(Failure::usage)?;
+    let is_builtin = |case: &Case| {
+        builtin.iter().any(|other| (&other.id, &other.text) == (&case.id, &case.text))
+    };
+    if let Some(own) = jobs.iter().find(|job| !is_builtin(&job.case)) {
+        let id = &own.case.id;
+        let message =
+            format!("--docs: {id} does not come with the program, which the page is about");
+        return Err(Failure::Usage(message));
+    }
+    if names.is_empty() { Ok(Page::default()) } else { read_page(file) }
 }
 
 /// Runs what is to be run, with a progress bar and a table for each id as it ends.

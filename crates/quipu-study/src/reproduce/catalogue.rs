@@ -10,6 +10,11 @@ use quipu_scenario::experiment::{Case, cases};
 /// Every file in `experiments/` and its text, sorted by path: written by the build script.
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
+const _: () = assert!(
+    !FILES.is_empty(),
+    "there is no experiment: `experiments/` does not lie beside `crates/`"
+);
+
 /// The text of the file at `path` within `experiments/`.
 pub(super) fn text_of(path: &str) -> Option<&'static str> {
     FILES.iter().find(|(name, _)| *name == path).map(|(_, text)| *text)

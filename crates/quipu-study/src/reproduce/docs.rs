@@ -5,14 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use xxhash_rust::xxh3::xxh3_64;
 
 use quipu_lab::table::{Align, Grid};
 use quipu_record::threshold::{Amount, Dimension};
-use quipu_record::verdict::{Judged, RuleVerdict, VERDICTS};
-use quipu_record::verdict::{Paper, Verdict};
+use quipu_record::verdict::{Judged, RuleVerdict, VERDICTS, Verdict};
 use quipu_record::write_whole;
-use quipu_scenario::experiment::Case;
+
+mod page;
+
+pub use page::Page;
 
 /// What stands where there is nothing.
 const NOTHING: &str = "–";
@@ -118,109 +119,18 @@ fn outcome(rule: &RuleVerdict) -> String {
 pub fn counts(all: &[Judged]) -> String {
     let rules = || all.iter().flat_map(|judged| &judged.rules);
     let of = |verdict| rules().filter(|rule| rule.verdict == verdict).count();
-    let surprises: usize = all.iter().map(|judged| judged.surprises().count()).sum();
+    let kinds = [Verdict::Holds, Verdict::Fails, Verdict::Unclear, Verdict::Error].map(of);
+    let surprises = all.iter().map(|judged| judged.surprises().count()).sum();
+    counted(all.len(), rules().count(), kinds, surprises)
+}
+
+/// The same in words. `kinds` are verdicts that hold, fail, are unclear, and have no answer.
+fn counted(ids: usize, rules: usize, kinds: [usize; 4], surprises: usize) -> String {
+    let [hold, fail, unclear, none] = kinds;
     format!(
-        "{} ids, {} rules: {} hold, {} fail, {} unclear, {} without an answer; {} other than expected",
-        all.len(),
-        rules().count(),
-        of(Verdict::Holds),
-        of(Verdict::Fails),
-        of(Verdict::Unclear),
-        of(Verdict::Error),
-        surprises,
+        "{ids} ids, {rules} rules: {hold} hold, {fail} fail, {unclear} unclear, {none} without an answer; \
+         {surprises} other than expected"
     )
-}
-
-/// The page of the docs: all verdicts by paper, the papers' numbers beside ours. `cases` are those that the
-/// page is about.
-pub fn page(all: &[Judged], cases: &[Case]) -> String {
-    let mut text = String::from(
-        "# Verdicts\n\nWritten by `quipu reproduce --docs`; not to be changed by hand. What the columns mean \
-         stands in\n[reproduce.md](reproduce.md).\n\n",
-    );
-    if all.iter().any(|judged| judged.quick) {
-        text.push_str("**Quick runs**: few of them, so intervals are wide.\n\n");
-    }
-    let _ = writeln!(text, "{}.", counts(all));
-    for paper in Paper::ALL {
-        let of_paper: Vec<&Judged> = all.iter().filter(|judged| judged.paper == *paper).collect();
-        if of_paper.is_empty() {
-            continue;
-        }
-        let _ = write!(text, "\n## {}\n\n", paper.title());
-        text.push_str(
-            "| id | rule | claim | paper | here | 95 % interval | threshold | verdict | reason |\n\
-             | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-        );
-        for judged in &of_paper {
-            for rule in &judged.rules {
-                let cells = [
-                    format!("`{}`", judged.id),
-                    format!("{} ({})", rule.name, rule.kind),
-                    rule.claim.clone(),
-                    rule.reported.clone(),
-                    rule.here.clone(),
-                    rule.interval.clone(),
-                    rule.rule.clone(),
-                    in_bold(rule, judged.quick),
-                    reason(rule, judged),
-                ];
-                let cells = cells.map(|cell| markdown(&cell));
-                let _ = writeln!(text, "| {} |", cells.join(" | "));
-            }
-        }
-        numbers(&of_paper, &mut text);
-        distances(&of_paper, &mut text);
-    }
-    let mark =
-        format!("\n<!-- table {:016x} rules {} -->\n", xxh3_64(text.as_bytes()), rules_hash(cases));
-    text.push_str(&mark);
-    text
-}
-
-/// The papers' numbers beside ours.
-fn numbers(all: &[&Judged], text: &mut String) {
-    if all.iter().all(|judged| judged.data.is_empty()) {
-        return;
-    }
-    text.push_str(
-        "\nThe paper's numbers and ours:\n\n\
-         | id | page | network | policy | metric | paper | here | 95 % interval |\n\
-         | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    );
-    for judged in all {
-        for row in &judged.data {
-            let cells = [
-                format!("`{}`", judged.id),
-                row.page.clone(),
-                row.network.clone(),
-                row.policy.clone(),
-                format!("{}, {}", row.metric, row.stat),
-                row.paper.clone(),
-                row.here.clone(),
-                row.interval.clone(),
-            ];
-            let cells = cells.map(|cell| markdown(&cell));
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
-        }
-    }
-}
-
-/// How far each policy is from the bound.
-fn distances(all: &[&Judged], text: &mut String) {
-    if all.iter().all(|judged| judged.bounds.is_empty()) {
-        return;
-    }
-    text.push_str(
-        "\nTimes the bound that no scheduler can beat ([bound.md](bound.md)), page/critical time, medians; in \
-         parentheses the page's bound:\n\n| id | page and network | policies |\n| --- | --- | --- |\n",
-    );
-    for judged in all {
-        for (place, policies) in from_bound(judged) {
-            let cells = [format!("`{}`", judged.id), place, policies].map(|cell| markdown(&cell));
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
-        }
-    }
 }
 
 fn in_bold(rule: &RuleVerdict, quick: bool) -> String {
@@ -254,49 +164,10 @@ fn markdown(text: &str) -> String {
     or_nothing(&text).to_owned()
 }
 
-/// A hash of all scenarios and rules, whatever the runs.
-fn rules_hash(cases: &[Case]) -> String {
-    let mut text = String::new();
-    for case in cases {
-        let _ = write!(text, "{}\0{}\0", case.id, case.text);
-    }
-    format!("{:016x}", xxh3_64(text.as_bytes()))
-}
-
-/// Checks, without a run, that `text` is a page as [`page`] writes it, unchanged, about the rules of `cases`.
-///
-/// # Errors
-/// What is wrong.
-pub fn check_page(text: &str, cases: &[Case]) -> Result<(), String> {
-    let again = "write it again with `quipu reproduce --docs FILE`";
-    let last =
-        text.trim_end().rsplit_once('\n').filter(|(_, last)| last.starts_with("<!-- table "));
-    let Some((body, last)) = last else {
-        return Err(format!("it does not end with the mark of a written page; {again}"));
-    };
-    let table = format!("<!-- table {:016x} ", xxh3_64(body.as_bytes()));
-    if !last.starts_with(&table) {
-        return Err(format!("it was changed by hand; {again}"));
-    }
-    if !last.ends_with(&format!("rules {} -->", rules_hash(cases))) {
-        return Err(format!("the experiments have changed since; {again}"));
-    }
-    let missing: Vec<&str> = cases
-        .iter()
-        .map(|case| case.id.as_str())
-        .filter(|id| !text.contains(&format!("| `{id}` |")))
-        .collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("without {}; {again}", missing.join(", ")))
-    }
-}
-
 /// Writes the files of the whole set into `folder`: JSON, CSV, Markdown.
 pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, io::Error)> {
-    let files =
-        [(VERDICTS, json(&all)), ("verdicts.csv", table(all)), ("verdicts.md", page(all, &[]))];
+    let page = Page::new(all, &[]).without_marks();
+    let files = [(VERDICTS, json(&all)), ("verdicts.csv", table(all)), ("verdicts.md", page)];
     for (name, text) in files {
         let file = folder.join(name);
         write_whole(&file, text).map_err(|source| (file, source))?;
@@ -359,13 +230,7 @@ fn table(all: &[Judged]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_record::verdict::RuleKind;
-    use quipu_record::verdict::{BoundRow, Finding};
-    use quipu_scenario::experiment::cases;
-
-    const FILE: &str = "[experiment]\nid = \"one\"\npaper = \"ns3\"\ntitle = \"t\"\n\
-                        [[experiment.rules]]\nname = \"r\"\nclaim = \"c\"\nmetric = \"page\"\n\
-                        value = \"> 1s\"";
+    use quipu_record::verdict::{BoundRow, Finding, Paper, RuleKind};
 
     fn rule(name: &str, verdict: Verdict, expect: Verdict) -> RuleVerdict {
         RuleVerdict {
@@ -392,7 +257,7 @@ mod tests {
         }
     }
 
-    fn judged() -> Judged {
+    pub(super) fn judged() -> Judged {
         Judged {
             id: "one".to_owned(),
             paper: Paper::Ns3,
@@ -427,16 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_counts_verdicts_and_reasons() {
-        let text = page(&[judged()], &[]);
-        let counted = "1 ids, 2 rules: 0 hold, 1 fail, 1 unclear, 0 without an answer; 0 other";
-        assert!(text.contains(counted), "{text}");
-        let row = "| `one` | first (claim) | a \\| b | −7 % | 2.000 ms | – | page: median each: > 1s \
-                   | fails | it rains; shown by second: 2.000 ms (unclear) |";
-        assert!(text.contains(row), "{text}");
-        assert!(text.contains("| unclear (expected holds) |"), "{text}");
-        let row = "| `one` | wikipedia over dsl (250.0 ms) | rr 1.25/2.00, wrr 1.25/2.00 |";
-        assert!(text.contains(row), "{text}");
+    fn a_terminal_has_bounds_and_what_was_not_expected() {
         let shown = terminal(&judged());
         assert!(shown.contains("× bound, wikipedia over dsl (250.0 ms): rr 1.25/2.00"), "{shown}");
         assert!(!shown.contains("! second"), "{shown}");
@@ -444,20 +300,5 @@ mod tests {
         firm.rules[1].kind = RuleKind::Firm;
         let shown = terminal(&firm);
         assert!(shown.contains("! second unclear, expected holds"), "{shown}");
-        let text = page(&[firm], &[]);
-        assert!(text.contains("| **unclear (expected holds)** |"), "{text}");
-    }
-
-    #[test]
-    fn a_page_that_was_changed_or_is_of_other_experiments_is_found_out() {
-        let all = cases(FILE, "one.toml").unwrap();
-        let text = page(&[judged()], &all);
-        check_page(&text, &all).unwrap();
-        let told = |text: &str, all: &[Case]| check_page(text, all).unwrap_err();
-        assert!(told(&text.replace("−7 %", "−8 %"), &all).contains("changed by hand"));
-        let other = cases(&FILE.replace("> 1s", "> 2s"), "one.toml").unwrap();
-        assert!(told(&text, &other).contains("the experiments have changed since"));
-        assert!(told("# Verdicts\n", &all).contains("does not end with the mark"));
-        assert!(told(&page(&[], &all), &all).contains("without one"));
     }
 }

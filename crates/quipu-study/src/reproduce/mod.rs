@@ -21,6 +21,6 @@ mod select;
 mod verdict;
 
 pub use catalogue::{builtin, choose};
-pub use docs::{check_page, counts, page, terminal};
+pub use docs::{Page, counts, terminal};
 pub use job::{ExperimentError, Job, Origin, load};
 pub use runner::{Place, Progress, ReproduceError, Todo, reproduce, stored};
