@@ -26,7 +26,7 @@ impl Connection {
     /// The last sample of the delivery rate on the path of `key`, if there was one.
     pub fn rate_sample(&self, key: PathKey) -> Option<&RateSample> {
         let data = self.shared.paths.get(key.slot).filter(|data| data.key == key)?;
-        data.delivery.latest()
+        data.recovery.rate_sample()
     }
 
     /// The counters of all paths so far, in order of path identifier.

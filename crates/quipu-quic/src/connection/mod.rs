@@ -19,7 +19,7 @@
 use std::sync::Arc;
 
 use quipu_base::{Instant, Random, Role, StreamDirection};
-use quipu_policy::{Event, PathKey, Policies};
+use quipu_policy::{Event, Policies};
 
 use crate::config::TransportConfig;
 use crate::error::TransportError;
@@ -32,7 +32,6 @@ use crate::wire::ConnectionId;
 
 mod acks;
 mod cids;
-mod congestion;
 mod control;
 mod data;
 mod events;
@@ -52,7 +51,6 @@ mod streams;
 mod timers;
 mod transmit;
 
-pub(crate) use acks::AckTimes;
 pub(crate) use cids::{LOCAL_LEN, random_cid};
 pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
@@ -67,7 +65,6 @@ pub use transmit::Drain;
 
 use acks::Scratch;
 use cids::ConnectionIds;
-use congestion::ControlScratch;
 use control::ControlQueue;
 use events::Events;
 use handshake::Handshake;
@@ -128,11 +125,9 @@ pub struct Connection {
     lifecycle: Lifecycle,
     idle: IdleTimer,
     plan: PathPlan,
-    pending_revival: Option<PathKey>,
     events: Events,
     random: Random,
     scratch: Scratch,
-    control_scratch: ControlScratch,
     rest: Rest,
     /// Datagrams dropped because they could not be read or made no sense.
     dropped: u64,
@@ -165,11 +160,9 @@ impl Connection {
             lifecycle: Lifecycle::new(),
             idle: IdleTimer::new(now, config.idle_timeout),
             plan: PathPlan::new(config.max_paths),
-            pending_revival: None,
             events: Events::default(),
             random: setup.random,
             scratch: Scratch::default(),
-            control_scratch: ControlScratch::default(),
             rest: Rest::default(),
             dropped: 0,
             config,

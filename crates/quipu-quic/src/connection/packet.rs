@@ -215,7 +215,7 @@ impl Connection {
                     && let Some(path) = this.shared.paths.at_mut(slot)
                 {
                     // The datagram is this one packet.
-                    packet.record.ect = path.data.ecn.on_sent();
+                    packet.record.ect = path.data.recovery.marks_next();
                 }
                 returned
             });

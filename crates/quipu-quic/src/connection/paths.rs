@@ -9,7 +9,6 @@ use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
 use crate::path::{Abandon, PathCounters, PathData};
 use crate::recorder::PathEvent;
-use crate::recovery::take_rtt_sample;
 
 /// Why a path was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -186,8 +185,7 @@ impl Connection {
             data.amplification.validate();
             view.amplification_limited = false;
             if view.srtt.is_none() {
-                data.first_sample_at = Some(now);
-                take_rtt_sample(view, now - sent_at, quipu_base::Duration::ZERO);
+                data.recovery.on_first_rtt(now, now - sent_at, view);
             }
             let (key, state) = (view.key, view.state);
             if state == PathState::Validating {

@@ -170,7 +170,7 @@ impl Connection {
             view,
             controller,
             packets_in_flight: data.sent.eliciting_in_flight(),
-            pacing_rate: data.pacing_percent.and_then(|_| data.pacer.rate()),
+            pacing_rate: data.recovery.configured_pace(),
         };
         self.recording.record(now, || Event::Metrics(metrics));
     }

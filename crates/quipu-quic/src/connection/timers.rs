@@ -4,23 +4,17 @@ use quipu_base::{Duration, Instant};
 use quipu_policy::congestion::PathChange;
 use quipu_policy::{Event, PathKey, PathState};
 
+use super::acks::recovery_of;
 use super::{CloseReason, Connection, ConnectionEvent, Space};
 use crate::path::PathData;
 use crate::recorder::{PathEvent, Timer};
-use crate::recovery::probe_timeout;
+use crate::recovery::{PROBES, probe_timeout};
 
 /// Largest exponent of the probe timeout's backoff; our choice.
 const MAX_BACKOFF: u32 = 16;
 
 /// Longest time between probes of a suspect path; our choice.
 const MAX_SUSPECT_INTERVAL: Duration = Duration::from_secs(2);
-
-/// Probe packets per probe timeout.
-// https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
-//# a sender MUST send at least one ack-eliciting packet in the packet
-//# number space as a probe [...] An endpoint MAY send up to two full-sized
-//# datagrams containing ack-eliciting packets
-const PROBES: u8 = 2;
 
 /// Ends a connection on which nothing comes.
 #[derive(Clone, Debug)]
@@ -169,14 +163,14 @@ impl Connection {
                 let data = self.shared.paths.get(0)?;
                 let sent = &self.handshake.space(space)?.sent;
                 if let Some(last) = sent.last_eliciting_at() {
-                    return Some(data.pto_base(last) + timeout);
+                    return Some(data.recovery.probe_base(last) + timeout);
                 }
                 // A client whose address the server may not have validated keeps the
                 // handshake going: the server may be held by the amplification limit.
                 // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
                 let armed = self.anti_deadlock_space() == Some(space);
                 let last = view.last_sent_at.unwrap_or(Instant::ZERO);
-                armed.then(|| data.pto_base(last) + timeout)
+                armed.then(|| data.recovery.probe_base(last) + timeout)
             }
             Space::Data(slot) => {
                 // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
@@ -197,7 +191,9 @@ impl Connection {
                 } else {
                     backed_off
                 };
-                data.sent.last_eliciting_at().map(|last| data.pto_base(last) + backed_off)
+                data.sent
+                    .last_eliciting_at()
+                    .map(|last| data.recovery.probe_base(last) + backed_off)
             }
         }
     }
@@ -216,11 +212,9 @@ impl Connection {
     }
 
     fn on_probe_timeout(&mut self, now: Instant, space: Space) {
-        let slot = space.slot();
-        if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
-            view.pto_count += 1;
-            data.pto_fired_at = Some(now);
-            data.counters.probe_timeouts += 1;
+        let recovery = recovery_of(&mut self.shared.paths, &mut self.handshake, space);
+        if let Some(mut recovery) = recovery {
+            recovery.on_probe_timeout(now);
         }
         let Space::Data(slot) = space else {
             if let Some(state) = self.handshake.space_mut(space) {
@@ -228,10 +222,13 @@ impl Connection {
             }
             return;
         };
-        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
-        data.probes_due = PROBES;
-        let (key, pto_count) = (view.key, view.pto_count);
-        self.control_change(now, slot, PathChange::Pto);
+        let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
+        let Some((key, pto_count)) = path.view.as_ref().map(|view| (view.key, view.pto_count))
+        else {
+            return;
+        };
+        path.data.recovery.ask_for_probes(PROBES);
+        path.change(now, PathChange::Pto);
         self.scheduler.tell(now, &self.shared, Event::Pto(key));
         if !self.suspect(now, key, pto_count) {
             self.ask_other_paths(key);
@@ -244,7 +241,7 @@ impl Connection {
             let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
             let idle = view.state == PathState::Usable && !data.sent.has_eliciting();
             if data.key != silent && idle {
-                data.probes_due = data.probes_due.max(1);
+                data.recovery.ask_for_probes(1);
             }
         }
     }
@@ -273,7 +270,7 @@ impl Connection {
                 .get(other.key)
                 .is_some_and(|view| view.state == PathState::Usable);
             // An end that only receives on the other path gets no acknowledgement there.
-            let answered = other.acked_at.max(other.heard_at) > oldest;
+            let answered = other.recovery.acked_at().max(other.heard_at) > oldest;
             usable && other.key != key && answered
         });
         let Some((_, view)) = self.shared.paths.pair_mut(key.slot) else { return false };
@@ -329,11 +326,6 @@ impl Connection {
 }
 
 impl PathData {
-    /// From when a probe timeout runs: the last ack-eliciting packet, or the timeout before.
-    fn pto_base(&self, last_eliciting_at: Instant) -> Instant {
-        self.pto_fired_at.map_or(last_eliciting_at, |at| at.max(last_eliciting_at))
-    }
-
     /// When the state of an abandoned path is dropped.
     fn drained_at(&self) -> Option<Instant> {
         match self.abandon {

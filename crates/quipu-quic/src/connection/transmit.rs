@@ -125,7 +125,12 @@ impl Connection {
 
     /// Nothing more goes now: starved paths are marked, the policies are told.
     fn come_to_rest(&mut self, now: Instant) {
-        let release_at = self.mark_limited_paths(now);
+        let paths = &mut self.shared.paths;
+        let mut release_at = None;
+        for slot in 0..paths.slots() {
+            let held = paths.at_mut(slot).and_then(|mut path| path.rest(now));
+            release_at = held.into_iter().chain(release_at).min();
+        }
         let waiting = self.shared.streams.conn_view().ready > 0
             || self.scheduler.has_copies()
             || self.shared.streams.has_control_data()

@@ -5,11 +5,10 @@ use std::ops::AddAssign;
 use quipu_base::{Bytes, Instant, PathId, PerMille};
 use quipu_policy::{Controller, Kind, PathKey, PathSet, PathState, PathStatus, PathView, Piece};
 
-use super::{Amplification, ReturnWay, Validation};
+use super::{Amplification, Validation};
 use crate::config::TransportConfig;
-use crate::connection::AckTimes;
 use crate::outbox::Route;
-use crate::recovery::{DeliveryRate, EcnPath, INITIAL_RTT, Pacer, Received, SentPackets};
+use crate::recovery::{INITIAL_RTT, PathRecovery, Received, SentPackets};
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
@@ -21,25 +20,11 @@ pub(crate) struct PathData {
     pub(crate) route: Route,
     pub(crate) sent: SentPackets,
     pub(crate) received: Received,
-    pub(crate) controller: Box<dyn Controller>,
-    pub(crate) pacer: Pacer,
-    /// The pace where the controller asks for none: so many percent of the window per round trip.
-    pub(crate) pacing_percent: Option<u32>,
-    pub(crate) delivery: DeliveryRate,
+    pub(crate) recovery: PathRecovery,
     pub(crate) validation: Validation,
     pub(crate) amplification: Amplification,
     /// Size of datagrams sent on it now.
     pub(crate) datagram_size: u16,
-    /// The sender came to rest with window left since it last filled it.
-    pub(crate) app_limited: bool,
-    /// When the first round-trip sample was taken.
-    pub(crate) first_sample_at: Option<Instant>,
-    /// Probe packets that a probe timeout asks for.
-    pub(crate) probes_due: u8,
-    /// When the probe timeout last fired.
-    pub(crate) pto_fired_at: Option<Instant>,
-    /// When the last acknowledgement of its packets came.
-    pub(crate) acked_at: Option<Instant>,
     /// Paths on which an acknowledgement of its packets has yet to go, in the present round.
     pub(crate) ack_owed: PathSet,
     /// When the last authentic packet came on it.
@@ -53,11 +38,6 @@ pub(crate) struct PathData {
     pub(crate) status: StatusExchange,
     pub(crate) abandon: Abandon,
     pub(crate) counters: PathCounters,
-    /// Send times of the packets last acknowledged as largest.
-    pub(crate) ack_times: AckTimes,
-    /// Which way acknowledgements return that feed the round-trip-time estimate.
-    pub(crate) return_way: ReturnWay,
-    pub(crate) ecn: EcnPath,
 }
 
 /// PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP, both ways.
@@ -197,40 +177,30 @@ impl PathData {
         if key.id != PathId::ZERO {
             validation.start();
         }
+        let size = Bytes(u64::from(datagram_size));
         PathData {
             key,
             route,
             sent: SentPackets::default(),
             received: Received::default(),
-            controller,
-            pacer: Pacer::new(now, Bytes(u64::from(datagram_size)), config.burst),
-            pacing_percent: config.pacing_percent,
-            delivery: DeliveryRate::new(now),
+            recovery: PathRecovery::new(now, key, controller, size, config),
             validation,
             amplification: Amplification::new(known),
             datagram_size,
-            app_limited: true,
-            first_sample_at: None,
-            probes_due: 0,
-            acked_at: None,
             heard_at: None,
             ack_owed: PathSet::EMPTY,
             has_content: false,
             probed: false,
             ack_pinged_at: now,
-            pto_fired_at: None,
             status: StatusExchange::default(),
             abandon: Abandon::No,
             counters: PathCounters::default(),
-            ack_times: AckTimes::default(),
-            return_way: ReturnWay::new(key),
-            ecn: EcnPath::new(config.ecn),
         }
     }
 
     /// What policies see of it at first.
     pub(crate) fn first_view(&self, now: Instant) -> PathView {
-        let published = self.controller.published();
+        let published = self.recovery.published();
         let first = self.key.id == PathId::ZERO;
         PathView {
             key: self.key,

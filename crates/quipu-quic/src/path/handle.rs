@@ -1,12 +1,12 @@
 //! A path, found once: what is done to it takes the handle, not its slot.
 
-use quipu_base::{Bytes, Duration, Instant, Rate};
-use quipu_policy::congestion::{PathChange, Peers, Published, SentInfo};
+use quipu_base::{Bytes, Duration, Instant};
+use quipu_policy::congestion::{PathChange, Published};
 use quipu_policy::{PathKey, PathView, Piece};
 
 use super::PathData;
 use super::data::payload;
-use crate::recovery::{AtSend, probe_timeout};
+use crate::recovery::{AtSend, SentPackets, SpaceRecovery, probe_timeout};
 
 /// What the engine keeps of a path, and what policies see of it.
 #[derive(Clone, Copy)]
@@ -61,21 +61,8 @@ impl PathMut<'_> {
     /// its record keeps; `None` of a path that is abandoned.
     pub(crate) fn depart(&mut self, now: Instant, bytes: Bytes) -> Option<AtSend> {
         let PathMut { data, view: Some(view), published } = self else { return None };
-        view.in_flight += bytes;
-        let at_send = data.delivery.on_sent(now, bytes, view.in_flight);
-        let limited = data.delivery.is_limited();
-        let info = SentInfo { now, bytes, in_flight: view.in_flight, limited };
-        data.controller.on_sent(&info, &Peers { own: data.key, all: published });
-        view.release_at = data.pacer.on_sent(now, bytes, data.datagram_bytes());
-        if !view.is_open(now) {
-            data.app_limited = false;
-        }
-        let begins = view.in_flight == bytes;
-        if begins {
-            // After silence the controller may ask for another pace.
-            self.publish(now);
-        }
-        Some(at_send)
+        let datagram = data.datagram_bytes();
+        Some(data.recovery.on_sent(now, bytes, datagram, view, published))
     }
 
     /// A PATH_CHALLENGE with that data leaves.
@@ -109,34 +96,29 @@ impl PathMut<'_> {
 
     /// Something changed: the controller hears of it. Not of a path that is abandoned.
     pub(crate) fn change(&mut self, now: Instant, change: PathChange) {
-        if self.view.is_some() {
-            let peers = Peers { own: self.data.key, all: self.published };
-            self.data.controller.on_change(change, &peers);
-            self.publish(now);
-        }
+        let PathMut { data, view: Some(view), published } = self else { return };
+        let datagram = data.datagram_bytes();
+        data.recovery.on_change(now, change, datagram, view, published);
     }
 
-    /// Copies what the controller publishes to where policies and other controllers see it, and
-    /// sets the pace: the one that the controller asks for, or one made of window and round-trip
-    /// time where the configuration asks for pacing.
-    pub(crate) fn publish(&mut self, now: Instant) {
-        let PathMut { data, view: Some(view), published } = self else { return };
-        let mut news = data.controller.published();
-        news.srtt = view.srtt;
-        view.cwnd = news.cwnd;
-        view.ssthresh = news.ssthresh;
-        view.rate = news.bandwidth;
-        let default_pace = || {
-            let rate = Rate::from_bytes_over(view.cwnd, view.srtt?)?;
-            let bits = u128::from(rate.bits_per_sec()) * u128::from(data.pacing_percent?);
-            Some(Rate::from_bits_per_sec(u64::try_from(bits / 100).unwrap_or(u64::MAX)))
-        };
-        if let Some(rate) = news.pacing_rate.or_else(default_pace) {
-            data.pacer.set_rate(now, rate, data.datagram_bytes());
-            view.release_at = data.pacer.release_at();
-        }
-        if let Some(entry) = published.iter_mut().find(|(key, _)| *key == data.key) {
-            entry.1 = news;
-        }
+    /// Nothing more goes now: see [`PathRecovery::on_rest`](crate::recovery::PathRecovery::on_rest).
+    pub(crate) fn rest(&mut self, now: Instant) -> Option<Instant> {
+        let view = self.view.as_deref_mut()?;
+        self.data.recovery.on_rest(now, view, self.published)
+    }
+}
+
+impl<'t> PathMut<'t> {
+    /// The recovery of its 1-RTT packets.
+    pub(crate) fn into_recovery(self) -> SpaceRecovery<'t> {
+        let PathMut { data, view, published } = self;
+        let datagram = data.datagram_bytes();
+        let PathData { sent, recovery: path, counters, .. } = data;
+        SpaceRecovery { sent, path, is_one_rtt: true, counters, view, published, datagram }
+    }
+
+    /// The recovery of a space of the handshake, whose packets travel on it.
+    pub(crate) fn into_recovery_of(self, sent: &'t mut SentPackets) -> SpaceRecovery<'t> {
+        SpaceRecovery { sent, is_one_rtt: false, ..self.into_recovery() }
     }
 }

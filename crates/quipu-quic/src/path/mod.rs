@@ -3,7 +3,6 @@
 mod amplification;
 mod data;
 mod handle;
-mod return_way;
 mod table;
 mod validation;
 
@@ -11,6 +10,5 @@ use amplification::Amplification;
 pub use data::PathCounters;
 pub(crate) use data::{Abandon, PathData};
 pub(crate) use handle::{PathMut, PathRef};
-pub(crate) use return_way::{ReturnWay, WayChange};
 pub(crate) use table::PathTable;
 use validation::Validation;

@@ -1,7 +1,7 @@
 //! All paths of a connection, by slot.
 
 use quipu_base::{PacketNumber, PathId};
-use quipu_policy::congestion::{Peers, Published};
+use quipu_policy::congestion::Published;
 use quipu_policy::{PathKey, PathView, Paths, SentPacket, SentTable};
 
 use super::{PathData, PathMut, PathRef};
@@ -29,7 +29,7 @@ impl PathTable {
             self.data.resize_with(key.index() + 1, || None);
         }
         let at = self.published.partition_point(|(other, _)| *other < key);
-        self.published.insert(at, (key, data.controller.published()));
+        self.published.insert(at, (key, data.recovery.published()));
         self.data[key.index()] = Some(Box::new(data));
         self.views.insert(view);
     }
@@ -71,17 +71,6 @@ impl PathTable {
         let data = self.data.get_mut(usize::from(slot))?.as_deref_mut()?;
         let view = self.views.get_mut(data.key)?;
         Some((data, view))
-    }
-
-    /// The same, and what all controllers last published.
-    pub(crate) fn with_peers(
-        &mut self,
-        slot: u8,
-    ) -> Option<(&mut PathData, &mut PathView, Peers<'_>)> {
-        let data = self.data.get_mut(usize::from(slot))?.as_deref_mut()?;
-        let view = self.views.get_mut(data.key)?;
-        let peers = Peers { own: data.key, all: &self.published };
-        Some((data, view, peers))
     }
 
     pub(crate) fn by_id(&self, id: PathId) -> Option<&PathData> {

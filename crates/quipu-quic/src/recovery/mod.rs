@@ -1,22 +1,38 @@
-//! Loss recovery: what was sent, what came, round-trip times, loss detection and pacing.
+//! Loss recovery: what was sent, what came, round-trip times, loss detection, congestion control
+//! and pacing.
 //!
 //! Each packet number space has a [`SentPackets`] and a [`Received`]; Initial and Handshake belong
-//! to path 0, and each path has one for 1-RTT packets (RFC 10069).
+//! to path 0, and each path has one for 1-RTT packets (RFC 10069). A [`SpaceRecovery`] is a space
+//! with the [`PathRecovery`] of the path that carries it: acknowledgements and the loss timer go in,
+//! and what they [`Settled`] comes out, for the connection to hand on.
 
+mod ack_times;
 mod delivery;
 mod ecn;
 mod loss;
+mod loss_detection;
 mod pacer;
+mod path;
 mod received;
+mod return_way;
 mod rtt;
 mod sent;
+mod settled;
 mod space;
 
-pub(crate) use delivery::{AtSend, DeliveryRate};
-pub(crate) use ecn::EcnPath;
-pub(crate) use loss::{PACKET_THRESHOLD, is_persistent_congestion, loss_delay, probe_timeout};
-pub(crate) use pacer::Pacer;
+pub(crate) use delivery::AtSend;
+pub(crate) use loss::{PACKET_THRESHOLD, probe_timeout};
+pub(crate) use loss_detection::{Acknowledgement, NeverSent, SpaceRecovery};
+pub(crate) use path::{PROBES, PathRecovery};
 pub(crate) use received::{AckSettings, Received};
-pub(crate) use rtt::{INITIAL_RTT, take_rtt_sample};
+pub(crate) use rtt::INITIAL_RTT;
 pub(crate) use sent::{SentControl, SentPackets, SentRecord, SentStreamPiece};
+pub(crate) use settled::Settled;
 pub(crate) use space::PacketSpace;
+
+use delivery::DeliveryRate;
+use ecn::EcnPath;
+use loss::{is_persistent_congestion, loss_delay};
+use pacer::Pacer;
+use return_way::ReturnWay;
+use rtt::take_rtt_sample;

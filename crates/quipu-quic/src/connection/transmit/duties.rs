@@ -33,7 +33,7 @@ impl Connection {
         }
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.5
         //# Probe packets MUST NOT be blocked by the congestion controller.
-        while self.shared.paths.get(slot).is_some_and(|data| data.probes_due > 0) {
+        while self.shared.paths.get(slot).is_some_and(|data| data.recovery.probes_due() > 0) {
             self.send_probe(now, slot, outbox)?;
         }
         Ok(())
@@ -95,8 +95,7 @@ impl Connection {
     /// A probe: the oldest bytes that the path still owes, else a PING.
     fn send_probe(&mut self, now: Instant, slot: u8, outbox: &mut dyn Outbox) -> Result<(), Full> {
         let PathMut { data, view, .. } = self.path_with_room(outbox, slot)?;
-        let nth = usize::from(2u8.saturating_sub(data.probes_due));
-        data.probes_due -= 1;
+        let nth = data.recovery.take_probe();
         let size = usize::from(data.datagram_size);
         if !data.amplification.allows(size) {
             return Ok(());
