@@ -140,7 +140,7 @@ impl Connection {
         self.shared.streams.conn_view_mut().return_paths = peer.ack_return_paths
             && self.config.offers_return_paths()
             && peer.initial_max_path_id.is_some();
-        self.idle.agree(peer.max_idle_timeout);
+        self.lifecycle.agree_idle_timeout(peer.max_idle_timeout);
         if let Some(token) = peer.stateless_reset_token {
             self.ids.set_first_reset_token(token);
         }

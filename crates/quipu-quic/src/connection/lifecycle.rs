@@ -6,6 +6,10 @@ use thiserror::Error;
 
 use crate::error::TransportError;
 
+mod idle;
+
+use idle::IdleTimer;
+
 /// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -68,10 +72,11 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// A connection's phase with what closing needs.
+/// A connection's phase with what closing needs, and the timer that ends it without a word.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     phase: Phase,
+    idle: IdleTimer,
     reason: Option<CloseReason>,
     frame: Option<CloseFrame>,
     send_close: bool,
@@ -83,9 +88,11 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    pub(crate) fn new() -> Self {
+    /// `idle_timeout`: ours; zero is none.
+    pub(crate) fn new(now: Instant, idle_timeout: Duration) -> Self {
         Lifecycle {
             phase: Phase::Handshaking,
+            idle: IdleTimer::new(now, idle_timeout),
             reason: None,
             frame: None,
             send_close: false,
@@ -98,6 +105,26 @@ impl Lifecycle {
 
     pub(crate) fn phase(&self) -> &Phase {
         &self.phase
+    }
+
+    /// The peer told its idle timeout: the shorter of both counts; zero is none.
+    pub(crate) fn agree_idle_timeout(&mut self, peers: Duration) {
+        self.idle.agree(peers);
+    }
+
+    /// A packet of the peer came.
+    pub(crate) fn on_received(&mut self, now: Instant) {
+        self.idle.on_received(now);
+    }
+
+    /// An ack-eliciting packet left.
+    pub(crate) fn on_eliciting_sent(&mut self, now: Instant) {
+        self.idle.on_sent(now);
+    }
+
+    /// When the connection ends if nothing comes.
+    pub(crate) fn idle_deadline(&self, longest_probe_timeout: Duration) -> Option<Instant> {
+        self.idle.deadline(longest_probe_timeout)
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
@@ -255,7 +282,7 @@ mod tests {
 
     #[test]
     fn closing_answers_ever_more_rarely_and_ends_after_three_timeouts() {
-        let mut lifecycle = Lifecycle::new();
+        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO);
         close(&mut lifecycle, Instant::ZERO);
         assert!(lifecycle.take_close().is_some());
         let answers = (0..16)
@@ -273,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_draining_connection_keeps_silent_and_keeps_the_first_reason() {
-        let mut lifecycle = Lifecycle::new();
+        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO);
         close(&mut lifecycle, Instant::ZERO);
         lifecycle.drain(Instant::ZERO, PTO, CloseReason::IdleTimeout);
         assert!(lifecycle.take_close().is_none());
@@ -282,7 +309,7 @@ mod tests {
 
     #[test]
     fn confirmation_follows_completion() {
-        let mut lifecycle = Lifecycle::new();
+        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO);
         assert!(!lifecycle.on_confirmed(Instant::ZERO));
         lifecycle.on_handshake_complete(Instant::ZERO);
         assert!(lifecycle.on_confirmed(Instant::ZERO));

@@ -43,6 +43,7 @@ mod packet;
 mod paths;
 mod plan;
 mod priorities;
+mod probes;
 mod receive;
 mod record;
 mod sample;
@@ -71,7 +72,6 @@ use handshake::Handshake;
 use lifecycle::Lifecycle;
 use plan::PathPlan;
 use scheduler::{Scheduler, Shared};
-use timers::IdleTimer;
 use transmit::Rest;
 
 /// A packet number space.
@@ -123,7 +123,6 @@ pub struct Connection {
     recording: Recording,
     control: ControlQueue,
     lifecycle: Lifecycle,
-    idle: IdleTimer,
     plan: PathPlan,
     events: Events,
     random: Random,
@@ -157,8 +156,7 @@ impl Connection {
             ids: ConnectionIds::new(setup.local_cid, setup.remote_cid, setup.original_dcid),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
-            lifecycle: Lifecycle::new(),
-            idle: IdleTimer::new(now, config.idle_timeout),
+            lifecycle: Lifecycle::new(now, config.idle_timeout),
             plan: PathPlan::new(config.max_paths),
             events: Events::default(),
             random: setup.random,

@@ -328,7 +328,7 @@ impl Connection {
             self.shared.streams.conn_view_mut().in_flight += bytes;
         }
         if record.ack_eliciting {
-            self.idle.on_sent(now);
+            self.lifecycle.on_eliciting_sent(now);
         }
         let sent = match space {
             Space::Data(_) => &mut path.data.sent,

@@ -240,6 +240,14 @@ impl PathData {
         !self.amplification.allows(usize::from(self.datagram_size))
     }
 
+    /// When the state of an abandoned path is dropped.
+    pub(crate) fn drained_at(&self) -> Option<Instant> {
+        match self.abandon {
+            Abandon::No => None,
+            Abandon::Draining { until } => Some(until),
+        }
+    }
+
     /// True unless the path is being abandoned.
     pub(crate) fn lives(&self) -> bool {
         self.abandon == Abandon::No

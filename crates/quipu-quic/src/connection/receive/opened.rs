@@ -97,7 +97,7 @@ impl Connection {
 
     /// A packet that is new proved to come from the peer.
     fn on_authentic(&mut self, now: Instant, space: Space, header: &PartialHeader) {
-        self.idle.on_received(now);
+        self.lifecycle.on_received(now);
         match space {
             Space::Initial if self.role.is_client() && !self.handshake.has_heard() => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-7.2

@@ -1,0 +1,199 @@
+//! The loss timer of a packet number space, and paths that keep silent.
+//! <https://www.rfc-editor.org/rfc/rfc9002#section-6.2>
+
+use quipu_base::{Duration, Instant};
+use quipu_policy::congestion::PathChange;
+use quipu_policy::{Event, PathKey, PathState};
+
+use super::acks::recovery_of;
+use super::{Connection, ConnectionEvent, Space};
+use crate::recorder::{PathEvent, Timer};
+use crate::recovery::{PROBES, probe_timeout};
+
+/// Largest exponent of the probe timeout's backoff; our choice.
+const MAX_BACKOFF: u32 = 16;
+
+/// Longest time between probes of a suspect path; our choice.
+const MAX_SUSPECT_INTERVAL: Duration = Duration::from_secs(2);
+
+impl Connection {
+    /// The loss timer of a space fired: what is overdue is lost, else the probe timeout has run
+    /// out.
+    pub(super) fn on_loss_timeout(&mut self, now: Instant, space: Space) {
+        if self.loss_time(space).is_some_and(|at| at <= now) {
+            self.record_expired(now, space.slot(), Timer::Loss);
+            self.on_loss_timer(now, space);
+        } else {
+            self.record_expired(now, space.slot(), Timer::Probe);
+            self.on_probe_timeout(now, space);
+        }
+    }
+
+    fn loss_time(&self, space: Space) -> Option<Instant> {
+        match space {
+            Space::Initial | Space::Handshake => self.handshake.space(space)?.sent.loss_time,
+            Space::Data(slot) => self.shared.paths.get(slot)?.sent.loss_time,
+        }
+    }
+
+    /// When packets of a space are overdue, or its probe timeout fires.
+    pub(super) fn loss_deadline(&self, space: Space) -> Option<Instant> {
+        // What an abandoned path had in flight is pending elsewhere already.
+        let view = self.shared.paths.views.by_slot(space.slot())?;
+        if let Some(at) = self.loss_time(space) {
+            return Some(at);
+        }
+        let backoff = 1u64 << view.pto_count.min(MAX_BACKOFF);
+        match space {
+            Space::Initial | Space::Handshake => {
+                let timeout = probe_timeout(view, Duration::ZERO).saturating_mul(backoff);
+                if !self.handshake.keys().has(space) || view.amplification_limited {
+                    return None;
+                }
+                let data = self.shared.paths.get(0)?;
+                let sent = &self.handshake.space(space)?.sent;
+                if let Some(last) = sent.last_eliciting_at() {
+                    return Some(data.recovery.probe_base(last) + timeout);
+                }
+                // A client whose address the server may not have validated keeps the
+                // handshake going: the server may be held by the amplification limit.
+                // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
+                let armed = self.anti_deadlock_space() == Some(space);
+                let last = view.last_sent_at.unwrap_or(Instant::ZERO);
+                armed.then(|| data.recovery.probe_base(last) + timeout)
+            }
+            Space::Data(slot) => {
+                // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+                //# An endpoint MUST NOT set its PTO timer for the Application Data
+                //# packet number space until the handshake is confirmed.
+                if !self.lifecycle.is_confirmed() {
+                    return None;
+                }
+                if view.amplification_limited {
+                    return None;
+                }
+                let data = self.shared.paths.get(slot)?;
+                let timeout = probe_timeout(view, self.handshake.peer().max_ack_delay);
+                let backed_off = timeout.saturating_mul(backoff);
+                // A silent path beside one that answers is asked often enough to see it return.
+                let backed_off = if view.state == PathState::Suspect {
+                    backed_off.min(timeout.max(MAX_SUSPECT_INTERVAL))
+                } else {
+                    backed_off
+                };
+                data.sent
+                    .last_eliciting_at()
+                    .map(|last| data.recovery.probe_base(last) + backed_off)
+            }
+        }
+    }
+
+    /// The space in which a client probes although nothing is in flight.
+    fn anti_deadlock_space(&self) -> Option<Space> {
+        if !self.role.is_client() || self.peer_validated_us() {
+            return None;
+        }
+        self.handshake.anti_deadlock_space()
+    }
+
+    /// True once the server is known to have validated our address.
+    pub(super) fn peer_validated_us(&self) -> bool {
+        !self.role.is_client() || self.lifecycle.is_confirmed() || self.handshake.is_acknowledged()
+    }
+
+    fn on_probe_timeout(&mut self, now: Instant, space: Space) {
+        let recovery = recovery_of(&mut self.shared.paths, &mut self.handshake, space);
+        if let Some(mut recovery) = recovery {
+            recovery.on_probe_timeout(now);
+        }
+        let Space::Data(slot) = space else {
+            if let Some(state) = self.handshake.space_mut(space) {
+                state.probes_due = PROBES;
+            }
+            return;
+        };
+        let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
+        let Some((key, pto_count)) = path.view.as_ref().map(|view| (view.key, view.pto_count))
+        else {
+            return;
+        };
+        path.data.recovery.ask_for_probes(PROBES);
+        path.change(now, PathChange::Pto);
+        self.scheduler.tell(now, &self.shared, Event::Pto(key));
+        if !self.suspect(now, key, pto_count) {
+            self.ask_other_paths(key);
+        }
+    }
+
+    /// Nobody knows whether the other paths live: each that owes no answer is asked for one.
+    fn ask_other_paths(&mut self, silent: PathKey) {
+        for slot in 0..self.shared.paths.slots() {
+            let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
+            let idle = view.state == PathState::Usable && !data.sent.has_eliciting();
+            if data.key != silent && idle {
+                data.recovery.ask_for_probes(1);
+            }
+        }
+    }
+
+    /// The path in `slot` answered: paths whose probe timeout fired meanwhile are suspect.
+    pub(super) fn suspect_silent_paths(&mut self, now: Instant, slot: u8) {
+        for other in 0..self.shared.paths.slots() {
+            let Some(view) = self.shared.paths.views.by_slot(other) else { continue };
+            let (key, pto_count) = (view.key, view.pto_count);
+            if other != slot && pto_count > 0 && view.state == PathState::Usable {
+                self.suspect(now, key, pto_count);
+            }
+        }
+    }
+
+    /// A path that is silent while another answers is spared, and its bytes go elsewhere. True if
+    /// it is suspect.
+    fn suspect(&mut self, now: Instant, key: PathKey, pto_count: u32) -> bool {
+        let Some(data) = self.shared.paths.get(key.slot) else { return false };
+        let oldest = data.sent.oldest_sent_at();
+        let another_answered = self.shared.paths.iter().any(|other| {
+            let usable = self
+                .shared
+                .paths
+                .views
+                .get(other.key)
+                .is_some_and(|view| view.state == PathState::Usable);
+            // An end that only receives on the other path gets no acknowledgement there.
+            let answered = other.recovery.acked_at().max(other.heard_at) > oldest;
+            usable && other.key != key && answered
+        });
+        let Some((_, view)) = self.shared.paths.pair_mut(key.slot) else { return false };
+        if another_answered && view.state == PathState::Usable {
+            view.state = PathState::Suspect;
+            self.events.tell(ConnectionEvent::PathSuspect(key.id));
+            self.recording.path(now, key.id, PathEvent::Suspect);
+            self.scheduler.tell(now, &self.shared, Event::PathSuspect(key));
+        }
+        let suspect =
+            self.shared.paths.views.get(key).is_some_and(|view| view.state == PathState::Suspect);
+        if suspect && pto_count >= self.scheduler.resend.requeue_after_pto {
+            self.requeue_in_flight(now, key.slot);
+        }
+        suspect
+    }
+
+    /// Which timer of loss detection is set for the 1-RTT packets of a path, and when it expires.
+    pub(super) fn data_timer(&self, slot: u8) -> Option<(Timer, Instant)> {
+        let space = Space::Data(slot);
+        let timer = if self.loss_time(space).is_some() { Timer::Loss } else { Timer::Probe };
+        self.loss_deadline(space).map(|at| (timer, at))
+    }
+
+    /// The longest probe timeout of all paths, without backoff.
+    pub(super) fn longest_probe_timeout(&self) -> Duration {
+        let longest = self
+            .shared
+            .paths
+            .views
+            .iter()
+            .map(|view| probe_timeout(view, self.handshake.peer().max_ack_delay))
+            .max();
+        longest.unwrap_or(Duration::from_secs(1))
+    }
+}
