@@ -10,11 +10,11 @@
 //!
 //! The parts, each with state of its own: TLS, keys and packet number spaces of the handshake
 //! (`handshake`), connection IDs (`cids`), path identifiers (`plan`), control frames (`control`),
-//! events (`events`), life and close (`lifecycle`), the policies (`scheduler`), paths (`path`) and
-//! streams (`stream`). What crosses parts is here: what the application asks for (`streams`,
-//! `priorities`), receiving (`receive`, `frames`), acknowledgements (`acks`), congestion control
-//! (`congestion`), sending (`transmit`, `data`, `packet`), time (`timers`) and the path machinery
-//! (`paths`). `inspect` and `sample` only look.
+//! events (`events`), life, close and idle timeout (`lifecycle`), the policies (`scheduler`), paths
+//! (`path`), recovery (`recovery`) and streams (`stream`). What crosses parts is here: what the
+//! application asks for (`streams`, `priorities`), receiving (`receive`, `frames`), what recovery
+//! settled (`acks`), sending (`transmit`, `data`, `packet`), time (`timers`), silent paths
+//! (`probes`) and the path machinery (`paths`). `inspect` and `sample` only look.
 
 use std::sync::Arc;
 
