@@ -333,3 +333,6 @@ fn note_loss_share(view: &mut PathView, acked: usize, lost: usize) {
     let before = u64::from(view.loss.0);
     view.loss.0 = ((before * (256 - weight) + share * weight) / 256) as u16;
 }
+
+#[cfg(test)]
+mod tests;

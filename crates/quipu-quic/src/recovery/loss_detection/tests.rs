@@ -1,0 +1,157 @@
+use super::super::rtt::tests::view;
+use super::*;
+use crate::TransportConfig;
+use crate::wire::frame::{AckRange, write_ack};
+use crate::wire::{Frame, Frames, Writer};
+use quipu_base::{PacketNumber, PathId};
+use quipu_policy::congestion::NewReno;
+
+const SIZE: u16 = 1_200;
+const KEY: PathKey = PathKey { slot: 0, id: PathId(0) };
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+/// A path with one space, as a connection keeps them.
+struct Path {
+    sent: SentPackets,
+    path: PathRecovery,
+    counters: PathCounters,
+    view: PathView,
+    published: Vec<(PathKey, Published)>,
+    settled: Settled,
+    abandoned: bool,
+}
+
+impl Path {
+    fn new() -> Path {
+        let size = Bytes(u64::from(SIZE));
+        let controller = Box::new(NewReno::new(10, size));
+        let path =
+            PathRecovery::new(Instant::ZERO, KEY, controller, size, &TransportConfig::default());
+        Path {
+            sent: SentPackets::default(),
+            published: vec![(KEY, path.published())],
+            path,
+            counters: PathCounters::default(),
+            view: view(),
+            settled: Settled::default(),
+            abandoned: false,
+        }
+    }
+
+    fn recovery(&mut self) -> (SpaceRecovery<'_>, &mut Settled) {
+        let view = (!self.abandoned).then_some(&mut self.view);
+        let recovery = SpaceRecovery {
+            sent: &mut self.sent,
+            path: &mut self.path,
+            is_one_rtt: true,
+            counters: &mut self.counters,
+            view,
+            published: &mut self.published,
+            datagram: Bytes(u64::from(SIZE)),
+        };
+        (recovery, &mut self.settled)
+    }
+
+    /// Ack-eliciting packets leave, so many.
+    fn send(&mut self, at: u64, count: u64) {
+        for _ in 0..count {
+            let mut record = SentRecord::new(self.sent.take_pn(), ms(at));
+            let bytes = Bytes(u64::from(SIZE));
+            record.bytes = SIZE;
+            record.ack_eliciting = true;
+            let (view, published) = (&mut self.view, &mut self.published[..]);
+            record.at_send = Some(self.path.on_sent(ms(at), bytes, bytes, view, published));
+            self.sent.on_sent(record);
+        }
+    }
+
+    /// The peer acknowledges packets `first` to `last`.
+    fn acknowledge(&mut self, at: u64, first: u64, last: u64) -> Result<(), NeverSent> {
+        let mut buffer = [0; 64];
+        let mut writer = Writer::new(&mut buffer);
+        let range = AckRange::new(PacketNumber(first), PacketNumber(last));
+        write_ack(&mut writer, None, 0, [range], None).unwrap();
+        let length = writer.position();
+        let Some(Ok(Frame::Ack(ack))) = Frames::new(&buffer[..length]).next() else { panic!() };
+        let event = Acknowledgement {
+            now: ms(at),
+            ack: &ack,
+            arrived_on: KEY,
+            delay: Duration::ZERO,
+            validated: true,
+            max_ack_delay: Duration::ZERO,
+        };
+        let (mut recovery, settled) = self.recovery();
+        recovery.on_ack(&event, |_| true, settled)
+    }
+
+    fn numbers(records: &[SentRecord]) -> Vec<u64> {
+        records.iter().map(|record| record.pn.0).collect()
+    }
+}
+
+#[test]
+fn an_acknowledgement_settles_what_it_names_and_what_it_overtakes() {
+    let mut path = Path::new();
+    path.send(0, 5);
+    path.acknowledge(100, 3, 4).unwrap();
+    assert_eq!(Path::numbers(path.settled.acked()), [3, 4]);
+    assert_eq!(Path::numbers(path.settled.lost()), [0, 1]);
+    assert_eq!(path.settled.released(), Bytes(4 * u64::from(SIZE)));
+    assert_eq!(path.settled.sampled_sent_at(), Some(ms(0)));
+    assert_eq!(path.view.in_flight, Bytes(u64::from(SIZE)));
+    assert_eq!(path.view.srtt, Some(Duration::from_millis(100)));
+    assert_eq!((path.counters.packets_acked, path.counters.packets_lost), (2, 2));
+    assert!(path.view.ssthresh.is_some(), "the controller heard of the loss");
+}
+
+#[test]
+fn a_lost_packet_that_is_acknowledged_was_lost_in_error() {
+    let mut path = Path::new();
+    path.send(0, 4);
+    path.acknowledge(100, 3, 3).unwrap();
+    assert_eq!(Path::numbers(path.settled.lost()), [0]);
+    path.settled.recycle(Some(&mut path.sent));
+    path.acknowledge(101, 0, 0).unwrap();
+    assert_eq!(Path::numbers(path.settled.late()), [0]);
+    assert_eq!(path.settled.released(), Bytes::ZERO);
+    assert_eq!(path.counters.packets_spurious, 1);
+}
+
+#[test]
+fn what_was_never_sent_cannot_be_acknowledged() {
+    let mut path = Path::new();
+    path.send(0, 2);
+    assert_eq!(path.acknowledge(50, 1, 2), Err(NeverSent));
+    assert!(path.settled.is_nothing_acked());
+    assert_eq!(path.view.in_flight, Bytes(2 * u64::from(SIZE)));
+}
+
+#[test]
+fn the_loss_timer_settles_what_is_overdue() {
+    let mut path = Path::new();
+    path.send(0, 2);
+    path.acknowledge(100, 1, 1).unwrap();
+    assert!(path.settled.lost().is_empty());
+    let due = path.sent.loss_time.unwrap();
+    path.settled.recycle(Some(&mut path.sent));
+    let (mut recovery, settled) = path.recovery();
+    recovery.on_loss_timer(due, Duration::ZERO, settled);
+    assert_eq!(Path::numbers(path.settled.lost()), [0]);
+    assert_eq!(path.view.in_flight, Bytes::ZERO);
+}
+
+#[test]
+fn an_abandoned_path_settles_packets_but_no_window() {
+    let mut path = Path::new();
+    path.send(0, 2);
+    path.abandoned = true;
+    path.acknowledge(100, 0, 1).unwrap();
+    assert_eq!(Path::numbers(path.settled.acked()), [0, 1]);
+    assert_eq!(path.settled.released(), Bytes::ZERO);
+    assert_eq!(path.view.in_flight, Bytes(2 * u64::from(SIZE)));
+    assert_eq!(path.view.srtt, None);
+}
