@@ -1,6 +1,6 @@
 //! What all joint policies have in common: plans, credit, lost bytes, waits, filling of packets.
 
-use quipu_base::{Bytes, Duration, Instant, Offset};
+use quipu_base::{Bytes, Duration, Instant};
 
 use super::Joint;
 use super::free_set::{FreeSet, Spare};
@@ -11,16 +11,17 @@ use crate::reinject::ResendRules;
 use crate::seam::decision::{Ask, DecidedBy, Decision, Notes};
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, Span, StreamKey};
-use crate::seam::view::{Kind, Paths, Run, StreamView, View};
-use crate::stream::{Pack, Turn};
+use crate::seam::view::{Paths, Run, StreamView, View};
+use crate::stream::Pack;
 
+mod ask;
 mod edges;
 mod free;
 mod place;
 mod revise;
 
 use edges::Edges;
-use place::{Placement, avoids, fallback, place, send};
+use place::{avoids, fallback, send};
 
 /// A [`Planner`] as a [`Joint`].
 ///
@@ -147,83 +148,6 @@ impl<P: Planner> Planned<P> {
         self.send_commit(view, notes).unwrap_or_else(|| self.rest(view, notes))
     }
 
-    /// Steps 4 and 5: turns are sent or planned until one is sent, waits, or none is left.
-    fn ask_planner(&mut self, view: &View<'_>, notes: &mut Notes) -> Decision {
-        let mut limit = None;
-        loop {
-            let Some(turn) = self.planner.next(None, view, notes) else {
-                if self.reconsider(view) { continue } else { break }
-            };
-            if self.credit_used_up(view) {
-                return self.without_credit(view, notes);
-            }
-            let Some(stream) = view.streams.get(turn.stream) else { break };
-            let Some(run) = self.ledger.lowest_unheld(turn.stream, view.streams) else {
-                // The policy was told that all is held, or has it from a stale view.
-                if self.refresh(turn.stream, view) { continue } else { break }
-            };
-            let run = self.within_credit(run, stream, view);
-            let max = run.span.len().min(turn.max.max(Bytes(1)));
-            if run.span.is_empty() && !stream.bare_fin {
-                break;
-            }
-            let parcel = Parcel {
-                stream: turn.stream,
-                len: max.min(self.packet),
-                class: run.class,
-                back_fits: self.back_fits(stream, view),
-                committed: self.ledger.totals(),
-            };
-            match place(&mut self.planner, &self.resend, &mut self.shown, &parcel, view, notes) {
-                Placement::On(path) => return send(path, turn.stream, run.span, max),
-                Placement::FromBack(path) => {
-                    return self
-                        .send_from_back(path, stream, turn, view)
-                        .unwrap_or_else(|| send(path, turn.stream, run.span, max));
-                }
-                Placement::Later(path) => {
-                    let Some(path) = view.paths.get(path) else { break };
-                    let limit = *limit.get_or_insert_with(|| self.planner.commit_limit(view));
-                    let len = max.min(path.payload);
-                    if self.ledger.total() + len > limit {
-                        // With no plan to wait for, the answer is no plan but a fault.
-                        let best =
-                            fallback(view.paths, view.now).filter(|_| self.ledger.is_empty());
-                        return match best {
-                            Some(path) => send(path, turn.stream, run.span, max),
-                            None => self.rest(view, notes),
-                        };
-                    }
-                    self.plan(path.key, stream, Span::from_len(run.span.start, len), view);
-                    if path.is_open(view.now)
-                        && let Some(decision) = self.send_commit(view, notes)
-                    {
-                        return decision;
-                    }
-                }
-                Placement::Wait { until, on } => {
-                    if let Some(decision) = self.send_lost(view, notes) {
-                        return decision;
-                    }
-                    if self.find(Spare::Lost, view).is_some() {
-                        return Decision::Idle;
-                    }
-                    return match self.wait(until, on, view) {
-                        Some(wait) => wait,
-                        None => match fallback(view.paths, view.now) {
-                            Some(path) => send(path, turn.stream, run.span, max),
-                            None => Decision::Idle,
-                        },
-                    };
-                }
-                Placement::Nowhere => {
-                    return self.rest(view, notes);
-                }
-            }
-        }
-        self.rest(view, notes)
-    }
-
     /// Ask::Fill: a commit of that path, else lost bytes that go first, else the next turn.
     fn fill(
         &mut self,
@@ -254,15 +178,8 @@ impl<P: Planner> Planned<P> {
                 let Some(turn) = self.planner.next(Some(path), view, notes) else {
                     return Decision::Idle;
                 };
-                let Some(stream) = view.streams.get(turn.stream) else { return Decision::Idle };
-                let Some(run) = self.ledger.lowest_unheld(turn.stream, view.streams) else {
-                    return Decision::Idle;
-                };
-                let run = self.within_credit(run, stream, view);
-                if run.span.is_empty() && !stream.bare_fin {
-                    return Decision::Idle;
-                }
-                (turn.stream, run, run.span.len().min(turn.max.max(Bytes(1))))
+                let Ok(offer) = self.offer_of(turn, view) else { return Decision::Idle };
+                (turn.stream, offer.run, offer.max)
             }
         };
         if self.pack == Pack::One && self.packet_stream != Some(stream) {
@@ -316,23 +233,6 @@ impl<P: Planner> Planned<P> {
         None
     }
 
-    fn send_from_back(
-        &mut self,
-        path: PathKey,
-        stream: &StreamView,
-        turn: Turn,
-        view: &View<'_>,
-    ) -> Option<Decision> {
-        let run = self.ledger.highest_unheld(stream.key, view.streams)?;
-        let payload = view.paths.get(path)?.payload;
-        let len = run.span.len().min(payload).min(turn.max.max(Bytes(1)));
-        if run.span.end > self.ledger.credit_end(stream, view.conn.credit) {
-            return None;
-        }
-        let start = Offset(run.span.end.0 - len.0);
-        Some(send(path, stream.key, Span::new(start, run.span.end), len))
-    }
-
     /// True if all that the application wrote could be sent with the credit there is.
     fn back_fits(&self, stream: &StreamView, view: &View<'_>) -> bool {
         stream.fin
@@ -344,16 +244,6 @@ impl<P: Planner> Planned<P> {
     fn within_credit(&self, run: Run, stream: &StreamView, view: &View<'_>) -> Run {
         let end = run.span.end.min(self.ledger.credit_end(stream, view.conn.credit));
         Run { span: Span::new(run.span.start, end), ..run }
-    }
-
-    fn plan(&mut self, path: PathKey, stream: &StreamView, span: Span, view: &View<'_>) {
-        if self.ledger.is_empty() {
-            self.order = self.planner.order();
-        }
-        self.ledger.commit(path, stream, span);
-        let turn = Turn { stream: stream.key, max: span.len() };
-        self.planner.on_taken(turn, Kind::Fresh, view);
-        self.refresh(stream.key, view);
     }
 
     /// Nothing more to send but lost bytes: the commits wait for their paths.

@@ -5,13 +5,13 @@
 
 use quipu_base::Bytes;
 
-use super::answer::{Answer, StreamWaits};
+use super::answer::{Answer, Looks};
 use super::by_stream::ByStream;
 use super::planner::Planner;
 use crate::path::{
     Choice, Ecf, IdleProbe, MinRtt, Parcel, Race, Verdict, can_wait, eligible, wait_for,
 };
-use crate::seam::decision::{Note, Notes};
+use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, PathView, StreamView, View};
@@ -50,17 +50,13 @@ pub enum SaEcfMode {
 #[derive(Clone, Debug)]
 pub struct SaEcf {
     mode: SaEcfMode,
-    beta: f64,
+    looks: Looks,
     pin: bool,
-    visits: usize,
     order: QuantumWrr,
-    waits: StreamWaits,
     /// The path of each stream that has one for good.
     pins: ByStream<PathKey>,
-    answer: Option<Answer>,
     /// As built: the stream whose look is paid for when something is sent.
     looked: Option<StreamKey>,
-    probe: IdleProbe,
 }
 
 /// Bytes of one write of the published file server.
@@ -73,15 +69,11 @@ impl SaEcf {
     pub fn new(mode: SaEcfMode, beta: f64, pin: bool, visits: usize, probe: IdleProbe) -> Self {
         SaEcf {
             mode,
-            beta,
+            looks: Looks::new(beta, visits, probe),
             pin,
-            visits: if visits == 0 { usize::MAX } else { visits },
             order: QuantumWrr::new(),
-            waits: StreamWaits::default(),
             pins: ByStream::default(),
-            answer: None,
             looked: None,
-            probe,
         }
     }
 
@@ -122,7 +114,7 @@ impl SaEcf {
         let mut waits_for = fast;
         let mut turns = self.order.turns();
         while let Some(stream) = turns.next() {
-            if self.mode == SaEcfMode::AsBuilt && looks >= streams || looks >= self.visits {
+            if self.mode == SaEcfMode::AsBuilt && looks >= streams || looks >= self.looks.visits {
                 break;
             }
             looks += 1;
@@ -141,15 +133,7 @@ impl SaEcf {
                 SaEcfMode::Paper => (backlog, backlog),
                 SaEcfMode::AsBuilt => (least.min(fast.cwnd), least.max(best.cwnd)),
             };
-            notes.add(|| Note {
-                label: "bytes until done",
-                path: Some(fast.key),
-                stream: Some(stream),
-                score: on_fast.0 as f64,
-            });
-            let patience = self.waits.patience(stream, fast.key, self.beta);
-            let verdict = race.verdict(on_fast, on_slow, patience);
-            self.waits.note(stream, fast.key, verdict);
+            let verdict = self.looks.verdict((fast, race), stream, [on_fast, on_slow], notes);
             let keeps_turn = self.order.packets_left(stream) > 1;
             match (verdict, self.mode) {
                 (Verdict::Wait, SaEcfMode::Paper) => {}
@@ -187,20 +171,19 @@ impl Planner for SaEcf {
         if filling.is_some() {
             return self.order.next(view, notes);
         }
-        if self.answer.is_none() {
-            self.answer = self.look(view, notes);
+        if self.looks.answer.is_none() {
+            self.looks.answer = self.look(view, notes);
         }
-        self.answer.map(|answer| Turn::unlimited(answer.stream))
+        self.looks.turn()
     }
 
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
-        Answer::select(self.answer, parcel, view, notes)
+        self.looks.select(parcel, view, notes)
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
-        self.answer = None;
+        self.looks.on_event(event);
         self.looked = None;
-        self.probe.on_event(event);
         self.order.on_event(event, view);
         match *event {
             Event::Placed { path, piece }
@@ -210,10 +193,7 @@ impl Planner for SaEcf {
             {
                 self.pins.set(piece.stream, path);
             }
-            Event::Closed(stream) => {
-                self.waits.forget(stream);
-                self.pins.remove(stream);
-            }
+            Event::Closed(stream) => self.pins.remove(stream),
             _ => {}
         }
     }
@@ -231,7 +211,7 @@ impl Planner for SaEcf {
     }
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
-        self.probe.due(view)
+        self.looks.probe(view)
     }
 }
 

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use quipu_base::Bytes;
 
-use super::answer::{Answer, StreamWaits};
+use super::answer::{Answer, Looks};
 use super::by_stream::ByStream;
 use super::planner::Planner;
 use crate::path::{Choice, Ecf, IdleProbe, MinRtt, Parcel, Race, Verdict, wait_for};
-use crate::seam::decision::{Note, Notes};
+use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::View;
@@ -30,15 +30,11 @@ use crate::stream::{Turn, remaining};
 /// `visits` bounds it.
 #[derive(Clone, Debug)]
 pub struct SrptEcf {
-    beta: f64,
-    visits: usize,
+    looks: Looks,
     /// Ready streams.
     order: BTreeSet<(Bytes, StreamKey)>,
     /// What remains of each of them.
     remaining: ByStream<Bytes>,
-    waits: StreamWaits,
-    answer: Option<Answer>,
-    probe: IdleProbe,
 }
 
 impl SrptEcf {
@@ -46,13 +42,9 @@ impl SrptEcf {
     /// at; zero: all.
     pub fn new(beta: f64, visits: usize, probe: IdleProbe) -> Self {
         SrptEcf {
-            beta,
-            visits: if visits == 0 { usize::MAX } else { visits },
+            looks: Looks::new(beta, visits, probe),
             order: BTreeSet::new(),
             remaining: ByStream::default(),
-            waits: StreamWaits::default(),
-            answer: None,
-            probe,
         }
     }
 
@@ -63,17 +55,9 @@ impl SrptEcf {
             Ecf::faster_than(best, view).and_then(|fast| Some((fast, Race::new(fast, best)?)));
         let Some((fast, race)) = race else { return Some(Answer::now(first, best.key)) };
         let mut backlog = Bytes::ZERO;
-        for &(bytes, stream) in self.order.iter().take(self.visits) {
+        for &(bytes, stream) in self.order.iter().take(self.looks.visits) {
             backlog += bytes;
-            notes.add(|| Note {
-                label: "bytes until done",
-                path: Some(fast.key),
-                stream: Some(stream),
-                score: backlog.0 as f64,
-            });
-            let patience = self.waits.patience(stream, fast.key, self.beta);
-            let verdict = race.verdict(backlog, backlog, patience);
-            self.waits.note(stream, fast.key, verdict);
+            let verdict = self.looks.verdict((fast, &race), stream, [backlog; 2], notes);
             if verdict != Verdict::Wait {
                 return Some(Answer::now(stream, best.key));
             }
@@ -115,26 +99,21 @@ impl Planner for SrptEcf {
         if filling.is_some() {
             return self.order.first().map(|&(_, stream)| Turn::unlimited(stream));
         }
-        if self.answer.is_none() {
-            self.answer = self.look(view, notes);
+        if self.looks.answer.is_none() {
+            self.looks.answer = self.look(view, notes);
         }
-        self.answer.map(|answer| Turn::unlimited(answer.stream))
+        self.looks.turn()
     }
 
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
-        Answer::select(self.answer, parcel, view, notes)
+        self.looks.select(parcel, view, notes)
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
-        self.answer = None;
-        self.probe.on_event(event);
+        self.looks.on_event(event);
         match *event {
             Event::Ready(stream) => self.insert(stream, view),
-            Event::Stopped(stream) => self.remove(stream),
-            Event::Closed(stream) => {
-                self.remove(stream);
-                self.waits.forget(stream);
-            }
+            Event::Stopped(stream) | Event::Closed(stream) => self.remove(stream),
             Event::Sized(stream) | Event::Written(stream) | Event::Requeued { stream, .. } => {
                 self.refresh(stream, view);
             }
@@ -149,7 +128,7 @@ impl Planner for SrptEcf {
     }
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
-        self.probe.due(view)
+        self.looks.probe(view)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Sending what costs no connection credit.
 
 use super::Planned;
-use super::place::{Placement, costs_no_credit, fallback, place, send};
+use super::place::{Placement, costs_no_credit, fallback, send};
 use crate::joint::free_set::Spare;
 use crate::joint::planner::Planner;
-use crate::path::Parcel;
 use crate::seam::decision::{DecidedBy, Decision, Notes};
 use crate::seam::key::StreamKey;
 use crate::seam::view::{Run, View};
@@ -51,19 +50,12 @@ impl<P: Planner> Planned<P> {
         view: &View<'_>,
         notes: &mut Notes,
     ) -> Option<Decision> {
-        let parcel = Parcel {
-            stream,
-            len: run.span.len().min(self.packet),
-            class: run.class,
-            back_fits: false,
-            committed: self.ledger.totals(),
+        let len = run.span.len();
+        let path = match self.place_run(stream, run, len, false, view, notes) {
+            Placement::On(path) | Placement::FromBack(path) => path,
+            Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
+            Placement::Nowhere => return None,
         };
-        let path =
-            match place(&mut self.planner, &self.resend, &mut self.shown, &parcel, view, notes) {
-                Placement::On(path) | Placement::FromBack(path) => path,
-                Placement::Later(_) | Placement::Wait { .. } => fallback(view.paths, view.now)?,
-                Placement::Nowhere => return None,
-            };
-        Some(send(path, stream, run.span, run.span.len()))
+        Some(send(path, stream, run.span, len))
     }
 }

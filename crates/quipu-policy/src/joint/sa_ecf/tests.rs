@@ -157,11 +157,8 @@ fn as_built_half_of_the_streams_that_keep_their_turn_are_looked_at() {
         scene.fill_window(scene.fast);
         let planner = &mut scene.joint.planner;
         planner.look(&scene.world.view(), &mut Notes::off());
-        let waiting = scene
-            .world
-            .streams
-            .keys()
-            .filter(|&stream| planner.waits.patience(stream, scene.fast, 1.0) > 0.0);
+        let waiting =
+            scene.world.streams.keys().filter(|&stream| planner.looks.waits(stream, scene.fast));
         assert_eq!(waiting.count(), looked_at);
     }
 }
@@ -266,7 +263,7 @@ proptest! {
                     let expected = literal.decide(&order, &scene.world.view());
                     let planner = &mut scene.joint.planner;
                     let found = planner.next(None, &scene.world.view(), &mut Notes::off());
-                    let answer = planner.answer.filter(|_| found.is_some());
+                    let answer = planner.looks.answer.filter(|_| found.is_some());
                     let sent = answer.and_then(|answer| match answer.choice {
                         Some(Choice::Now(path)) => Some((answer.stream, path)),
                         _ => None,
