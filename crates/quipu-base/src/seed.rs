@@ -1,11 +1,19 @@
 //! One seed for an experiment, one random stream for each component.
 
 use rand_pcg::Pcg64;
+pub use rand_pcg::rand_core::Rng;
 use rand_pcg::rand_core::SeedableRng;
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 /// The random stream of one component: PCG XSL 128/64, the same numbers on every machine.
+///
+/// [`Rng`] draws whole numbers from it, [`uniform`] fractions.
 pub type Random = Pcg64;
+
+/// A number from 0 to below 1, each multiple of 2⁻⁵³ as likely as the others.
+pub fn uniform(random: &mut Random) -> f64 {
+    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+}
 
 /// The seed of an experiment, or of a part of it.
 ///
@@ -59,7 +67,6 @@ impl Seed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand_pcg::rand_core::Rng;
 
     #[test]
     fn streams_are_repeatable_and_differ_by_name_index_and_seed() {
@@ -68,6 +75,17 @@ mod tests {
         assert_ne!(first(1, "loss", 0), first(1, "loss", 1));
         assert_ne!(first(1, "loss", 0), first(1, "jitter", 0));
         assert_ne!(first(1, "loss", 0), first(2, "loss", 0));
+    }
+
+    #[test]
+    fn fractions_are_below_one_and_spread_evenly() {
+        let mut random = Seed::new(1).stream("loss", 0);
+        let drawn: Vec<f64> = (0..4_000).map(|_| uniform(&mut random)).collect();
+        assert!(drawn.iter().all(|part| (0.0..1.0).contains(part)));
+        for quarter in 0..4 {
+            let of = |part: &&f64| (**part * 4.0) as u32 == quarter;
+            assert!((900..1_100).contains(&drawn.iter().filter(of).count()));
+        }
     }
 
     #[test]

@@ -40,14 +40,13 @@ fn commands() -> Vec<Vec<String>> {
 }
 
 /// The example as `cargo test` built it, beside the command; built now if it was left out.
-fn example() -> PathBuf {
+fn example(name: &str) -> PathBuf {
     let command = Path::new(env!("CARGO_BIN_EXE_quipu"));
-    let name = format!("my_scheduler{}", std::env::consts::EXE_SUFFIX);
-    let example = command.with_file_name("examples").join(name);
+    let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    let example = command.with_file_name("examples").join(file);
     if !example.exists() {
         let mut cargo = Command::new(env!("CARGO"));
-        let status =
-            cargo.args(["build", "--example", "my_scheduler"]).current_dir(root()).status();
+        let status = cargo.args(["build", "--example", name]).current_dir(root()).status();
         assert!(status.expect("cargo starts").success());
     }
     example
@@ -59,7 +58,7 @@ fn run(words: &[String]) -> Output {
     let split = words.iter().position(|word| word == "--").expect("arguments after --");
     let program = match words[..split].join(" ").as_str() {
         "cargo run --release" => PathBuf::from(env!("CARGO_BIN_EXE_quipu")),
-        "cargo run --release -p quipu-cli --example my_scheduler" => example(),
+        "cargo run --release -p quipu-cli --example my_scheduler" => example("my_scheduler"),
         other => panic!("{other}"),
     };
     let arguments = &words[split + 1..];
@@ -113,4 +112,40 @@ fn files_that_the_guide_points_at_exist() {
         seen += 1;
     }
     assert!(seen >= 6);
+}
+
+/// What the example with chance prints.
+fn lottery(arguments: &[&str]) -> String {
+    let output = Command::new(example("my_lottery")).args(arguments).current_dir(root()).output();
+    let output = output.expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn a_scheduler_with_chance_stands_the_rules_and_draws_the_same_on_any_number_of_threads() {
+    let checked = lottery(&["schedulers", "my-lottery", "--check"]);
+    assert!(checked.contains("keeps the rules of the seam"), "{checked}");
+    let compare = |seed: &str, jobs: &str| {
+        let words =
+            "compare --page framework-youtube --stream rr --path my-lottery,minrtt --runs 4";
+        let words: Vec<&str> = words.split(' ').collect();
+        lottery(&[&words[..], &["--seed", seed, "--jobs", jobs]].concat())
+    };
+    let one = compare("1", "1");
+    assert_eq!(one, compare("1", "3"));
+    assert_ne!(one, compare("2", "3"), "chance follows the seed");
+}
+
+/// A crate of one's own is built as this workspace is: Cargo reads profiles at the top alone.
+#[test]
+fn the_manifest_of_the_guide_has_the_release_profile_of_the_workspace() {
+    let manifest = blocks(&guide(), "toml").concat();
+    let workspace = read("Cargo.toml");
+    let profile = |text: &str| -> Vec<String> {
+        let lines = text.lines().skip_while(|line| *line != "[profile.release]");
+        lines.take_while(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    assert_eq!(profile(&manifest), profile(&workspace));
+    assert!(!profile(&manifest).is_empty());
 }

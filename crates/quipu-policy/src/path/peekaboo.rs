@@ -2,8 +2,7 @@
 
 use std::collections::VecDeque;
 
-use quipu_base::{Duration, Instant, PacketNumber, Random};
-use rand_core::Rng;
+use quipu_base::{Duration, Instant, PacketNumber, Random, uniform};
 
 use super::choose::{rest_unless_stuck, wait_for};
 use super::{Choice, Ecf, IdleProbe, MinRtt, Parcel, PathPolicy};
@@ -90,7 +89,7 @@ const LEAST_RTT: Duration = Duration::from_micros(100);
 impl Peekaboo {
     /// The policy with its random stream.
     pub fn new(learning: Learning, mut random: Random, probe: IdleProbe) -> Self {
-        let draw = draw(&mut random);
+        let draw = uniform(&mut random);
         Peekaboo {
             learning,
             probe,
@@ -140,7 +139,7 @@ impl Peekaboo {
 
     /// A packet left: it may be that of the last decision.
     fn sent(&mut self, packet: &SentPacket<'_>) {
-        self.draw = draw(&mut self.random);
+        self.draw = uniform(&mut self.random);
         let Some(decided) = self.decided else { return };
         if decided.path == packet.path {
             if self.flying.len() <= packet.path.index() {
@@ -171,11 +170,6 @@ impl Peekaboo {
         let model = if decided.waits { &mut self.wait } else { &mut self.send };
         model.learn(&decided.context, reward, self.learning.discount);
     }
-}
-
-/// In 0..1, from 53 bits.
-fn draw(random: &mut Random) -> f64 {
-    (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 impl PathPolicy for Peekaboo {

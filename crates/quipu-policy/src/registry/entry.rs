@@ -163,7 +163,19 @@ impl BuildContext {
         }
     }
 
-    /// The random stream of the policy of that name.
+    /// The random stream of the policy of that name: the same numbers for the same run and end of a
+    /// connection, whatever else draws and on however many threads runs go.
+    ///
+    /// Draw when the policy is built and in `on_event`, keep what was drawn, and read it in answers:
+    /// a question may come twice and must get the same answer.
+    ///
+    /// ```
+    /// use quipu_base::{Rng, Seed, uniform};
+    /// use quipu_policy::BuildContext;
+    /// let mut random = BuildContext::new(Seed::new(1)).random("lottery");
+    /// let (ticket, share) = (random.next_u64(), uniform(&mut random));
+    /// assert!(ticket != 0 && share < 1.0);
+    /// ```
     pub fn random(&self, policy: &str) -> Random {
         self.seed.stream(policy, 0)
     }
