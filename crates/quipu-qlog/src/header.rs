@@ -11,7 +11,7 @@ pub const QUIC_SCHEMA: &str = "urn:ietf:params:qlog:events:quic-13";
 
 /// Our extension of QUIC's events: path identifiers and the frames of RFC 10069. The URI is a name,
 /// not an address; its domain is one that nobody can own.
-pub const MULTIPATH_SCHEMA: &str = "https://quipu.invalid/112026/quic#multipath-1";
+pub const MULTIPATH_SCHEMA: &str = "https://quipu.invalid/112026/quic#multipath-2";
 
 /// Our events of paths and scheduling.
 pub const QUIPU_SCHEMA: &str = "https://quipu.invalid/112026/quipu-2";

@@ -85,7 +85,6 @@ fn view() -> PathView {
         rttvar: rtt,
         min_rtt: Some(rtt),
         latest_rtt: Some(rtt),
-        owd_difference: None,
         cwnd: Bytes(12_000),
         ssthresh: Some(Bytes(6_000)),
         in_flight: Bytes(1_200),

@@ -386,6 +386,30 @@ fn delivery_rates_stay_below_the_rate_of_the_link() {
     }
 }
 
+/// What policies read as a path's rate is what it delivers, whichever controller it has.
+#[test]
+fn the_rate_that_policies_see_is_measured_under_every_controller() {
+    // 50 Mbit/s with 28 bytes above each packet of 1,350.
+    let most = 50e6 * 1_350.0 / 1_378.0;
+    for congestion in [
+        "minrtt congestion=newreno",
+        "minrtt congestion=cubic",
+        "minrtt congestion=olia",
+        "minrtt congestion=bbr",
+        "minrtt congestion=bbr3",
+    ] {
+        let setup = Setup { path: ["minrtt", congestion], ..Setup::asymmetric("own") };
+        let mut run = Setup { window: 15 << 20, ..setup }.start();
+        run.until(at(6_000));
+        for view in run.connection(Role::Server).path_views() {
+            let rate = view.rate.unwrap().bits_per_sec() as f64;
+            println!("{congestion}: {:.2} Mbit/s of {:.2}", rate / 1e6, most / 1e6);
+            assert!((0.8..1.02).contains(&(rate / most)), "{congestion}: {rate}");
+            assert!(!view.limited, "{congestion}");
+        }
+    }
+}
+
 /// The first path is away for three seconds, in which the second finds what it can carry; then the
 /// first takes all again that credit allows. The trickle that is left shows the policy's rate, not
 /// the path's.
@@ -415,6 +439,7 @@ fn a_path_that_the_policy_starves_keeps_its_bandwidth() {
     println!("found {found} b/s with {used} packets, kept {kept} over {trickle} packets");
     assert!(used > 500 && trickle < 100, "{used}, {trickle}");
     assert!(found > 2_000_000 && kept >= found / 100 * 95, "{found}, {kept}");
-    let key = run.path(B).key;
-    assert!(run.connection(Role::Server).rate_sample(key).unwrap().limited);
+    let view = run.path(B);
+    assert!(view.limited, "{view:?}");
+    assert!(view.rate.unwrap().bits_per_sec() >= found / 100 * 95, "{view:?}");
 }

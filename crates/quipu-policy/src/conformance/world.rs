@@ -105,7 +105,6 @@ impl World {
             rttvar: Duration::ZERO,
             min_rtt: None,
             latest_rtt: None,
-            owd_difference: None,
             cwnd: Bytes(12_000),
             ssthresh: None,
             in_flight: Bytes::ZERO,

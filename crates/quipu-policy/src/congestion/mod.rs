@@ -20,6 +20,7 @@ mod lia;
 mod newreno;
 mod olia;
 mod prr;
+mod rate_estimate;
 mod reno;
 mod round;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use cubic::Cubic;
 pub use factory::ControllerFactory;
 pub(crate) use factory::entries;
 pub use newreno::NewReno;
+pub use rate_estimate::RateEstimate;
 
 /// One controller per path. All amounts are bytes of UDP payload.
 pub trait Controller: Send {

@@ -26,7 +26,7 @@ pub enum Bandwidth {
     /// application limits the path.
     #[default]
     Window,
-    /// The controller's delivery rate where it measures one, else as for the window.
+    /// The measured delivery rate ([`PathView::rate`]); while there is none, as for the window.
     Rate,
 }
 

@@ -4,7 +4,7 @@ use quipu_base::Bytes;
 
 use super::choose::{can_wait, eligible, rest_unless_stuck};
 use super::drift::Drift;
-use super::forecast::{Delays, windows};
+use super::forecast::{earliest, head_start, windows};
 use super::{Choice, Ecf, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
@@ -45,9 +45,9 @@ impl Dems {
     }
 
     /// The path that takes the front, if another one is there to take the back.
-    fn front<'v>(delays: Delays, view: &View<'v>) -> Option<&'v PathView> {
+    fn front<'v>(view: &View<'v>) -> Option<&'v PathView> {
         let counts = |path: &PathView| can_wait(path) && path.srtt.is_some();
-        let front = delays.least(view, counts)?;
+        let front = earliest(view, counts)?;
         let mut others = eligible(view.paths).filter(|path| path.key != front.key && counts(path));
         others.next().map(|_| front)
     }
@@ -65,8 +65,7 @@ impl PathPolicy for Dems {
         if matches!(parcel.class, Class::Lost { .. }) {
             return Choice::Now(open.key);
         }
-        let delays = Delays::of(view);
-        let ends = Dems::front(delays, view).filter(|_| parcel.back_fits);
+        let ends = Dems::front(view).filter(|_| parcel.back_fits);
         let Some((front, stream)) = ends.zip(view.streams.get(parcel.stream)) else {
             return self.otherwise.select(parcel, view, notes);
         };
@@ -74,7 +73,7 @@ impl PathPolicy for Dems {
             return Choice::Now(front.key);
         }
         let faster = eligible(view.paths).filter(|path| path.key != open.key && can_wait(path));
-        let left_to_front: f64 = faster.map(|fast| delays.head_start(fast, open)).sum();
+        let left_to_front: f64 = faster.map(|fast| head_start(fast, open)).sum();
         let scores =
             [("bytes left", stream.sendable.0 as f64), ("left to the front", left_to_front)];
         for (label, score) in scores {
@@ -99,7 +98,7 @@ impl PathPolicy for Dems {
         let whole = view.streams.get(parcel.stream).is_some_and(|stream| stream.fin);
         !whole
             || matches!(parcel.class, Class::Lost { .. })
-            || Dems::front(Delays::of(view), view).is_none_or(|front| front.key == path)
+            || Dems::front(view).is_none_or(|front| front.key == path)
     }
 
     fn commit_limit(&self, view: &View<'_>) -> Bytes {

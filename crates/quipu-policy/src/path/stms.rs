@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Offset};
 
 use super::choose::{can_wait, eligible, rest_unless_stuck};
 use super::drift::Drift;
-use super::forecast::{Delays, windows};
+use super::forecast::{arrival, earliest, head_start, one_way, windows};
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
@@ -66,16 +66,13 @@ impl Stms {
 
     /// The paths faster than `slow` that may be planned for.
     fn faster<'v>(
-        delays: Delays,
         slow: &'v PathView,
         view: &View<'v>,
     ) -> impl Iterator<Item = &'v PathView> + Clone {
         let is_faster = move |path: &&PathView| {
             path.key != slow.key
                 && can_wait(path)
-                && delays
-                    .one_way(path)
-                    .is_some_and(|delay| delays.one_way(slow).is_some_and(|slow| delay < slow))
+                && one_way(path).is_some_and(|delay| one_way(slow).is_some_and(|slow| delay < slow))
         };
         eligible(view.paths).filter(is_faster)
     }
@@ -126,9 +123,7 @@ impl Default for Stms {
 
 impl PathPolicy for Stms {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
-        let delays = Delays::of(view);
-        let Some(open) = delays
-            .least(view, |path| path.is_open(view.now))
+        let Some(open) = earliest(view, |path| path.is_open(view.now))
             .filter(|_| !matches!(parcel.class, Class::Lost { .. }))
         else {
             // Lost bytes, or no open path with a sample.
@@ -138,8 +133,8 @@ impl PathPolicy for Stms {
         };
         let planned =
             |path: &PathView| parcel.committed.get(path.key.index()).copied().unwrap_or_default();
-        let faster = Stms::faster(delays, open, view);
-        let estimate: f64 = faster.clone().map(|fast| delays.head_start(fast, open)).sum();
+        let faster = Stms::faster(open, view);
+        let estimate: f64 = faster.clone().map(|fast| head_start(fast, open)).sum();
         let held: Bytes = faster.clone().map(planned).sum();
         let gap = self.gap(open.key);
         gap.estimate = estimate;
@@ -152,7 +147,7 @@ impl PathPolicy for Stms {
         }
         let mut best: Option<(f64, &PathView)> = None;
         for path in faster {
-            let Some(arrival) = delays.arrival(planned(path), path) else { continue };
+            let Some(arrival) = arrival(planned(path), path) else { continue };
             if best.is_none_or(|(least, _)| arrival < least) {
                 best = Some((arrival, path));
             }
@@ -191,7 +186,7 @@ mod tests {
     use crate::path::testing::{MS, fill, fresh, lost, sent, world_of};
     use crate::seam::key::{Span, StreamKey};
     use crate::seam::view::Piece;
-    use quipu_base::{Instant, SignedDuration};
+    use quipu_base::Instant;
 
     fn select(policy: &mut Stms, world: &World, committed: &[u64]) -> Choice {
         let committed: Vec<Bytes> = committed.iter().copied().map(Bytes).collect();
@@ -222,25 +217,6 @@ mod tests {
         assert_eq!(select(&mut stms, &world, &[12_001, 0]), Choice::Later(paths[1]));
         assert_eq!(select(&mut stms, &world, &[24_000, 3_999]), Choice::Later(paths[1]));
         assert_eq!(select(&mut stms, &world, &[24_000, 4_000]), Choice::Now(paths[2]));
-    }
-
-    #[test]
-    fn measured_delays_replace_half_the_round_trip() {
-        let (mut world, paths) = world_of(&[20, 100]);
-        fill(&mut world, paths[0]);
-        let mut stms = Stms::default();
-        world.set_path(paths[1], |path| {
-            path.owd_difference = Some(SignedDuration::from_nanos(10_000_000));
-        });
-        assert_eq!(
-            select(&mut stms, &world, &[6_000]),
-            Choice::Later(paths[0]),
-            "on one path only"
-        );
-        world.set_path(paths[0], |path| path.owd_difference = Some(SignedDuration::default()));
-        assert_eq!(select(&mut stms, &world, &[6_000]), Choice::Now(paths[1]), "10 ms are 6 kB");
-        world.set_path(paths[1], |path| path.owd_difference = Some(SignedDuration::default()));
-        assert_eq!(select(&mut stms, &world, &[0]), Choice::Now(paths[1]), "neither is faster");
     }
 
     #[test]

@@ -3,9 +3,7 @@
 //! A [`View`] is borrowed from the engine and copied nowhere; its parts are the engine's own
 //! storage. Unit tests of policies build one by hand.
 
-use quipu_base::{
-    Bytes, Duration, Instant, Offset, PacketNumber, PathId, PerMille, Rate, SignedDuration,
-};
+use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId, PerMille, Rate};
 
 use crate::priority::{Priorities, Priority};
 use crate::seam::key::{PathKey, PathSet, Span, StreamKey};
@@ -92,8 +90,6 @@ pub struct PathView {
     pub min_rtt: Option<Duration>,
     /// The last sample.
     pub latest_rtt: Option<Duration>,
-    /// One-way delay less that of the path of least one-way delay, where it was measured.
-    pub owd_difference: Option<SignedDuration>,
     /// Congestion window.
     pub cwnd: Bytes,
     /// Slow-start threshold; `None` while it is infinite.
@@ -102,9 +98,15 @@ pub struct PathView {
     pub in_flight: Bytes,
     /// The pacer lets nothing go before this.
     pub release_at: Instant,
-    /// Delivery rate, where the controller measures one.
+    /// How fast the path delivers UDP payload, measured alike under every controller: the greatest
+    /// sample of the last ten round trips, of which one that application or policy limited counts
+    /// only if it is no less than the estimate. `None` until window or pace have once held sending
+    /// back; see [`RateEstimate`](crate::congestion::RateEstimate). Samples are those of
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1>.
     pub rate: Option<Rate>,
-    /// True if the last rate sample was application-limited.
+    /// True if application or policy limited the last of these samples: its packet left before what
+    /// had been in flight at a rest with window left was delivered. `rate` may then be less than
+    /// the path can do now.
     pub limited: bool,
     /// True while the anti-amplification limit holds the path back.
     pub amplification_limited: bool,
@@ -129,8 +131,8 @@ impl PathView {
             && !self.amplification_limited
     }
 
-    /// Congestion window over smoothed round-trip time, in bytes per second; `None` before the
-    /// first sample. The delivery rate is preferred where there is one.
+    /// The delivery rate, in bytes per second; while there is none, congestion window over smoothed
+    /// round-trip time; `None` before the first sample of either.
     pub fn bandwidth(&self) -> Option<f64> {
         if let Some(rate) = self.rate {
             return Some(rate.bits_per_sec() as f64 / 8.0);

@@ -213,7 +213,6 @@ impl PathData {
             rttvar: INITIAL_RTT.divided_by(2),
             min_rtt: None,
             latest_rtt: None,
-            owd_difference: None,
             cwnd: published.cwnd,
             ssthresh: published.ssthresh,
             in_flight: Bytes::ZERO,

@@ -1,8 +1,8 @@
 //! Delivery-rate estimation: how fast a path delivers, as its acknowledgements show.
 //! <https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr#section-4.1>
 
-use quipu_base::{Bytes, Duration, Instant};
-use quipu_policy::congestion::RateSample;
+use quipu_base::{Bytes, Duration, Instant, Rate};
+use quipu_policy::congestion::{RateEstimate, RateSample};
 
 use super::SentRecord;
 
@@ -22,6 +22,7 @@ pub(crate) struct DeliveryRate {
     /// The path is application-limited until more than this is delivered.
     limited_until: Option<Bytes>,
     latest: Option<RateSample>,
+    estimate: RateEstimate,
 }
 
 /// The counts when a packet left.
@@ -48,6 +49,7 @@ impl DeliveryRate {
             lost: Bytes::ZERO,
             limited_until: None,
             latest: None,
+            estimate: RateEstimate::new(),
         }
     }
 
@@ -73,6 +75,16 @@ impl DeliveryRate {
     /// The sender came to rest with window left while `in_flight` bytes were in flight.
     pub(crate) fn on_limited(&mut self, in_flight: Bytes) {
         self.limited_until = Some(self.delivered + in_flight);
+    }
+
+    /// Window or pace hold sending back.
+    pub(crate) fn on_held_back(&mut self) {
+        self.estimate.begin();
+    }
+
+    /// How fast the path delivers, as policies see it.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        self.estimate.rate()
     }
 
     /// True while a sample may show the application's rate rather than the path's.
@@ -134,7 +146,7 @@ impl DeliveryRate {
         }
         let delivered = self.delivered.saturating_sub(at_send.delivered);
         let sample = RateSample {
-            rate: quipu_base::Rate::from_bytes_over(delivered, interval)?,
+            rate: Rate::from_bytes_over(delivered, interval)?,
             delivered,
             interval,
             prior_delivered: at_send.delivered,
@@ -143,6 +155,7 @@ impl DeliveryRate {
             limited: at_send.limited,
         };
         self.latest = Some(sample);
+        self.estimate.on_sample(&sample, self.delivered);
         Some(sample)
     }
 }
@@ -150,7 +163,7 @@ impl DeliveryRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_base::{PacketNumber, Rate};
+    use quipu_base::PacketNumber;
 
     const SIZE: Bytes = Bytes(1_000);
     const OWN: u8 = 0;

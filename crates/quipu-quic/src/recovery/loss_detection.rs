@@ -207,10 +207,15 @@ impl SpaceRecovery<'_> {
         event: &Acknowledgement<'_>,
         settled: &Settled,
     ) -> Option<RateSample> {
-        let view = self.view.as_deref()?;
+        let view = self.view.as_deref_mut()?;
         let late = settled.late.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
-        let by = event.arrived_on.slot;
-        self.path.delivery.on_acked(event.now, by, &settled.acked, late, view.min_rtt)
+        let (by, acked) = (event.arrived_on.slot, &settled.acked);
+        let sample = self.path.delivery.on_acked(event.now, by, acked, late, view.min_rtt);
+        if let Some(sample) = &sample {
+            view.limited = sample.limited;
+            view.rate = self.path.delivery.rate();
+        }
+        sample
     }
 
     /// How many packets the acknowledgement newly reports as marked CE.

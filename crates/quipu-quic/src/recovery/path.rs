@@ -154,6 +154,9 @@ impl PathRecovery {
         view.release_at = self.pacer.on_sent(now, bytes, datagram);
         if !view.is_open(now) {
             self.app_limited = false;
+            if view.state == PathState::Usable && !view.amplification_limited {
+                self.delivery.on_held_back();
+            }
         }
         let begins = view.in_flight == bytes;
         if begins {
@@ -190,8 +193,7 @@ impl PathRecovery {
         view: &mut PathView,
         published: &[(PathKey, Published)],
     ) -> Option<Instant> {
-        view.limited = view.is_open(now);
-        if view.limited {
+        if view.is_open(now) {
             self.delivery.on_limited(view.in_flight);
             if !self.app_limited {
                 self.app_limited = true;
@@ -219,7 +221,6 @@ impl PathRecovery {
         news.srtt = view.srtt;
         view.cwnd = news.cwnd;
         view.ssthresh = news.ssthresh;
-        view.rate = news.bandwidth;
         let default_pace = || {
             let rate = Rate::from_bytes_over(view.cwnd, view.srtt?)?;
             let bits = u128::from(rate.bits_per_sec()) * u128::from(self.pacing_percent?);

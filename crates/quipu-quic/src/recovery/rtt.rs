@@ -55,7 +55,6 @@ pub(crate) mod tests {
             rttvar: INITIAL_RTT.divided_by(2),
             min_rtt: None,
             latest_rtt: None,
-            owd_difference: None,
             cwnd: Bytes(12_000),
             ssthresh: None,
             in_flight: Bytes::ZERO,

@@ -12,7 +12,7 @@ use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer,
 const BANDWIDTH: Param = Param::choice(
     "bandwidth",
     &["window", "rate"],
-    "of a path: window over round-trip time, or the delivery rate where it is measured",
+    "of a path: window over round-trip time, or the measured delivery rate",
 );
 
 pub(in crate::joint) fn entries() -> Vec<Entry> {

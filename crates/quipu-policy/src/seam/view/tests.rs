@@ -12,7 +12,6 @@ fn path(id: u32, slot: u8, srtt_ms: Option<u64>) -> PathView {
         rttvar: Duration::ZERO,
         min_rtt: None,
         latest_rtt: None,
-        owd_difference: None,
         cwnd: Bytes(12_000),
         ssthresh: None,
         in_flight: Bytes::ZERO,
