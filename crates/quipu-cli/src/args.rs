@@ -399,11 +399,15 @@ pub(crate) struct ScenarioOptions {
 }
 
 /// Reads the command line. Options that are unknown but have the form `--KEY=VALUE` set a field of
-/// the scenario.
-pub(crate) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Arguments, Failure> {
+/// the scenario. `version` is what is said of the program that this is.
+pub(crate) fn parse(
+    arguments: impl Iterator<Item = OsString>,
+    version: impl FnOnce() -> String,
+) -> Result<Arguments, Failure> {
     let arguments = with_fields(arguments.collect());
     Arguments::try_parse_from(arguments).map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Shown(error.to_string()),
+        ErrorKind::DisplayHelp => Failure::Shown(error.to_string()),
+        ErrorKind::DisplayVersion => Failure::Shown(version()),
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::Nothing(error.to_string()),
         _ => Failure::Usage(first_paragraph(&error)),
     })
@@ -449,7 +453,8 @@ mod tests {
     use super::*;
 
     fn parse_text(text: &str) -> Result<Arguments, String> {
-        parse(text.split(' ').map(OsString::from)).map_err(|failure| format!("{failure:?}"))
+        parse(text.split(' ').map(OsString::from), String::new)
+            .map_err(|failure| format!("{failure:?}"))
     }
 
     #[test]

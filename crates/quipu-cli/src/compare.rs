@@ -1,18 +1,18 @@
 //! `quipu compare`.
 
 use quipu_lab::plan::Plan;
-use quipu_lab::policies::Registry;
 
 use crate::args::CompareOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::{batch, scenario};
 
-pub(crate) fn run(options: &CompareOptions, registry: &Registry) -> Result<(), Failure> {
-    let mut plan = plan(options, registry)?;
+pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let mut plan = plan(options, own)?;
     batch::run(&mut plan, &options.batch, options.sort)
 }
 
-fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> {
+fn plan(options: &CompareOptions, own: &Own<'_>) -> Result<Plan, Failure> {
     let mut given = scenario::build(&options.scenario)?;
     let fields = [
         ("runs", "--runs", &options.runs),
@@ -24,5 +24,5 @@ fn plan(options: &CompareOptions, registry: &Registry) -> Result<Plan, Failure> 
         given.set(field, option, value.as_deref())?;
     }
     given.scenario.policies.baselines &= !options.no_baselines;
-    given.plan(registry)
+    given.plan(own)
 }

@@ -3,22 +3,22 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use quipu_lab::policies::Registry;
 use quipu_lab::run::Clock;
 use quipu_study::cost;
 
 use crate::args::CostOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::scenario::Given;
 use crate::{print, progress};
 
-pub(crate) fn run(options: &CostOptions, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(options: &CostOptions, own: &Own<'_>) -> Result<(), Failure> {
     let mut plans = Vec::with_capacity(options.files.len());
     for file in &options.files {
         let mut given = Given::load(Some(file))?;
         given.set("runs", "--runs", options.runs.as_deref())?;
         given.assign(&options.set)?;
-        let plan = given.plan(registry)?;
+        let plan = given.plan(own)?;
         if plan.pages.is_empty() {
             let file = file.display();
             return Err(Failure::Usage(format!("{file}: pages are missing; expected one or more")));

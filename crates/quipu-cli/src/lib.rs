@@ -12,6 +12,7 @@ mod failure;
 mod list;
 mod load;
 mod logs;
+mod own;
 mod page;
 mod progress;
 mod report;
@@ -30,6 +31,7 @@ use quipu_lab::policies::Registry;
 
 use args::{Command, PageCommand, ScenarioCommand};
 use failure::Failure;
+use own::Own;
 
 /// Runs the command with the arguments of the process. `registry` holds the policies that can be
 /// chosen by name, usually [`Registry::builtin`] and more.
@@ -37,17 +39,25 @@ use failure::Failure;
 /// Exit code 0: done. 1: a run failed. 2: the arguments or an input file are wrong. 130: stopped by
 /// Ctrl-C, with what was finished written.
 pub fn run(registry: &Registry) -> ExitCode {
-    let arguments = match args::parse(std::env::args_os()) {
-        Ok(arguments) => arguments,
-        Err(failure) => return failure.report(),
-    };
-    let result = match arguments.command {
-        Command::Compare(options) => compare::run(&options, registry),
-        Command::Cost(options) => cost::run(&options, registry),
-        Command::Load(options) => load::run(&options, registry),
-        Command::Run(options) => run::run(&options, registry),
-        Command::Sweep(options) => sweep::run(&options, registry),
-        Command::Reproduce(options) => reproduce::run(&options, registry),
+    let result = Own::new(registry).and_then(|own| {
+        let version = || format!("quipu {}\n", own.program.describe());
+        obey(args::parse(std::env::args_os(), version)?.command, &own)
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
+    let registry = own.registry;
+    match command {
+        Command::Compare(options) => compare::run(&options, own),
+        Command::Cost(options) => cost::run(&options, own),
+        Command::Load(options) => load::run(&options, own),
+        Command::Run(options) => run::run(&options, own),
+        Command::Sweep(options) => sweep::run(&options, own),
+        Command::Reproduce(options) => reproduce::run(&options, own),
         Command::Report(options) => report::run(&options, registry),
         Command::Page { command } => match command {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
@@ -67,10 +77,6 @@ pub fn run(registry: &Registry) -> ExitCode {
         Command::Browsers => list::browsers(),
         Command::Schedulers { name: Some(name), check: true } => list::check(&name, registry),
         Command::Schedulers { name, .. } => list::schedulers(name.as_deref(), registry),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
     }
 }
 

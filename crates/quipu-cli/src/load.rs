@@ -2,18 +2,18 @@
 
 use quipu_lab::batch::run_into;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::policies::Registry;
 use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::{logs, scenario};
 
 /// Columns of a terminal of unknown width.
 const USUAL_WIDTH: usize = 100;
 
-pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Failure> {
-    let mut plan = plan(options, registry)?;
+pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let mut plan = plan(options, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     logs::of_one(&mut plan, &options.logs)?;
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &LoadOptions, registry: &Registry) -> Result<(), Fail
     crate::print(&text)
 }
 
-fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
+fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
     let mut given = scenario::build(&options.scenario)?;
     let scenario = &mut given.scenario;
     if !scenario.has_pages() {
@@ -70,7 +70,7 @@ fn plan(options: &LoadOptions, registry: &Registry) -> Result<Plan, Failure> {
             scenario.policies.path = vec![options.path.clone().unwrap_or("minrtt".to_owned())];
         }
     }
-    let plan = given.plan(registry)?;
+    let plan = given.plan(own)?;
     let policies = plan.networks.first().map_or(0, |network| network.policies.len());
     if policies > 1 {
         return Err(Failure::Usage(format!(

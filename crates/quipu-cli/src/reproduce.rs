@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quipu_lab::policies::Registry;
 use quipu_lab::table::{Align, Grid};
 use quipu_record::verdict::Judged;
 use quipu_record::write_whole;
@@ -15,9 +14,10 @@ use quipu_study::reproduce::{
 
 use crate::args::ReproduceOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::progress;
 
-pub(crate) fn run(options: &ReproduceOptions, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
         let cases = builtin().map_err(Failure::usage)?;
         return read_page(file)?
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &ReproduceOptions, registry: &Registry) -> Result<(),
     }
     let jobs = chosen
         .into_iter()
-        .map(|(case, origin)| Job::new(case, &origin, options.quick, registry))
+        .map(|(case, origin)| Job::new(case, &origin, options.quick, own.registry, &own.program))
         .collect::<Result<Vec<Job>, _>>()
         .map_err(Failure::usage)?;
     let docs = match &options.docs {

@@ -1,16 +1,15 @@
 //! `quipu run`.
 
-use quipu_lab::policies::Registry;
-
 use crate::args::RunOptions;
 use crate::batch;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::scenario::Given;
 
-pub(crate) fn run(options: &RunOptions, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     let mut given = Given::load(Some(&options.file))?;
     given.set("runs", "--runs", options.runs.as_deref())?;
     given.assign(&options.set)?;
-    let mut plan = given.plan(registry)?;
+    let mut plan = given.plan(own)?;
     batch::run(&mut plan, &options.batch, options.sort)
 }

@@ -1,9 +1,9 @@
 //! From options to a scenario, and to where its results go.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use quipu_lab::plan::Plan;
-use quipu_lab::policies::Registry;
 use quipu_record::Output;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
@@ -13,6 +13,7 @@ use quipu_scenario::{
 
 use crate::args::ScenarioOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 
 /// A scenario, and where its values come from.
 pub(crate) struct Given {
@@ -59,12 +60,14 @@ impl Given {
         Ok(())
     }
 
-    /// The plan of the scenario, with the policies of `registry`.
-    pub(crate) fn plan(self, registry: &Registry) -> Result<Plan, Failure> {
-        Plan::build(self.scenario, registry).map_err(|errors| {
+    /// The plan of the scenario, with the policies of this program, which runs it.
+    pub(crate) fn plan(self, own: &Own<'_>) -> Result<Plan, Failure> {
+        let mut plan = Plan::build(self.scenario, own.registry).map_err(|errors| {
             let findings = errors.iter().flat_map(|error| error.findings());
             explained(&self.origin, findings.collect())
-        })
+        })?;
+        plan.program = Arc::clone(&own.program);
+        Ok(plan)
     }
 
     /// The scenario, if all is right that can be known without pages, browsers and policies.

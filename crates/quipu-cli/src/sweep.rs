@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::time::Instant;
 
-use quipu_lab::policies::Registry;
 use quipu_lab::table::{Align, Grid};
 use quipu_scenario::{Document, ScenarioError};
 use quipu_study::sweep::{Place, Shard, State, Status, Sweep, Todo, overview};
 
 use crate::args::SweepOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::progress;
 
 /// Points that a dry run tells one by one.
@@ -20,9 +20,9 @@ const MOST_POINTS: usize = 20;
 const REHEARSED: usize = 40;
 const REHEARSAL: Duration = Duration::from_secs(3);
 
-pub(crate) fn run(options: &SweepOptions, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> {
     let document = Document::read(&options.file).map_err(Failure::usage)?;
-    let sweep = Sweep::read(&document, registry).map_err(Failure::usage)?;
+    let sweep = Sweep::read(&document, own.registry).map_err(Failure::usage)?;
     let Some(sweep) = sweep else {
         let file = document.file().to_owned();
         let expected = "a table [sweep], which `quipu sweep` needs";
@@ -36,7 +36,7 @@ pub(crate) fn run(options: &SweepOptions, registry: &Registry) -> Result<(), Fai
         jobs: options.jobs.map(usize::from),
         shard: shard.map_err(|error| Failure::Usage(format!("--shard {error}")))?,
     };
-    let mut todo = Todo::new(sweep, place).map_err(Failure::usage)?;
+    let mut todo = Todo::new(sweep.made_by(&own.program), place).map_err(Failure::usage)?;
     for note in todo.notes() {
         eprintln!("note: {note}");
     }

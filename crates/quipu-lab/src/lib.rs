@@ -6,6 +6,7 @@
 //! - [`run::run`]: one run, in virtual time.
 //! - [`batch::run_all`]: all runs on all cores, collected in the plan's order.
 //! - [`results`]: what the runs of a plan say together, and the files of a result.
+//! - [`program`]: which program makes results, and what of it a run depends on.
 //! - [`detail`]: one load in full, replayed: what each path carried when.
 //! - [`logs`]: qlog files of runs, beside all that.
 //! - [`table`]: both as text for a terminal.
@@ -28,6 +29,7 @@ pub mod logs;
 pub mod pages;
 pub mod plan;
 pub mod policies;
+pub mod program;
 pub mod results;
 pub mod run;
 pub mod table;

@@ -13,8 +13,10 @@ use crate::bound;
 use crate::logs::Logs;
 use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
+use crate::program::Program;
 use crate::run::Arrivals;
 use crate::run::Meter;
+use quipu_record::Provenance;
 use quipu_scenario::{
     Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
     distinct,
@@ -31,6 +33,8 @@ pub struct Plan {
     pub pages: Vec<PlannedPage>,
     /// Its networks, each with the policies that make sense on it.
     pub networks: Vec<PlannedNetwork>,
+    /// The program that runs it.
+    pub program: Arc<Program>,
     /// Where its runs are logged, if they are: no part of the scenario, as no result depends on it.
     pub logs: Option<Logs>,
     /// What no run of it can beat, as far as it was worked out.
@@ -172,9 +176,19 @@ impl Plan {
         }
         match (PlanErrors::new(problems), browser) {
             (None, Some(browser)) => {
-                let bounds = Arc::default();
+                let (program, bounds) = (Arc::default(), Arc::default());
                 let (logs, meter, arrivals) = (None, None, None);
-                Ok(Plan { scenario, browser, pages, networks, logs, bounds, meter, arrivals })
+                Ok(Plan {
+                    scenario,
+                    browser,
+                    pages,
+                    networks,
+                    program,
+                    logs,
+                    bounds,
+                    meter,
+                    arrivals,
+                })
             }
             (Some(errors), _) => Err(errors),
             // There is a browser if nothing was wrong with it.
@@ -196,6 +210,7 @@ impl Plan {
             browser: self.browser.clone(),
             pages: self.pages.clone(),
             networks: self.networks.clone(),
+            program: Arc::clone(&self.program),
             logs: None,
             bounds: Arc::clone(&self.bounds),
             meter: None,
@@ -212,6 +227,16 @@ impl Plan {
                 })
             })
         })
+    }
+
+    /// What files say of the program that runs it.
+    pub fn provenance(&self) -> Provenance {
+        self.program.provenance(self.rows().flat_map(PolicyRow::specs))
+    }
+
+    /// The rows of all networks.
+    pub fn rows(&self) -> impl Iterator<Item = &PolicyRow> {
+        self.networks.iter().flat_map(|network| &network.policies)
     }
 
     /// Pages, or one if there are flows only.

@@ -26,6 +26,11 @@ pub struct PolicyRow {
 }
 
 impl PolicyRow {
+    /// All that was chosen for pages and flows.
+    pub fn specs(&self) -> impl Iterator<Item = &PolicySpec> {
+        [&self.spec, &self.transport].into_iter().chain(&self.flows)
+    }
+
     /// Everything that was chosen for pages, with every parameter; how HTTP is carried if not over
     /// QUIC's streams.
     pub fn full_text(&self) -> String {

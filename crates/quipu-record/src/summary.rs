@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::fairness::Fairness;
 use crate::metric::Metric;
 use crate::page::PageNote;
+use crate::provenance::Provenance;
 use crate::sharing::Sharing;
 use crate::streams::StreamSummary;
 
@@ -100,10 +101,9 @@ pub struct Identical {
 /// What a sweep says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Version of the program.
-    pub version: &'static str,
-    /// Commit of the program.
-    pub commit: &'static str,
+    /// The program.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Which world the numbers are from.
     pub world: &'static str,
     /// Seed of the experiment.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::provenance::Provenance;
+
 /// The file.
 pub const VERDICTS: &str = "verdicts.json";
 
@@ -114,10 +116,9 @@ pub struct Judged {
     pub note: String,
     /// The scenario file.
     pub file: String,
-    /// Version of the program.
-    pub version: String,
-    /// Commit of the program.
-    pub commit: String,
+    /// The program.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Hash of everything that decides the result.
     pub fingerprint: String,
     /// Whether runs are few.

@@ -30,13 +30,17 @@ pub struct Document {
     pub datasets: BTreeMap<String, Dataset>,
 }
 
-/// A version of the program.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+/// A program that makes results, as these say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Program {
     /// Version.
     pub version: String,
-    /// Commit, or `unknown`.
+    /// Commit, with `-dirty` if its tree had changed, or `unknown`.
     pub commit: String,
+    /// Hash of its sources or of the executable; empty in results of before they had one.
+    pub program: String,
+    /// The profile with which it was built; may be empty too.
+    pub profile: String,
 }
 
 /// A part of a report.

@@ -4,17 +4,16 @@ use xxhash_rust::xxh3::Xxh3;
 
 use quipu_lab::bound::has_known_windows;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::results::{COMMIT, VERSION};
+use quipu_lab::policies::PolicyRow;
 use quipu_scenario::{Network, Policies, Scenario, ScenarioError};
 
-/// The number of each run of `plan`, in the order of its cells: a hash (XXH3, 128 bits) of the version and
-/// the commit of the program, of the scenario without what other runs have, of the content of the page, of
-/// the network, the policy and the run's number. It does not depend on how many other pages, networks,
-/// policies and runs there are, nor on their order. What is changed in the program without a commit, and
-/// the policies of a registry of one's own, it does not see.
+/// The number of each run of `plan`, in the order of its cells: a hash (XXH3, 128 bits) of the code that
+/// decides the run (see [`quipu_lab::program`]), of the scenario without what other runs have, of the content of
+/// the page, of the network, the policy and the run's number. It does not depend on how many other pages,
+/// networks, policies and runs there are, nor on their order.
 ///
 /// # Errors
-/// If a scenario cannot be written out.
+/// If a scenario cannot be written out, or the program does not know itself.
 pub(crate) fn run_keys(plan: &Plan) -> Result<Vec<u128>, ScenarioError> {
     // What differs from cell to cell is left out here.
     let bare = Scenario {
@@ -33,7 +32,7 @@ pub(crate) fn run_keys(plan: &Plan) -> Result<Vec<u128>, ScenarioError> {
         let known = last.take().filter(|(known, _)| *known == place);
         let (_, hash) = last.insert(match known {
             Some(known) => known,
-            None => (place, of_place(plan, place, &scenario, &networks[place.network])),
+            None => (place, of_place(plan, place, &scenario, &networks[place.network])?),
         });
         keys.push(hash_of(&[hash.clone(), cell.run.to_string()]));
     }
@@ -47,7 +46,12 @@ fn of_network(network: &Network) -> String {
 }
 
 /// What the runs of a page over a network with a policy depend on.
-fn of_place(plan: &Plan, cell: Cell, scenario: &str, network: &str) -> String {
+fn of_place(
+    plan: &Plan,
+    cell: Cell,
+    scenario: &str,
+    network: &str,
+) -> Result<String, ScenarioError> {
     let planned = &plan.networks[cell.network];
     let policy = &planned.policies[cell.policy];
     let page = plan.pages.get(cell.page).map(|page| {
@@ -60,8 +64,7 @@ fn of_place(plan: &Plan, cell: Cell, scenario: &str, network: &str) -> String {
     let windows = planned.policies.iter().all(has_known_windows);
     let flows: Vec<String> = policy.flows.iter().map(|spec| spec.full_text()).collect();
     let parts = [
-        VERSION.to_owned(),
-        COMMIT.to_owned(),
+        code_of(plan, [policy])?,
         scenario.to_owned(),
         format!("{page:?}"),
         network.to_owned(),
@@ -71,7 +74,20 @@ fn of_place(plan: &Plan, cell: Cell, scenario: &str, network: &str) -> String {
         flows.join("\n"),
         windows.to_string(),
     ];
-    format!("{:032x}", hash_of(&parts))
+    Ok(format!("{:032x}", hash_of(&parts)))
+}
+
+/// What the runs of `rows` depend on of the program that runs `plan`.
+///
+/// # Errors
+/// If that is the executable, and it cannot be read.
+pub(crate) fn code_of<'r>(
+    plan: &Plan,
+    rows: impl IntoIterator<Item = &'r PolicyRow>,
+) -> Result<String, ScenarioError> {
+    let code = plan.program.code_of(rows.into_iter().flat_map(PolicyRow::specs));
+    let expected = "an executable that can be read, as its policies are known by it alone";
+    code.ok_or_else(|| ScenarioError::invalid("program", "unreadable", expected))
 }
 
 /// The hash of `parts` and of where each ends.

@@ -13,5 +13,3 @@ pub use write::{named, write};
 
 /// The version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The commit that it was built from, or `unknown`.
-pub const COMMIT: &str = env!("QUIPU_COMMIT");

@@ -9,7 +9,6 @@ use quipu_record::{
 use rayon::prelude::*;
 
 use super::sharing;
-use super::{COMMIT, VERSION};
 use crate::plan::{Cell, Plan};
 
 /// Where the results of this crate come from: virtual time and modelled links.
@@ -32,8 +31,7 @@ pub fn summary(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failur
     let planned = plan.cells().count();
     let runs_finished = finished.iter().filter(|(_, record)| record.is_first()).count();
     Summary {
-        version: VERSION,
-        commit: COMMIT,
+        provenance: plan.provenance(),
         world: WORLD,
         seed: plan.scenario.seed,
         complete: runs_finished == planned,

@@ -39,6 +39,8 @@ pub use spec::{Policies, PolicySpec};
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     entries: Vec<Entry>,
+    /// How many of the entries, from the first on, came with this crate.
+    builtin: usize,
     formulas: Vec<formulas::Formula>,
 }
 
@@ -59,10 +61,8 @@ impl Registry {
             crate::ack::entries(),
             crate::congestion::entries(),
         ];
-        Registry {
-            entries: groups.into_iter().flatten().collect(),
-            formulas: formulas::builtin().collect(),
-        }
+        let entries: Vec<Entry> = groups.into_iter().flatten().collect();
+        Registry { builtin: entries.len(), entries, formulas: formulas::builtin().collect() }
     }
 
     /// Adds a policy.
@@ -95,6 +95,12 @@ impl Registry {
     /// The policy of that layer and name.
     pub fn get(&self, layer: Layer, name: &str) -> Option<&Entry> {
         self.of(layer).find(|entry| entry.name == name)
+    }
+
+    /// Whether `entry` came with this crate, and was not added to the registry.
+    pub fn is_builtin(&self, entry: &Entry) -> bool {
+        let mut builtin = self.entries[..self.builtin].iter();
+        builtin.any(|known| (known.layer, known.name) == (entry.layer, entry.name))
     }
 
     /// The policies of a layer, in order of registration.

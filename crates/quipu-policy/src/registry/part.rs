@@ -12,6 +12,7 @@ use super::{Registry, nearest};
 #[derive(Clone, Debug)]
 pub struct Part {
     entry: Arc<Entry>,
+    is_builtin: bool,
     values: Values,
 }
 
@@ -40,7 +41,8 @@ impl Part {
             Some(params) => Values::read(name, &entry.params, params)?,
             None => Values::defaults(&entry.params),
         };
-        Ok(Part { entry: Arc::new(entry.clone()), values })
+        let is_builtin = registry.is_builtin(entry);
+        Ok(Part { entry: Arc::new(entry.clone()), is_builtin, values })
     }
 
     /// The policy's name.
@@ -51,6 +53,11 @@ impl Part {
     /// What the registry knows of the policy.
     pub fn entry(&self) -> &Entry {
         &self.entry
+    }
+
+    /// Whether it came with this crate.
+    pub fn is_builtin(&self) -> bool {
+        self.is_builtin
     }
 
     /// Its parameters.

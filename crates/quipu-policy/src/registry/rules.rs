@@ -30,8 +30,8 @@ fn params(rules: ResendRules) -> Vec<Param> {
     ]
 }
 
-pub(super) fn entries() -> Vec<Entry> {
-    let pack = |name, about, build| Entry {
+fn pack(name: &'static str, about: &'static str, build: Build) -> Entry {
+    Entry {
         name,
         layer: Layer::Pack,
         about,
@@ -39,7 +39,10 @@ pub(super) fn entries() -> Vec<Entry> {
         source: "our choice",
         confidence: Confidence::High,
         build,
-    };
+    }
+}
+
+pub(super) fn entries() -> Vec<Entry> {
     vec![
         pack("one", "one stream's bytes per packet", |_, _| {
             Ok(Built { pack: Some(Pack::One), ..Built::default() })

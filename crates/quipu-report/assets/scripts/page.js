@@ -4,10 +4,12 @@
 const AHEAD = "600px";
 
 function pageHead(report, figures) {
-  const { version, commit } = report.generated_by ?? {};
+  const { version, commit, program, profile } = report.generated_by ?? {};
+  const short = String(commit ?? "").replace(/^([0-9a-f]{10})[0-9a-f]+/, "$1");
+  const details = [program, profile].filter(Boolean).join(", ");
   const made = [
     report.world ? element("span", { class: "badge", text: report.world }) : null,
-    version ? element("span", { text: `quipu ${version}${commit ? ` (${String(commit).slice(0, 10)})` : ""}` }) : null,
+    version ? element("span", { text: `quipu ${version}${short ? ` (${short})` : ""}`, ...(details ? { title: details } : {}) }) : null,
   ];
   const toggle = schemeSwitch(() => figures.forEach((figure) => figure.refresh()));
   return [

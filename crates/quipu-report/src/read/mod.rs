@@ -7,7 +7,7 @@ pub(crate) mod summary;
 mod table;
 pub(crate) mod tables;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use quipu_record::verdict::Judged;
@@ -16,6 +16,7 @@ use self::summary::{Failure, Identical, Page, Sharing, Status, Summary, json, pl
 use self::tables::Folder;
 use crate::ReportError;
 use crate::aggregate::ratios::fill;
+use crate::document::Program;
 use crate::notices::Notices;
 use crate::results::{Place, Quantity, Results};
 
@@ -37,8 +38,8 @@ pub(crate) struct Folders {
     pub(crate) networks: Networks,
     /// Verdicts of ids.
     pub(crate) judged: Vec<Judged>,
-    /// Version and commit of the program that wrote the results, with the number of folders.
-    pub(crate) programs: BTreeMap<(String, String), u64>,
+    /// The programs that wrote the results, each with the number of folders.
+    pub(crate) programs: BTreeMap<Program, u64>,
     /// The world that results are from.
     pub(crate) world: String,
     /// Seed of the first folder: intervals are drawn from it.
@@ -109,7 +110,8 @@ impl Folders {
                 ));
             }
             if summary.is_none() {
-                self.programs_add(&status.version, &status.commit);
+                let Status { version, commit, program, profile, .. } = &status;
+                self.programs_add([version, commit, program, profile]);
             }
         }
         let Some(summary) = summary else {
@@ -119,7 +121,8 @@ impl Folders {
             return;
         };
         summary.fill(folder, &mut self.results);
-        self.programs_add(&summary.version, &summary.commit);
+        let Summary { version, commit, program, profile, .. } = &summary;
+        self.programs_add([version, commit, program, profile]);
         if self.world.is_empty() {
             (self.world, self.seed) = (crate::notices::clean(&summary.world), summary.seed);
         }
@@ -158,27 +161,38 @@ impl Folders {
         }
     }
 
-    fn programs_add(&mut self, version: &str, commit: &str) {
-        let clean = crate::notices::clean;
-        *self.programs.entry((clean(version), clean(commit))).or_default() += 1;
+    fn programs_add(&mut self, said: [&String; 4]) {
+        let [version, commit, program, profile] = said.map(|text| crate::notices::clean(text));
+        let program = Program { version, commit, program, profile };
+        *self.programs.entry(program).or_default() += 1;
     }
 
     /// Notes what is wrong with all folders together.
     fn check(&self, notices: &mut Notices) {
-        if self.programs.len() > 1 {
-            let short = |commit: &str| commit.chars().take(8).collect::<String>();
-            let each = self.programs.iter().take(4).map(|((version, commit), folders)| {
-                let folders = if *folders == 1 {
-                    "1 folder".to_owned()
-                } else {
-                    format!("{folders} folders")
-                };
-                format!("{version} at {} ({folders})", short(commit))
-            });
+        // By content where it is known: it may be the same at two commits.
+        let identity = |it: &Program| match it.program.as_str() {
+            "" => (it.version.clone(), it.commit.clone()),
+            program => (it.version.clone(), program.to_owned()),
+        };
+        let different: BTreeSet<_> = self.programs.keys().map(identity).collect();
+        if different.len() > 1 {
+            let short = |commit: &str| match commit.split_once('-') {
+                Some((commit, mark)) => format!("{commit:.8}-{mark}"),
+                None => format!("{commit:.8}"),
+            };
+            let each =
+                self.programs.iter().take(4).map(|(Program { version, commit, .. }, folders)| {
+                    let folders = if *folders == 1 {
+                        "1 folder".to_owned()
+                    } else {
+                        format!("{folders} folders")
+                    };
+                    format!("{version} at {} ({folders})", short(commit))
+                });
             notices.add(format!(
                 "The results are of {} versions of the program, which may differ for that reason \
                  alone: {}.",
-                self.programs.len(),
+                different.len(),
                 each.collect::<Vec<_>>().join(", ")
             ));
         }

@@ -21,6 +21,8 @@ pub(crate) type Fields = BTreeMap<String, Value>;
 pub(crate) struct Summary {
     pub(crate) version: String,
     pub(crate) commit: String,
+    pub(crate) program: String,
+    pub(crate) profile: String,
     pub(crate) world: String,
     pub(crate) seed: u64,
     pub(crate) complete: Option<bool>,
@@ -114,6 +116,8 @@ pub(crate) struct Status {
     pub(crate) failed: u64,
     pub(crate) version: String,
     pub(crate) commit: String,
+    pub(crate) program: String,
+    pub(crate) profile: String,
 }
 
 /// Bytes of a JSON file that are read.

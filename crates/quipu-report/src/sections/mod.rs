@@ -268,6 +268,5 @@ fn subtitle(context: &Context<'_>) -> String {
 /// The program that wrote most of the folders.
 fn program(folders: &Folders) -> Program {
     let most = folders.programs.iter().max_by_key(|(_, count)| **count);
-    most.map(|((version, commit), _)| Program { version: version.clone(), commit: commit.clone() })
-        .unwrap_or_default()
+    most.map(|(program, _)| program.clone()).unwrap_or_default()
 }

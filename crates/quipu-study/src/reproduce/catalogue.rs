@@ -90,6 +90,7 @@ fn is_meant(name: &str, case: &Case) -> bool {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::sync::Arc;
 
     use super::*;
     use crate::reproduce::Job;
@@ -126,7 +127,8 @@ mod tests {
         for (case, origin) in choose(&[]).unwrap() {
             let id = case.id.clone();
             for quick in [false, true] {
-                let job = Job::new(case.clone(), &origin, quick, &Registry::builtin());
+                let job =
+                    Job::new(case.clone(), &origin, quick, &Registry::builtin(), &Arc::default());
                 let job = job.unwrap_or_else(|error| panic!("{id}: {error}"));
                 assert!(job.runs() > 0, "{id}");
                 assert_eq!(job.keys().unwrap().len(), job.runs(), "{id}");

@@ -230,6 +230,7 @@ fn table(all: &[Judged]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quipu_record::Provenance;
     use quipu_record::verdict::{BoundRow, Finding, Paper, RuleKind};
 
     fn rule(name: &str, verdict: Verdict, expect: Verdict) -> RuleVerdict {
@@ -266,8 +267,7 @@ mod tests {
             reported: String::new(),
             note: String::new(),
             file: "one.toml".to_owned(),
-            version: "1".to_owned(),
-            commit: "c".to_owned(),
+            provenance: Provenance::default(),
             fingerprint: "f".to_owned(),
             quick: false,
             seed: 1,

@@ -1,16 +1,18 @@
 //! One id, ready to run: its scenario and variants planned, its rules and numbers held to them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
 
 use super::catalogue;
 use super::data::{PaperNumber, numbers};
 use super::places::{Unit, places};
-use crate::run_key::{hash_of, run_keys};
+use crate::run_key::{code_of, hash_of, run_keys};
 use quipu_lab::plan::{Cell, Plan, PlanError};
-use quipu_lab::policies::Registry;
-use quipu_lab::results::{COMMIT, VERSION};
+use quipu_lab::policies::{PolicyRow, Registry};
+use quipu_lab::program::Program;
+use quipu_record::Provenance;
 use quipu_scenario::experiment::{Case, Metric, Part, Variant, cases};
 use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
 
@@ -85,7 +87,7 @@ pub fn load(path: &Path) -> Result<Vec<(Case, Origin)>, ExperimentError> {
 }
 
 impl Job {
-    /// Plans everything that `case` wants to run, and checks its rules.
+    /// Plans everything that `case` wants `program` to run, and checks its rules.
     ///
     /// # Errors
     /// If a scenario cannot be run, or a rule or number is about what is not there.
@@ -94,6 +96,7 @@ impl Job {
         origin: &Origin,
         quick: bool,
         registry: &Registry,
+        program: &Arc<Program>,
     ) -> Result<Job, ExperimentError> {
         let in_plan = |variant: Option<&Variant>, source: PlanError| ExperimentError::Plan {
             id: case.id.clone(),
@@ -109,6 +112,9 @@ impl Job {
             let plan = Plan::with_registry(changed, registry);
             let plan = plan.map_err(|error| in_plan(Some(variant), error))?;
             units.push(Unit { variant: Some(variant.name.clone()), plan });
+        }
+        for unit in &mut units {
+            unit.plan.program = Arc::clone(program);
         }
         let mut job = Job {
             case,
@@ -175,6 +181,13 @@ impl Job {
         Ok(())
     }
 
+    /// What files say of the program that runs it.
+    pub(super) fn provenance(&self) -> Provenance {
+        let plans = self.units.iter().map(|unit| &unit.plan);
+        let rows = plans.flat_map(Plan::rows);
+        self.units[0].plan.program.provenance(rows.flat_map(PolicyRow::specs))
+    }
+
     /// All runs, each with the position of its unit.
     pub(super) fn cells(&self) -> impl Iterator<Item = (usize, Cell)> {
         let units = self.units.iter().enumerate();
@@ -187,9 +200,10 @@ impl Job {
     }
 
     fn hash(&self) -> Result<String, ExperimentError> {
-        let mut parts = vec![VERSION.to_owned(), COMMIT.to_owned(), self.quick.to_string()];
+        let mut parts = vec![self.quick.to_string()];
         parts.extend([self.case.id.clone(), self.case.text.clone()]);
         for unit in &self.units {
+            parts.push(code_of(&unit.plan, unit.plan.rows())?);
             parts.push(unit.plan.scenario.to_toml()?);
             parts.extend(unit.plan.pages.iter().map(|page| page.note.hash.clone()));
         }
@@ -197,7 +211,7 @@ impl Job {
         Ok(format!("{:032x}", hash_of(&parts)))
     }
 
-    /// What each run depends on, beside the registry, in the order of [`Job::cells`]; the same for runs
+    /// What each run depends on, in the order of [`Job::cells`]; the same for runs
     /// that are the same. `None` for a run whose time series goes into the folder of this id.
     pub(super) fn keys(&self) -> Result<Vec<Option<u128>>, ScenarioError> {
         let mut all = Vec::new();

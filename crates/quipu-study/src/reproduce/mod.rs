@@ -23,4 +23,4 @@ mod verdict;
 pub use catalogue::{builtin, choose};
 pub use docs::{Page, counts, terminal};
 pub use job::{ExperimentError, Job, Origin, load};
-pub use runner::{Place, Progress, ReproduceError, Todo, reproduce, stored};
+pub use runner::{Place, Progress, ReproduceError, Todo, reproduce};

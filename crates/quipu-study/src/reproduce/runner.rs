@@ -16,7 +16,7 @@ use super::job::Job;
 use super::select::{Runs, of_series};
 use super::verdict::{bounds, judge};
 use quipu_lab::plan::Cell;
-use quipu_lab::results::{self, COMMIT, VERSION, part_of, place};
+use quipu_lab::results::{self, part_of, place};
 use quipu_lab::run::{RunError, run_sampled, run_session};
 use quipu_record::verdict::{Judged, VERDICTS};
 use quipu_record::{Failure, Output, OutputError, RunRecord};
@@ -217,12 +217,6 @@ fn read_same(job: &Job, out: &Path) -> Option<Judged> {
     read(&out.join(&job.case.id)).filter(|judged| judged.fingerprint == job.fingerprint)
 }
 
-/// What there is in the folder `out` of ids of this program, in the order of `ids`.
-pub fn stored<'a>(out: &Path, ids: impl Iterator<Item = &'a str>) -> Vec<Judged> {
-    let of_this_program = |judged: &Judged| judged.version == VERSION && judged.commit == COMMIT;
-    ids.filter_map(|id| read(&out.join(id))).filter(of_this_program).collect()
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A thread that panicked ends the whole call anyway.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -396,8 +390,7 @@ impl<'a> Workshop<'a> {
             reported: experiment.reported.clone(),
             note: experiment.note.clone(),
             file: case.file.clone(),
-            version: VERSION.to_owned(),
-            commit: COMMIT.to_owned(),
+            provenance: job.provenance(),
             fingerprint: job.fingerprint.clone(),
             quick: job.quick,
             seed: job.units[0].plan.scenario.seed,

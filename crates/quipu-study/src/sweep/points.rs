@@ -1,12 +1,15 @@
 //! From a file to its points: a plan for each combination of values.
 
+use std::sync::Arc;
+
 use toml::Value;
 
 use quipu_lab::plan::{Plan, Shelf};
-use quipu_lab::policies::Registry;
+use quipu_lab::policies::{PolicyRow, Registry};
+use quipu_lab::program::Program;
 use quipu_record::Value as Cell;
 use quipu_record::nearest;
-use quipu_record::{Column, Kind, known_columns};
+use quipu_record::{Column, Kind, Provenance, known_columns};
 use quipu_scenario::put_at;
 use quipu_scenario::{
     Amount, Document, Finding, Findings, Origin, PointValues, Scenario, Series, SweepSpec,
@@ -46,6 +49,26 @@ pub struct Point {
 }
 
 impl Sweep {
+    /// The same, run by `program`.
+    #[must_use]
+    pub fn made_by(mut self, program: &Arc<Program>) -> Sweep {
+        for point in &mut self.points {
+            point.plan.program = Arc::clone(program);
+        }
+        self
+    }
+
+    /// The program that runs it.
+    pub(super) fn program(&self) -> Arc<Program> {
+        self.points.first().map(|point| Arc::clone(&point.plan.program)).unwrap_or_default()
+    }
+
+    /// What files say of this program.
+    pub(super) fn provenance(&self) -> Provenance {
+        let rows = self.points.iter().flat_map(|point| point.plan.rows());
+        self.program().provenance(rows.flat_map(PolicyRow::specs))
+    }
+
     /// The sweep in `document`; its policies are those of `registry`. `None` if it has no table
     /// `[sweep]`.
     ///

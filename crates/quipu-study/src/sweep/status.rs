@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::todo::Shard;
-use quipu_lab::results::{COMMIT, VERSION};
+use quipu_record::Provenance;
 
 /// Whether a folder has all of its sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,10 +20,9 @@ pub enum State {
 /// How far a sweep is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Version of the program.
-    pub version: String,
-    /// Commit of the program.
-    pub commit: String,
+    /// The program.
+    #[serde(flatten)]
+    pub provenance: Provenance,
     /// Whether all is there.
     pub state: State,
     /// Points.
@@ -42,10 +41,14 @@ pub struct Status {
 
 impl Status {
     /// Of a sweep with so many runs.
-    pub(super) fn new(points: usize, planned: usize, shard: Option<Shard>) -> Status {
+    pub(super) fn new(
+        provenance: Provenance,
+        points: usize,
+        planned: usize,
+        shard: Option<Shard>,
+    ) -> Status {
         Status {
-            version: VERSION.to_owned(),
-            commit: COMMIT.to_owned(),
+            provenance,
             state: State::Running,
             points,
             planned,

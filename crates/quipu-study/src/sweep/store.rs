@@ -1,8 +1,8 @@
 //! What was run, by the content of what was asked for: segments that only grow.
 //!
 //! A segment is a list of frames: a mark of four bytes, the length of the body, its checksum (XXH3, 64
-//! bits), both in little-endian order, and the body. The body of the first frame tells the form of the
-//! others, version and commit; that of each other is the key of a run (16 bytes) and what came of it, in
+//! bits), both in little-endian order, and the body. The body of the first frame tells which program made the
+//! others, but for its policies, and thereby their form; that of each other is the key of a run (16 bytes) and what came of it, in
 //! postcard's form. Each process that runs something writes a segment of its own and never touches
 //! another, so that several may work side by side. A frame is written at once: whoever is killed
 //! meanwhile loses that run alone. Where a frame is damaged the next mark is looked for.
@@ -17,11 +17,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use quipu_lab::results::{COMMIT, VERSION};
 use quipu_record::RunRecord;
 
-/// The form of what is kept of a run: another number for another form.
-const FORM: u32 = 1;
 const MARK: [u8; 4] = *b"\xf1Qr\n";
 /// Mark, length, checksum.
 const HEAD: usize = 4 + 4 + 8;
@@ -48,17 +45,11 @@ pub struct StoreError {
     pub source: io::Error,
 }
 
+/// Hash of all that decides results, but of single policies, which keys tell apart: what is kept of a run has
+/// the form that this program gives it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Header {
-    form: u32,
-    version: String,
-    commit: String,
-}
-
-impl Header {
-    fn own() -> Header {
-        Header { form: FORM, version: VERSION.to_owned(), commit: COMMIT.to_owned() }
-    }
+    program: [u8; KEY],
 }
 
 /// Where a run is kept.
@@ -74,6 +65,7 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Store {
     folder: PathBuf,
+    header: Header,
     segments: Vec<PathBuf>,
     /// How many of the segments are in the folder itself.
     own_segments: usize,
@@ -87,7 +79,7 @@ pub(super) struct Store {
 struct Scan {
     /// Key, place and length of what came of it, and whether it failed.
     runs: Vec<(u128, u64, u32, bool)>,
-    /// Runs of another version, commit or form.
+    /// Runs of another program.
     foreign: usize,
     /// Bytes that are no frames, the last one left out.
     damaged: u64,
@@ -96,13 +88,19 @@ struct Scan {
 }
 
 impl Store {
-    /// The store in `folder`, and the runs that `others` have beside it. Nothing is made yet.
+    /// The store in `folder`, and the runs that `others` have beside it, of programs that have the hash
+    /// `frame` of all but single policies. Nothing is made yet.
     ///
     /// # Errors
     /// If a folder or a segment in it cannot be read.
-    pub(super) fn open(folder: &Path, others: &[PathBuf]) -> Result<Store, StoreError> {
+    pub(super) fn open(
+        folder: &Path,
+        others: &[PathBuf],
+        frame: u128,
+    ) -> Result<Store, StoreError> {
         let mut store = Store {
             folder: folder.to_owned(),
+            header: Header { program: frame.to_le_bytes() },
             segments: Vec::new(),
             own_segments: 0,
             slots: BTreeMap::new(),
@@ -143,7 +141,7 @@ impl Store {
                 continue;
             }
             let bytes = fs::read(&file).map_err(failed(&file))?;
-            let Scan { runs, foreign: of_others, damaged, torn } = scan(&bytes);
+            let Scan { runs, foreign: of_others, damaged, torn } = scan(&bytes, &self.header);
             if damaged > 0 {
                 let rest = runs.len() + of_others;
                 self.notes
@@ -165,8 +163,7 @@ impl Store {
         if foreign > 0 {
             let folder = folder.display();
             self.notes.push(format!(
-                "{folder}: {foreign} runs of another version or commit in {foreign_segments} files are \
-                 left out"
+                "{folder}: {foreign} runs of another program in {foreign_segments} files are left out"
             ));
         }
         Ok(())
@@ -210,6 +207,11 @@ impl Store {
         Ok(())
     }
 
+    /// The hash that was given when it was opened.
+    pub(super) fn frame(&self) -> u128 {
+        u128::from_le_bytes(self.header.program)
+    }
+
     fn failed(&self, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
         StoreError { file: self.folder.clone(), source: io::Error::other(error) }
     }
@@ -235,7 +237,7 @@ impl Store {
     /// A segment that nobody else has.
     fn new_segment(&self) -> io::Result<(File, u64)> {
         fs::create_dir_all(&self.folder)?;
-        let header = postcard::to_stdvec(&Header::own()).map_err(io::Error::other)?;
+        let header = postcard::to_stdvec(&self.header).map_err(io::Error::other)?;
         let frame = frame(&header)?;
         for number in 0_u32.. {
             let path = self.folder.join(format!("{number:06}.{ENDING}"));
@@ -342,7 +344,7 @@ fn frame_at(bytes: &[u8], at: usize) -> Result<&[u8], NoFrame> {
 }
 
 /// All whole frames of a segment, whatever lies between them.
-fn scan(bytes: &[u8]) -> Scan {
+fn scan(bytes: &[u8], own: &Header) -> Scan {
     let mut found = Scan::default();
     let mut is_own = None;
     let mut at = 0;
@@ -374,7 +376,7 @@ fn scan(bytes: &[u8]) -> Scan {
             (None, _) => {
                 let header = postcard::from_bytes::<Header>(body);
                 // Without a header nobody knows what the rest is.
-                is_own = Some(header.is_ok_and(|header| header == Header::own()));
+                is_own = Some(header.is_ok_and(|header| header == *own));
             }
             (Some(true), Some((key, rest))) => {
                 // The first byte of a result tells which it is.

@@ -11,8 +11,8 @@ use serde::ser::{SerializeMap, Serializer};
 use super::files::{SUMMARY, put};
 use super::points::{Point, Sweep};
 use super::todo::Todo;
-use quipu_lab::results::{COMMIT, VERSION, WORLD};
-use quipu_record::{Failure, FileError, Metric, PageNote, Summary};
+use quipu_lab::results::WORLD;
+use quipu_record::{Failure, FileError, Metric, PageNote, Provenance, Summary};
 
 /// Failures that are told in words.
 const MOST_TOLD: usize = 10;
@@ -55,8 +55,8 @@ struct Entry<'s, T> {
 
 #[derive(Serialize)]
 struct Head<'s> {
-    version: &'static str,
-    commit: &'static str,
+    #[serde(flatten)]
+    provenance: &'s Provenance,
     world: &'static str,
     seed: u64,
     complete: bool,
@@ -94,8 +94,7 @@ impl<'s> SummaryFile<'s> {
         let failed = |source| FileError::Write { file: SUMMARY.to_owned(), source };
         let mut file = BufWriter::new(File::create(folder.join(SUMMARY)).map_err(failed)?);
         let head = Head {
-            version: VERSION,
-            commit: COMMIT,
+            provenance: &status.provenance,
             world: WORLD,
             seed: sweep.scenario.seed,
             complete: status.done == status.planned,

@@ -112,16 +112,18 @@ impl Todo {
         if let Some(none) = place.from.iter().find(|from| !from.join(STORE).is_dir()) {
             return Err(SweepError::NoStore(none.clone()));
         }
-        let others: Vec<PathBuf> = place.from.iter().map(|from| from.join(STORE)).collect();
-        let store = match place.force {
-            // What is there counts for nothing.
-            true => Store::open(&folder.join("none"), &others)?,
-            false => Store::open(&folder, &others)?,
-        };
         let keys = sweep.points.iter().map(|point| run_keys(&point.plan));
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let others: Vec<PathBuf> = place.from.iter().map(|from| from.join(STORE)).collect();
+        // There is none without a point; else the keys have it.
+        let frame = sweep.program().frame().unwrap_or_default();
+        let store = match place.force {
+            // What is there counts for nothing.
+            true => Store::open(&folder.join("none"), &others, frame)?,
+            false => Store::open(&folder, &others, frame)?,
+        };
         let planned = sweep.runs();
-        let status = Status::new(sweep.points.len(), planned, place.shard);
+        let status = Status::new(sweep.provenance(), sweep.points.len(), planned, place.shard);
         let mut todo =
             Todo { sweep, place, keys, store, tasks: Vec::new(), elsewhere: Vec::new(), status };
         todo.look();
@@ -213,7 +215,7 @@ impl Todo {
             }
             let others: Vec<PathBuf> =
                 self.place.from.iter().map(|from| from.join(STORE)).collect();
-            self.store = Store::open(&folder, &others)?;
+            self.store = Store::open(&folder, &others, self.store.frame())?;
         }
         files::write_status(&self.place.out, &self.status)?;
         let mut reader = self.store.reader();
@@ -245,7 +247,7 @@ impl Todo {
         }
         self.store.sync()?;
         // What others have written meanwhile counts too.
-        self.store = Store::open(&folder, &[])?;
+        self.store = Store::open(&folder, &[], self.store.frame())?;
         self.look();
         let state = if self.status.missing == 0 { State::Complete } else { State::Incomplete };
         self.status.state = state;
