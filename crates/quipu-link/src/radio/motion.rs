@@ -1,5 +1,7 @@
 //! Where a station is, and how far it has gone.
 
+use std::ops::RangeInclusive;
+
 use quipu_base::{Instant, Random, Seed};
 use rand_core::Rng;
 
@@ -59,6 +61,9 @@ pub enum Motion {
 }
 
 impl Position {
+    /// Metres to the east or to the north: within 1,000 km.
+    pub const COORDINATES: RangeInclusive<f64> = -1e6..=1e6;
+
     /// The place `x` metres to the east and `y` metres to the north.
     pub const fn new(x: f64, y: f64) -> Self {
         Position { x, y }
@@ -76,7 +81,7 @@ impl Position {
     }
 
     pub(crate) fn validate(self, field: &'static str) -> Result<(), InvalidConfig> {
-        match [self.x, self.y].into_iter().find(|metres| !(-1e6..=1e6).contains(metres)) {
+        match [self.x, self.y].into_iter().find(|metres| !Self::COORDINATES.contains(metres)) {
             Some(metres) => Err(invalid(field, metres, "metres, -1000000 to 1000000")),
             None => Ok(()),
         }
@@ -87,7 +92,8 @@ impl Motion {
     /// Waypoints that a motion may have: 65,536. Our choice.
     pub const MOST_WAYPOINTS: usize = 1 << 16;
 
-    const SPEEDS: std::ops::RangeInclusive<f64> = 0.01..=1_000.0;
+    /// Speeds in metres per second.
+    pub const SPEEDS: RangeInclusive<f64> = 0.01..=1_000.0;
 
     /// Stays at `start` until `from`, then goes to one place after the other, each at its speed in
     /// metres per second, 0.01 to 1,000.

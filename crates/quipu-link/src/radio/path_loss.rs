@@ -1,5 +1,7 @@
 //! How much of a signal arrives: distance, shadows, and fading.
 
+use std::ops::RangeInclusive;
+
 use quipu_base::{Duration, Random, Seed};
 use rand_core::Rng;
 
@@ -76,23 +78,33 @@ pub struct Shadowing {
 
 impl Default for PathLoss {
     fn default() -> Self {
-        PathLoss { exponent: 3.0, shadowing: None, fading: 0.0, noise: -91.0, margin: 1.0 }
+        PathLoss::USUAL
     }
 }
 
 impl PathLoss {
+    /// The default, as each field has it.
+    pub const USUAL: PathLoss =
+        PathLoss { exponent: 3.0, shadowing: None, fading: 0.0, noise: -91.0, margin: 1.0 };
+    /// Exponents that a way may have.
+    pub const EXPONENTS: RangeInclusive<f64> = 1.0..=8.0;
+    /// Noise in dBm that a receiver may have.
+    pub const NOISES: RangeInclusive<f64> = -150.0..=0.0;
+    /// Decibels that deviations and the margin may have.
+    pub const DECIBELS: RangeInclusive<f64> = 0.0..=30.0;
+
     /// Checks all numbers.
     ///
     /// # Errors
     /// The first one out of its range.
     pub fn validate(&self) -> Result<(), InvalidConfig> {
-        check("radio.exponent", self.exponent, 1.0..=8.0, "1 to 8")?;
-        check("radio.fading", self.fading, 0.0..=30.0, "decibels, 0 to 30")?;
-        check("radio.noise", self.noise, -150.0..=0.0, "-150 to 0 dBm")?;
-        check("radio.margin", self.margin, 0.0..=30.0, "decibels, 0 to 30")?;
+        check("radio.exponent", self.exponent, Self::EXPONENTS, "1 to 8")?;
+        check("radio.fading", self.fading, Self::DECIBELS, "decibels, 0 to 30")?;
+        check("radio.noise", self.noise, Self::NOISES, "-150 to 0 dBm")?;
+        check("radio.margin", self.margin, Self::DECIBELS, "decibels, 0 to 30")?;
         let Some(Shadowing { deviation, distance, time }) = self.shadowing else { return Ok(()) };
-        check("radio.shadowing", deviation, 0.0..=30.0, "decibels, 0 to 30")?;
-        check("radio.shadowing.distance", distance, 0.1..=10_000.0, "0.1 to 10000 metres")?;
+        check("radio.shadowing", deviation, Self::DECIBELS, "decibels, 0 to 30")?;
+        check("radio.shadowing.distance", distance, Shadowing::DISTANCES, "0.1 to 10000 metres")?;
         match time {
             Some(time) if time < Shadowing::SHORTEST => {
                 Err(invalid("radio.shadowing.time", time, "at least 10 ms"))
@@ -110,13 +122,16 @@ impl PathLoss {
 }
 
 impl Shadowing {
-    const SHORTEST: Duration = Duration::from_millis(10);
+    /// Metres over which shadows may change.
+    pub const DISTANCES: RangeInclusive<f64> = 0.1..=10_000.0;
+    /// The shortest time in which they may change.
+    pub const SHORTEST: Duration = Duration::from_millis(10);
 }
 
 pub(crate) fn check(
     field: &'static str,
     value: f64,
-    range: std::ops::RangeInclusive<f64>,
+    range: RangeInclusive<f64>,
     expected: &'static str,
 ) -> Result<(), InvalidConfig> {
     if range.contains(&value) { Ok(()) } else { Err(invalid(field, value, expected)) }

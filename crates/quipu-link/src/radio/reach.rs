@@ -1,5 +1,7 @@
 //! The signal between an access point and a station over time.
 
+use std::ops::RangeInclusive;
+
 use quipu_base::{Instant, Seed};
 
 use super::motion::{Motion, Position, Track};
@@ -41,6 +43,11 @@ pub struct Station {
 }
 
 impl AccessPoint {
+    /// Powers in dBm that access points and stations may have.
+    pub const POWERS: RangeInclusive<f64> = -30.0..=60.0;
+    /// Gains in decibels that their antennas may have.
+    pub const GAINS: RangeInclusive<f64> = -30.0..=60.0;
+
     /// With the usual power and antenna.
     pub const fn at(position: Position) -> Self {
         AccessPoint { position, power: 14.0, gain: 5.0 }
@@ -86,10 +93,10 @@ impl Reach {
         station.motion.validate()?;
         access_point.position.validate("radio.access_points.position")?;
         for power in [access_point.power, station.power] {
-            check("radio.power", power, -30.0..=60.0, "-30 to 60 dBm")?;
+            check("radio.power", power, AccessPoint::POWERS, "-30 to 60 dBm")?;
         }
         for gain in [access_point.gain, station.gain] {
-            check("radio.gain", gain, -30.0..=60.0, "decibels, -30 to 60")?;
+            check("radio.gain", gain, AccessPoint::GAINS, "decibels, -30 to 60")?;
         }
         let gains = access_point.gain + station.gain - path_loss.noise;
         Ok(Reach {
