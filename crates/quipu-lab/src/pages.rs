@@ -3,7 +3,6 @@
 pub(crate) mod note;
 mod planned;
 
-use std::fs;
 use std::path::Path;
 
 use quipu_base::{Bytes, Seed};
@@ -18,7 +17,9 @@ use crate::run::file_hash;
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
 use quipu_record::PageNote;
-use quipu_scenario::{Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot};
+use quipu_scenario::{
+    Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, read_at_most,
+};
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;
@@ -53,12 +54,10 @@ pub enum PageLoadError {
         source: std::io::Error,
     },
     /// The file is too large.
-    #[error("page {file} has {bytes} bytes; expected at most {MOST_BYTES}")]
+    #[error("page {file} has too many bytes; expected at most {MOST_BYTES}")]
     TooLarge {
         /// The file.
         file: String,
-        /// Its size.
-        bytes: u64,
     },
     /// The page is too large.
     #[error("page {page} has bodies of {bytes}; expected at most 16 GiB")]
@@ -101,9 +100,10 @@ impl PageLoadError {
 
 /// What is wrong with the HAR file `page`, which `field` names: in that file if it is known where.
 fn in_har(page: &str, field: &str, fault: &HarError) -> Finding {
-    let text = fs::read(page).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let bytes = read_at_most(Path::new(page), MOST_BYTES).ok().flatten();
+    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     match (text, fault.place()) {
-        (Ok(text), place) => {
+        (Some(text), place) => {
             let (line, column) = place.unwrap_or((1, 1));
             let spot = Spot::at(page, &text, line, column);
             // The fault tells its place in words too, where it has one.
@@ -114,7 +114,7 @@ fn in_har(page: &str, field: &str, fault: &HarError) -> Finding {
             let told = told.strip_suffix(&format!(" in {field}")).unwrap_or(told);
             Finding::new(field, told, "").at(Place::File(spot))
         }
-        (Err(_), _) => Finding::new(field, format!("page {page}: {fault}"), ""),
+        (None, _) => Finding::new(field, format!("page {page}: {fault}"), ""),
     }
 }
 
@@ -170,12 +170,11 @@ fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
         };
     }
     let failed = |source| PageLoadError::Read { file: name.to_owned(), source };
-    let bytes = fs::metadata(name).map_err(failed)?.len();
-    if bytes > MOST_BYTES {
-        return Err(PageLoadError::TooLarge { file: name.to_owned(), bytes });
-    }
+    let Some(bytes) = read_at_most(Path::new(name), MOST_BYTES).map_err(failed)? else {
+        return Err(PageLoadError::TooLarge { file: name.to_owned() });
+    };
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    Ok((fs::read(name).map_err(failed)?, stem.unwrap_or_else(|| name.to_owned())))
+    Ok((bytes, stem.unwrap_or_else(|| name.to_owned())))
 }
 
 /// What `pages` pages yield that the model called `name` draws from `seed`, each read for a time.

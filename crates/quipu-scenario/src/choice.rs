@@ -36,6 +36,10 @@ macro_rules! choices {
             }
         }
 
+        $crate::form::field_types! {
+            $name: $crate::form::Kind::Words($name::NAMES.to_vec()),
+        }
+
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = <String as serde::Deserialize>::deserialize(deserializer)?;

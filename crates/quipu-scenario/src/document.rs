@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
+use super::bounded::read_at_most;
 use super::finding::{Finding, Findings, Place, Spot, shortened};
 use super::{Scenario, ScenarioError};
 
@@ -60,7 +61,7 @@ impl Document {
     /// # Errors
     /// Every unknown field and every value that is none, with their places.
     pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
-        let mut scenario: Scenario = self.read_as(super::form::scenario())?;
+        let mut scenario: Scenario = self.read_as(Scenario::table())?;
         self.resolve(&mut scenario);
         Ok(scenario)
     }
@@ -74,7 +75,7 @@ impl Document {
         let root = self
             .parse()
             .map_err(|findings| Findings::new(findings).unwrap_or_else(|| self.unreadable()))?;
-        let mut findings = super::form::scenario().check(self, &root);
+        let mut findings = Scenario::table().check(self, &root);
         let (mut table, span) = (root.get_ref().clone(), root.span());
         for finding in &findings {
             remove(&mut table, &finding.field);
@@ -302,11 +303,11 @@ pub(super) fn in_order<'t, 'i>(table: &'t DeTable<'i>) -> Vec<Entry<'t, 'i>> {
 pub fn read_text(path: &Path) -> Result<String, ScenarioError> {
     const MOST: u64 = 64 << 20;
     let failed = |source| ScenarioError::Read { file: path.display().to_string(), source };
-    let length = std::fs::metadata(path).map_err(failed)?.len();
-    if length > MOST {
+    let Some(bytes) = read_at_most(path, MOST).map_err(failed)? else {
         return Err(ScenarioError::invalid("file", path.display(), "at most 64 MiB"));
-    }
-    std::fs::read_to_string(path).map_err(failed)
+    };
+    let no_text = |error| failed(std::io::Error::new(std::io::ErrorKind::InvalidData, error));
+    String::from_utf8(bytes).map_err(no_text)
 }
 
 #[cfg(test)]

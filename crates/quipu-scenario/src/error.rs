@@ -1,5 +1,6 @@
 //! Why a scenario is refused.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 
@@ -64,7 +65,7 @@ pub enum ScenarioError {
     #[error("unknown {what} `{given}`{suggestion}; there are: {known}")]
     Unknown {
         /// What kind of name, such as `network`.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// The name.
         given: String,
         /// `; did you mean …?`, or empty.
@@ -110,13 +111,13 @@ impl ScenarioError {
 
     /// There is no `what` called `given`; `known` are those there are.
     pub fn unknown<'a>(
-        what: &'static str,
+        what: impl Into<Cow<'static, str>>,
         given: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) -> Self {
         let known: Vec<&str> = known.into_iter().collect();
         ScenarioError::Unknown {
-            what,
+            what: what.into(),
             given: given.to_owned(),
             suggestion: suggestion(given, known.iter().copied()),
             nearest: nearest(given, known.iter().copied()).map(str::to_owned),
@@ -147,6 +148,12 @@ impl ScenarioError {
             }
             other => other,
         }
+    }
+
+    /// The part of a scenario that it is about: the first name of the field, with its index.
+    pub(crate) fn part(&self) -> String {
+        let finding = self.findings().into_iter().next().unwrap_or_default();
+        finding.field.split('.').next().unwrap_or_default().to_owned()
     }
 
     /// What is wrong, with field and value and without a place.

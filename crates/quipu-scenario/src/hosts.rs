@@ -1,41 +1,49 @@
 //! Who loads, and from where: clients, their servers, and how far servers are.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use quipu_base::{Bytes, Duration, Seed};
 use quipu_link::LinkConfig;
 use rand::Rng;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::choice::Origins;
-use super::limits::{MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_SERVERS, MOST_TIME};
-use super::units::{Unit, human};
+use super::form::{Bounds, Kind, Limit, Shorthand, table};
+use super::limits::{MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_TIME};
 use super::{Scenario, ScenarioError, series};
 
-/// The clients of a run, each of which loads the page. In files a number, or a table:
-///
-/// ```
-/// use quipu_scenario::{Clients, Scenario};
-///
-/// let file = "clients = { count = 10, spread = \"2s\", servers = 3 }";
-/// let scenario = Scenario::from_toml(file, "a.toml")?;
-/// assert_eq!((scenario.clients.count, scenario.clients.servers), (10, Some(3)));
-/// assert_eq!(Scenario::from_toml("clients = 5", "b.toml")?.clients, Clients::of(5));
-/// # Ok::<(), quipu_scenario::ScenarioError>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clients {
-    /// How many, 1 to [`MOST_CLIENTS`]. 1.
-    pub count: u32,
-    /// Servers, each with access links of its own; client `i` loads from server `i mod servers`.
-    /// Default: as many as clients, so that no two share one.
-    pub servers: Option<u32>,
-    /// Each client starts at an instant drawn evenly from this long, the same for every policy. 0.
-    pub spread: Duration,
-    /// Client `i` starts `i` times this late, beside what `spread` draws. 0.
-    pub every: Duration,
+/// Numbers of clients, and of their servers.
+const COUNTS: RangeInclusive<u32> = 1..=MOST_CLIENTS;
+
+table! {
+    /// The clients of a run, each of which loads the page. All lead over the same links of the network;
+    /// access links are each host's own.
+    ///
+    /// In files a number, or a table:
+    ///
+    /// ```
+    /// use quipu_scenario::{Clients, Scenario};
+    ///
+    /// let file = "clients = { count = 10, spread = \"2s\", servers = 3 }";
+    /// let scenario = Scenario::from_toml(file, "a.toml")?;
+    /// assert_eq!((scenario.clients.count, scenario.clients.servers), (10, Some(3)));
+    /// assert_eq!(Scenario::from_toml("clients = 5", "b.toml")?.clients, Clients::of(5));
+    /// # Ok::<(), quipu_scenario::ScenarioError>(())
+    /// ```
+    #[derive(Copy, Eq)]
+    pub struct Clients as "Clients" or u32 {
+        /// How many.
+        pub count: u32 [COUNTS],
+        /// Servers, each with access links of its own: client `i` loads from server `i mod servers`. At
+        /// most as many as clients.
+        ///
+        /// By default no two clients share one.
+        pub servers: Option<u32> [COUNTS] => "as many as clients",
+        /// Each client starts at an instant drawn evenly from this long, the same for every policy.
+        pub spread: Duration [..=MOST_TIME] = Duration::ZERO,
+        /// Client `i` starts `i` times this late, beside what `spread` draws.
+        pub every: Duration [..=MOST_TIME] = Duration::ZERO,
+    }
 }
 
 impl Default for Clients {
@@ -44,64 +52,27 @@ impl Default for Clients {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    count: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    servers: Option<u32>,
-    #[serde(with = "human", default)]
-    spread: Duration,
-    #[serde(with = "human", default)]
-    every: Duration,
-}
+impl Shorthand<u32> for Clients {
+    const EXPECTED: &'static str =
+        "a number of clients, or a table with count, servers, spread, every";
 
-impl<'de> Deserialize<'de> for Clients {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-
-        impl<'de> Visitor<'de> for Read {
-            type Value = Clients;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number of clients, or a table with count, servers, spread, every")
-            }
-
-            fn visit_i64<E: de::Error>(self, count: i64) -> Result<Clients, E> {
-                let count = u32::try_from(count);
-                let count = count.map_err(|_| E::custom("a number of clients, 1 to 1000"))?;
-                Ok(Clients::of(count))
-            }
-
-            fn visit_u64<E: de::Error>(self, count: u64) -> Result<Clients, E> {
-                self.visit_i64(i64::try_from(count).unwrap_or(i64::MAX))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Clients, A::Error> {
-                let Table { count, servers, spread, every } =
-                    Table::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(Clients { count, servers, spread, every })
-            }
-        }
-
-        deserializer.deserialize_any(Read)
+    fn narrow(kind: Kind) -> Kind {
+        Limit::<u32>::narrow(&Bounds::of(COUNTS), kind)
     }
-}
 
-impl Serialize for Clients {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Clients { count, servers, spread, every } = *self;
-        if *self == Clients::default() {
-            return serializer.serialize_u32(count);
-        }
-        Table { count, servers, spread, every }.serialize(serializer)
+    fn from_short(count: u32) -> Result<Self, String> {
+        Ok(Clients::of(count))
+    }
+
+    fn short(&self) -> Option<u32> {
+        (*self == Clients::default()).then_some(self.count)
     }
 }
 
 impl Clients {
     /// So many that start together.
     pub fn of(count: u32) -> Clients {
-        Clients { count, servers: None, spread: Duration::ZERO, every: Duration::ZERO }
+        Clients::least(count)
     }
 
     /// When client `client` of the run with that seed starts.
@@ -119,47 +90,39 @@ impl Clients {
     }
 
     fn validate(&self) -> Result<(), ScenarioError> {
-        if !(1..=MOST_CLIENTS).contains(&self.count) {
-            return Err(ScenarioError::invalid("clients", self.count, "1 to 1000"));
-        }
         if let Some(servers) = self.servers
             && !(1..=self.count).contains(&servers)
         {
             let expected = format!("1 to {}, the number of clients", self.count);
             return Err(ScenarioError::invalid("clients.servers", servers, expected));
         }
-        for (field, time) in [("clients.spread", self.spread), ("clients.every", self.every)] {
-            if time > MOST_TIME {
-                return Err(ScenarioError::invalid(field, time.print(), "at most 1000000s"));
-            }
-        }
         Ok(())
     }
 }
 
-/// How far some servers are, beyond the network: a link of their own between them and every path.
-///
-/// ```
-/// use quipu_scenario::{Scenario};
-///
-/// let file = r#"
-///     origins = "recorded"
-///     servers = [{ hosts = "*.cdn.net", delay = "20ms" }, { hosts = "*", delay = "5ms" }]
-/// "#;
-/// let scenario = Scenario::from_toml(file, "a.toml")?;
-/// assert!(scenario.servers[0].holds("img.cdn.net"));
-/// assert!(!scenario.servers[0].holds("cdn.net"));
-/// # Ok::<(), quipu_scenario::ScenarioError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ServerSpec {
-    /// Which hosts: a name as it stands in URLs, with its port if that is told, where `*` stands for
-    /// any text. The first entry that holds counts.
-    pub hosts: String,
-    /// One-way delay of the link, in each direction. Its rate is not limited.
-    #[serde(with = "human")]
-    pub delay: Duration,
+table! {
+    /// How far some servers are beyond the network: a link between them and every path, whose rate is not
+    /// limited. The first entry that holds for a host counts.
+    ///
+    /// ```
+    /// use quipu_scenario::Scenario;
+    ///
+    /// let file = r#"
+    ///     origins = "recorded"
+    ///     servers = [{ hosts = "*.cdn.net", delay = "20ms" }, { hosts = "*", delay = "5ms" }]
+    /// "#;
+    /// let scenario = Scenario::from_toml(file, "a.toml")?;
+    /// assert!(scenario.servers[0].holds("img.cdn.net"));
+    /// assert!(!scenario.servers[0].holds("cdn.net"));
+    /// # Ok::<(), quipu_scenario::ScenarioError>(())
+    /// ```
+    pub struct ServerSpec as "Server" {
+        /// Which hosts: a name as it stands in URLs, with its port if that is given, where `*` stands for
+        /// any text.
+        pub hosts: String [text HOSTS],
+        /// One-way delay in each direction.
+        pub delay: Duration [..=Duration::from_secs(10)],
+    }
 }
 
 impl ServerSpec {
@@ -171,19 +134,6 @@ impl ServerSpec {
     /// The link in one direction, with `overhead` bytes of headers per datagram.
     pub fn config(&self, overhead: Bytes) -> LinkConfig {
         LinkConfig { delay: self.delay, overhead, ..LinkConfig::default() }
-    }
-
-    fn validate(&self, index: usize) -> Result<(), ScenarioError> {
-        if self.hosts.is_empty() || self.hosts.len() > 255 {
-            let expected = "a host name, in which * stands for any text";
-            let field = format!("servers[{index}].hosts");
-            return Err(ScenarioError::invalid(field, &self.hosts, expected));
-        }
-        if self.delay > Duration::from_secs(10) {
-            let field = format!("servers[{index}].delay");
-            return Err(ScenarioError::invalid(field, self.delay.print(), "at most 10s"));
-        }
-        Ok(())
     }
 }
 
@@ -202,15 +152,10 @@ pub(super) fn problems(scenario: &Scenario) -> Vec<ScenarioError> {
         let expected = "one with raw streams, which one server writes";
         refuse("origins", &scenario.origins, expected);
     }
-    if scenario.servers.len() > MOST_SERVERS {
-        refuse("servers", &scenario.servers.len(), "at most 256");
-    }
     if !scenario.servers.is_empty() && !recorded {
         refuse("servers", &scenario.servers.len(), "none unless origins = \"recorded\"");
     }
     problems.extend(scenario.clients.validate().err());
-    let servers = scenario.servers.iter().enumerate();
-    problems.extend(servers.filter_map(|(index, server)| server.validate(index).err()));
     problems
 }
 
@@ -288,8 +233,8 @@ mod tests {
 
     #[test]
     fn hosts_that_make_no_sense_are_refused_by_field() {
-        assert_eq!(refused("clients = 0"), "clients is 0; expected 1 to 1000");
-        assert_eq!(refused("clients = 1001"), "clients is 1001; expected 1 to 1000");
+        assert_eq!(refused("clients = 0"), "clients.count is 0; expected 1 to 1000");
+        assert_eq!(refused("clients = 1001"), "clients.count is 1001; expected 1 to 1000");
         let told = refused("clients = { count = 2, servers = 3 }");
         assert_eq!(told, "clients.servers is 3; expected 1 to 2, the number of clients");
         assert!(refused("clients = { count = 2, spread = \"2000000s\" }").contains("1000000s"));

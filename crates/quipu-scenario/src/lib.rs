@@ -14,6 +14,7 @@
 //!
 //! Not here: the pages, browsers and policies that a scenario names, and runs.
 
+mod bounded;
 mod choice;
 mod document;
 mod error;
@@ -46,6 +47,7 @@ mod transport;
 pub mod units;
 pub mod wildcard;
 
+pub use bounded::read_at_most;
 pub use choice::{
     Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
     RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
@@ -73,10 +75,10 @@ pub use radio::{
 pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
 pub use recorded::{MOST_TRACE_BYTES, TraceNote, TraceSpec, TraceStart, builtin_traces};
 pub use reference::reference;
-pub use scenario::{Policies, Scenario};
+pub use scenario::{ExperimentTable, Policies, Scenario, SweepTable};
 pub use schema::{schema, schema_text};
 pub use series::Series;
 pub use steps::StepSpec;
 pub use sweep::{Amount, PointValues, SweepSpec, SweptField};
-pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure};
+pub use traffic::{CrossSpec, FlowSpec, MOST_FLOWS, MOST_STREAMS, Measure, PathName};
 pub use transport::{Start, Transport};

@@ -1,5 +1,7 @@
 //! How large a scenario may be.
 
+use std::ops::RangeInclusive;
+
 use quipu_base::Duration;
 
 /// Paths that a network may have; QUIC's policies keep them in sets of 32.
@@ -16,5 +18,9 @@ pub const MOST_ORIGINS: usize = 512;
 pub const MOST_CONNECTIONS: usize = 10_000;
 /// Entries of `servers`.
 pub(crate) const MOST_SERVERS: usize = 256;
+/// Initial congestion windows in packets.
+pub(crate) const INITIAL_WINDOWS: RangeInclusive<u32> = 1..=10_000;
+/// The shortest time that a run may be given.
+pub(crate) const LEAST_TIME: Duration = Duration::from_millis(1);
 /// The longest times that a scenario may have.
 pub(crate) const MOST_TIME: Duration = Duration::from_secs(1_000_000);

@@ -2,160 +2,181 @@
 
 mod error;
 
+use std::sync::LazyLock;
+
 use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_link::{Capacity, Duplicate, LinkConfig, Loss, Outage, QueueLimit, Reorder, Timeline};
-use serde::{Deserialize, Serialize, Serializer};
 
 use super::choice::{Direction, TraceEnd};
+use super::form::{Table, table};
 use super::loss::LossSpec;
 use super::queue::QueueSpec;
 use super::recorded::{self, TraceSpec, TraceStart};
 use super::steps::{self, Course, StepSpec};
-use super::units::{Share, Unit, human};
+use super::units::{Share, Unit};
 
 pub use error::LinkError;
 
-/// One direction of a path, complete.
-///
-/// It has a rate, or follows a recording of one:
-///
-/// ```
-/// use quipu_scenario::{PathSpec};
-///
-/// let path: PathSpec = toml::from_str(
-///     r#"
-///     name = "att"
-///     down = { trace = "us-drive-08-att", delay_trace = "us-drive-08-att", from = "30s" }
-///     "#,
-/// )?;
-/// // The uplink follows the same recording, upwards.
-/// assert_eq!(path.summary(), "att trace us-drive-08-att delay us-drive-08-att from 30s");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// Its rate may change at set times:
-///
-/// ```
-/// use quipu_scenario::{PathSpec};
-///
-/// let file: PathSpec = toml::from_str(
-///     r#"
-///     name = "radio"
-///     down = { rate = "2mbit", delay = "20ms", mark = "30p", steps = [
-///         { at = "20s", rate = "4mbit" },
-///         { at = "45s", rate = "1mbit" },
-///     ] }
-///     "#,
-/// )?;
-/// let option: PathSpec =
-///     "name=radio,rate=2mbit,delay=20ms,mark=30p,steps=20s:4mbit+45s:1mbit".parse()?;
-/// assert_eq!(file, option);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LinkSpec {
-    /// Bits per second, above zero. `None` with a `trace`, which has the rates.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub rate: Option<Rate>,
-    /// The recording whose rates the link has, in place of `rate`.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub trace: Option<TraceSpec>,
-    /// The column of a CSV file that has the rates. Default: `down_mbps` or `up_mbps`, as the link's
-    /// direction is, or else `mbps`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub column: Option<String>,
-    /// When rate, delay and loss change, in order of time. Default never.
-    pub steps: Vec<StepSpec>,
-    /// One-way propagation delay. Default 0 with a `delay_trace`.
-    #[serde(with = "human")]
-    pub delay: Duration,
-    /// The recording whose delays the link has on top of `delay`: half of each round trip in the
-    /// column `rtt_ms`, or all of each delay in `delay_ms`, until the next one. A datagram has the
-    /// delay of the instant at which it leaves; none overtakes another unless `jitter_reorders`.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub delay_trace: Option<TraceSpec>,
-    /// Each datagram takes `delay ± jitter`; not above `delay`. Default 0.
-    #[serde(with = "human")]
-    pub jitter: Duration,
-    /// How far each datagram's jitter follows that of the one before, from 0% to below 100%; see
-    /// [`LinkConfig::jitter_correlation`]. Default 0.
-    #[serde(with = "human")]
-    pub jitter_correlation: Share,
-    /// Whether jitter may let a datagram overtake another. Default no.
-    pub jitter_reorders: bool,
-    /// Which datagrams are lost: a share of them, such as `1.5%`, or a model, such as
-    /// `bursts 1.5% 50%`; see [`LossSpec`]. Default none.
-    #[serde(with = "human")]
-    pub loss: LossSpec,
-    /// The recording whose losses the link has in place of `loss`: the column `loss_percent`, or
-    /// else what was lost of the pings in `rtt_ms` in windows of five seconds, of which both
-    /// directions have the same share. See [`PingSeries::losses`](quipu_link::PingSeries::losses).
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub loss_trace: Option<TraceSpec>,
-    /// Where in its recordings a run begins: at a time such as `30s`, or at one drawn for each run,
-    /// `random`. Default at their start; `None` without recordings.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub from: Option<TraceStart>,
-    /// What comes after the end of its recordings. Default they start again; `None` without
-    /// recordings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at_end: Option<TraceEnd>,
-    /// The queue: drop-tail, or managed such as `codel`; see [`QueueSpec`]. Default: drop-tail with
-    /// `max(2 × rate × round trip, 50 packets)`, where the round trip is twice the delay of all links
-    /// on the way, and the rate that before the first step. Of a
-    /// recording the mean rate and the median delay count.
-    #[serde(with = "human")]
-    pub queue: QueueSpec,
-    /// Datagrams that are ECN-capable and find more than this in the queue are marked. Default
-    /// never.
-    #[serde(with = "human")]
-    pub mark: Option<QueueLimit>,
-    /// Share of datagrams that is late, and by how much. Default none.
-    pub reorder: ReorderSpec,
-    /// Share of datagrams that arrives twice, and the time between. Default none.
-    pub duplicate: DuplicateSpec,
-    /// When the link is down. Default never.
-    pub outages: Vec<OutageSpec>,
+table! {
+    /// One direction of a path: with a rate, or as a recording of one says. In `down` and `access` rate
+    /// and delay must be given, or recordings of them; in `up` everything may be left out.
+    ///
+    /// It has a rate, or follows a recording of one:
+    ///
+    /// ```
+    /// use quipu_scenario::PathSpec;
+    ///
+    /// let path: PathSpec = toml::from_str(
+    ///     r#"
+    ///     name = "att"
+    ///     down = { trace = "us-drive-08-att", delay_trace = "us-drive-08-att", from = "30s" }
+    ///     "#,
+    /// )?;
+    /// // The uplink follows the same recording, upwards.
+    /// assert_eq!(path.summary(), "att trace us-drive-08-att delay us-drive-08-att from 30s");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Its rate may change at set times:
+    ///
+    /// ```
+    /// use quipu_scenario::PathSpec;
+    ///
+    /// let file: PathSpec = toml::from_str(
+    ///     r#"
+    ///     name = "radio"
+    ///     down = { rate = "2mbit", delay = "20ms", mark = "30p", steps = [
+    ///         { at = "20s", rate = "4mbit" },
+    ///         { at = "45s", rate = "1mbit" },
+    ///     ] }
+    ///     "#,
+    /// )?;
+    /// let option: PathSpec =
+    ///     "name=radio,rate=2mbit,delay=20ms,mark=30p,steps=20s:4mbit+45s:1mbit".parse()?;
+    /// assert_eq!(file, option);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct LinkSpec as "Link" partial PartialLink needs [rate trace] [delay delay_trace] {
+        /// Bits per second.
+        ///
+        /// `None` with a `trace`, which has the rates.
+        pub rate: Option<Rate> => "it or a `trace` must be there; in `up` as in `down`",
+        /// The recording whose rates the link has, in place of `rate`.
+        pub trace: Option<TraceSpec> => "none",
+        /// The column of a CSV file that has the rates.
+        pub column: Option<String> [text NAME] => "`down_mbps` or `up_mbps`, or else `mbps`",
+        /// When rate, delay and loss change, in order of time.
+        pub steps: Vec<StepSpec> = Vec::new(),
+        /// One-way propagation delay.
+        pub delay: Duration = Duration::ZERO
+            => "0 with a `delay_trace`, else it must be there; in `up` as in `down`",
+        /// The recording whose delays the link has on top of `delay`: half of each round trip in the
+        /// column `rtt_ms`, or all of each delay in `delay_ms`, until the next one.
+        ///
+        /// A datagram has the delay of the instant at which it leaves; none overtakes another unless
+        /// `jitter_reorders`.
+        pub delay_trace: Option<TraceSpec> => "none",
+        /// Each datagram takes `delay ± jitter`; not above `delay`.
+        pub jitter: Duration = Duration::ZERO,
+        /// How far each datagram's jitter follows that of the one before.
+        ///
+        /// See [`LinkConfig::jitter_correlation`].
+        pub jitter_correlation: Share [..Share::WHOLE] = Share::ZERO,
+        /// Whether jitter may let a datagram overtake another.
+        pub jitter_reorders: bool = false,
+        /// Which datagrams are lost: a share of them; `bursts SHARE CORRELATION`; `gemodel P [R [1-H
+        /// [1-K]]]` as netem has it; or `random SHARE CORRELATION` as netem has it, which loses far less
+        /// than the share.
+        ///
+        /// See [`LossSpec`].
+        pub loss: LossSpec = LossSpec::NONE,
+        /// The recording whose losses the link has in place of `loss`: the column `loss_percent`, or
+        /// else what was lost of the pings in `rtt_ms` in windows of five seconds, of which both
+        /// directions have the same share.
+        ///
+        /// See [`PingSeries::losses`](quipu_link::PingSeries::losses).
+        pub loss_trace: Option<TraceSpec> => "none",
+        /// Where in its recordings a run begins: at a time, or at one drawn for each run.
+        ///
+        /// `None` without recordings.
+        pub from: Option<TraceStart> => "the start of the recordings",
+        /// What comes after the end of its recordings: they start again, the last values hold, or
+        /// nothing leaves the link any more.
+        ///
+        /// `None` without recordings.
+        pub at_end: Option<TraceEnd> => "`loop`",
+        /// The queue. Drop-tail: bytes, packets of 1,500 B, or bandwidth-delay products over the whole
+        /// path; `default` is the larger of 2bdp and 50p. Of a recording the mean rate and the median
+        /// delay count. Or managed: `codel` with any of `target=5ms interval=100ms limit=1000p
+        /// memory=32MiB`, `fq-codel` also with `quantum=1514B flows=1024`, `pie` with `target=15ms
+        /// update=15ms burst=150ms limit=1000p memory=32MiB`.
+        ///
+        /// The round trip is twice the delay of all links on the way, and the rate that before the first
+        /// step. See [`QueueSpec`].
+        pub queue: QueueSpec = QueueSpec::default(),
+        /// Datagrams that are ECN-capable and find more than this in the queue are marked.
+        pub mark: Option<QueueLimit> = None,
+        /// Share of datagrams that is late, and by how much.
+        pub reorder: ReorderSpec = ReorderSpec::default(),
+        /// Share of datagrams that arrives twice, and the time between.
+        pub duplicate: DuplicateSpec = DuplicateSpec::default(),
+        /// When the link is down.
+        pub outages: Vec<OutageSpec> = Vec::new(),
+    }
 }
 
-/// A share of the datagrams is late.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ReorderSpec {
-    /// The share.
-    #[serde(with = "human")]
-    pub share: Share,
-    /// The further delay.
-    #[serde(with = "human")]
-    pub extra: Duration,
+table! {
+    /// A share of the datagrams is late.
+    #[derive(Copy, Default)]
+    pub struct ReorderSpec as "Reorder" {
+        /// The share.
+        pub share: Share,
+        /// The further delay.
+        pub extra: Duration,
+    }
 }
 
-/// A share of the datagrams arrives twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DuplicateSpec {
-    /// The share.
-    #[serde(with = "human")]
-    pub share: Share,
-    /// Time to the copy.
-    #[serde(with = "human")]
-    pub after: Duration,
+table! {
+    /// A share of the datagrams arrives twice.
+    #[derive(Copy, Default)]
+    pub struct DuplicateSpec as "Duplicate" {
+        /// The share.
+        pub share: Share,
+        /// Time to the copy.
+        pub after: Duration,
+    }
 }
 
-/// A time in which a link is down, counted from the start of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OutageSpec {
-    /// First instant at which it is down.
-    #[serde(with = "human")]
-    pub from: Duration,
-    /// First instant at which it is up again, or `never`.
-    #[serde(with = "human")]
-    pub until: Option<Duration>,
+table! {
+    /// A time in which a link is down, counted from the start of the run.
+    #[derive(Copy)]
+    pub struct OutageSpec as "Outage" {
+        /// First instant at which it is down.
+        pub from: Duration,
+        /// First instant at which it is up again, or `never`.
+        pub until: Option<Duration>,
+    }
 }
 
-fn print_some<T: Unit, S: Serializer>(value: &Option<T>, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_str(&value.as_ref().map(T::print).unwrap_or_default())
+impl LinkSpec {
+    /// The form of a link in the other direction, where everything may be left out.
+    pub(super) fn uplink() -> &'static Table {
+        static UPLINK: LazyLock<Table> = LazyLock::new(|| Table {
+            title: "Uplink",
+            about: "The other direction, where everything may be left out.".to_owned(),
+            needs: &[],
+            #[cfg(test)]
+            reads: |text| {
+                let link: PartialLink =
+                    toml::from_str(text).map_err(|error| error.message().to_owned())?;
+                let mut problems = Vec::new();
+                link.or(&LinkSpec::default()).check_fields("", &mut problems);
+                problems.first().map_or(Ok(()), |problem| Err(problem.to_string()))
+            },
+            ..LinkSpec::table().clone()
+        });
+        &UPLINK
+    }
 }
 
 /// The limit with the round trip that counts, if it tells none itself.

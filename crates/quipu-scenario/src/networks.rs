@@ -1,14 +1,13 @@
 //! The networks that come with the program, and those in files.
 
-use std::fmt;
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, value};
+use serde::{Deserialize, Deserializer, Serializer};
 
 use super::ScenarioError;
 use super::document::Document;
-use super::limits::MOST_PATHS;
+use super::form::text::NETWORK_NAME;
+use super::form::{FieldType, Kind, Shorthand};
 use super::path::Network;
 
 const BUILTIN: [&str; 2] = [include_str!("networks.toml"), include_str!("scenes.toml")];
@@ -38,7 +37,7 @@ pub(super) fn default_networks() -> Vec<Network> {
 pub fn find(name: &str) -> Result<Network, ScenarioError> {
     if name.ends_with(".toml") {
         let document = Document::read(Path::new(name))?;
-        let mut network: Network = document.read_as(super::form::network())?;
+        let mut network: Network = document.read_as(Network::table())?;
         network.count_from(Path::new(name));
         return Ok(network);
     }
@@ -54,11 +53,6 @@ pub fn find(name: &str) -> Result<Network, ScenarioError> {
 
 /// Checks paths and links of `network`, which stands at `field`; one error of each path at most.
 pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
-    let count = network.paths.len();
-    if !(1..=MOST_PATHS).contains(&count) {
-        let field = format!("{field}.paths");
-        return vec![ScenarioError::invalid(field, count, "1 to 32 paths")];
-    }
     let shared = network.validate_shared().map_err(|(place, source)| ScenarioError::Link {
         field: format!("{field}.{place}"),
         source,
@@ -74,52 +68,28 @@ pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
     std::iter::once(shared).chain(paths).filter_map(Result::err).collect()
 }
 
-/// Reads a list of tables and names.
-pub(super) fn read_list<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Network>, D::Error> {
-    struct List;
+/// What a network is called that is not described where it is used.
+#[derive(Clone, Debug)]
+pub(crate) struct NetworkName(String);
 
-    impl<'de> de::Visitor<'de> for List {
-        type Value = Vec<Network>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of networks, each a name or a table")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Network>, A::Error> {
-            let mut networks = Vec::new();
-            while let Some(Entry(network)) = list.next_element()? {
-                networks.push(network);
-            }
-            Ok(networks)
-        }
+impl FieldType for NetworkName {
+    fn kind() -> Kind {
+        Kind::Text(&NETWORK_NAME)
     }
 
-    input.deserialize_seq(List)
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        String::deserialize(input).map(NetworkName)
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.serialize_str(&self.0)
+    }
 }
 
-/// A network as a table, or by name.
-struct Entry(Network);
+impl Shorthand<NetworkName> for Network {
+    const EXPECTED: &'static str = "the name of a network, or a table with name and paths";
 
-impl<'de> Deserialize<'de> for Entry {
-    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct Either;
-
-        impl<'de> de::Visitor<'de> for Either {
-            type Value = Entry;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a network, or a table with name and paths")
-            }
-
-            fn visit_str<E: de::Error>(self, name: &str) -> Result<Entry, E> {
-                find(name).map(Entry).map_err(E::custom)
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Entry, A::Error> {
-                Network::deserialize(value::MapAccessDeserializer::new(map)).map(Entry)
-            }
-        }
-
-        input.deserialize_any(Either)
+    fn from_short(name: NetworkName) -> Result<Self, String> {
+        find(&name.0).map_err(|error| error.to_string())
     }
 }

@@ -1,40 +1,41 @@
 //! Links as they are written, where everything may be left out.
 
-use quipu_base::{Duration, Rate};
-use quipu_link::QueueLimit;
-use serde::Deserialize;
+use quipu_base::Duration;
+use quipu_record::suggestion;
+use serde::{Deserialize, Deserializer, Serializer};
 
 use super::choice::{Direction, TraceEnd};
-use super::link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
+use super::form::{FieldType, Kind};
+use super::link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, PartialLink, ReorderSpec};
 use super::loss::LossSpec;
-use super::queue::QueueSpec;
-use super::recorded::{TraceSpec, TraceStart};
 use super::steps::StepSpec;
-use super::units::{Human, Share, Unit};
-use quipu_record::suggestion;
+use super::units::{Share, Unit};
 
-/// One direction as written, where everything may be left out.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(super) struct PartialLink {
-    rate: Option<Human<Rate>>,
-    trace: Option<Human<TraceSpec>>,
-    column: Option<String>,
-    steps: Option<Vec<StepSpec>>,
-    delay: Option<Human<Duration>>,
-    delay_trace: Option<Human<TraceSpec>>,
-    jitter: Option<Human<Duration>>,
-    jitter_correlation: Option<Human<Share>>,
-    jitter_reorders: Option<bool>,
-    loss: Option<Human<LossSpec>>,
-    loss_trace: Option<Human<TraceSpec>>,
-    from: Option<Human<TraceStart>>,
-    at_end: Option<TraceEnd>,
-    queue: Option<Human<QueueSpec>>,
-    mark: Option<Human<Option<QueueLimit>>>,
-    reorder: Option<ReorderSpec>,
-    duplicate: Option<DuplicateSpec>,
-    outages: Option<Vec<OutageSpec>>,
+/// A link in the direction from the client, where everything may be left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct PartialUplink(pub(super) PartialLink);
+
+impl FieldType for PartialUplink {
+    fn kind() -> Kind {
+        Kind::Table(LinkSpec::uplink())
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        PartialLink::deserialize(input).map(PartialUplink)
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        self.0.to_output(output)
+    }
+}
+
+/// The link, as `down` and `access` have it.
+impl TryFrom<PartialLink> for LinkSpec {
+    type Error = LinkError;
+
+    fn try_from(link: PartialLink) -> Result<Self, LinkError> {
+        link.complete("")
+    }
 }
 
 impl PartialLink {
@@ -48,77 +49,43 @@ impl PartialLink {
             let expected = "a rate such as 30mbit, or the name or file of a recording of one";
             return Err(missing("rate or trace", expected));
         }
-        let delay = match (self.delay, &self.delay_trace) {
-            (Some(delay), _) => delay.0,
-            (None, Some(_)) => Duration::ZERO,
-            (None, None) => return Err(missing("delay", Duration::EXPECTED)),
-        };
-        let given = |trace: Option<Human<TraceSpec>>| trace.map(|trace| trace.0);
-        Ok(LinkSpec {
-            rate: self.rate.map(|rate| rate.0),
-            trace: given(self.trace),
-            column: self.column,
-            steps: self.steps.unwrap_or_default(),
-            delay,
-            delay_trace: given(self.delay_trace),
-            jitter: self.jitter.map_or(Duration::ZERO, |jitter| jitter.0),
-            jitter_correlation: self.jitter_correlation.map_or(Share::ZERO, |share| share.0),
-            jitter_reorders: self.jitter_reorders.unwrap_or(false),
-            loss: self.loss.map_or(LossSpec::NONE, |loss| loss.0),
-            loss_trace: given(self.loss_trace),
-            from: self.from.map(|from| from.0),
-            at_end: self.at_end,
-            queue: self.queue.map_or_else(QueueSpec::default, |queue| queue.0),
-            mark: self.mark.and_then(|mark| mark.0),
-            reorder: self.reorder.unwrap_or_default(),
-            duplicate: self.duplicate.unwrap_or_default(),
-            outages: self.outages.unwrap_or_default(),
+        if self.delay.is_none() && self.delay_trace.is_none() {
+            return Err(missing("delay", Duration::EXPECTED));
         }
-        .with_defaults())
+        Ok(self.or(&LinkSpec::default()).with_defaults())
     }
 
     /// The uplink, which is like `base` in all that is not given. A rate takes the place of a trace
     /// and the other way round, and so do a delay or a loss and their traces.
     pub(super) fn over(self, base: &LinkSpec) -> LinkSpec {
-        let given = |trace: Option<Human<TraceSpec>>| trace.map(|trace| trace.0);
-        let of_base =
-            |replaced: bool, trace: &Option<TraceSpec>| trace.clone().filter(|_| !replaced);
-        let (rate, trace) = (self.rate.map(|rate| rate.0), given(self.trace));
-        let (delay, loss) = (self.delay.map(|delay| delay.0), self.loss.map(|loss| loss.0));
-        let (delay_trace, loss_trace) = (given(self.delay_trace), given(self.loss_trace));
-        let replaces = trace.is_some() && base.trace.is_none();
-        let (from, at_end) = (self.from.map(|from| from.0), self.at_end);
-        let has_rates = rate.is_some() || trace.is_some();
-        let link = LinkSpec {
-            rate: rate.or(base.rate.filter(|_| !replaces)),
-            column: self.column.or_else(|| base.column.clone().filter(|_| !has_rates)),
-            trace: trace.or_else(|| of_base(rate.is_some(), &base.trace)),
+        let mut rest = base.clone();
+        if self.rate.is_some() {
+            rest.trace = None;
+        }
+        if self.rate.is_some() || self.trace.is_some() {
+            rest.column = None;
+        }
+        if self.trace.is_some() && base.trace.is_none() {
+            rest.rate = None;
             // Those of a rate that is replaced go with it.
-            steps: self
-                .steps
-                .unwrap_or_else(|| if replaces { Vec::new() } else { base.steps.clone() }),
-            delay: delay.unwrap_or(if delay_trace.is_some() { Duration::ZERO } else { base.delay }),
-            delay_trace: delay_trace.or_else(|| of_base(delay.is_some(), &base.delay_trace)),
-            jitter: self.jitter.map_or(base.jitter, |jitter| jitter.0),
-            jitter_correlation: self
-                .jitter_correlation
-                .map_or(base.jitter_correlation, |share| share.0),
-            jitter_reorders: self.jitter_reorders.unwrap_or(base.jitter_reorders),
-            loss: loss.unwrap_or(if loss_trace.is_some() { LossSpec::NONE } else { base.loss }),
-            loss_trace: loss_trace.or_else(|| of_base(loss.is_some(), &base.loss_trace)),
-            from,
-            at_end,
-            queue: self.queue.map_or(base.queue, |queue| queue.0),
-            mark: self.mark.map_or(base.mark, |mark| mark.0),
-            reorder: self.reorder.unwrap_or(base.reorder),
-            duplicate: self.duplicate.unwrap_or(base.duplicate),
-            outages: self.outages.unwrap_or_else(|| base.outages.clone()),
-        };
+            rest.steps.clear();
+        }
+        if self.delay.is_some() {
+            rest.delay_trace = None;
+        }
+        if self.delay_trace.is_some() {
+            rest.delay = Duration::ZERO;
+        }
+        if self.loss.is_some() {
+            rest.loss_trace = None;
+        }
+        if self.loss_trace.is_some() {
+            rest.loss = LossSpec::NONE;
+        }
+        let (from, at_end) = (self.from, self.at_end);
+        let link = self.or(&rest);
         // How recordings are played is told of those that are there.
-        let link = match link.is_recorded() {
-            true => LinkSpec { from: from.or(base.from), at_end: at_end.or(base.at_end), ..link },
-            false => link,
-        };
+        let link = if link.is_recorded() { link } else { LinkSpec { from, at_end, ..link } };
         link.with_defaults().toward(Direction::Up)
     }
 
@@ -210,8 +177,8 @@ fn read<T: Unit>(field: &str, value: &str) -> Result<T, LinkError> {
     T::read(value).map_err(|source| LinkError::Value { field: field.to_owned(), source })
 }
 
-fn put<T: Unit>(slot: &mut Option<Human<T>>, field: &str, value: &str) -> Result<(), LinkError> {
-    match slot.replace(Human(read(field, value)?)) {
+fn put<T: Unit>(slot: &mut Option<T>, field: &str, value: &str) -> Result<(), LinkError> {
+    match slot.replace(read(field, value)?) {
         None => Ok(()),
         Some(_) => Err(LinkError::Twice { field: field.to_owned() }),
     }

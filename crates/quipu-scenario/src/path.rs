@@ -6,25 +6,49 @@ use std::path::Path;
 use std::str::FromStr;
 
 use quipu_base::{Duration, Seed};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::Direction;
-use super::link::{LinkError, LinkSpec};
-use super::partial::PartialLink;
+use super::document::joined;
+use super::error::ScenarioError;
+use super::form::{FieldType, Kind, table};
+use super::limits::MOST_PATHS;
+use super::link::{LinkError, LinkSpec, PartialLink};
+use super::networks::NetworkName;
+use super::partial::PartialUplink;
 use super::radio::RadioSpec;
 use super::recorded::drawn_start;
 use quipu_record::suggestion;
 
-/// A way between client and server.
-///
-/// Mostly it has two links of its own, one for each direction. With `access` it is a dumbbell: in
-/// each direction a link of the sender, the path's own, and a link of the receiver. Every pair of a
-/// client and a server has access links of its own, four of the same kind, while the path's own
-/// link is there once for all pairs. With `bottleneck` a path leads over the links of an earlier
-/// path, whose queues it shares, and has none between its access links.
-///
-/// On the server's side of all that, `via` names links of the network that several paths may lead over,
-/// in order from the server on. On the client's side, `radio` names an access point: see [`RadioSpec`].
+table! {
+    /// A way between client and server. Mostly it has two links of its own, one for each direction. With
+    /// `access` it is a dumbbell: in each direction a link of the sender, the path's own, and a link of
+    /// the receiver. Every pair of a client and a server has access links of its own, while the path's own
+    /// link is there once for all pairs. With `bottleneck` a path leads over the links of an earlier path,
+    /// whose queues it shares. On the server's side of all that, `via` names links of the network; on the
+    /// client's side, `radio` an access point.
+    #[derive(Default)]
+    struct PathForm as "Path" needs [down bottleneck] {
+        /// What it is called in tables, such as `wifi`.
+        name: String [text NAME],
+        /// The access point between the path's links and the client.
+        radio: Option<String> [text NAME] => "the client is at the links",
+        /// Links of the network between the server and the path's own, in order from the server on.
+        via: Vec<String> [text NAME] => "none",
+        /// From the server to the client.
+        down: Option<PartialLink> => "none beside a `bottleneck`",
+        /// From the client to the server. What is not given is the downlink's.
+        up: Option<PartialUplink> => "as `down`",
+        /// Name of an earlier path of the network, whose links this path leads over instead of links of
+        /// its own.
+        bottleneck: Option<String> [text NAME] => "none",
+        /// Each of the links between a host and the shared ones: the client's and the server's, in both
+        /// directions.
+        access: Option<PartialLink> => "the hosts are at the shared links",
+    }
+}
+
+/// A way between client and server, with links of its own or over those of another path.
 ///
 /// ```
 /// use quipu_scenario::{Network};
@@ -44,30 +68,23 @@ use quipu_record::suggestion;
 /// assert_eq!(network.round_trip(1).unwrap().as_micros(), 360_020);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "PathInput")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PathSpec {
-    /// What it is called in tables, such as `wifi`.
+    /// Its name in tables.
     pub name: String,
-    /// The access point between the path's links and the client. Default: the client is at the links.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The access point on the client's side, if any; see [`RadioSpec`].
     pub radio: Option<String>,
-    /// Links of the network between the server and the path's own, in order from the server on.
-    /// Default none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Names of the network's links on the server's side, from the server on.
     pub via: Vec<String>,
-    /// The links that all pairs of hosts share.
-    #[serde(flatten)]
+    /// What all pairs of hosts share.
     pub links: LinksSpec,
-    /// Each of the links between a host and the shared ones: the client's and the server's, in both
-    /// directions. Default: the hosts are at the shared links.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The links between the hosts and the shared ones, if they are not there themselves: four for each
+    /// pair, all of this kind.
     pub access: Option<LinkSpec>,
 }
 
 /// The links of a path that all pairs of hosts share.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "few per scenario, and most are the large one")]
 pub enum LinksSpec {
     /// The path has links of its own.
@@ -80,7 +97,7 @@ pub enum LinksSpec {
 }
 
 /// Both directions of a path.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct OwnLinks {
     /// From the server to the client.
     pub down: LinkSpec,
@@ -88,69 +105,130 @@ pub struct OwnLinks {
     pub up: LinkSpec,
 }
 
-/// Links that paths lead over which name them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "SharedLinksInput")]
+table! {
+    /// Links that paths lead over which name them in `via`.
+    struct SharedLinksForm as "Shared links" {
+        /// What paths call them.
+        name: String [text NAME],
+        /// Towards the client.
+        down: PartialLink,
+        /// Towards the server. What is not given is the downlink's.
+        up: Option<PartialUplink> => "as `down`",
+    }
+}
+
+/// Links that several paths may lead over.
+#[derive(Clone, Debug, PartialEq)]
 pub struct SharedLinks {
     /// What paths call them.
     pub name: String,
     /// Both directions.
-    #[serde(flatten)]
     pub links: OwnLinks,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SharedLinksInput {
-    name: String,
-    down: PartialLink,
-    up: Option<PartialLink>,
+table! {
+    /// The paths between client and server.
+    pub struct Network as "Network" or NetworkName {
+        /// What it is called in tables, such as `wifi+lte`.
+        pub name: String [text NAME],
+        /// One line on what it stands for and where it comes from.
+        pub about: String = String::new(),
+        /// Links that paths may lead over by name: see `via`.
+        pub links: Vec<SharedLinks> => "none",
+        /// The paths; the first carries the handshake.
+        pub paths: Vec<PathSpec> [1..=MOST_PATHS],
+        /// What paths over the radio need.
+        pub radio: Option<RadioSpec> => "none",
+    }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PathInput {
-    name: String,
-    radio: Option<String>,
-    #[serde(default)]
-    via: Vec<String>,
-    down: Option<PartialLink>,
-    up: Option<PartialLink>,
-    bottleneck: Option<String>,
-    access: Option<PartialLink>,
+/// Types that a file has in another form, which serde reads and writes for them.
+macro_rules! in_form {
+    ($($ty:ty as $form:ty,)+) => {$(
+        impl<'de> Deserialize<'de> for $ty {
+            fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                <$form>::deserialize(input)?.try_into().map_err(de::Error::custom)
+            }
+        }
+
+        impl Serialize for $ty {
+            fn serialize<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                <$form>::from(self).serialize(output)
+            }
+        }
+
+        impl FieldType for $ty {
+            fn kind() -> Kind {
+                <$form>::kind()
+            }
+
+            fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                Self::deserialize(input)
+            }
+
+            fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                self.serialize(output)
+            }
+
+            fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+                self.check_links(path, problems);
+                <$form>::from(self).check_fields(path, problems);
+            }
+        }
+    )+};
 }
 
-/// The paths between client and server.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// What it is called, such as `wifi+lte`.
-    pub name: String,
-    /// One line on what it stands for and where it comes from.
-    #[serde(default)]
-    pub about: String,
-    /// Links that paths may lead over by name. None.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub links: Vec<SharedLinks>,
-    /// The paths; path 0 carries the handshake.
-    pub paths: Vec<PathSpec>,
-    /// What paths over the radio need. None.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub radio: Option<RadioSpec>,
+in_form! {
+    PathSpec as PathForm,
+    SharedLinks as SharedLinksForm,
 }
 
-impl TryFrom<SharedLinksInput> for SharedLinks {
+impl From<&PathSpec> for PathForm {
+    fn from(path: &PathSpec) -> Self {
+        let own = path.own_links();
+        PathForm {
+            name: path.name.clone(),
+            radio: path.radio.clone(),
+            via: path.via.clone(),
+            down: own.map(|links| links.down.written()),
+            up: own.map(|links| PartialUplink(links.up.written())),
+            bottleneck: match &path.links {
+                LinksSpec::Own(_) => None,
+                LinksSpec::Shared { bottleneck } => Some(bottleneck.clone()),
+            },
+            access: path.access.as_ref().map(LinkSpec::written),
+        }
+    }
+}
+
+impl From<&SharedLinks> for SharedLinksForm {
+    fn from(shared: &SharedLinks) -> Self {
+        SharedLinksForm {
+            name: shared.name.clone(),
+            down: shared.links.down.written(),
+            up: Some(PartialUplink(shared.links.up.written())),
+        }
+    }
+}
+
+impl SharedLinks {
+    fn check_links(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        self.links.check(path, problems);
+    }
+}
+
+impl TryFrom<SharedLinksForm> for SharedLinks {
     type Error = LinkError;
 
-    fn try_from(input: SharedLinksInput) -> Result<Self, LinkError> {
+    fn try_from(input: SharedLinksForm) -> Result<Self, LinkError> {
         Ok(SharedLinks { name: input.name, links: OwnLinks::complete(input.down, input.up)? })
     }
 }
 
 impl OwnLinks {
-    fn complete(down: PartialLink, up: Option<PartialLink>) -> Result<Self, LinkError> {
+    fn complete(down: PartialLink, up: Option<PartialUplink>) -> Result<Self, LinkError> {
         let down = down.complete("")?;
-        let up = up.unwrap_or_default().over(&down);
+        let up = up.unwrap_or_default().0.over(&down);
         Ok(OwnLinks { down, up })
     }
 
@@ -162,6 +240,13 @@ impl OwnLinks {
         }
     }
 
+    /// Holds the fields of both links to their ranges.
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        for (link, spec) in [("down", &self.down), ("up", &self.up)] {
+            spec.check_fields(&joined(path, link), problems);
+        }
+    }
+
     fn validate(&self) -> Result<(), LinkError> {
         [("down", &self.down), ("up", &self.up)].into_iter().try_for_each(|(link, spec)| {
             spec.validate().map_err(|source| LinkError::Of { link, source: Box::new(source) })
@@ -169,10 +254,10 @@ impl OwnLinks {
     }
 }
 
-impl TryFrom<PathInput> for PathSpec {
+impl TryFrom<PathForm> for PathSpec {
     type Error = LinkError;
 
-    fn try_from(input: PathInput) -> Result<Self, LinkError> {
+    fn try_from(input: PathForm) -> Result<Self, LinkError> {
         let links = match (input.bottleneck, input.down, input.up) {
             (Some(bottleneck), None, None) => LinksSpec::Shared { bottleneck },
             (Some(bottleneck), ..) => {
@@ -201,15 +286,15 @@ impl FromStr for PathSpec {
     /// Reads `rate=30mbit,delay=10ms,loss=1.5%`; fields of the uplink begin with `up.`, those of
     /// access links with `access.`.
     fn from_str(text: &str) -> Result<Self, LinkError> {
-        let mut input = PathInput::default();
+        let mut input = PathForm::default();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (field, value) = part
                 .split_once('=')
                 .ok_or_else(|| LinkError::NotAssigned { part: part.to_owned() })?;
             let (link, field) = match field.trim().split_once('.') {
-                Some(("up", field)) => (&mut input.up, field),
-                Some(("down", field)) => (&mut input.down, field),
-                Some(("access", field)) => (&mut input.access, field),
+                Some(("up", field)) => (&mut input.up.get_or_insert_default().0, field),
+                Some(("down", field)) => (input.down.get_or_insert_default(), field),
+                Some(("access", field)) => (input.access.get_or_insert_default(), field),
                 _ => match field.trim() {
                     "name" => {
                         input.name = value.trim().to_owned();
@@ -219,10 +304,10 @@ impl FromStr for PathSpec {
                         input.bottleneck = Some(value.trim().to_owned());
                         continue;
                     }
-                    field => (&mut input.down, field),
+                    field => (input.down.get_or_insert_default(), field),
                 },
             };
-            link.get_or_insert_default().set(field, value)?;
+            link.set(field, value)?;
         }
         if input.bottleneck.is_none() {
             // What is missing is a field of the link, not the link.
@@ -246,6 +331,16 @@ impl PathSpec {
         match &mut self.links {
             LinksSpec::Own(links) => Some(links),
             LinksSpec::Shared { .. } => None,
+        }
+    }
+
+    /// Holds the fields of its links to their ranges.
+    fn check_links(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        if let Some(links) = self.own_links() {
+            links.check(path, problems);
+        }
+        if let Some(access) = &self.access {
+            access.check_fields(&joined(path, "access"), problems);
         }
     }
 

@@ -6,184 +6,168 @@ use quipu_link::radio::{
     Station, Timing, Waypoint,
 };
 use quipu_link::{InvalidConfig, LinkConfig, QueueLimit};
-use serde::{Deserialize, Serialize};
+use quipu_record::suggestion;
 
 use super::RadioTiming;
+use super::form::table;
 use super::link::{LinkError, over};
-use super::units::human;
-use quipu_record::suggestion;
 
 /// Access points that a network may have.
 const MOST_ACCESS_POINTS: usize = 64;
 /// Stations that a network may have.
 const MOST_STATIONS: usize = 1_000;
 
-/// Wi-Fi of a network: 802.11a as [`quipu_link::radio`] has it. A path leads over it if it names one
-/// of the access points.
-///
-/// Access points on one channel, and all their stations, share its airtime in both directions. The
-/// client of the page is the first station, those of flows and cross traffic are the next ones in
-/// order; clients without a station of their own are where the last one is.
-///
-/// ```
-/// use quipu_scenario::{Network};
-///
-/// let network: Network = toml::from_str(
-///     r#"
-///     name = "office"
-///     links = [{ name = "server", down = { rate = "300mbit", delay = "0ms" } }]
-///     paths = [
-///         { name = "wifi", radio = "desk", via = ["server"], down = { rate = "55mbit", delay = "15ms" } },
-///     ]
-///     [radio]
-///     propagation = { exponent = 3, shadowing = { deviation = 4, distance = 10 } }
-///     access_points = [{ name = "desk", position = [55, 50], channel = 40 }]
-///     stations = [{ position = [50, 70], walk = [{ to = [0, 70], speed = 1.5 }] }]
-///     "#,
-/// )?;
-/// assert_eq!(network.paths[0].summary(), "wifi 55mbit 15ms via server radio desk");
-/// assert_eq!(network.radio.map(|radio| radio.stations.len()), Some(1));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RadioSpec {
-    /// How airtime is counted. As in the standard.
-    #[serde(default)]
-    pub timing: RadioTiming,
-    /// Drop-tail queue of each sender for each other end. Default: that of a link with 54 Mb/s and the
-    /// round trip of the path.
-    #[serde(default, with = "human")]
-    pub queue: QueueLimit,
-    /// What becomes of a signal on its way.
-    #[serde(default)]
-    pub propagation: PropagationSpec,
-    /// The access points, at most 64.
-    pub access_points: Vec<AccessPointSpec>,
-    /// The stations, 1 to 1000.
-    pub stations: Vec<StationSpec>,
+table! {
+    /// Wi-Fi of a network: 802.11a. A path leads over it if it names one of the access points. Access
+    /// points on one channel, and all their stations, share its airtime in both directions. The client of
+    /// the page is the first station, those of flows and cross traffic are the next ones in order; clients
+    /// without a station of their own are where the last one is.
+    ///
+    /// The model is that of [`quipu_link::radio`].
+    ///
+    /// ```
+    /// use quipu_scenario::Network;
+    ///
+    /// let network: Network = toml::from_str(
+    ///     r#"
+    ///     name = "office"
+    ///     links = [{ name = "server", down = { rate = "300mbit", delay = "0ms" } }]
+    ///     paths = [
+    ///         { name = "wifi", radio = "desk", via = ["server"], down = { rate = "55mbit", delay = "15ms" } },
+    ///     ]
+    ///     [radio]
+    ///     propagation = { exponent = 3, shadowing = { deviation = 4, distance = 10 } }
+    ///     access_points = [{ name = "desk", position = [55, 50], channel = 40 }]
+    ///     stations = [{ position = [50, 70], walk = [{ to = [0, 70], speed = 1.5 }] }]
+    ///     "#,
+    /// )?;
+    /// assert_eq!(network.paths[0].summary(), "wifi 55mbit 15ms via server radio desk");
+    /// assert_eq!(network.radio.map(|radio| radio.stations.len()), Some(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct RadioSpec as "Radio" {
+        /// How airtime is counted: as in the standard, or as wmediumd counts it.
+        pub timing: RadioTiming = RadioTiming::Standard,
+        /// Drop-tail queue of each sender for each other end. `default`: that of a link with 54 Mb/s and
+        /// the round trip of the path.
+        pub queue: QueueLimit = QueueLimit::default(),
+        /// What becomes of a signal on its way.
+        pub propagation: PropagationSpec = PropagationSpec::default(),
+        /// The access points.
+        pub access_points: Vec<AccessPointSpec> [1..=MOST_ACCESS_POINTS],
+        /// The stations.
+        pub stations: Vec<StationSpec> [1..=MOST_STATIONS],
+    }
 }
 
-/// What becomes of a signal on its way; see [`PathLoss`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PropagationSpec {
-    /// Exponent of the distance, 1 to 8. 3.
-    pub exponent: f64,
-    /// Standard deviation of the fading of each attempt in decibels, 0 to 30. 0.
-    pub fading: f64,
-    /// Noise in dBm, -150 to 0. -91.
-    pub noise: f64,
-    /// Decibels above its sensitivity that a rate must have to be chosen, 0 to 30. 1.
-    pub margin: f64,
-    /// Shadowing. None.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub shadowing: Option<ShadowingSpec>,
+/// What signals meet by default.
+const USUAL: PathLoss = PathLoss::USUAL;
+
+table! {
+    /// What becomes of a signal on its way: log-distance loss with shadows and fading.
+    ///
+    /// See [`PathLoss`].
+    pub struct PropagationSpec as "Propagation" {
+        /// Exponent of the distance.
+        pub exponent: f64 [PathLoss::EXPONENTS] = USUAL.exponent,
+        /// Standard deviation of the fading of each attempt in decibels.
+        pub fading: f64 [PathLoss::DECIBELS] = USUAL.fading,
+        /// Noise in dBm.
+        pub noise: f64 [PathLoss::NOISES] = USUAL.noise,
+        /// Decibels above its sensitivity that a rate must have to be chosen.
+        pub margin: f64 [PathLoss::DECIBELS] = USUAL.margin,
+        /// Shadows.
+        pub shadowing: Option<ShadowingSpec> => "none",
+    }
 }
 
-/// Shadows; see [`Shadowing`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShadowingSpec {
-    /// Standard deviation in decibels, 0 to 30.
-    pub deviation: f64,
-    /// Metres over which the correlation falls to 1/e, 0.1 to 10000.
-    pub distance: f64,
-    /// Time over which it falls to 1/e, at least 10 ms. Never.
-    #[serde(default, with = "human")]
-    pub time: Option<Duration>,
+table! {
+    /// Shadows, which are alike at places and times that are near each other.
+    ///
+    /// See [`Shadowing`].
+    pub struct ShadowingSpec as "Shadowing" {
+        /// Standard deviation in decibels.
+        pub deviation: f64 [PathLoss::DECIBELS],
+        /// Metres over which the correlation falls to 1/e.
+        pub distance: f64 [Shadowing::DISTANCES],
+        /// Time over which it falls to 1/e; `never`: only motion changes shadows.
+        pub time: Option<Duration> [Shadowing::SHORTEST..] = None,
+    }
 }
 
-/// An access point.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AccessPointSpec {
-    /// What paths call it.
-    pub name: String,
-    /// Metres to the east and to the north.
-    pub position: [f64; 2],
-    /// Number of the channel, such as 36.
-    pub channel: u8,
-    /// Power of the transmitter in dBm, -30 to 60. 14.
-    #[serde(default = "usual_power")]
-    pub power: f64,
-    /// Gain of the antenna in decibels, -30 to 60. 5.
-    #[serde(default = "usual_gain")]
-    pub gain: f64,
+table! {
+    /// An access point.
+    pub struct AccessPointSpec as "Access point" {
+        /// What paths call it.
+        pub name: String [text NAME],
+        /// Metres to the east and to the north.
+        pub position: [f64; 2] [Position::COORDINATES],
+        /// Number of the channel.
+        pub channel: u8 [among Channel::NUMBERS],
+        /// Power of the transmitter in dBm.
+        pub power: f64 [AccessPoint::POWERS] = usual().power,
+        /// Gain of the antenna in decibels.
+        pub gain: f64 [AccessPoint::GAINS] = usual().gain,
+    }
 }
 
-/// A station: at a `position`, from which it may `walk`; or at `waypoints`; or it may `wander`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StationSpec {
-    /// Where it is, or begins to walk: metres to the east and to the north.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub position: Option<[f64; 2]>,
-    /// Power of the transmitter in dBm, -30 to 60. 14.
-    #[serde(default = "usual_power")]
-    pub power: f64,
-    /// Gain of the antenna in decibels, -30 to 60. 5.
-    #[serde(default = "usual_gain")]
-    pub gain: f64,
-    /// Where it goes from its position, from the start of the run on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub walk: Vec<LegSpec>,
-    /// Where it is at which times.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub waypoints: Vec<WaypointSpec>,
-    /// It goes to one drawn place after the other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wander: Option<WanderSpec>,
+table! {
+    /// A station: at a `position`, from which it may `walk`; or at `waypoints`; or it may `wander`.
+    pub struct StationSpec as "Station" needs [position waypoints wander] {
+        /// Where it is, or begins to walk: metres to the east and to the north.
+        pub position: Option<[f64; 2]> [Position::COORDINATES] => "none",
+        /// Power of the transmitter in dBm.
+        pub power: f64 [AccessPoint::POWERS] = usual().power,
+        /// Gain of the antenna in decibels.
+        pub gain: f64 [AccessPoint::GAINS] = usual().gain,
+        /// Where it goes from its position, from the start of the run on.
+        pub walk: Vec<LegSpec> => "none",
+        /// Where it is at which times.
+        pub waypoints: Vec<WaypointSpec> => "none",
+        /// It goes to one drawn place after the other.
+        pub wander: Option<WanderSpec> => "none",
+    }
 }
 
-/// A straight way.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LegSpec {
-    /// Its end: metres to the east and to the north.
-    pub to: [f64; 2],
-    /// Metres per second, 0.01 to 1000.
-    pub speed: f64,
+table! {
+    /// A straight way.
+    pub struct LegSpec as "Leg" {
+        /// Its end: metres to the east and to the north.
+        pub to: [f64; 2] [Position::COORDINATES],
+        /// Metres per second.
+        pub speed: f64 [Motion::SPEEDS],
+    }
 }
 
-/// A place at a time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WaypointSpec {
-    /// When, from the start of the run.
-    #[serde(with = "human")]
-    pub at: Duration,
-    /// Where: metres to the east and to the north.
-    pub position: [f64; 2],
+table! {
+    /// A place at a time.
+    pub struct WaypointSpec as "Waypoint" {
+        /// When, from the start of the run.
+        pub at: Duration,
+        /// Where: metres to the east and to the north.
+        pub position: [f64; 2] [Position::COORDINATES],
+    }
 }
 
-/// Random waypoints; see [`Motion::Random`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WanderSpec {
-    /// Metres from west to east and from south to north, from the origin on.
-    pub area: [f64; 2],
-    /// The slowest and the fastest leg in metres per second, 0.01 to 1000.
-    pub speed: [f64; 2],
+table! {
+    /// Random waypoints.
+    ///
+    /// See [`Motion::Random`].
+    pub struct WanderSpec as "Wander" {
+        /// Metres from west to east and from south to north, from the origin on.
+        pub area: [f64; 2] [0.0..=*Position::COORDINATES.end()],
+        /// The slowest and the fastest leg in metres per second.
+        pub speed: [f64; 2] [Motion::SPEEDS],
+    }
 }
 
-fn usual_power() -> f64 {
-    AccessPoint::at(Position::default()).power
-}
-
-fn usual_gain() -> f64 {
-    AccessPoint::at(Position::default()).gain
+/// An access point or a station with its usual antenna.
+fn usual() -> AccessPoint {
+    AccessPoint::at(Position::default())
 }
 
 fn place([x, y]: [f64; 2]) -> Position {
     Position::new(x, y)
-}
-
-impl Default for PropagationSpec {
-    fn default() -> Self {
-        let PathLoss { exponent, fading, noise, margin, .. } = PathLoss::default();
-        PropagationSpec { exponent, fading, noise, margin, shadowing: None }
-    }
 }
 
 impl PropagationSpec {
@@ -301,14 +285,6 @@ impl RadioSpec {
     pub fn validate(&self) -> Result<(), LinkError> {
         let path_loss = self.propagation.config();
         path_loss.validate().map_err(|error| within("propagation", refused(error)))?;
-        let stations = self.stations.len();
-        if !(1..=MOST_STATIONS).contains(&stations) {
-            return Err(field("stations", stations, "1 to 1000 stations"));
-        }
-        let points = self.access_points.len();
-        if !(1..=MOST_ACCESS_POINTS).contains(&points) {
-            return Err(field("access_points", points, "1 to 64 access points"));
-        }
         let reach = |point: &AccessPoint, station: &Station| {
             // Any channel will do, and nothing is drawn.
             let channel = Channel::new(Channel::NUMBERS[0]);

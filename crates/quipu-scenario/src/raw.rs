@@ -3,10 +3,11 @@
 use std::fmt;
 
 use quipu_base::{Bytes, Duration};
-use serde::ser::SerializeSeq;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Deserializer, Serializer, de};
 
 use super::choice::{Sender, WriteOrder};
+use super::form::text::{LATENCY, SIZES};
+use super::form::{Bounds, FieldType, Kind, Limit, Shorthand, table, table_or_short};
 use super::units::{Unit, human};
 use super::{Scenario, ScenarioError, Start};
 
@@ -15,26 +16,40 @@ pub const MOST_RAW_STREAMS: usize = 1_000;
 /// Objects that `raw.objects` may have.
 pub const MOST_RAW_OBJECTS: usize = 100_000;
 
-/// What `http = "raw"` writes to which stream. Without effect otherwise.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Raw {
-    /// The streams, opened in this order, each with a latency of its own for deadline policies such
-    /// as `edf`, or `default`. Two, as in the ns-3 paper.
-    pub streams: Vec<RawStream>,
-    /// Sizes in ascending order, one fewer than streams. An object goes to the first stream if it is
-    /// a document or smaller than the first size, to the second if smaller than the second size, and
-    /// so on; to the last if it is no smaller than any. 12 kB, as in the ns-3 paper.
-    pub split: Sizes,
-    /// Order of writing. Given.
-    pub order: WriteOrder,
-    /// Which end writes. The server, which is asked by one byte.
-    pub sender: Sender,
-    /// From one write to the next. 1 µs: policies that go by the time of writing tell objects apart.
-    #[serde(with = "human")]
-    pub gap: Duration,
-    /// Sizes of objects by stream, instead of `pages` and `split`: `[["10kB", "2kB"], ["50kB"]]`. None.
-    pub objects: Vec<Sizes>,
+table! {
+    /// What `http = "raw"` writes to which stream. Without effect otherwise.
+    pub struct Raw as "Raw" {
+        /// The streams, opened in this order, each with a latency of its own for deadline policies such
+        /// as `edf`, or `default`.
+        ///
+        /// Two, as in the ns-3 paper.
+        pub streams: Vec<RawStream> [1..=MOST_RAW_STREAMS] = vec![RawStream::default(); 2],
+        /// Sizes in ascending order, one fewer than streams. An object goes to the first stream if it
+        /// is a document or smaller than the first size, to the second if smaller than the second size,
+        /// and so on; to the last if it is no smaller than any.
+        ///
+        /// 12 kB, as in the ns-3 paper.
+        pub split: Sizes = Sizes(vec![Bytes(12_000)]),
+        /// Order of writing: as given, or shuffled by the run's chance.
+        pub order: WriteOrder = WriteOrder::Given,
+        /// Which end writes; the server is asked by one byte.
+        pub sender: Sender = Sender::Server,
+        /// From one write to the next.
+        ///
+        /// Not 0: policies that go by the time of writing distinguish objects.
+        pub gap: Duration [..=Duration::from_secs(1)] = Duration::from_micros(1),
+        /// Sizes of objects by stream, instead of `pages` and `split`, such as
+        /// `[["10kB", "2kB"], ["50kB"]]`; at most 100000 objects.
+        pub objects: Vec<Sizes> [..=MOST_RAW_STREAMS] = Vec::new(),
+    }
+}
+
+table! {
+    /// A raw stream, where its latency alone is not enough.
+    pub(crate) struct RawStreamTable as "Raw stream" {
+        /// From writing to deadline.
+        pub(crate) latency: Option<Latency> => "that of the policy",
+    }
 }
 
 /// A raw stream.
@@ -48,40 +63,18 @@ pub struct RawStream {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sizes(pub Vec<Bytes>);
 
-impl Default for Raw {
-    fn default() -> Self {
-        Raw {
-            streams: vec![RawStream::default(); 2],
-            split: Sizes(vec![Bytes(12_000)]),
-            order: WriteOrder::Given,
-            sender: Sender::Server,
-            gap: Duration::from_micros(1),
-            objects: Vec::new(),
-        }
-    }
-}
-
+/// The longest latency of a stream.
+const MOST_LATENCY: Duration = Duration::from_secs(3_600);
 /// What stands for a stream without a latency of its own.
 const NO_LATENCY: &str = "default";
 
 impl Raw {
-    /// Checks every field against its range, and against the rest of `scenario`.
+    /// Checks that fields go together, and with the rest of `scenario`.
     pub(super) fn validate(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         let invalid = |field: &str, value: &dyn fmt::Display, expected: &str| {
             Err(ScenarioError::invalid(format!("raw.{field}"), value, expected))
         };
         let streams = self.streams.len();
-        if !(1..=MOST_RAW_STREAMS).contains(&streams) {
-            return invalid("streams", &streams, "1 to 1000 streams");
-        }
-        if let Some(late) = self.streams.iter().filter_map(|stream| stream.latency).max()
-            && late > Duration::from_secs(3_600)
-        {
-            return invalid("streams", &late.print(), "latencies of at most 3600s");
-        }
-        if self.gap > Duration::from_secs(1) {
-            return invalid("gap", &self.gap.print(), "at most 1s");
-        }
         if !self.split.0.is_sorted_by(|a, b| a < b) || self.split.0.contains(&Bytes::ZERO) {
             return invalid("split", &self.split, "sizes above zero in ascending order");
         }
@@ -122,13 +115,94 @@ impl fmt::Display for Raw {
     }
 }
 
-impl RawStream {
-    fn read<E: de::Error>(text: &str) -> Result<RawStream, E> {
-        let latency = match text {
-            NO_LATENCY => None,
-            _ => Some(Duration::read(text).map_err(E::custom)?),
-        };
-        Ok(RawStream { latency })
+/// The latency of a raw stream as a file has it; `None`: what the policy has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Latency(Option<Duration>);
+
+impl Unit for Latency {
+    const EXPECTED: &'static str = "a latency such as 100ms, or default";
+
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            NO_LATENCY => Some(Latency(None)),
+            _ => Duration::parse(text).map(|latency| Latency(Some(latency))),
+        }
+    }
+
+    fn print(&self) -> String {
+        self.0.map_or_else(|| NO_LATENCY.to_owned(), |latency| latency.print())
+    }
+}
+
+impl FieldType for Latency {
+    fn kind() -> Kind {
+        Limit::<Duration>::narrow(&Bounds::of(..=MOST_LATENCY), Kind::Text(&LATENCY))
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        human::deserialize(input)
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        human::serialize(self, output)
+    }
+
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        if let Some(latency) = &self.0 {
+            Bounds::of(..=MOST_LATENCY).check(latency, path, problems);
+        }
+    }
+}
+
+impl From<Latency> for RawStream {
+    fn from(Latency(latency): Latency) -> Self {
+        RawStream { latency }
+    }
+}
+
+impl FieldType for RawStream {
+    fn kind() -> Kind {
+        Kind::Either(vec![Latency::kind(), Kind::Table(RawStreamTable::table())])
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        let table = table_or_short::<RawStreamTable, Latency, D>(input)?;
+        Ok(table.latency.map_or_else(RawStream::default, RawStream::from))
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        Latency(self.latency).to_output(output)
+    }
+
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        Latency(self.latency).check(path, problems);
+    }
+}
+
+impl Shorthand<Latency> for RawStreamTable {
+    const EXPECTED: &'static str = "a latency such as 100ms, { latency = \"100ms\" }, or default";
+
+    fn from_short(latency: Latency) -> Result<Self, String> {
+        Ok(RawStreamTable { latency: Some(latency) })
+    }
+}
+
+impl FieldType for Sizes {
+    fn kind() -> Kind {
+        let list = Kind::List(Box::new(Bytes::kind()), 0, MOST_RAW_OBJECTS);
+        Kind::Either(vec![Kind::Text(&SIZES), list])
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Sizes::deserialize(input)
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.collect_seq(self.0.iter().map(Unit::print))
+    }
+
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        Bounds::of(..=MOST_RAW_OBJECTS).check(&self.0, path, problems);
     }
 }
 
@@ -145,51 +219,6 @@ impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sizes: Vec<String> = self.0.iter().map(Unit::print).collect();
         f.pad(&sizes.join("+"))
-    }
-}
-
-impl Serialize for RawStream {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawStream {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> de::Visitor<'de> for Reader {
-            type Value = RawStream;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a latency such as 100ms, { latency = \"100ms\" }, or default")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawStream, E> {
-                RawStream::read(text)
-            }
-
-            fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<RawStream, A::Error> {
-                let mut stream = RawStream::default();
-                while let Some(key) = map.next_key::<String>()? {
-                    if key != "latency" {
-                        return Err(de::Error::unknown_field(&key, &["latency"]));
-                    }
-                    stream = RawStream::read(&map.next_value::<String>()?)?;
-                }
-                Ok(stream)
-            }
-        }
-
-        deserializer.deserialize_any(Reader)
-    }
-}
-
-impl Serialize for Sizes {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        self.0.iter().try_for_each(|size| list.serialize_element(&size.print()))?;
-        list.end()
     }
 }
 
@@ -275,8 +304,8 @@ mod tests {
     #[test]
     fn mistakes_name_the_field_and_what_was_expected() {
         for (text, expected) in [
-            ("streams = []", "raw.streams is 0; expected 1 to 1000 streams"),
-            ("streams = [\"5000s\", \"1s\"]", "at most 3600s"),
+            ("streams = []", "raw.streams is 0; expected 1 to 1000"),
+            ("streams = [\"5000s\", \"1s\"]", "raw.streams[0] is 5000s; expected at most 3600s"),
             ("streams = [{ delay = \"1s\" }]", "no such field; expected only latency"),
             ("streams = [\"fast\"]", "expected a latency"),
             ("split = [\"12kB\", \"2kB\"]", "ascending order"),

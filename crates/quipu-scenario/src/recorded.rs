@@ -1,7 +1,6 @@
 //! Recordings that links follow, as a scenario names them.
 
 use std::fmt;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -12,6 +11,7 @@ use quipu_link::{
 };
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::bounded::read_at_most;
 use super::choice::Direction;
 use super::link::LinkError;
 use super::units::Unit;
@@ -234,12 +234,9 @@ impl TraceSpec {
                 self.error(field, format_args!("cannot be read: {error}"))
             }
         };
-        let file = std::fs::File::open(&path).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        file.take(MOST_TRACE_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > MOST_TRACE_BYTES {
+        let Some(bytes) = read_at_most(&path, MOST_TRACE_BYTES).map_err(unreadable)? else {
             return Err(self.error(field, "is larger than 64 MiB; expected at most that"));
-        }
+        };
         let hash = xxh3_64(&bytes);
         if let Some(expected) = self.hash.filter(|expected| *expected != hash) {
             let message = format!(

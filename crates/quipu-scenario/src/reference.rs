@@ -8,8 +8,9 @@ pub fn reference() -> String {
     let mut page = String::new();
     for table in form::tables() {
         page.push_str(&of_table(table));
-        for field in table.fields {
-            for text in field.kind.texts() {
+        let kinds = table.fields.iter().map(|field| &field.kind).chain(&table.rest);
+        for kind in kinds {
+            for text in kind.texts() {
                 if !texts.iter().any(|known| known.name == text.name) {
                     texts.push(text);
                 }
@@ -21,26 +22,24 @@ pub fn reference() -> String {
 }
 
 fn of_table(table: &'static Table) -> String {
-    let mut text = format!("### {}\n\n{}\n\n", table.title, one_line(table.about));
+    let mut text = format!("### {}\n\n{}\n\n", table.title, table.about);
     text.push_str("| field | type | default | meaning |\n| --- | --- | --- | --- |\n");
-    for (field, default) in table.defaults() {
-        let absent = match (field.absent, default) {
-            _ if table.needs.contains(&[field.name].as_slice()) => "**required**".to_owned(),
-            (Absent::Required, _) => "**required**".to_owned(),
-            (Absent::Words(words), _) => words.to_owned(),
-            (Absent::Default, Some(value)) => of_value(&value),
-            (Absent::Default, None) => String::new(),
+    for field in &table.fields {
+        let absent = match &field.absent {
+            Absent::Required => "**required**".to_owned(),
+            Absent::Words(words) => (*words).to_owned(),
+            Absent::Default(Some(value)) => of_value(value),
+            Absent::Default(None) => String::new(),
         };
-        let cells = [
-            format!("`{}`", field.name),
-            of_kind(&field.kind),
-            absent,
-            one_line(field.about).to_string(),
-        ];
+        let cells =
+            [format!("`{}`", field.name), of_kind(&field.kind), absent, field.about.clone()];
         let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
-    for group in table.needs.iter().filter(|group| group.len() > 1) {
+    if let Some(rest) = &table.rest {
+        text.push_str(&format!("| any other | {} | none | A word of its own. |\n", of_kind(rest)));
+    }
+    for group in table.needs.iter() {
         let names: Vec<String> = group.iter().map(|name| format!("`{name}`")).collect();
         text.push_str(&format!("\nAt least one is needed of {}.\n", names.join(", ")));
     }
@@ -48,7 +47,7 @@ fn of_table(table: &'static Table) -> String {
     text
 }
 
-fn of_kind(kind: &'static Kind) -> String {
+fn of_kind(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_owned(),
         Kind::Whole(least, u64::MAX) => format!("whole number from {least}"),
@@ -56,18 +55,33 @@ fn of_kind(kind: &'static Kind) -> String {
             format!("whole number from {least}")
         }
         Kind::Whole(least, most) => format!("whole number, {least} to {most}"),
-        Kind::Number(least, most) => format!("number, {least} to {most}"),
+        Kind::Among(numbers) => {
+            let numbers: Vec<String> = numbers.iter().map(|number| format!("`{number}`")).collect();
+            numbers.join(", ")
+        }
+        Kind::Number(..) => match kind.range() {
+            Some(range) => format!("number, {range}"),
+            None => "number".to_owned(),
+        },
+        Kind::Amount(text, range) => format!("[{}](#forms-of-text), {range}", text.name),
         Kind::Text(text) => format!("[{}](#forms-of-text)", text.name),
         Kind::Words(words) => {
-            let words: Vec<String> = words().iter().map(|word| format!("`{word}`")).collect();
+            let words: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
             words.join(", ")
         }
-        Kind::List(of, ..) => format!("list: {}", of_kind(of)),
+        Kind::List(of, least, most) => match (*least, *most) {
+            (0, usize::MAX) => format!("list: {}", of_kind(of)),
+            (least, usize::MAX) => format!("list of {least} or more: {}", of_kind(of)),
+            (least, most) if least == most => format!("list of {least}: {}", of_kind(of)),
+            (0, most) => format!("list of at most {most}: {}", of_kind(of)),
+            (least, most) => format!("list of {least} to {most}: {}", of_kind(of)),
+        },
         Kind::Table(table) => {
             let anchor = table.title.to_lowercase().replace(' ', "-");
             format!("[{}](#{anchor})", table.title)
         }
-        Kind::Map(Kind::Any) | Kind::Sweep => "table".to_owned(),
+        Kind::Map(of) if matches!(**of, Kind::Any) => "table".to_owned(),
+        Kind::Sweep => "table".to_owned(),
         Kind::Map(of) => format!("table, each {}", of_kind(of)),
         Kind::Any => "anything".to_owned(),
         Kind::Either(kinds) => kinds.iter().map(of_kind).collect::<Vec<_>>().join(", or "),
@@ -94,17 +108,8 @@ fn of_texts(texts: &mut [&'static Text]) -> String {
     for text in texts {
         let examples: Vec<String> =
             text.examples.iter().map(|example| format!("`{example}`")).collect();
-        let (name, expected) = (text.name, one_line(text.expected).replace('|', "\\|"));
+        let (name, expected) = (text.name, text.expected.replace('|', "\\|"));
         page.push_str(&format!("| {name} | {expected} | {} |\n", examples.join(", ")));
     }
     page
-}
-
-/// Text of the program, whose lines are broken as its source is.
-fn one_line(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.contains("  ") || text.contains('\n') {
-        text.split_whitespace().collect::<Vec<_>>().join(" ").into()
-    } else {
-        text.into()
-    }
 }

@@ -1,181 +1,168 @@
 //! The scenario: everything that decides a result, as one plain struct with documented defaults.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
 use quipu_base::{Bytes, Duration, Seed};
 use quipu_record::End;
-use serde::{Deserialize, Serialize};
-use std::path::Path;
+use quipu_web::scheme::BrowserScheme;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::choice::{
     Discovery, HttpVersion, Origins, Priorities, Reprioritise, Sender, SeriesEnds, Tls,
 };
 use crate::document::Document;
 use crate::error::{ScenarioError, distinct};
+use crate::experiment::Experiment;
+use crate::form::{FieldType, Kind, table};
 use crate::hosts::{self, Clients, ServerSpec};
 use crate::http::HttpVersions;
-use crate::limits::{MOST_RUNS, MOST_SESSION, MOST_TIME};
+use crate::limits::{LEAST_TIME, MOST_RUNS, MOST_SERVERS, MOST_SESSION, MOST_TIME};
 use crate::networks;
 use crate::page_name::PageName;
 use crate::path::Network;
 use crate::raw::Raw;
 use crate::series::{self, Series};
-use crate::traffic::{self, CrossSpec, FlowSpec, Measure};
+use crate::traffic::{self, CrossSpec, FlowSpec, MOST_FLOWS, Measure};
 use crate::transport::Transport;
-use crate::units::{Unit, human};
 
-/// An experiment: every page over every network with every policy, `runs` times.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Scenario {
-    /// The experiment's seed. 1.
-    pub seed: u64,
-    /// Runs of each combination; run `n` has the same links, losses and page for each policy. 30.
-    pub runs: u32,
-    /// Pages: names that come with the program, HAR files, `pries` (drawn anew for each run from the
-    /// model of Pries et al.) or `pries:N` (the page that run N draws). May be empty if there are flows.
-    pub pages: Vec<String>,
-    /// Pages that a run loads one after the other over its connection, each read for a time drawn from
-    /// the model of Pries et al.; `pries` draws each, another page is loaded again. 1.
-    pub session: u32,
-    /// The browser whose requests and priorities are used. Chrome.
-    pub browser: String,
-    /// How the browser tells what is urgent. By the tree.
-    pub priorities: Priorities,
-    /// Whether requests under way are prioritised again at layout. As the browser does.
-    pub reprioritise: Reprioritise,
-    /// Images that count as visible where a recording does not say which are: the first of the main
-    /// document that are not small. 5, as Chrome guesses before layout.
-    pub visible_images: u32,
-    /// When objects are asked for. Recorded.
-    pub discovery: Discovery,
-    /// How many servers a page comes from. One.
-    pub origins: Origins,
-    /// Clients, each of which loads the page over connections of its own: a number, or a table with
-    /// `count`, `servers`, `spread` and `every`; see [`Clients`]. 1.
-    pub clients: Clients,
-    /// How HTTP is carried; several ways, separated by commas, are rows each. HTTP/2 over QUIC.
-    pub http: HttpVersions,
-    /// Greatest random processing delay of a host per datagram. 100 µs; 0 turns it off.
-    #[serde(with = "human")]
-    pub host_jitter: Duration,
-    /// Bytes counted on a link above the UDP payload. 28 B: IPv4 and UDP.
-    #[serde(with = "human")]
-    pub link_overhead: Bytes,
-    /// Virtual time after which a load that has not ended is an error. 600 s.
-    #[serde(with = "human")]
-    pub time_limit: Duration,
-    /// How long a run without pages lasts, unless all its flows end earlier. 60 s. One with pages
-    /// ends with its page.
-    #[serde(with = "human")]
-    pub duration: Duration,
-    /// Over which part of a run flows and links are measured. The whole.
-    pub measure: Measure,
-    /// How finely the state of connections and queues is written out over time (`series.csv`): at
-    /// the start and then every so long, at least 10 µs. None.
-    #[serde(with = "human")]
-    pub series: Series,
-    /// Which ends of connections are written out. The sender of the data.
-    pub series_ends: SeriesEnds,
-    /// Who decides which bytes go next, on which path.
-    pub policies: Policies,
-    /// The transport of both ends.
-    pub transport: Transport,
-    /// Raw streams, for `http = "raw"`.
-    pub raw: Raw,
-    /// The networks; each a table, or the name of one that comes with the program.
-    #[serde(deserialize_with = "networks::read_list")]
-    pub networks: Vec<Network>,
-    /// Servers that are farther than the network's paths reach, with `origins = "recorded"`. None.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub servers: Vec<ServerSpec>,
-    /// Flows beside the page, or without one. None.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub flows: Vec<FlowSpec>,
-    /// Cross traffic. None.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cross: Vec<CrossSpec>,
-    /// What is claimed of the results, see [`crate::experiment`]. Plays no part in runs, and is not
-    /// written out with their results. None.
-    #[serde(skip_serializing)]
-    pub experiment: Option<toml::Table>,
-    /// Which fields take which values, see [`crate::SweepSpec`]. As `experiment`. None.
-    #[serde(skip_serializing)]
-    pub sweep: Option<toml::Table>,
-}
-
-/// The policies that are compared: every stream policy with every path policy, then every joint
-/// one, then each path alone.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Policies {
-    /// Stream policies.
-    pub stream: Vec<String>,
-    /// Path policies.
-    pub path: Vec<String>,
-    /// Policies that decide both at once.
-    pub joint: Vec<String>,
-    /// Which path an acknowledgement takes; several, separated by commas, are rows each. Its own.
-    pub ack: String,
-    /// How much may be in flight on each path; several, separated by commas, are rows each. NewReno.
-    pub congestion: String,
-    /// How many streams share a packet. `default`: what the stream policy says.
-    pub pack: String,
-    /// When and where lost bytes go again. `default`: what the stream policy says.
-    pub resend: String,
-    /// Copies of bytes in flight on other paths. None but those that a path policy brings.
-    pub reinject: String,
-    /// Whether each path alone is a row too (`single:id=N` with the first stream policy). Yes.
-    pub baselines: bool,
-}
-
-impl Default for Scenario {
-    fn default() -> Self {
-        Scenario {
-            seed: 1,
-            runs: 30,
-            pages: ["framework-youtube", "ilmessaggero"].map(str::to_owned).to_vec(),
-            session: 1,
-            browser: "chrome".to_owned(),
-            priorities: Priorities::Tree,
-            reprioritise: Reprioritise::Browser,
-            visible_images: 5,
-            discovery: Discovery::Recorded,
-            origins: Origins::One,
-            clients: Clients::default(),
-            http: HttpVersions::default(),
-            host_jitter: Duration::from_micros(100),
-            link_overhead: Bytes(28),
-            time_limit: Duration::from_secs(600),
-            duration: Duration::from_secs(60),
-            measure: Measure::default(),
-            series: Series::None,
-            series_ends: SeriesEnds::Sender,
-            policies: Policies::default(),
-            transport: Transport::default(),
-            raw: Raw::default(),
-            networks: networks::default_networks(),
-            servers: Vec::new(),
-            flows: Vec::new(),
-            cross: Vec::new(),
-            experiment: None,
-            sweep: None,
-        }
+table! {
+    /// An experiment: every page over every network with every policy, `runs` times. What is left out
+    /// has its default, so that the empty file is a scenario too.
+    pub struct Scenario as "Scenario" {
+        /// The experiment's seed, from which all chance comes.
+        ///
+        /// TOML has no numbers above 2^63.
+        pub seed: u64 [0..=i64::MAX as u64] = 1,
+        /// Runs of each combination; run `n` has the same links, losses and page for each policy.
+        pub runs: u32 [1..=MOST_RUNS] = 30,
+        /// Pages: names that come with the program, HAR files, `pries` (drawn anew for each run from
+        /// the model of Pries et al.) or `pries:N` (the page that run N draws). May be empty if there
+        /// are flows.
+        pub pages: Vec<String> [text PAGE] =
+            ["framework-youtube", "ilmessaggero"].map(str::to_owned).to_vec(),
+        /// Pages that a run loads one after the other over its connection, each read for a time drawn
+        /// from the model of Pries et al.; `pries` draws each, any other page is loaded again.
+        pub session: u32 [1..=MOST_SESSION] = 1,
+        /// The browser whose requests and priorities are used.
+        pub browser: String [one of || BrowserScheme::names().collect()] = "chrome".to_owned(),
+        /// How the browser tells what is urgent: by the tree of RFC 7540 or by urgencies of RFC 9218.
+        pub priorities: Priorities = Priorities::Tree,
+        /// Whether requests under way are prioritised again at layout: as the browser does, or never.
+        pub reprioritise: Reprioritise = Reprioritise::Browser,
+        /// Images that count as visible where a recording does not say which are: the first of the
+        /// main document that are not small.
+        ///
+        /// The default is what Chrome guesses before layout.
+        pub visible_images: u32 [0..=1_000] = 5,
+        /// When objects are requested: when the parser or a parent comes to them, or all at time 0.
+        pub discovery: Discovery = Discovery::Recorded,
+        /// How many servers a page comes from: one, or as many as the recording has, each with a
+        /// connection of its own.
+        pub origins: Origins = Origins::One,
+        /// Clients, each of which loads the page over connections of its own: a number, or a table.
+        pub clients: Clients = Clients::default(),
+        /// How HTTP is carried: over QUIC's streams, over one byte stream as over TCP, or not at all
+        /// (`raw`: see `raw`). Several ways, separated by commas, are rows each.
+        pub http: HttpVersions = HttpVersions::default(),
+        /// Greatest random processing delay of a host per datagram; 0 turns it off.
+        pub host_jitter: Duration [..=Duration::from_secs(1)] = Duration::from_micros(100),
+        /// Bytes counted on a link above the UDP payload; the default is those of IPv4 and UDP.
+        pub link_overhead: Bytes [..=Bytes(1_000)] = Bytes(28),
+        /// Virtual time after which a load that has not ended is an error.
+        pub time_limit: Duration [LEAST_TIME..=MOST_TIME] = Duration::from_secs(600),
+        /// How long a run without pages lasts, unless all its flows end earlier. One with pages ends
+        /// with its page.
+        pub duration: Duration [LEAST_TIME..=MOST_TIME] = Duration::from_secs(60),
+        /// Over which part of a run flows and links are measured.
+        pub measure: Measure = Measure::default(),
+        /// How finely the state of connections and queues is written out over time (`series.csv`): at
+        /// the start and then at this distance.
+        pub series: Series [Series::LEAST..] = Series::None,
+        /// Which ends of connections are written out: the sender of the data, or both.
+        pub series_ends: SeriesEnds = SeriesEnds::Sender,
+        /// Who decides which bytes go next, on which path.
+        pub policies: Policies = Policies::default(),
+        /// The transport of both ends.
+        pub transport: Transport = Transport::default(),
+        /// Raw streams, for `http = "raw"`.
+        pub raw: Raw = Raw::default(),
+        /// The networks; each a table, or the name of one that comes with the program or of a file.
+        pub networks: Vec<Network> [1..] = networks::default_networks(),
+        /// Servers that are farther than the network's paths reach, with `origins = "recorded"`.
+        pub servers: Vec<ServerSpec> [..=MOST_SERVERS] => "none",
+        /// Flows beside the page, or without one.
+        pub flows: Vec<FlowSpec> [..=MOST_FLOWS] => "none",
+        /// Cross traffic.
+        pub cross: Vec<CrossSpec> [..=MOST_FLOWS] => "none",
+        /// What is claimed of the results, for `quipu reproduce`. Plays no part in runs.
+        pub experiment: Option<ExperimentTable> => "none",
+        /// Which fields take which values, for `quipu sweep`: each key is a field with a list of
+        /// values; `zip` is a list of tables of fields that move together, `random` a table of what is
+        /// drawn. [sweeps.md](sweeps.md) explains it. Plays no part in single runs.
+        pub sweep: Option<SweepTable> => "none",
     }
 }
 
-impl Default for Policies {
-    fn default() -> Self {
-        Policies {
-            stream: ["rr", "fifo", "wrr", "swrr", "dwrr"].map(str::to_owned).to_vec(),
-            path: vec!["minrtt".to_owned()],
-            joint: Vec::new(),
-            ack: "own".to_owned(),
-            congestion: "newreno".to_owned(),
-            pack: "default".to_owned(),
-            resend: "default".to_owned(),
-            reinject: "none".to_owned(),
-            baselines: true,
-        }
+table! {
+    /// The policies that are compared: every stream policy with every path policy, then every joint
+    /// one, then each path alone. `all` stands for every policy of its layer. `quipu schedulers` lists
+    /// them, and `quipu schedulers NAME` tells the parameters of one.
+    pub struct Policies as "Policies" {
+        /// Stream policies.
+        pub stream: Vec<String> [text STREAM] =
+            ["rr", "fifo", "wrr", "swrr", "dwrr"].map(str::to_owned).to_vec(),
+        /// Path policies.
+        pub path: Vec<String> [text PATH] = vec!["minrtt".to_owned()],
+        /// Policies that decide both at once.
+        pub joint: Vec<String> [text JOINT] = Vec::new(),
+        /// Which path an acknowledgement takes; several, separated by commas, are rows each.
+        pub ack: String [text ACKS] = "own".to_owned(),
+        /// How much may be in flight on each path; several, separated by commas, are rows each.
+        pub congestion: String [text CONGESTIONS] = "newreno".to_owned(),
+        /// How many streams share a packet. `default`: what the stream policy says.
+        pub pack: String [text PACK] = "default".to_owned(),
+        /// When and where lost bytes go again. `default`: what the stream policy says.
+        pub resend: String [text RESEND] = "default".to_owned(),
+        /// Copies of bytes in flight on other paths. `none`: only those that a path policy brings.
+        pub reinject: String [text REINJECT] = "none".to_owned(),
+        /// Whether each path alone is a row too (`single:id=N` with the first stream policy).
+        pub baselines: bool = true,
     }
+}
+
+/// Declares what stands for a table of which runs take no notice, and which is not written out with
+/// their results.
+macro_rules! apart {
+    ($($(#[$doc:meta])* $name:ident: $kind:expr;)+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct $name;
+
+        impl FieldType for $name {
+            const WRITTEN: bool = false;
+
+            fn kind() -> Kind {
+                $kind
+            }
+
+            fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+                BTreeMap::<String, IgnoredAny>::deserialize(input).map(|_| $name)
+            }
+
+            fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+                output.serialize_unit()
+            }
+        }
+    )+};
+}
+
+apart! {
+    /// That a file has the table `[experiment]`, which [`experiment`](crate::experiment) reads.
+    ExperimentTable: Kind::Table(Experiment::table());
+    /// That a file has the table `[sweep]`, which [`SweepSpec`](crate::SweepSpec) reads.
+    SweepTable: Kind::Sweep;
 }
 
 impl Scenario {
@@ -232,6 +219,17 @@ impl Scenario {
 
     /// All that [`Scenario::validate`] finds wrong: of each part of the scenario at least the first.
     pub fn problems(&self) -> Vec<ScenarioError> {
+        let mut problems = Vec::new();
+        self.check_fields("", &mut problems);
+        let told: BTreeSet<String> = problems.iter().map(ScenarioError::part).collect();
+        // Whether values go together is asked of parts whose values are right by themselves.
+        let related = self.related_problems().into_iter();
+        problems.extend(related.filter(|problem| !told.contains(&problem.part())));
+        problems
+    }
+
+    /// What values do not go with others.
+    fn related_problems(&self) -> Vec<ScenarioError> {
         let mut problems = self.own_problems();
         problems.extend(self.policies.problems());
         problems.extend(self.transport.validate().err());
@@ -241,9 +239,6 @@ impl Scenario {
         problems.extend(self.raw.validate(self).err());
         problems.extend(hosts::problems(self));
         problems.extend(traffic::problems(&self.flows, &self.cross, &self.measure));
-        if self.networks.is_empty() {
-            problems.push(ScenarioError::invalid("networks", "empty", "at least one network"));
-        }
         let names = self.networks.iter().map(|network| network.name.as_str());
         problems.extend(distinct("networks", names).err());
         for (index, network) in self.networks.iter().enumerate() {
@@ -253,40 +248,17 @@ impl Scenario {
         problems
     }
 
-    /// What is wrong with fields that are in no table.
+    /// What fields that are in no table have that does not go together.
     fn own_problems(&self) -> Vec<ScenarioError> {
         let mut problems = Vec::new();
         let mut refuse = |field: &str, value: &dyn std::fmt::Display, expected: &str| {
             problems.push(ScenarioError::invalid(field, value, expected));
         };
-        if self.seed > i64::MAX as u64 {
-            refuse("seed", &self.seed, "0 to 9223372036854775807, as TOML has it");
-        }
-        if !(1..=MOST_RUNS).contains(&self.runs) {
-            refuse("runs", &self.runs, "1 to 10000");
-        }
         if !self.has_pages() && self.flows.is_empty() {
             refuse("pages", &"empty", "at least one page, or one of `flows`");
         }
-        if !(1..=MOST_SESSION).contains(&self.session) {
-            refuse("session", &self.session, "1 to 1000 pages");
-        }
         if self.session > 1 && self.http.is_raw() {
             refuse("session", &self.session, "1 with raw streams, which are written once");
-        }
-        if self.visible_images > 1_000 {
-            refuse("visible_images", &self.visible_images, "at most 1000");
-        }
-        if self.host_jitter > Duration::from_secs(1) {
-            refuse("host_jitter", &self.host_jitter.print(), "at most 1s");
-        }
-        if self.link_overhead.0 > 1_000 {
-            refuse("link_overhead", &self.link_overhead.print(), "at most 1000B");
-        }
-        for (field, time) in [("time_limit", self.time_limit), ("duration", self.duration)] {
-            if !(Duration::from_millis(1)..=MOST_TIME).contains(&time) {
-                refuse(field, &time.print(), "1ms to 1000000s");
-            }
         }
         problems
     }

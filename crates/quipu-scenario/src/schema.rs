@@ -6,16 +6,17 @@
 //! on other values (`quipu scenario check` tells it) it does not say.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use serde_json::{Map, Value, json};
 
-use super::form::{self, Absent, Kind, Names, Numbers, Table, Text};
-use super::sweep;
+use super::form::{Absent, Kind, Names, Numbers, Table, Text};
+use super::{Scenario, sweep};
 
 /// The schema of scenario files.
 pub fn schema() -> Value {
     let mut definitions = Definitions(BTreeMap::new());
-    let mut root = definitions.table(form::scenario());
+    let mut root = definitions.table(Scenario::table());
     let head = [
         ("$schema", json!("http://json-schema.org/draft-07/schema#")),
         ("definitions", Value::Object(definitions.0.into_iter().collect())),
@@ -37,12 +38,14 @@ struct Definitions(BTreeMap<String, Value>);
 impl Definitions {
     fn table(&mut self, table: &'static Table) -> Map<String, Value> {
         let mut properties = Map::new();
-        for (field, default) in table.defaults() {
+        for field in &table.fields {
             let mut property = self.kind(&field.kind);
-            property.insert("description".to_owned(), json!(field.about));
-            let is_table = default.as_ref().is_some_and(toml::Value::is_table);
-            if let Some(default) = default.and_then(|value| serde_json::to_value(value).ok())
-                && !is_table
+            let range = field.kind.range().map(|range| format!(" Range: {range}."));
+            let about = format!("{}{}", field.about, range.unwrap_or_default());
+            property.insert("description".to_owned(), json!(about));
+            if let Absent::Default(Some(default)) = &field.absent
+                && !default.is_table()
+                && let Ok(default) = serde_json::to_value(default)
             {
                 property.insert("default".to_owned(), default);
             }
@@ -65,7 +68,8 @@ impl Definitions {
         object.insert("description".to_owned(), json!(table.about));
         object.insert("type".to_owned(), json!("object"));
         object.insert("properties".to_owned(), Value::Object(properties));
-        object.insert("additionalProperties".to_owned(), json!(false));
+        let rest = table.rest.as_ref().map(|kind| Value::Object(self.kind(kind)));
+        object.insert("additionalProperties".to_owned(), rest.unwrap_or(json!(false)));
         if !required.is_empty() {
             object.insert("required".to_owned(), json!(required));
         }
@@ -75,21 +79,32 @@ impl Definitions {
         object
     }
 
-    fn kind(&mut self, kind: &'static Kind) -> Map<String, Value> {
+    fn kind(&mut self, kind: &Kind) -> Map<String, Value> {
         let value = match kind {
             Kind::Flag => json!({ "type": "boolean" }),
             Kind::Whole(least, u64::MAX) => json!({ "type": "integer", "minimum": least }),
             Kind::Whole(least, most) => {
                 json!({ "type": "integer", "minimum": least, "maximum": most })
             }
+            Kind::Among(numbers) => json!({ "enum": numbers }),
             Kind::Number(least, most) => {
-                json!({ "type": "number", "minimum": least, "maximum": most })
+                let mut number = json!({ "type": "number" });
+                for (end, closed, open) in
+                    [(least, "minimum", "exclusiveMinimum"), (most, "maximum", "exclusiveMaximum")]
+                {
+                    match end {
+                        Bound::Included(end) => number[closed] = json!(end),
+                        Bound::Excluded(end) => number[open] = json!(end),
+                        Bound::Unbounded => {}
+                    }
+                }
+                number
             }
-            Kind::Text(text) => {
+            Kind::Text(text) | Kind::Amount(text, _) => {
                 self.define(text.name, |_| of_text(text));
                 reference(text.name)
             }
-            Kind::Words(words) => json!({ "enum": words() }),
+            Kind::Words(words) => json!({ "enum": words }),
             Kind::List(of, least, most) => {
                 let mut list = json!({ "type": "array", "items": self.kind(of) });
                 if *least > 0 {
@@ -127,7 +142,7 @@ impl Definitions {
 }
 
 /// A name that a reference can have.
-fn key(name: &str) -> String {
+pub(crate) fn key(name: &str) -> String {
     let words = name.split(|sign: char| !sign.is_ascii_alphanumeric());
     words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-").to_lowercase()
 }

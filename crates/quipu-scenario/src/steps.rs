@@ -2,11 +2,11 @@
 
 use quipu_base::{Duration, Instant, Rate};
 use quipu_link::{Loss, RateStep};
-use serde::{Deserialize, Serialize, Serializer};
 
+use super::form::table;
 use super::link::{LinkError, LinkSpec};
 use super::loss::LossSpec;
-use super::units::{Human, Share, Unit, UnitError, human};
+use super::units::{Share, Unit, UnitError};
 
 /// The most changes that the steps of a link may come to, ramps as their stairs: 1,048,576.
 const MOST_CHANGES: u64 = 1 << 20;
@@ -15,89 +15,48 @@ const LEAST_STAIR: Duration = Duration::from_millis(10);
 /// The most stairs of a ramp.
 const MOST_STAIRS: u64 = 1_000;
 
-/// A change of a link, counted from the start of the run: of its rate, its delay, its loss, or of
-/// several of them.
-///
-/// A change `over` a time is a ramp: at `at` the link is as before, at the end of that time it is as
-/// told here, and between it goes along a straight line in stairs of equal width, 10 ms or a little
-/// less, or a thousandth of the ramp if that is longer. Each stair has the value that the line has in
-/// its middle (rounded down to a bit per second or a nanosecond), so that at the end of each stair
-/// as much has been sent as on the line itself. Rates, delays and plain shares of loss have ramps;
-/// other models of loss change at once.
-///
-/// ```
-/// use quipu_scenario::{PathSpec};
-///
-/// let file: PathSpec = toml::from_str(
-///     r#"
-///     name = "leaving"
-///     down = { rate = "30mbit", delay = "10ms", steps = [
-///         { at = "10s", rate = "4mbit", delay = "80ms", loss = "2%", over = "5s" },
-///         { at = "20s", rate = "0" },
-///         { at = "22s", rate = "30mbit", delay = "10ms", loss = "0%" },
-///     ] }
-///     "#,
-/// )?;
-/// let option: PathSpec = "name=leaving,rate=30mbit,delay=10ms,\
-///     steps=10s:4mbit:80ms:2%~5s+20s:0+22s:30mbit:10ms:0%".parse()?;
-/// assert_eq!(file, option);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "StepInput")]
-pub struct StepSpec {
-    /// First instant of the change.
-    #[serde(with = "human")]
-    pub at: Duration,
-    /// Bits per second from then on. Zero, written `0`: nothing moves until the next step with a
-    /// rate, of which there must be one.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_rate")]
-    pub rate: Option<Rate>,
-    /// One-way delay from then on.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub delay: Option<Duration>,
-    /// Which datagrams are lost from then on.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "print_some")]
-    pub loss: Option<LossSpec>,
-    /// How long it takes to get there. Default 0: at once.
-    #[serde(skip_serializing_if = "is_zero", with = "human")]
-    pub over: Duration,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StepInput {
-    at: Human<Duration>,
-    rate: Option<Human<Option<Rate>>>,
-    delay: Option<Human<Duration>>,
-    loss: Option<Human<LossSpec>>,
-    over: Option<Human<Duration>>,
-}
-
-fn is_zero(time: &Duration) -> bool {
-    time.is_zero()
-}
-
-fn print_rate<S: Serializer>(rate: &Option<Rate>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&rate.filter(|rate| *rate > Rate::ZERO).print())
-}
-
-fn print_some<T: Unit, S: Serializer>(value: &Option<T>, out: S) -> Result<S::Ok, S::Error> {
-    out.serialize_str(&value.as_ref().map(T::print).unwrap_or_default())
-}
-
-impl TryFrom<StepInput> for StepSpec {
-    type Error = LinkError;
-
-    fn try_from(input: StepInput) -> Result<Self, LinkError> {
-        StepSpec {
-            at: input.at.0,
-            rate: input.rate.map(|rate| rate.0.unwrap_or(Rate::ZERO)),
-            delay: input.delay.map(|delay| delay.0),
-            loss: input.loss.map(|loss| loss.0),
-            over: input.over.map_or(Duration::ZERO, |over| over.0),
-        }
-        .checked()
+table! {
+    /// A change of the link, counted from the start of the run: of its rate, its delay, its loss, or of
+    /// several of them. A change `over` a time is a ramp.
+    ///
+    /// A change `over` a time is a ramp: at `at` the link is as before, at the end of that time it is as
+    /// told here, and between it goes along a straight line in stairs of equal width, 10 ms or a little
+    /// less, or a thousandth of the ramp if that is longer. Each stair has the value that the line has in
+    /// its middle (rounded down to a bit per second or a nanosecond), so that at the end of each stair
+    /// as much has been sent as on the line itself. Rates, delays and plain shares of loss have ramps;
+    /// other models of loss change at once.
+    ///
+    /// ```
+    /// use quipu_scenario::PathSpec;
+    ///
+    /// let file: PathSpec = toml::from_str(
+    ///     r#"
+    ///     name = "leaving"
+    ///     down = { rate = "30mbit", delay = "10ms", steps = [
+    ///         { at = "10s", rate = "4mbit", delay = "80ms", loss = "2%", over = "5s" },
+    ///         { at = "20s", rate = "0" },
+    ///         { at = "22s", rate = "30mbit", delay = "10ms", loss = "0%" },
+    ///     ] }
+    ///     "#,
+    /// )?;
+    /// let option: PathSpec = "name=leaving,rate=30mbit,delay=10ms,\
+    ///     steps=10s:4mbit:80ms:2%~5s+20s:0+22s:30mbit:10ms:0%".parse()?;
+    /// assert_eq!(file, option);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[derive(Copy)]
+    pub struct StepSpec as "Step" needs [rate delay loss] {
+        /// First instant of the change.
+        pub at: Duration,
+        /// Bits per second from then on. 0: nothing moves until the next step with a rate, of which
+        /// there must be one.
+        pub rate: Option<Option<Rate>> => "as before",
+        /// One-way delay from then on.
+        pub delay: Option<Duration> => "as before",
+        /// Which datagrams are lost from then on.
+        pub loss: Option<LossSpec> => "as before",
+        /// How long it takes to get there.
+        pub over: Duration => "0: at once",
     }
 }
 
@@ -130,7 +89,7 @@ impl StepSpec {
             let (rate, delay) = (Option::<Rate>::parse(part.trim()), Duration::parse(part.trim()));
             let loss = LossSpec::parse(part.trim());
             let twice = match (rate, delay, loss) {
-                (Some(rate), ..) => step.rate.replace(rate.unwrap_or(Rate::ZERO)).is_some(),
+                (Some(rate), ..) => step.rate.replace(rate).is_some(),
                 (None, Some(delay), _) => step.delay.replace(delay).is_some(),
                 (None, None, Some(loss)) => step.loss.replace(loss).is_some(),
                 (None, None, None) => {
@@ -148,7 +107,7 @@ impl StepSpec {
 
     /// As [`StepSpec::read`] reads it.
     pub(super) fn print(&self) -> String {
-        let rate = self.rate.map(|rate| Some(rate).filter(|rate| *rate > Rate::ZERO).print());
+        let rate = self.rate.map(|rate| rate.print());
         let delay = self.delay.map(|delay| delay.print());
         let loss = self.loss.map(|loss| loss.print());
         let parts: Vec<String> =
@@ -199,6 +158,7 @@ impl Course {
         let (mut delay, mut loss) = (link.delay, link.loss);
         for step in &link.steps {
             if let Some(to) = step.rate {
+                let to = to.unwrap_or(Rate::ZERO);
                 let changes = step.changes(rate.bits_per_sec(), to.bits_per_sec());
                 course.rates.extend(changes.map(|(at, bits)| RateStep {
                     at: Instant::ZERO + at,
@@ -249,7 +209,7 @@ pub(super) fn validate(link: &LinkSpec) -> Result<(), LinkError> {
     }
     for step in &link.steps {
         if let (Some(rate), Some(_)) = (step.rate, &link.trace) {
-            return refused("rate", rate.to_string(), "none beside a trace");
+            return refused("rate", rate.print(), "none beside a trace");
         }
         if let (Some(delay), Some(_)) = (step.delay, &link.delay_trace) {
             return refused("delay", delay.print(), "none beside a delay_trace");

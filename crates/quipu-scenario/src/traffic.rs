@@ -1,13 +1,17 @@
 //! Traffic beside pages, or instead of them: flows, which fill what they can get, and cross traffic,
 //! which takes no notice of anything.
 
+use std::fmt;
+
 use quipu_base::{Bytes, Duration, Rate};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serializer};
 
 use super::choice::{CrossKind, Direction};
-use super::limits::MOST_TIME;
+use super::form::text::PATH_NAME;
+use super::form::{FieldType, Kind, Limit, OfText, table};
+use super::limits::{INITIAL_WINDOWS, MOST_TIME};
 use super::path::PathSpec;
-use super::units::{Unit, human};
+use super::units::Unit;
 use super::{ScenarioError, distinct};
 
 /// Flows that a scenario may have, and senders of cross traffic.
@@ -15,170 +19,136 @@ pub const MOST_FLOWS: usize = 100;
 /// Streams that a flow may have.
 pub const MOST_STREAMS: u32 = 1_000;
 
-/// A connection between a client and a server of its own, over the same network as all others, that
-/// carries as much as congestion control allows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FlowSpec {
-    /// What it is called in tables.
-    pub name: String,
-    /// When its client opens the connection, counted from the start of the run. 0.
-    #[serde(with = "human", default)]
-    pub start: Duration,
-    /// When both ends close it, whatever is under way. Never.
-    #[serde(with = "human", default)]
-    pub stop: Option<Duration>,
-    /// Bytes that it carries, over all its streams. Unlimited.
-    #[serde(with = "human", default)]
-    pub bytes: Option<Bytes>,
-    /// Which way. Down: from the server to the client.
-    #[serde(default)]
-    pub direction: Direction,
-    /// The network's paths that it uses, by name or number; the first carries the handshake. All.
-    #[serde(default, deserialize_with = "read_paths", skip_serializing_if = "Vec::is_empty")]
-    pub paths: Vec<String>,
-    /// Its congestion controller. `default`: that of the row, see `policies.congestion`.
-    #[serde(default = "default_text")]
-    pub congestion: String,
-    /// Its path policy. `minrtt`.
-    #[serde(default = "default_path")]
-    pub path: String,
-    /// Streams that share it, packet by packet. 1.
-    #[serde(default = "default_streams")]
-    pub streams: u32,
-    /// Its initial congestion window in packets. That of the transport.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub initial_window: Option<u32>,
-}
-
-/// A sender of datagrams that answers to nothing, and a sink for them, on one path of the network.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CrossSpec {
-    /// What it is called in tables.
-    pub name: String,
-    /// The path, by name or number. The first.
-    #[serde(default = "default_cross_path", deserialize_with = "read_path")]
-    pub path: String,
-    /// Which way. Down: towards the client's side.
-    #[serde(default)]
-    pub direction: Direction,
-    /// How datagrams follow one another. At constant distances.
-    #[serde(default)]
-    pub kind: CrossKind,
-    /// Bits per second as links count them, headers included; of `on-off` while it is on.
-    #[serde(with = "human")]
-    pub rate: Rate,
-    /// UDP payload of a datagram. 1,200 B.
-    #[serde(with = "human", default = "default_packet")]
-    pub packet: Bytes,
-    /// Mean length of the times in which `on-off` sends, drawn from an exponential law. 500 ms.
-    #[serde(with = "human", default = "default_on_off")]
-    pub on: Duration,
-    /// Mean length of the times in which it is silent. 500 ms.
-    #[serde(with = "human", default = "default_on_off")]
-    pub off: Duration,
-    /// When it begins. 0.
-    #[serde(with = "human", default)]
-    pub start: Duration,
-    /// When it ends. Never.
-    #[serde(with = "human", default)]
-    pub stop: Option<Duration>,
-}
-
-/// The part of a run over which flows and links are measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Measure {
-    /// From when on. 0.
-    #[serde(with = "human")]
-    pub from: Duration,
-    /// Until when. Never: until the run ends.
-    #[serde(with = "human")]
-    pub until: Option<Duration>,
-}
-
-fn default_text() -> String {
-    "default".to_owned()
-}
-
-fn default_path() -> String {
-    "minrtt".to_owned()
-}
-
-fn default_streams() -> u32 {
-    1
-}
-
-fn default_cross_path() -> String {
-    "0".to_owned()
-}
-
-fn default_packet() -> Bytes {
-    Bytes(1_200)
-}
-
-/// Our choice: bursts and gaps of many round trips, so that congestion control meets both.
-fn default_on_off() -> Duration {
-    Duration::from_millis(500)
-}
-
-/// A path as a file names it.
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "the name of a path, or its number from 0")]
-enum PathName {
-    Number(u32),
-    Name(String),
-}
-
-impl From<PathName> for String {
-    fn from(path: PathName) -> String {
-        match path {
-            PathName::Number(number) => number.to_string(),
-            PathName::Name(name) => name,
-        }
+table! {
+    /// A connection between a client and a server of its own, over the same network as all others, that
+    /// carries as much as congestion control allows.
+    pub struct FlowSpec as "Flow" {
+        /// What it is called in tables.
+        pub name: String [text NAME],
+        /// When its client opens the connection, counted from the start of the run.
+        pub start: Duration [..=MOST_TIME] = Duration::ZERO,
+        /// When both ends close it, whatever is under way.
+        pub stop: Option<Duration> = None,
+        /// Bytes that it carries, over all its streams.
+        pub bytes: Option<Bytes> = None,
+        /// Which way: `down`, from the server to the client, or `up`.
+        pub direction: Direction = Direction::Down,
+        /// The network's paths that it uses, by name or number; the first carries the handshake.
+        pub paths: Vec<PathName> => "all",
+        /// Its congestion controller. `default`: that of the row, see `policies.congestion`.
+        pub congestion: String [text FLOW_CONGESTION] = "default".to_owned(),
+        /// Its path policy.
+        pub path: String [text PATH] = "minrtt".to_owned(),
+        /// Streams that share it, packet by packet.
+        pub streams: u32 [1..=MOST_STREAMS] = 1,
+        /// Its initial congestion window in packets.
+        pub initial_window: Option<u32> [INITIAL_WINDOWS] => "that of `transport`",
     }
 }
 
-fn read_path<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
-    PathName::deserialize(input).map(String::from)
+table! {
+    /// A sender of datagrams that answers to nothing, and a sink for them, on one path of the network.
+    pub struct CrossSpec as "Cross traffic" {
+        /// What it is called in tables.
+        pub name: String [text NAME],
+        /// The path, by name or number.
+        pub path: PathName = PathName::from("0"),
+        /// Which way: `down`, towards the client's side, or `up`.
+        pub direction: Direction = Direction::Down,
+        /// How datagrams follow one another: at constant distances; at distances from an exponential
+        /// law; or at constant distances in times from an exponential law, with silence between.
+        pub kind: CrossKind = CrossKind::Constant,
+        /// Bits per second as links count them, headers included; of `on-off` while it is on.
+        ///
+        /// Below 5 ns between datagrams a run would hardly move.
+        pub rate: Rate [..=Rate::from_mbit_per_sec(100_000)],
+        /// UDP payload of a datagram.
+        pub packet: Bytes [Bytes(64)..=Bytes(65_527)] = Bytes(1_200),
+        /// Mean length of the times in which `on-off` sends, drawn from an exponential law.
+        ///
+        /// Both defaults are our choice: bursts and gaps of many round trips, so that congestion
+        /// control meets both.
+        pub on: Duration [Duration::from_micros(1)..=MOST_TIME] = Duration::from_millis(500),
+        /// Mean length of the times in which it is silent.
+        pub off: Duration [Duration::from_micros(1)..=MOST_TIME] = Duration::from_millis(500),
+        /// When it begins.
+        pub start: Duration [..=MOST_TIME] = Duration::ZERO,
+        /// When it ends.
+        pub stop: Option<Duration> = None,
+    }
 }
 
-fn read_paths<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<String>, D::Error> {
-    let paths = Vec::<PathName>::deserialize(input)?;
-    Ok(paths.into_iter().map(String::from).collect())
+table! {
+    /// The part of a run over which flows and links are measured.
+    #[derive(Copy)]
+    pub struct Measure as "Measure" {
+        /// From when on.
+        pub from: Duration = Duration::ZERO,
+        /// Until when; `never`: until the run ends.
+        pub until: Option<Duration> = None,
+    }
+}
+
+/// A path of a network: its name, or its number from 0.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PathName(String);
+
+impl From<&str> for PathName {
+    fn from(name: &str) -> Self {
+        PathName(name.to_owned())
+    }
+}
+
+impl fmt::Display for PathName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl PathName {
+    /// The name, or the number in digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FieldType for PathName {
+    fn kind() -> Kind {
+        Kind::Text(&PATH_NAME)
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "the name of a path, or its number from 0")]
+        enum Given {
+            Number(u32),
+            Name(String),
+        }
+        Ok(PathName(match Given::deserialize(input)? {
+            Given::Number(number) => number.to_string(),
+            Given::Name(name) => name,
+        }))
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.serialize_str(&self.0)
+    }
+
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        OfText(&PATH_NAME).check(&self.0, path, problems);
+    }
 }
 
 impl FlowSpec {
     /// A flow with all its defaults.
     pub fn new(name: &str) -> FlowSpec {
-        FlowSpec {
-            name: name.to_owned(),
-            start: Duration::ZERO,
-            stop: None,
-            bytes: None,
-            direction: Direction::default(),
-            paths: Vec::new(),
-            congestion: default_text(),
-            path: default_path(),
-            streams: default_streams(),
-            initial_window: None,
-        }
+        FlowSpec::least(name.to_owned())
     }
 
     fn validate(&self, index: usize) -> Result<(), ScenarioError> {
         let field = |field: &str| format!("flows[{index}].{field}");
         life(self.start, self.stop, field)?;
-        if !(1..=MOST_STREAMS).contains(&self.streams) {
-            return Err(ScenarioError::invalid(field("streams"), self.streams, "1 to 1000"));
-        }
-        if let Some(packets) = self.initial_window
-            && !(1..=10_000).contains(&packets)
-        {
-            let expected = "1 to 10000 packets";
-            return Err(ScenarioError::invalid(field("initial_window"), packets, expected));
-        }
-        distinct(&field("paths"), self.paths.iter().map(String::as_str))
+        distinct(&field("paths"), self.paths.iter().map(PathName::as_str))
     }
 
     /// Positions of its paths among those of a network; it stands at `field` itself.
@@ -192,11 +162,11 @@ impl FlowSpec {
         let mut found = Vec::with_capacity(self.paths.len());
         for (at, name) in self.paths.iter().enumerate() {
             let field = format!("{field}.paths[{at}]");
-            let index = position(name, paths).map_err(|error| error.at(&field))?;
+            let index = position(name.as_str(), paths).map_err(|error| error.at(&field))?;
             if found.contains(&index) {
                 return Err(ScenarioError::invalid(
                     field,
-                    format!("{name} twice"),
+                    format!("{} twice", name.as_str()),
                     "different paths",
                 ));
             }
@@ -209,26 +179,7 @@ impl FlowSpec {
 impl CrossSpec {
     fn validate(&self, index: usize) -> Result<(), ScenarioError> {
         let field = |field: &str| format!("cross[{index}].{field}");
-        life(self.start, self.stop, field)?;
-        // Below 5 ns between datagrams a run would hardly move.
-        if self.rate > Rate::from_mbit_per_sec(100_000) {
-            return Err(ScenarioError::invalid(
-                field("rate"),
-                self.rate.print(),
-                "at most 100gbit",
-            ));
-        }
-        if !(64..=65_527).contains(&self.packet.0) {
-            let expected = "64B to 65527B";
-            return Err(ScenarioError::invalid(field("packet"), self.packet.print(), expected));
-        }
-        for (name, mean) in [("on", self.on), ("off", self.off)] {
-            if !(Duration::from_micros(1)..=MOST_TIME).contains(&mean) {
-                let expected = "1us to 1000000s";
-                return Err(ScenarioError::invalid(field(name), mean.print(), expected));
-            }
-        }
-        Ok(())
+        life(self.start, self.stop, field)
     }
 
     /// Position of its path among those of a network; it stands at `field` itself.
@@ -236,7 +187,7 @@ impl CrossSpec {
     /// # Errors
     /// If the network has no such path.
     pub fn path_on(&self, paths: &[PathSpec], field: &str) -> Result<usize, ScenarioError> {
-        position(&self.path, paths).map_err(|error| error.at(format!("{field}.path")))
+        position(self.path.as_str(), paths).map_err(|error| error.at(format!("{field}.path")))
     }
 
     /// True if chance decides when it sends.
@@ -259,9 +210,6 @@ fn life(
     stop: Option<Duration>,
     field: impl Fn(&str) -> String,
 ) -> Result<(), ScenarioError> {
-    if start > MOST_TIME {
-        return Err(ScenarioError::invalid(field("start"), start.print(), "at most 1000000s"));
-    }
     match stop {
         Some(at) if at <= start => {
             let expected = format!("later than its start, {}", start.print());
@@ -290,11 +238,6 @@ pub(super) fn problems(
     measure: &Measure,
 ) -> Vec<ScenarioError> {
     let mut problems = Vec::new();
-    for (field, count) in [("flows", flows.len()), ("cross", cross.len())] {
-        if count > MOST_FLOWS {
-            return vec![ScenarioError::invalid(field, count, "at most 100")];
-        }
-    }
     let distinct_flows = distinct("flows", flows.iter().map(|flow| flow.name.as_str()));
     let distinct_cross = distinct("cross", cross.iter().map(|sender| sender.name.as_str()));
     problems.extend(distinct_flows.err());
@@ -354,7 +297,7 @@ mod tests {
         let flow = |field: &str| refused(&format!("[[flows]]\nname = \"a\"\n{field}"));
         assert_eq!(flow("streams = 0"), "flows[0].streams is 0; expected 1 to 1000");
         assert!(flow("stop = \"0s\"").contains("later than its start, 0ms"));
-        assert!(flow("initial_window = 0").contains("1 to 10000 packets"));
+        assert!(flow("initial_window = 0").contains("1 to 10000"));
         assert!(flow("[[flows]]\nname = \"a\"").contains("a twice"));
         assert!(flow("[measure]\nfrom = \"2s\"\nuntil = \"1s\"").contains("measure.until is 1s"));
         let cross = |fields: &str| {
@@ -373,7 +316,7 @@ mod tests {
     fn paths_that_are_not_there_are_told_the_nearest() {
         let paths = find_network("wifi+lte").unwrap().paths;
         let refused = |names: &[&str]| {
-            let names = names.iter().map(|&name| name.to_owned()).collect();
+            let names = names.iter().map(|&name| PathName::from(name)).collect();
             let flow = FlowSpec { paths: names, ..FlowSpec::new("a") };
             flow.paths_on(&paths, "flows[0]").unwrap_err().to_string()
         };

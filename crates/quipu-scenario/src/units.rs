@@ -7,7 +7,7 @@ use std::fmt;
 
 use quipu_base::{Bytes, Duration, Rate};
 use quipu_link::QueueLimit;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserializer, Serializer, de};
 use thiserror::Error;
 
 /// Text that is no amount of the kind wanted.
@@ -358,11 +358,6 @@ pub mod human {
         }
     }
 }
-
-/// An amount inside a container that `human` does not reach, such as an optional field.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(transparent, bound = "T: Unit")]
-pub struct Human<T>(#[serde(with = "human")] pub T);
 
 #[cfg(test)]
 mod tests {

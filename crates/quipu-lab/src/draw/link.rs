@@ -194,8 +194,8 @@ fn more(link: &LinkSpec) -> Vec<String> {
 /// A change in words.
 fn step(step: &StepSpec) -> String {
     let rate = step.rate.map(|rate| match rate {
-        Rate::ZERO => "nothing".to_owned(),
-        rate => rate.print(),
+        None => "nothing".to_owned(),
+        Some(rate) => rate.print(),
     });
     let delay = step.delay.map(|delay| delay.print());
     let loss = step.loss.map(|loss| format!("loss {}", loss.print()));

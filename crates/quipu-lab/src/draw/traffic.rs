@@ -3,7 +3,7 @@
 use quipu_base::Duration;
 
 use quipu_scenario::units::Unit;
-use quipu_scenario::{Clients, CrossKind, CrossSpec, FlowSpec, Scenario};
+use quipu_scenario::{Clients, CrossKind, CrossSpec, FlowSpec, PathName, Scenario};
 
 /// A line for several clients, and for each kind of server, flow and sender of cross traffic; empty
 /// if there are none.
@@ -38,7 +38,10 @@ fn of_flow(flow: &FlowSpec) -> String {
     let paths = match flow.paths.as_slice() {
         [] => "all paths".to_owned(),
         [path] => format!("path {path}"),
-        paths => format!("paths {}", paths.join(", ")),
+        paths => {
+            let names: Vec<&str> = paths.iter().map(PathName::as_str).collect();
+            format!("paths {}", names.join(", "))
+        }
     };
     let mut text = format!("flow {}: {} over {paths}", flow.name, flow.direction);
     if flow.congestion != "default" {

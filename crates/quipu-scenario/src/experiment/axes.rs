@@ -133,7 +133,7 @@ fn own_values(
             return Err(ScenarioError::invalid(format!("{file}: experiment.id"), axis, expected));
         }
     };
-    Ok(names.into_iter().map(|name| AxisValue { name, ..AxisValue::default() }).collect())
+    Ok(names.into_iter().map(AxisValue::least).collect())
 }
 
 fn case(

@@ -8,8 +8,9 @@ use quipu_base::Duration;
 use quipu_web::page::ObjectKind;
 use serde::{Deserialize, Deserializer, de};
 
-use super::reader::text_or_table;
 use crate::Direction;
+use crate::form::text::PATH_NAME;
+use crate::form::{Kind, Shorthand, read_only, table, table_or_short};
 use crate::units::Unit;
 use quipu_record::suggestion;
 use quipu_record::threshold::Dimension;
@@ -161,34 +162,68 @@ impl fmt::Display for Named {
     }
 }
 
-/// What a rule looks at.
+table! {
+    /// What a rule looks at. [reproduce.md](reproduce.md#metrics) tells which of these each metric has.
+    struct MetricForm as "Metric" {
+        /// What is measured.
+        name: String [one of || Quantity::NAMES.to_vec()],
+        /// One number out of several of a run: objects, samples or times of a state.
+        stat: Option<Stat> => "as the metric",
+        /// Whether objects of all runs count together, instead of one number for each run.
+        pooled: bool = false,
+        /// Only objects of this kind.
+        kind: Option<ObjectKind> => "all",
+        /// Only objects whose address this matches; `*` stands for anything.
+        url: Option<String> [text NAME] => "all",
+        /// Only the object at this position of the page.
+        index: Option<u32> => "all",
+        /// Only this raw stream, or objects on it.
+        stream: Option<u32> => "all",
+        /// This flow, by name or position.
+        flow: Option<Named> [text PATH_NAME] => "the first",
+        /// This path, by name or position.
+        path: Option<Named> [text PATH_NAME] => "as the metric",
+        /// This direction.
+        direction: Option<Direction> => "`down`",
+        /// Samples from this time of the run on.
+        from: Duration => "0",
+        /// Samples before this time.
+        until: Option<Duration> => "the end",
+        /// Samples in this state of the congestion controller.
+        state: Option<String> [text NAME] => "any",
+        /// A column, or one divided by another, such as `srtt/min_rtt`.
+        column: Option<String> [text NAME] => "none",
+    }
+}
+
+/// What a rule looks at: what a file says of it, with all defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
     /// What is measured.
     pub quantity: Quantity,
-    /// One number out of several of a run: objects, samples or times of a state.
+    /// One number out of several of a run.
     pub stat: Stat,
-    /// Objects of all runs together, instead of one number for each run.
+    /// Whether objects of all runs count together.
     pub pooled: bool,
-    /// Only objects of this kind.
+    /// The kind of the objects that count; all if none.
     pub kind: Option<ObjectKind>,
-    /// Only objects whose address this matches; `*` stands for anything.
+    /// What addresses of objects must match; `*` stands for anything.
     pub url: Option<String>,
-    /// Only the object at this position of the page, or `drawn`'s quantity.
+    /// Position in the page of the one object that counts.
     pub index: Option<u32>,
-    /// Only this raw stream, or objects on it.
+    /// The raw stream.
     pub stream: Option<u32>,
-    /// This flow.
+    /// The flow.
     pub flow: Option<Named>,
-    /// This path.
+    /// The path.
     pub path: Option<Named>,
-    /// This direction. Down.
+    /// The direction of links and flows.
     pub direction: Direction,
-    /// Samples from this time of the run on.
+    /// When samples begin to count.
     pub from: Duration,
-    /// Samples before this time.
+    /// When they stop, if before the end of the run.
     pub until: Option<Duration>,
-    /// Samples in this state of the congestion controller.
+    /// State of the congestion controller in which samples count; any if none.
     pub state: Option<String>,
     /// A column, and the one it is divided by.
     pub column: Option<(Column, Option<Column>)>,
@@ -196,23 +231,22 @@ pub struct Metric {
     pub drawn: Option<usize>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Input {
-    name: String,
-    stat: Option<Stat>,
-    pooled: bool,
-    kind: Option<ObjectKind>,
-    url: Option<String>,
-    index: Option<u32>,
-    stream: Option<u32>,
-    flow: Option<Named>,
-    path: Option<Named>,
-    direction: Option<Direction>,
-    from: Option<String>,
-    until: Option<String>,
-    state: Option<String>,
-    column: Option<String>,
+read_only! {
+    Metric: Kind::Either(vec![
+        Kind::Words(Quantity::complete()),
+        Kind::Table(MetricForm::table()),
+    ]),
+    Named: Kind::Text(&PATH_NAME),
+    ObjectKind: Kind::Words(ObjectKind::ALL.iter().map(|kind| kind.name()).collect()),
+}
+
+impl Quantity {
+    /// Names of those that need nothing beside their name.
+    fn complete() -> Vec<&'static str> {
+        let needs_nothing =
+            |quantity: &&Quantity| Metric::plain(**quantity).check(false, false).is_ok();
+        Quantity::ALL.iter().filter(needs_nothing).map(|quantity| quantity.name()).collect()
+    }
 }
 
 impl Metric {
@@ -262,7 +296,7 @@ impl Metric {
         matches!(self.quantity, Quantity::Series | Quantity::State)
     }
 
-    fn read(input: Input) -> Result<Metric, String> {
+    fn read(input: MetricForm) -> Result<Metric, String> {
         let found = Quantity::NAMES.iter().position(|name| *name == input.name);
         let Some(&quantity) = found.and_then(|index| Quantity::ALL.get(index)) else {
             let near = suggestion(&input.name, Quantity::NAMES.iter().copied());
@@ -270,12 +304,11 @@ impl Metric {
             return Err(format!("unknown metric `{}`{near}; there are: {known}", input.name));
         };
         let name = quantity.name();
-        let time = |field: &str, text: &Option<String>| match text {
-            None => Ok(None),
-            Some(text) => Duration::read(text)
-                .map(Some)
-                .map_err(|error| format!("metric {name}: {field}: {error}")),
-        };
+        let mut problems = Vec::new();
+        input.check_fields("", &mut problems);
+        if let Some(problem) = problems.first() {
+            return Err(format!("metric {name}: {problem}"));
+        }
         let (column, drawn) = columns(quantity, input.column.as_deref())?;
         let metric = Metric {
             stat: input.stat.unwrap_or(Metric::plain(quantity).stat),
@@ -287,8 +320,8 @@ impl Metric {
             flow: input.flow,
             path: input.path,
             direction: input.direction.unwrap_or_default(),
-            from: time("from", &input.from)?.unwrap_or_default(),
-            until: time("until", &input.until)?,
+            from: input.from,
+            until: input.until,
             state: input.state,
             column,
             drawn,
@@ -432,11 +465,18 @@ impl fmt::Display for Metric {
     }
 }
 
+impl Shorthand<String> for MetricForm {
+    const EXPECTED: &'static str = "a metric by name, or a table with `name`";
+
+    fn from_short(name: String) -> Result<Self, String> {
+        Ok(MetricForm::least(name))
+    }
+}
+
 impl<'de> Deserialize<'de> for Metric {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let named = |name: &str| Input { name: name.to_owned(), ..Input::default() };
-        let input = text_or_table(deserializer, "a metric by name, or a table with `name`", named)?;
-        Metric::read(input).map_err(de::Error::custom)
+        let form = table_or_short::<MetricForm, String, D>(deserializer)?;
+        Metric::read(form).map_err(de::Error::custom)
     }
 }
 

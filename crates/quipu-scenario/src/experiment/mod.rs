@@ -10,7 +10,6 @@
 
 mod axes;
 mod metric;
-mod reader;
 mod settings;
 mod spec;
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer, de};
 use toml::Value;
 
+use crate::form::text::ASSIGNMENT;
+use crate::form::{Kind, optional, read_only};
 use crate::{Scenario, ScenarioError, put_at, resolve_field};
 
 /// Changes of fields, in order.
@@ -59,6 +61,15 @@ fn set(scenario: &Scenario, key: &str, value: &Value) -> Result<Scenario, Scenar
         ScenarioError::invalid(key, value.to_string(), error.message().replace('\n', ", "))
     })
 }
+
+read_only! {
+    Settings: Kind::Either(vec![
+        Kind::Map(Box::new(Kind::Any)),
+        Kind::List(Box::new(Kind::Text(&ASSIGNMENT)), 0, usize::MAX),
+    ]),
+}
+
+optional!(Settings);
 
 impl<'de> Deserialize<'de> for Settings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -2,152 +2,130 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quipu_record::suggestion;
 use quipu_record::verdict::Paper;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 
 use super::metric::Metric;
-use super::reader::text_or_table;
 use super::settings::Settings;
 use crate::ScenarioError;
-use quipu_record::suggestion;
+use crate::form::text::NAME;
+use crate::form::{Kind, Shorthand, table};
 
 mod rule;
 
 pub use rule::{Others, Rule, Side, Test};
 
-/// An experiment: one id, or several of the same form.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Experiment {
-    /// Its id; `{axis}` stands for the name of the value that an axis has.
-    pub id: String,
-    /// Where it comes from.
-    pub paper: Paper,
-    /// Figure or table there.
-    #[serde(default)]
-    pub figure: String,
-    /// What it shows.
-    pub title: String,
-    /// What the paper says.
-    #[serde(default)]
-    pub reported: String,
-    /// What is reconstruction.
-    #[serde(default)]
-    pub note: String,
-    /// Values of each axis; each combination is an id.
-    #[serde(default)]
-    pub vary: BTreeMap<String, Vec<AxisValue>>,
-    /// What a quick run changes.
-    #[serde(default)]
-    pub quick: Quick,
-    /// Changed scenarios, whose runs rules compare with the main ones.
-    #[serde(default)]
-    pub variants: Vec<Variant>,
-    /// When it counts as shown.
-    #[serde(default)]
-    pub rules: Vec<Rule>,
-    /// The paper's numbers.
-    #[serde(default)]
-    pub data: Vec<Data>,
-}
-
-/// A value of an axis.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AxisValue {
-    /// What stands for `{axis}`.
-    pub name: String,
-    /// What the field called as the axis becomes; of `page` the page, of `network` the networks kept.
-    pub value: Option<toml::Value>,
-    /// Fields that change.
-    pub set: Settings,
-    /// What stands for `{axis.word}`.
-    pub words: BTreeMap<String, String>,
-}
-
-/// What a quick run changes.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Quick {
-    /// Runs at most. 3.
-    pub runs: u32,
-    /// Fields that change.
-    pub set: Settings,
-}
-
-impl Default for Quick {
-    fn default() -> Self {
-        Quick { runs: 3, set: Settings::default() }
+table! {
+    /// What is claimed of the results, for `quipu reproduce`: one id, or several of the same form.
+    /// [reproduce.md](reproduce.md) explains it. Plays no part in runs, and is not written out with their
+    /// results.
+    pub struct Experiment as "Experiment" {
+        /// Its id; `{axis}` stands for the name of the value that an axis has.
+        pub id: String [text NAME],
+        /// Where it comes from.
+        pub paper: Paper,
+        /// Figure or table there.
+        pub figure: String => "none",
+        /// What it shows.
+        pub title: String,
+        /// What the paper says.
+        pub reported: String => "none",
+        /// What is reconstruction.
+        pub note: String => "none",
+        /// Values of each axis; each combination is an id. A value is a name, or a table.
+        pub vary: BTreeMap<String, Vec<AxisValue>> => "none",
+        /// What a quick run changes.
+        pub quick: Quick = Quick::default() => "3 runs",
+        /// Changed scenarios, whose runs rules compare with the main ones.
+        pub variants: Vec<Variant> => "none",
+        /// When it counts as shown; at least one.
+        pub rules: Vec<Rule> [1..],
+        /// The paper's numbers.
+        pub data: Vec<Data> => "none",
     }
 }
 
-/// A changed scenario.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Variant {
-    /// What rules and result folders call it.
-    pub name: String,
-    /// Fields that change.
-    #[serde(default)]
-    pub set: Settings,
-    /// Only these pages of the scenario; all if empty.
-    #[serde(default)]
-    pub pages: Vec<String>,
-    /// Only these networks of the scenario; all if empty.
-    #[serde(default)]
-    pub networks: Vec<String>,
+table! {
+    /// A value of an axis: a name, or a table with words of its own, which stand for `{axis.word}`.
+    pub struct AxisValue as "Axis value" or String {
+        /// What stands for `{axis}`.
+        pub name: String [text NAME],
+        /// What the field called as the axis becomes; of `page` the page, of `network` the networks kept.
+        pub value: Option<toml::Value> => "its name",
+        /// Fields that change.
+        pub set: Settings => "none",
+        ..
+        /// What stands for `{axis.word}`.
+        pub words: String
+    }
 }
 
-/// Numbers of a paper, which stand beside ours.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Data {
-    /// What they are of.
-    pub metric: Metric,
-    /// Where they are from, if not the experiment's paper and figure.
-    #[serde(default)]
-    pub source: String,
-    /// The page of all values that name none; the only one if empty.
-    #[serde(default)]
-    pub page: String,
-    /// The network of all values that name none; the only one if empty.
-    #[serde(default)]
-    pub network: String,
-    /// Values in the file itself.
-    #[serde(default)]
-    pub values: Vec<DataValue>,
-    /// A table beside the file, instead: CSV with a header.
-    pub file: Option<String>,
-    /// Rows of the table: columns that must have these texts.
-    #[serde(default)]
-    pub filter: BTreeMap<String, String>,
-    /// Column of the policy, and what its texts are called here; others are left out.
-    #[serde(default)]
-    pub policy_column: String,
-    /// Texts of that column to labels of policies.
-    #[serde(default)]
-    pub policies: BTreeMap<String, String>,
-    /// Columns of statistics: `mean = "mean_s"`.
-    #[serde(default)]
-    pub columns: BTreeMap<String, String>,
-    /// Unit of the columns, such as `s`.
-    #[serde(default)]
-    pub unit: String,
+table! {
+    /// What a quick run changes.
+    pub struct Quick as "Quick" {
+        /// Runs at most.
+        pub runs: u32 = 3,
+        /// Fields that change.
+        pub set: Settings => "none",
+    }
 }
 
-/// One row of a paper's numbers.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct DataValue {
-    /// Label of the policy here.
-    pub policy: String,
-    /// The page, if not that of all.
-    #[serde(default)]
-    pub page: String,
-    /// The network, if not that of all.
-    #[serde(default)]
-    pub network: String,
-    /// Statistics, such as `mean = "0.39s"`.
-    #[serde(flatten)]
-    pub stats: BTreeMap<String, String>,
+table! {
+    /// A changed scenario.
+    pub struct Variant as "Variant" {
+        /// What rules and result folders call it.
+        pub name: String [text VARIANT],
+        /// Fields that change.
+        pub set: Settings => "none",
+        /// Only these pages of the scenario.
+        pub pages: Vec<String> [text NAME] => "all",
+        /// Only these networks of the scenario.
+        pub networks: Vec<String> [text NAME] => "all",
+    }
+}
+
+table! {
+    /// Numbers of a paper, which stand beside ours: in the file, or in a table beside it.
+    pub struct Data as "Data" {
+        /// What they are of.
+        pub metric: Metric,
+        /// Where they are from, if not the experiment's paper and figure.
+        pub source: String => "the experiment's",
+        /// The page of all values that name none.
+        pub page: String => "the only one",
+        /// The network of all values that name none.
+        pub network: String => "the only one",
+        /// Values in the file itself.
+        pub values: Vec<DataValue> => "none",
+        /// A table beside the file, instead: CSV with a header.
+        pub file: Option<String> [text NAME] => "none",
+        /// Rows of the table: columns that must have these texts.
+        pub filter: BTreeMap<String, String> => "all rows",
+        /// Column of the policy.
+        pub policy_column: String => "none",
+        /// Texts of that column to labels of policies; others are left out.
+        pub policies: BTreeMap<String, String> => "none",
+        /// Columns of statistics: `mean = "mean_s"`.
+        pub columns: BTreeMap<String, String> => "none",
+        /// Unit of the columns, such as `s`.
+        pub unit: String => "none",
+    }
+}
+
+table! {
+    /// One row of a paper's numbers, with statistics such as `mean = "0.39s"`.
+    pub struct DataValue as "Data value" {
+        /// Label of the policy here.
+        pub policy: String,
+        /// The page, if not that of all.
+        pub page: String => "that of all",
+        /// The network, if not that of all.
+        pub network: String => "that of all",
+        ..
+        /// Statistics, such as `mean = "0.39s"`.
+        pub stats: String
+    }
 }
 
 impl Experiment {
@@ -174,24 +152,15 @@ impl Experiment {
 
     /// Checks what no part of it can check alone.
     fn check(&self) -> Result<(), (Part, String)> {
-        if self.rules.is_empty() {
-            return Err((Part::Whole, "experiment.rules is empty; expected one at least".into()));
+        let mut problems = Vec::new();
+        self.check_fields("experiment", &mut problems);
+        if let Some(problem) = problems.first() {
+            return Err((Part::Whole, problem.to_string()));
         }
         unlike("variant", self.variants.iter().map(|variant| variant.name.as_str()))
             .map_err(|message| (Part::Whole, message))?;
         unlike("rule", self.rules.iter().map(|rule| rule.name.as_str()))
             .map_err(|message| (Part::Whole, message))?;
-        for (index, variant) in self.variants.iter().enumerate() {
-            let name = &variant.name;
-            let sign = |c: char| c.is_alphanumeric() || " -_.+".contains(c);
-            if name == "main" || name.is_empty() || name.starts_with('.') || !name.chars().all(sign)
-            {
-                let message = format!(
-                    "variant `{name}`: expected letters, digits, spaces and -_.+, and not `main`"
-                );
-                return Err((Part::Variant(index), message));
-            }
-        }
         for (index, rule) in self.rules.iter().enumerate() {
             let failed = |message: String| (Part::Rule(index), message);
             if let Some(ablation) = &rule.ablation
@@ -268,25 +237,15 @@ fn unlike<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), St
     Ok(())
 }
 
-impl<'de> Deserialize<'de> for AxisValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Table {
-            name: String,
-            value: Option<toml::Value>,
-            #[serde(default)]
-            set: Settings,
-            #[serde(flatten)]
-            words: BTreeMap<String, String>,
-        }
-        let named = |name: &str| Table {
-            name: name.to_owned(),
-            value: None,
-            set: Settings::default(),
-            words: BTreeMap::new(),
-        };
-        let expected = "a name, or a table with name, and value, set or words of its own";
-        let Table { name, value, set, words } = text_or_table(deserializer, expected, named)?;
-        Ok(AxisValue { name, value, set, words })
+impl Shorthand<String> for AxisValue {
+    const EXPECTED: &'static str =
+        "a name, or a table with name, and value, set or words of its own";
+
+    fn narrow(_: Kind) -> Kind {
+        Kind::Text(&NAME)
+    }
+
+    fn from_short(name: String) -> Result<Self, String> {
+        Ok(AxisValue::least(name))
     }
 }

@@ -149,7 +149,7 @@ fn malformed_rules_are_refused_with_their_line() {
         ),
         ("name = \"growth\"", "name = \"rr\"", "rule `rr` is there twice"),
         ("ratio = \"> 1\"", "ratio = \"> 1ms\"", "expected without a unit"),
-        ("ratio = \"> 1\"", "", "exactly one of value, ratio, difference and within"),
+        ("ratio = \"> 1\"", "", "value or ratio or difference or within is missing; expected a"),
         ("within = 0.02", "within = 0.02\nratio = \"> 1\"", "exactly one of"),
         ("to = \"wrr + minrtt\"", "", "a comparison needs `to` or `steps`"),
         ("metric = \"page\"\nonly", "metrik = \"page\"\nonly", "unknown field `metrik`"),

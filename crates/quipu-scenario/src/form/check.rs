@@ -1,5 +1,7 @@
 //! Holds a document to the form: unknown fields, missing ones, values of another type or form.
 
+use std::ops::RangeBounds;
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -42,8 +44,8 @@ impl Check<'_> {
         for (key, value) in in_order(table) {
             let name: &str = key.get_ref();
             let field_path = joined(path, &shortened(name));
-            match form.field(name) {
-                Some(field) => self.value(&field.kind, value, &field_path),
+            match form.field(name).map(|field| &field.kind).or(form.rest.as_ref()) {
+                Some(kind) => self.value(kind, value, &field_path),
                 None => {
                     let names: Vec<&str> = form.names().collect();
                     let finding = Finding::new(field_path, "no such field", listed(&names));
@@ -93,19 +95,26 @@ impl Check<'_> {
                     self.wrong(kind, value, path);
                 }
             }
-            (Kind::Number(least, most), DeValue::Integer(_) | DeValue::Float(_)) => {
-                if !number(value).is_some_and(|number| (*least..=*most).contains(&number)) {
+            (Kind::Among(numbers), DeValue::Integer(number)) => {
+                let number = u8::from_str_radix(number.as_str(), number.radix());
+                if !number.is_ok_and(|number| numbers.contains(&number)) {
                     self.wrong(kind, value, path);
                 }
             }
-            (Kind::Text(text), DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_)) => {
-                self.text(text, value, path);
+            (Kind::Number(least, most), DeValue::Integer(_) | DeValue::Float(_)) => {
+                if !number(value).is_some_and(|number| (*least, *most).contains(&number)) {
+                    self.wrong(kind, value, path);
+                }
             }
+            (
+                Kind::Text(text) | Kind::Amount(text, _),
+                DeValue::String(_) | DeValue::Integer(_) | DeValue::Float(_),
+            ) => self.text(text, value, path),
             (Kind::Words(words), DeValue::String(word)) => {
-                let words = words();
                 if !words.contains(&word.as_ref()) {
                     let finding = Finding::new(path, quoted(word), kind.expected());
-                    self.tell(value.span(), finding.near(nearest(word, words)));
+                    let near = nearest(word, words.iter().copied());
+                    self.tell(value.span(), finding.near(near));
                 }
             }
             (Kind::List(of, least, most), DeValue::Array(list)) => {
@@ -175,10 +184,10 @@ impl Kind {
     fn may_be(&self, value: &DeValue<'_>) -> bool {
         match self {
             Kind::Flag => value.is_bool(),
-            Kind::Whole(..) => value.is_integer(),
+            Kind::Whole(..) | Kind::Among(_) => value.is_integer(),
             Kind::Number(..) => value.is_integer() || value.is_float(),
             Kind::Words(_) => value.is_str(),
-            Kind::Text(text) => {
+            Kind::Text(text) | Kind::Amount(text, _) => {
                 let numbers = text.numbers != Numbers::None;
                 value.is_str() || (numbers && (value.is_integer() || value.is_float()))
             }

@@ -6,10 +6,12 @@ use quipu_policy::registry::{Layer, Registry};
 use serde::de::value::{self, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
+use crate::experiment::Stat;
+use crate::raw::Latency;
 use crate::units::{Share, Unit};
 use crate::{
-    HttpVersion, HttpVersions, LossSpec, PRIES, PageName, QueueSpec, RawStream, Series, Sizes,
-    Start, TraceSpec, TraceStart, builtin_networks,
+    HttpVersion, HttpVersions, LossSpec, PRIES, PageName, QueueSpec, Series, Sizes, Start,
+    TraceSpec, TraceStart, builtin_networks,
 };
 use quipu_record::threshold::Threshold;
 
@@ -126,6 +128,11 @@ macro_rules! queue {
         concat!(r"default|unlimited|[0-9]{1,20}(\.[0-9]{1,18})?bdp|[0-9]{1,20}p|", size!())
     };
 }
+macro_rules! percentile {
+    () => {
+        r"p\+?0*(100|[0-9]{1,2})"
+    };
+}
 macro_rules! policy {
     () => {
         r"[a-z0-9_-]+(:[a-z0-9_-]+=[^,\s]+(,[a-z0-9_-]+=[^,\s]+)*)?"
@@ -133,7 +140,7 @@ macro_rules! policy {
 }
 
 /// A name that a user gives.
-pub(super) static NAME: Text = Text {
+pub(crate) static NAME: Text = Text {
     name: "name",
     expected: "a name",
     pattern: ".",
@@ -144,8 +151,20 @@ pub(super) static NAME: Text = Text {
     refused: &[""],
 };
 
+/// A host, or several.
+pub(crate) static HOSTS: Text = Text {
+    name: "hosts",
+    expected: "a host name, in which * stands for any text",
+    pattern: "^.{1,255}$",
+    accepts: |text| (1..=255).contains(&text.len()),
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["img.cdn.net", "*.cdn.net", "*"],
+    refused: &[""],
+};
+
 /// A text of any kind.
-pub(super) static ANY: Text = Text {
+pub(crate) static ANY: Text = Text {
     name: "text",
     expected: "a text",
     pattern: "^",
@@ -157,7 +176,7 @@ pub(super) static ANY: Text = Text {
 };
 
 /// A field of a scenario with its value.
-pub(super) static ASSIGNMENT: Text = Text {
+pub(crate) static ASSIGNMENT: Text = Text {
     name: "assignment",
     expected: "KEY=VALUE",
     pattern: "=",
@@ -168,20 +187,67 @@ pub(super) static ASSIGNMENT: Text = Text {
     refused: &["transport.initial_window"],
 };
 
+/// What a variant is called.
+pub(crate) static VARIANT: Text = Text {
+    name: "name of a variant",
+    expected: "letters, digits, spaces and -_.+, not beginning with a dot, and not `main`",
+    pattern: r"^(?!main$)(?!\.)[\p{L}\p{N} _.+-]+$",
+    accepts: |text| {
+        let sign = |c: char| c.is_alphanumeric() || " -_.+".contains(c);
+        text != "main" && !text.is_empty() && !text.starts_with('.') && text.chars().all(sign)
+    },
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["unpaced", "window 32"],
+    refused: &["main", "", ".hidden", "a/b"],
+};
+
+/// One number out of many.
+pub(crate) static STAT: Text = Text {
+    name: "statistic",
+    expected: "mean, median, p0 to p100, min, max, first, last, count, rate, part, period, length or \
+               deviation",
+    pattern: concat!(
+        "^(mean|median|min|max|first|last|count|rate|part|period|length|deviation|",
+        percentile!(),
+        ")$"
+    ),
+    accepts: |text| Stat::parse(text).is_some(),
+    numbers: Numbers::None,
+    names: Names::Usual(|| {
+        let names = ["mean", "median", "min", "max", "first", "last", "count", "rate", "part"];
+        names.into_iter().chain(["period", "length", "deviation"]).map(str::to_owned).collect()
+    }),
+    examples: &["mean", "p95", "first"],
+    refused: &["p101", "average", ""],
+};
+
+/// One number out of all runs.
+pub(crate) static OVER: Text = Text {
+    name: "statistic of runs",
+    expected: "mean, median, min, max or p0 to p100",
+    pattern: concat!("^(mean|median|min|max|", percentile!(), ")$"),
+    accepts: |text| Stat::parse(text).is_some_and(Stat::is_over_runs),
+    numbers: Numbers::None,
+    names: Names::Usual(|| ["mean", "median", "min", "max"].map(str::to_owned).to_vec()),
+    examples: &["median", "mean", "p95"],
+    refused: &["first", "p101", "deviation"],
+};
+
 /// What a number must be.
-pub(super) static THRESHOLD: Text = Text {
+pub(crate) static THRESHOLD: Text = Text {
     name: "threshold",
     expected: "a threshold such as < 0.75, >= 90%, 0.9..1.1, = 4.375s or 50% ± 5%",
     pattern: r"^ *([<>]=?|=|[-−+.0-9]).*[0-9]",
     accepts: |text| Threshold::parse(text).is_ok(),
     numbers: Numbers::None,
     names: Names::None,
-    examples: &["< 0.75", ">= 90%", "0.9..1.1", "= 4.375s", "4.375s ± 0.1%", "-78ms..-11ms"],
+    examples: &["= 4.375s", "< 0.75", ">= 90%", "0.9..1.1", "4.375s ± 0.1%", "-78ms..-11ms"],
     refused: &["above 1", "", "<"],
 };
 
 /// A time.
-pub(super) static TIME: Text = Text {
+pub(crate) static TIME: Text = Text {
     name: "time",
     expected: Duration::EXPECTED,
     pattern: concat!("^ *(0|", time!(), ") *$"),
@@ -193,7 +259,7 @@ pub(super) static TIME: Text = Text {
 };
 
 /// A time that may never come.
-pub(super) static TIME_OR_NEVER: Text = Text {
+pub(crate) static TIME_OR_NEVER: Text = Text {
     name: "time or `never`",
     expected: Option::<Duration>::EXPECTED,
     pattern: concat!("^ *(never|0|", time!(), ") *$"),
@@ -205,7 +271,7 @@ pub(super) static TIME_OR_NEVER: Text = Text {
 };
 
 /// How finely time series are written.
-pub(super) static SERIES: Text = Text {
+pub(crate) static SERIES: Text = Text {
     name: "time or `none`",
     expected: Series::EXPECTED,
     pattern: concat!("^ *(none|0|", time!(), ") *$"),
@@ -217,7 +283,7 @@ pub(super) static SERIES: Text = Text {
 };
 
 /// A rate.
-pub(super) static RATE: Text = Text {
+pub(crate) static RATE: Text = Text {
     name: "rate",
     expected: Rate::EXPECTED,
     pattern: concat!("^ *(", rate!(), ") *$"),
@@ -229,7 +295,7 @@ pub(super) static RATE: Text = Text {
 };
 
 /// A rate that may be zero.
-pub(super) static RATE_OR_ZERO: Text = Text {
+pub(crate) static RATE_OR_ZERO: Text = Text {
     name: "rate or 0",
     expected: Option::<Rate>::EXPECTED,
     pattern: concat!("^ *(0|", rate!(), ") *$"),
@@ -241,7 +307,7 @@ pub(super) static RATE_OR_ZERO: Text = Text {
 };
 
 /// A size.
-pub(super) static SIZE: Text = Text {
+pub(crate) static SIZE: Text = Text {
     name: "size",
     expected: Bytes::EXPECTED,
     pattern: concat!("^ *(", size!(), ") *$"),
@@ -253,7 +319,7 @@ pub(super) static SIZE: Text = Text {
 };
 
 /// A size that may have no limit.
-pub(super) static SIZE_OR_UNLIMITED: Text = Text {
+pub(crate) static SIZE_OR_UNLIMITED: Text = Text {
     name: "size or `unlimited`",
     expected: Option::<Bytes>::EXPECTED,
     pattern: concat!("^ *(unlimited|", size!(), ") *$"),
@@ -265,7 +331,7 @@ pub(super) static SIZE_OR_UNLIMITED: Text = Text {
 };
 
 /// A share.
-pub(super) static SHARE: Text = Text {
+pub(crate) static SHARE: Text = Text {
     name: "share",
     expected: Share::EXPECTED,
     pattern: concat!("^ *", share!(), " *$"),
@@ -277,7 +343,7 @@ pub(super) static SHARE: Text = Text {
 };
 
 /// A model of losses.
-pub(super) static LOSS: Text = Text {
+pub(crate) static LOSS: Text = Text {
     name: "loss",
     expected: LossSpec::EXPECTED,
     pattern: concat!(
@@ -299,7 +365,7 @@ pub(super) static LOSS: Text = Text {
 };
 
 /// A recording.
-pub(super) static TRACE: Text = Text {
+pub(crate) static TRACE: Text = Text {
     name: "recording",
     expected: TraceSpec::EXPECTED,
     pattern: r"\S",
@@ -311,7 +377,7 @@ pub(super) static TRACE: Text = Text {
 };
 
 /// Where in a recording a run begins.
-pub(super) static TRACE_START: Text = Text {
+pub(crate) static TRACE_START: Text = Text {
     name: "time or `random`",
     expected: TraceStart::EXPECTED,
     pattern: concat!("^ *(random|0|", time!(), ") *$"),
@@ -323,7 +389,7 @@ pub(super) static TRACE_START: Text = Text {
 };
 
 /// The limit of a queue.
-pub(super) static QUEUE: Text = Text {
+pub(crate) static QUEUE: Text = Text {
     name: "queue",
     expected: QueueLimit::EXPECTED,
     pattern: concat!("^ *(", queue!(), ") *$"),
@@ -335,7 +401,7 @@ pub(super) static QUEUE: Text = Text {
 };
 
 /// The queue of a link: a limit, or a way to manage it.
-pub(super) static LINK_QUEUE: Text = Text {
+pub(crate) static LINK_QUEUE: Text = Text {
     name: "queue, managed or not",
     expected: QueueSpec::EXPECTED,
     pattern: concat!(
@@ -363,7 +429,7 @@ pub(super) static LINK_QUEUE: Text = Text {
 };
 
 /// A threshold in a queue.
-pub(super) static MARK: Text = Text {
+pub(crate) static MARK: Text = Text {
     name: "threshold of a queue, or `never`",
     expected: Option::<QueueLimit>::EXPECTED,
     pattern: concat!("^ *(never|", queue!(), ") *$"),
@@ -375,7 +441,7 @@ pub(super) static MARK: Text = Text {
 };
 
 /// What is done before a page.
-pub(super) static START: Text = Text {
+pub(crate) static START: Text = Text {
     name: "start",
     expected: "cold, paths-ready, or warm:N with N from 1 to 1000",
     pattern: "^(cold|paths-ready|warm:[+]?0*([1-9][0-9]{0,2}|1000))$",
@@ -387,7 +453,7 @@ pub(super) static START: Text = Text {
 };
 
 /// Ways to carry HTTP.
-pub(super) static HTTP: Text = Text {
+pub(crate) static HTTP: Text = Text {
     name: "versions of HTTP",
     expected: "h2, h2-tcp, both separated by a comma, or raw alone",
     pattern: "^ *(raw|(h2|h2-tcp|h3)( *, *(h2|h2-tcp|h3))*) *$",
@@ -399,7 +465,7 @@ pub(super) static HTTP: Text = Text {
 };
 
 /// A page.
-pub(super) static PAGE: Text = Text {
+pub(crate) static PAGE: Text = Text {
     name: "page",
     expected: "the name of a page, a HAR file, pries, or pries:N",
     pattern: r"^(pries:\+?[0-9]{1,20}|(?!pries:).*\S.*)$",
@@ -414,7 +480,7 @@ pub(super) static PAGE: Text = Text {
 };
 
 /// A network by name.
-pub(super) static NETWORK_NAME: Text = Text {
+pub(crate) static NETWORK_NAME: Text = Text {
     name: "name of a network",
     expected: "the name of a network, or of a file that ends in .toml and describes one",
     pattern: r"\.toml$",
@@ -426,7 +492,7 @@ pub(super) static NETWORK_NAME: Text = Text {
 };
 
 /// A path of a network.
-pub(super) static PATH_NAME: Text = Text {
+pub(crate) static PATH_NAME: Text = Text {
     name: "name of a path",
     expected: "the name of a path, or its number from 0",
     pattern: ".",
@@ -438,7 +504,7 @@ pub(super) static PATH_NAME: Text = Text {
 };
 
 /// A size for each of several objects.
-pub(super) static SIZES: Text = Text {
+pub(crate) static SIZES: Text = Text {
     name: "sizes",
     expected: "sizes such as 10kB+2kB, or a list of them",
     pattern: concat!("^ *(", size!(), r"( *\+ *", size!(), ")*)? *$"),
@@ -450,11 +516,11 @@ pub(super) static SIZES: Text = Text {
 };
 
 /// The latency of a raw stream.
-pub(super) static LATENCY: Text = Text {
+pub(crate) static LATENCY: Text = Text {
     name: "latency",
-    expected: "a latency such as 100ms, or default",
-    pattern: concat!("^( *(0|", time!(), ") *|default)$"),
-    accepts: read::<RawStream>,
+    expected: Latency::EXPECTED,
+    pattern: concat!("^ *(0|", time!(), "|default) *$"),
+    accepts: unit::<Latency>,
     numbers: Numbers::None,
     names: Names::None,
     examples: &["100ms", "default"],
@@ -464,7 +530,7 @@ pub(super) static LATENCY: Text = Text {
 macro_rules! policies {
     ($($(#[$meta:meta])* $one:ident, $layer:ident, $name:literal, $examples:expr;)+) => {
         $($(#[$meta])*
-        pub(super) static $one: Text = Text {
+        pub(crate) static $one: Text = Text {
             name: $name,
             expected: "a policy, such as `quipu schedulers` lists them, with parameters as in \
                        ecf:beta=0.25,delta=1",
@@ -498,7 +564,7 @@ policies! {
 macro_rules! lists_of_policies {
     ($($(#[$meta:meta])* $one:ident, $layer:ident, $name:literal, $examples:expr;)+) => {
         $($(#[$meta])*
-        pub(super) static $one: Text = Text {
+        pub(crate) static $one: Text = Text {
             name: $name,
             expected: "policies, such as `quipu schedulers` lists them, separated by commas",
             pattern: concat!("^ *", policy!(), "( *, *", policy!(), ")* *$"),

@@ -1,10 +1,14 @@
 //! What can be wrong with a link.
 
+use std::path::Path;
+
 use quipu_link::InvalidConfig;
 use thiserror::Error;
 
+use super::super::bounded::read_at_most;
 use super::super::document::joined;
 use super::super::finding::{Finding, Place, Spot};
+use super::super::recorded::MOST_TRACE_BYTES;
 use super::super::units::UnitError;
 
 /// A description of a link that makes none.
@@ -116,8 +120,11 @@ fn in_trace(field: &str, name: &str, message: &str) -> Finding {
         let (line, rest) = rest.split_once(": ")?;
         Some((line.parse::<usize>().ok()?, rest))
     });
-    let text = |name| std::fs::read_to_string(name).ok();
-    match line.and_then(|(line, rest)| Some((line, rest, text(name)?))) {
+    let text = || {
+        let bytes = read_at_most(Path::new(name), MOST_TRACE_BYTES).ok().flatten()?;
+        String::from_utf8(bytes).ok()
+    };
+    match line.and_then(|(line, rest)| Some((line, rest, text()?))) {
         Some((line, rest, text)) => {
             let spot = Spot::at(name, &text, line, 1);
             Finding::new(field, rest, "").at(Place::File(spot))

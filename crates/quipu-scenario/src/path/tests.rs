@@ -217,7 +217,10 @@ fn a_path_has_links_or_shares_them() {
     assert!(refused(access).starts_with("access.delay is missing; expected a time"));
     assert!(refused("botleneck=near").ends_with("did you mean `bottleneck`?"));
     let none = toml::from_str::<PathSpec>("name = \"x\"").unwrap_err().to_string();
-    assert!(none.contains("down is missing; expected the path's downlink"), "{none}");
+    assert!(
+        none.contains("down or bottleneck is missing; expected a table of rate, trace"),
+        "{none}"
+    );
     let path: PathSpec =
         "rate=4mbit,delay=2ms,access.rate=4mbit,access.delay=1ms,access.jitter=2ms"
             .parse()
@@ -280,7 +283,10 @@ fn ramps_that_are_none_are_refused() {
         "name = \"x\"\ndown = { rate = \"1mbit\", delay = \"1ms\", steps = [{ at = \"1s\" }] }",
     );
     let none = none.unwrap_err().to_string();
-    assert!(none.contains("steps.rate is missing; expected a rate, a delay or a loss"), "{none}");
+    assert!(
+        none.contains("rate or delay or loss is missing; expected a rate with its unit"),
+        "{none}"
+    );
     let jitter = "rate=2mbit,delay=9ms,jitter=5ms,steps=1s:4ms".parse::<PathSpec>().unwrap();
     assert!(jitter.validate().unwrap_err().to_string().contains("jitter is 5.000 ms"));
 }

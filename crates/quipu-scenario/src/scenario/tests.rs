@@ -30,7 +30,7 @@ fn a_file_may_name_networks_and_leave_out_the_rest() {
     assert_eq!(scenario.transport.initial_window, 32);
     assert_eq!(scenario.networks[0].paths[0].name, "lte");
     let error = scenario.validate().unwrap_err().to_string();
-    assert_eq!(error, "networks[1].paths is 0; expected 1 to 32 paths");
+    assert_eq!(error, "networks[1].paths is 0; expected 1 to 32");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn values_out_of_range_are_refused() {
     };
     assert_eq!(refused("runs", "0"), "runs is 0; expected 1 to 10000");
     assert!(refused("pages", "").starts_with("pages is empty"));
-    assert_eq!(refused("session", "0"), "session is 0; expected 1 to 1000 pages");
+    assert_eq!(refused("session", "0"), "session is 0; expected 1 to 1000");
     assert!(refused("pacing_factor", "NaN").starts_with("transport.pacing_factor is NaN"));
     assert!(refused("udp-payload", "1000B").contains("expected 1200B to 65527B"));
     assert!(refused("initial_window", "many").contains("expected a whole number"));

@@ -96,7 +96,9 @@ fn what_makes_a_network_better_raises_no_bound() {
         let faster = |rate: Rate| Rate::from_bits_per_sec(rate.bits_per_sec() / 7 * 8 + 13);
         let more_rate = change(&network, |link| {
             link.rate = link.rate.map(faster);
-            link.steps.iter_mut().for_each(|step| step.rate = step.rate.map(faster));
+            link.steps
+                .iter_mut()
+                .for_each(|step| step.rate = step.rate.map(|rate| rate.map(faster)));
         });
         assert_not_above(&bounds(&more_rate, &page), &all, "more rate");
         let less_delay = change(&network, |link| link.delay = link.delay.scaled(2, 3));

@@ -244,7 +244,7 @@ fn flows_are_told_apart_and_sampled_at_the_end_that_writes() {
     let plan = plan(&["rate=10mbit,delay=10ms", "rate=10mbit,delay=10ms"], 10, |scenario| {
         scenario.pages.clear();
         let up = FlowSpec { direction: Direction::Up, start, ..FlowSpec::new("up") };
-        let one_path = FlowSpec { paths: vec!["1".to_owned()], ..FlowSpec::new("second") };
+        let one_path = FlowSpec { paths: vec!["1".into()], ..FlowSpec::new("second") };
         scenario.flows = vec![FlowSpec::new("both"), one_path, up];
         scenario.duration = Duration::from_secs(3);
         scenario.measure.from = Duration::from_millis(1_555);

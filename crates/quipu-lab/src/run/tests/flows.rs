@@ -116,7 +116,7 @@ fn a_flow_over_two_paths_uses_both_and_one_over_the_second_leaves_the_first() {
     let record = traffic(&plan(vec![FlowSpec::new("both")]));
     assert!(goodput(&record.flows[0]) > 8.5, "{record:?}");
     assert_eq!(record.flows[0].paths.len(), 2);
-    let second = FlowSpec { paths: vec!["y".to_owned()], ..FlowSpec::new("second") };
+    let second = FlowSpec { paths: vec!["y".into()], ..FlowSpec::new("second") };
     let record = traffic(&plan(vec![second]));
     assert_eq!(record.flows[0].paths[0].path, 1);
     assert_eq!(record.links[0].delivered, Bytes::ZERO);

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
+use crate::form::text::STAT;
+use crate::form::{Kind, read_only};
+
 /// One number out of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stat {
@@ -34,7 +37,8 @@ pub enum Stat {
 }
 
 impl Stat {
-    fn parse(text: &str) -> Option<Stat> {
+    /// The one that `text` names.
+    pub(crate) fn parse(text: &str) -> Option<Stat> {
         Some(match text {
             "mean" => Stat::Mean,
             "deviation" => Stat::Deviation,
@@ -76,12 +80,21 @@ impl fmt::Display for Stat {
     }
 }
 
+impl Stat {
+    /// Whether it may be one number out of all runs.
+    pub(crate) fn is_over_runs(self) -> bool {
+        matches!(self, Stat::Mean | Stat::Min | Stat::Max | Stat::Percentile(_))
+    }
+}
+
+read_only! {
+    Stat: Kind::Text(&STAT),
+}
+
 impl<'de> Deserialize<'de> for Stat {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let expected = "mean, median, p0 to p100, min, max, first, last, count, rate, part, \
-                        period, length or deviation";
-        let wrong = || de::Error::custom(format!("`{text}`: expected {expected}"));
+        let wrong = || de::Error::custom(format!("`{text}`: expected {}", STAT.expected));
         Stat::parse(&text).ok_or_else(wrong)
     }
 }

@@ -2,27 +2,42 @@
 
 use std::collections::BTreeMap;
 
-use quipu_record::verdict::{Places, RuleKind, Verdict};
-use serde::{Deserialize, Deserializer};
+use quipu_record::threshold::{Dimension, Threshold};
+use quipu_record::verdict::{Paper, Places, RuleKind, Verdict};
+use serde::{Deserialize, Deserializer, Serializer, de};
 
 use super::super::metric::{Metric, Stat};
-use super::super::reader::text_or_table;
-use quipu_record::threshold::{Dimension, Threshold};
+use crate::ScenarioError;
+use crate::form::text::{NAME, THRESHOLD};
+use crate::form::{FieldType, Held, Kind, Shorthand, field_types, read_only, table};
 
-/// Which runs: what is not said is as in the place at hand.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Side {
-    /// Label of the policy, as tables show it.
-    pub policy: Option<String>,
-    /// Name of the network.
-    pub network: Option<String>,
-    /// Name of the page.
-    pub page: Option<String>,
-    /// Name of the variant; `main` is the scenario itself.
-    pub variant: Option<String>,
-    /// Another metric than that of the rule.
-    pub metric: Option<Metric>,
+table! {
+    /// Which runs: what is not given is as in the place at hand.
+    pub struct Side as "Side" or String {
+        /// Label of the policy, as tables show it.
+        pub policy: Option<String> [text NAME] => "any",
+        /// Name of the network.
+        pub network: Option<String> [text NAME] => "any",
+        /// Name of the page.
+        pub page: Option<String> [text NAME] => "any",
+        /// Name of the variant; `main` is the scenario itself.
+        pub variant: Option<String> [text NAME] => "`main`",
+        /// Another metric than that of the rule.
+        pub metric: Option<Metric> => "that of the rule",
+    }
+}
+
+impl Shorthand<String> for Side {
+    const EXPECTED: &'static str =
+        "the label of a policy, or a table with policy, network, page or variant";
+
+    fn narrow(_: Kind) -> Kind {
+        Kind::Text(&NAME)
+    }
+
+    fn from_short(policy: String) -> Result<Self, String> {
+        Ok(Side { policy: Some(policy), ..Side::default() })
+    }
 }
 
 /// What a rule compares.
@@ -68,31 +83,102 @@ pub enum Others {
     Policies,
 }
 
-/// When a claim counts as shown.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(try_from = "RuleInput")]
+table! {
+    /// When a claim counts as shown. Exactly one is needed of `value`, `ratio`, `difference` and `within`.
+    struct RuleForm as "Rule" needs [value ratio difference within] {
+        /// Its name, unlike those of the other rules.
+        name: String [text NAME],
+        /// The direction, in words.
+        claim: String,
+        /// What it is for: a direction that must hold, what a paper says, what separates two effects, or
+        /// what shows a reason.
+        kind: RuleKind = RuleKind::Claim,
+        /// The paper's numbers.
+        reported: String => "none",
+        /// What is looked at.
+        metric: Metric,
+        /// What is compared: one comparison for each.
+        of: Option<Sides> => "every policy",
+        /// With what; `others`: every other policy of the place.
+        to: Option<Sides> => "none",
+        /// Instead of `of` and `to`: each of these with the one before it.
+        steps: Vec<Side> [2..] => "none",
+        /// The ratio is compared with the same ratio there.
+        beside: Option<Side> => "none",
+        /// What the number itself must be.
+        value: Option<Threshold> => "none",
+        /// What its ratio to the other one must be.
+        ratio: Option<Threshold> => "none",
+        /// What it less the other one must be, with a unit.
+        difference: Option<Threshold> => "none",
+        /// How far the ratio may be from 1.
+        within: Option<f64> [0.0..1.0] => "none",
+        /// Of `value`: which number out of all runs.
+        over: Option<Stat> [text OVER] => "`median`",
+        /// Only these pages.
+        pages: Vec<String> [text NAME] => "all",
+        /// Only these networks.
+        networks: Vec<String> [text NAME] => "all",
+        /// Only these policies.
+        policies: Vec<String> [text NAME] => "all",
+        /// In how many places it must hold.
+        r#where: Places = Places::All,
+        /// What is known to come out; what is expected to fail needs `because`.
+        expect: Verdict [one of expected] = Verdict::Holds,
+        /// Why it does not hold, if it does not.
+        because: String => "none",
+        /// The rule that shows that reason.
+        ablation: Option<String> [text NAME] => "none",
+        /// Ids that have it: values of axes.
+        only: BTreeMap<String, Vec<String>> => "all",
+    }
+}
+
+/// Declares the words of types that stand in results too.
+macro_rules! words {
+    ($($ty:ty),+) => {
+        field_types! {
+            $($ty: Kind::Words(<$ty>::ALL.iter().map(|value| value.name()).collect()),)+
+        }
+    };
+}
+
+words!(Paper, Places, RuleKind, Verdict);
+
+read_only! {
+    Threshold: Kind::Text(&THRESHOLD),
+}
+
+/// Names of the verdicts that a rule may expect.
+fn expected() -> Vec<&'static str> {
+    let known = Verdict::ALL.iter().filter(|verdict| **verdict != Verdict::Error);
+    known.map(|verdict| verdict.name()).collect()
+}
+
+/// When a claim counts as shown: what a file says of it, with all defaults.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Its name, unlike those of the other rules of the experiment.
     pub name: String,
     /// The direction, in words.
     pub claim: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: RuleKind,
     /// The paper's numbers.
     pub reported: String,
     /// What is looked at.
     pub metric: Metric,
-    /// What is compared: one comparison for each.
+    /// One comparison for each; at least one.
     pub of: Vec<Side>,
-    /// With what.
+    /// With what they are compared.
     pub to: Others,
-    /// Instead of `of` and `to`: each of these with the one before it.
+    /// Sides that are compared each with the one before it; then `of` and `to` have nothing.
     pub steps: Vec<Side>,
-    /// The ratio is compared with the same ratio there.
+    /// Where the other ratio is, if two are compared.
     pub beside: Option<Side>,
     /// What the result must be.
     pub test: Test,
-    /// One number out of all runs, for a plain value. The median.
+    /// One number out of all runs, for a plain value.
     pub over: Stat,
     /// Pages; all if empty.
     pub pages: Vec<String>,
@@ -102,79 +188,61 @@ pub struct Rule {
     pub policies: Vec<String>,
     /// In how many places it must hold.
     pub places: Places,
-    /// What is known to come out.
+    /// The verdict that is known to come out.
     pub expect: Verdict,
-    /// Why it does not hold, if it does not.
+    /// The reason if it does not hold; may be empty.
     pub because: String,
     /// The rule that shows that reason.
     pub ablation: Option<String>,
-    /// Ids that have it: values of axes; all if empty.
+    /// Values of axes that its ids have; all if empty.
     pub only: BTreeMap<String, Vec<String>>,
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleInput {
-    name: String,
-    claim: String,
-    #[serde(default = "claim")]
-    kind: RuleKind,
-    #[serde(default)]
-    reported: String,
-    metric: Metric,
-    #[serde(default, deserialize_with = "one_or_more")]
-    of: Vec<Side>,
-    #[serde(default)]
-    to: Others,
-    #[serde(default)]
-    steps: Vec<Side>,
-    beside: Option<Side>,
-    value: Option<Threshold>,
-    ratio: Option<Threshold>,
-    difference: Option<Threshold>,
-    within: Option<f64>,
-    over: Option<Stat>,
-    #[serde(default)]
-    pages: Vec<String>,
-    #[serde(default)]
-    networks: Vec<String>,
-    #[serde(default)]
-    policies: Vec<String>,
-    #[serde(default = "all", rename = "where")]
-    places: Places,
-    #[serde(default = "holds")]
-    expect: Verdict,
-    #[serde(default)]
-    because: String,
-    ablation: Option<String>,
-    #[serde(default)]
-    only: BTreeMap<String, Vec<String>>,
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        RuleForm::deserialize(input)?.try_into().map_err(de::Error::custom)
+    }
 }
 
-fn claim() -> RuleKind {
-    RuleKind::Claim
+read_only! {
+    Rule: Kind::Table(RuleForm::table()),
 }
 
-fn all() -> Places {
-    Places::All
+impl FieldType for Sides {
+    const WRITTEN: bool = false;
+
+    fn kind() -> Kind {
+        let list = Vec::<Side>::kind();
+        Kind::Either(vec![Kind::Text(&NAME), Kind::Table(Side::table()), list])
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        Sides::deserialize(input)
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        output.serialize_unit()
+    }
+
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        self.0.check(path, problems);
+    }
 }
 
-fn holds() -> Verdict {
-    Verdict::Holds
-}
-
-impl TryFrom<RuleInput> for Rule {
+impl TryFrom<RuleForm> for Rule {
     type Error = String;
 
-    fn try_from(input: RuleInput) -> Result<Rule, String> {
+    fn try_from(input: RuleForm) -> Result<Rule, String> {
         let name = input.name.clone();
         let wrong = |message: &str| Err(format!("rule {name}: {message}"));
-        let within = match input.within {
-            Some(width) if !(0.0..1.0).contains(&width) => {
-                return wrong("within must be a part from 0 to 1, such as 0.02");
-            }
-            within => within.map(|width| Test::Ratio(Threshold::around_one(width))),
-        };
+        let mut problems = Vec::new();
+        input.check_fields("", &mut problems);
+        if let Some(problem) = problems.first() {
+            return wrong(&problem.to_string());
+        }
+        let within = input.within.map(|width| Test::Ratio(Threshold::around_one(width)));
+        let of = input.of.map(|Sides(sides)| sides).unwrap_or_default();
+        let to = input.to.map(Others::from).unwrap_or_default();
         let tests = [
             input.value.map(Test::Value),
             input.ratio.map(Test::Ratio),
@@ -185,7 +253,7 @@ impl TryFrom<RuleInput> for Rule {
         let (Some(test), None) = (tests.next(), tests.next()) else {
             return wrong("exactly one of value, ratio, difference and within is needed");
         };
-        let compares = input.to != Others::None || !input.steps.is_empty();
+        let compares = to != Others::None || !input.steps.is_empty();
         let dimension = match &test {
             Test::Value(_) if compares => return wrong("value compares nothing; leave `to` out"),
             Test::Ratio(_) | Test::Difference(_) if !compares => {
@@ -207,11 +275,8 @@ impl TryFrom<RuleInput> for Rule {
                 test.name()
             ));
         }
-        if !input.steps.is_empty() && (input.to != Others::None || !input.of.is_empty()) {
+        if !input.steps.is_empty() && (to != Others::None || !of.is_empty()) {
             return wrong("steps stand instead of `of` and `to`");
-        }
-        if input.steps.len() == 1 {
-            return wrong("steps must be two or more");
         }
         if input.beside.is_some() && !matches!(test, Test::Ratio(_)) {
             return wrong("beside needs a ratio");
@@ -223,12 +288,6 @@ impl TryFrom<RuleInput> for Rule {
             return wrong("over is for the value of a metric that is not pooled");
         }
         let over = input.over.unwrap_or(Stat::Percentile(50));
-        if !matches!(over, Stat::Mean | Stat::Min | Stat::Max | Stat::Percentile(_)) {
-            return wrong("over must be mean, median, min, max or p0 to p100");
-        }
-        if input.expect == Verdict::Error {
-            return wrong("expect must be holds, fails or unclear");
-        }
         if input.expect == Verdict::Fails && input.because.is_empty() {
             return wrong("what is expected to fail needs `because`");
         }
@@ -238,8 +297,8 @@ impl TryFrom<RuleInput> for Rule {
             kind: input.kind,
             reported: input.reported,
             metric: input.metric,
-            of: if input.of.is_empty() { vec![Side::default()] } else { input.of },
-            to: input.to,
+            of: if of.is_empty() { vec![Side::default()] } else { of },
+            to,
             steps: input.steps,
             beside: input.beside,
             test,
@@ -247,7 +306,7 @@ impl TryFrom<RuleInput> for Rule {
             pages: input.pages,
             networks: input.networks,
             policies: input.policies,
-            places: input.places,
+            places: input.r#where,
             expect: input.expect,
             because: input.because,
             ablation: input.ablation,
@@ -272,18 +331,8 @@ impl Rule {
     }
 }
 
-/// A side as a label of a policy, or as a table.
-struct AnySide(Side);
-
-impl<'de> Deserialize<'de> for AnySide {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let named = |name: &str| Side { policy: Some(name.to_owned()), ..Side::default() };
-        let expected = "the label of a policy, or a table with policy, network, page or variant";
-        text_or_table(deserializer, expected, named).map(AnySide)
-    }
-}
-
 /// One side or a list of them.
+#[derive(Clone, Debug, PartialEq)]
 struct Sides(Vec<Side>);
 
 impl<'de> Deserialize<'de> for Sides {
@@ -311,7 +360,7 @@ impl<'de> Deserialize<'de> for Sides {
                 mut list: A,
             ) -> Result<Sides, A::Error> {
                 let mut sides = Vec::new();
-                while let Some(AnySide(side)) = list.next_element()? {
+                while let Some(Held(side)) = list.next_element()? {
                     sides.push(side);
                 }
                 Ok(Sides(sides))
@@ -322,14 +371,9 @@ impl<'de> Deserialize<'de> for Sides {
     }
 }
 
-fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Side>, D::Error> {
-    Sides::deserialize(deserializer).map(|Sides(sides)| sides)
-}
-
-impl<'de> Deserialize<'de> for Others {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Sides(sides) = Sides::deserialize(deserializer)?;
+impl From<Sides> for Others {
+    fn from(Sides(sides): Sides) -> Self {
         let others = Side { policy: Some("others".to_owned()), ..Side::default() };
-        Ok(if sides == [others] { Others::Policies } else { Others::Sides(sides) })
+        if sides == [others] { Others::Policies } else { Others::Sides(sides) }
     }
 }
