@@ -5,8 +5,11 @@ mod examples;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use quipu_record::Metric;
 
 use crate::failure::Failure;
 
@@ -169,8 +172,8 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "LIST")]
     pub(crate) joint: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]
-    #[arg(long, value_name = "METRIC", value_enum)]
-    pub(crate) sort: Option<SortBy>,
+    #[arg(long, value_name = "METRIC", value_parser = sort_metric())]
+    pub(crate) sort: Option<Metric>,
     /// Leave out the rows that use one path alone
     #[arg(long)]
     pub(crate) no_baselines: bool,
@@ -190,8 +193,8 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Sort the rows of the table of pages [default: as the policies were named]
-    #[arg(long, value_name = "METRIC", value_enum)]
-    pub(crate) sort: Option<SortBy>,
+    #[arg(long, value_name = "METRIC", value_parser = sort_metric())]
+    pub(crate) sort: Option<Metric>,
     #[command(flatten)]
     pub(crate) batch: BatchOptions,
 }
@@ -302,19 +305,14 @@ pub(crate) struct LogOptions {
     pub(crate) qlog_version: Option<String>,
 }
 
-/// What rows are sorted by: medians, least first.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SortBy {
-    /// Page time
-    Page,
-    /// Critical time
-    Critical,
-    /// ObjectIndex
-    Objects,
-    /// ByteIndex
-    Bytes,
-    /// Bytes sent again
-    Resent,
+/// What rows can be sorted by, medians, least first: the metrics of loads, with what they are.
+fn sort_metric() -> impl TypedValueParser<Value = Metric> {
+    let names = Metric::of_loads().map(|(metric, _)| {
+        let about: Vec<&str> = metric.entry().about.split_whitespace().collect();
+        PossibleValue::new(metric.name()).help(about.join(" ").trim_end_matches('.').to_owned())
+    });
+    // Only names of metrics pass.
+    PossibleValuesParser::new(names).map(|name| Metric::named(&name).unwrap_or(Metric::PageTime))
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use quipu_lab::plan::Plan;
 use quipu_lab::table;
 use quipu_record::{Metric, Output};
 
-use crate::args::{BatchOptions, SortBy};
+use crate::args::BatchOptions;
 use crate::failure::Failure;
 use crate::{logs, progress, scenario};
 
@@ -17,7 +17,7 @@ use crate::{logs, progress, scenario};
 pub(crate) fn run(
     plan: &mut Plan,
     options: &BatchOptions,
-    sort: Option<SortBy>,
+    sort: Option<Metric>,
 ) -> Result<(), Failure> {
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     logs::of_many(plan, &options.logs, options.qlog_runs)?;
@@ -34,7 +34,7 @@ pub(crate) fn run(
             .map_err(Failure::run)?;
     }
     logs::finish(plan)?;
-    crate::print(&table::compare(plan, &batch.summary, sort.map(metric)))?;
+    crate::print(&table::compare(plan, &batch.summary, sort))?;
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
@@ -44,16 +44,6 @@ pub(crate) fn run(
             let planned = batch.summary.runs_planned;
             Err(Failure::Run(format!("{failures} of {planned} runs failed")))
         }
-    }
-}
-
-fn metric(sort: SortBy) -> Metric {
-    match sort {
-        SortBy::Page => Metric::PageTime,
-        SortBy::Critical => Metric::CriticalTime,
-        SortBy::Objects => Metric::ObjectIndex,
-        SortBy::Bytes => Metric::ByteIndex,
-        SortBy::Resent => Metric::BytesResent,
     }
 }
 

@@ -36,7 +36,6 @@ mod summary;
 mod tables;
 pub mod threshold;
 mod traffic;
-mod traffic_sheets;
 pub mod verdict;
 mod whole_file;
 
@@ -44,7 +43,7 @@ pub use detail::{Carried, ConnectionSeries, Detail, Mismatch, ObjectDetail, Path
 pub use fairness::{Fairness, between_clients, jain};
 pub use file::{FileError, write as write_file};
 pub use loads::{LoadKey, Runs, groups, pairs};
-pub use metric::Metric;
+pub use metric::{BoundOf, Dimension, Entry, Metric, OfLoad, Scope, Shown};
 pub use names::{CrossNames, FlowNames, ObjectNames, Place, RunNames};
 pub use nearest::{nearest, suggestion};
 pub use networks::{NetworkPath, NetworksFile};

@@ -6,21 +6,31 @@ use std::path::Path;
 use quipu_base::{Duration, Rate};
 
 use crate::file::FileError;
-use crate::tables::{Column, Form, Kind, TableFile, Value};
+use crate::tables::{Column, Form, TableFile, Value, columns};
 
 /// The file.
 pub(crate) const NAME: &str = "networks.csv";
 
-pub(crate) const COLUMNS: [&str; 8] = [
-    "network",
-    "path",
-    "name",
-    "down_rate_bit_per_s",
-    "up_rate_bit_per_s",
-    "round_trip_ns",
-    "down_loss_ppm",
-    "up_loss_ppm",
-];
+/// The columns; those of a sweep's fields follow the first.
+pub(crate) static COLUMNS: [Column; 8] = columns! {
+    /// name of the network
+    network: Text,
+    /// position of the path in it, from 0
+    path: Whole,
+    /// name of the path
+    name: Text,
+    /// least rate of its links towards the client, before the first step; of recordings the mean
+    down_rate_bit_per_s: Whole,
+    /// the same towards the server
+    up_rate_bit_per_s: Whole,
+    /// delays of all its links in both directions, without queues and jitter; of recordings the median
+    round_trip_ns: Whole,
+    /// datagrams of a million that its links towards the client lose on average; of recordings the mean.
+    /// Empty over the radio, and with netem's correlated `random` loss
+    down_loss_ppm: Whole,
+    /// the same towards the server
+    up_loss_ppm: Whole,
+};
 
 /// What a path of a network can do. Down comes first, then up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -52,10 +62,9 @@ impl NetworksFile {
     /// # Errors
     /// If it cannot be made.
     pub fn create(directory: &Path, fields: &[Column]) -> Result<NetworksFile, FileError> {
-        let [network, rest @ ..] = COLUMNS;
-        let mut columns = vec![Column { name: network.to_owned(), kind: Kind::Text }];
-        columns.extend_from_slice(fields);
-        columns.extend(rest.map(Column::known));
+        let [network, rest @ ..] = &COLUMNS;
+        let columns = [network].into_iter().chain(fields).chain(rest);
+        let columns: Vec<Column> = columns.cloned().collect();
         let file = TableFile::create(&directory.join(NAME), Form::Csv, &columns);
         file.map(NetworksFile).map_err(failed)
     }
@@ -67,15 +76,14 @@ impl NetworksFile {
     pub fn add(&mut self, path: &NetworkPath<'_>, values: &[Value<'_>]) -> Result<(), FileError> {
         let mut lead = vec![Value::Text(path.network)];
         lead.extend_from_slice(values);
-        let rate = |rate: Option<Rate>| Value::from(rate.map(Rate::bits_per_sec));
         let row = [
-            Value::Whole(path.path.into()),
+            Value::whole(path.path),
             Value::Text(path.name),
-            rate(path.rates[0]),
-            rate(path.rates[1]),
-            path.round_trip.map(Duration::as_nanos).into(),
-            path.loss_ppm[0].into(),
-            path.loss_ppm[1].into(),
+            Value::whole(path.rates[0]),
+            Value::whole(path.rates[1]),
+            Value::whole(path.round_trip),
+            Value::whole(path.loss_ppm[0]),
+            Value::whole(path.loss_ppm[1]),
         ];
         self.0.write(&lead, &row).map_err(failed)
     }

@@ -14,6 +14,7 @@ use quipu_base::{Bytes, Duration, Instant, Rate};
 use crate::file::{FileError, write};
 use crate::run::End;
 use crate::sheets::PLACE;
+use crate::tables::{Column, columns};
 
 /// A connection, or one of its paths, at an instant of a run, as one end of it knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,28 +69,54 @@ pub(crate) const NAME: &str = "series.csv";
 /// The folder of the parts, within the one that becomes the result.
 const PARTS: &str = ".series";
 
-pub(crate) const COLUMNS: [&str; 20] = [
-    "flow",
-    "end",
-    "path",
-    "time_ns",
-    "state",
-    "cwnd_bytes",
-    "ssthresh_bytes",
-    "in_flight_bytes",
-    "pacing_rate_bps",
-    "delivery_rate_bps",
-    "bandwidth_bps",
-    "srtt_ns",
-    "latest_rtt_ns",
-    "min_rtt_ns",
-    "queue_down_bytes",
-    "queue_up_bytes",
-    "bytes_sent",
-    "bytes_acked",
-    "bytes_lost",
-    "share_ppm",
-];
+/// The columns behind page, network, policy and run.
+pub(crate) static COLUMNS: [Column; 20] = columns! {
+    /// name of the connection; that of a page is `page`, of further clients `page:1`, `page:2`, …, of
+    /// further origins `page@HOST` or `page:1@HOST`
+    flow: Text,
+    /// `server` or `client`: whose state this is
+    end: Text,
+    /// identifier of the path; `all` of the connection
+    path: Text,
+    /// when, from the start of the run
+    time_ns: Whole,
+    /// what the congestion controller calls its state, such as `slow start`; empty of `all`
+    state: Text,
+    /// congestion window; of `all` the sum
+    cwnd_bytes: Whole,
+    /// slow-start threshold; empty while it is infinite, and of `all`
+    ssthresh_bytes: Whole,
+    /// UDP payload in flight; of `all` the sum
+    in_flight_bytes: Whole,
+    /// pace of packets; empty before the first sample of the round trip, and without pacing; of `all` the
+    /// sum of those known
+    pacing_rate_bps: Whole,
+    /// the last sample of the delivery rate, even if the application limited it; of `all` the sum of those
+    /// known
+    delivery_rate_bps: Whole,
+    /// the controller's estimate of the bandwidth, if it makes one; of `all` the sum of those known
+    bandwidth_bps: Whole,
+    /// smoothed round-trip time; empty of `all`
+    srtt_ns: Whole,
+    /// last sample of the round-trip time; empty of `all`
+    latest_rtt_ns: Whole,
+    /// least round-trip time; empty of `all`
+    min_rtt_ns: Whole,
+    /// queue of the path's own link towards the client: headers, and the datagram being sent, included;
+    /// access links do not count; of `all` the sum, a link that paths share once
+    queue_down_bytes: Whole,
+    /// the same towards the server
+    queue_up_bytes: Whole,
+    /// UDP payload sent so far; of `all` also on paths that are gone, as the next two
+    bytes_sent: Whole,
+    /// bytes of packets acknowledged so far; packets that only acknowledge are never acknowledged
+    bytes_acked: Whole,
+    /// bytes of packets that counted as lost so far, some of which may have arrived
+    bytes_lost: Whole,
+    /// its part of the connection's `bytes_sent`, in millionths; of `all` its part of that of all
+    /// connections of the run, senders and receivers of data counted apart
+    share_ppm: Whole,
+};
 
 impl SeriesRow {
     /// A row of nothing yet.
@@ -218,7 +245,7 @@ fn part_of(directory: &Path, part: &str) -> PathBuf {
 pub fn join(directory: &Path, mut parts: impl Iterator<Item = String>) -> Result<(), FileError> {
     write(directory, NAME, |file| {
         let mut header = csv::Writer::from_writer(&mut *file);
-        header.write_record(PLACE.iter().chain(&COLUMNS))?;
+        header.write_record(PLACE.iter().chain(&COLUMNS).map(|column| column.name.as_bytes()))?;
         header.flush()?;
         drop(header);
         parts.try_for_each(|part| append(file, &part_of(directory, &part)))?;

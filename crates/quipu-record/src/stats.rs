@@ -3,11 +3,16 @@
 //! Only `+ − × ÷`, and `log` and `exp` of `libm`: the same numbers on every machine.
 
 mod histogram;
+mod quantile;
 
 use quipu_base::{Random, Seed};
 use rand::Rng;
 
 pub use histogram::Histogram;
+pub use quantile::{
+    FiveNumbers, five_numbers, median, median_of_numbers, p95, quantile, quantile_of_counted,
+    quantile_of_numbers,
+};
 
 /// Resamples of a bootstrap. Our choice, from the project's conventions.
 pub const RESAMPLES: usize = 10_000;
@@ -21,72 +26,11 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
 }
 
-/// The middle value; the mean of the two middle ones if their number is even. `None` of nothing.
-pub fn median(values: &[u64]) -> Option<u64> {
-    let sorted = sorted(values);
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
-    }
-    // Rounded down: half a nanosecond is nothing.
-    Some(sorted[middle - 1].midpoint(upper))
-}
-
-/// The 95th percentile by nearest rank: the least value that 95 % do not exceed. `None` of nothing.
-pub fn p95(values: &[u64]) -> Option<u64> {
-    let sorted = sorted(values);
-    let rank = (sorted.len() * 95).div_ceil(100);
-    sorted.get(rank.checked_sub(1)?).copied()
-}
-
-/// What a box plot is drawn from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FiveNumbers {
-    /// The least value.
-    pub least: u64,
-    /// What a quarter of the values does not exceed.
-    pub lower_quartile: u64,
-    /// The middle value.
-    pub median: u64,
-    /// What three quarters of the values do not exceed.
-    pub upper_quartile: u64,
-    /// The largest value.
-    pub most: u64,
-}
-
-/// Least and largest value, median and quartiles; between two values by linear interpolation, rounded
-/// down (type 7 of Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996). `None` of nothing.
-pub fn five_numbers(values: &[u64]) -> Option<FiveNumbers> {
-    let sorted = sorted(values);
-    let last = sorted.len().checked_sub(1)?;
-    let quarter = |quarters: usize| {
-        let (index, rest) = (last * quarters / 4, last * quarters % 4);
-        let value = sorted[index];
-        let step = sorted.get(index + 1).map_or(0, |next| next - value);
-        // At most three quarters of a step, so it fits.
-        value + (u128::from(step) * rest as u128 / 4) as u64
-    };
-    Some(FiveNumbers {
-        least: sorted[0],
-        lower_quartile: quarter(1),
-        median: quarter(2),
-        upper_quartile: quarter(3),
-        most: sorted[last],
-    })
-}
-
 /// The mean, rounded down. `None` of nothing.
 pub fn mean(values: &[u64]) -> Option<u64> {
     let sum: u128 = values.iter().copied().map(u128::from).sum();
     // The mean of values that fit fits.
     sum.checked_div(values.len() as u128).map(|mean| mean as u64)
-}
-
-fn sorted(values: &[u64]) -> Vec<u64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_unstable();
-    sorted
 }
 
 /// Compares runs with the runs of a base in the same conditions.
@@ -134,7 +78,8 @@ impl Comparison {
         }
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let interval = (self.random && values.len() > 1)
-            .then(|| bootstrap(values, self.seed.stream("bootstrap", 0)));
+            .then(|| bootstrap(values, self.seed.stream("bootstrap", 0)))
+            .flatten();
         Some((mean, interval))
     }
 
@@ -159,15 +104,13 @@ impl Comparison {
             }
             found.push(statistic(&drawn)?);
         }
-        found.sort_unstable_by(f64::total_cmp);
-        let at = |per_mille: usize| found[(found.len() - 1) * per_mille / 1_000];
-        (!found.is_empty()).then(|| (at(25), at(975)))
+        confident(found)
     }
 }
 
 /// The 2.5th and 97.5th percentile of the means of [`RESAMPLES`] resamples of `values`, which are
 /// not empty.
-fn bootstrap(values: &[f64], mut random: Random) -> (f64, f64) {
+fn bootstrap(values: &[f64], mut random: Random) -> Option<(f64, f64)> {
     let count = values.len() as u64;
     let mut means = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
@@ -179,9 +122,13 @@ fn bootstrap(values: &[f64], mut random: Random) -> (f64, f64) {
         }
         means.push(sum / count as f64);
     }
-    means.sort_unstable_by(f64::total_cmp);
-    let at = |per_mille: usize| means[(RESAMPLES - 1) * per_mille / 1_000];
-    (at(25), at(975))
+    confident(means)
+}
+
+/// The 2.5th and 97.5th percentile of `values`. `None` of nothing.
+fn confident(mut values: Vec<f64>) -> Option<(f64, f64)> {
+    values.sort_unstable_by(f64::total_cmp);
+    Some((quantile_of_numbers(&values, 25)?, quantile_of_numbers(&values, 975)?))
 }
 
 #[cfg(test)]
@@ -189,37 +136,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_percentiles_of_small_sets() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(p95(&[]), None);
-        assert_eq!(median(&[5]), Some(5));
-        assert_eq!(p95(&[5]), Some(5));
-        assert_eq!(median(&[9, 1, 5]), Some(5));
-        assert_eq!(median(&[4, 1, 8, 2]), Some(3));
-        let hundred: Vec<u64> = (1..=100).collect();
-        assert_eq!(p95(&hundred), Some(95));
-        assert_eq!(p95(&(1..=30).collect::<Vec<u64>>()), Some(29));
-        assert_eq!(median(&[u64::MAX, u64::MAX]), Some(u64::MAX));
-    }
-
-    #[test]
-    fn quartiles_lie_between_values_where_none_is_at_their_place() {
-        assert_eq!(five_numbers(&[]), None);
+    fn the_mean_is_rounded_down() {
         assert_eq!(mean(&[]), None);
-        let of = |values: &[u64]| {
-            let five = five_numbers(values).unwrap();
-            let FiveNumbers { least, lower_quartile, median, upper_quartile, most } = five;
-            [least, lower_quartile, median, upper_quartile, most]
-        };
-        assert_eq!(of(&[7]), [7; 5]);
-        assert_eq!(of(&[50, 10, 40, 20, 30]), [10, 20, 30, 40, 50]);
-        // At 0.75, 1.5 and 2.25 of the way from the first to the fourth.
-        assert_eq!(of(&[100, 200, 300, 400]), [100, 175, 250, 325, 400]);
-        assert_eq!(
-            of(&[0, u64::MAX]),
-            [0, u64::MAX / 4, u64::MAX / 2, u64::MAX / 4 * 3 + 2, u64::MAX]
-        );
-        assert_eq!(median(&[4, 1, 8, 2]), five_numbers(&[4, 1, 8, 2]).map(|five| five.median));
+        assert_eq!(mean(&[1, 2]), Some(1));
         assert_eq!(mean(&[u64::MAX, u64::MAX - 2]), Some(u64::MAX - 1));
     }
 

@@ -4,18 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// What a number counts. Amounts are held in the unit of result files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dimension {
-    /// Nothing: a ratio, a share, a count.
-    Plain,
-    /// Nanoseconds.
-    Time,
-    /// Bytes.
-    Size,
-    /// Bits per second.
-    Rate,
-}
+pub use crate::metric::Dimension;
 
 /// The unit names of a dimension, longest first where one ends with another.
 const UNITS: [(&str, f64, Dimension); 15] = [

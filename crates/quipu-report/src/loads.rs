@@ -7,7 +7,8 @@ use quipu_record::{Detail, LoadPlace, Replays, ResultFolder};
 
 use crate::notices::{Notices, clean};
 use crate::read::{Folders, Source};
-use crate::results::{Cell, Load, Quantity, Scene};
+use crate::results::{Cell, Load, Scene};
+use quipu_record::Metric;
 
 /// Loads in full.
 #[derive(Debug, Default)]
@@ -136,7 +137,7 @@ pub(crate) fn loads(
             run: load.run,
             visit: load.visit,
             client: load.client,
-            page_time: load.get(Quantity::PageTime).map(Duration::from_nanos),
+            page_time: load.get(Metric::PageTime).map(Duration::from_nanos),
         };
         match replay.replay(&place) {
             Ok(detail) => {
@@ -173,7 +174,7 @@ fn source_of<'a>(folders: &'a Folders, scene: &Scene) -> Option<&'a Source> {
 fn middle(cell: &Cell) -> Option<Load> {
     let mut loads: Vec<&Load> = cell.loads.iter().collect();
     // A stable sort: of equal ones the earliest stays first.
-    loads.sort_by_key(|load| load.get(Quantity::PageTime));
+    loads.sort_by_key(|load| load.get(Metric::PageTime));
     loads.get(loads.len().checked_sub(1)? / 2).map(|load| **load)
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use quipu_record::Metric;
+
 use crate::aggregate::samples::Samples;
 
 /// All that tables said.
@@ -51,7 +53,7 @@ pub struct Cell {
     pub sent: Vec<(String, u64)>,
     /// Ratios to the first policy of the scene that has loads, as the folder's summary has them, else
     /// from the loads; none of that policy itself.
-    pub ratios: BTreeMap<Quantity, Ratio>,
+    pub ratios: BTreeMap<Metric, Ratio>,
     /// The policy with every layer and parameter; empty if unknown.
     pub choice: String,
     /// Flows, in order of the file.
@@ -69,7 +71,8 @@ pub struct Load {
     pub client: u64,
     /// Number of the page in the client's session.
     pub visit: u64,
-    values: [Option<u64>; Quantity::ALL.len()],
+    values: [Option<u64>; Metric::ALL.len()],
+    bounds: [Option<u64>; Metric::ALL.len()],
 }
 
 /// A flow over all runs.
@@ -113,74 +116,6 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
 }
 
-/// A number of a load that the report looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quantity {
-    /// Until the page is complete, in nanoseconds.
-    PageTime,
-    /// Until all that blocks is complete.
-    CriticalTime,
-    /// Mean completion of objects.
-    ObjectIndex,
-    /// Mean arrival of bytes.
-    ByteIndex,
-    /// Until the end of the handshake.
-    ConnectTime,
-    /// What no page time can be below.
-    PageBound,
-    /// What no critical time can be below.
-    CriticalBound,
-    /// Bytes that were sent again.
-    BytesResent,
-}
-
-impl Quantity {
-    /// All, in the order of [`Load`]'s values.
-    pub const ALL: [Quantity; 8] = [
-        Quantity::PageTime,
-        Quantity::CriticalTime,
-        Quantity::ObjectIndex,
-        Quantity::ByteIndex,
-        Quantity::ConnectTime,
-        Quantity::PageBound,
-        Quantity::CriticalBound,
-        Quantity::BytesResent,
-    ];
-
-    /// Its column of `runs.csv`.
-    pub fn column(self) -> &'static str {
-        match self {
-            Quantity::PageTime => "page_time_ns",
-            Quantity::CriticalTime => "critical_time_ns",
-            Quantity::ObjectIndex => "object_index_ns",
-            Quantity::ByteIndex => "byte_index_ns",
-            Quantity::ConnectTime => "connect_time_ns",
-            Quantity::PageBound => "page_bound_ns",
-            Quantity::CriticalBound => "critical_bound_ns",
-            Quantity::BytesResent => "bytes_resent",
-        }
-    }
-
-    /// What a summary calls it.
-    pub fn metric(self) -> &'static str {
-        self.column().trim_end_matches("_ns")
-    }
-
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Quantity::PageTime => "page time",
-            Quantity::CriticalTime => "critical time",
-            Quantity::ObjectIndex => "ObjectIndex",
-            Quantity::ByteIndex => "ByteIndex",
-            Quantity::ConnectTime => "connect time",
-            Quantity::PageBound => "bound of the page time",
-            Quantity::CriticalBound => "bound of the critical time",
-            Quantity::BytesResent => "bytes sent again",
-        }
-    }
-}
-
 impl Load {
     /// A load with nothing known.
     pub fn new(run: u64, client: u64, visit: u64) -> Load {
@@ -188,13 +123,23 @@ impl Load {
     }
 
     /// What was measured; `None` if the table does not say.
-    pub fn get(&self, quantity: Quantity) -> Option<u64> {
-        self.values[quantity as usize]
+    pub fn get(&self, metric: Metric) -> Option<u64> {
+        self.values[metric as usize]
     }
 
     /// Keeps what was measured.
-    pub fn set(&mut self, quantity: Quantity, value: Option<u64>) {
-        self.values[quantity as usize] = value;
+    pub fn set(&mut self, metric: Metric, value: Option<u64>) {
+        self.values[metric as usize] = value;
+    }
+
+    /// What `metric` cannot be below; `None` if the table does not say.
+    pub fn bound(&self, metric: Metric) -> Option<u64> {
+        self.bounds[metric as usize].filter(|bound| *bound > 0)
+    }
+
+    /// Keeps what `metric` cannot be below.
+    pub fn set_bound(&mut self, metric: Metric, bound: Option<u64>) {
+        self.bounds[metric as usize] = bound;
     }
 
     /// What pairs it with the load of another policy.
@@ -204,17 +149,14 @@ impl Load {
 }
 
 impl Cell {
-    /// `quantity` of all loads that have it.
-    pub fn values(&self, quantity: Quantity) -> Vec<u64> {
-        self.loads.iter().filter_map(|load| load.get(quantity)).collect()
+    /// `metric` of all loads that have it.
+    pub fn values(&self, metric: Metric) -> Vec<u64> {
+        self.loads.iter().filter_map(|load| load.get(metric)).collect()
     }
 
-    /// The loads' ratios of `quantity` to `bound`, of those that have both.
-    pub fn over(&self, quantity: Quantity, bound: Quantity) -> Vec<f64> {
-        let of = |load: &Load| {
-            let bound = load.get(bound).filter(|bound| *bound > 0)?;
-            Some(load.get(quantity)? as f64 / bound as f64)
-        };
+    /// The loads' ratios of `metric` to its bound, of those that have both.
+    pub fn over_bound(&self, metric: Metric) -> Vec<f64> {
+        let of = |load: &Load| Some(load.get(metric)? as f64 / load.bound(metric)? as f64);
         self.loads.iter().filter_map(of).collect()
     }
 }
@@ -227,8 +169,8 @@ impl Scene {
 
     /// Whether any policy has a load with a page time.
     pub fn has_pages(&self) -> bool {
-        let has = |load: &Load| load.get(Quantity::PageTime).is_some();
-        // Without a page tables have zeros for its times.
+        let has = |load: &Load| load.get(Metric::PageTime).is_some();
+        // Files of older versions have zeros for the times of a page that is not there.
         !self.place.page.is_empty() && self.cells.iter().any(|cell| cell.loads.iter().any(has))
     }
 }

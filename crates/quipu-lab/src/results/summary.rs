@@ -1,7 +1,7 @@
 //! What the runs of a plan say together: medians, percentiles, paired ratios.
 
 use quipu_base::Seed;
-use quipu_record::stats::{Comparison, Ratio, median, p95};
+use quipu_record::stats::{Comparison, Ratio, median, median_of_numbers, p95};
 use quipu_record::{
     Bounds, Failure, Identical, Metric, MetricSummary, PathShare, RowSummary, RunRecord, Runs,
     Summary, between_clients, groups, stream_summaries,
@@ -109,38 +109,37 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
     let network = &plan.networks[cell.network];
     let random = plan.scenario.is_random(&network.network);
     let comparison = Comparison::new(Seed::new(plan.scenario.seed), random);
-    let metrics = Metric::ALL
-        .into_iter()
-        .filter_map(|metric| {
-            let values: Vec<u64> = runs.iter().map(|(_, record)| metric.of(record)).collect();
-            // The first row is what the others are compared with.
-            let ratio = if cell.policy == 0 {
-                None
-            } else {
-                let groups = groups(runs, base, |record| Some(metric.of(record)));
-                comparison.ratio_of_groups(groups.iter().map(Vec::as_slice))
-            };
-            let interval = ratio.and_then(|Ratio { interval, .. }| interval);
-            let bounds: Vec<(u64, Bounds)> = runs
-                .iter()
-                .filter_map(|(_, record)| Some((metric.of(record), metric.bound(record)?)))
-                .collect();
-            let of_bounds = |value: fn(&Bounds) -> u64| {
-                median(&bounds.iter().map(|(_, bounds)| value(bounds)).collect::<Vec<_>>())
-            };
-            Some(MetricSummary {
-                metric,
-                median: median(&values)?,
-                p95: p95(&values)?,
-                ratio: ratio.map(|ratio| ratio.mean),
-                ratio_low: interval.map(|(low, _)| low),
-                ratio_high: interval.map(|(_, high)| high),
-                fluid_bound: of_bounds(|bounds| bounds.fluid.as_nanos()),
-                bound: of_bounds(|bounds| bounds.tight.as_nanos()),
-                over_bound: over_bound(&bounds),
-            })
+    let metrics = Metric::of_loads().filter_map(|(metric, _)| {
+        let of = |record: &RunRecord| metric.of(record);
+        let values: Vec<u64> = runs.iter().filter_map(|(_, record)| of(record)).collect();
+        // The first row is what the others are compared with.
+        let ratio = if cell.policy == 0 {
+            None
+        } else {
+            let groups = groups(runs, base, of);
+            comparison.ratio_of_groups(groups.iter().map(Vec::as_slice))
+        };
+        let interval = ratio.and_then(|Ratio { interval, .. }| interval);
+        let bounds: Vec<(u64, Bounds)> = runs
+            .iter()
+            .filter_map(|(_, record)| Some((of(record)?, metric.bound(record)?)))
+            .collect();
+        let of_bounds = |value: fn(&Bounds) -> u64| {
+            median(&bounds.iter().map(|(_, bounds)| value(bounds)).collect::<Vec<_>>())
+        };
+        Some(MetricSummary {
+            metric,
+            median: median(&values)?,
+            p95: p95(&values)?,
+            ratio: ratio.map(|ratio| ratio.mean),
+            ratio_low: interval.map(|(low, _)| low),
+            ratio_high: interval.map(|(_, high)| high),
+            fluid_bound: of_bounds(|bounds| bounds.fluid.as_nanos()),
+            bound: of_bounds(|bounds| bounds.tight.as_nanos()),
+            over_bound: over_bound(&bounds),
         })
-        .collect();
+    });
+    let metrics = metrics.collect();
     RowSummary {
         page: plan.page_name(cell.page).to_owned(),
         network: network.network.name.clone(),
@@ -156,15 +155,10 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
     }
 }
 
-/// The middle of the ratios of times to their bounds; the mean of the two middle ones if their number is
-/// even.
+/// The middle of the ratios of times to their bounds.
 fn over_bound(times: &[(u64, Bounds)]) -> Option<f64> {
     let ratio = |(time, bounds): &(u64, Bounds)| *time as f64 / bounds.tight.as_nanos() as f64;
-    let mut ratios: Vec<f64> = times.iter().map(ratio).collect();
-    ratios.sort_by(f64::total_cmp);
-    let middle = ratios.len() / 2;
-    let upper = *ratios.get(middle)?;
-    if ratios.len() % 2 == 1 { Some(upper) } else { Some(ratios[middle - 1].midpoint(upper)) }
+    median_of_numbers(&times.iter().map(ratio).collect::<Vec<f64>>())
 }
 
 fn shares(plan: &Plan, cell: Cell, runs: &Runs<'_>) -> Vec<PathShare> {

@@ -6,17 +6,8 @@ use super::grid::{Align, Grid};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
-use quipu_record::{Metric, MetricSummary, RowSummary, Summary};
+use quipu_record::{Dimension, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary};
 use quipu_scenario::{Clients, Priorities};
-
-/// The metrics that are compared as ratios.
-const COMPARED: [Metric; 5] = [
-    Metric::ConnectTime,
-    Metric::PageTime,
-    Metric::ObjectIndex,
-    Metric::ByteIndex,
-    Metric::CriticalTime,
-];
 
 /// What there is where a number is missing.
 pub(super) const NOTHING: &str = "–";
@@ -102,51 +93,59 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
     )
 }
 
-/// Medians of all metrics, and what else belongs to a row.
-fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
-    let names: Vec<&str> = network.network.paths.iter().map(|path| path.name.as_str()).collect();
-    let mut grid = Grid::new([
-        ("policy".to_owned(), Align::Left),
-        ("connect".to_owned(), Align::Right),
-        ("p95".to_owned(), Align::Right),
-        ("page ms".to_owned(), Align::Right),
-        ("p95".to_owned(), Align::Right),
-        ("x bound".to_owned(), Align::Right),
-        ("ObjectIndex".to_owned(), Align::Right),
-        ("ByteIndex".to_owned(), Align::Right),
-        ("critical".to_owned(), Align::Right),
-        ("x bound".to_owned(), Align::Right),
-        (format!("% {}", names.join("/")), Align::Right),
-        ("resent".to_owned(), Align::Right),
-    ]);
-    for row in rows {
-        let of = |metric, value: fn(&MetricSummary) -> u64| {
-            row.metric(metric).map_or(NOTHING.to_owned(), |summary| millis(value(summary)))
-        };
-        let shares: Vec<String> = row.shares.iter().map(|share| percent(share.per_mille)).collect();
-        let resent = row.metric(Metric::BytesResent);
-        grid.row([
-            row.policy.clone(),
-            of(Metric::ConnectTime, |summary| summary.median),
-            of(Metric::ConnectTime, |summary| summary.p95),
-            of(Metric::PageTime, |summary| summary.median),
-            of(Metric::PageTime, |summary| summary.p95),
-            over_bound(row.metric(Metric::PageTime)),
-            of(Metric::ObjectIndex, |summary| summary.median),
-            of(Metric::ByteIndex, |summary| summary.median),
-            of(Metric::CriticalTime, |summary| summary.median),
-            over_bound(row.metric(Metric::CriticalTime)),
-            if row.runs == 0 { NOTHING.to_owned() } else { shares.join("/") },
-            resent.map_or(NOTHING.to_owned(), |summary| bytes(summary.median)),
-        ]);
+/// A column of medians and what goes with it: title, and what stands in a row.
+type Cells = (String, Box<dyn Fn(&RowSummary) -> String>);
+
+/// The columns of a metric: its medians, and its 95th percentiles and distances from the bound where the
+/// registry says so.
+fn columns(metric: Metric, of: &OfLoad, shown: &Shown) -> Vec<Cells> {
+    let amount = move |value: u64| match metric.dimension() {
+        Dimension::Time => millis(value),
+        Dimension::Size => bytes(value),
+        Dimension::Rate | Dimension::Plain => value.to_string(),
+    };
+    let cell = move |value: fn(&MetricSummary) -> u64| {
+        move |row: &RowSummary| {
+            let summary = row.metric(metric);
+            summary.map_or(NOTHING.to_owned(), |summary| amount(value(summary)))
+        }
+    };
+    let over_bound = move |row: &RowSummary| {
+        let over = row.metric(metric).and_then(|summary| summary.over_bound);
+        over.map_or(NOTHING.to_owned(), |over| format!("{over:.2}"))
+    };
+    let mut columns: Vec<Cells> =
+        vec![(shown.median.to_owned(), Box::new(cell(|summary| summary.median)))];
+    if shown.p95 {
+        columns.push(("p95".to_owned(), Box::new(cell(|summary| summary.p95))));
     }
-    grid
+    if of.bound.is_some() {
+        columns.push(("x bound".to_owned(), Box::new(over_bound)));
+    }
+    columns
 }
 
-/// How many times its bound a metric is.
-fn over_bound(summary: Option<&MetricSummary>) -> String {
-    let over = summary.and_then(|summary| summary.over_bound);
-    over.map_or(NOTHING.to_owned(), |over| format!("{over:.2}"))
+/// Medians of the metrics that are shown, and what else belongs to a row.
+fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
+    let names: Vec<&str> = network.network.paths.iter().map(|path| path.name.as_str()).collect();
+    let shares = |row: &RowSummary| {
+        let shares: Vec<String> = row.shares.iter().map(|share| percent(share.per_mille)).collect();
+        if row.runs == 0 { NOTHING.to_owned() } else { shares.join("/") }
+    };
+    let shares: Cells = (format!("% {}", names.join("/")), Box::new(shares));
+    let shown = || Metric::of_loads().filter_map(|(metric, of)| Some((metric, of, of.shown?)));
+    let of_metrics = |behind: bool| {
+        let shown = shown().filter(move |(.., shown)| shown.behind_shares == behind);
+        shown.flat_map(|(metric, of, shown)| columns(metric, of, &shown))
+    };
+    let cells: Vec<Cells> = of_metrics(false).chain([shares]).chain(of_metrics(true)).collect();
+    let titles = cells.iter().map(|(title, _)| (title.clone(), Align::Right));
+    let mut grid = Grid::new([("policy".to_owned(), Align::Left)].into_iter().chain(titles));
+    for row in rows {
+        let values = cells.iter().map(|(_, value)| value(row));
+        grid.row([row.policy.clone()].into_iter().chain(values));
+    }
+    grid
 }
 
 /// Jain's index between the clients of a run: the middle run and the least even; empty without others.
@@ -173,12 +172,12 @@ pub(super) fn percent(per_mille: u64) -> String {
 
 /// Each row but the one that is called `base` as a ratio to it.
 fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
-    let titles = ["connect", "page", "ObjectIndex", "ByteIndex", "critical"];
-    let columns = std::iter::once(("policy", Align::Left))
-        .chain(titles.into_iter().map(|title| (title, Align::Left)));
-    let mut grid = Grid::new(columns);
+    let compared =
+        || Metric::of_loads().filter_map(|(metric, of)| Some((metric, of.shown?.ratio?)));
+    let titles = std::iter::once("policy").chain(compared().map(|(_, title)| title));
+    let mut grid = Grid::new(titles.map(|title| (title, Align::Left)));
     for row in rows.iter().filter(|row| row.policy != base) {
-        let ratios = COMPARED.into_iter().map(|metric| ratio(row.metric(metric)));
+        let ratios = compared().map(|(metric, _)| ratio(row.metric(metric)));
         grid.row(std::iter::once(row.policy.clone()).chain(ratios));
     }
     grid

@@ -1,5 +1,6 @@
 //! Tables as they are written: columns of values, in CSV and in Parquet.
 
+mod column;
 mod parquet;
 
 use std::fs::File;
@@ -8,71 +9,8 @@ use std::path::Path;
 
 use parquet::ParquetFile;
 
-/// A value of a row.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value<'a> {
-    /// Unknown, or it does not apply.
-    Nothing,
-    /// A whole number, not negative.
-    Whole(u64),
-    /// Any number.
-    Number(f64),
-    /// True or false.
-    Flag(bool),
-    /// Text.
-    Text(&'a str),
-}
-
-/// What the values of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Whole numbers, not negative.
-    Whole,
-    /// Any numbers.
-    Number,
-    /// True or false.
-    Flag,
-    /// Texts.
-    Text,
-}
-
-/// A column of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
-    /// Its name, unlike those of the other columns.
-    pub name: String,
-    /// What its values are.
-    pub kind: Kind,
-}
-
-impl Column {
-    /// A column that results are known to have.
-    pub fn known(name: &str) -> Column {
-        const TEXTS: [&str; 9] = [
-            "page",
-            "network",
-            "policy",
-            "url",
-            "end",
-            "name",
-            "origin",
-            "direction",
-            "congestion",
-        ];
-        let kind = match name {
-            "held" => Kind::Flag,
-            name if TEXTS.contains(&name) => Kind::Text,
-            _ => Kind::Whole,
-        };
-        Column { name: name.to_owned(), kind }
-    }
-}
-
-impl From<Option<u64>> for Value<'_> {
-    fn from(number: Option<u64>) -> Self {
-        number.map_or(Value::Nothing, Value::Whole)
-    }
-}
+pub use column::{Column, Kind, Value};
+pub(crate) use column::{columns, value};
 
 /// A file that rows go into, all with the same columns.
 pub struct TableFile(Rows);

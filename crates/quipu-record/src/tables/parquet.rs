@@ -1,5 +1,6 @@
 //! Parquet files: the columns of a table, compressed, with their types.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -27,7 +28,7 @@ pub(crate) struct ParquetFile {
 
 /// The values of one column that are not yet written, and for each row whether it has one.
 struct Values {
-    name: String,
+    name: Cow<'static, str>,
     present: Vec<i16>,
     values: Kinds,
 }
@@ -62,7 +63,7 @@ impl ParquetFile {
             fields.push(Arc::new(field.map_err(failed)?));
             if column.kind == Kind::Whole {
                 // Times and amounts hardly repeat, but differ by little.
-                let path = ColumnPath::new(vec![column.name.clone()]);
+                let path = ColumnPath::new(vec![column.name.to_string()]);
                 properties = properties
                     .set_column_dictionary_enabled(path.clone(), false)
                     .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
@@ -197,7 +198,7 @@ mod tests {
     fn what_is_written_is_read_again_over_several_groups() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("t.parquet");
-        let column = |name: &str, kind| Column { name: name.to_owned(), kind };
+        let column = |name: &'static str, kind| Column::new(name, kind);
         let columns = [
             column("n", Kind::Whole),
             column("t", Kind::Text),

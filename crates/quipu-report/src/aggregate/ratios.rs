@@ -5,20 +5,21 @@ use std::collections::BTreeMap;
 use quipu_base::Seed;
 use quipu_record::stats::Comparison;
 
-use crate::results::{Cell, Quantity, Ratio, Scene};
+use crate::results::{Cell, Ratio, Scene};
+use quipu_record::Metric;
 
-/// `quantity` of `cell` as a ratio to that of `base`, over loads with the same run, client and visit.
+/// `metric` of `cell` as a ratio to that of `base`, over loads with the same run, client and visit.
 /// The clients of a run share its chance and count once, as in summaries. `None` without pairs, or if
 /// one is zero.
-pub fn ratio(cell: &Cell, base: &Cell, quantity: Quantity, with: &Comparison) -> Option<Ratio> {
-    let known = base.loads.iter().filter_map(|load| Some((load.key(), load.get(quantity)?)));
+pub fn ratio(cell: &Cell, base: &Cell, metric: Metric, with: &Comparison) -> Option<Ratio> {
+    let known = base.loads.iter().filter_map(|load| Some((load.key(), load.get(metric)?)));
     let known: BTreeMap<(u64, u64, u64), u64> = known.collect();
     let several = cell.loads.iter().any(|load| load.client > 0);
     let groups = cell.loads.chunk_by(|one, next| several && one.run == next.run);
     let groups: Vec<Vec<(u64, u64)>> = groups
         .map(|loads| {
             let pair =
-                |load: &crate::results::Load| Some((load.get(quantity)?, *known.get(&load.key())?));
+                |load: &crate::results::Load| Some((load.get(metric)?, *known.get(&load.key())?));
             loads.iter().filter_map(pair).collect()
         })
         .collect();
@@ -26,15 +27,15 @@ pub fn ratio(cell: &Cell, base: &Cell, quantity: Quantity, with: &Comparison) ->
     Some(Ratio { mean: ratio.mean, interval: ratio.interval })
 }
 
-/// Takes from the loads the ratios of `quantity` to the first policy that no summary has told.
-pub fn fill(scene: &mut Scene, quantity: Quantity, seed: u64) {
+/// Takes from the loads the ratios of `metric` to the first policy that no summary has told.
+pub fn fill(scene: &mut Scene, metric: Metric, seed: u64) {
     let with = Comparison::new(Seed::new(seed), true);
-    let has = |cell: &Cell| cell.loads.iter().any(|load| load.get(quantity).is_some());
+    let has = |cell: &Cell| cell.loads.iter().any(|load| load.get(metric).is_some());
     let Some(first) = scene.cells.iter().position(has) else { return };
     let (base, others) = scene.cells[first..].split_at_mut(1);
-    for cell in others.iter_mut().filter(|cell| !cell.ratios.contains_key(&quantity)) {
-        if let Some(ratio) = ratio(cell, &base[0], quantity, &with) {
-            cell.ratios.insert(quantity, ratio);
+    for cell in others.iter_mut().filter(|cell| !cell.ratios.contains_key(&metric)) {
+        if let Some(ratio) = ratio(cell, &base[0], metric, &with) {
+            cell.ratios.insert(metric, ratio);
         }
     }
 }
@@ -74,21 +75,21 @@ impl Ratio {
     }
 }
 
-/// Who is fastest in `scene` by `quantity`: by the geometric mean of paired ratios. Policies without
+/// Who is fastest in `scene` by `metric`: by the geometric mean of paired ratios. Policies without
 /// such loads are left out. `None` if there are not two policies with pairs.
-pub fn standing(scene: &Scene, quantity: Quantity, seed: u64) -> Option<Standing> {
+pub fn standing(scene: &Scene, metric: Metric, seed: u64) -> Option<Standing> {
     let plain = Comparison::new(Seed::new(seed), false);
-    let base = scene.cells.iter().find(|cell| !cell.values(quantity).is_empty())?;
+    let base = scene.cells.iter().find(|cell| !cell.values(metric).is_empty())?;
     let means =
         scene.cells.iter().enumerate().filter_map(|(position, cell)| {
-            Some((position, ratio(cell, base, quantity, &plain)?.mean))
+            Some((position, ratio(cell, base, metric, &plain)?.mean))
         });
     let (best, _) = means.min_by(|one, other| one.1.total_cmp(&other.1))?;
     let with = Comparison::new(Seed::new(seed), true);
     let others = scene.cells.iter().enumerate().filter(|(position, _)| *position != best);
     let mut others: Vec<(usize, Ratio)> = others
         .filter_map(|(position, cell)| {
-            Some((position, ratio(cell, &scene.cells[best], quantity, &with)?))
+            Some((position, ratio(cell, &scene.cells[best], metric, &with)?))
         })
         .collect();
     others.sort_by(|one, other| one.1.mean.total_cmp(&other.1.mean));
@@ -103,7 +104,7 @@ mod tests {
     fn cell(policy: &str, times: &[u64]) -> Cell {
         let loads = times.iter().enumerate().map(|(run, time)| {
             let mut load = Load::new(run as u64, 0, 0);
-            load.set(Quantity::PageTime, Some(*time));
+            load.set(Metric::PageTime, Some(*time));
             load
         });
         Cell { policy: policy.to_owned(), loads: loads.collect(), ..Cell::default() }
@@ -119,7 +120,7 @@ mod tests {
             cell("other runs", &[]),
         ];
         let scene = Scene { cells, ..Scene::default() };
-        let standing = standing(&scene, Quantity::PageTime, 1).unwrap();
+        let standing = standing(&scene, Metric::PageTime, 1).unwrap();
         assert_eq!(standing.best, 1);
         let told: Vec<(usize, Difference)> =
             standing.others.iter().map(|(at, ratio)| (*at, ratio.difference())).collect();
@@ -137,7 +138,7 @@ mod tests {
             cell
         };
         let found =
-            ratio(&both([4, 4, 1, 1]), &both([1, 4, 1, 1]), Quantity::PageTime, &with).unwrap();
+            ratio(&both([4, 4, 1, 1]), &both([1, 4, 1, 1]), Metric::PageTime, &with).unwrap();
         assert!((found.mean - 2_f64.sqrt()).abs() < 1e-12, "{}", found.mean);
         assert_eq!(found.interval.map(|(low, high)| (low, high.round())), Some((1.0, 2.0)));
     }

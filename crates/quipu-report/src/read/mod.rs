@@ -18,7 +18,8 @@ use crate::ReportError;
 use crate::aggregate::ratios::fill;
 use crate::document::Program;
 use crate::notices::Notices;
-use crate::results::{Place, Quantity, Results};
+use crate::results::{Place, Results};
+use quipu_record::Metric;
 
 pub(crate) use find::{Kind, Source, name_of};
 pub(crate) use networks::{NetworkPath, Networks};
@@ -87,7 +88,7 @@ pub(crate) fn read(folder: &Path, notices: &mut Notices) -> Result<Folders, Repo
         read.told(folder, notices);
     }
     for scene in read.results.scenes.iter_mut().filter(|scene| scene.has_pages()) {
-        fill(scene, Quantity::PageTime, read.seed);
+        fill(scene, Metric::PageTime, read.seed);
     }
     read.results.name_paths();
     read.check(notices);

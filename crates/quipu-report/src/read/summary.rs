@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde::Deserialize;
+use quipu_record::Metric;
 use serde::de::DeserializeOwned;
+use serde::de::value::{Error as Unknown, StrDeserializer};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::notices::{Notices, clean};
-use crate::results::{Place, Quantity, Ratio, Results};
+use crate::results::{Place, Ratio, Results};
 
 use super::tables::Folder;
 
@@ -101,10 +103,19 @@ struct Row {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct MetricRow {
-    metric: String,
+    /// `None` of another version's metric.
+    #[serde(deserialize_with = "known_metric")]
+    metric: Option<Metric>,
     ratio: Option<f64>,
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
+}
+
+/// A metric by its name in summaries, or `None` if there is none of that name.
+fn known_metric<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Metric>, D::Error> {
+    let name = String::deserialize(from)?;
+    let metric = Metric::deserialize(StrDeserializer::<Unknown>::new(&name));
+    Ok(metric.ok())
 }
 
 /// `status.json` of a sweep.
@@ -167,12 +178,11 @@ impl Summary {
             let policy = clean(&row.policy);
             let Some(cell) = cells.iter_mut().find(|cell| cell.policy == policy) else { continue };
             cell.choice = clean(&row.choice);
-            for quantity in Quantity::ALL {
-                let metric = row.metrics.iter().find(|it| it.metric == quantity.metric());
-                let Some(metric) = metric else { continue };
-                let Some(mean) = metric.ratio.filter(|mean| mean.is_finite()) else { continue };
-                let interval = metric.ratio_low.zip(metric.ratio_high);
-                cell.ratios.insert(quantity, Ratio { mean, interval });
+            for it in &row.metrics {
+                let Some(metric) = it.metric else { continue };
+                let Some(mean) = it.ratio.filter(|mean| mean.is_finite()) else { continue };
+                let interval = it.ratio_low.zip(it.ratio_high);
+                cell.ratios.insert(metric, Ratio { mean, interval });
             }
         }
     }

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use quipu_record::Metric;
+
 use super::places::Places;
 use super::table::{Bad, Rows};
 use crate::notices::{Notices, clean};
-use crate::results::{Cell, Flow, Link, Load, Quantity, Results};
+use crate::results::{Cell, Flow, Link, Load, Results};
 
 /// A folder with tables.
 pub(crate) struct Folder<'a> {
@@ -51,24 +53,42 @@ pub(crate) fn read(folder: &Folder<'_>, results: &mut Results, notices: &mut Not
 }
 
 fn runs(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
-    let wanted = Quantity::ALL.map(Quantity::column);
-    let file = Needs { file: "runs.csv", needed: ["run"], wanted };
+    let file = Needs { file: "runs.csv", needed: ["run"], wanted: [] };
     let mut positions = None;
-    each(folder, &file, results, notices, |rows, cell, [run], quantities| {
-        let [client, visit] =
-            *positions.get_or_insert_with(|| ["client", "visit"].map(|name| rows.find(name)));
+    each(folder, &file, results, notices, |rows, cell, [run], []| {
+        let columns = positions.get_or_insert_with(|| RunColumns::find(rows));
         let run = rows.number(run)?;
         let mut load = Load::new(
             run,
-            optional(rows, client)?.unwrap_or_default(),
-            optional(rows, visit)?.unwrap_or_default(),
+            optional(rows, columns.client)?.unwrap_or_default(),
+            optional(rows, columns.visit)?.unwrap_or_default(),
         );
-        for (quantity, column) in Quantity::ALL.into_iter().zip(quantities) {
-            load.set(quantity, optional(rows, column)?);
+        for &(metric, value, bound) in &columns.metrics {
+            load.set(metric, optional(rows, value)?);
+            load.set_bound(metric, optional(rows, bound)?);
         }
         cell.loads.push(load);
         Ok(())
     });
+}
+
+/// Where `runs.csv` has what, as far as it has it.
+struct RunColumns {
+    client: Option<usize>,
+    visit: Option<usize>,
+    /// Metrics of loads with the columns of their values and of their bounds.
+    metrics: Vec<(Metric, Option<usize>, Option<usize>)>,
+}
+
+impl RunColumns {
+    fn find(rows: &Rows) -> RunColumns {
+        let find = |name: Option<&str>| name.and_then(|name| rows.find(name));
+        let metrics = Metric::of_loads().map(|(metric, of)| {
+            (metric, find(of.column), find(of.bound.map(|bound| bound.column)))
+        });
+        let metrics = metrics.collect();
+        RunColumns { client: rows.find("client"), visit: rows.find("visit"), metrics }
+    }
 }
 
 fn objects(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {

@@ -24,7 +24,8 @@ use crate::document::{Column, Dataset, Document, Figure, Program, Section};
 use crate::loads::Loads;
 use crate::notices::Notices;
 use crate::read::{Folders, Kind};
-use crate::results::{Place, Quantity, Scene};
+use crate::results::{Place, Scene};
+use quipu_record::Metric;
 
 /// What all parts look at.
 pub(crate) struct Context<'a> {
@@ -113,7 +114,7 @@ impl<'a> Context<'a> {
         }
         let select = Select::new(&folders.results, &scenes);
         let standings =
-            scenes.iter().map(|scene| standing(scene, Quantity::PageTime, folders.seed)).collect();
+            scenes.iter().map(|scene| standing(scene, Metric::PageTime, folders.seed)).collect();
         let several = several(&scenes);
         Context { folders, scenes, select, standings, several }
     }

@@ -9,8 +9,9 @@ use super::data::{Rows, text};
 use super::{Context, Draft, words};
 use crate::aggregate::heat::{Unlike, heat, unlike};
 use crate::document::{Choice, Control, Figure, Section, exact, number};
-use crate::results::{Cell, Quantity, Ratio, Scene};
+use crate::results::{Cell, Ratio, Scene};
 use crate::spec::{Field, Layer, Mark, Spec};
+use quipu_record::Metric;
 
 /// Columns of a table of colours: beyond this they cannot be told apart.
 const MOST_COLUMNS: usize = 60;
@@ -49,13 +50,13 @@ pub(super) fn by_network(context: &Context<'_>, draft: &mut Draft) {
 
 /// The policy that ratios of a scene are to.
 fn base(scene: &Scene) -> Option<&Cell> {
-    scene.cells.iter().find(|cell| !cell.values(Quantity::PageTime).is_empty())
+    scene.cells.iter().find(|cell| !cell.values(Metric::PageTime).is_empty())
 }
 
 /// Ratios of `scene` to its first policy; nothing if that is the only one.
 fn ratios(scene: &Scene) -> Vec<(&Cell, Ratio)> {
     let cells = scene.cells.iter();
-    cells.filter_map(|cell| Some((cell, *cell.ratios.get(&Quantity::PageTime)?))).collect()
+    cells.filter_map(|cell| Some((cell, *cell.ratios.get(&Metric::PageTime)?))).collect()
 }
 
 /// Ratios with their intervals, for one scene.

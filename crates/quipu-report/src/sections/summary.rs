@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, times, verdicts, words};
 use crate::aggregate::ratios::{Difference, Standing};
-use crate::results::{Quantity, Scene};
+use crate::results::Scene;
+use quipu_record::Metric;
 
 /// Scenes that are told one by one.
 const FEW_SCENES: usize = 3;
@@ -44,7 +45,7 @@ fn of_scene(context: &Context<'_>, scene: &Scene, standing: &Standing) -> Vec<St
         let found = standing.others.iter().filter(|(_, it)| it.difference() == difference);
         found.map(|(position, _)| name(position)).collect()
     };
-    let times = best.values(Quantity::PageTime);
+    let times = best.values(Metric::PageTime);
     let median = quipu_record::stats::median(&times).unwrap_or_default();
     let mut sentences = vec![format!(
         "On {}, {} is fastest: the page is complete after {} ({}).",
@@ -249,7 +250,7 @@ fn only_one(context: &Context<'_>) -> Vec<String> {
     let alone = context.scenes.iter().zip(&context.standings).filter(|(_, it)| it.is_none());
     let of = |(scene, _): (&&Scene, &Option<Standing>)| {
         let cell = scene.cells.first()?;
-        let median = quipu_record::stats::median(&cell.values(Quantity::PageTime))?;
+        let median = quipu_record::stats::median(&cell.values(Metric::PageTime))?;
         let over = times::over_bound(cell);
         let over = over.map(|over| format!(", {over:.2} times the bound")).unwrap_or_default();
         Some(format!(

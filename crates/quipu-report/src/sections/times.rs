@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::distribution::{Boxes, Curves, boxes, curves};
 use super::{Context, Draft, words};
 use crate::document::{Column, Section, Table, millis, number};
-use crate::results::{Cell, Quantity};
+use crate::results::Cell;
+use quipu_record::{Dimension, Metric};
 
 /// Nanoseconds in a millisecond.
 const MILLI: f64 = 1e6;
@@ -21,9 +22,8 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
         what: "page time",
         of: "loads",
     };
-    let curve = curves(context, draft, &about, |cell| {
-        cell.values(Quantity::PageTime).into_iter().collect()
-    });
+    let curve =
+        curves(context, draft, &about, |cell| cell.values(Metric::PageTime).into_iter().collect());
     let about = Boxes {
         id: "page-time-boxes",
         title: "Page time of each policy",
@@ -31,7 +31,7 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
         note: "Further left is better.",
         unit: MILLI,
     };
-    let box_plot = boxes(context, draft, &about, |cell| cell.values(Quantity::PageTime));
+    let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::PageTime));
     let figures: Vec<_> = curve.into_iter().chain(box_plot).collect();
     if figures.is_empty() {
         return;
@@ -51,13 +51,11 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
 
 /// Medians of all that is measured, a row for each policy in each scene.
 fn medians(context: &Context<'_>) -> Table {
-    let quantities = [
-        Quantity::PageTime,
-        Quantity::CriticalTime,
-        Quantity::ObjectIndex,
-        Quantity::ByteIndex,
-        Quantity::ConnectTime,
-    ];
+    // What comparisons show, but for the page time, which has columns of its own.
+    let others: Vec<(Metric, &str)> = Metric::of_loads()
+        .filter(|(metric, of)| of.shown.is_some() && *metric != Metric::PageTime)
+        .filter_map(|(metric, of)| Some((metric, of.column?)))
+        .collect();
     let mut columns = context.place_columns();
     columns.push(Column::text("policy", "policy"));
     columns.push(Column::number("loads", "loads", "", 0));
@@ -67,10 +65,15 @@ fn medians(context: &Context<'_>) -> Table {
     columns.push(Column::number("ratio_low", "from", "x", 3));
     columns.push(Column::number("ratio_high", "to", "x", 3));
     columns.push(Column::number("over_bound", "page time to its bound", "x", 2));
-    for quantity in &quantities[1..] {
-        columns.push(Column::number(quantity.metric(), quantity.words(), "ms", 1));
+    for &(metric, column) in &others {
+        let (unit, digits) = match metric.dimension() {
+            Dimension::Time => ("ms", 1),
+            Dimension::Size => ("bytes", 0),
+            Dimension::Rate | Dimension::Plain => ("", 0),
+        };
+        let id = column.trim_end_matches("_ns");
+        columns.push(Column::number(id, metric.entry().words, unit, digits));
     }
-    columns.push(Column::number("bytes_resent", "bytes sent again", "bytes", 0));
     let mut rows = Vec::new();
     let mut left_out = 0;
     for scene in &context.scenes {
@@ -82,21 +85,23 @@ fn medians(context: &Context<'_>) -> Table {
             let mut row = context.place_cells(scene);
             row.push(Value::from(cell.policy.clone()));
             row.push(Value::from(cell.loads.len()));
-            let page = cell.values(Quantity::PageTime);
+            let page = cell.values(Metric::PageTime);
             row.push(time(quipu_record::stats::median(&page)));
             row.push(time(quipu_record::stats::p95(&page)));
-            let ratio = cell.ratios.get(&Quantity::PageTime);
+            let ratio = cell.ratios.get(&Metric::PageTime);
             let interval = ratio.and_then(|ratio| ratio.interval);
             let plain = |value: Option<f64>| value.map_or(Value::Null, number);
             row.push(plain(ratio.map(|ratio| ratio.mean)));
             row.push(plain(interval.map(|(low, _)| low)));
             row.push(plain(interval.map(|(_, high)| high)));
             row.push(plain(over_bound(cell)));
-            for quantity in &quantities[1..] {
-                row.push(time(quipu_record::stats::median(&cell.values(*quantity))));
+            for &(metric, _) in &others {
+                let median = quipu_record::stats::median(&cell.values(metric));
+                row.push(match metric.dimension() {
+                    Dimension::Time => time(median),
+                    _ => median.map_or(Value::Null, Value::from),
+                });
             }
-            let resent = quipu_record::stats::median(&cell.values(Quantity::BytesResent));
-            row.push(resent.map_or(Value::Null, Value::from));
             rows.push(row);
         }
     }
@@ -123,7 +128,7 @@ fn time(nanos: Option<u64>) -> Value {
 
 /// The middle of the loads' ratios of page time to bound.
 pub(super) fn over_bound(cell: &Cell) -> Option<f64> {
-    let over = scaled(&cell.over(Quantity::PageTime, Quantity::PageBound));
+    let over = scaled(&cell.over_bound(Metric::PageTime));
     quipu_record::stats::median(&over).map(|median| median as f64 / MILLIONTHS)
 }
 
@@ -152,7 +157,7 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
         note: "The ObjectIndex of a load is the mean over its objects. Further left is better.",
         unit: MILLI,
     };
-    let box_plot = boxes(context, draft, &about, |cell| cell.values(Quantity::ObjectIndex));
+    let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::ObjectIndex));
     if curve.is_none() {
         return;
     }
@@ -172,7 +177,7 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
 /// Critical time: curves and boxes.
 pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
     let known = |cell: &Cell| -> Vec<u64> {
-        cell.values(Quantity::CriticalTime).into_iter().filter(|time| *time > 0).collect()
+        cell.values(Metric::CriticalTime).into_iter().filter(|time| *time > 0).collect()
     };
     let about = Curves {
         id: "critical-time-curves",
@@ -215,9 +220,7 @@ pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
         note,
         unit: MILLIONTHS,
     };
-    let page = boxes(context, draft, &about, |cell| {
-        scaled(&cell.over(Quantity::PageTime, Quantity::PageBound))
-    });
+    let page = boxes(context, draft, &about, |cell| scaled(&cell.over_bound(Metric::PageTime)));
     let about = Boxes {
         id: "critical-bound-boxes",
         title: "Critical time as a multiple of its bound",
@@ -225,9 +228,8 @@ pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
         note,
         unit: MILLIONTHS,
     };
-    let critical = boxes(context, draft, &about, |cell| {
-        scaled(&cell.over(Quantity::CriticalTime, Quantity::CriticalBound))
-    });
+    let critical =
+        boxes(context, draft, &about, |cell| scaled(&cell.over_bound(Metric::CriticalTime)));
     let figures: Vec<_> = page.into_iter().chain(critical).collect();
     if figures.is_empty() {
         return;

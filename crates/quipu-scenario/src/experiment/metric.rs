@@ -5,6 +5,7 @@ mod stat;
 use std::fmt;
 
 use quipu_base::Duration;
+use quipu_record::Scope;
 use quipu_web::page::ObjectKind;
 use serde::{Deserialize, Deserializer, de};
 
@@ -17,78 +18,8 @@ use quipu_record::threshold::Dimension;
 
 pub use stat::Stat;
 
-/// Declares the quantities with their names and what they count.
-macro_rules! quantities {
-    ($($(#[$doc:meta])* $variant:ident = $text:literal, $dimension:ident,)+) => {
-        /// What is measured.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Quantity { $($(#[$doc])* $variant,)+ }
-
-        impl Quantity {
-            /// The names of all.
-            pub const NAMES: &[&str] = &[$($text),+];
-            const ALL: &[Quantity] = &[$(Quantity::$variant),+];
-
-            /// Its name in files.
-            pub fn name(self) -> &'static str {
-                match self { $(Quantity::$variant => $text),+ }
-            }
-
-            fn dimension(self) -> Dimension {
-                match self { $(Quantity::$variant => Dimension::$dimension),+ }
-            }
-        }
-    };
-}
-
-quantities! {
-    /// Page time.
-    Page = "page", Time,
-    /// Completion of all that blocks.
-    Critical = "critical", Time,
-    /// ObjectIndex: mean completion of the page's objects.
-    Objects = "objects", Time,
-    /// ByteIndex.
-    Bytes = "bytes", Time,
-    /// Page time by the bound that no scheduler can beat.
-    PageOverBound = "page-over-bound", Plain,
-    /// Critical time by its bound.
-    CriticalOverBound = "critical-over-bound", Plain,
-    /// Until the handshake's end.
-    Connect = "connect", Time,
-    /// Stream bytes sent again.
-    Resent = "resent", Size,
-    /// Stream bytes sent as copies.
-    Copies = "copies", Size,
-    /// Packets of the sender per change of path.
-    Stability = "stability", Plain,
-    /// A path's part of the bytes that the sender sent. Needs `path`.
-    Share = "share", Plain,
-    /// Completion of objects since the start of the page.
-    Object = "object", Time,
-    /// Load time of a raw stream. Needs `stream`.
-    Stream = "stream", Time,
-    /// What a flow's receiver got per second. Needs `flow`.
-    Goodput = "goodput", Rate,
-    /// A flow's part of the bytes of all flows of its direction. Needs `flow`.
-    FlowShare = "flow-share", Plain,
-    /// Mean round trip of a flow. Needs `flow`.
-    RttMean = "rtt-mean", Time,
-    /// 95th percentile of a flow's round trips. Needs `flow`.
-    RttP95 = "rtt-p95", Time,
-    /// Part of a flow's packets that counted as lost. Needs `flow`.
-    Lost = "lost", Plain,
-    /// Jain's index over what the flows of one direction got.
-    Fairness = "fairness", Plain,
-    /// Part of a link's capacity that was used. Needs `path`.
-    Utilisation = "utilisation", Plain,
-    /// A column of the time series. Needs `column`.
-    Series = "series", Plain,
-    /// Times of a state of the congestion controller in the time series. Needs `state`.
-    State = "state", Plain,
-    /// A quantity of the model that pages are drawn from, over all pages drawn. Needs `column`.
-    Drawn = "drawn", Plain,
-}
+/// What is measured: an entry of the registry of metrics.
+pub use quipu_record::Metric as Quantity;
 
 /// A column of the time series, as far as rules may look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,20 +164,18 @@ pub struct Metric {
 
 read_only! {
     Metric: Kind::Either(vec![
-        Kind::Words(Quantity::complete()),
+        Kind::Words(complete()),
         Kind::Table(MetricForm::table()),
     ]),
     Named: Kind::Text(&PATH_NAME),
     ObjectKind: Kind::Words(ObjectKind::ALL.iter().map(|kind| kind.name()).collect()),
 }
 
-impl Quantity {
-    /// Names of those that need nothing beside their name.
-    fn complete() -> Vec<&'static str> {
-        let needs_nothing =
-            |quantity: &&Quantity| Metric::plain(**quantity).check(false, false).is_ok();
-        Quantity::ALL.iter().filter(needs_nothing).map(|quantity| quantity.name()).collect()
-    }
+/// Names of the quantities that need nothing beside their name.
+fn complete() -> Vec<&'static str> {
+    let needs_nothing =
+        |quantity: &&Quantity| Metric::plain(**quantity).check(false, false).is_ok();
+    Quantity::ALL.iter().filter(needs_nothing).map(|quantity| quantity.name()).collect()
 }
 
 impl Metric {
@@ -297,8 +226,7 @@ impl Metric {
     }
 
     fn read(input: MetricForm) -> Result<Metric, String> {
-        let found = Quantity::NAMES.iter().position(|name| *name == input.name);
-        let Some(&quantity) = found.and_then(|index| Quantity::ALL.get(index)) else {
+        let Some(quantity) = Quantity::named(&input.name) else {
             let near = suggestion(&input.name, Quantity::NAMES.iter().copied());
             let known = Quantity::NAMES.join(", ");
             return Err(format!("unknown metric `{}`{near}; there are: {known}", input.name));
@@ -336,12 +264,12 @@ impl Metric {
         use Quantity as Q;
         let name = self.quantity.name();
         let series = self.is_of_series();
-        let of_flow = [Q::Goodput, Q::FlowShare, Q::RttMean, Q::RttP95, Q::Lost];
-        let of_flow = of_flow.contains(&self.quantity);
-        let object = self.quantity == Q::Object;
-        let of_stream = self.quantity == Q::Stream;
-        let of_path = [Q::Share, Q::Utilisation].contains(&self.quantity);
-        let has_direction_of = [Q::Utilisation, Q::Fairness].contains(&self.quantity);
+        let scope = self.quantity.entry().scope;
+        let of_flow = matches!(scope, Scope::Flow(_) | Scope::FlowAmong);
+        let object = matches!(scope, Scope::Object);
+        let of_stream = matches!(scope, Scope::Stream);
+        let of_path = matches!(scope, Scope::Path | Scope::Link);
+        let has_direction_of = matches!(scope, Scope::Flows | Scope::Link);
         let time = self.from > Duration::ZERO || self.until.is_some();
         for (key, given, allowed) in [
             ("stat", has_stat, object || series || self.quantity == Q::Drawn),
@@ -495,7 +423,7 @@ mod tests {
 
     #[test]
     fn metrics_are_named_or_described() {
-        assert_eq!(read("\"critical\"").unwrap(), Metric::plain(Quantity::Critical));
+        assert_eq!(read("\"critical\"").unwrap(), Metric::plain(Quantity::CriticalTime));
         for (text, shown, dimension) in [
             (
                 "{ name = \"object\", kind = \"stylesheet\", stat = \"p95\", pooled = true }",

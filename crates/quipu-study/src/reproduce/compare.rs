@@ -1,7 +1,7 @@
 //! From numbers of runs to an estimate with its interval.
 
 use super::select::{Load, Sample};
-use quipu_record::stats::{Comparison, RESAMPLES};
+use quipu_record::stats::{Comparison, RESAMPLES, quantile_of_numbers};
 use quipu_scenario::experiment::{Metric, Stat};
 
 /// Resamples where objects of all runs are pooled.
@@ -38,13 +38,7 @@ pub(super) fn stat_of(stat: Stat, values: &[f64]) -> Option<f64> {
         Stat::Percentile(percent) => {
             let mut sorted = values.to_vec();
             sorted.sort_unstable_by(f64::total_cmp);
-            // Type 7 of Hyndman and Fan, as the quartiles of box plots.
-            let place = (sorted.len() - 1) as f64 * f64::from(percent) / 100.0;
-            // Below the length, so it fits.
-            let index = place as usize;
-            let below = sorted[index];
-            let above = sorted.get(index + 1).copied().unwrap_or(below);
-            Some(below + (above - below) * (place - index as f64))
+            quantile_of_numbers(&sorted, u16::from(percent) * 10)
         }
         Stat::Deviation | Stat::Rate | Stat::Part | Stat::Period | Stat::Length => None,
     }
@@ -189,7 +183,7 @@ mod tests {
     }
 
     fn page() -> Metric {
-        Metric::plain(Quantity::Page)
+        Metric::plain(Quantity::PageTime)
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::places::{Spot, position};
 use super::samples;
 use quipu_base::Bytes;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_record::{Bounds, End, FlowRecord, RunRecord, SeriesRow, jain};
+use quipu_record::{End, FlowRecord, RunRecord, Scope, SeriesRow, jain};
 use quipu_scenario::experiment::{Metric, Named, Quantity, Stat};
 use quipu_scenario::wildcard;
 use quipu_scenario::{Direction, FlowSpec};
@@ -53,7 +53,7 @@ impl Runs<'_> {
             // Traffic and series are those of the whole run.
             let whole_run = metric.flow.is_some()
                 || metric.is_of_series()
-                || matches!(metric.quantity, Quantity::Fairness | Quantity::Utilisation);
+                || matches!(metric.quantity.entry().scope, Scope::Flows | Scope::Link);
             if whole_run && !record.is_first() {
                 continue;
             }
@@ -78,65 +78,27 @@ impl Runs<'_> {
 
     /// What one run gives; nothing if it has nothing of the kind.
     fn values(&self, cell: &Cell, record: &RunRecord, metric: &Metric) -> Result<Vec<f64>, String> {
-        let time = |time: quipu_base::Duration| Some(time.as_nanos() as f64);
-        let bytes = |Bytes(bytes): Bytes| Some(bytes as f64);
-        // There is no bound where it is zero.
-        let over = |time: quipu_base::Duration, bounds: Bounds| {
-            let bound = (!bounds.tight.is_zero()).then_some(bounds.tight.as_nanos() as f64)?;
-            Some(time.as_nanos() as f64 / bound)
-        };
-        let one = match metric.quantity {
-            Quantity::Page => time(record.page_time),
-            Quantity::Critical => time(record.critical_time),
-            Quantity::Objects => time(record.object_index),
-            Quantity::Bytes => time(record.byte_index),
-            Quantity::PageOverBound => over(record.page_time, record.page_bound),
-            Quantity::CriticalOverBound => over(record.critical_time, record.critical_bound),
-            Quantity::Connect => time(record.connect_time),
-            Quantity::Resent => bytes(record.sender_total(|path| path.bytes_resent)),
-            Quantity::Copies => bytes(record.sender_total(|path| path.bytes_copies)),
-            Quantity::Stability => Some(record.path_stability() as f64),
-            Quantity::Share => self.share(cell, record, metric)?,
-            Quantity::Object => return self.objects(cell, record, metric),
-            Quantity::Stream => {
-                let of =
-                    |stream: &&quipu_record::StreamRecord| Some(stream.stream) == metric.stream;
-                record.streams.iter().find(of).and_then(|stream| time(stream.since_page_start))
+        let scope = metric.quantity.entry().scope;
+        let one = match scope {
+            Scope::Load(_) | Scope::OverBound(_) => metric.quantity.number(record),
+            Scope::Path => self.share(cell, record, metric)?,
+            Scope::Object => return self.objects(cell, record, metric),
+            Scope::Stream => {
+                let mut streams = record.streams.iter();
+                let stream = streams.find(|stream| Some(stream.stream) == metric.stream);
+                stream.map(|stream| stream.since_page_start.as_nanos() as f64)
             }
-            Quantity::Goodput => Some(self.flow(record, metric)?.1.goodput().bits_per_sec() as f64),
-            Quantity::FlowShare => self.flow_share(record, metric)?,
-            Quantity::RttMean => self.flow(record, metric)?.1.rtt_mean.and_then(time),
-            Quantity::RttP95 => self.flow(record, metric)?.1.rtt_p95.and_then(time),
-            Quantity::Lost => {
-                let (_, flow) = self.flow(record, metric)?;
-                let sent = (flow.packets_sent > 0).then_some(flow.packets_sent as f64);
-                sent.map(|sent| flow.packets_lost as f64 / sent)
-            }
-            Quantity::Fairness => self.fairness(record, metric.direction),
-            Quantity::Utilisation => self.utilisation(cell, record, metric)?,
-            Quantity::Series | Quantity::State => {
+            Scope::Flow(of) => of(self.flow(record, metric)?.1),
+            Scope::FlowAmong => self.flow_share(record, metric)?,
+            Scope::Flows => self.fairness(record, metric.direction),
+            Scope::Link => self.utilisation(cell, record, metric)?,
+            Scope::Series => {
                 let index = self.series_metrics.iter().position(|it| it == metric);
                 let values = self.series.get(cell).zip(index);
                 values.and_then(|(values, index)| *values.get(index)?)
             }
-            Quantity::Drawn => None,
+            Scope::Model => None,
         };
-        // What is there without a page are zeros, not measurements.
-        let of_page = !matches!(
-            metric.quantity,
-            Quantity::Goodput
-                | Quantity::FlowShare
-                | Quantity::RttMean
-                | Quantity::RttP95
-                | Quantity::Lost
-                | Quantity::Fairness
-                | Quantity::Utilisation
-                | Quantity::Series
-                | Quantity::State
-        );
-        if of_page && self.plan.pages.is_empty() {
-            return Ok(Vec::new());
-        }
         Ok(one.into_iter().collect())
     }
 

@@ -152,7 +152,7 @@ pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
 }
 
 fn points_file(folder: &Path, sweep: &Sweep) -> Result<TableFile, FileError> {
-    let whole = |name: &str| Column { name: name.to_owned(), kind: Kind::Whole };
+    let whole = |name: &str| Column::new(name.to_owned(), Kind::Whole);
     let mut columns = vec![whole("point")];
     columns.extend_from_slice(&sweep.columns);
     columns.extend(["runs_planned", "runs_finished", "runs_failed"].map(whole));

@@ -128,7 +128,7 @@ impl Sweep {
         }
         let columns = spec.fields().enumerate().map(|(index, field)| {
             let values = points.iter().filter_map(|point| point.values.get(index));
-            Column { name: field.name.clone(), kind: kind_of(values) }
+            Column::new(field.name.clone(), kind_of(values))
         });
         let columns = columns.collect();
         let is_of_networks =
@@ -140,7 +140,7 @@ impl Sweep {
 
     /// Names of the fields, in the order of the columns.
     pub fn fields(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|column| column.name.as_str())
+        self.columns.iter().map(|column| &*column.name)
     }
 
     /// Runs of all points.

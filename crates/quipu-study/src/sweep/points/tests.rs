@@ -27,10 +27,7 @@ fn every_point_is_a_plan_with_its_values() {
     let expected = [("firefox", 10), ("firefox", 32), ("chrome", 10), ("chrome", 32)];
     assert_eq!(all, expected.map(|(name, window)| (name.to_owned(), window)));
     assert_eq!(sweep.runs(), 8);
-    assert_eq!(
-        sweep.columns[1],
-        Column { name: "transport.initial_window".into(), kind: Kind::Whole }
-    );
+    assert_eq!(sweep.columns[1], Column::new("transport.initial_window", Kind::Whole));
     assert_eq!(sweep.points[1].cells(&sweep.columns), [Cell::Text("firefox"), Cell::Whole(32)]);
 }
 
