@@ -1,10 +1,10 @@
 //! Circles of modules that may be there: fewer with time.
 
 /// A circle: the crate, the folder (empty at the top), its modules, and why it is there.
-pub type Exception = (&'static str, &'static str, &'static [&'static str], &'static str);
+pub(crate) type Exception = (&'static str, &'static str, &'static [&'static str], &'static str);
 
 /// A circle may be smaller than it stands here, and must be there.
-pub const EXCEPTIONS: &[Exception] = &[
+pub(crate) const EXCEPTIONS: &[Exception] = &[
     (
         "quic",
         "",

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::reader::File;
 
 /// A module, by names from the crate's root on.
-pub type Level = Vec<String>;
+pub(crate) type Level = Vec<String>;
 
 /// For each folder, which of its modules use which.
 #[derive(Debug, Default)]
-pub struct Arrows(BTreeMap<Level, BTreeMap<String, BTreeSet<String>>>);
+pub(crate) struct Arrows(BTreeMap<Level, BTreeMap<String, BTreeSet<String>>>);
 
 impl Arrows {
     /// The arrows between `files`.
-    pub fn of(files: &BTreeMap<Level, File>) -> Arrows {
+    pub(crate) fn of(files: &BTreeMap<Level, File>) -> Arrows {
         let mut arrows = Arrows::default();
         for (module, file) in files {
             for path in &file.uses {
@@ -65,7 +65,7 @@ fn resolve(
 }
 
 /// The largest sets of modules in which each reaches each other, with their folder.
-pub fn circles(arrows: &Arrows) -> Vec<(Level, BTreeSet<String>)> {
+pub(crate) fn circles(arrows: &Arrows) -> Vec<(Level, BTreeSet<String>)> {
     let mut all = Vec::new();
     for (level, uses) in &arrows.0 {
         let reached: BTreeMap<&String, BTreeSet<String>> =

@@ -11,15 +11,15 @@ use crate::graph::Level;
 
 /// What a file uses.
 #[derive(Clone, Debug, Default)]
-pub struct File {
+pub(crate) struct File {
     /// Paths that begin with `crate`, `super` or `self`, outside of tests and of what it passes on.
-    pub uses: Vec<Vec<String>>,
+    pub(crate) uses: Vec<Vec<String>>,
     /// Names that it passes on with `pub use`, each with the path that it stands for.
-    pub passed_on: BTreeMap<String, Vec<String>>,
+    pub(crate) passed_on: BTreeMap<String, Vec<String>>,
 }
 
 /// The files below `source`, by module, without those of tests and of programs.
-pub fn read(source: &Path) -> BTreeMap<Level, File> {
+pub(crate) fn read(source: &Path) -> BTreeMap<Level, File> {
     let mut files = BTreeMap::new();
     collect(source, &[], &mut files);
     files
@@ -47,7 +47,7 @@ impl File {
     ///
     /// # Panics
     /// If it is no Rust.
-    pub fn of(text: &str) -> File {
+    pub(crate) fn of(text: &str) -> File {
         let tokens = TokenStream::from_str(text).unwrap();
         let mut file = File::default();
         file.read(&tokens.into_iter().collect::<Vec<_>>());
