@@ -23,12 +23,12 @@ pub(crate) fn run(
     logs::of_many(plan, &options.logs, options.qlog_runs)?;
     let plan = &*plan;
 
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&cancelled);
+    let cancelled = &*plan.stop;
+    let flag = Arc::clone(&plan.stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
 
-    let batch = with_progress(plan, options.jobs, &cancelled, output.as_ref())?;
+    let batch = with_progress(plan, options.jobs, cancelled, output.as_ref())?;
     if let Some(output) = output {
         quipu_lab::results::write(output, plan, &batch.finished, &batch.summary)
             .map_err(Failure::run)?;

@@ -64,8 +64,9 @@ pub type Run<'a, E> = dyn Fn(&Plan, Cell) -> Result<Vec<RunRecord>, E> + Sync + 
 
 /// Runs every cell of `plan` by `run` on `jobs` threads; `None` is one per core.
 ///
-/// `progress` is called after each run with the number of runs done. When `cancelled` is set, runs
-/// that have begun are finished and no more begin.
+/// `progress` is called after each run with the number of runs done. When `cancelled` is set, no more
+/// runs begin, and those that fail from then on are taken for stopped: with it as [`Plan::stop`] none
+/// goes on.
 ///
 /// # Errors
 /// If the threads cannot be started. A run that fails is a [`Failure`](quipu_record::Failure) in the summary.
@@ -83,6 +84,9 @@ pub fn run_all<E: std::fmt::Display>(
             return None;
         }
         let result = run(plan, *cell).map_err(|error| error.to_string());
+        if result.is_err() && cancelled.load(Ordering::Relaxed) {
+            return None;
+        }
         progress(done.fetch_add(1, Ordering::Relaxed) + 1);
         Some((*cell, result))
     };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Instant, Seed};
 use quipu_web::page::host_of_origin;
@@ -42,6 +43,8 @@ pub struct Plan {
     /// What takes the time of the policies that send pages, if it is taken: no part of the scenario
     /// either.
     pub meter: Option<Meter>,
+    /// Whoever sets it, such as Ctrl-C, ends all runs that are under way, within a moment and without a result.
+    pub stop: Arc<AtomicBool>,
     /// Takes note of what comes on which path, in a plan of which one run is looked at.
     pub(crate) arrivals: Option<Arrivals>,
 }
@@ -178,6 +181,7 @@ impl Plan {
             (None, Some(browser)) => {
                 let (program, bounds) = (Arc::default(), Arc::default());
                 let (logs, meter, arrivals) = (None, None, None);
+                let stop = Arc::default();
                 Ok(Plan {
                     scenario,
                     browser,
@@ -187,6 +191,7 @@ impl Plan {
                     logs,
                     bounds,
                     meter,
+                    stop,
                     arrivals,
                 })
             }
@@ -214,6 +219,7 @@ impl Plan {
             logs: None,
             bounds: Arc::clone(&self.bounds),
             meter: None,
+            stop: Arc::clone(&self.stop),
             arrivals,
         }
     }

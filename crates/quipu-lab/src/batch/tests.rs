@@ -145,6 +145,25 @@ fn rows_are_compared_with_the_first_by_pairs() {
 }
 
 #[test]
+fn a_run_that_is_stopped_ends_at_once_and_is_no_failure() {
+    let text = "pages = []\nnetworks = [\"wifi+lte\"]\nruns = 2\nduration = \"9h\"\n\
+                [policies]\nstream = [\"rr\"]\npath = [\"minrtt\"]\nbaselines = false\n\
+                [[flows]]\nname = \"one\"\n";
+    let plan = Plan::new(Scenario::from_toml(text, "long.toml").unwrap()).unwrap();
+    // As Ctrl-C does, once the first is under way; without it this takes hours.
+    let run = |plan: &Plan, cell| {
+        plan.stop.store(true, Ordering::Relaxed);
+        let ended = crate::run::run_session(plan, cell);
+        let is_stopped = |error: &RunError| error.to_string().starts_with("stopped at ");
+        assert!(ended.as_ref().is_err_and(is_stopped), "{ended:?}");
+        ended
+    };
+    let batch = run_all(&plan, Some(1), &plan.stop, &|_| {}, &run).unwrap();
+    assert!(batch.finished.is_empty() && batch.summary.failures.is_empty());
+    assert_eq!(batch.summary.runs_planned, 2);
+}
+
+#[test]
 fn a_cancelled_batch_keeps_what_is_finished_and_says_so() {
     let plan = plan(10);
     let cancelled = AtomicBool::new(false);

@@ -39,6 +39,8 @@ mod traffic;
 mod visits;
 mod wire;
 
+use std::sync::Arc;
+
 use quipu_base::{Bytes, Instant};
 use quipu_sim::{TopologyError, World, WorldConfig};
 use thiserror::Error;
@@ -161,8 +163,8 @@ pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
 /// which the first has the traffic; one without a page if there are flows only.
 ///
 /// # Errors
-/// If an end cannot be set up, a page does not arrive whole within the scenario's time limit, or a
-/// flow fails.
+/// If an end cannot be set up, a page does not arrive whole within the scenario's time limit, a flow
+/// fails, or [`Plan::stop`] is set.
 pub fn run_session(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError> {
     run_in_world(plan, cell, None)
 }
@@ -191,6 +193,7 @@ fn run_in_world(
         max_payload: engine::datagram_size(scenario),
         ..WorldConfig::new(scenario.run_seed(cell.run))
     });
+    world.stop_on(Arc::clone(&plan.stop));
     let network = plan.networks[cell.network].network.for_run(scenario.run_seed(cell.run));
     let mut topology = Topology::new(&mut world, &network, scenario.link_overhead)?;
     let mut watched = Vec::new();

@@ -162,17 +162,20 @@ struct State {
     missing: usize,
 }
 
-/// Runs what is to be run. When `cancelled` is set, runs that have begun are finished and no more begin;
+/// Runs what is to be run. When `cancelled` is set, runs that have begun are given up and no more begin;
 /// ids that are whole by then are kept. Gives what was found, in the order of the jobs.
 ///
 /// # Errors
 /// If results cannot be written.
 pub fn reproduce(
-    todo: Todo,
+    mut todo: Todo,
     place: &Place,
-    cancelled: &AtomicBool,
+    cancelled: &Arc<AtomicBool>,
     progress: &(dyn Fn(Progress<'_>) + Sync),
 ) -> Result<Vec<Judged>, ReproduceError> {
+    for unit in todo.jobs.iter_mut().flat_map(|job| &mut job.units) {
+        unit.plan.stop = Arc::clone(cancelled);
+    }
     let partial = place.out.join(PARTIAL);
     let failed = |file: &Path| {
         let file = file.to_owned();
@@ -193,7 +196,7 @@ pub fn reproduce(
                     let Some(task) = todo.tasks.get(next.fetch_add(1, Ordering::Relaxed)) else {
                         return;
                     };
-                    if let Err(error) = workshop.run(task, progress) {
+                    if let Err(error) = workshop.run(task, cancelled, progress) {
                         lock(&problem).get_or_insert(error);
                     }
                 }
@@ -263,6 +266,7 @@ impl<'a> Workshop<'a> {
     fn run(
         &self,
         task: &Task,
+        cancelled: &AtomicBool,
         progress: &(dyn Fn(Progress<'_>) + Sync),
     ) -> Result<(), ReproduceError> {
         let Some(&[job, unit, _]) = task.wanted_by.first() else { return Ok(()) };
@@ -273,6 +277,9 @@ impl<'a> Workshop<'a> {
         } else {
             self.run_sampled(job, unit, task.cell)?
         };
+        if records.is_err() && cancelled.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         progress(Progress::Run);
         for &[job, unit, slot] in &task.wanted_by {
             let mut state = lock(&self.states[job]);

@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
@@ -195,15 +195,18 @@ impl Todo {
     }
 
     /// Makes the runs that are missing, and keeps each as soon as it is there. When `cancelled` is set,
-    /// runs that have begun are finished and no more begin. `progress` is called after each run.
+    /// runs that have begun are given up and no more begin. `progress` is called after each run.
     ///
     /// # Errors
     /// If results cannot be written.
     pub fn run(
         &mut self,
-        cancelled: &AtomicBool,
+        cancelled: &Arc<AtomicBool>,
         progress: &(dyn Fn() + Sync),
     ) -> Result<(), SweepError> {
+        for point in &mut self.sweep.points {
+            point.plan.stop = Arc::clone(cancelled);
+        }
         let folder = self.place.out.join(STORE);
         if self.place.force {
             let removed = fs::remove_dir_all(&folder);
@@ -230,6 +233,9 @@ impl Todo {
                 let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
                 let outcome = run_session(&self.sweep.points[task.point].plan, task.cell);
                 let outcome = outcome.map_err(|error| error.to_string());
+                if outcome.is_err() && cancelled.load(Ordering::Relaxed) {
+                    return;
+                }
                 if let Err(error) = self.store.keep(task.key, &outcome) {
                     problem.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                     return;
