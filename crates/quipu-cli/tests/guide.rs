@@ -58,7 +58,8 @@ fn run(words: &[String]) -> Output {
     let split = words.iter().position(|word| word == "--").expect("arguments after --");
     let program = match words[..split].join(" ").as_str() {
         "cargo run --release" => PathBuf::from(env!("CARGO_BIN_EXE_quipu")),
-        "cargo run --release -p quipu-cli --example my_scheduler" => example("my_scheduler"),
+        "cargo run --release -p quipu-cli --example my_scheduler"
+        | "cargo run --profile edit -p quipu-cli --example my_scheduler" => example("my_scheduler"),
         other => panic!("{other}"),
     };
     let arguments = &words[split + 1..];

@@ -65,7 +65,7 @@ fn sweep(folder: &Path, registry: &Registry, program: &Arc<Program>) -> (usize, 
     let place = Place { out, from: Vec::new(), force: false, jobs: Some(1), shard: None };
     let mut todo = Todo::new(sweep, place).unwrap();
     let runs = todo.runs();
-    todo.run(&AtomicBool::new(false), &|| {}).unwrap();
+    todo.run(&Arc::new(AtomicBool::new(false)), &|| {}).unwrap();
     todo.write().unwrap();
     (runs, fs::read_to_string(folder.join("runs.csv")).unwrap())
 }
@@ -114,7 +114,7 @@ fn experiments_are_run_again_if_one_of_their_policies_is_edited() {
         let job = Job::new(case, &origin, false, &registry(like), &program).unwrap();
         let todo = reproduce::Todo::new(vec![job], &place).unwrap();
         let runs = todo.runs();
-        reproduce::reproduce(todo, &place, &AtomicBool::new(false), &|_| {}).unwrap();
+        reproduce::reproduce(todo, &place, &Arc::new(AtomicBool::new(false)), &|_| {}).unwrap();
         (runs, fs::read_to_string(out.join("edited/runs.csv")).unwrap())
     };
     let first = runs("minrtt", 1);
