@@ -8,6 +8,12 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     (
         "quic",
         "",
+        &["path", "recovery"],
+        "A path has its recovery, which settles what was sent on the paths.",
+    ),
+    (
+        "quic",
+        "",
         &["connection", "path", "recorder"],
         "A recorder is told of connections, whose paths and state it names.",
     ),
@@ -124,7 +130,7 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     (
         "lab",
         "",
-        &["bound", "logs", "pages", "plan", "run"],
+        &["bound", "logs", "pages", "plan", "program", "results", "run"],
         "A plan holds what its runs are logged, timed and bounded with; to be handed to a run instead.",
     ),
     ("lab", "results", &["sharing", "summary"], "Both pick the runs of one place in the same way."),
@@ -201,11 +207,13 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
             "choice",
             "document",
             "error",
+            "experiment",
             "form",
             "hosts",
             "http",
             "link",
             "networks",
+            "overrides",
             "page_name",
             "partial",
             "path",
@@ -219,12 +227,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
             "transport",
         ],
         "Parts of a scenario check themselves against the whole of it, and an error tells its place in the document.",
-    ),
-    (
-        "scenario",
-        "form",
-        &["experiment", "fields", "radio", "tables"],
-        "Forms of tables within tables.",
     ),
     (
         "record",
