@@ -399,7 +399,8 @@ fn the_rate_that_policies_see_is_measured_under_every_controller() {
         "minrtt congestion=bbr3",
     ] {
         let setup = Setup { path: ["minrtt", congestion], ..Setup::asymmetric("own") };
-        let mut run = Setup { window: 15 << 20, ..setup }.start();
+        let plan = Plan::download(10 * ENDLESS);
+        let mut run = Setup { window: 15 << 20, plan, ..setup }.start();
         run.until(at(6_000));
         for view in run.connection(Role::Server).path_views() {
             let rate = view.rate.unwrap().bits_per_sec() as f64;
