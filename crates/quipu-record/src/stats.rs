@@ -223,4 +223,35 @@ mod tests {
         }
         assert!((175..=200).contains(&held), "{held} of 200");
     }
+
+    #[test]
+    fn the_interval_of_a_statistic_is_that_of_its_resamples() {
+        let comparison = Comparison::new(Seed::new(1), true);
+        let values: Vec<f64> = (1..=10).map(|value| f64::from(value).sqrt()).collect();
+        let mean = |drawn: &[usize]| {
+            assert_eq!(drawn.len(), values.len());
+            Some(drawn.iter().map(|&at| values[at]).sum::<f64>() / values.len() as f64)
+        };
+        // The same draws as for a mean, so the same interval to the last digit.
+        let found = comparison.interval(values.len(), RESAMPLES, mean).unwrap();
+        assert_eq!(found, bootstrap(&values, Seed::new(1).stream("bootstrap", 0)));
+        assert!(1.5 < found.0 && found.0 < 2.2 && 2.3 < found.1 && found.1 < 2.9, "{found:?}");
+        // Of the numbers from 0 to 1,000, in any order, the 2.5th and 97.5th percentile.
+        let calls = std::cell::Cell::new(1_001.0);
+        let falling = |_: &[usize]| {
+            calls.set(calls.get() - 1.0);
+            Some(calls.get())
+        };
+        assert_eq!(comparison.interval(2, 1_001, falling), Some((25.0, 975.0)));
+    }
+
+    #[test]
+    fn without_chance_runs_or_a_value_a_statistic_has_no_interval() {
+        let comparison = Comparison::new(Seed::new(1), true);
+        assert!(comparison.interval(2, 10, |_| Some(1.0)).is_some());
+        assert_eq!(comparison.interval(1, 10, |_| Some(1.0)), None);
+        assert_eq!(comparison.interval(2, 10, |_| None), None);
+        assert_eq!(comparison.interval(2, 0, |_| Some(1.0)), None);
+        assert_eq!(Comparison::new(Seed::new(1), false).interval(2, 10, |_| Some(1.0)), None);
+    }
 }
