@@ -110,6 +110,12 @@ impl Connection {
         let peer = self.handshake.peer();
         let micros = field.checked_shl(u32::from(peer.ack_delay_exponent)).unwrap_or(u64::MAX);
         let delay = Duration::from_micros(micros);
+        // https://www.rfc-editor.org/rfc/rfc9002#section-5.3
+        //# To account for this, the endpoint SHOULD ignore max_ack_delay until the handshake is
+        //# confirmed, as defined in Section 4.1.2 of [QUIC-TLS]. SHOULD ignore the peer's
+        //# max_ack_delay until the handshake is confirmed; [...] MUST use the lesser of the
+        //# acknowledgment delay and the peer's max_ack_delay after the handshake is confirmed;
+        //# and
         if self.lifecycle.is_confirmed() { delay.min(peer.max_ack_delay) } else { delay }
     }
 
@@ -184,6 +190,12 @@ impl Connection {
         }
         for control in &record.controls {
             match control {
+                // https://www.rfc-editor.org/rfc/rfc9001#section-4
+                //# If QUIC needs to retransmit that data, it MUST use the same keys even if TLS
+                //# has already updated to newer keys.
+                // https://www.rfc-editor.org/rfc/rfc9001#section-4.9
+                //# If packets from a lower encryption level contain CRYPTO frames, frames that
+                //# retransmit that data MUST be sent at the same encryption level.
                 SentControl::Crypto { span } => self.handshake.crypto_mut(space).on_lost(*span),
                 SentControl::Stream(piece) => {
                     let streams = &mut self.shared.streams;

@@ -28,6 +28,11 @@ pub(crate) fn parameters(
     original_dcid: Option<ConnectionId>,
 ) -> TransportParameters {
     TransportParameters {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+        //# This transport parameter MUST NOT be sent by a client but MAY be sent by a server. A
+        //# client MUST NOT include any server-only transport parameter:
+        //# original_destination_connection_id, preferred_address, retry_source_connection_id, or
+        //# stateless_reset_token.
         original_destination_connection_id: if role.is_client() { None } else { original_dcid },
         max_idle_timeout: config.idle_timeout,
         initial_max_data: config.connection_window,
@@ -38,6 +43,10 @@ pub(crate) fn parameters(
         initial_max_streams_uni: config.max_streams,
         max_ack_delay: config.max_ack_delay,
         // A packet from another address is read, but nothing is sent there.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.3
+        //# A server in a deployment that does not implement a solution to maintain connection
+        //# continuity when the client address changes SHOULD indicate that migration is not
+        //# supported by using the disable_active_migration transport parameter.
         disable_active_migration: true,
         active_connection_id_limit: super::cids::ACTIVE_LIMIT,
         initial_source_connection_id: Some(local_cid),
@@ -79,6 +88,8 @@ impl Connection {
             //# the TLS handshake is considered confirmed at the server when the
             //# handshake completes. The server MUST send a HANDSHAKE_DONE frame as
             //# soon as the handshake is complete.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.20
+            //# Servers MUST NOT send a HANDSHAKE_DONE frame before completing the handshake.
             self.control.tell_handshake_done();
             self.confirm(now);
         }
@@ -89,6 +100,9 @@ impl Connection {
     pub(super) fn confirm(&mut self, now: Instant) {
         if self.lifecycle.on_confirmed(now) {
             self.discard_space(Space::Initial);
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.2
+            //# An endpoint MUST discard its Handshake keys when the TLS handshake is confirmed
+            //# (Section 4.1.2).
             self.discard_space(Space::Handshake);
             self.recording.state(now, ConnectionState::HandshakeConfirmed);
             self.events.tell(ConnectionEvent::Confirmed);
@@ -113,6 +127,16 @@ impl Connection {
         let wrong = |reason: &'static str| {
             Err(TransportError::new(ErrorCode::TRANSPORT_PARAMETER_ERROR, reason))
         };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.3
+        //# The values provided by a peer for these transport parameters MUST match the values
+        //# that an endpoint used in the Destination and Source Connection ID fields of Initial
+        //# packets that it sent (and received, for servers). Endpoints MUST validate that
+        //# received transport parameters match received connection ID values. An endpoint MUST
+        //# treat the absence of the initial_source_connection_id transport parameter from either
+        //# endpoint or the absence of the original_destination_connection_id transport parameter
+        //# from the server as a connection error of type TRANSPORT_PARAMETER_ERROR. An endpoint
+        //# MUST treat the following as a connection error of type TRANSPORT_PARAMETER_ERROR or
+        //# PROTOCOL_VIOLATION:
         if peer.initial_source_connection_id != self.ids.remote(PathId::ZERO) {
             return wrong("initial_source_connection_id is not that of the packets");
         }

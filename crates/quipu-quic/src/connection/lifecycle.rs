@@ -207,6 +207,9 @@ impl Lifecycle {
             Phase::Closing { .. } => {}
             Phase::Draining { .. } | Phase::Closed => return,
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.2
+        //# While otherwise identical to the closing state, an endpoint in the draining state MUST
+        //# NOT send any packets. An endpoint MUST NOT send further packets.
         self.phase = Phase::Draining { until: now + probe_timeout.saturating_mul(3) };
         self.send_close = false;
     }
@@ -226,6 +229,9 @@ impl Lifecycle {
         //# An endpoint SHOULD limit the rate at which it generates packets in
         //# the closing state.
         self.received_closing += 1;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-11.1
+        //# An endpoint SHOULD be prepared to retransmit a packet containing a CONNECTION_CLOSE
+        //# frame if it receives more packets on a terminated connection.
         if self.received_closing >= self.answer_at {
             self.answer_at *= 2;
             self.send_close = true;
@@ -258,6 +264,9 @@ impl Lifecycle {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2
+        //# Servers that retain an open socket for accepting new connections SHOULD NOT end the
+        //# closing or draining state early.
         if self.deadline().is_some_and(|until| until <= now) {
             self.phase = Phase::Closed;
             self.send_close = false;

@@ -225,6 +225,9 @@ impl Connection {
 
     /// Closes the connection; the peer's application is told `code` and `reason`.
     pub fn close(&mut self, now: Instant, code: u64, reason: &[u8]) {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2.6
+        //# When this specification is used, these states SHOULD instead persist for at least
+        //# three times the largest PTO among all paths.
         let timeout = self.longest_probe_timeout();
         let frame = lifecycle::CloseFrame::Application { code, reason: reason.to_vec() };
         self.lifecycle.close(now, timeout, frame, CloseReason::Application { code });
@@ -233,6 +236,9 @@ impl Connection {
     /// Begins the next key phase; `false` if the present one is not acknowledged yet.
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-6>
     pub fn update_keys(&mut self, now: Instant) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.1
+        //# An endpoint MUST NOT initiate a key update prior to having confirmed the handshake
+        //# (Section 4.1.2).
         self.lifecycle.is_confirmed() && self.handshake.update_keys(now)
     }
 
@@ -266,6 +272,16 @@ impl Connection {
     /// The peer broke the protocol: the connection closes.
     fn fault(&mut self, now: Instant, error: TransportError) {
         let timeout = self.longest_probe_timeout();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3
+        //# An endpoint that wishes to communicate a fatal connection error MUST use a
+        //# CONNECTION_CLOSE frame if it is able.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-11
+        //# An endpoint that detects an error SHOULD signal the existence of that error to its
+        //# peer.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-11.1
+        //# Errors that result in the connection being unusable, such as an obvious violation of
+        //# protocol semantics or corruption of state that affects an entire connection, MUST be
+        //# signaled using a CONNECTION_CLOSE frame (Section 19.19).
         let frame = lifecycle::CloseFrame::Transport(error.clone());
         self.lifecycle.close(now, timeout, frame, CloseReason::PeerFault(error));
     }

@@ -251,6 +251,15 @@ impl Connection {
         let slot = space.slot();
         let data = self.shared.paths.get(slot)?;
         let key = data.key;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.5
+        //# An endpoint MUST NOT reuse a connection ID when sending from more than one local
+        //# address -- for example, when initiating connection migration as described in Section
+        //# 9.2 or when probing a new network path as described in Section 9.1. Similarly, an
+        //# endpoint MUST NOT reuse a connection ID when sending to more than one destination
+        //# address.
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+        //# An endpoint MUST use a connection ID associated to the same path ID as used in the
+        //# packet received by the endpoint when it intends to send packets on the same path.
         let dcid = self.ids.remote(key.id)?;
         let sent = match space {
             Space::Data(_) => &data.sent,
@@ -264,9 +273,21 @@ impl Connection {
         let layout = match space {
             Space::Data(_) => {
                 let key_phase = self.handshake.keys().phase();
+                // https://www.rfc-editor.org/rfc/rfc9000#section-17.4
+                //# An endpoint that does not support this feature MUST disable it, as defined
+                //# below. Implementations MUST allow administrators of clients and servers to
+                //# disable the spin bit either globally or on a per-connection basis. Even when
+                //# the spin bit is not disabled by the administrator, endpoints MUST disable
+                //# their use of the spin bit for a random selection of at least one in every 16
+                //# network paths, or for one in every 16 connection IDs, in order to ensure that
+                //# QUIC connections that disable the spin bit are commonly observed on the
+                //# network.
                 ShortHeader { dcid, spin: false, key_phase, packet_number }.write(&mut writer)
             }
             Space::Initial => {
+                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2
+                //# This token MUST be repeated by the client in all Initial packets it sends for
+                //# that connection after it receives the Retry packet.
                 let kind = LongKind::Initial { token: self.handshake.token() };
                 self.long_header(kind, dcid, packet_number).write(&mut writer)
             }
@@ -296,12 +317,18 @@ impl Connection {
         dcid: ConnectionId,
         packet_number: TruncatedPacketNumber,
     ) -> LongHeader<'a> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
+        //# The client MUST NOT change the Source Connection ID because the server could include
+        //# the connection ID as part of its token validation logic; see Section 8.1.4.
         LongHeader { kind, dcid, scid: self.ids.first_local(), packet_number }
     }
 
     /// Seals a packet and enters it in the books: its length. `None` if it holds nothing or cannot
     /// be sealed.
     fn seal_packet(&mut self, now: Instant, mut packet: PacketBuilder<'_>) -> Option<usize> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
+        //# The payload of a packet that contains frames MUST contain at least one frame, and MAY
+        //# contain multiple frames and multiple frame types.
         if packet.is_empty() {
             return None;
         }
@@ -324,7 +351,13 @@ impl Connection {
         let number = record.pn;
         path.count_sent(now, bytes, &record.pieces);
         if counts {
+            // https://www.rfc-editor.org/rfc/rfc9002#section-7.7
+            //# To avoid delaying their delivery to the peer, packets containing only ACK frames
+            //# SHOULD therefore not be paced.
             record.at_send = path.depart(now, bytes);
+            // https://www.rfc-editor.org/rfc/rfc9002#section-7.5
+            //# A sender MUST however count these packets as being additionally in flight, since
+            //# these packets add network load without establishing packet loss.
             self.shared.streams.conn_view_mut().in_flight += bytes;
         }
         if record.ack_eliciting {

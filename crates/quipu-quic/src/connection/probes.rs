@@ -40,6 +40,9 @@ impl Connection {
     pub(super) fn loss_deadline(&self, space: Space) -> Option<Instant> {
         // What an abandoned path had in flight is pending elsewhere already.
         let view = self.shared.paths.views.by_slot(space.slot())?;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# The PTO timer MUST NOT be set if a timer is set for time threshold loss detection; see
+        //# Section 6.1.2.
         if let Some(at) = self.loss_time(space) {
             return Some(at);
         }
@@ -47,6 +50,10 @@ impl Connection {
         match space {
             Space::Initial | Space::Handshake => {
                 let timeout = probe_timeout(view, Duration::ZERO).saturating_mul(backoff);
+                // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
+                //# If no additional data can be sent, the server's PTO timer MUST NOT be armed
+                //# until datagrams have been received from the client because packets sent on PTO
+                //# count against the anti-amplification limit.
                 if !self.handshake.keys().has(space) || view.amplification_limited {
                     return None;
                 }
@@ -57,7 +64,14 @@ impl Connection {
                 }
                 // A client whose address the server may not have validated keeps the
                 // handshake going: the server may be held by the amplification limit.
+                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+                //# To prevent this deadlock, clients MUST send a packet on a Probe Timeout (PTO);
+                //# see Section 6.2 of [QUIC-RECOVERY].
                 // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
+                //# That is, the client MUST set the PTO timer if the client has not received an
+                //# acknowledgment for any of its Handshake packets and the handshake is not
+                //# confirmed (see Section 4.1.2 of [QUIC-TLS]), even if there are no packets in
+                //# flight.
                 let armed = self.anti_deadlock_space() == Some(space);
                 let last = view.last_sent_at.unwrap_or(Instant::ZERO);
                 armed.then(|| data.recovery.probe_base(last) + timeout)
@@ -83,6 +97,10 @@ impl Connection {
                 };
                 data.sent
                     .last_eliciting_at()
+                    // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+                    //# A sender SHOULD restart its PTO timer every time an ack-eliciting packet
+                    //# is sent or acknowledged, or when Initial or Handshake keys are discarded
+                    //# (Section 4.9 of [QUIC-TLS]).
                     .map(|last| data.recovery.probe_base(last) + backed_off)
             }
         }
@@ -117,6 +135,9 @@ impl Connection {
         else {
             return;
         };
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2
+        //# A PTO timer expiration event does not indicate packet loss and MUST NOT cause prior
+        //# unacknowledged packets to be marked as lost.
         path.data.recovery.ask_for_probes(PROBES);
         path.change(now, PathChange::Pto);
         self.scheduler.tell(now, &self.shared, Event::Pto(key));

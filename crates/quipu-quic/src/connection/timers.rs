@@ -56,6 +56,10 @@ impl Connection {
             return Some(deadline);
         }
         self.timers()
+            // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+            //# When ack-eliciting packets in multiple packet number spaces are in flight, the
+            //# timer MUST be set to the earlier value of the Initial and Handshake packet number
+            //# spaces.
             .filter_map(|timer| self.deadline(timer))
             .min()
             .filter(|at| *at != Instant::FAR_FUTURE)

@@ -174,6 +174,10 @@ impl PathData {
         config: &TransportConfig,
     ) -> Self {
         let mut validation = Validation::default();
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
+        //# A client that wants to use a new path MUST validate the peer's address as described in
+        //# Section 8.2 of [QUIC-TRANSPORT], unless it has previously validated the 4-tuple used
+        //# for that path.
         if key.id != PathId::ZERO {
             validation.start();
         }

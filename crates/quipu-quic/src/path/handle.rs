@@ -29,6 +29,9 @@ impl PathRef<'_> {
     /// Bytes that the next packet may take: a full datagram, or what the window leaves.
     pub(crate) fn packet_size(&self) -> usize {
         let room = self.view.map_or(Bytes::ZERO, PathView::room);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-14.2
+        //# All QUIC packets that are not sent in a PMTU probe SHOULD be sized to fit within the
+        //# maximum datagram size to avoid the datagram being fragmented or dropped [RFC8085].
         usize::try_from(room.0).unwrap_or(usize::MAX).min(usize::from(self.data.datagram_size))
     }
 
@@ -68,6 +71,9 @@ impl PathMut<'_> {
     /// A PATH_CHALLENGE with that data leaves.
     pub(crate) fn on_challenge(&mut self, now: Instant, data: [u8; 8]) {
         if let Some(timeout) = self.challenge_timeout() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-9.4
+            //# This timer SHOULD be set as described in Section 6.2.1 of [QUIC-RECOVERY] and MUST
+            //# NOT be more aggressive.
             self.data.validation.on_challenge_sent(now, data, timeout);
         }
     }

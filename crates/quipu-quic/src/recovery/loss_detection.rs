@@ -77,6 +77,8 @@ impl SpaceRecovery<'_> {
         let rate = self.sample_rate(event, settled);
         let marks = self.newly_marked(event, advances, settled);
         self.control_acked(now, settled, prior_in_flight, (rtt, rate), marks);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
+        //# Upon detecting losses, a sender MUST take appropriate congestion control action.
         self.control_lost(now, event.max_ack_delay, settled);
         self.publish(now);
         Ok(())
@@ -97,6 +99,9 @@ impl SpaceRecovery<'_> {
     /// The probe timeout fired.
     pub(crate) fn on_probe_timeout(&mut self, now: Instant) {
         let Some(view) = self.view.as_deref_mut() else { return };
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# When a PTO timer expires, the PTO backoff MUST be increased, resulting in the PTO
+        //# period being set to twice its current value.
         view.pto_count += 1;
         self.path.on_probe_timeout(now);
         self.counters.probe_timeouts += 1;
@@ -110,11 +115,16 @@ impl SpaceRecovery<'_> {
         settled: &mut Settled,
     ) -> Option<Duration> {
         // https://www.rfc-editor.org/rfc/rfc9002#section-5.1
-        //# An endpoint generates an RTT sample on receiving an ACK frame that
-        //# meets the following two conditions: the largest acknowledged packet
-        //# number is newly acknowledged, and at least one of the newly
-        //# acknowledged packets was ack-eliciting.
+        //# An endpoint generates an RTT sample on receiving an ACK frame that meets the following
+        //# two conditions: [...] the largest acknowledged packet number is newly acknowledged,
+        //# and [...] at least one of the newly acknowledged packets was ack-eliciting.
+        //# To avoid generating multiple RTT samples for a single packet, an ACK frame SHOULD NOT
+        //# be used to update RTT estimates if it does not newly acknowledge the largest
+        //# acknowledged packet.
         let newest = settled.acked.last().filter(|_| advances)?;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-5.1
+        //# An RTT sample MUST NOT be generated on receiving an ACK frame that does not newly
+        //# acknowledge at least one ack-eliciting packet.
         if !settled.acked.iter().any(|record| record.ack_eliciting) {
             return None;
         }
@@ -160,8 +170,9 @@ impl SpaceRecovery<'_> {
         self.path.acked_at = Some(event.now);
         // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
         //# The PTO backoff factor is reset when an acknowledgment is received,
-        //# except in the following case. [...] a client does not reset its
-        //# backoff until the server is known to have validated its address.
+        //# except in the following case. [...] the PTO backoff is not reset at a
+        //# client that is not yet certain that the server has finished
+        //# validating the client's address.
         if !settled.acked.is_empty() && event.validated {
             view.pto_count = 0;
             self.path.probes_due = 0;

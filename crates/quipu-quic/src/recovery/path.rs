@@ -193,6 +193,9 @@ impl PathRecovery {
         view: &mut PathView,
         published: &[(PathKey, Published)],
     ) -> Option<Instant> {
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.8
+        //# A sender SHOULD NOT consider itself application limited if it would have fully
+        //# utilized the congestion window without pacing delay.
         if view.is_open(now) {
             self.delivery.on_limited(view.in_flight);
             if !self.app_limited {
@@ -221,6 +224,9 @@ impl PathRecovery {
         news.srtt = view.srtt;
         view.cwnd = news.cwnd;
         view.ssthresh = news.ssthresh;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-7.7
+        //# A sender SHOULD pace sending of all in-flight packets based on input from the
+        //# congestion controller.
         let default_pace = || {
             let rate = Rate::from_bytes_over(view.cwnd, view.srtt?)?;
             let bits = u128::from(rate.bits_per_sec()) * u128::from(self.pacing_percent?);

@@ -31,7 +31,7 @@ impl IdleTimer {
     }
 
     // https://www.rfc-editor.org/rfc/rfc9000#section-10.1
-    //# an endpoint also restarts its idle timer when sending an ack-eliciting
+    //# An endpoint also restarts its idle timer when sending an ack-eliciting
     //# packet if no other ack-eliciting packets have been sent since last
     //# receiving and processing a packet.
     pub(super) fn on_sent(&mut self, now: Instant) {

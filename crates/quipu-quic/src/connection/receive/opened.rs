@@ -35,6 +35,14 @@ impl Connection {
         now: Instant,
         opened: &OpenedPacket<'p>,
     ) -> Option<PacketFrames<'p>> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+        //# An endpoint MUST treat receipt of a packet that has a non-zero value for these bits
+        //# after removing both packet and header protection as a connection error of type
+        //# PROTOCOL_VIOLATION.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.3.1
+        //# An endpoint MUST treat receipt of a packet that has a non-zero value for these bits,
+        //# after removing both packet and header protection, as a connection error of type
+        //# PROTOCOL_VIOLATION.
         if !opened.reserved_bits_clear {
             self.fault(now, TransportError::protocol_violation("reserved bits are set"));
             return None;
@@ -54,6 +62,11 @@ impl Connection {
                 return None;
             }
         };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.3
+        //# A receiver MUST discard a newly unprotected packet unless it is certain that it has
+        //# not processed another packet with the same packet number from the same packet number
+        //# space. Duplicate suppression MUST happen after removing packet protection for the
+        //# reasons described in Section 9.5 of [QUIC-TLS].
         if self.received_mut(space).is_none_or(|received| received.is_duplicate(opened.number)) {
             drop(self, DropReason::Duplicate);
             return None;
