@@ -2,7 +2,6 @@
 //!
 //! The scenario is small and has much: two paths that lose, HTTP/2, several stream and path policies, time series.
 //! Of `summary.json` only what was measured is taken; the tables say nothing of the program that wrote them.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
 use std::fs;

@@ -146,11 +146,11 @@ fn rows_are_compared_with_the_first_by_pairs() {
 
 #[test]
 fn a_run_that_is_stopped_ends_at_once_and_is_no_failure() {
-    let text = "pages = []\nnetworks = [\"wifi+lte\"]\nruns = 2\nduration = \"9h\"\n\
+    let text = "pages = []\nnetworks = [\"wifi+lte\"]\nruns = 2\nduration = \"3600s\"\n\
                 [policies]\nstream = [\"rr\"]\npath = [\"minrtt\"]\nbaselines = false\n\
                 [[flows]]\nname = \"one\"\n";
     let plan = Plan::new(Scenario::from_toml(text, "long.toml").unwrap()).unwrap();
-    // As Ctrl-C does, once the first is under way; without it this takes hours.
+    // As Ctrl-C does, once the first is under way; without it this takes minutes.
     let run = |plan: &Plan, cell| {
         plan.stop.store(true, Ordering::Relaxed);
         let ended = crate::run::run_session(plan, cell);
