@@ -34,9 +34,9 @@ title = "made up"
 name = "mine"
 claim = "the same"
 metric = "page"
-numerator = { path = "mine" }
-denominator = { path = "minrtt" }
-value = "> 0"
+of = "rr + mine"
+to = "rr + minrtt"
+ratio = "> 0"
 "#;
 
 const POLICIES: [(&str, &str, u128); 4] =

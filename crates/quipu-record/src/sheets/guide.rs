@@ -62,18 +62,18 @@ fn table(columns: &[&Column]) -> String {
 mod tests {
     use super::*;
 
-    /// `QUIPU_WRITE_DOCS=1 cargo test -p quipu-record guide` writes the page.
+    /// `QUIPU_RENEW=1 cargo test -p quipu-record guide` writes the page.
     #[test]
     fn the_page_of_results_has_every_file_and_column() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
         let page = std::fs::read_to_string(path).unwrap();
         let new = renew(&page).expect("a file, a table or its block is missing in docs/results.md");
-        if std::env::var_os("QUIPU_WRITE_DOCS").is_some() {
+        if std::env::var_os("QUIPU_RENEW").is_some() {
             std::fs::write(path, &new).unwrap();
         } else {
             assert_eq!(
                 page, new,
-                "docs/results.md is not as the columns are: QUIPU_WRITE_DOCS=1 writes it"
+                "docs/results.md is not as the columns are: QUIPU_RENEW=1 writes it"
             );
         }
     }
