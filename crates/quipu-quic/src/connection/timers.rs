@@ -1,6 +1,7 @@
 //! Time: everything that waits for an instant, in one table, and what happens when that comes.
 
 use quipu_base::Instant;
+use smallvec::SmallVec;
 
 use super::{CloseReason, Connection, Space};
 use crate::recorder;
@@ -29,20 +30,35 @@ enum Timer {
 }
 
 impl Timer {
-    /// All that there may be, in the order in which they are looked at. `handshaking`: Initial or
-    /// Handshake packets may still be sent; `slots`: of paths.
-    fn all(handshaking: bool, slots: u8) -> impl Iterator<Item = Timer> {
-        let of_space = |space| [Timer::DetectLoss(space), Timer::Acknowledge(space)];
-        let of_path = move |slot| {
-            let [loss, acknowledge] = of_space(Space::Data(slot));
-            [loss, acknowledge, Timer::DropPath(slot), Timer::RepeatChallenge(slot)]
-        };
-        let handshake = [Space::Initial, Space::Handshake].into_iter().filter(move |_| handshaking);
-        [Timer::EndIdle, Timer::ClosePathless]
-            .into_iter()
-            .chain(handshake.flat_map(of_space))
-            .chain((0..slots).flat_map(of_path))
-            .chain([Timer::ReleasePacket, Timer::WakePolicies])
+    /// Hands out all that there may be, in the order in which they are looked at. `handshaking`:
+    /// Initial or Handshake packets may still be sent; `slots`: of paths.
+    // Inlined, so that the kind of each is known where its deadline is looked up: that happens
+    // after every datagram.
+    #[inline(always)]
+    fn each(handshaking: bool, slots: u8, mut take: impl FnMut(Timer)) {
+        take(Timer::EndIdle);
+        take(Timer::ClosePathless);
+        if handshaking {
+            for space in [Space::Initial, Space::Handshake] {
+                take(Timer::DetectLoss(space));
+                take(Timer::Acknowledge(space));
+            }
+        }
+        for slot in 0..slots {
+            take(Timer::DetectLoss(Space::Data(slot)));
+            take(Timer::Acknowledge(Space::Data(slot)));
+            take(Timer::DropPath(slot));
+            take(Timer::RepeatChallenge(slot));
+        }
+        take(Timer::ReleasePacket);
+        take(Timer::WakePolicies);
+    }
+
+    /// The same as a list.
+    fn all(handshaking: bool, slots: u8) -> SmallVec<[Timer; 16]> {
+        let mut timers = SmallVec::new();
+        Timer::each(handshaking, slots, |timer| timers.push(timer));
+        timers
     }
 }
 
@@ -55,21 +71,24 @@ impl Connection {
         if let Some(deadline) = self.lifecycle.deadline() {
             return Some(deadline);
         }
-        self.timers()
-            // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
-            //# When ack-eliciting packets in multiple packet number spaces are in flight, the
-            //# timer MUST be set to the earlier value of the Initial and Handshake packet number
-            //# spaces.
-            .filter_map(|timer| self.deadline(timer))
-            .min()
-            .filter(|at| *at != Instant::FAR_FUTURE)
+        let mut earliest = Instant::FAR_FUTURE;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# When ack-eliciting packets in multiple packet number spaces are in flight, the
+        //# timer MUST be set to the earlier value of the Initial and Handshake packet number
+        //# spaces.
+        Timer::each(self.is_in_handshake(), self.shared.paths.slots(), |timer| {
+            if let Some(at) = self.deadline(timer) {
+                earliest = earliest.min(at);
+            }
+        });
+        (earliest != Instant::FAR_FUTURE).then_some(earliest)
     }
 
     /// Time has come. Harmless if nothing is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.rest.end();
         self.lifecycle.handle_timeout(now);
-        for timer in self.timers() {
+        for timer in Timer::all(self.is_in_handshake(), self.shared.paths.slots()) {
             if !self.lifecycle.is_open() {
                 return;
             }
@@ -79,10 +98,12 @@ impl Connection {
         }
     }
 
-    fn timers(&self) -> impl Iterator<Item = Timer> + use<> {
-        Timer::all(self.handshake.keys().has_handshake_keys(), self.shared.paths.slots())
+    /// True while Initial or Handshake packets may be sent.
+    fn is_in_handshake(&self) -> bool {
+        self.handshake.keys().has_handshake_keys()
     }
 
+    #[inline(always)]
     fn deadline(&self, timer: Timer) -> Option<Instant> {
         match timer {
             Timer::EndIdle => self.lifecycle.idle_deadline(self.longest_probe_timeout()),
@@ -134,9 +155,9 @@ mod tests {
 
     #[test]
     fn every_space_and_path_has_its_timers() {
-        let handshaking: Vec<_> = Timer::all(true, 1).collect();
+        let handshaking = Timer::all(true, 1);
         assert_eq!(
-            handshaking,
+            handshaking[..],
             [
                 Timer::EndIdle,
                 Timer::ClosePathless,
@@ -152,6 +173,6 @@ mod tests {
                 Timer::WakePolicies,
             ]
         );
-        assert_eq!(Timer::all(false, 3).count(), 4 + 3 * 4);
+        assert_eq!(Timer::all(false, 3).len(), 4 + 3 * 4);
     }
 }
