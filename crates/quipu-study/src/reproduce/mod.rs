@@ -1,9 +1,9 @@
 //! Reproducing the papers: experiments with verdicts.
 //!
-//! - [`Experiment`]: the `[experiment]` table of a scenario file: claims, rules, the papers' numbers.
-//! - [`cases`]: the ids of a file, each with its own scenario and experiment; [`choose`]: those that come
+//! - [`Experiment`](quipu_scenario::experiment::Experiment): the `[experiment]` table of a scenario file: claims, rules, the papers' numbers.
+//! - [`cases`](quipu_scenario::experiment::cases): the ids of a file, each with its own scenario and experiment; [`choose`]: those that come
 //!   with the program, by name.
-//! - [`Job`]: an id ready to run. [`reproduce`]: all of them on all cores, and what was found ([`Judged`]).
+//! - [`Job`]: an id ready to run. [`reproduce`]: all of them on all cores, and what was found ([`Judged`](quipu_record::verdict::Judged)).
 //!
 //! Within: `settings` changes scenarios, `places` tells what a rule compares, `select` and `samples` take
 //! numbers from runs, `compare` makes estimates of them, `verdict` judges; `docs` writes it down. The format
