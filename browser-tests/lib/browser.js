@@ -44,7 +44,10 @@ export async function open(browser, file, { width = 1280, scheme = "light", heig
   return { page, context, wrong };
 }
 
-/** Draws all figures, as scrolling past them does. */
+/**
+ * Draws all figures, as scrolling past them does. What clicks in a report wants them drawn: one that is drawn
+ * between press and release may move what is below it, and the click is lost.
+ */
 export async function drawAll(page) {
   for (const figure of await page.locator("figure.card").all()) {
     await figure.evaluate((card) => card.scrollIntoView());

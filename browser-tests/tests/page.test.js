@@ -198,6 +198,7 @@ test("options side by side change with the arrow keys", async () => {
 
 test("a figure is shown as a table, of what is chosen", async () => {
   const { page, context } = await opened("as-table");
+  await drawAll(page);
   const card = page.locator("#page-ecdf");
   const toggle = card.getByRole("button", { name: "Show as table: Page time, all runs" });
   await toggle.click();
@@ -213,6 +214,7 @@ test("a figure is shown as a table, of what is chosen", async () => {
 
 test("long tables are filtered and turned page by page", async () => {
   const { page, context, wrong } = await opened("long");
+  await drawAll(page);
   const card = page.locator("#objects-table");
   const count = () => card.locator(".count").innerText();
   assert.equal(await count(), "1–25 of 420");
