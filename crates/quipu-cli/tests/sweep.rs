@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 const FILE: &str = "\
@@ -66,19 +67,23 @@ fn same(one: &Path, other: &Path) {
     }
 }
 
-/// Bytes that are kept of runs.
+/// How many runs are kept. None is before the first one has its table.
 fn kept(out: &Path) -> u64 {
-    let entries = std::fs::read_dir(out.join("store")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|file| file.len()).sum()
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let database = Connection::open_with_flags(out.join("store/runs.sqlite"), flags);
+    let count = |database: Connection| {
+        database.query_row("SELECT count(*) FROM runs", [], |row| row.get::<_, i64>(0))
+    };
+    database.and_then(count).map_or(0, i64::cast_unsigned)
 }
 
-/// Kills `child` with no warning as soon as more than `bytes` are kept. False if it was done before.
+/// Kills `child` with no warning as soon as more than `runs` are kept. False if it was done before.
 #[expect(
     clippy::disallowed_methods,
     reason = "the process is another one, with a clock of its own"
 )]
-fn kill_beyond(mut child: Child, out: &Path, bytes: u64) -> bool {
-    while kept(out) <= bytes {
+fn kill_beyond(mut child: Child, out: &Path, runs: u64) -> bool {
+    while kept(out) <= runs {
         if child.try_wait().expect("a process").is_some() {
             return false;
         }
@@ -95,6 +100,7 @@ fn killed_twice_it_ends_with_the_same_bytes() {
     let text = done(&quipu(folder.path(), &["sweep", "a.toml", "--out", "whole", "--jobs", "1"]));
     assert!(text.contains(&format!("4 points, {RUNS} of {RUNS} runs in whole")), "{text}");
     let all = kept(&whole);
+    assert_eq!(all, RUNS as u64);
     for part in [5, 2] {
         let mut command = command(folder.path(), &["sweep", "a.toml", "--out", "killed"]);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a process");

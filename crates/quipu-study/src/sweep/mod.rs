@@ -1,7 +1,7 @@
 //! Sweeps: grids and random samples over fields of a scenario, of any size.
 //!
 //! - [`Sweep`]: what a file with a table `[sweep]` amounts to, a plan for each point.
-//! - `store`: what was run, by the content of what was asked for, in files that only grow.
+//! - `store`: what was run, by the content of what was asked for, in a database.
 //! - [`Todo`]: what of a sweep is not in the store yet, and how it gets there.
 //! - `tables`, `summary`, `status`: the files of a result, made from the store.
 //! - [`overview`]: the same as text for a terminal.

@@ -218,7 +218,7 @@ impl Todo {
             }
             let others: Vec<PathBuf> =
                 self.place.from.iter().map(|from| from.join(STORE)).collect();
-            self.store = Store::open(&folder, &others, self.store.frame())?;
+            self.store = Store::open(&folder, &others, self.store.program())?;
         }
         files::write_status(&self.place.out, &self.status)?;
         let mut reader = self.store.reader();
@@ -253,7 +253,7 @@ impl Todo {
         }
         self.store.sync()?;
         // What others have written meanwhile counts too.
-        self.store = Store::open(&folder, &[], self.store.frame())?;
+        self.store = Store::open(&folder, &[], self.store.program())?;
         self.look();
         let state = if self.status.missing == 0 { State::Complete } else { State::Incomplete };
         self.status.state = state;

@@ -3,46 +3,78 @@ use proptest::prelude::*;
 use super::*;
 
 const OWN: u128 = 7;
-const OWN_HEADER: Header = Header { program: OWN.to_le_bytes() };
 
 fn record(number: u64) -> Outcome {
     let page_time = quipu_base::Duration::from_nanos(number);
     Ok(vec![RunRecord { page_time, ..RunRecord::default() }])
 }
 
-/// The one segment of a store with these runs.
-fn segment(keys: &[u128]) -> (tempfile::TempDir, PathBuf) {
+/// A folder that has these runs.
+fn folder_of(keys: &[u128]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(folder.path(), &[], OWN).unwrap();
     for &key in keys {
         store.keep(key, &record(key as u64)).unwrap();
     }
-    let file = folder.path().join("000000.runs");
-    (folder, file)
+    folder
+}
+
+/// What `statement` does to the database behind the store's back.
+fn alter(folder: &Path, statement: &str) {
+    assert!(open(&folder.join(FILE)).unwrap().execute(statement, []).unwrap() > 0);
 }
 
 #[test]
 fn what_is_kept_is_there_again() {
-    let (folder, _) = segment(&[1, 2, u128::MAX]);
+    let folder = folder_of(&[1, 2, u128::MAX]);
     let store = Store::open(folder.path(), &[], OWN).unwrap();
     assert_eq!(store.notes(), &[] as &[String]);
     assert_eq!((store.outcome(2), store.outcome(3)), (Some(false), None));
-    // A second process has a segment of its own, and may keep the same.
     store.keep(3, &Err("it failed".to_owned())).unwrap();
     store.keep(1, &record(1)).unwrap();
     let store = Store::open(folder.path(), &[], OWN).unwrap();
-    assert_eq!(store.segments.len(), 2);
     assert_eq!(store.outcome(3), Some(true));
     let mut reader = store.reader();
     assert_eq!(reader.read(3).unwrap(), Some(Err("it failed".to_owned())));
     assert_eq!(reader.read(2).unwrap(), Some(record(2)));
+    assert_eq!(reader.read(u128::MAX).unwrap(), Some(record(u64::MAX)));
     assert_eq!(reader.read(4).unwrap(), None);
 }
 
 #[test]
+fn nothing_is_made_before_a_run_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store"), &[], OWN).unwrap();
+    store.sync().unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn many_may_write_at_once_from_the_first_run_on() {
+    let folder = tempfile::tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..8_u128 {
+            // Each as a process of its own has it: with a connection of its own.
+            let folder = folder.path();
+            scope.spawn(move || {
+                let store = Store::open(folder, &[], OWN).unwrap();
+                for number in 0..25 {
+                    store.keep(writer * 100 + number, &record(number as u64)).unwrap();
+                }
+                store.sync().unwrap();
+            });
+        }
+    });
+    let store = Store::open(folder.path(), &[], OWN).unwrap();
+    assert_eq!(store.slots.len(), 8 * 25);
+    assert_eq!(store.reader().read(724).unwrap(), Some(record(24)));
+    // Nothing lies beside the database when all are done.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
 fn runs_of_other_folders_count_and_can_be_taken_over() {
-    let (other, _) = segment(&[7, 8]);
-    let (own, _) = segment(&[8]);
+    let (other, own) = (folder_of(&[7, 8]), folder_of(&[8]));
     let store = Store::open(own.path(), &[other.path().to_owned()], OWN).unwrap();
     assert!(store.is_elsewhere(7) && !store.is_elsewhere(8) && !store.is_elsewhere(9));
     store.take_over(7, &mut store.reader()).unwrap();
@@ -50,88 +82,106 @@ fn runs_of_other_folders_count_and_can_be_taken_over() {
     assert_eq!(store.reader().read(7).unwrap(), Some(record(7)));
 }
 
+/// What a process that is killed leaves: the log, which the next one reads, whatever is missing at its end.
 #[test]
-fn a_segment_cut_anywhere_loses_the_last_run_alone() {
-    let (folder, file) = segment(&[1, 2, 3]);
-    let whole = fs::read(&file).unwrap();
-    let ends: Vec<u64> = scan(&whole, &OWN_HEADER)
-        .runs
-        .iter()
-        .map(|(_, at, length, _)| at + u64::from(*length))
-        .collect();
-    for length in 0..whole.len() {
-        let found = scan(&whole[..length], &OWN_HEADER);
-        let kept = ends.iter().filter(|end| **end <= length as u64).count();
-        assert_eq!(found.runs.len(), kept, "{length} of {} bytes", whole.len());
-        assert_eq!((found.damaged, found.foreign), (0, 0), "{length}");
+fn a_log_cut_anywhere_loses_the_last_runs_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), &[], OWN).unwrap();
+    for key in 0..6_u128 {
+        store.keep(key, &record(key as u64)).unwrap();
     }
-    fs::write(&file, &whole[..whole.len() - 1]).unwrap();
-    let store = Store::open(folder.path(), &[], OWN).unwrap();
-    assert_eq!(store.notes().len(), 1, "{:?}", store.notes());
-    assert!(
-        store.notes()[0].ends_with("the last run was not written to its end and is made again")
-    );
+    let whole = fs::read(folder.path().join(FILE)).unwrap();
+    let log = fs::read(folder.path().join("runs.sqlite-wal")).unwrap();
+    let mut most = 0;
+    for length in (0..=log.len()).step_by(512).chain([log.len()]) {
+        let killed = tempfile::tempdir().unwrap();
+        fs::write(killed.path().join(FILE), &whole).unwrap();
+        fs::write(killed.path().join("runs.sqlite-wal"), &log[..length]).unwrap();
+        let store = Store::open(killed.path(), &[], OWN).unwrap();
+        let kept = store.slots.len();
+        assert!((0..kept as u128).all(|key| store.outcome(key) == Some(false)));
+        assert!(kept >= most, "{length} of {} bytes", log.len());
+        most = kept;
+        store.keep(9, &record(9)).unwrap();
+    }
+    assert_eq!(most, 6);
 }
 
 #[test]
-fn damage_is_told_in_a_line_and_the_rest_is_used() {
-    let (folder, file) = segment(&[1, 2, 3]);
-    let mut bytes = fs::read(&file).unwrap();
-    let (_, at, ..) = scan(&bytes, &OWN_HEADER).runs[1];
-    bytes[at as usize] ^= 0xff;
-    fs::write(&file, bytes).unwrap();
+fn damaged_runs_are_told_in_a_line_and_can_be_made_again() {
+    let folder = folder_of(&[1, 2, 3]);
+    let key = format!("x'{:032x}'", 2_u128.swap_bytes());
+    alter(folder.path(), &format!("UPDATE runs SET outcome = zeroblob(9) WHERE key = {key}"));
     let store = Store::open(folder.path(), &[], OWN).unwrap();
-    assert_eq!(
-        (store.outcome(1), store.outcome(2), store.outcome(3)),
-        (Some(false), None, Some(false))
-    );
-    assert_eq!(store.notes().len(), 1);
-    assert!(store.notes()[0].ends_with("are damaged; 2 runs are read"), "{:?}", store.notes());
+    let found = [1, 2, 3].map(|key| store.outcome(key));
+    assert_eq!(found, [Some(false), None, Some(false)]);
+    assert!(store.notes()[0].ends_with("1 runs are damaged and left out"), "{:?}", store.notes());
+    store.keep(2, &record(2)).unwrap();
+    let store = Store::open(folder.path(), &[], OWN).unwrap();
+    assert_eq!(store.reader().read(2).unwrap(), Some(record(2)));
+    assert_eq!(store.notes(), &[] as &[String]);
 }
 
-/// Each of 100,000 marks states a body of a megabyte: all of them would be 100 GB to sum.
 #[test]
-fn a_file_of_marks_is_given_up_on() {
-    let head = [MARK.as_slice(), &1_000_000_u32.to_le_bytes(), &[0; 8]].concat();
-    let bytes = head.repeat(100_000);
-    let found = scan(&bytes, &OWN_HEADER);
-    assert_eq!(found.damaged, bytes.len() as u64);
-    assert_eq!(found.runs, []);
+fn a_run_that_is_damaged_after_opening_is_an_error() {
+    let folder = folder_of(&[1]);
+    let store = Store::open(folder.path(), &[], OWN).unwrap();
+    alter(folder.path(), "UPDATE runs SET checksum = checksum + 1");
+    let error = store.reader().read(1).unwrap_err().to_string();
+    assert!(error.ends_with("a run was damaged since the store was opened"), "{error}");
 }
 
 #[test]
 fn runs_of_another_program_are_counted_and_left_out() {
-    let (folder, _) = segment(&[1, 2, 3]);
+    let folder = folder_of(&[1, 2, 3]);
     let store = Store::open(folder.path(), &[], OWN + 1).unwrap();
     assert_eq!(store.outcome(1), None);
-    assert_eq!(store.notes().len(), 1);
-    assert!(store.notes()[0].contains("3 runs of another program in 1 files are left out"));
+    assert!(store.notes()[0].ends_with("3 runs of another program are left out"));
+    // Both programs have the same run.
+    store.keep(1, &record(10)).unwrap();
+    assert_eq!(store.slots.len(), 0);
+    for (program, number) in [(OWN, 1), (OWN + 1, 10)] {
+        let store = Store::open(folder.path(), &[], program).unwrap();
+        assert_eq!(store.reader().read(1).unwrap(), Some(record(number)));
+    }
+}
+
+#[test]
+fn a_file_that_is_no_database_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(FILE), b"runs ".repeat(1000)).unwrap();
+    let error = Store::open(folder.path(), &[], OWN).unwrap_err().to_string();
+    assert!(error.contains("runs.sqlite: ") && error.contains("remove the file"), "{error}");
 }
 
 proptest! {
-    /// Whatever is in a file: no panic, and what is found lies within.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever happened to the file: no panic, and what is read is what was kept.
     #[test]
-    fn any_bytes_can_be_scanned(
-        parts in prop::collection::vec(
-            prop_oneof![
-                prop::collection::vec(any::<u8>(), 0..40),
-                Just(MARK.to_vec()),
-                (0..3_u128).prop_map(|key| {
-                    let mut body = key.to_le_bytes().to_vec();
-                    body.push(0);
-                    frame(&body).unwrap()
-                }),
-                Just(frame(&postcard::to_stdvec(&OWN_HEADER).unwrap()).unwrap()),
-            ],
-            0..12,
-        ),
+    fn a_damaged_database_gives_an_error_or_what_was_kept(
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+        cut in prop::option::of(any::<prop::sample::Index>()),
     ) {
-        let bytes = parts.concat();
-        let found = scan(&bytes, &OWN_HEADER);
-        for (_, offset, length, _) in found.runs {
-            prop_assert!(offset + u64::from(length) <= bytes.len() as u64);
+        let folder = folder_of(&[1, 2, 3]);
+        let file = folder.path().join(FILE);
+        let mut bytes = fs::read(&file).unwrap();
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
         }
-        prop_assert!(found.damaged <= bytes.len() as u64);
-        let _ = postcard::from_bytes::<Outcome>(&bytes);
+        if let Some(cut) = cut {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        fs::write(&file, bytes).unwrap();
+        if let Ok(store) = Store::open(folder.path(), &[], OWN) {
+            let mut reader = store.reader();
+            for key in 1..4 {
+                if let Ok(Some(found)) = reader.read(key) {
+                    // A key may be damaged into another; what is kept under it is whole.
+                    prop_assert!((1..4).any(|number| found == record(number)));
+                }
+            }
+        }
     }
 }
