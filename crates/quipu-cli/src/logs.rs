@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use quipu_lab::logs::{Form, Logs};
 use quipu_lab::plan::Plan;
+use quipu_lab::run::logs::{Form, Logs};
 
 use crate::args::LogOptions;
 use crate::failure::Failure;

@@ -8,7 +8,7 @@
 //! - [`results`]: what the runs of a plan say together, and the files of a result.
 //! - [`program`]: which program makes results, and what of it a run depends on.
 //! - [`detail`]: one load in full, replayed: what each path carried when.
-//! - [`logs`]: qlog files of runs, beside all that.
+//! - [`run::logs`]: qlog files of runs, beside all that.
 //! - [`table`]: both as text for a terminal.
 //!
 //! Start with [`Plan`](plan::Plan), [`run_all`](batch::run_all) and
@@ -25,7 +25,6 @@ pub mod batch;
 pub mod bound;
 pub mod detail;
 pub mod draw;
-pub mod logs;
 pub mod pages;
 pub mod plan;
 pub mod policies;

@@ -1,5 +1,6 @@
 //! Pages and browsers by name: the seam to `quipu-web`.
 
+mod body;
 pub(crate) mod note;
 mod planned;
 
@@ -12,8 +13,9 @@ use quipu_web::scheme::BrowserScheme;
 use quipu_web::synthetic::Sample;
 use thiserror::Error;
 
-use crate::plan::is_file_name;
-use crate::run::file_hash;
+pub use body::Bodies;
+pub(crate) use body::BodyCheck;
+use body::file_hash;
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
 use quipu_record::PageNote;
@@ -155,6 +157,12 @@ fn check_size(name: &str, page: &Page) -> Result<(), PageLoadError> {
         bytes if bytes > MOST_BODY => Err(PageLoadError::TooMuch { page: name.to_owned(), bytes }),
         _ => Ok(()),
     }
+}
+
+/// True if `name` means a file rather than something that comes with the program.
+fn is_file_name(name: &str) -> bool {
+    let path = Path::new(name);
+    name.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "har")
 }
 
 /// The bytes of a HAR file and a short name for it.

@@ -1,7 +1,6 @@
 //! What a scenario amounts to: pages read, policies combined, and the list of runs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -11,16 +10,16 @@ use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
 use crate::bound;
-use crate::logs::Logs;
 use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
 use crate::program::Program;
 use crate::run::Arrivals;
 use crate::run::Meter;
+use crate::run::logs::Logs;
 use quipu_record::Provenance;
 use quipu_scenario::{
-    Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
-    distinct,
+    Finding, HttpVersion, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds,
+    check_origins, distinct,
 };
 
 /// A scenario, ready to run.
@@ -138,7 +137,7 @@ impl Plan {
     ) -> Result<Plan, PlanErrors> {
         let mut problems: Vec<PlanError> =
             scenario.problems().into_iter().map(PlanError::from).collect();
-        if let Some((field, value, expected)) = crate::run::unsupported(&scenario) {
+        if let Some((field, value, expected)) = unsupported(&scenario) {
             problems.push(ScenarioError::NotImplemented { field, value, expected }.into());
         }
         let browser = keep(&mut problems, browser(&scenario));
@@ -429,8 +428,10 @@ fn traffic_paths(
     Ok((flows, cross.collect::<Result<_, _>>()?))
 }
 
-/// True if `name` means a file rather than something that comes with the program.
-pub(crate) fn is_file_name(name: &str) -> bool {
-    let path = Path::new(name);
-    name.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "har")
+/// What is said of a value that the engine cannot be told.
+fn unsupported(scenario: &Scenario) -> Option<(&'static str, String, &'static str)> {
+    if scenario.http.has(HttpVersion::H3) {
+        return Some(("http", HttpVersion::H3.to_string(), "h2 or h2-tcp"));
+    }
+    None
 }

@@ -14,8 +14,8 @@ use quipu_policy::registry::{Part, PolicySpec, Registry};
 use quipu_record::Provenance;
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::results::VERSION;
-
+/// The version of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// What is said of what is not known.
 const UNKNOWN: &str = "unknown";
 

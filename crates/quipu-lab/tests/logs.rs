@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use quipu_lab::batch::run_all;
-use quipu_lab::logs::{Form, Logs};
 use quipu_lab::plan::Plan;
+use quipu_lab::run::logs::{Form, Logs};
 use quipu_lab::run::run_session;
 use quipu_record::RunRecord;
 use quipu_scenario::Scenario;

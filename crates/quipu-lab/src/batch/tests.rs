@@ -125,7 +125,7 @@ fn the_scenario_of_a_result_is_complete() {
     assert_eq!(summary["world"], "simulated");
     assert_eq!(summary["seed"], 1);
     assert_eq!(summary["complete"], true);
-    assert_eq!(summary["version"], crate::results::VERSION);
+    assert_eq!(summary["version"], crate::program::VERSION);
     assert!(summary["commit"].is_string());
 }
 

@@ -6,9 +6,8 @@ use quipu_base::{Bytes, Duration, Seed};
 use quipu_web::page::{Object, ObjectId, ObjectKind, Page, PageReport};
 use quipu_web::synthetic::{self, Quantity, Sample};
 
-use super::note;
-use super::{LoadedPage, PageLoadError, check_size};
-use crate::run::{Bodies, file_hash};
+use super::body::{Bodies, file_hash};
+use super::{LoadedPage, PageLoadError, check_size, note};
 use quipu_record::{DrawnNote, PageNote};
 use quipu_scenario::{Origins, PRIES, PageName, Raw, Scenario};
 

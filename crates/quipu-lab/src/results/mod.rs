@@ -10,6 +10,3 @@ pub use names::{Named, part_of, place};
 pub use networks::add_networks;
 pub use summary::{WORLD, failure, summary};
 pub use write::{named, write};
-
-/// The version of this program.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -4,7 +4,7 @@ use quipu_base::Instant;
 use quipu_quic::Connection;
 use quipu_sim::{Envelope, Outgoing};
 
-use super::RunError;
+use super::error::RunError;
 use super::party::Party;
 
 /// One end of connections and what it does with them. Drive it as a node of the world; after a failure

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Instant, StreamDirection, StreamId};
 use quipu_quic::{Connection, StreamError};
 use quipu_web::page::ObjectId;
 
-use super::body::Bodies;
+use crate::pages::Bodies;
 use quipu_scenario::FlowSpec;
 
 /// What is always ready to be sent, at the least. Our choice: more than any burst.

@@ -6,11 +6,12 @@ use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::ConnectionEvent;
 use quipu_sim::Outgoing;
 
-use super::RunError;
 use super::application::Application;
-use super::engine::{ConnectionPlan, PageLine, SetupError, arrivals};
+use super::engine::{ConnectionPlan, arrivals};
+use super::error::{RunError, SetupError};
 use super::loading::Loading;
 use super::origins::Origins;
+use super::pairs::PageLine;
 use super::party::{Party, open_paths};
 use super::requests::Requests;
 use super::visits::Visits;

@@ -1,53 +1,25 @@
-//! The seam to `quipu-quic`: configuration and datagrams.
+//! The seam to `quipu-quic`: what the two ends of a connection are made of.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, Role, Seed};
-use quipu_policy::PathKey;
 use quipu_policy::registry::PolicySpec;
-use quipu_quic::endpoint::{ClientConfig, ConnectError, PolicyFactory, ServerConfig};
+use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
-use quipu_quic::{Arrival, Burst, ConfigError, Endpoint, Outbox, Route, Transmit, TransportConfig};
-use quipu_sim::{Envelope, Outgoing};
-use thiserror::Error;
+use quipu_quic::{Burst, Endpoint, Route, TransportConfig};
 
 use super::arrivals::LineArrivals;
+use super::error::SetupError;
 use super::meter::Meter;
+use super::pairs::{PageLine, page_seed, pair_of_flow};
 use super::party::Party;
-use super::tls::{self, TlsError};
 use super::topology::addresses;
-use super::traffic::pair_of_flow;
-use super::wire;
-use crate::pages::PageLoadError;
+use super::{tls, wire};
 use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
 use quipu_record::End;
 use quipu_scenario::{HttpVersion, Scenario};
-
-/// An end could not be set up.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// The transport's configuration.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The connection.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// TLS.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// A policy.
-    #[error(transparent)]
-    Policy(#[from] SpecError),
-    /// The page.
-    #[error(transparent)]
-    Page(#[from] PageLoadError),
-    /// A client without a server.
-    #[error("a client has no server to load from")]
-    NoOrigin,
-}
 
 /// The longest datagram of a run.
 pub(super) fn datagram_size(scenario: &Scenario) -> usize {
@@ -57,23 +29,6 @@ pub(super) fn datagram_size(scenario: &Scenario) -> usize {
     let largest = cross.fold(ours, Ord::max);
     // At most 65,527, as the scenario was checked.
     usize::try_from(largest.0).unwrap_or(usize::MAX).min(65_527)
-}
-
-/// A connection that loads pages.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct PageLine {
-    /// Number of the client.
-    pub(super) client: u32,
-    /// Number of the connection among those of the client.
-    pub(super) line: usize,
-    /// Which pair of hosts it joins.
-    pub(super) pair: u16,
-}
-
-/// The seed of all chance in connection `line` of a client of the run of `cell`.
-pub(super) fn page_seed(plan: &Plan, cell: Cell, client: u32, line: usize) -> Seed {
-    let seed = plan.scenario.client_seed(cell.run, client);
-    if line == 0 { seed } else { seed.child("origin", line as u64) }
 }
 
 /// One connection of a run: what its ends are made of.
@@ -259,36 +214,4 @@ pub(super) fn arrivals(plan: &Plan, cell: Cell, line: PageLine) -> Option<LineAr
     };
     let framed = wire::http(plan, cell) == HttpVersion::H2Tcp;
     arrivals.line((client, line), reader, address, framed)
-}
-
-/// How the simulator's datagram came.
-pub(super) fn arrival(envelope: &Envelope) -> Arrival {
-    let route = Route { local: envelope.local, remote: envelope.remote };
-    Arrival { route, ecn: envelope.ecn }
-}
-
-/// Hands the engine's datagrams to the simulator, as many as there are.
-pub(super) struct SimOutbox<'a, 'b>(pub(super) &'a mut Outgoing<'b>);
-
-impl Outbox for SimOutbox<'_, '_> {
-    fn has_room(&self, _path: PathKey) -> bool {
-        true
-    }
-
-    fn buffer(&mut self, _size: usize) -> &mut [u8] {
-        self.0.buffer()
-    }
-
-    fn send(&mut self, transmit: Transmit) {
-        let Route { local, remote } = transmit.route;
-        self.0.send(&Envelope { local, remote, ecn: transmit.ecn }, transmit.len);
-    }
-}
-
-/// What is said of a value that the engine cannot be told.
-pub(crate) fn unsupported(scenario: &Scenario) -> Option<(&'static str, String, &'static str)> {
-    if scenario.http.has(HttpVersion::H3) {
-        return Some(("http", HttpVersion::H3.to_string(), "h2 or h2-tcp"));
-    }
-    None
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use quipu_base::{Bytes, Duration, Instant};
 use quipu_quic::{Connection, ConnectionEvent, StreamError};
 
-use super::RunError;
 use super::application::Application;
 use super::bulk::{Sink, Source};
-use super::engine::{ConnectionPlan, SetupError};
+use super::engine::ConnectionPlan;
+use super::error::{RunError, SetupError};
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
 use quipu_record::End;

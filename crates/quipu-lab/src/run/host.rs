@@ -5,15 +5,15 @@ use quipu_http::byte_stream::Mux;
 use quipu_quic::Connection;
 use quipu_sim::{Envelope, Node, Outgoing};
 
-use super::RunError;
 use super::application::Application;
 use super::bell::Bell;
 use super::client::Browser;
 use super::cross::{CrossSender, CrossSink};
-use super::engine::{PageLine, SetupError};
+use super::error::{RunError, SetupError};
 use super::flow::FlowEnd;
 use super::loading::Loading;
 use super::origins::Origins;
+use super::pairs::PageLine;
 use super::raw::{self, RawEnd};
 use super::server::Site;
 use crate::plan::{Cell, Plan};

@@ -9,9 +9,8 @@ use quipu_web::metrics::Timeline;
 use quipu_web::page::{Object, ObjectId, Page};
 use quipu_web::scheme::RequestFacts;
 
-use super::RunError;
-use super::body::{Bodies, BodyCheck};
-use crate::pages::RunPage;
+use super::error::RunError;
+use crate::pages::{Bodies, BodyCheck, RunPage};
 use quipu_scenario::{Discovery, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.

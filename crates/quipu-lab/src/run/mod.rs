@@ -1,33 +1,35 @@
 //! One run in virtual time: clients that load a page and servers that have it, or flows, or both.
 //!
-//! `engine` is the seam to the transport, a `party` is one of the two to a connection, an `application`
-//! what it does with it, `tls` makes both ends' handshakes; `client` is the browser with its `requests`, its `visits` to pages and the `loading` of each, `server` answers
-//! after each object's think time, `body` makes and checks what is carried; `raw` has
-//! both ends of a page without HTTP. A body that is missing or
-//! wrong is an error of the run, never a good result. `pages` has the hosts of all clients and
+//! `engine` says what the ends of a connection are made of, a `party` is one of the two, an `application`
+//! what it does with it, `tls` makes both ends' handshakes, `pairs` numbers connections and their hosts;
+//! `client` is the browser with its `requests`, its `visits` to pages and the `loading` of each, `server`
+//! answers after each object's think time; `raw` has both ends of a page without HTTP. A body that is
+//! missing or wrong is an `error` of the run, never a good result. `pages` has the hosts of all clients and
 //! takes stock of each page that is there, when it hears the `bell`; `origins` says which connection an
 //! object comes over.
 //!
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
-//! `traffic` has the hosts of both and measures them. `topology` lays the links
-//! that join all hosts. `series` looks at all of it every so long; `arrivals` takes note of what comes on
-//! which path.
+//! `traffic` has the hosts of both and measures them. `topology` lays the links that join all hosts.
+//! `series` looks at all of it every so long; `arrivals` takes note of what comes on which path, [`logs`]
+//! of all that connections do, `meter` of the time that policies take.
 
 mod application;
 mod arrivals;
 mod asked;
 mod bell;
-mod body;
 mod bulk;
 mod client;
 mod cross;
 mod engine;
+mod error;
 mod flow;
 mod host;
 mod loading;
+pub mod logs;
 mod meter;
 mod origins;
 mod pages;
+mod pairs;
 mod party;
 mod raw;
 mod requests;
@@ -41,21 +43,16 @@ mod wire;
 
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Instant};
-use quipu_sim::{TopologyError, World, WorldConfig};
-use thiserror::Error;
+use quipu_base::Instant;
+use quipu_sim::{World, WorldConfig};
 
 pub use crate::plan::{Cell, Plan};
 pub(crate) use arrivals::{Arrival, Arrivals};
-pub use body::Bodies;
-pub(crate) use body::file_hash;
-pub use engine::SetupError;
-pub(crate) use engine::unsupported;
+pub use error::{RunError, SetupError};
 use host::Host;
 pub use meter::{Clock, Meter, Taken};
 use pages::Pages;
-use quipu_record::{End, RunRecord};
-use quipu_scenario::LinkError;
+use quipu_record::RunRecord;
 use series::Sampler;
 pub use series::SeriesSink;
 use topology::Topology;
@@ -65,89 +62,6 @@ use traffic::Traffic;
 const OBJECT_FIELD: &str = "object";
 /// What time series call the connection of the page, the first if there are several.
 pub(crate) const PAGE_FLOW: &str = "page";
-
-/// A run that gave no result.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// An end could not be set up.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The links make no topology.
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    /// A path leads nowhere.
-    #[error(transparent)]
-    Path(#[from] LinkError),
-    /// The world does not come to an end.
-    #[error(transparent)]
-    World(#[from] quipu_sim::RunError),
-    /// The connection ended.
-    #[error("the connection of the {end} ended after {at}: {reason}")]
-    Closed {
-        /// Whose.
-        end: End,
-        /// When.
-        at: Instant,
-        /// Why.
-        reason: String,
-    },
-    /// HTTP failed.
-    #[error("HTTP at the {end} failed after {at}: {reason}")]
-    Http {
-        /// At which end.
-        end: End,
-        /// When.
-        at: Instant,
-        /// Why.
-        reason: String,
-    },
-    /// Raw streams are not as they were to be.
-    #[error("raw streams at the {end} failed after {at}: {reason}")]
-    Streams {
-        /// At which end.
-        end: End,
-        /// When.
-        at: Instant,
-        /// Why.
-        reason: String,
-    },
-    /// The connection of a flow ended before its time, or a stream of it failed.
-    #[error("the {end} of flow {name} failed after {at}: {reason}")]
-    Flow {
-        /// The flow.
-        name: String,
-        /// At which end.
-        end: End,
-        /// When.
-        at: Instant,
-        /// Why.
-        reason: String,
-    },
-    /// A body is not the one that the server sent.
-    #[error("object {object} arrived with {received} and a wrong content; expected {expected}")]
-    WrongBody {
-        /// The object.
-        object: u32,
-        /// Bytes that arrived.
-        received: Bytes,
-        /// Bytes that it has.
-        expected: Bytes,
-    },
-    /// The time series could not be written.
-    #[error("cannot write the time series: {0}")]
-    Series(std::io::Error),
-    /// The load did not end.
-    #[error("the load had not ended after {at}: {open} of {objects} objects were missing")]
-    Unfinished {
-        /// When it was given up.
-        at: Instant,
-        /// Objects that were not complete.
-        open: usize,
-        /// All objects.
-        objects: usize,
-    },
-}
 
 /// Runs `cell` of `plan`, and tells of its first page: the only one, unless it is a session of
 /// several or there are several clients ([`run_session`]).

@@ -9,15 +9,16 @@ use quipu_quic::Connection;
 use quipu_sim::{NodeId, World};
 use quipu_web::page::ObjectId;
 
+use super::PAGE_FLOW;
 use super::asked::VisitObject;
 use super::bell::Bell;
+use super::error::{RunError, SetupError};
 use super::host::Host;
 use super::loading::Loading;
 use super::origins::Origins;
+use super::pairs::pair_of_page;
 use super::series::Watched;
 use super::topology::{Hosts, Topology};
-use super::traffic::pair_of_cross;
-use super::{PAGE_FLOW, RunError};
 use crate::plan::{Cell, Plan};
 use quipu_record::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
 use quipu_scenario::Scenario;
@@ -68,7 +69,7 @@ impl<'a> Pages<'a> {
         };
         let paths = plan.networks[cell.network].network.paths.len();
         for client in 0..plan.scenario.clients.count {
-            let origins = Origins::new(plan, cell, client).map_err(super::SetupError::from)?;
+            let origins = Origins::new(plan, cell, client).map_err(SetupError::from)?;
             let count = origins.count();
             let pair = |client, line| pair_of_page(plan, client, line, count);
             let pairs: Vec<u16> = (0..count).map(|line| pair(client, line)).collect();
@@ -254,20 +255,6 @@ impl Visitor {
             .collect();
         reader.complete_record(&mut record);
         Some(record)
-    }
-}
-
-/// The pair of hosts of connection `line` of a client that has `lines`: numbers after those of flows and
-/// cross traffic but for the first.
-fn pair_of_page(plan: &Plan, client: u32, line: usize, lines: usize) -> u16 {
-    let client = usize::try_from(client).unwrap_or(usize::MAX);
-    match client.saturating_mul(lines).saturating_add(line) {
-        0 => 0,
-        // At most 10,000 connections and 200 others, as the scenario was checked.
-        index => {
-            let first = usize::from(pair_of_cross(plan, plan.scenario.cross.len()));
-            u16::try_from(first + index - 1).unwrap_or(u16::MAX / 2)
-        }
     }
 }
 

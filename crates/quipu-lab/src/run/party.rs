@@ -4,13 +4,13 @@
 use std::collections::VecDeque;
 
 use quipu_base::Instant;
+use quipu_policy::PathKey;
 use quipu_quic::endpoint::ClientConfig;
-use quipu_quic::{Connection, ConnectionHandle, Endpoint, Route};
+use quipu_quic::{Arrival, Connection, ConnectionHandle, Endpoint, Outbox, Route, Transmit};
 use quipu_sim::{Envelope, Outgoing};
 
-use super::RunError;
 use super::bell::Bell;
-use super::engine::{SetupError, SimOutbox, arrival};
+use super::error::{RunError, SetupError};
 
 /// The name of every server.
 const SERVER_NAME: &str = "page.test";
@@ -196,5 +196,29 @@ pub(super) fn open_paths(connection: &mut Connection, routes: &mut VecDeque<Rout
         && connection.open_path(now, route).is_ok()
     {
         routes.pop_front();
+    }
+}
+
+/// How the simulator's datagram came.
+fn arrival(envelope: &Envelope) -> Arrival {
+    let route = Route { local: envelope.local, remote: envelope.remote };
+    Arrival { route, ecn: envelope.ecn }
+}
+
+/// Hands the engine's datagrams to the simulator, as many as there are.
+struct SimOutbox<'a, 'b>(&'a mut Outgoing<'b>);
+
+impl Outbox for SimOutbox<'_, '_> {
+    fn has_room(&self, _path: PathKey) -> bool {
+        true
+    }
+
+    fn buffer(&mut self, _size: usize) -> &mut [u8] {
+        self.0.buffer()
+    }
+
+    fn send(&mut self, transmit: Transmit) {
+        let Route { local, remote } = transmit.route;
+        self.0.send(&Envelope { local, remote, ecn: transmit.ecn }, transmit.len);
     }
 }

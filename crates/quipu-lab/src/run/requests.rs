@@ -17,12 +17,13 @@ use quipu_web::scheme::{
     BrowserScheme, Dependency, PhantomNode, RequestFacts, SchemeState, Signal,
 };
 
+use super::OBJECT_FIELD;
 use super::arrivals::LineArrivals;
 use super::asked::{Asked, VisitObject};
-use super::body::Bodies;
+use super::error::RunError;
 use super::visits::Visits;
 use super::wire::{Wire, numbering};
-use super::{OBJECT_FIELD, RunError};
+use crate::pages::Bodies;
 use quipu_record::End;
 use quipu_scenario::{HttpVersion, Priorities, Scenario};
 

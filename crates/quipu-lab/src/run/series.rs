@@ -7,7 +7,7 @@ use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_quic::{Connection, PathSample};
 use quipu_sim::{LinkId, Node, NodeId, Observer, PathLinks, RunEnd, World};
 
-use super::RunError;
+use super::error::RunError;
 use super::topology::Topology;
 use quipu_record::{End, SeriesRow};
 use quipu_scenario::{Scenario, SeriesEnds};

@@ -11,7 +11,7 @@ use quipu_sim::{
     Interface, LinkId, Node, NodeId, Observer, PathLinks, TopologyError, World, address,
 };
 
-use super::RunError;
+use super::error::RunError;
 use quipu_scenario::{Direction, LinkError, LinkSpec, Network, OwnLinks, RadioSpec};
 
 /// The links of a network in a world: those that all pairs of hosts share, and what it takes to

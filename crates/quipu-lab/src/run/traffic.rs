@@ -6,11 +6,12 @@ use quipu_base::{Bytes, Duration, Instant, PathId};
 use quipu_quic::Connection;
 use quipu_sim::{Envelope, NodeId, PathLinks, RunEnd, World};
 
-use super::RunError;
 use super::application::Application as _;
 use super::cross::{CrossSender, CrossSink};
+use super::error::RunError;
 use super::flow::{FlowEnd, sender_of};
 use super::host::Host;
+use super::pairs::{pair_of_cross, pair_of_flow};
 use super::series::{self, Sampler, Watched};
 use super::topology::{Hosts, Topology, addresses};
 use crate::plan::{Cell, Plan};
@@ -313,15 +314,4 @@ fn flow_count(world: &World<Host>, pair: &Pair) -> FlowCount {
     let came = counters(pair.receiver).into_iter();
     count.paths = came.map(|(path, came)| (path, Bytes(came.bytes_received))).collect();
     count
-}
-
-/// The pair of hosts of the flow at `index`; 0 is that of the page, or of its first connection.
-pub(super) fn pair_of_flow(index: usize) -> u16 {
-    // A scenario has at most 100 flows.
-    u16::try_from(index + 1).unwrap_or(u16::MAX / 2)
-}
-
-/// The pair of hosts of the cross traffic at `index`.
-pub(super) fn pair_of_cross(plan: &Plan, index: usize) -> u16 {
-    pair_of_flow(plan.scenario.flows.len() + index)
 }

@@ -4,8 +4,8 @@ use quipu_base::{Duration, Instant};
 use quipu_web::page::{Object, ObjectId};
 use quipu_web::scheme::RequestFacts;
 
-use super::RunError;
 use super::asked::VisitObject;
+use super::error::RunError;
 use super::loading::Loading;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};

@@ -10,7 +10,8 @@ use quipu_http::transport::{ReadState, StreamError, Transport};
 use quipu_policy::PriorityEdit;
 use quipu_quic::{Connection, ConnectionEvent};
 
-use super::engine::{PageLine, SetupError, page_seed};
+use super::error::SetupError;
+use super::pairs::{PageLine, page_seed};
 use crate::plan::{Cell, Plan};
 use crate::policies::build_stream;
 use quipu_scenario::HttpVersion;

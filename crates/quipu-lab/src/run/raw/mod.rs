@@ -17,10 +17,11 @@ use quipu_web::page::ObjectId;
 
 use self::receiving::{Fault, Receiving};
 use self::sending::Sending;
-use super::RunError;
 use super::application::Application;
-use super::engine::{ConnectionPlan, PageLine, SetupError, arrivals};
+use super::engine::{ConnectionPlan, arrivals};
+use super::error::{RunError, SetupError};
 use super::loading::Loading;
+use super::pairs::PageLine;
 use super::party::{Party, open_paths};
 use crate::plan::{Cell, Plan};
 use quipu_record::{End, RunRecord};

@@ -7,7 +7,7 @@ use quipu_quic::Connection;
 use quipu_web::page::ObjectId;
 
 use super::writes::Write;
-use crate::run::RunError;
+use crate::run::error::RunError;
 use crate::run::loading::Loading;
 use quipu_record::StreamRecord;
 use quipu_scenario::Raw;

@@ -7,7 +7,7 @@ use quipu_policy::PriorityEdit;
 use quipu_quic::Connection;
 
 use super::writes::Write;
-use crate::run::body::Bodies;
+use crate::pages::Bodies;
 use quipu_scenario::{Raw, RawStream};
 
 /// Writes that are still to be done.

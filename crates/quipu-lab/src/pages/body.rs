@@ -30,7 +30,7 @@ pub struct Bodies {
 }
 
 /// Checks one body as it arrives.
-pub(super) struct BodyCheck {
+pub(crate) struct BodyCheck {
     hash: Xxh3,
     received: u64,
 }
@@ -68,29 +68,29 @@ impl Bodies {
     }
 
     /// Bytes of the body of `object`: from `from` on, `len` of them, in parts.
-    pub(super) fn slice(object: ObjectId, from: Bytes, len: Bytes) -> impl Iterator<Item = Buffer> {
+    pub(crate) fn slice(object: ObjectId, from: Bytes, len: Bytes) -> impl Iterator<Item = Buffer> {
         parts(object.index(), from, len)
     }
 
     /// True if what `check` has seen is the body of `object`.
-    pub(super) fn matches(&self, object: ObjectId, check: &BodyCheck) -> bool {
+    pub(crate) fn matches(&self, object: ObjectId, check: &BodyCheck) -> bool {
         self.hashes.get(object.index()) == Some(&check.hash.digest())
     }
 }
 
 impl BodyCheck {
-    pub(super) fn new() -> BodyCheck {
+    pub(crate) fn new() -> BodyCheck {
         BodyCheck { hash: Xxh3::new(), received: 0 }
     }
 
     /// The next bytes of the body, in order.
-    pub(super) fn update(&mut self, data: &[u8]) {
+    pub(crate) fn update(&mut self, data: &[u8]) {
         self.hash.update(data);
         self.received += data.len() as u64;
     }
 
     /// Bytes so far.
-    pub(super) fn received(&self) -> Bytes {
+    pub(crate) fn received(&self) -> Bytes {
         Bytes(self.received)
     }
 }
