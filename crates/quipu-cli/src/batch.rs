@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use quipu_lab::batch::{Batch, run_all, run_into};
+use quipu_lab::batch::{Batch, Runner, run_all};
 use quipu_lab::plan::Plan;
+use quipu_lab::run::Instruments;
 use quipu_lab::table;
 use quipu_record::{Metric, Output};
 
@@ -15,25 +16,25 @@ use crate::{logs, progress, scenario};
 /// Runs the plan, writes its results if they are asked for, and prints its tables. After Ctrl-C, with
 /// the runs that were finished.
 pub(crate) fn run(
-    plan: &mut Plan,
+    plan: &Plan,
     options: &BatchOptions,
     sort: Option<Metric>,
 ) -> Result<(), Failure> {
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
-    logs::of_many(plan, &options.logs, options.qlog_runs)?;
-    let plan = &*plan;
+    let logs = logs::of_many(plan, &options.logs, options.qlog_runs)?;
+    let instruments = Instruments::default().with_logs(logs.clone());
 
     let cancelled = &*plan.stop;
     let flag = Arc::clone(&plan.stop);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
 
-    let batch = with_progress(plan, options.jobs, cancelled, output.as_ref())?;
+    let batch = with_progress(plan, instruments, options.jobs, cancelled, output.as_ref())?;
     if let Some(output) = output {
         quipu_lab::results::write(output, plan, &batch.finished, &batch.summary)
             .map_err(Failure::run)?;
     }
-    logs::finish(plan)?;
+    logs::finish(logs.as_ref())?;
     crate::print(&table::compare(plan, &batch.summary, sort))?;
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
@@ -49,13 +50,15 @@ pub(crate) fn run(
 
 fn with_progress(
     plan: &Plan,
+    instruments: Instruments,
     jobs: Option<u16>,
     cancelled: &AtomicBool,
     output: Option<&Output>,
 ) -> Result<Batch, Failure> {
     let bar = progress::bar(plan.cells().count() as u64);
     let jobs = jobs.map(usize::from);
-    let run = |plan: &Plan, cell| run_into(output, plan, cell);
+    let runner = Runner::with_instruments(plan, instruments);
+    let run = |_: &Plan, cell| runner.run_into(output, cell);
     let batch = run_all(plan, jobs, cancelled, &|_| bar.inc(1), &run);
     bar.finish_and_clear();
     batch.map_err(Failure::run)

@@ -8,8 +8,8 @@ use crate::own::Own;
 use crate::{batch, scenario};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let mut plan = plan(options, own)?;
-    batch::run(&mut plan, &options.batch, options.sort)
+    let plan = plan(options, own)?;
+    batch::run(&plan, &options.batch, options.sort)
 }
 
 fn plan(options: &CompareOptions, own: &Own<'_>) -> Result<Plan, Failure> {

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &CostOptions, own: &Own<'_>) -> Result<(), Failure> {
     let clock = clock();
     for plan in plans {
         let bar = progress::bar(plan.cells().count() as u64);
-        let costs = cost::measure(plan, &clock, &|done| bar.set_position(done as u64));
+        let costs = cost::measure(&plan, &clock, &|done| bar.set_position(done as u64));
         bar.finish_and_clear();
         print(&costs.map_err(|error| Failure::run(error.to_string()))?.to_string())?;
     }

@@ -1,7 +1,8 @@
 //! `quipu load`.
 
-use quipu_lab::batch::run_into;
+use quipu_lab::batch::Runner;
 use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::run::Instruments;
 use quipu_lab::table::{self, WaterfallOptions};
 
 use crate::args::LoadOptions;
@@ -13,12 +14,14 @@ use crate::{logs, scenario};
 const USUAL_WIDTH: usize = 100;
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let mut plan = plan(options, own)?;
+    let plan = plan(options, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
-    logs::of_one(&mut plan, &options.logs)?;
+    let logs = logs::of_one(&options.logs)?;
+    let instruments = Instruments::default().with_logs(logs.clone());
+    let runner = Runner::with_instruments(&plan, instruments);
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
-    let records = run_into(output.as_ref(), &plan, cell).map_err(Failure::run)?;
-    logs::finish(&plan)?;
+    let records = runner.run_into(output.as_ref(), cell).map_err(Failure::run)?;
+    logs::finish(logs.as_ref())?;
     let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
     if let Some(output) = output {
         let summary = quipu_lab::results::summary(&plan, &finished, Vec::new());

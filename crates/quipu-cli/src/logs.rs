@@ -32,26 +32,24 @@ fn folder(options: &LogOptions) -> Result<Option<(PathBuf, Form)>, Failure> {
     }
 }
 
-/// Lets the one run of `plan` be logged, if it is asked for.
-pub(crate) fn of_one(plan: &mut Plan, options: &LogOptions) -> Result<(), Failure> {
-    if let Some((folder, form)) = folder(options)? {
-        plan.logs = Some(Logs::of_one(&folder, form).map_err(Failure::usage)?);
-    }
-    Ok(())
+/// The logs of one run, if it is to be logged.
+pub(crate) fn of_one(options: &LogOptions) -> Result<Option<Logs>, Failure> {
+    let logs = folder(options)?.map(|(folder, form)| Logs::of_one(&folder, form));
+    logs.transpose().map_err(Failure::usage)
 }
 
-/// Lets the first `runs` of each combination of `plan` be logged, if it is asked for.
+/// The logs of the first `runs` of each combination of `plan`, if they are to be logged.
 pub(crate) fn of_many(
-    plan: &mut Plan,
+    plan: &Plan,
     options: &LogOptions,
     runs: Option<u32>,
-) -> Result<(), Failure> {
+) -> Result<Option<Logs>, Failure> {
     let Some((folder, form)) = folder(options)? else {
         return match runs {
             Some(_) => Err(Failure::Usage(
                 "--qlog-runs: expected --qlog DIR, or a folder in the variable QLOGDIR".to_owned(),
             )),
-            None => Ok(()),
+            None => Ok(None),
         };
     };
     let logs = Logs::of_many(&folder, form, runs).map_err(Failure::usage)?;
@@ -62,13 +60,12 @@ pub(crate) fn of_many(
             folder.display()
         );
     }
-    plan.logs = Some(logs);
-    Ok(())
+    Ok(Some(logs))
 }
 
 /// Makes sure that all logs were written.
-pub(crate) fn finish(plan: &Plan) -> Result<(), Failure> {
-    match &plan.logs {
+pub(crate) fn finish(logs: Option<&Logs>) -> Result<(), Failure> {
+    match logs {
         Some(logs) => logs.finish().map(drop).map_err(Failure::run),
         None => Ok(()),
     }

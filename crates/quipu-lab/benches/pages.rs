@@ -3,8 +3,8 @@
 //! A packet counts once per delivery to an endpoint; the time is user and system CPU of one
 //! thread; bodies are carried and hashed. `cargo bench -p quipu-lab --bench pages`.
 
+use quipu_lab::batch::Runner;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::run;
 use quipu_scenario::{Scenario, Tls};
 
 /// How often a case is measured; the median counts.
@@ -27,6 +27,7 @@ fn measure(name: &str, page: &str, stream: &str, tls: Tls) {
     scenario.policies.baselines = false;
     scenario.transport.tls = tls;
     let plan = Plan::new(scenario).expect("a valid scenario");
+    let runner = Runner::new(&plan);
     // `cargo bench` says so; `cargo test` does not, and takes one round.
     let rounds = if std::env::args().any(|word| word == "--bench") { ROUNDS } else { 1 };
     let mut rates: Vec<f64> = (0..rounds)
@@ -35,8 +36,8 @@ fn measure(name: &str, page: &str, stream: &str, tls: Tls) {
             let packets: u64 = (0..LOADS)
                 .map(|number| {
                     let cell = Cell { page: 0, network: 0, policy: 0, run: number };
-                    let record = run(&plan, cell).expect("the page arrives");
-                    record.paths.iter().map(|path| path.datagrams_received).sum::<u64>()
+                    let records = runner.run_session(cell).expect("the page arrives");
+                    records[0].paths.iter().map(|path| path.datagrams_received).sum::<u64>()
                 })
                 .sum();
             packets as f64 / (cpu_seconds() - before)

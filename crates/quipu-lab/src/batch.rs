@@ -1,14 +1,16 @@
 //! All runs of a plan, on all cores, with the same results on any number of them.
 
+mod runner;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use thiserror::Error;
 
 use crate::plan::{Cell, Plan};
-use crate::results::{failure, part_of, place, summary};
-use crate::run::RunError;
-use quipu_record::{FileError, Output, RunRecord, Summary};
+use crate::results::{failure, summary};
+use quipu_record::{RunRecord, Summary};
+pub use runner::{Runner, WrittenRunError, run, run_sampled, run_session};
 
 /// What the runs of a plan gave.
 #[derive(Debug)]
@@ -27,36 +29,6 @@ pub struct ThreadsError {
     pub jobs: usize,
     /// Why.
     pub reason: String,
-}
-
-/// A run whose results go into an [`Output`] failed.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum WrittenRunError {
-    /// The run itself.
-    #[error(transparent)]
-    Run(#[from] RunError),
-    /// Its file.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-/// Runs `cell`. Its time series, if the scenario asks for one, goes into `output` as it grows, if
-/// there is one; all else when `output` is written.
-///
-/// # Errors
-/// If the run fails, or its time series cannot be written.
-pub fn run_into(
-    output: Option<&Output>,
-    plan: &Plan,
-    cell: Cell,
-) -> Result<Vec<RunRecord>, WrittenRunError> {
-    let output = output.filter(|_| plan.scenario.series.every().is_some());
-    let Some(output) = output else { return Ok(crate::run::run_session(plan, cell)?) };
-    let mut part = output.series_part(&part_of(cell), place(plan, cell))?;
-    let records = crate::run::run_sampled(plan, cell, &mut |row| part.write(row))?;
-    part.finish().map_err(RunError::Series)?;
-    Ok(records)
 }
 
 /// What runs a cell: a record for each page of its session.

@@ -3,8 +3,9 @@
 //! From above to below:
 //!
 //! - [`plan::Plan`]: a scenario with its pages read and its policies combined, as a list of runs.
-//! - [`run::run`]: one run, in virtual time.
-//! - [`batch::run_all`]: all runs on all cores, collected in the plan's order.
+//! - [`run::measure`]: one run, in virtual time, with the instruments that look on.
+//! - [`batch::Runner`]: runs of a plan, each with its bounds; [`batch::run_all`]: all of them on all cores,
+//!   collected in the plan's order.
 //! - [`results`]: what the runs of a plan say together, and the files of a result.
 //! - [`program`]: which program makes results, and what of it a run depends on.
 //! - [`detail`]: one load in full, replayed: what each path carried when.

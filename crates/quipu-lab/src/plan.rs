@@ -9,13 +9,9 @@ use quipu_web::page::host_of_origin;
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
-use crate::bound;
 use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
 use crate::policies::{self, PolicyRow, Registry};
 use crate::program::Program;
-use crate::run::Arrivals;
-use crate::run::Meter;
-use crate::run::logs::Logs;
 use quipu_record::Provenance;
 use quipu_scenario::{
     Finding, HttpVersion, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds,
@@ -23,7 +19,7 @@ use quipu_scenario::{
 };
 
 /// A scenario, ready to run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The scenario.
     pub scenario: Scenario,
@@ -35,17 +31,8 @@ pub struct Plan {
     pub networks: Vec<PlannedNetwork>,
     /// The program that runs it.
     pub program: Arc<Program>,
-    /// Where its runs are logged, if they are: no part of the scenario, as no result depends on it.
-    pub logs: Option<Logs>,
-    /// What no run of it can beat, as far as it was worked out.
-    pub bounds: Arc<bound::Store>,
-    /// What takes the time of the policies that send pages, if it is taken: no part of the scenario
-    /// either.
-    pub meter: Option<Meter>,
     /// Whoever sets it, such as Ctrl-C, ends all runs that are under way, within a moment and without a result.
     pub stop: Arc<AtomicBool>,
-    /// Takes note of what comes on which path, in a plan of which one run is looked at.
-    pub(crate) arrivals: Option<Arrivals>,
 }
 
 /// A network and the policies that are compared on it.
@@ -178,21 +165,8 @@ impl Plan {
         }
         match (PlanErrors::new(problems), browser) {
             (None, Some(browser)) => {
-                let (program, bounds) = (Arc::default(), Arc::default());
-                let (logs, meter, arrivals) = (None, None, None);
-                let stop = Arc::default();
-                Ok(Plan {
-                    scenario,
-                    browser,
-                    pages,
-                    networks,
-                    program,
-                    logs,
-                    bounds,
-                    meter,
-                    stop,
-                    arrivals,
-                })
+                let (program, stop) = (Arc::default(), Arc::default());
+                Ok(Plan { scenario, browser, pages, networks, program, stop })
             }
             (Some(errors), _) => Err(errors),
             // There is a browser if nothing was wrong with it.
@@ -205,22 +179,12 @@ impl Plan {
         }
     }
 
-    /// The same plan for one run that is looked at: with the time series `series` of the sender's end and
-    /// these notes of what comes, neither logged nor timed.
-    pub(crate) fn looked_at(&self, series: Series, arrivals: Option<Arrivals>) -> Plan {
-        let series_ends = SeriesEnds::Sender;
-        Plan {
-            scenario: Scenario { series, series_ends, ..self.scenario.clone() },
-            browser: self.browser.clone(),
-            pages: self.pages.clone(),
-            networks: self.networks.clone(),
-            program: Arc::clone(&self.program),
-            logs: None,
-            bounds: Arc::clone(&self.bounds),
-            meter: None,
-            stop: Arc::clone(&self.stop),
-            arrivals,
-        }
+    /// The same plan with the time series `series` of the sender's end.
+    pub(crate) fn with_series(&self, series: Series) -> Plan {
+        let mut plan = self.clone();
+        plan.scenario.series = series;
+        plan.scenario.series_ends = SeriesEnds::Sender;
+        plan
     }
 
     /// All runs: by page, then network, then policy, then number.

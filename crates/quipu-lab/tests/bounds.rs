@@ -4,10 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::{Bytes, Duration, Random, Seed};
+use quipu_lab::batch::run_session;
 use quipu_lab::pages::PlannedPage;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
-use quipu_lab::run::run_session;
 use quipu_policy::registry::Layer;
 use quipu_record::{Bounds, ObjectRecord, RunRecord};
 use quipu_scenario::{CrossSpec, Discovery, FlowSpec, Network, PathSpec, Scenario, Start};

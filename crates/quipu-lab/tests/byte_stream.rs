@@ -5,11 +5,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::Bytes;
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run_all, run_session};
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
-use quipu_lab::run::run_session;
 use quipu_record::{Metric, MetricSummary, RowSummary, Summary};
 use quipu_scenario::{HttpVersion, Network, PathSpec, Scenario};
 

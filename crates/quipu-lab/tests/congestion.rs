@@ -6,9 +6,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use quipu_lab::base::Duration;
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run_all, run_sampled, run_session};
 use quipu_lab::plan::Plan;
-use quipu_lab::run::{run_sampled, run_session};
 use quipu_record::{SeriesRow, Sharing};
 use quipu_scenario::Scenario;
 

@@ -4,11 +4,10 @@
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration, Instant};
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run_all, run_session};
 use quipu_lab::detail::{DetailError, Options, RunName, find, plan_of, replay};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
-use quipu_lab::run::run_session;
 use quipu_record::End;
 use quipu_record::{Detail, Segment};
 use quipu_scenario::{Scenario, find_network};

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use quipu_base::{Duration, Seed};
+use quipu_lab::batch::run;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::run;
 use quipu_link::QueueLimit;
 use quipu_record::RunRecord;
 use quipu_record::stats::{Comparison, Ratio};

@@ -3,11 +3,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run_all, run_session};
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::Layer;
-use quipu_lab::run::run_session;
 use quipu_scenario::{Network, PathSpec, Priorities, Scenario};
 
 fn network(name: &str, paths: &[&str]) -> Network {

@@ -6,9 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration, Instant};
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run_all, run_sampled, run_session};
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::{run_sampled, run_session};
 use quipu_record::{End, RunRecord};
 use quipu_scenario::{
     Clients, Discovery, Network, Origins, Scenario, Series, SeriesEnds, ServerSpec, Start,

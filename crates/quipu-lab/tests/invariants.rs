@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::{Bytes, Duration};
+use quipu_lab::batch::run;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::run;
 use quipu_record::{End, RunRecord};
 use quipu_scenario::{Discovery, Network, PathSpec, Scenario, Tls};
 

@@ -5,8 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::{Duration, Instant, Seed};
+use quipu_lab::batch::run_session;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::run_session;
 use quipu_scenario::{
     Clients, Network, Origins, OutageSpec, OwnLinks, PathSpec, Priorities, Scenario,
 };

@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{Runner, run_all};
 use quipu_lab::plan::Plan;
+use quipu_lab::run::Instruments;
 use quipu_lab::run::logs::{Form, Logs};
-use quipu_lab::run::run_session;
 use quipu_record::RunRecord;
 use quipu_scenario::Scenario;
 
@@ -46,15 +46,18 @@ fn batch(
     logs: Option<(Form, Option<u32>)>,
 ) -> (Vec<RunRecord>, BTreeMap<String, Vec<u8>>) {
     let folder = tempfile::tempdir().unwrap();
-    let mut plan = plan();
-    plan.logs = logs.map(|(form, runs)| Logs::of_many(folder.path(), form, runs).unwrap());
-    let expected = plan.logs.as_ref().map_or(0, |logs| logs.files(&plan));
-    let batch = run_all(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run_session).unwrap();
+    let plan = plan();
+    let logs = logs.map(|(form, runs)| Logs::of_many(folder.path(), form, runs).unwrap());
+    let expected = logs.as_ref().map_or(0, |logs| logs.files(&plan));
+    let instruments = Instruments::default().with_logs(logs.clone());
+    let runner = Runner::with_instruments(&plan, instruments);
+    let run = |_: &Plan, cell| runner.run_session(cell);
+    let batch = run_all(&plan, Some(jobs), &AtomicBool::new(false), &|_| {}, &run).unwrap();
     assert!(batch.summary.failures.is_empty());
     let mut found = BTreeMap::new();
     files(folder.path(), "", &mut found);
     assert_eq!(found.len(), expected);
-    if let Some(logs) = &plan.logs {
+    if let Some(logs) = logs {
         assert_eq!(logs.finish().unwrap().len(), expected);
     }
     (batch.finished.into_iter().map(|(_, record)| record).collect(), found)

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use quipu_lab::batch::run;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::joint::{Planned, Planner};
@@ -13,7 +14,6 @@ use quipu_lab::policy::{
     Built, Choice, Entry, Event, Kind, Layer, Notes, Parcel, PathKey, PathPolicy, StreamKey,
     StreamPolicy, Turn, View,
 };
-use quipu_lab::run::run;
 use quipu_record::RunRecord;
 use quipu_scenario::{Scenario, find_network};
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use quipu_base::Duration;
+use quipu_lab::batch::run;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::run;
 use quipu_policy::{Layer, Registry};
 use quipu_record::RunRecord;
 use quipu_scenario::{Network, PathSpec, Priorities, Reprioritise, Scenario};

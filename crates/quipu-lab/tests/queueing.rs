@@ -5,9 +5,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use quipu_lab::batch::{Batch, run_all};
+use quipu_lab::batch::{Batch, run_all, run_session};
 use quipu_lab::plan::Plan;
-use quipu_lab::run::run_session;
 use quipu_record::StreamSummary;
 use quipu_record::stats::median;
 use quipu_scenario::Scenario;

@@ -4,9 +4,8 @@
 use std::sync::atomic::AtomicBool;
 
 use quipu_base::{Bytes, Duration};
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run, run_all, run_session};
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::{run, run_session};
 use quipu_record::{End, Output, RunRecord};
 use quipu_scenario::{HttpVersion, Network, PathSpec, Scenario, Tls, find_network};
 

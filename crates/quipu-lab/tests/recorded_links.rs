@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::{Bytes, Duration, Instant, Rate, Seed};
+use quipu_lab::batch::run;
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::run;
 use quipu_link::{BuiltinTrace, DeliveryTrace, LinkConfig, Recording};
 use quipu_scenario::{LinkSpec, OwnLinks, Scenario};
 use quipu_sim::{Envelope, Interface, Node, NodeId, Outgoing, World, WorldConfig, address};

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use quipu_lab::batch::{run_all, run_into};
+use quipu_lab::batch::{Runner, run_all};
 use quipu_lab::plan::Plan;
 use quipu_record::Output;
 use quipu_scenario::Scenario;
@@ -35,7 +35,8 @@ fn result_files_have_the_same_bytes_everywhere() {
     let target = folder.path().join("results");
     let plan = Plan::new(Scenario::from_toml(SCENARIO, "result-bytes.toml").unwrap()).unwrap();
     let output = Output::prepare(&target, false).unwrap();
-    let run = |plan: &Plan, cell| run_into(Some(&output), plan, cell);
+    let runner = Runner::new(&plan);
+    let run = |_: &Plan, cell| runner.run_into(Some(&output), cell);
     let batch = run_all(&plan, None, &AtomicBool::new(false), &|_| {}, &run).unwrap();
     assert!(batch.summary.failures.is_empty(), "{:?}", batch.summary.failures);
     quipu_lab::results::write(output, &plan, &batch.finished, &batch.summary).unwrap();

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::{Clock, Meter, RunError, Taken, run_session};
+use quipu_lab::run::{Clock, Instruments, Meter, RunError, Taken, measure as run};
 
 /// Reads of the clock, one right after the other, by which the cost of one is known.
 const CLOCK_SAMPLES: usize = 20_001;
@@ -61,9 +61,9 @@ pub struct Costs {
 ///
 /// # Errors
 /// The first run that fails.
-pub fn measure(mut plan: Plan, clock: &Clock, progress: &dyn Fn(usize)) -> Result<Costs, RunError> {
+pub fn measure(plan: &Plan, clock: &Clock, progress: &dyn Fn(usize)) -> Result<Costs, RunError> {
     let meter = Meter::new(Arc::clone(clock));
-    plan.meter = Some(meter.clone());
+    let instruments = Instruments::default().with_meter(meter.clone());
     let overhead = clock_cost(clock);
     let mut cells: Vec<(usize, Cell)> = Vec::new();
     let mut places: Vec<Cell> = Vec::new();
@@ -76,11 +76,11 @@ pub fn measure(mut plan: Plan, clock: &Clock, progress: &dyn Fn(usize)) -> Resul
     cells.sort_by_key(|(place, cell)| (cell.run, *place));
     let mut taken: Vec<Vec<Taken>> = vec![Vec::new(); places.len()];
     for (done, (place, cell)) in (1..).zip(cells) {
-        run_session(&plan, cell)?;
+        run(plan, cell, &instruments, None)?;
         taken[place].push(meter.take());
         progress(done);
     }
-    let rows = places.iter().zip(&taken).map(|(cell, taken)| row(&plan, *cell, taken, overhead));
+    let rows = places.iter().zip(&taken).map(|(cell, taken)| row(plan, *cell, taken, overhead));
     Ok(Costs { clock: overhead, runs: plan.scenario.runs, rows: rows.collect() })
 }
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn what_the_clock_takes_is_subtracted() {
-        let costs = measure(plan(), &clock(), &|_| {}).unwrap();
+        let costs = measure(&plan(), &clock(), &|_| {}).unwrap();
         assert_eq!((costs.clock, costs.runs, costs.rows.len()), (10, 2, 2));
         for row in &costs.rows {
             let exact = Nanos { least: 20.0, median: 20.0, most: 20.0 };
@@ -220,13 +220,12 @@ mod tests {
 
     #[test]
     fn a_run_is_the_same_with_its_policies_timed() {
-        let mut timed = plan();
+        let plan = plan();
         let meter = Meter::new(clock());
-        timed.meter = Some(meter.clone());
-        let plain = plan();
-        for cell in plain.cells() {
-            let records = run_session(&timed, cell).unwrap();
-            assert_eq!(records, run_session(&plain, cell).unwrap());
+        let timed = Instruments::default().with_meter(meter.clone());
+        for cell in plan.cells() {
+            let records = run(&plan, cell, &timed, None).unwrap();
+            assert_eq!(records, run(&plan, cell, &Instruments::default(), None).unwrap());
             assert!(meter.take().decisions > 0);
         }
     }

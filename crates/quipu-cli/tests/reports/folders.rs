@@ -5,10 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use quipu_lab::batch::run_all;
+use quipu_lab::batch::{run_all, run_session};
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
-use quipu_lab::run::run_session;
 use quipu_record::Output;
 use quipu_report::document::Document;
 use quipu_report::{Options, ReportError, report};

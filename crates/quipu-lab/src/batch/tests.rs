@@ -4,6 +4,7 @@ use quipu_base::{Bytes, Duration, Instant};
 use rand::Rng;
 
 use super::*;
+use crate::run::RunError;
 use quipu_record::{Bounds, End, Metric, ObjectRecord, Output, PathRecord};
 use quipu_scenario::{Scenario, Series};
 
@@ -153,7 +154,7 @@ fn a_run_that_is_stopped_ends_at_once_and_is_no_failure() {
     // As Ctrl-C does, once the first is under way; without it this takes minutes.
     let run = |plan: &Plan, cell| {
         plan.stop.store(true, Ordering::Relaxed);
-        let ended = crate::run::run_session(plan, cell);
+        let ended = run_session(plan, cell);
         let is_stopped = |error: &RunError| error.to_string().starts_with("stopped at ");
         assert!(ended.as_ref().is_err_and(is_stopped), "{ended:?}");
         ended
@@ -219,7 +220,8 @@ fn sampled(plan: &Plan, jobs: usize, fails: Option<u32>) -> Vec<(String, Vec<u8>
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("result");
     let output = Output::prepare(&target, false).unwrap();
-    let run = |plan: &Plan, cell: Cell| match run_into(Some(&output), plan, cell) {
+    let runner = Runner::new(plan);
+    let run = |_: &Plan, cell: Cell| match runner.run_into(Some(&output), cell) {
         Ok(record) if fails != Some(cell.run) => Ok(record),
         Ok(_) => Err("made to".to_owned()),
         Err(error) => Err(error.to_string()),

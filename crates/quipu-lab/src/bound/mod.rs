@@ -38,7 +38,7 @@ use quipu_scenario::{
     Direction, Discovery, LinkError, LinkSpec, Network, Scenario, Sender, Start, WriteOrder,
 };
 
-pub use store::Store;
+pub(crate) use store::Store;
 
 /// Bytes of UDP payload around the bytes of streams in a datagram, at least: first byte, connection ID
 /// of 8, packet number of 1, tag of 16, type and stream number of a STREAM frame.

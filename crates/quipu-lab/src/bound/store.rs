@@ -14,10 +14,9 @@ use quipu_scenario::{Network, Origins};
 /// Loads that are remembered; beyond them each is worked out anew.
 const MOST: usize = 10_000;
 
-/// Bounds that were worked out, and the links of each network. No part of a plan: what it gives
-/// depends on the plan alone.
+/// Bounds that were worked out for one plan, and the links of each of its networks.
 #[derive(Debug, Default)]
-pub struct Store {
+pub(crate) struct Store {
     /// Of networks that are the same in every run.
     links: OnceLock<Vec<Option<Links>>>,
     known: Mutex<BTreeMap<Key, Arc<Known>>>,

@@ -16,9 +16,10 @@ use quipu_web::page::{ObjectId, ObjectKind};
 use thiserror::Error;
 
 pub use self::find::{RunName, find, plan_of};
+use crate::batch::Runner;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan, PlanError};
-use crate::run::{Arrival, Arrivals, RunError, run_session};
+use crate::run::{Arrival, Arrivals, Instruments, RunError};
 use quipu_record::{Detail, ObjectDetail, ObjectRecord, RunRecord};
 use quipu_scenario::{ScenarioError, Series};
 
@@ -91,8 +92,9 @@ pub enum DetailError {
 pub fn replay(plan: &Plan, cell: Cell, options: &Options) -> Result<Detail, DetailError> {
     find::check(plan, cell, options)?;
     let arrivals = Arrivals::of_client(options.client);
-    let records =
-        run_session(&plan.looked_at(Series::None, Some(arrivals.clone())), cell)?.into_iter();
+    let looked_at = plan.with_series(Series::None);
+    let runner = Runner::with_instruments(&looked_at, Instruments::of_arrivals(arrivals.clone()));
+    let records = runner.run_session(cell)?.into_iter();
     let mut chosen =
         records.filter(|record| (record.visit, record.client) == (options.visit, options.client));
     // It was checked that there is such a load.

@@ -7,7 +7,7 @@ use quipu_base::{Duration, Instant};
 
 use super::{DetailError, Options};
 use crate::plan::{Cell, Plan};
-use crate::run::{PAGE_FLOW, run_sampled};
+use crate::run::{Instruments, PAGE_FLOW, measure};
 use quipu_record::{ConnectionSeries, End, PathSeries, RunRecord, SeriesRow};
 use quipu_scenario::Series;
 
@@ -51,14 +51,14 @@ pub(super) fn series(
     options: &Options,
     span: &Span,
 ) -> Result<(Vec<ConnectionSeries>, usize), DetailError> {
-    let looked_at = plan.looked_at(Series::Every(span.every), None);
+    let looked_at = plan.with_series(Series::Every(span.every));
     let own = match options.client {
         0 => PAGE_FLOW.to_owned(),
         client => format!("{PAGE_FLOW}:{client}"),
     };
     let mut all: BTreeMap<Place, BTreeMap<u32, Vec<SeriesRow>>> = BTreeMap::new();
     let mut left_out: BTreeMap<Place, ()> = BTreeMap::new();
-    run_sampled(&looked_at, cell, &mut |row| {
+    let mut take = |row: &SeriesRow| {
         let Some(path) = row.path else { return Ok(()) };
         let Some(place) = Place::of(plan, &own, row) else { return Ok(()) };
         if row.at < span.from || row.at > span.until {
@@ -70,7 +70,8 @@ pub(super) fn series(
         }
         all.entry(place).or_default().entry(path).or_default().push(row.clone());
         Ok(())
-    })?;
+    };
+    measure(&looked_at, cell, &Instruments::default(), Some(&mut take))?;
     let series = all.into_iter().map(|(place, paths)| {
         let of_path = |(id, rows): (u32, Vec<SeriesRow>)| {
             let path = place.position(plan, cell, id);

@@ -9,14 +9,14 @@ use quipu_sim::Outgoing;
 use super::application::Application;
 use super::engine::{ConnectionPlan, arrivals};
 use super::error::{RunError, SetupError};
+use super::instruments::Setting;
 use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::PageLine;
 use super::party::{Party, open_paths};
 use super::requests::Requests;
 use super::visits::Visits;
-use super::wire::{Wire, http, mux};
-use crate::plan::{Cell, Plan};
+use super::wire::{Wire, mux};
 use quipu_scenario::Start;
 
 /// A browser, its connections and its load.
@@ -47,27 +47,27 @@ struct Line {
 impl Browser {
     /// The browser of a client that needs the servers of `origins`, over the pairs of hosts `pairs`.
     pub(super) fn new(
-        plan: &Plan,
-        cell: Cell,
+        setting: Setting<'_>,
         client: u32,
         origins: Origins,
         pairs: impl Iterator<Item = u16>,
     ) -> Result<Browser, SetupError> {
+        let Setting { plan, cell, .. } = setting;
         let start_at = plan.client_start(cell.run, client);
         let mut lines = Vec::with_capacity(origins.count());
         let mut party: Option<Party> = None;
         for (line, pair) in (0..origins.count()).zip(pairs) {
             let page_line = PageLine { client, line, pair };
-            let connection = ConnectionPlan::of_page(plan, cell, page_line);
+            let connection = ConnectionPlan::of_page(setting, page_line);
             match &mut party {
                 None => party = Some(connection.client(start_at)?),
                 Some(party) => connection.add_to(party)?,
             }
             lines.push(Line {
                 paths_missing: party.as_ref().map_or(0, |party| party.paths_to_open(line)),
-                mux: mux(plan, cell, page_line, Role::Client)?,
-                requests: Requests::new(&plan.browser, &plan.scenario, http(plan, cell))
-                    .told_to(arrivals(plan, cell, page_line)),
+                mux: mux(setting, page_line, Role::Client)?,
+                requests: Requests::new(&plan.browser, &plan.scenario, setting.http())
+                    .told_to(arrivals(setting, page_line)),
                 active: true,
             });
         }

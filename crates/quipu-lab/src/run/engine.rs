@@ -11,12 +11,12 @@ use quipu_quic::{Burst, Endpoint, Route, TransportConfig};
 
 use super::arrivals::LineArrivals;
 use super::error::SetupError;
+use super::instruments::Setting;
 use super::meter::Meter;
 use super::pairs::{PageLine, page_seed, pair_of_flow};
 use super::party::Party;
 use super::topology::addresses;
 use super::{tls, wire};
-use crate::plan::{Cell, Plan};
 use crate::policies::{SpecError, build};
 use quipu_record::End;
 use quipu_scenario::{HttpVersion, Scenario};
@@ -50,45 +50,41 @@ pub(super) struct ConnectionPlan<'a> {
     meter: Option<Meter>,
 }
 
-impl ConnectionPlan<'_> {
+impl<'a> ConnectionPlan<'a> {
     /// The connection over which a client loads what is on server `line` of those that it needs.
-    pub(super) fn of_page(
-        plan: &Plan,
-        cell: Cell,
-        PageLine { client, line, pair }: PageLine,
-    ) -> ConnectionPlan<'_> {
-        let network = &plan.networks[cell.network];
+    pub(super) fn of_page(setting: Setting<'a>, line: PageLine) -> ConnectionPlan<'a> {
+        let scenario = setting.scenario();
         ConnectionPlan {
-            scenario: &plan.scenario,
-            spec: &network.policies[cell.policy].transport,
-            http: network.policies[cell.policy].http,
-            seed: page_seed(plan, cell, client, line),
-            pair,
-            paths: (0..network.network.paths.len()).collect(),
-            initial_window: plan.scenario.transport.initial_window,
-            recorders: recorders(plan, cell),
-            arrivals: arrivals(plan, cell, PageLine { client, line, pair }),
-            meter: plan.meter.clone(),
+            scenario,
+            spec: &setting.row().transport,
+            http: setting.http(),
+            seed: page_seed(setting.plan, setting.cell, line),
+            pair: line.pair,
+            paths: (0..setting.network().network.paths.len()).collect(),
+            initial_window: scenario.transport.initial_window,
+            recorders: setting.recorders(),
+            arrivals: arrivals(setting, line),
+            meter: setting.instruments.meter.clone(),
         }
     }
 
     /// The connection of the flow at `index` among those of the scenario.
-    pub(super) fn of_flow(plan: &Plan, cell: Cell, index: usize) -> ConnectionPlan<'_> {
-        let network = &plan.networks[cell.network];
-        let own_window = plan.scenario.flows[index].initial_window;
+    pub(super) fn of_flow(setting: Setting<'a>, index: usize) -> ConnectionPlan<'a> {
+        let scenario = setting.scenario();
+        let own_window = scenario.flows[index].initial_window;
         ConnectionPlan {
-            scenario: &plan.scenario,
-            spec: &network.policies[cell.policy].flows[index],
+            scenario,
+            spec: &setting.row().flows[index],
             // Flows have no HTTP, and QUIC's own credit.
-            http: match network.policies[cell.policy].http {
+            http: match setting.http() {
                 HttpVersion::H2Tcp => HttpVersion::H2,
                 http => http,
             },
-            seed: plan.scenario.run_seed(cell.run).child("flow", index as u64),
+            seed: scenario.run_seed(setting.cell.run).child("flow", index as u64),
             pair: pair_of_flow(index),
-            paths: network.flow_paths[index].clone(),
-            initial_window: own_window.unwrap_or(plan.scenario.transport.initial_window),
-            recorders: recorders(plan, cell),
+            paths: setting.network().flow_paths[index].clone(),
+            initial_window: own_window.unwrap_or(scenario.transport.initial_window),
+            recorders: setting.recorders(),
             arrivals: None,
             meter: None,
         }
@@ -197,21 +193,16 @@ impl ConnectionPlan<'_> {
     }
 }
 
-/// What writes the log of the run of `cell`, if it is logged.
-fn recorders(plan: &Plan, cell: Cell) -> Option<RecorderFactory> {
-    plan.logs.as_ref()?.recorders(plan, cell)
-}
-
 /// What takes note of what comes over connection `line`, if anything does.
-pub(super) fn arrivals(plan: &Plan, cell: Cell, line: PageLine) -> Option<LineArrivals> {
-    let arrivals = plan.arrivals.as_ref()?;
+pub(super) fn arrivals(setting: Setting<'_>, line: PageLine) -> Option<LineArrivals> {
+    let arrivals = setting.instruments.arrivals.as_ref()?;
     let PageLine { client, line, pair } = line;
     // The first path carries the handshake.
     let [of_client, of_server] = addresses(pair, 0);
-    let (reader, address) = match plan.scenario.sender() {
+    let (reader, address) = match setting.scenario().sender() {
         End::Server => (Role::Client, of_client),
         End::Client => (Role::Server, of_server),
     };
-    let framed = wire::http(plan, cell) == HttpVersion::H2Tcp;
+    let framed = setting.http() == HttpVersion::H2Tcp;
     arrivals.line((client, line), reader, address, framed)
 }

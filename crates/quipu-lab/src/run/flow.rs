@@ -9,8 +9,8 @@ use super::application::Application;
 use super::bulk::{Sink, Source};
 use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
+use super::instruments::Setting;
 use super::party::{Party, open_paths};
-use crate::plan::{Cell, Plan};
 use quipu_record::End;
 use quipu_record::stats::Histogram;
 use quipu_scenario::{Direction, FlowSpec};
@@ -37,14 +37,13 @@ impl FlowEnd {
     /// The end of the flow at `index` that opens the connection, or the one that takes it. Round
     /// trips are counted within `window`.
     pub(super) fn new(
-        plan: &Plan,
-        cell: Cell,
+        setting: Setting<'_>,
         index: usize,
         end: End,
         window: Range<Instant>,
     ) -> Result<FlowEnd, SetupError> {
-        let flow = &plan.scenario.flows[index];
-        let connection = ConnectionPlan::of_flow(plan, cell, index);
+        let flow = &setting.scenario().flows[index];
+        let connection = ConnectionPlan::of_flow(setting, index);
         Ok(FlowEnd {
             name: flow.name.clone(),
             end,

@@ -11,12 +11,12 @@ use super::client::Browser;
 use super::cross::{CrossSender, CrossSink};
 use super::error::{RunError, SetupError};
 use super::flow::FlowEnd;
+use super::instruments::Setting;
 use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::PageLine;
 use super::raw::{self, RawEnd};
 use super::server::Site;
-use crate::plan::{Cell, Plan};
 use quipu_record::RunRecord;
 
 /// A node of the world.
@@ -39,8 +39,7 @@ impl Host {
     /// The nodes of one client and of its servers, the client first: `pairs` are the pairs of hosts of
     /// its connections. They ring `bell` when there is something to take stock of.
     pub(super) fn of_client(
-        plan: &Plan,
-        cell: Cell,
+        setting: Setting<'_>,
         client: u32,
         origins: &Origins,
         pairs: &[u16],
@@ -48,15 +47,15 @@ impl Host {
     ) -> Result<Vec<Host>, SetupError> {
         let line = |(line, &pair)| PageLine { client, line, pair };
         let mut lines = pairs.iter().enumerate().map(line);
-        let mut hosts = if plan.scenario.http.is_raw() {
+        let mut hosts = if setting.scenario().http.is_raw() {
             let first = lines.next().ok_or(SetupError::NoOrigin)?;
-            raw::ends(plan, cell, first)?.map(|end| Host::Raw(Box::new(end))).into()
+            raw::ends(setting, first)?.map(|end| Host::Raw(Box::new(end))).into()
         } else {
             let pairs = pairs.iter().copied();
-            let browser = Browser::new(plan, cell, client, origins.clone(), pairs)?;
+            let browser = Browser::new(setting, client, origins.clone(), pairs)?;
             let mut hosts = vec![Host::Client(Box::new(browser))];
             for line in lines {
-                hosts.push(Host::Server(Box::new(Site::new(plan, cell, line)?)));
+                hosts.push(Host::Server(Box::new(Site::new(setting, line)?)));
             }
             hosts
         };

@@ -10,7 +10,7 @@ use quipu_policy::{Ask, Decision, Event, Joint, Notes, PathKey, View};
 /// Nanoseconds since any moment; never goes back.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// Times the policies of the ends that send pages: see [`Plan::meter`](crate::plan::Plan::meter).
+/// Times the policies of the ends that send pages: see [`Instruments::meter`](super::Instruments::meter).
 #[derive(Clone)]
 pub struct Meter {
     clock: Clock,

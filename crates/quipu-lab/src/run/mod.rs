@@ -11,7 +11,7 @@
 //! A `flow` is a connection that carries `bulk`; `cross` is traffic that takes no notice of anything;
 //! `traffic` has the hosts of both and measures them. `topology` lays the links that join all hosts.
 //! `series` looks at all of it every so long; `arrivals` takes note of what comes on which path, [`logs`]
-//! of all that connections do, `meter` of the time that policies take.
+//! of all that connections do, `meter` of the time that policies take: all three are `instruments`.
 
 mod application;
 mod arrivals;
@@ -24,6 +24,7 @@ mod engine;
 mod error;
 mod flow;
 mod host;
+mod instruments;
 mod loading;
 pub mod logs;
 mod meter;
@@ -46,10 +47,12 @@ use std::sync::Arc;
 use quipu_base::Instant;
 use quipu_sim::{World, WorldConfig};
 
-pub use crate::plan::{Cell, Plan};
+use crate::plan::{Cell, Plan};
 pub(crate) use arrivals::{Arrival, Arrivals};
 pub use error::{RunError, SetupError};
 use host::Host;
+pub use instruments::Instruments;
+use instruments::Setting;
 pub use meter::{Clock, Meter, Taken};
 use pages::Pages;
 use quipu_record::RunRecord;
@@ -63,44 +66,23 @@ const OBJECT_FIELD: &str = "object";
 /// What time series call the connection of the page, the first if there are several.
 pub(crate) const PAGE_FLOW: &str = "page";
 
-/// Runs `cell` of `plan`, and tells of its first page: the only one, unless it is a session of
-/// several or there are several clients ([`run_session`]).
+/// Runs `cell` of `plan`, looked at by `instruments`: a record for each client and each page of its session,
+/// in their order, of which the first has the traffic; one without a page if there are flows only. Bounds are
+/// left out: a [`Runner`](crate::batch::Runner) has them.
 ///
-/// # Errors
-/// As [`run_session`].
-pub fn run(plan: &Plan, cell: Cell) -> Result<RunRecord, RunError> {
-    let first = run_session(plan, cell)?.into_iter().next();
-    first.ok_or(RunError::Unfinished { at: Instant::ZERO, open: 0, objects: 0 })
-}
-
-/// Runs `cell` of `plan`: a record for each client and each page of its session, in their order, of
-/// which the first has the traffic; one without a page if there are flows only.
+/// The time series goes to `rows`, if there are any and the scenario asks for one. The records are the same
+/// with any instruments and rows, and without.
 ///
 /// # Errors
 /// If an end cannot be set up, a page does not arrive whole within the scenario's time limit, a flow
-/// fails, or [`Plan::stop`] is set.
-pub fn run_session(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, RunError> {
-    run_in_world(plan, cell, None)
-}
-
-/// The same, with its time series handed to `rows` if the scenario asks for one. The records are the
-/// same with any series and without.
-///
-/// # Errors
-/// As [`run_session`], and if `rows` refuses one.
-pub fn run_sampled(
+/// fails, `rows` refuses a row, or [`Plan::stop`] is set.
+pub fn measure(
     plan: &Plan,
     cell: Cell,
-    rows: &mut SeriesSink<'_>,
-) -> Result<Vec<RunRecord>, RunError> {
-    run_in_world(plan, cell, Some(rows))
-}
-
-fn run_in_world(
-    plan: &Plan,
-    cell: Cell,
+    instruments: &Instruments,
     rows: Option<&mut SeriesSink<'_>>,
 ) -> Result<Vec<RunRecord>, RunError> {
+    let setting = Setting { plan, cell, instruments };
     let scenario = &plan.scenario;
     let mut world = World::new(WorldConfig {
         host_jitter: scenario.host_jitter,
@@ -114,12 +96,12 @@ fn run_in_world(
     let mut pages = if plan.pages.is_empty() {
         None
     } else {
-        let pages = Pages::add(plan, cell, &mut world, &mut topology)?;
+        let pages = Pages::add(setting, &mut world, &mut topology)?;
         watched.extend(pages.watched(&topology));
         Some(pages)
     };
-    let traffic = Traffic::add(plan, cell, &mut world, &mut topology)?;
-    watched.extend(traffic.watched(plan, cell, &topology));
+    let traffic = Traffic::add(setting, &mut world, &mut topology)?;
+    watched.extend(traffic.watched(&topology));
     let mut sampler = rows.and_then(|rows| Sampler::new(scenario, watched, rows));
 
     let limit = pages.as_ref().map_or(Instant::ZERO + scenario.duration, Pages::longest);
@@ -128,7 +110,7 @@ fn run_in_world(
         Some(pages) => pages.go_on(world),
         None => !traffic.have_flows_ended(world, &mut ended_flows),
     };
-    let (_, measured) = traffic.run(plan, cell, &mut world, limit, goes_on, sampler.as_mut())?;
+    let (_, measured) = traffic.run(&mut world, limit, goes_on, sampler.as_mut())?;
     let at = world.now();
     let (mut nodes, ()) = world.into_parts();
     if let Some(error) = nodes.iter_mut().find_map(Host::take_error) {
@@ -141,7 +123,6 @@ fn run_in_world(
     if let Some(first) = records.first_mut() {
         first.traffic = measured;
     }
-    plan.bounds.complete(plan, cell, &mut records);
     Ok(records)
 }
 

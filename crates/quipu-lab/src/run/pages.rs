@@ -14,19 +14,19 @@ use super::asked::VisitObject;
 use super::bell::Bell;
 use super::error::{RunError, SetupError};
 use super::host::Host;
+use super::instruments::Setting;
 use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::pair_of_page;
 use super::series::Watched;
 use super::topology::{Hosts, Topology};
-use crate::plan::{Cell, Plan};
+use crate::plan::Plan;
 use quipu_record::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
 use quipu_scenario::Scenario;
 
 /// Watches the pages of all clients as they come.
 pub(super) struct Pages<'a> {
-    plan: &'a Plan,
-    cell: Cell,
+    setting: Setting<'a>,
     visitors: Vec<Visitor>,
     /// Rung by hosts that have something to take stock of.
     bell: Bell,
@@ -54,26 +54,25 @@ struct Visitor {
 impl<'a> Pages<'a> {
     /// Adds all clients and their servers to `world`, joined over the network of `topology`.
     pub(super) fn add(
-        plan: &'a Plan,
-        cell: Cell,
+        setting: Setting<'a>,
         world: &mut World<Host>,
         topology: &mut Topology,
     ) -> Result<Pages<'a>, RunError> {
+        let Setting { plan, cell, .. } = setting;
         let mut pages = Pages {
-            plan,
-            cell,
+            setting,
             visitors: Vec::new(),
             bell: Bell::default(),
             limit: Instant::ZERO,
             ended: false,
         };
-        let paths = plan.networks[cell.network].network.paths.len();
+        let paths = setting.network().network.paths.len();
         for client in 0..plan.scenario.clients.count {
             let origins = Origins::new(plan, cell, client).map_err(SetupError::from)?;
             let count = origins.count();
             let pair = |client, line| pair_of_page(plan, client, line, count);
             let pairs: Vec<u16> = (0..count).map(|line| pair(client, line)).collect();
-            let hosts = Host::of_client(plan, cell, client, &origins, &pairs, &pages.bell)?;
+            let hosts = Host::of_client(setting, client, &origins, &pairs, &pages.bell)?;
             let mut nodes = hosts.into_iter().map(|host| world.add_node(host));
             let Some(node) = nodes.next() else { continue };
             let servers: Vec<NodeId> = nodes.collect();
@@ -104,8 +103,8 @@ impl<'a> Pages<'a> {
     /// Both ends of all connections, for time series.
     pub(super) fn watched(&self, topology: &Topology) -> Vec<Watched> {
         let mut watched = Vec::new();
-        let sender = self.plan.scenario.sender();
-        let paths = self.plan.networks[self.cell.network].network.paths.len();
+        let sender = self.setting.scenario().sender();
+        let paths = self.setting.network().network.paths.len();
         for visitor in &self.visitors {
             for (line, &server) in visitor.servers.iter().enumerate() {
                 let flow = flow_name(visitor.client, line, &visitor.origins);
@@ -118,19 +117,19 @@ impl<'a> Pages<'a> {
 
     /// Until when the run lasts at most.
     pub(super) fn longest(&self) -> Instant {
-        let session = self.plan.scenario.session;
+        let session = self.setting.scenario().session;
         let longest = |visitor: &Visitor| {
             let readings = (1..session).map(|next| self.reading_after(visitor.client, next - 1));
             let reading = readings.fold(Duration::ZERO, |sum, time| sum + time);
-            let later = self.plan.scenario.time_limit.saturating_mul(u64::from(session - 1));
+            let later = self.setting.scenario().time_limit.saturating_mul(u64::from(session - 1));
             visitor.limit + reading + later
         };
         self.visitors.iter().map(longest).max().unwrap_or(Instant::ZERO)
     }
 
     fn reading_after(&self, client: u32, visit: u32) -> Duration {
-        let page = &self.plan.pages[self.cell.page];
-        page.reading_time_of(self.cell.run, client, visit)
+        let page = &self.setting.plan.pages[self.setting.cell.page];
+        page.reading_time_of(self.setting.cell.run, client, visit)
     }
 
     /// True while there is a page to wait for. Takes stock of those that are there: to be called after
@@ -154,23 +153,23 @@ impl<'a> Pages<'a> {
                 return false;
             }
             let is_there = visitor.ends(world).any(|end| end.is_done(visit));
-            if visit >= self.plan.scenario.session || !is_there {
+            if visit >= self.setting.scenario().session || !is_there {
                 return true;
             }
-            let Some(total) = visitor.measured(world, visit, &self.plan.scenario) else {
+            let Some(total) = visitor.measured(world, visit, self.setting.scenario()) else {
                 return false;
             };
             let reading = self.reading_after(visitor.client, visit);
             let visitor = &mut self.visitors[index];
             visitor.records.push(total.since(&visitor.before));
             visitor.before = total;
-            visitor.limit = world.now() + reading + self.plan.scenario.time_limit;
+            visitor.limit = world.now() + reading + self.setting.scenario().time_limit;
         }
     }
 
     /// Clients that still wait for a page decide how long the run may last.
     fn find_limit(&mut self) {
-        let session = self.plan.scenario.session;
+        let session = self.setting.scenario().session;
         let waiting = self.visitors.iter().filter(|visitor| visitor.visit() < session);
         match waiting.map(|visitor| visitor.limit).min() {
             Some(limit) => self.limit = limit,
@@ -183,7 +182,7 @@ impl<'a> Pages<'a> {
     /// # Errors
     /// If not all are there.
     pub(super) fn finish(self, nodes: &[Host], at: Instant) -> Result<Vec<RunRecord>, RunError> {
-        let session = self.plan.scenario.session;
+        let session = self.setting.scenario().session;
         let mut records = Vec::new();
         let mut missing = (0, 0);
         for visitor in self.visitors {
@@ -196,7 +195,7 @@ impl<'a> Pages<'a> {
             }
             records.extend(visitor.records);
         }
-        let pages = u64::from(session) * u64::from(self.plan.scenario.clients.count);
+        let pages = u64::from(session) * u64::from(self.setting.scenario().clients.count);
         if records.len() as u64 == pages {
             return Ok(records);
         }

@@ -18,8 +18,9 @@ pub(super) struct PageLine {
     pub(super) pair: u16,
 }
 
-/// The seed of all chance in connection `line` of a client of the run of `cell`.
-pub(super) fn page_seed(plan: &Plan, cell: Cell, client: u32, line: usize) -> Seed {
+/// The seed of all chance in a connection that loads pages in the run of `cell`.
+pub(super) fn page_seed(plan: &Plan, cell: Cell, of: PageLine) -> Seed {
+    let PageLine { client, line, .. } = of;
     let seed = plan.scenario.client_seed(cell.run, client);
     if line == 0 { seed } else { seed.child("origin", line as u64) }
 }

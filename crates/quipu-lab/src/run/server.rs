@@ -18,11 +18,11 @@ use super::application::Application;
 use super::asked::{Asked, VisitObject};
 use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
+use super::instruments::Setting;
 use super::pairs::PageLine;
 use super::party::Party;
-use super::wire::{Wire, http, mux, numbering};
+use super::wire::{Wire, mux, numbering};
 use crate::pages::{Bodies, PageLoadError};
-use crate::plan::{Cell, Plan};
 use quipu_record::End;
 use quipu_scenario::Priorities;
 
@@ -58,12 +58,13 @@ struct Writing {
 
 impl Site {
     /// The server of one connection.
-    pub(super) fn new(plan: &Plan, cell: Cell, line: PageLine) -> Result<Site, SetupError> {
+    pub(super) fn new(setting: Setting<'_>, line: PageLine) -> Result<Site, SetupError> {
+        let Setting { plan, cell, .. } = setting;
         Ok(Site {
-            party: ConnectionPlan::of_page(plan, cell, line).server()?,
-            mux: mux(plan, cell, line, Role::Server)?,
+            party: ConnectionPlan::of_page(setting, line).server()?,
+            mux: mux(setting, line, Role::Server)?,
             http: Server::new(ServerConfig {
-                numbering: numbering(http(plan, cell)),
+                numbering: numbering(setting.http()),
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
             }),

@@ -1,6 +1,7 @@
 use quipu_base::{Bytes, Duration};
 
 use super::*;
+use crate::batch::{run, run_session};
 use quipu_record::End;
 use quipu_scenario::{Network, PathSpec, Scenario, find_network};
 

@@ -11,16 +11,17 @@ use super::cross::{CrossSender, CrossSink};
 use super::error::RunError;
 use super::flow::{FlowEnd, sender_of};
 use super::host::Host;
+use super::instruments::Setting;
 use super::pairs::{pair_of_cross, pair_of_flow};
 use super::series::{self, Sampler, Watched};
 use super::topology::{Hosts, Topology, addresses};
-use crate::plan::{Cell, Plan};
 use quipu_record::stats::Histogram;
 use quipu_record::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
 use quipu_scenario::{Direction, Measure, Network, OwnLinks};
 
 /// The hosts of all flows and of all cross traffic.
-pub(super) struct Traffic {
+pub(super) struct Traffic<'a> {
+    setting: Setting<'a>,
     /// Per flow: who writes and who reads.
     flows: Vec<Pair>,
     cross: Vec<Pair>,
@@ -66,23 +67,22 @@ fn window(measure: &Measure) -> Range<Instant> {
     Instant::ZERO + measure.from..until
 }
 
-impl Traffic {
+impl<'a> Traffic<'a> {
     /// Adds the hosts of all flows, then of all cross traffic, and joins them to the network.
     pub(super) fn add(
-        plan: &Plan,
-        cell: Cell,
+        setting: Setting<'a>,
         world: &mut World<Host>,
         topology: &mut Topology,
-    ) -> Result<Traffic, RunError> {
-        let (scenario, network) = (&plan.scenario, &plan.networks[cell.network]);
+    ) -> Result<Traffic<'a>, RunError> {
+        let (scenario, network) = (setting.scenario(), setting.network());
         let window = window(&scenario.measure);
         let own = network.network.paths.iter().enumerate();
         let own = own.filter(|(_, path)| path.own_links().is_some());
         let links = own.map(|(index, _)| (index, topology.shared(index))).collect();
-        let mut traffic = Traffic { flows: Vec::new(), cross: Vec::new(), links, window };
+        let mut traffic = Traffic { setting, flows: Vec::new(), cross: Vec::new(), links, window };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let mut add = |end| {
-                let host = FlowEnd::new(plan, cell, index, end, traffic.window.clone())?;
+                let host = FlowEnd::new(setting, index, end, traffic.window.clone())?;
                 Ok::<_, RunError>(world.add_node(Host::Flow(Box::new(host))))
             };
             let (client, server) = (add(End::Client)?, add(End::Server)?);
@@ -93,9 +93,9 @@ impl Traffic {
                 End::Server => Pair { sender: server, receiver: client },
             });
         }
-        let (seed, overhead) = (scenario.run_seed(cell.run), scenario.link_overhead);
+        let (seed, overhead) = (scenario.run_seed(setting.cell.run), scenario.link_overhead);
         for (index, spec) in scenario.cross.iter().enumerate() {
-            let (pair, path) = (pair_of_cross(plan, index), network.cross_paths[index]);
+            let (pair, path) = (pair_of_cross(setting.plan, index), network.cross_paths[index]);
             let [client, server] = addresses(pair, path);
             let (local, remote) = match spec.direction {
                 Direction::Down => (server, client),
@@ -116,9 +116,9 @@ impl Traffic {
     }
 
     /// Both ends of all flows, for time series.
-    pub(super) fn watched(&self, plan: &Plan, cell: Cell, topology: &Topology) -> Vec<Watched> {
-        let paths = plan.networks[cell.network].flow_paths.iter();
-        let flows = self.flows.iter().zip(plan.scenario.flows.iter().zip(paths));
+    pub(super) fn watched(&self, topology: &Topology) -> Vec<Watched> {
+        let paths = self.setting.network().flow_paths.iter();
+        let flows = self.flows.iter().zip(self.setting.scenario().flows.iter().zip(paths));
         flows
             .flat_map(|(pair, (spec, paths))| {
                 let (sender, paths) = (sender_of(spec), paths.iter().copied());
@@ -135,8 +135,6 @@ impl Traffic {
     /// begins and ends.
     pub(super) fn run(
         &self,
-        plan: &Plan,
-        cell: Cell,
         world: &mut World<Host>,
         limit: Instant,
         mut goes_on: impl FnMut(&World<Host>) -> bool,
@@ -160,7 +158,7 @@ impl Traffic {
         if end != RunEnd::Condition && world.now() < limit {
             end = run_to(world, limit)?;
         }
-        Ok((end, self.record(plan, cell, world, &from, &until)))
+        Ok((end, self.record(world, &from, &until)))
     }
 
     /// True if all flows have ended. `first` is a flow before which all have; it moves on.
@@ -199,17 +197,10 @@ impl Traffic {
         })
     }
 
-    fn record(
-        &self,
-        plan: &Plan,
-        cell: Cell,
-        world: &World<Host>,
-        from: &Snapshot,
-        until: &Snapshot,
-    ) -> TrafficRecord {
-        let network = &plan.networks[cell.network];
+    fn record(&self, world: &World<Host>, from: &Snapshot, until: &Snapshot) -> TrafficRecord {
+        let (scenario, network) = (self.setting.scenario(), self.setting.network());
         let counts = from.flows.iter().zip(&until.flows);
-        let specs = plan.scenario.flows.iter().zip(&network.flow_paths);
+        let specs = scenario.flows.iter().zip(&network.flow_paths);
         let flows = self.flows.iter().zip(specs).zip(counts);
         let flows = flows.map(|((pair, (spec, paths)), (before, after))| {
             let started_at = Instant::ZERO + spec.start;
@@ -238,7 +229,7 @@ impl Traffic {
             until: until.at,
             flows: flows.collect(),
             links: self.link_records(
-                &network.network.for_run(plan.scenario.run_seed(cell.run)),
+                &network.network.for_run(scenario.run_seed(self.setting.cell.run)),
                 from,
                 until,
             ),

@@ -11,8 +11,8 @@ use quipu_policy::PriorityEdit;
 use quipu_quic::{Connection, ConnectionEvent};
 
 use super::error::SetupError;
+use super::instruments::Setting;
 use super::pairs::{PageLine, page_seed};
-use crate::plan::{Cell, Plan};
 use crate::policies::build_stream;
 use quipu_scenario::HttpVersion;
 
@@ -64,19 +64,18 @@ impl<'a> Wire<'a> {
 
 /// The mux of an end, if the row has its HTTP over one byte stream.
 pub(super) fn mux(
-    plan: &Plan,
-    cell: Cell,
-    PageLine { client, line, .. }: PageLine,
+    setting: Setting<'_>,
+    line: PageLine,
     role: Role,
 ) -> Result<Option<Mux>, SetupError> {
-    let row = &plan.networks[cell.network].policies[cell.policy];
-    if row.http != HttpVersion::H2Tcp {
+    if setting.http() != HttpVersion::H2Tcp {
         return Ok(None);
     }
     let name = if role.is_client() { "client.http" } else { "server.http" };
-    let seed = page_seed(plan, cell, client, line).child(name, 0);
-    let policy = build_stream(&row.spec, plan.scenario.transport.initial_window, seed)?;
-    Ok(Some(Mux::new(role, config(&plan.scenario.transport), policy)))
+    let transport = &setting.scenario().transport;
+    let seed = page_seed(setting.plan, setting.cell, line).child(name, 0);
+    let policy = build_stream(&setting.row().spec, transport.initial_window, seed)?;
+    Ok(Some(Mux::new(role, config(transport), policy)))
 }
 
 fn config(transport: &quipu_scenario::Transport) -> byte_stream::Config {
@@ -88,11 +87,6 @@ fn config(transport: &quipu_scenario::Transport) -> byte_stream::Config {
         frame_size: octets(transport.data_frame),
         unsent_limit: transport.unsent_limit,
     }
-}
-
-/// How the row of `cell` has HTTP carried.
-pub(super) fn http(plan: &Plan, cell: Cell) -> HttpVersion {
-    plan.networks[cell.network].policies[cell.policy].http
 }
 
 /// The name of the protocol in the handshake.

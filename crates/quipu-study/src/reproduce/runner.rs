@@ -15,9 +15,10 @@ use super::docs;
 use super::job::Job;
 use super::select::{Runs, of_series};
 use super::verdict::{bounds, judge};
+use quipu_lab::batch::Runner;
 use quipu_lab::plan::Cell;
 use quipu_lab::results::{self, part_of, place};
-use quipu_lab::run::{RunError, run_sampled, run_session};
+use quipu_lab::run::RunError;
 use quipu_record::verdict::{Judged, VERDICTS};
 use quipu_record::{Failure, Output, OutputError, RunRecord};
 use quipu_scenario::{ScenarioError, Series};
@@ -237,6 +238,8 @@ fn remove(folder: &Path) -> Result<(), ReproduceError> {
 /// Where runs become results.
 struct Workshop<'a> {
     jobs: &'a [Job],
+    /// For each job those of its units.
+    runners: Vec<Vec<Runner<'a>>>,
     out: &'a Path,
     partial: PathBuf,
     states: Vec<Mutex<State>>,
@@ -254,7 +257,9 @@ impl<'a> Workshop<'a> {
             Mutex::new(State { slots, series, outputs, missing })
         };
         let states = todo.jobs.iter().map(state).collect();
-        Workshop { jobs: &todo.jobs, out: &place.out, partial, states }
+        let of_job = |job: &'a Job| job.units.iter().map(|unit| Runner::new(&unit.plan)).collect();
+        let runners = todo.jobs.iter().map(of_job).collect();
+        Workshop { jobs: &todo.jobs, runners, out: &place.out, partial, states }
     }
 
     /// Where the files of a unit are before its id is whole.
@@ -272,7 +277,7 @@ impl<'a> Workshop<'a> {
         let Some(&[job, unit, _]) = task.wanted_by.first() else { return Ok(()) };
         let plan = &self.jobs[job].units[unit].plan;
         let (records, series) = if plan.scenario.series == Series::None {
-            let records = run_session(plan, task.cell);
+            let records = self.runners[job][unit].run_session(task.cell);
             (Arc::new(records.map_err(|error| error.to_string())), None)
         } else {
             self.run_sampled(job, unit, task.cell)?
@@ -326,7 +331,7 @@ impl<'a> Workshop<'a> {
         let mut part =
             output.series_part(&part_of(cell), place(plan, cell)).map_err(OutputError::from)?;
         let mut rows = Vec::new();
-        let records = run_sampled(plan, cell, &mut |row| {
+        let records = self.runners[job][unit].run_sampled(cell, &mut |row| {
             if !series.is_empty() {
                 rows.push(row.clone());
             }

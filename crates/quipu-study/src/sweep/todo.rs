@@ -16,8 +16,8 @@ use super::points::Sweep;
 use super::status::{State, Status};
 use super::store::{Store, StoreError};
 use crate::run_key::run_keys;
+use quipu_lab::batch::{Runner, run_session};
 use quipu_lab::plan::Cell;
-use quipu_lab::run::run_session;
 use quipu_record::FileError;
 use quipu_scenario::ScenarioError;
 
@@ -226,12 +226,14 @@ impl Todo {
             self.store.take_over(*key, &mut reader)?;
         }
         let tasks: Vec<&Task> = self.own_tasks().collect();
+        let runners: Vec<Runner<'_>> =
+            self.sweep.points.iter().map(|point| Runner::new(&point.plan)).collect();
         let next = AtomicUsize::new(0);
         let problem: Mutex<Option<StoreError>> = Mutex::new(None);
         let work = || {
             while !cancelled.load(Ordering::Relaxed) {
                 let Some(task) = tasks.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
-                let outcome = run_session(&self.sweep.points[task.point].plan, task.cell);
+                let outcome = runners[task.point].run_session(task.cell);
                 let outcome = outcome.map_err(|error| error.to_string());
                 if outcome.is_err() && cancelled.load(Ordering::Relaxed) {
                     return;

@@ -127,12 +127,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         &["decode", "error", "settings"],
         "An error of a frame names the setting that is wrong.",
     ),
-    (
-        "lab",
-        "",
-        &["bound", "plan", "run"],
-        "A plan holds what its runs are logged, timed and bounded with; to be handed to a run instead.",
-    ),
     ("lab", "results", &["sharing", "summary"], "Both pick the runs of one place in the same way."),
     (
         "lab",

@@ -20,10 +20,10 @@ use self::sending::Sending;
 use super::application::Application;
 use super::engine::{ConnectionPlan, arrivals};
 use super::error::{RunError, SetupError};
+use super::instruments::Setting;
 use super::loading::Loading;
 use super::pairs::PageLine;
 use super::party::{Party, open_paths};
-use crate::plan::{Cell, Plan};
 use quipu_record::{End, RunRecord};
 use quipu_scenario::{Sender, Start};
 
@@ -49,25 +49,25 @@ pub(super) struct RawEnd {
 }
 
 /// Both ends: of the client, of the server.
-pub(super) fn ends(plan: &Plan, cell: Cell, line: PageLine) -> Result<[RawEnd; 2], SetupError> {
+pub(super) fn ends(setting: Setting<'_>, line: PageLine) -> Result<[RawEnd; 2], SetupError> {
     let began = Began::default();
-    let client = RawEnd::new(plan, cell, line, Role::Client, Arc::clone(&began))?;
-    let server = RawEnd::new(plan, cell, line, Role::Server, began)?;
+    let client = RawEnd::new(setting, line, Role::Client, Arc::clone(&began))?;
+    let server = RawEnd::new(setting, line, Role::Server, began)?;
     Ok([client, server])
 }
 
 impl RawEnd {
     fn new(
-        plan: &Plan,
-        cell: Cell,
+        setting: Setting<'_>,
         line: PageLine,
         role: Role,
         began: Began,
     ) -> Result<RawEnd, SetupError> {
+        let Setting { plan, cell, .. } = setting;
         let scenario = &plan.scenario;
         let client = line.client;
         let start_at = plan.client_start(cell.run, client);
-        let connection = ConnectionPlan::of_page(plan, cell, line);
+        let connection = ConnectionPlan::of_page(setting, line);
         let party = match role {
             Role::Client => connection.client(start_at)?,
             Role::Server => connection.server()?,
@@ -81,7 +81,7 @@ impl RawEnd {
         } else {
             let loading = Loading::new(page, scenario);
             let receiving = Receiving::new(loading, raw, &writes);
-            if let Some(arrivals) = arrivals(plan, cell, line) {
+            if let Some(arrivals) = arrivals(setting, line) {
                 // The sender opens them all in this order.
                 for (index, objects) in (0..).zip(receiving.objects()) {
                     let direction = StreamDirection::Unidirectional;

@@ -1,12 +1,13 @@
 use quipu_base::Duration;
 
 use super::*;
+use crate::batch::{run, run_sampled};
 use crate::plan::{Cell, Plan};
 use crate::results::place;
 use crate::run::host::Host;
+use crate::run::instruments::{Instruments, Setting};
 use crate::run::pages::Pages;
 use crate::run::topology::Topology;
-use crate::run::{run, run_sampled};
 use quipu_record::{RunRecord, SeriesPart};
 use quipu_scenario::{Direction, FlowSpec, Network, Series, find_network};
 
@@ -207,7 +208,9 @@ fn a_link_that_paths_share_counts_once_and_shares_are_of_the_same_side() {
     let mut world = World::new(quipu_sim::WorldConfig::new(plan.scenario.run_seed(0)));
     let network = &plan.networks[0].network;
     let mut topology = Topology::new(&mut world, network, plan.scenario.link_overhead).unwrap();
-    let pages = Pages::add(&plan, FIRST, &mut world, &mut topology).unwrap();
+    let instruments = Instruments::default();
+    let setting = Setting { plan: &plan, cell: FIRST, instruments: &instruments };
+    let pages = Pages::add(setting, &mut world, &mut topology).unwrap();
     let server = pages.watched(&topology)[0].node;
     let mut rows = Vec::new();
     let mut sink = |row: &SeriesRow| {
