@@ -24,6 +24,7 @@ mod nearest;
 mod networks;
 mod output;
 mod page;
+mod place;
 mod provenance;
 mod replay;
 mod run;
@@ -53,10 +54,10 @@ pub use provenance::Provenance;
 pub use replay::{LoadPlace, Replay, Replays, ResultFolder};
 pub use run::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord, StreamRecord};
 pub use series::{SeriesPart, SeriesRow, join as join_series};
-pub use sharing::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread};
+pub use sharing::{CrossSummary, FlowSummary, LinkSummary, PathShare, Sharing, Spread};
 pub use sheets::{SCENARIO, SUMMARY, Tables, known_columns, names as file_names, table_names};
 pub use streams::{StreamSummary, summaries as stream_summaries};
-pub use summary::{Failure, Identical, MetricSummary, PathShare, RowSummary, Summary};
+pub use summary::{Failure, Identical, MetricSummary, RowSummary, Summary};
 pub use tables::{Column, Form, Kind, TableFile, Value};
 pub use traffic::{
     CrossRecord, Direction, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord, per_mille,

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant, Rate};
 
 use crate::file::{FileError, write};
+use crate::place::PLACE;
 use crate::run::End;
-use crate::sheets::PLACE;
 use crate::tables::{Column, columns};
 
 /// A connection, or one of its paths, at an instant of a run, as one end of it knows it.

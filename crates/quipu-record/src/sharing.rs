@@ -3,7 +3,6 @@
 use serde::Serialize;
 
 use crate::stats::median;
-use crate::summary::PathShare;
 
 /// A quantity over the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -14,6 +13,17 @@ pub struct Spread {
     pub least: u64,
     /// The run in which it was most.
     pub most: u64,
+}
+
+/// How much of the sender's bytes went over a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathShare {
+    /// The path.
+    pub path: u32,
+    /// What the network calls it.
+    pub name: String,
+    /// Share of all bytes of all runs, in thousandths.
+    pub per_mille: u64,
 }
 
 /// All traffic of one policy over one network, beside one page or without any.

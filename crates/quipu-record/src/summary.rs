@@ -6,7 +6,7 @@ use crate::fairness::Fairness;
 use crate::metric::Metric;
 use crate::page::PageNote;
 use crate::provenance::Provenance;
-use crate::sharing::Sharing;
+use crate::sharing::{PathShare, Sharing};
 use crate::streams::StreamSummary;
 
 /// The runs of one metric; of sessions, all their pages, and of all clients.
@@ -30,17 +30,6 @@ pub struct MetricSummary {
     pub bound: Option<u64>,
     /// The middle of the runs' ratios to their tight bounds: 1 and more.
     pub over_bound: Option<f64>,
-}
-
-/// How much of the sender's bytes went over a path.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PathShare {
-    /// The path.
-    pub path: u32,
-    /// What the network calls it.
-    pub name: String,
-    /// Share of all bytes of all runs, in thousandths.
-    pub per_mille: u64,
 }
 
 /// All runs of one page over one network with one policy.

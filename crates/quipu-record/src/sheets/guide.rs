@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{LOAD, PLACE, sheets};
+use super::{LOAD, sheets};
+use crate::place::PLACE;
 use crate::tables::{Column, Kind};
 use crate::{networks, series};
 

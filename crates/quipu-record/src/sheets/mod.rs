@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 
 use crate::file::FileError;
-use crate::names::{Place, RunNames};
+use crate::names::RunNames;
+use crate::place::{PLACE, lead_of};
 use crate::run::RunRecord;
 use crate::tables::{Column, Form, TableFile, Value, columns};
 use crate::{networks, series};
@@ -32,19 +33,7 @@ pub fn names() -> impl Iterator<Item = String> {
     others.into_iter().chain(tables)
 }
 
-/// What the rows of every table begin with.
-pub(crate) static PLACE: [Column; 4] = columns! {
-    /// the page's name, as the terminal shows it; empty without a page
-    page: Text,
-    /// the network's name
-    network: Text,
-    /// the policy's name
-    policy: Text,
-    /// number of the run, from 0; the same number means the same links, losses and page
-    run: Whole,
-};
-
-/// What follows it where rows are about one load.
+/// What follows [`PLACE`] where rows are about one load.
 static LOAD: [Column; 2] = columns! {
     /// number of the page in the client's session, from 0; 0 unless `session` says more
     visit: Whole,
@@ -191,10 +180,4 @@ fn open(
     let file = form.file(sheet.name);
     let made = TableFile::create(&directory.join(&file), form, &columns);
     made.map_err(|source| FileError::Write { file, source })
-}
-
-/// What every row begins with, as values.
-fn lead_of(names: &dyn RunNames) -> [Value<'_>; 4] {
-    let Place { page, network, policy, run } = names.place();
-    [Value::Text(page), Value::Text(network), Value::Text(policy), Value::Whole(run.into())]
 }

@@ -205,18 +205,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         "Parts of a scenario check themselves against the whole of it, and an error tells its place in the document.",
     ),
     (
-        "record",
-        "",
-        &["fairness", "sharing", "summary"],
-        "A summary has the parts that are summed up by its own measures.",
-    ),
-    (
-        "record",
-        "",
-        &["series", "sheets", "traffic_sheets"],
-        "The list of all tables, and the columns that all begin with.",
-    ),
-    (
         "sim",
         "",
         &["node", "outgoing"],
