@@ -2,6 +2,7 @@
 
 mod names;
 mod networks;
+mod runs;
 mod sharing;
 mod summary;
 mod write;

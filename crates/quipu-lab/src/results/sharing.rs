@@ -8,7 +8,7 @@ use quipu_record::{
 };
 use quipu_scenario::{Direction, FlowSpec};
 
-use super::summary::runs_of;
+use super::runs::runs_of;
 use crate::plan::{Cell, Plan};
 
 /// All traffic of a sweep, by page, network and policy; nothing if the scenario has none.

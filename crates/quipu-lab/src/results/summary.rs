@@ -8,6 +8,7 @@ use quipu_record::{
 };
 use rayon::prelude::*;
 
+use super::runs::runs_of;
 use super::sharing;
 use crate::plan::{Cell, Plan};
 
@@ -43,24 +44,6 @@ pub fn summary(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failur
         sharing: sharing::all(plan, finished),
         identical: identical(plan, finished),
     }
-}
-
-/// The runs of one page over one network with one policy, out of those of all in the order of the plan's
-/// cells.
-pub(super) fn runs_of(
-    finished: &[(Cell, RunRecord)],
-    page: usize,
-    network: usize,
-    policy: usize,
-) -> Runs<'_> {
-    let place = (page, network, policy);
-    let of = |cell: &Cell| (cell.page, cell.network, cell.policy);
-    let start = finished.partition_point(|(cell, _)| of(cell) < place);
-    let end = finished.partition_point(|(cell, _)| of(cell) <= place);
-    finished[start..end]
-        .iter()
-        .map(|(cell, record)| ((cell.run, record.client, record.visit), record))
-        .collect()
 }
 
 fn identical(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Identical> {

@@ -3,14 +3,12 @@
 use std::fmt::Write;
 
 use super::grid::{Align, Grid};
+use super::words::{NOTHING, percent, ratio_text};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
 use quipu_record::{Dimension, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary};
 use quipu_scenario::{Clients, Priorities};
-
-/// What there is where a number is missing.
-pub(super) const NOTHING: &str = "–";
 
 /// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
 /// least first; rows without it last. Ratios are to the first row as planned.
@@ -165,11 +163,6 @@ fn fairness(rows: &[&RowSummary]) -> Grid {
     grid
 }
 
-/// Thousandths as a percentage: `41.5`.
-pub(super) fn percent(per_mille: u64) -> String {
-    format!("{}.{}", per_mille / 10, per_mille % 10)
-}
-
 /// Each row but the one that is called `base` as a ratio to it.
 fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
     let compared =
@@ -186,15 +179,6 @@ fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
 fn ratio(summary: Option<&MetricSummary>) -> String {
     let of = |it: &MetricSummary| ratio_text(it.ratio, it.ratio_low, it.ratio_high);
     summary.map_or(NOTHING.to_owned(), of)
-}
-
-/// A ratio with its interval, as far as there are both.
-pub(super) fn ratio_text(ratio: Option<f64>, low: Option<f64>, high: Option<f64>) -> String {
-    match (ratio, low, high) {
-        (Some(ratio), Some(low), Some(high)) => format!("{ratio:.3} {low:.3}–{high:.3}"),
-        (Some(ratio), ..) => format!("{ratio:.3} {NOTHING}"),
-        (None, ..) => NOTHING.to_owned(),
-    }
 }
 
 /// What is told of a page by name; of none, flows.

@@ -1,8 +1,8 @@
 //! What flows, cross traffic and links came to: one block per page and network.
 
-use super::compare::{NOTHING, percent};
 use super::grid::{Align, Grid};
 use super::millis;
+use super::words::{NOTHING, hundredths, mbit, percent, range, thousandths};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
 use quipu_record::{CrossSummary, FlowSummary, Sharing, Spread, Summary};
@@ -153,30 +153,4 @@ fn links(block: &[&Sharing]) -> Grid {
         grid.row(std::iter::once(sharing.policy.clone()).chain(used).chain(fairness));
     }
     grid
-}
-
-/// Bits per second as megabits: `9.58`.
-fn mbit(bits: u64) -> String {
-    let hundredths = bits.saturating_add(5_000) / 10_000;
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
-}
-
-/// The ends of a spread, or nothing if all runs were the same.
-fn range(spread: Spread, print: impl Fn(u64) -> String) -> String {
-    if spread.least == spread.most {
-        return NOTHING.to_owned();
-    }
-    format!("{}–{}", print(spread.least), print(spread.most))
-}
-
-/// Millionths as a percentage of two decimals: `1.25`.
-fn hundredths(millionths: u64) -> String {
-    let hundredths = millionths.saturating_add(50) / 100;
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
-}
-
-/// Millionths as a number of three decimals: `0.998`.
-fn thousandths(millionths: u64) -> String {
-    let thousandths = millionths.saturating_add(500) / 1_000;
-    format!("{}.{:03}", thousandths / 1_000, thousandths % 1_000)
 }

@@ -6,6 +6,7 @@ mod grid;
 mod page;
 mod streams;
 mod waterfall;
+mod words;
 
 pub use compare::compare;
 pub use grid::{Align, Grid};

@@ -1,7 +1,7 @@
 //! The raw streams of a comparison: what a box plot of each shows.
 
-use super::compare::ratio_text;
 use super::grid::{Align, Grid};
+use super::words::ratio_text;
 use super::{millis, time};
 use quipu_base::Duration;
 use quipu_record::RowSummary;

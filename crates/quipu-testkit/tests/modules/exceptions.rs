@@ -127,13 +127,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         &["decode", "error", "settings"],
         "An error of a frame names the setting that is wrong.",
     ),
-    ("lab", "results", &["sharing", "summary"], "Both pick the runs of one place in the same way."),
-    (
-        "lab",
-        "table",
-        &["compare", "flows", "streams"],
-        "Tables of a comparison share words and shares.",
-    ),
     (
         "policy",
         "",
