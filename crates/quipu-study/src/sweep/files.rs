@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -10,21 +9,17 @@ use rayon::prelude::*;
 use super::points::{Point, Sweep};
 use super::status::{State, Status};
 use super::store::{Outcome, StoreError};
-use super::summary::{Line, SummaryFile};
+use super::summary::{Line, SUMMARY, SummaryFile};
 use super::todo::{STORE, SweepError, Todo};
 use quipu_lab::plan::Cell;
 use quipu_lab::results::{add_networks, failure, named, summary};
-use quipu_record::write_whole;
 use quipu_record::{
     Column, Failure, FileError, Form, Kind, NetworksFile, RunRecord, TableFile, Tables, Value,
     table_names,
 };
 
-/// How far it is.
-pub(super) const STATUS: &str = "status.json";
 /// The complete file.
 const SWEEP: &str = "sweep.toml";
-pub(super) const SUMMARY: &str = "summary.json";
 const NETWORKS: &str = "networks.csv";
 const POINTS: &str = "points.csv";
 /// Runs that one thread reads at a time.
@@ -64,12 +59,6 @@ fn failed(file: &str) -> impl FnOnce(std::io::Error) -> FileError + use<> {
     move |source| FileError::Write { file, source }
 }
 
-/// Writes how far the sweep is.
-pub(super) fn write_status(out: &Path, status: &Status) -> Result<(), FileError> {
-    fs::create_dir_all(out).map_err(failed(&out.display().to_string()))?;
-    write_whole(&out.join(STATUS), status.to_json()).map_err(failed(STATUS))
-}
-
 /// Removes what processes that were killed have left.
 fn sweep_up(store: &Path) {
     let is_left = |name: &str| {
@@ -89,8 +78,28 @@ fn sweep_up(store: &Path) {
 /// How folders begin that are not whole.
 const PARTIAL: &str = "partial-";
 
+impl Todo {
+    /// Writes the files of the result from what is kept; of a shard only how far it is, as the others'
+    /// runs may still come.
+    ///
+    /// # Errors
+    /// If a file cannot be written, or what is kept cannot be read.
+    pub fn write(&self) -> Result<Option<Written>, SweepError> {
+        if self.place.shard.is_some() {
+            self.status().write(&self.place.out)?;
+            return Ok(None);
+        }
+        let jobs = self.threads();
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(jobs)
+            .build()
+            .map_err(|error| SweepError::Threads { jobs, reason: error.to_string() })?;
+        pool.install(|| write(self)).map(Some)
+    }
+}
+
 /// Writes all files, first beside the store, then each takes its name.
-pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
+fn write(todo: &Todo) -> Result<Written, SweepError> {
     let (sweep, out) = (&todo.sweep, &todo.place.out);
     let store = out.join(STORE);
     sweep_up(&store);
@@ -138,7 +147,7 @@ pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
     let (lines, failures) = file.finish()?;
 
     // Until all have their names the folder is not what it was, nor what it will be.
-    write_status(out, &Status { state: State::Running, ..todo.status().clone() })?;
+    Status { state: State::Running, ..todo.status().clone() }.write(out)?;
     for name in names() {
         let (from, to) = (folder.join(&name), out.join(&name));
         let result = if from.exists() { fs::rename(from, to) } else { fs::remove_file(to) };
@@ -147,7 +156,7 @@ pub(super) fn write(todo: &Todo) -> Result<Written, SweepError> {
             result => result.map_err(failed(&name))?,
         }
     }
-    write_status(out, todo.status())?;
+    todo.status().write(out)?;
     Ok(Written { lines, status: todo.status().clone(), failures })
 }
 
@@ -180,13 +189,4 @@ fn outcomes(todo: &Todo, index: usize) -> Result<Outcomes, StoreError> {
         }
     }
     Ok((finished, failures))
-}
-
-/// Writes `text` into an open file.
-pub(super) fn put(
-    file: &mut std::io::BufWriter<fs::File>,
-    name: &str,
-    text: &str,
-) -> Result<(), FileError> {
-    file.write_all(text.as_bytes()).map_err(failed(name))
 }

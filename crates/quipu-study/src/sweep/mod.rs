@@ -3,7 +3,7 @@
 //! - [`Sweep`]: what a file with a table `[sweep]` amounts to, a plan for each point.
 //! - `store`: what was run, by the content of what was asked for, in a database.
 //! - [`Todo`]: what of a sweep is not in the store yet, and how it gets there.
-//! - `tables`, `summary`, `status`: the files of a result, made from the store.
+//! - `files`, `summary`, `status`: the files of a result, made from the store.
 //! - [`overview`]: the same as text for a terminal.
 //!
 //! A run is known by a number that everything which decides it goes into (`run_key`), so that it is
@@ -12,6 +12,7 @@
 mod files;
 mod overview;
 mod points;
+mod shard;
 mod status;
 mod store;
 mod summary;
@@ -20,6 +21,7 @@ mod todo;
 pub use files::Written;
 pub use overview::overview;
 pub use points::{Point, Sweep};
+pub use shard::Shard;
 pub use status::{State, Status};
 pub use store::StoreError;
-pub use todo::{Place, Shard, SweepError, Todo};
+pub use todo::{Place, SweepError, Todo};

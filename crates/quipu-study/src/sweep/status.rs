@@ -1,9 +1,15 @@
 //! How far a sweep is: `status.json`.
 
+use std::fs;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
-use super::todo::Shard;
-use quipu_record::Provenance;
+use super::shard::Shard;
+use quipu_record::{FileError, Provenance, write_whole};
+
+/// The file.
+pub(super) const STATUS: &str = "status.json";
 
 /// Whether a folder has all of its sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,5 +76,11 @@ impl Status {
     pub fn to_json(&self) -> String {
         // Texts and numbers can always be written.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+    /// Writes it into the folder `out`, which is made if it is missing.
+    pub(super) fn write(&self, out: &Path) -> Result<(), FileError> {
+        let failed = |file: String| move |source| FileError::Write { file, source };
+        fs::create_dir_all(out).map_err(failed(out.display().to_string()))?;
+        write_whole(&out.join(STATUS), self.to_json()).map_err(failed(STATUS.to_owned()))
     }
 }

@@ -8,12 +8,13 @@ use std::path::Path;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
-use super::files::{SUMMARY, put};
 use super::points::{Point, Sweep};
 use super::todo::Todo;
 use quipu_lab::results::WORLD;
 use quipu_record::{Failure, FileError, Metric, PageNote, Provenance, Summary};
 
+/// The file.
+pub(super) const SUMMARY: &str = "summary.json";
 /// Failures that are told in words.
 const MOST_TOLD: usize = 10;
 
@@ -80,18 +81,17 @@ pub(super) struct SummaryFile<'s> {
     lines: Vec<Line>,
 }
 
+fn failed(source: std::io::Error) -> FileError {
+    FileError::Write { file: SUMMARY.to_owned(), source }
+}
+
 fn json(value: &impl Serialize) -> Result<String, FileError> {
-    let failed = |error: serde_json::Error| FileError::Write {
-        file: SUMMARY.to_owned(),
-        source: error.into(),
-    };
-    serde_json::to_string(value).map_err(failed)
+    serde_json::to_string(value).map_err(|error| failed(error.into()))
 }
 
 impl<'s> SummaryFile<'s> {
     pub(super) fn create(folder: &Path, todo: &'s Todo) -> Result<SummaryFile<'s>, FileError> {
         let (sweep, status) = (&todo.sweep, todo.status());
-        let failed = |source| FileError::Write { file: SUMMARY.to_owned(), source };
         let mut file = BufWriter::new(File::create(folder.join(SUMMARY)).map_err(failed)?);
         let head = Head {
             provenance: &status.provenance,
@@ -104,8 +104,8 @@ impl<'s> SummaryFile<'s> {
             fields: sweep.fields().collect(),
         };
         let head = json(&head)?;
-        put(&mut file, SUMMARY, head.strip_suffix('}').unwrap_or(&head))?;
-        put(&mut file, SUMMARY, ",\n\"rows\":[")?;
+        put(&mut file, head.strip_suffix('}').unwrap_or(&head))?;
+        put(&mut file, ",\n\"rows\":[")?;
         Ok(SummaryFile {
             sweep,
             file,
@@ -132,8 +132,8 @@ impl<'s> SummaryFile<'s> {
             let separator = if self.has_rows { ",\n" } else { "\n" };
             self.has_rows = true;
             let text = json(&Entry { point: index, fields: fields(), entry: row })?;
-            put(&mut self.file, SUMMARY, separator)?;
-            put(&mut self.file, SUMMARY, &text)?;
+            put(&mut self.file, separator)?;
+            put(&mut self.file, &text)?;
             if let Some(time) = row.metric(Metric::PageTime) {
                 self.lines.push(Line {
                     point: index,
@@ -175,7 +175,7 @@ impl<'s> SummaryFile<'s> {
             ("sharing", &self.sharing),
             ("identical", &self.identical),
         ];
-        put(&mut self.file, SUMMARY, "\n]")?;
+        put(&mut self.file, "\n]")?;
         for (name, list) in lists {
             // As in a comparison, what says nothing of flows has none.
             if name == "sharing" && list.is_empty() {
@@ -185,13 +185,18 @@ impl<'s> SummaryFile<'s> {
                 true => format!(",\n\"{name}\":[]"),
                 false => format!(",\n\"{name}\":[\n{}\n]", list.join(",\n")),
             };
-            put(&mut self.file, SUMMARY, &text)?;
+            put(&mut self.file, &text)?;
         }
-        put(&mut self.file, SUMMARY, "}\n")?;
+        put(&mut self.file, "}\n")?;
         let flushed = self.file.flush();
-        flushed.map_err(|source| FileError::Write { file: SUMMARY.to_owned(), source })?;
+        flushed.map_err(failed)?;
         Ok((self.lines, self.told))
     }
+}
+
+/// Writes `text` into the open file.
+fn put(file: &mut BufWriter<File>, text: &str) -> Result<(), FileError> {
+    file.write_all(text.as_bytes()).map_err(failed)
 }
 
 fn in_words(point: &Point, failure: &Failure) -> String {

@@ -1,19 +1,17 @@
 //! What of a sweep is still to be run, and how: on all cores, each run kept as soon as it is there.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use thiserror::Error;
 
-use super::files::{self, Written};
 use super::points::Sweep;
-use super::status::{State, Status};
+use super::shard::Shard;
+use super::status::{STATUS, State, Status};
 use super::store::{Store, StoreError};
 use crate::run_key::run_keys;
 use quipu_lab::batch::{Runner, run_session};
@@ -23,14 +21,6 @@ use quipu_scenario::ScenarioError;
 
 /// The folder of the store in that of the results.
 pub(super) const STORE: &str = "store";
-
-/// A part of a sweep, written as `2/4`: the runs whose keys leave the same remainder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Which, from 1 to `count`.
-    index: u32,
-    count: u32,
-}
 
 /// Where results go, and how.
 #[derive(Clone, Debug)]
@@ -220,7 +210,7 @@ impl Todo {
                 self.place.from.iter().map(|from| from.join(STORE)).collect();
             self.store = Store::open(&folder, &others, self.store.program())?;
         }
-        files::write_status(&self.place.out, &self.status)?;
+        self.status.write(&self.place.out)?;
         let mut reader = self.store.reader();
         for key in &self.elsewhere {
             self.store.take_over(*key, &mut reader)?;
@@ -262,25 +252,8 @@ impl Todo {
         Ok(())
     }
 
-    /// Writes the files of the result from what is kept; of a shard only how far it is, as the others'
-    /// runs may still come.
-    ///
-    /// # Errors
-    /// If a file cannot be written, or what is kept cannot be read.
-    pub fn write(&self) -> Result<Option<Written>, SweepError> {
-        if self.place.shard.is_some() {
-            files::write_status(&self.place.out, &self.status)?;
-            return Ok(None);
-        }
-        let jobs = self.threads();
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(jobs)
-            .build()
-            .map_err(|error| SweepError::Threads { jobs, reason: error.to_string() })?;
-        pool.install(|| files::write(self)).map(Some)
-    }
-
-    fn threads(&self) -> usize {
+    /// Threads that work at once.
+    pub(super) fn threads(&self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         self.place.jobs.unwrap_or(cores)
     }
@@ -289,32 +262,6 @@ impl Todo {
 /// Whether `out` has anything that no sweep has written.
 fn is_foreign(out: &Path) -> bool {
     let has_any = fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some());
-    let is_ours = out.join(STORE).is_dir() || out.join(files::STATUS).is_file();
+    let is_ours = out.join(STORE).is_dir() || out.join(STATUS).is_file();
     out.is_file() || (has_any && !is_ours)
-}
-
-impl Shard {
-    /// Whether the run with that key is of this part.
-    fn has(self, key: u128) -> bool {
-        key % u128::from(self.count) == u128::from(self.index - 1)
-    }
-}
-
-impl fmt::Display for Shard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.count)
-    }
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    /// Reads `2/4`: the second of four.
-    fn from_str(text: &str) -> Result<Shard, String> {
-        let expected = || format!("`{text}`: expected a part such as 1/4, from 1/4 to 4/4");
-        let (index, count) = text.split_once('/').ok_or_else(expected)?;
-        let number = |part: &str| part.parse::<u32>().map_err(|_| expected());
-        let (index, count) = (number(index)?, number(count)?);
-        if (1..=count).contains(&index) { Ok(Shard { index, count }) } else { Err(expected()) }
-    }
 }

@@ -96,12 +96,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         &["compare", "samples", "select"],
         "Samples are numbers by the same statistics as comparisons of them.",
     ),
-    (
-        "study",
-        "sweep",
-        &["files", "status", "summary", "todo"],
-        "The files of a sweep are written of what is done, which tells how far it is by them.",
-    ),
     ("web", "har", &["lenient", "model"], "What is read leniently are fields of the model."),
     (
         "web",
