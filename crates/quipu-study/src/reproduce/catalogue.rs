@@ -1,8 +1,9 @@
 //! The experiments that come with the program, and the choice of some by name.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use super::job::{ExperimentError, Origin, load};
+use super::error::ExperimentError;
 use quipu_record::verdict::Paper;
 use quipu_scenario::ScenarioError;
 use quipu_scenario::experiment::{Case, cases};
@@ -15,9 +16,35 @@ const _: () = assert!(
     "there is no experiment: `experiments/` does not lie beside `crates/`"
 );
 
-/// The text of the file at `path` within `experiments/`.
-pub(super) fn text_of(path: &str) -> Option<&'static str> {
-    FILES.iter().find(|(name, _)| *name == path).map(|(_, text)| *text)
+/// Where a case is from, for what lies beside its file.
+#[derive(Clone, Debug)]
+pub enum Origin {
+    /// It comes with the program.
+    Builtin,
+    /// A folder.
+    Folder(PathBuf),
+}
+
+impl Origin {
+    /// The text of the file `name` that lies beside that of a case, which is `file`.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(super) fn text_beside(&self, file: &str, name: &str) -> Result<String, String> {
+        match self {
+            Origin::Builtin => {
+                let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+                let path = format!("{folder}/{name}");
+                let found = FILES.iter().find(|(known, _)| *known == path);
+                let text = found.map(|(_, text)| (*text).to_owned());
+                text.ok_or_else(|| "no such file comes with the program".to_owned())
+            }
+            Origin::Folder(folder) => {
+                let text = quipu_scenario::read_text(&folder.join(name));
+                text.map_err(|error| error.to_string())
+            }
+        }
+    }
 }
 
 /// The ids that come with the program: by paper, then by file.
@@ -46,6 +73,22 @@ fn unlike<'a>(all: impl Iterator<Item = &'a Case>) -> Result<(), ScenarioError> 
     Ok(())
 }
 
+/// The ids in the scenario file at `path`.
+///
+/// # Errors
+/// If it is unreadable, no scenario, or without an experiment.
+pub fn load(path: &Path) -> Result<Vec<(Case, Origin)>, ExperimentError> {
+    let file = path.display().to_string();
+    let text = quipu_scenario::read_text(path)?;
+    let found = cases(&text, &file)?;
+    if found.is_empty() {
+        let expected = "a table [experiment], which `quipu reproduce` needs";
+        return Err(ScenarioError::invalid(file, "without an experiment", expected).into());
+    }
+    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    Ok(found.into_iter().map(|case| (case, Origin::Folder(folder.clone()))).collect())
+}
+
 /// The ids that `names` choose: ids, beginnings of ids, papers and files; all that come with the program
 /// if there are none.
 ///
@@ -60,7 +103,7 @@ pub fn choose(names: &[String]) -> Result<Vec<(Case, Origin)>, ExperimentError> 
     }
     for name in names {
         let found = if name.ends_with(".toml") {
-            load(std::path::Path::new(name))?
+            load(Path::new(name))?
         } else {
             let wanted = builtin.iter().filter(|case| is_meant(name, case));
             wanted.map(|case| (case.clone(), Origin::Builtin)).collect()
@@ -89,7 +132,6 @@ fn is_meant(name: &str, case: &Case) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;

@@ -1,60 +1,18 @@
 //! One id, ready to run: its scenario and variants planned, its rules and numbers held to them.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use thiserror::Error;
-
-use super::catalogue;
+use super::catalogue::Origin;
 use super::data::{PaperNumber, numbers};
+use super::error::ExperimentError;
 use super::places::{Unit, places};
 use crate::run_key::{code_of, hash_of, run_keys};
 use quipu_lab::plan::{Cell, Plan, PlanError};
 use quipu_lab::policies::{PolicyRow, Registry};
 use quipu_lab::program::Program;
 use quipu_record::Provenance;
-use quipu_scenario::experiment::{Case, Metric, Part, Variant, cases};
+use quipu_scenario::experiment::{Case, Metric, Part, Variant};
 use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
-
-/// An experiment that cannot be run.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ExperimentError {
-    /// Its file is wrong.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// Its scenario, or a variant of it, cannot be run.
-    #[error("{id}{variant}: {source}", variant = .variant.as_ref().map(|name| format!(" [{name}]")).unwrap_or_default())]
-    Plan {
-        /// The id.
-        id: String,
-        /// Name of the variant.
-        variant: Option<String>,
-        /// Why.
-        source: Box<PlanError>,
-    },
-    /// A rule or a number of the paper is about something that is not there.
-    #[error("{file}{line}: {id}: {message}", line = .line.map(|line| format!(":{line}")).unwrap_or_default())]
-    Rule {
-        /// The file.
-        file: String,
-        /// The line, if known.
-        line: Option<usize>,
-        /// The id.
-        id: String,
-        /// What is wrong.
-        message: String,
-    },
-}
-
-/// Where a case is from, for what lies beside its file.
-#[derive(Clone, Debug)]
-pub enum Origin {
-    /// It comes with the program.
-    Builtin,
-    /// A folder.
-    Folder(PathBuf),
-}
 
 /// One id, ready to run.
 #[derive(Debug)]
@@ -68,22 +26,6 @@ pub struct Job {
     pub(super) units: Vec<Unit>,
     pub(super) series: Vec<Metric>,
     pub(super) numbers: Vec<PaperNumber>,
-}
-
-/// The ids in the scenario file at `path`.
-///
-/// # Errors
-/// If it is unreadable, no scenario, or without an experiment.
-pub fn load(path: &Path) -> Result<Vec<(Case, Origin)>, ExperimentError> {
-    let file = path.display().to_string();
-    let text = quipu_scenario::read_text(path)?;
-    let found = cases(&text, &file)?;
-    if found.is_empty() {
-        let expected = "a table [experiment], which `quipu reproduce` needs";
-        return Err(ScenarioError::invalid(file, "without an experiment", expected).into());
-    }
-    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-    Ok(found.into_iter().map(|case| (case, Origin::Folder(folder.clone()))).collect())
 }
 
 impl Job {
@@ -163,17 +105,7 @@ impl Job {
 
     fn read_numbers(&mut self, origin: &Origin) -> Result<(), ExperimentError> {
         let file = self.case.file.clone();
-        let read = |name: &str| match origin {
-            Origin::Builtin => {
-                let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-                let found = catalogue::text_of(&format!("{folder}/{name}"));
-                found.map(str::to_owned).ok_or_else(|| "no such file comes with the program".into())
-            }
-            Origin::Folder(folder) => {
-                let text = quipu_scenario::read_text(&folder.join(name));
-                text.map_err(|error| error.to_string())
-            }
-        };
+        let read = |name: &str| origin.text_beside(&file, name);
         for data in &self.case.experiment.data {
             let found = numbers(data, &self.units[0].plan, &read);
             self.numbers.extend(found.map_err(|message| self.wrong(None, message))?);

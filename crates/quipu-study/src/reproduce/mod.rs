@@ -5,22 +5,25 @@
 //!   with the program, by name.
 //! - [`Job`]: an id ready to run. [`reproduce`]: all of them on all cores, and what was found ([`Judged`](quipu_record::verdict::Judged)).
 //!
-//! Within: `settings` changes scenarios, `places` tells what a rule compares, `select` and `samples` take
-//! numbers from runs, `compare` makes estimates of them, `verdict` judges; `docs` writes it down. The format
+//! Within: `catalogue` finds ids, `places` tells what a rule compares, `select` and `samples` take numbers
+//! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges; `docs` writes it down. The format
 //! is explained in `docs/reproduce.md`.
 
 mod catalogue;
 mod compare;
 mod data;
 mod docs;
+mod error;
 mod job;
 mod places;
 mod runner;
 mod samples;
 mod select;
+mod stat;
 mod verdict;
 
-pub use catalogue::{builtin, choose};
+pub use catalogue::{Origin, builtin, choose, load};
 pub use docs::{Page, counts, terminal};
-pub use job::{ExperimentError, Job, Origin, load};
+pub use error::ExperimentError;
+pub use job::Job;
 pub use runner::{Place, Progress, ReproduceError, Todo, reproduce};

@@ -13,7 +13,7 @@ use thiserror::Error;
 use super::data;
 use super::docs;
 use super::job::Job;
-use super::select::{Runs, of_series};
+use super::select::{OfSeries, Runs, of_series};
 use super::verdict::{bounds, judge};
 use quipu_lab::batch::Runner;
 use quipu_lab::plan::Cell;
@@ -154,11 +154,11 @@ fn is_foreign(folder: &Path) -> bool {
 type Records = Arc<Result<Vec<RunRecord>, String>>;
 
 /// What there is of a job so far.
-struct State {
+struct State<'a> {
     /// For each unit the records of each cell.
     slots: Vec<Vec<Option<Records>>>,
-    /// For each unit what metrics of time series gave.
-    series: Vec<BTreeMap<Cell, Vec<Option<f64>>>>,
+    /// For each unit what time series gave.
+    series: Vec<BTreeMap<Cell, OfSeries<'a>>>,
     outputs: Vec<Option<Arc<Output>>>,
     missing: usize,
 }
@@ -242,7 +242,7 @@ struct Workshop<'a> {
     runners: Vec<Vec<Runner<'a>>>,
     out: &'a Path,
     partial: PathBuf,
-    states: Vec<Mutex<State>>,
+    states: Vec<Mutex<State<'a>>>,
 }
 
 impl<'a> Workshop<'a> {
@@ -308,14 +308,14 @@ impl<'a> Workshop<'a> {
     }
 
     /// A run with its time series, which goes into a file and through the metrics that look at it.
-    #[expect(clippy::type_complexity, reason = "what a run gives, and what its series gave")]
     fn run_sampled(
         &self,
         job: usize,
         unit: usize,
         cell: Cell,
-    ) -> Result<(Records, Option<Vec<Option<f64>>>), ReproduceError> {
-        let Job { units, series, .. } = &self.jobs[job];
+    ) -> Result<(Records, Option<OfSeries<'a>>), ReproduceError> {
+        let jobs: &'a [Job] = self.jobs;
+        let Job { units, series, .. } = &jobs[job];
         let plan = &units[unit].plan;
         let output = {
             let mut state = lock(&self.states[job]);
@@ -346,7 +346,7 @@ impl<'a> Workshop<'a> {
     }
 
     /// Writes everything about a job whose runs are all there, and judges it.
-    fn finish(&self, index: usize, mut state: State) -> Result<Judged, ReproduceError> {
+    fn finish(&self, index: usize, mut state: State<'a>) -> Result<Judged, ReproduceError> {
         let job = &self.jobs[index];
         let mut finished = Vec::new();
         let mut failures = Vec::new();
@@ -384,12 +384,7 @@ impl<'a> Workshop<'a> {
             .units
             .iter()
             .zip(finished.iter().zip(&state.series))
-            .map(|(unit, (finished, series))| Runs {
-                plan: &unit.plan,
-                finished,
-                series,
-                series_metrics: &job.series,
-            })
+            .map(|(unit, (finished, series))| Runs { plan: &unit.plan, finished, series })
             .collect();
         let case = &job.case;
         let experiment = &case.experiment;

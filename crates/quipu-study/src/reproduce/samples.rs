@@ -2,7 +2,7 @@
 
 use quipu_base::{Instant, Rate};
 
-use super::compare::stat_of;
+use super::stat::stat_of;
 use quipu_record::SeriesRow;
 use quipu_scenario::experiment::{Column, Metric, Quantity, Stat};
 

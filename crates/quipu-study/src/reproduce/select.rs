@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::compare::stat_of;
 use super::places::{Spot, position};
 use super::samples;
+use super::stat::stat_of;
 use quipu_base::Bytes;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_record::{End, FlowRecord, RunRecord, Scope, SeriesRow, jain};
@@ -18,11 +18,12 @@ pub(super) struct Runs<'a> {
     pub(super) plan: &'a Plan,
     /// Those that ended well, in the plan's order.
     pub(super) finished: &'a [(Cell, RunRecord)],
-    /// What metrics of time series gave in each run.
-    pub(super) series: &'a BTreeMap<Cell, Vec<Option<f64>>>,
-    /// Those metrics.
-    pub(super) series_metrics: &'a [Metric],
+    /// What time series gave in each run.
+    pub(super) series: &'a BTreeMap<Cell, OfSeries<'a>>,
 }
+
+/// What the time series of a run gave: each metric that looks at it, with its number if it has one.
+pub(super) type OfSeries<'m> = Vec<(&'m Metric, Option<f64>)>;
 
 /// Numbers of a run, of one of its clients, and of the page in the session of that client.
 pub(super) type Load = (u32, u32, u32);
@@ -93,9 +94,8 @@ impl Runs<'_> {
             Scope::Flows => self.fairness(record, metric.direction),
             Scope::Link => self.utilisation(cell, record, metric)?,
             Scope::Series => {
-                let index = self.series_metrics.iter().position(|it| it == metric);
-                let values = self.series.get(cell).zip(index);
-                values.and_then(|(values, index)| *values.get(index)?)
+                let numbers = self.series.get(cell).into_iter().flatten();
+                numbers.filter(|(of, _)| *of == metric).find_map(|(_, number)| *number)
             }
             Scope::Model => None,
         };
@@ -216,12 +216,12 @@ impl Runs<'_> {
 }
 
 /// What the metrics of time series give for a run of `cell` that has the samples `rows`.
-pub(super) fn of_series(
+pub(super) fn of_series<'m>(
     plan: &Plan,
     cell: Cell,
     rows: &[SeriesRow],
-    metrics: &[Metric],
-) -> Vec<Option<f64>> {
+    metrics: &'m [Metric],
+) -> OfSeries<'m> {
     let number = |metric: &Metric| {
         let flow = match &metric.flow {
             None => rows.first().map(|row| &*row.flow)?,
@@ -246,5 +246,5 @@ pub(super) fn of_series(
         };
         samples::number(rows, flow, path, metric)
     };
-    metrics.iter().map(number).collect()
+    metrics.iter().map(|metric| (metric, number(metric))).collect()
 }

@@ -84,18 +84,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         ],
         "A link is configured by the parts that it is made of, and each part checks its configuration.",
     ),
-    (
-        "study",
-        "reproduce",
-        &["catalogue", "job"],
-        "A job reads tables beside built-in files, and the catalogue makes jobs' origins.",
-    ),
-    (
-        "study",
-        "reproduce",
-        &["compare", "samples", "select"],
-        "Samples are numbers by the same statistics as comparisons of them.",
-    ),
     ("web", "har", &["lenient", "model"], "What is read leniently are fields of the model."),
     (
         "web",

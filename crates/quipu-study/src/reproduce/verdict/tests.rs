@@ -4,6 +4,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant};
 
 use super::*;
+use crate::reproduce::select::{OfSeries, of_series};
 use crate::reproduce::{Job, Origin};
 use quipu_lab::plan::Cell;
 use quipu_lab::policies::Registry;
@@ -127,13 +128,11 @@ fn judged(rules: &str, times: Times) -> Vec<RuleVerdict> {
                 .collect()
         })
         .collect();
-    let series: Vec<BTreeMap<Cell, Vec<Option<f64>>>> = job
+    let series: Vec<BTreeMap<Cell, OfSeries<'_>>> = job
         .units
         .iter()
         .map(|unit| {
-            let of = |cell| {
-                (cell, crate::reproduce::select::of_series(&unit.plan, cell, &rows(), &job.series))
-            };
+            let of = |cell| (cell, of_series(&unit.plan, cell, &rows(), &job.series));
             unit.plan.cells().map(of).collect()
         })
         .collect();
@@ -141,12 +140,7 @@ fn judged(rules: &str, times: Times) -> Vec<RuleVerdict> {
         .units
         .iter()
         .zip(finished.iter().zip(&series))
-        .map(|(unit, (finished, series))| Runs {
-            plan: &unit.plan,
-            finished,
-            series,
-            series_metrics: &job.series,
-        })
+        .map(|(unit, (finished, series))| Runs { plan: &unit.plan, finished, series })
         .collect();
     job.case.experiment.rules.iter().map(|rule| judge(rule, &job.units, &runs)).collect()
 }
@@ -353,7 +347,7 @@ fn runs_that_failed_are_not_there() {
     let runs: Vec<Runs<'_>> = job
         .units
         .iter()
-        .map(|unit| Runs { plan: &unit.plan, finished: &[], series: &series, series_metrics: &[] })
+        .map(|unit| Runs { plan: &unit.plan, finished: &[], series: &series })
         .collect();
     let found = judge(&job.case.experiment.rules[0], &job.units, &runs);
     assert_eq!(found.verdict, Verdict::Error);
