@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use quipu_lab::plan::{Cell, Plan};
-use quipu_lab::run::{Clock, Instruments, Meter, RunError, Taken, measure as run};
+use quipu_lab::run::{self, Clock, Instruments, Meter, RunError, Taken};
 
 /// Reads of the clock, one right after the other, by which the cost of one is known.
 const CLOCK_SAMPLES: usize = 20_001;
@@ -76,7 +76,7 @@ pub fn measure(plan: &Plan, clock: &Clock, progress: &dyn Fn(usize)) -> Result<C
     cells.sort_by_key(|(place, cell)| (cell.run, *place));
     let mut taken: Vec<Vec<Taken>> = vec![Vec::new(); places.len()];
     for (done, (place, cell)) in (1..).zip(cells) {
-        run(plan, cell, &instruments, None)?;
+        run::measure(plan, cell, &instruments, None)?;
         taken[place].push(meter.take());
         progress(done);
     }
@@ -224,8 +224,8 @@ mod tests {
         let meter = Meter::new(clock());
         let timed = Instruments::default().with_meter(meter.clone());
         for cell in plan.cells() {
-            let records = run(&plan, cell, &timed, None).unwrap();
-            assert_eq!(records, run(&plan, cell, &Instruments::default(), None).unwrap());
+            let records = run::measure(&plan, cell, &timed, None).unwrap();
+            assert_eq!(records, run::measure(&plan, cell, &Instruments::default(), None).unwrap());
             assert!(meter.take().decisions > 0);
         }
     }

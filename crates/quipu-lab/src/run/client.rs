@@ -7,7 +7,7 @@ use quipu_quic::ConnectionEvent;
 use quipu_sim::Outgoing;
 
 use super::application::Application;
-use super::engine::{ConnectionPlan, arrivals};
+use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
 use super::instruments::Setting;
 use super::loading::Loading;
@@ -67,7 +67,7 @@ impl Browser {
                 paths_missing: party.as_ref().map_or(0, |party| party.paths_to_open(line)),
                 mux: mux(setting, page_line, Role::Client)?,
                 requests: Requests::new(&plan.browser, &plan.scenario, setting.http())
-                    .told_to(arrivals(setting, page_line)),
+                    .told_to(setting.arrivals(page_line)),
                 active: true,
             });
         }

@@ -18,7 +18,6 @@ use super::party::Party;
 use super::topology::addresses;
 use super::{tls, wire};
 use crate::policies::{SpecError, build};
-use quipu_record::End;
 use quipu_scenario::{HttpVersion, Scenario};
 
 /// The longest datagram of a run.
@@ -63,7 +62,7 @@ impl<'a> ConnectionPlan<'a> {
             paths: (0..setting.network().network.paths.len()).collect(),
             initial_window: scenario.transport.initial_window,
             recorders: setting.recorders(),
-            arrivals: arrivals(setting, line),
+            arrivals: setting.arrivals(line),
             meter: setting.instruments.meter.clone(),
         }
     }
@@ -191,18 +190,4 @@ impl<'a> ConnectionPlan<'a> {
             })
             .collect()
     }
-}
-
-/// What takes note of what comes over connection `line`, if anything does.
-pub(super) fn arrivals(setting: Setting<'_>, line: PageLine) -> Option<LineArrivals> {
-    let arrivals = setting.instruments.arrivals.as_ref()?;
-    let PageLine { client, line, pair } = line;
-    // The first path carries the handshake.
-    let [of_client, of_server] = addresses(pair, 0);
-    let (reader, address) = match setting.scenario().sender() {
-        End::Server => (Role::Client, of_client),
-        End::Client => (Role::Server, of_server),
-    };
-    let framed = setting.http() == HttpVersion::H2Tcp;
-    arrivals.line((client, line), reader, address, framed)
 }

@@ -1,12 +1,16 @@
 //! What looks on while runs go, and what every part of a run is given.
 
+use quipu_base::Role;
 use quipu_quic::recorder::RecorderFactory;
 
-use super::arrivals::Arrivals;
+use super::arrivals::{Arrivals, LineArrivals};
 use super::logs::Logs;
 use super::meter::Meter;
+use super::pairs::PageLine;
+use super::topology::addresses;
 use crate::plan::{Cell, Plan, PlannedNetwork};
 use crate::policies::PolicyRow;
+use quipu_record::End;
 use quipu_scenario::{HttpVersion, Scenario};
 
 /// What looks on while runs go: no part of their plan, as no result depends on it. By default nothing does.
@@ -69,5 +73,19 @@ impl<'a> Setting<'a> {
     /// What writes the log of the run, if it is logged.
     pub(super) fn recorders(self) -> Option<RecorderFactory> {
         self.instruments.logs.as_ref()?.recorders(self.plan, self.cell)
+    }
+
+    /// What takes note of what comes over `line`, if anything does.
+    pub(super) fn arrivals(self, line: PageLine) -> Option<LineArrivals> {
+        let arrivals = self.instruments.arrivals.as_ref()?;
+        let PageLine { client, line, pair } = line;
+        // The first path carries the handshake.
+        let [of_client, of_server] = addresses(pair, 0);
+        let (reader, address) = match self.scenario().sender() {
+            End::Server => (Role::Client, of_client),
+            End::Client => (Role::Server, of_server),
+        };
+        let framed = self.http() == HttpVersion::H2Tcp;
+        arrivals.line((client, line), reader, address, framed)
     }
 }

@@ -7,7 +7,9 @@ use super::words::{NOTHING, percent, ratio_text};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
-use quipu_record::{Dimension, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary};
+use quipu_record::{
+    Dimension, Fairness, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary,
+};
 use quipu_scenario::{Clients, Priorities};
 
 /// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
@@ -148,17 +150,20 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
 
 /// Jain's index between the clients of a run: the middle run and the least even; empty without others.
 fn fairness(rows: &[&RowSummary]) -> Grid {
-    let titles = ["page time", "least even run", "rate", "least even run"];
-    let columns = std::iter::once(("policy", Align::Left))
-        .chain(titles.into_iter().map(|title| (title, Align::Right)));
-    let mut grid = Grid::new(columns);
+    type Index = fn(&Fairness) -> u64;
+    const COLUMNS: [(&str, Index); 4] = [
+        ("page time", |it| it.page_time.median),
+        ("least even run", |it| it.page_time.least),
+        ("rate", |it| it.goodput.median),
+        ("least even run", |it| it.goodput.least),
+    ];
+    let titles = COLUMNS.iter().map(|(title, _)| (*title, Align::Right));
+    let mut grid = Grid::new(std::iter::once(("policy", Align::Left)).chain(titles));
     for row in rows {
         let Some(fairness) = row.fairness else { continue };
-        let (time, rate) = (fairness.page_time, fairness.goodput);
         // Millionths, with three digits behind the point.
-        let index = |millionths: u64| format!("{:.3}", millionths as f64 / 1e6);
-        let indices = [time.median, time.least, rate.median, rate.least].map(index);
-        grid.row(std::iter::once(row.policy.clone()).chain(indices));
+        let cell = |(_, index): &(&str, Index)| format!("{:.3}", index(&fairness) as f64 / 1e6);
+        grid.row(std::iter::once(row.policy.clone()).chain(COLUMNS.iter().map(cell)));
     }
     grid
 }

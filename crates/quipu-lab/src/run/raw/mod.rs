@@ -18,7 +18,7 @@ use quipu_web::page::ObjectId;
 use self::receiving::{Fault, Receiving};
 use self::sending::Sending;
 use super::application::Application;
-use super::engine::{ConnectionPlan, arrivals};
+use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
 use super::instruments::Setting;
 use super::loading::Loading;
@@ -81,7 +81,7 @@ impl RawEnd {
         } else {
             let loading = Loading::new(page, scenario);
             let receiving = Receiving::new(loading, raw, &writes);
-            if let Some(arrivals) = arrivals(setting, line) {
+            if let Some(arrivals) = setting.arrivals(line) {
                 // The sender opens them all in this order.
                 for (index, objects) in (0..).zip(receiving.objects()) {
                     let direction = StreamDirection::Unidirectional;
