@@ -16,9 +16,11 @@
 //! Not here: packets, sockets, clocks, or any type of the engine.
 
 pub mod ack;
+mod builtin;
 pub mod conformance;
 pub mod congestion;
 pub mod joint;
+pub mod key;
 pub mod path;
 pub mod priority;
 pub mod registry;
@@ -29,6 +31,7 @@ pub mod stream;
 pub use ack::{AckPolicy, AckRoute};
 pub use congestion::{Controller, ControllerFactory};
 pub use joint::{Joint, Pair, Planned, Planner};
+pub use key::{PathKey, PathSet, Span, StreamKey};
 pub use path::{Choice, Parcel, PathPolicy, TakeBack};
 pub use priority::{
     NodeId, NodeKey, Priorities, Priority, PriorityEdit, PriorityError, TreeEdit, Urgency,
@@ -37,7 +40,6 @@ pub use registry::{BuildContext, Built, Entry, Layer, Policies, PolicySpec, Regi
 pub use reinject::{Reinject, ResendPath, ResendRules};
 pub use seam::decision::{Ask, DecidedBy, Decision, Note, Notes, Refusal};
 pub use seam::event::{Event, Quality};
-pub use seam::key::{PathKey, PathSet, Span, StreamKey};
 pub use seam::referee::{Checked, Placement, Referee};
 pub use seam::view::{
     Class, ConnView, Kind, PathState, PathStatus, PathView, Paths, Piece, Run, SentPacket,

@@ -4,8 +4,8 @@ use quipu_base::{Duration, Instant};
 
 use super::plain::{all_paths, own_path};
 use super::{AckPolicy, AckRoute, LeastRtt};
+use crate::key::{PathKey, PathSet};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::{PathState, View};
 
 mod returns;

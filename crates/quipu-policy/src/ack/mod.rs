@@ -2,15 +2,13 @@
 
 use quipu_base::Instant;
 
+use crate::key::{PathKey, PathSet};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::View;
 
-mod entries;
 mod min_owd;
 mod plain;
 
-pub(crate) use entries::entries;
 pub use min_owd::MinOwd;
 pub use plain::{All, Any, LeastRtt, Own};
 

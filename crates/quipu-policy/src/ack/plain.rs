@@ -1,8 +1,8 @@
 //! The acknowledgement policies that need no history.
 
 use super::{AckPolicy, AckRoute};
+use crate::key::{PathKey, PathSet};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, PathSet};
 use crate::seam::view::{PathState, View};
 
 /// `own`: acknowledgements of a path's packets return on that path; while it cannot be used, on

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_base::StreamId;
 
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 use crate::stream::{StreamPolicy, Turn};
 

@@ -5,16 +5,18 @@ use std::collections::BTreeMap;
 use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId, StreamId};
 
 use super::audit::Audit;
-use super::network::Link;
 use super::world::{Flight, World};
 use crate::joint::Joint;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::decision::{Ask, Decision, Notes, Refusal};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::referee::{Checked, Placement, Referee, fit};
 use crate::seam::view::{PathState, Piece, StreamTable};
 
+mod network;
 mod rest;
+
+use network::Link;
 
 /// Bytes of a packet beside the first frame's data, and of a frame beside its data.
 const PACKET_OVERHEAD: u64 = 40;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use quipu_base::Bytes;
 
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 use crate::stream::{StreamPolicy, Turn};
 

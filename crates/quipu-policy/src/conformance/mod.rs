@@ -13,7 +13,6 @@
 mod audit;
 mod engine;
 mod first_come;
-mod network;
 mod run;
 mod script;
 mod streams;

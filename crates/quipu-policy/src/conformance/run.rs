@@ -6,9 +6,9 @@ use quipu_base::{Bytes, Duration, PathId};
 
 use super::engine::{Manner, MockEngine, Report, Subject};
 use super::script::{Script, Step};
+use crate::key::{PathKey, StreamKey};
 use crate::priority::{NodeId, Priority, PriorityEdit};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{PathStatus, StreamTable};
 
 /// Timers that may fire after a script's end before everything is delivered.

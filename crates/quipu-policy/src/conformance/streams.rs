@@ -2,8 +2,8 @@
 
 use quipu_base::{Bytes, Instant, Offset, StreamId};
 
+use crate::key::{PathKey, Span, StreamKey};
 use crate::priority::Priority;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Class, Run, StreamTable, StreamView};
 
 /// Where a stretch of bytes is in its life.

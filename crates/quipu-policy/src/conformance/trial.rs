@@ -71,11 +71,11 @@ mod tests {
     use super::*;
     use crate::conformance::{FirstCome, Manner, run};
     use crate::joint::Pair;
+    use crate::key::PathKey;
     use crate::path::{Choice, MinRtt, Parcel, PathPolicy};
     use crate::registry::{Built, Confidence, Entry, Layer, Registry};
     use crate::reinject::ResendRules;
     use crate::seam::decision::Notes;
-    use crate::seam::key::PathKey;
     use crate::seam::view::View;
     use crate::stream::Pack;
 

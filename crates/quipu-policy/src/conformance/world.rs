@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId, PerMille};
 
 use super::streams::Streams;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::priority::Priorities;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{
     Class, ConnView, Kind, PathState, PathStatus, PathView, Paths, Piece, SentPacket, SentTable,
     StreamTable, View,

@@ -1,8 +1,6 @@
 //! Balanced linked adaptation.
 
-use super::coupled::{Coupling, Flows, build};
-use super::prr;
-use crate::registry::{Confidence, Entry, Layer};
+use super::coupled::{Coupling, Flows};
 
 /// `balia`: between friendliness to others and quick response; a path far slower than the fastest
 /// one grows more and gives up more than in [`Lia`](super::lia::Lia).
@@ -15,7 +13,7 @@ use crate::registry::{Confidence, Entry, Layer};
 /// Source: Peng, Walid, Hwang, Low, "Multipath TCP: Analysis, Design, and Implementation", IEEE/ACM
 /// Transactions on Networking 2016; Linux `mptcp_balia.c`; confidence high.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Balia;
+pub(crate) struct Balia;
 
 impl Coupling for Balia {
     fn share(&self, flows: &Flows<'_>) -> f64 {
@@ -27,17 +25,5 @@ impl Coupling for Balia {
 
     fn decrease(&self, flows: &Flows<'_>) -> f64 {
         f64::min(flows.greatest_rate() / flows.own.rate(), 1.5) / 2.0
-    }
-}
-
-pub(super) fn entry() -> Entry {
-    Entry {
-        name: "balia",
-        layer: Layer::Congestion,
-        about: "balanced linked adaptation: slow paths grow more, and give up more at a loss",
-        params: vec![prr::param()],
-        source: "Peng et al., IEEE/ACM ToN 2016; Linux mptcp_balia.c",
-        confidence: Confidence::High,
-        build: |values, context| build::<Balia>(values, context),
     }
 }

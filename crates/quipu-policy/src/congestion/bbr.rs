@@ -2,10 +2,7 @@
 
 use quipu_base::{Bytes, Random};
 
-use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo,
-};
-use crate::registry::{Built, Confidence, Entry, Layer, Param};
+use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 mod machine;
 mod model;
@@ -14,12 +11,13 @@ mod window;
 
 use machine::Machine;
 use model::Model;
-use pace::{Pace, Quantum};
+use pace::Pace;
+pub(crate) use pace::Quantum;
 use window::{Goal, Window};
 
 /// Gain with which startup doubles what it sends each round trip: 2 / ln 2.
 /// <https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00#section-4.3.2.1>
-const STARTUP_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
+pub(crate) const STARTUP_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
 
 /// BBR as its first draft states it and the ns-3 module for QUIC does it, with these choices:
 ///
@@ -43,7 +41,7 @@ const STARTUP_GAIN: f64 = 2.0 / std::f64::consts::LN_2;
 /// Module" (2020), section 3; confidence high.
 /// <https://datatracker.ietf.org/doc/html/draft-cardwell-iccrg-bbr-congestion-control-00>
 #[derive(Clone, Debug)]
-struct Bbr {
+pub(crate) struct Bbr {
     model: Model,
     machine: Machine,
     window: Window,
@@ -55,18 +53,18 @@ struct Bbr {
 
 /// How a [`Bbr`] is made.
 #[derive(Clone, Copy, Debug)]
-struct Options {
+pub(crate) struct Options {
     /// Window to begin with, in datagrams.
-    initial_packets: u32,
+    pub(crate) initial_packets: u32,
     /// Gain of pace and window in startup; above 1.
-    startup_gain: f64,
-    quantum: Quantum,
+    pub(crate) startup_gain: f64,
+    pub(crate) quantum: Quantum,
     /// The gain cycle may begin with 0.75.
-    drain_first: bool,
+    pub(crate) drain_first: bool,
 }
 
 impl Bbr {
-    fn new(options: Options, datagram_size: Bytes, random: Random) -> Self {
+    pub(crate) fn new(options: Options, datagram_size: Bytes, random: Random) -> Self {
         let window = Window::new(options.initial_packets, datagram_size);
         let mut bbr = Bbr {
             model: Model::new(window.initial()),
@@ -142,47 +140,6 @@ impl Controller for Bbr {
             state: self.machine.name(),
             ..Published::default()
         }
-    }
-}
-
-pub(super) fn entry() -> Entry {
-    Entry {
-        name: "bbr",
-        layer: Layer::Congestion,
-        about: "pace and window of a model: greatest bandwidth and least round-trip time; version 1",
-        params: vec![
-            Param::number(
-                "startup_gain",
-                STARTUP_GAIN,
-                (1.1, 10.0),
-                "gain of pace and window in startup; the ns-3 module has 2.89",
-            ),
-            Param::choice(
-                "quantum",
-                &Quantum::NAMES,
-                "what is sent at a time, of which the window holds three more: a packet, or by the rate",
-            ),
-            Param::flag(
-                "drain_first",
-                false,
-                "the gain cycle may begin with 0.75, as the ns-3 module draws",
-            ),
-        ],
-        source: "draft-cardwell-iccrg-bbr-congestion-control-00; Paro et al. (2020), section 3",
-        confidence: Confidence::High,
-        build: |values, context| {
-            let options = Options {
-                initial_packets: context.initial_window,
-                startup_gain: values.number("startup_gain")?,
-                quantum: Quantum::read(values.choice("quantum")?),
-                drain_first: values.flag("drain_first")?,
-            };
-            let seed = context.seed;
-            Ok(Built::controller(ControllerFactory::new(move |path, size| {
-                let random = seed.stream("bbr", u64::from(path.id.0));
-                Box::new(Bbr::new(options, size, random))
-            })))
-        },
     }
 }
 

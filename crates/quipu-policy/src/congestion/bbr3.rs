@@ -5,11 +5,7 @@ use quipu_base::{Bytes, Duration, Instant, Random, Rate};
 
 use super::full_pipe::FullPipe;
 use super::round::RoundCounter;
-use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, RateSample,
-    SentInfo,
-};
-use crate::registry::{Built, Confidence, Entry, Layer, Param};
+use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, RateSample, SentInfo};
 
 mod aggregation;
 mod bandwidth;
@@ -65,7 +61,7 @@ use window_use::WindowUse;
 /// Source: draft-ietf-ccwg-bbr-06; confidence high.
 /// <https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr-06>
 #[derive(Clone, Debug)]
-pub(super) struct Bbr3 {
+pub(crate) struct Bbr3 {
     tuning: Tuning,
     random: Random,
     state: State,
@@ -106,20 +102,20 @@ pub(super) struct Bbr3 {
 
 /// What a researcher may change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Tuning {
+pub(crate) struct Tuning {
     /// Share of bytes whose loss shows that a probe went too high.
-    pub(super) loss_threshold: f64,
+    pub(crate) loss_threshold: f64,
     /// What a round trip with loss leaves at least of the short-term limits.
-    pub(super) beta: f64,
+    pub(crate) beta: f64,
     /// Share of the long-term limit that is left to others between probes.
-    pub(super) headroom: f64,
+    pub(crate) headroom: f64,
     /// How far the pace stays below the bandwidth, as a share of it.
-    pub(super) pacing_margin: f64,
+    pub(crate) pacing_margin: f64,
 }
 
 impl Tuning {
     /// <https://datatracker.ietf.org/doc/html/draft-ietf-ccwg-bbr-06#section-2.8>
-    pub(super) const DEFAULT: Tuning =
+    pub(crate) const DEFAULT: Tuning =
         Tuning { loss_threshold: 0.02, beta: 0.7, headroom: 0.15, pacing_margin: 0.01 };
 }
 
@@ -149,7 +145,7 @@ impl Ack {
 
 impl Bbr3 {
     /// A controller with a window of `initial_packets` (at least 4) datagrams of `packet` bytes.
-    pub(super) fn new(initial_packets: u32, packet: Bytes, tuning: Tuning, random: Random) -> Self {
+    pub(crate) fn new(initial_packets: u32, packet: Bytes, tuning: Tuning, random: Random) -> Self {
         let initial_packets = initial_packets.max(control::LEAST_PACKETS);
         let cwnd = packet.saturating_mul(u64::from(initial_packets));
         Bbr3 {
@@ -394,47 +390,6 @@ impl Controller for Bbr3 {
             state: self.state.name(),
             ..Published::default()
         }
-    }
-}
-
-pub(super) fn entry() -> Entry {
-    let share = |name, default, most, about| Param::number(name, default, (0.0, most), about);
-    let Tuning { loss_threshold, beta, headroom, pacing_margin } = Tuning::DEFAULT;
-    Entry {
-        name: "bbr3",
-        layer: Layer::Congestion,
-        about: "a model of the path's bandwidth, round-trip time and loss sets pace and window; uncoupled",
-        params: vec![
-            share(
-                "loss_threshold",
-                loss_threshold,
-                0.5,
-                "loss rate at which a probe went too high",
-            ),
-            share("beta", beta, 1.0, "what a round trip with loss leaves at least, as a share"),
-            share("headroom", headroom, 0.9, "share of the limit left to others between probes"),
-            share(
-                "pacing_margin",
-                pacing_margin,
-                0.5,
-                "how far the pace stays below the bandwidth",
-            ),
-        ],
-        source: "draft-ietf-ccwg-bbr-06",
-        confidence: Confidence::High,
-        build: |values, context| {
-            let (window, seed) = (context.initial_window, context.seed);
-            let tuning = Tuning {
-                loss_threshold: values.number("loss_threshold")?,
-                beta: values.number("beta")?,
-                headroom: values.number("headroom")?,
-                pacing_margin: values.number("pacing_margin")?,
-            };
-            Ok(Built::controller(ControllerFactory::new(move |path, size| {
-                let random = seed.stream("bbr3", u64::from(path.id.0));
-                Box::new(Bbr3::new(window, size, tuning, random))
-            })))
-        },
     }
 }
 

@@ -3,15 +3,12 @@
 use quipu_base::{Bytes, Duration};
 
 use super::reno::RenoWindow;
-use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo, prr,
-};
-use crate::registry::{BuildContext, BuildError, Built, Values};
+use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 /// What a path published, as numbers that can be divided by. Windows are in bytes, round-trip times
 /// in nanoseconds; no formula here depends on the units.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flow {
+pub(crate) struct Flow {
     /// Congestion window, at least 1.
     pub(super) cwnd: f64,
     /// Smoothed round-trip time, at least 1.
@@ -37,7 +34,7 @@ impl Flow {
 
 /// The paths that are coupled: those with a round-trip time. The reader's is always one of them.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Flows<'a> {
+pub(crate) struct Flows<'a> {
     /// The reader's.
     pub(super) own: Flow,
     peers: Peers<'a>,
@@ -66,7 +63,7 @@ impl Flows<'_> {
 
 /// How a path is coupled to the others. All is asked for the path that was acknowledged or that
 /// lost; slow start, recovery period and minimum are those of [`NewReno`](super::NewReno).
-pub(super) trait Coupling: Default + Send {
+pub(crate) trait Coupling: Default + Send {
     /// The share of Reno's increase in avoidance (one datagram per window acknowledged); finite.
     fn share(&self, flows: &Flows<'_>) -> f64;
 
@@ -90,14 +87,14 @@ pub(super) trait Coupling: Default + Send {
 /// The controller of one path, coupled by `C` to the other paths by what they published. While the
 /// path has no round-trip time it is NewReno.
 #[derive(Clone, Debug)]
-pub(super) struct Coupled<C> {
+pub(crate) struct Coupled<C> {
     window: RenoWindow,
     srtt: Option<Duration>,
     coupling: C,
 }
 
 impl<C: Coupling> Coupled<C> {
-    pub(super) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
+    pub(crate) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
         Coupled {
             window: RenoWindow::new(initial_packets, datagram_size),
             srtt: None,
@@ -150,18 +147,6 @@ impl<C: Coupling> Controller for Coupled<C> {
         let between_losses = self.coupling.between_losses();
         Published { between_losses, ..self.window.published() }
     }
-}
-
-/// Builds the factory of a coupled controller, with proportional rate reduction if the parameter
-/// says so.
-pub(super) fn build<C: Coupling + 'static>(
-    values: &Values,
-    context: &BuildContext,
-) -> Result<Built, BuildError> {
-    let (window, reduction) = (context.initial_window, values.flag("prr")?);
-    Ok(Built::controller(ControllerFactory::new(move |_, size| {
-        prr::wrap(reduction, size, Coupled::<C>::new(window, size))
-    })))
 }
 
 #[cfg(test)]

@@ -3,10 +3,7 @@
 use quipu_base::{Bytes, Duration, Instant};
 
 use super::reno::RenoWindow;
-use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo, prr,
-};
-use crate::registry::{Built, Confidence, Entry, Layer, Param};
+use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 /// CUBIC, and if asked for HyStart++ (RFC 9406) in its first slow start.
 ///
@@ -91,31 +88,6 @@ impl Controller for Cubic {
 
     fn published(&self) -> Published {
         self.window.published()
-    }
-}
-
-pub(super) fn entry() -> Entry {
-    Entry {
-        name: "cubic",
-        layer: Layer::Congestion,
-        about: "a cubic function of the time since the last reduction, or Reno's growth; uncoupled",
-        params: vec![
-            Param::flag(
-                "hystart",
-                true,
-                "HyStart++: the first slow start ends when round-trip times rise",
-            ),
-            prr::param(),
-        ],
-        source: "RFC 9438; RFC 9406 (HyStart++); RFC 9937 (proportional rate reduction)",
-        confidence: Confidence::High,
-        build: |values, context| {
-            let (window, hystart) = (context.initial_window, values.flag("hystart")?);
-            let reduction = values.flag("prr")?;
-            Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                prr::wrap(reduction, size, Cubic::new(window, size, hystart))
-            })))
-        },
     }
 }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use quipu_base::Bytes;
 
-use super::{Controller, NewReno, prr};
-use crate::registry::{BuildContext, Built, Confidence, Entry, Layer};
-use crate::seam::key::PathKey;
+use super::Controller;
+use crate::key::PathKey;
 
 type Make = dyn Fn(PathKey, Bytes) -> Box<dyn Controller> + Send + Sync;
 
@@ -32,35 +31,5 @@ impl ControllerFactory {
 impl fmt::Debug for ControllerFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ControllerFactory")
-    }
-}
-
-pub(crate) fn entries() -> Vec<Entry> {
-    vec![
-        newreno(),
-        super::balia::entry(),
-        super::bbr::entry(),
-        super::bbr3::entry(),
-        super::cubic::entry(),
-        super::lia::entry(),
-        super::olia::entry(),
-        super::wvegas::entry(),
-    ]
-}
-
-fn newreno() -> Entry {
-    Entry {
-        name: "newreno",
-        layer: Layer::Congestion,
-        about: "slow start, one halving per round trip with loss; uncoupled",
-        params: vec![prr::param()],
-        source: "RFC 9002, section 7; RFC 9937 (proportional rate reduction)",
-        confidence: Confidence::High,
-        build: |values, context: &mut BuildContext| {
-            let (window, reduction) = (context.initial_window, values.flag("prr")?);
-            Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                prr::wrap(reduction, size, NewReno::new(window, size))
-            })))
-        },
     }
 }

@@ -1,8 +1,6 @@
 //! Linked increases.
 
-use super::coupled::{Coupling, Flows, build};
-use super::prr;
-use crate::registry::{Confidence, Entry, Layer};
+use super::coupled::{Coupling, Flows};
 
 /// `lia`: all paths together grow as one Reno connection on the best of them would, and none grows
 /// faster than Reno.
@@ -14,7 +12,7 @@ use crate::registry::{Confidence, Entry, Layer};
 ///
 /// Source: <https://www.rfc-editor.org/rfc/rfc6356#section-3>; confidence high.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lia;
+pub(crate) struct Lia;
 
 impl Coupling for Lia {
     fn share(&self, flows: &Flows<'_>) -> f64 {
@@ -24,17 +22,5 @@ impl Coupling for Lia {
             let part = flow.rate() / total;
             share.max(part * part * (flows.own.cwnd / flow.cwnd)).min(1.0)
         })
-    }
-}
-
-pub(super) fn entry() -> Entry {
-    Entry {
-        name: "lia",
-        layer: Layer::Congestion,
-        about: "linked increases: all paths together grow as one connection on the best path",
-        params: vec![prr::param()],
-        source: "RFC 6356, section 3",
-        confidence: Confidence::High,
-        build: |values, context| build::<Lia>(values, context),
     }
 }

@@ -5,7 +5,7 @@
 
 use quipu_base::{Bytes, Duration, Instant, PacketNumber, Rate};
 
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 
 mod balia;
 mod bbr;
@@ -27,11 +27,18 @@ mod round;
 mod testing;
 mod wvegas;
 
+pub(crate) use balia::Balia;
+pub(crate) use bbr::{Bbr, Options as BbrOptions, Quantum, STARTUP_GAIN};
+pub(crate) use bbr3::{Bbr3, Tuning as BbrTuning};
+pub(crate) use coupled::{Coupled, Coupling};
 pub use cubic::Cubic;
 pub use factory::ControllerFactory;
-pub(crate) use factory::entries;
+pub(crate) use lia::Lia;
 pub use newreno::NewReno;
+pub(crate) use olia::Olia;
+pub(crate) use prr::wrap as with_prr;
 pub use rate_estimate::RateEstimate;
+pub(crate) use wvegas::Wvegas;
 
 /// One controller per path. All amounts are bytes of UDP payload.
 pub trait Controller: Send {

@@ -51,7 +51,7 @@ impl Controller for NewReno {
 mod tests {
     use super::*;
     use crate::congestion::AckedPacket;
-    use crate::seam::key::PathKey;
+    use crate::key::PathKey;
     use quipu_base::{Instant, PathId};
 
     const SIZE: Bytes = Bytes(1200);

@@ -2,9 +2,7 @@
 
 use quipu_base::Bytes;
 
-use super::coupled::{Coupling, Flow, Flows, build};
-use super::prr;
-use crate::registry::{Confidence, Entry, Layer};
+use super::coupled::{Coupling, Flow, Flows};
 
 /// `olia`: like [`Lia`](super::lia::Lia), and moves growth from the paths of largest window to the
 /// best ones whose window is smaller.
@@ -22,7 +20,7 @@ use crate::registry::{Confidence, Entry, Layer};
 /// Source: Khalili et al., "MPTCP is not Pareto-optimal", CoNEXT 2012; Linux `mptcp_olia.c`;
 /// confidence high.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Olia {
+pub(crate) struct Olia {
     /// Bytes acknowledged since the last loss.
     since_loss: Bytes,
     /// Bytes acknowledged between the last two losses.
@@ -71,17 +69,5 @@ impl Coupling for Olia {
 
     fn between_losses(&self) -> Option<Bytes> {
         Some(self.since_loss.max(self.between))
-    }
-}
-
-pub(super) fn entry() -> Entry {
-    Entry {
-        name: "olia",
-        layer: Layer::Congestion,
-        about: "opportunistic linked increases: growth moves from large windows to the best paths",
-        params: vec![prr::param()],
-        source: "Khalili et al., CoNEXT 2012; Linux mptcp_olia.c",
-        confidence: Confidence::High,
-        build: |values, context| build::<Olia>(values, context),
     }
 }

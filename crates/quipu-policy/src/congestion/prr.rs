@@ -3,7 +3,6 @@
 use quipu_base::{Bytes, Instant};
 
 use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
-use crate::registry::Param;
 
 /// A loss-based controller whose window, after a loss, falls with what is acknowledged instead of
 /// at once: while packets sent before the loss are outstanding, the window is what is in flight and
@@ -65,13 +64,8 @@ impl ProportionalReduction {
     }
 }
 
-/// The parameter by which a loss-based controller gets it.
-pub(super) fn param() -> Param {
-    Param::flag("prr", false, "proportional rate reduction: after a loss sending slows, not stops")
-}
-
 /// `controller` with it, if the parameter says so.
-pub(super) fn wrap(
+pub(crate) fn wrap(
     wanted: bool,
     datagram_size: Bytes,
     controller: impl Controller + 'static,
@@ -162,7 +156,7 @@ impl Controller for ProportionalReduction {
 mod tests {
     use super::*;
     use crate::congestion::{AckedPacket, NewReno};
-    use crate::seam::key::PathKey;
+    use crate::key::PathKey;
     use quipu_base::PathId;
 
     const SIZE: Bytes = Bytes(1_000);

@@ -3,10 +3,7 @@
 use quipu_base::{Bytes, Duration, Instant};
 
 use super::reno::RenoWindow;
-use super::{
-    AckedInfo, Controller, ControllerFactory, LostInfo, PathChange, Peers, Published, SentInfo,
-};
-use crate::registry::{Built, Confidence, Entry, Layer};
+use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 /// Packets that the paths together may keep in queues.
 const TOTAL_ALPHA: f64 = 10.0;
@@ -33,7 +30,7 @@ const GAMMA: f64 = 1.0;
 /// Source: Cao, Xu, Fu, "Delay-based congestion control for multipath TCP", ICNP 2012; Linux
 /// `mptcp_wvegas.c`; confidence high.
 #[derive(Clone, Debug)]
-pub(super) struct Wvegas {
+pub(crate) struct Wvegas {
     window: RenoWindow,
     base: Option<Duration>,
     alpha: f64,
@@ -58,7 +55,7 @@ impl Round {
 }
 
 impl Wvegas {
-    pub(super) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
+    pub(crate) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
         Wvegas {
             window: RenoWindow::new(initial_packets, datagram_size),
             base: None,
@@ -181,28 +178,11 @@ impl Controller for Wvegas {
     }
 }
 
-pub(super) fn entry() -> Entry {
-    Entry {
-        name: "wvegas",
-        layer: Layer::Congestion,
-        about: "weighted Vegas: few packets in queues, more on paths with more of the rate",
-        params: Vec::new(),
-        source: "Cao et al., ICNP 2012; Linux mptcp_wvegas.c",
-        confidence: Confidence::High,
-        build: |_, context| {
-            let window = context.initial_window;
-            Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                Box::new(Wvegas::new(window, size))
-            })))
-        },
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::congestion::AckedPacket;
-    use crate::seam::key::PathKey;
+    use crate::key::PathKey;
     use quipu_base::PathId;
 
     const SIZE: Bytes = Bytes(1000);

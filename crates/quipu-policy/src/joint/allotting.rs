@@ -6,18 +6,14 @@ use smallvec::SmallVec;
 use super::lanes::{Estimator, Lanes};
 use super::planned::Planned;
 use super::planner::Planner;
+use crate::key::{PathKey, StreamKey};
 use crate::path::choose::opens_by;
 use crate::path::{Choice, IdleProbe, MinRtt, Parcel, eligible, rest_unless_stuck};
 use crate::reinject::ResendRules;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, PathView, View};
 use crate::stream::{Pack, Turn};
-
-mod entries;
-
-pub(super) use entries::entries;
 
 /// An algorithm that allots the bytes of streams to paths. [`Allotting`] makes a
 /// [`Planner`](super::Planner) of it.

@@ -3,10 +3,10 @@
 use quipu_base::Bytes;
 
 use super::by_stream::ByStream;
+use crate::key::{PathKey, StreamKey};
 use crate::path::{Choice, IdleProbe, MinRtt, Parcel, Race, Verdict, rest_unless_stuck};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, PathView, View};
 use crate::stream::Turn;
 

@@ -2,7 +2,7 @@
 
 use quipu_base::StreamId;
 
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 
 /// Values by stream slot; that of another stream in the same slot is none.
 #[derive(Clone, Debug)]

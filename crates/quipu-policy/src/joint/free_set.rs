@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 
 /// Streams with credit-free bytes, the oldest entry first: those with lost bytes, and apart from
 /// them those with skipped bytes (holes) or a bare FIN.

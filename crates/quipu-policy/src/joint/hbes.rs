@@ -7,12 +7,12 @@ use quipu_base::Bytes;
 
 use super::Pair;
 use super::by_stream::ByStream;
+use crate::key::PathKey;
 use crate::path::{Choice, Parcel, PathPolicy, can_wait, eligible, rest_unless_stuck};
 use crate::path::{IdleProbe, MinRtt};
 use crate::reinject::ResendRules;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Class, Kind, PathView, View};
 use crate::stream::{Pack, StreamPolicy};
 
@@ -143,7 +143,7 @@ pub fn hbes(
 mod tests {
     use super::*;
     use crate::conformance::World;
-    use crate::seam::key::{Span, StreamKey};
+    use crate::key::{Span, StreamKey};
     use crate::seam::view::Piece;
     use quipu_base::{Duration, Offset, PathId, StreamId};
 

@@ -5,8 +5,8 @@ use quipu_base::{Bytes, Duration, Rate};
 use smallvec::SmallVec;
 
 use super::waterfill::Pipe;
+use crate::key::PathKey;
 use crate::path::{can_wait, eligible};
-use crate::seam::key::PathKey;
 use crate::seam::view::{PathView, StreamView, View};
 
 /// How late the first byte of a path counts.

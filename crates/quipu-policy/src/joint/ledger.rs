@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use quipu_base::{Bytes, Offset};
 
-use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Class, Paths, Run, StreamTable, StreamView};
 
 /// Bytes of one stream planned for one path.

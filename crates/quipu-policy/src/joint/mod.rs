@@ -12,15 +12,14 @@
 
 use quipu_base::{Bytes, Instant};
 
+use crate::key::PathKey;
 use crate::seam::decision::{Ask, Decision, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::View;
 
 mod allotting;
 mod answer;
 mod by_stream;
-mod entries;
 mod free_set;
 mod fstream;
 mod hbes;
@@ -42,7 +41,6 @@ mod testing;
 pub mod waterfill;
 
 pub use allotting::{Allotter, Allotting, Cause, Effect};
-pub(crate) use entries::entries;
 pub use free_set::{FreeSet, Spare};
 pub use fstream::FStream;
 pub use hbes::{HbesPaths, PriorityRounds, hbes};
@@ -56,7 +54,7 @@ pub use pstream::PStream;
 pub use pw_pats::{WeightedOrder, priority_factor, pw_pats};
 pub use reinjecting::Reinjecting;
 pub use sa_ecf::{SaEcf, SaEcfMode};
-pub use sec::{Clamp, Queue, Sec, Unknown};
+pub use sec::{Clamp, Queue, Quotas, Sec, Unknown};
 pub use srpt_ecf::SrptEcf;
 
 /// The one trait the engine knows: what goes next, on which path.

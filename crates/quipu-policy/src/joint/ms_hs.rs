@@ -6,9 +6,9 @@ use super::allotting::{Allotter, Cause, Effect, NO_LIMIT};
 use super::by_stream::ByStream;
 use super::lanes::Lanes;
 use super::path_queues::PathQueues;
+use crate::key::{PathKey, StreamKey};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::View;
 use crate::stream::{Turn, remaining};
 

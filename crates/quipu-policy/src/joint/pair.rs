@@ -4,11 +4,11 @@ use quipu_base::Bytes;
 
 use super::planned::Planned;
 use super::planner::Planner;
+use crate::key::PathKey;
 use crate::path::{Choice, Parcel, PathPolicy, TakeBack};
 use crate::reinject::ResendRules;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Kind, View};
 use crate::stream::{Pack, StreamPolicy, Turn};
 

@@ -5,10 +5,10 @@ use smallvec::SmallVec;
 
 use super::allotting::{Effect, NO_LIMIT};
 use super::lanes::Lanes;
+use crate::key::{PathKey, StreamKey};
 use crate::priority::DEFAULT_WEIGHT;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, Piece, StreamView, View};
 use crate::stream::{FluidWrr, RoundRobin, StreamPolicy, Turn, total};
 

@@ -6,11 +6,11 @@ use super::Joint;
 use super::free_set::{FreeSet, Spare};
 use super::ledger::{Commit, Ledger};
 use super::planner::Planner;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::path::{Parcel, choose};
 use crate::reinject::ResendRules;
 use crate::seam::decision::{Ask, DecidedBy, Decision, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Paths, Run, StreamView, View};
 use crate::stream::Pack;
 

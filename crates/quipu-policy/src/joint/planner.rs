@@ -2,10 +2,10 @@
 
 use quipu_base::{Bytes, Instant};
 
+use crate::key::PathKey;
 use crate::path::{Choice, Parcel, TakeBack};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Kind, View};
 use crate::stream::Turn;
 

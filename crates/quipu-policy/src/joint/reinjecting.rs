@@ -3,10 +3,10 @@
 use quipu_base::{Bytes, Instant};
 
 use super::Joint;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::reinject::Reinject;
 use crate::seam::decision::{Ask, DecidedBy, Decision, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::View;
 
 /// Asks `inner`, shows the answer's stream to `reinject`, and answers its copy or the answer. That

@@ -8,12 +8,12 @@ use quipu_base::Bytes;
 use super::answer::{Answer, Looks};
 use super::by_stream::ByStream;
 use super::planner::Planner;
+use crate::key::{PathKey, StreamKey};
 use crate::path::{
     Choice, Ecf, IdleProbe, MinRtt, Parcel, Race, Verdict, can_wait, eligible, wait_for,
 };
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, PathView, StreamView, View};
 use crate::stream::{QuantumWrr, StreamPolicy, Turn, remaining};
 

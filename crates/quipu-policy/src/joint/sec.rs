@@ -10,11 +10,11 @@ use super::allotting::{Allotter, Cause, Effect, NO_LIMIT};
 use super::by_stream::ByStream;
 use super::lanes::{Lanes, is_sized};
 use super::waterfill::{Pipe, Shares, best_single, clamp, fill};
-use crate::priority::ActiveTree;
+use crate::key::{PathKey, StreamKey};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, PathView, Piece, View};
+use crate::stream::ActiveTree;
 use crate::stream::gps::finish_order;
 use crate::stream::{RoundRobin, StreamPolicy, Turn, remaining, total};
 

@@ -11,10 +11,10 @@ use quipu_base::Bytes;
 use super::answer::{Answer, Looks};
 use super::by_stream::ByStream;
 use super::planner::Planner;
+use crate::key::{PathKey, StreamKey};
 use crate::path::{Choice, Ecf, IdleProbe, MinRtt, Parcel, Race, Verdict, wait_for};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::View;
 use crate::stream::{Turn, remaining};
 
@@ -137,9 +137,9 @@ mod tests {
     use super::*;
     use crate::joint::planned::Planned;
     use crate::joint::testing::Scene;
+    use crate::key::Span;
     use crate::reinject::ResendRules;
     use crate::seam::decision::Decision;
-    use crate::seam::key::Span;
     use crate::stream::Pack;
     use proptest::prelude::*;
     use quipu_base::{Duration, Offset};

@@ -4,10 +4,10 @@ use quipu_base::{Bytes, Duration, Instant, PathId};
 
 use super::Joint;
 use crate::conformance::World;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::priority::{NodeId, Priority, PriorityEdit};
 use crate::seam::decision::{Ask, Decision, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::StreamTable;
 
 /// Paths of 20 and 100 ms, ten packets of window each, and no streams.

@@ -4,9 +4,9 @@ use quipu_base::Duration;
 
 use super::choose::{keeps_backups_idle, rest_unless_stuck};
 use super::{Choice, IdleProbe, Parcel, PathPolicy, PathQuality};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{PathStatus, PathView, View};
 
 /// When a standby path, one of [`PathStatus::Backup`], carries data.

@@ -4,9 +4,9 @@ use quipu_base::{Bytes, Duration, Instant};
 
 use super::choose::{rest_unless_stuck, wait_for};
 use super::{Choice, Ecf, IdleProbe, MinRtt, Parcel, PathPolicy};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Class, PathView, View};
 
 /// How many bytes the fast path could send meanwhile.

@@ -6,9 +6,9 @@ use super::choose::{can_wait, eligible, rest_unless_stuck};
 use super::drift::Drift;
 use super::forecast::{earliest, head_start, windows};
 use super::{Choice, Ecf, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Class, PathView, View};
 
 /// `dems`: one path sends a finished stream from its front, the others from its back, until they
@@ -118,8 +118,8 @@ impl PathPolicy for Dems {
 mod tests {
     use super::*;
     use crate::conformance::World;
+    use crate::key::StreamKey;
     use crate::path::testing::{fill, fresh, lost, waits_on, world_of};
-    use crate::seam::key::StreamKey;
     use quipu_base::Instant;
 
     /// A finished stream of `bytes` over paths of 20 and 100 ms: 24 kB are left to the front.

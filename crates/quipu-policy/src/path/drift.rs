@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration};
 
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 use crate::seam::view::{PathView, View};
 
 /// What plans rest on: round-trip times and windows of the usable paths when they were made.

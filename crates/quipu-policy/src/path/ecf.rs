@@ -4,9 +4,9 @@ use quipu_base::{Bytes, Duration};
 
 use super::choose::{eligible, is_promising, rest_unless_stuck, wait_for};
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Class, PathView, View};
 
 /// How many waiting bytes the estimate counts.
@@ -188,7 +188,7 @@ impl PathPolicy for Ecf {
 mod tests {
     use super::*;
     use crate::conformance::World;
-    use crate::seam::key::StreamKey;
+    use crate::key::StreamKey;
     use quipu_base::{PathId, StreamId};
 
     const MS: Duration = Duration::from_millis(1);

@@ -4,9 +4,9 @@ use quipu_base::Duration;
 
 use super::choose::{eligible, rest_unless_stuck};
 use super::{Choice, IdleProbe, Parcel, PathPolicy};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{PathView, View};
 
 /// `minrtt`: the open path of least smoothed round-trip time.

@@ -2,9 +2,9 @@
 
 use quipu_base::{Bytes, Instant};
 
+use crate::key::{PathKey, StreamKey};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Class, View};
 
 mod backup;
@@ -13,7 +13,6 @@ pub(crate) mod choose;
 mod dems;
 mod drift;
 mod ecf;
-mod entries;
 mod forecast;
 mod minrtt;
 mod pats;
@@ -33,7 +32,6 @@ pub use choose::{can_wait, eligible, is_promising, rest_unless_stuck, wait_for};
 pub use dems::Dems;
 pub use ecf::{Backlog, Ecf};
 pub(crate) use ecf::{Race, Verdict};
-pub(crate) use entries::{BIND, PROBE, bind, entries, probe};
 pub use minrtt::MinRtt;
 pub use pats::{Bind, Pats};
 pub use peekaboo::{Learning, Peekaboo};

@@ -6,9 +6,9 @@ use super::choose::{can_wait, eligible, rest_unless_stuck};
 use super::drift::Drift;
 use super::forecast::windows;
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Class, PathView, View};
 
 /// When a packet is bound to a path.

@@ -3,8 +3,8 @@
 use quipu_base::{Duration, Instant};
 
 use super::choose::eligible;
+use crate::key::PathKey;
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{PathView, View};
 
 /// Names idle paths to send a PING on: one per path and interval, standby paths included, while

@@ -4,9 +4,9 @@ use quipu_base::Duration;
 
 use super::choose::{eligible, rest_unless_stuck};
 use super::{Choice, Parcel, PathPolicy};
+use crate::key::PathKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{PathView, View};
 
 /// Whose turn it is.

@@ -6,9 +6,9 @@ use super::choose::{can_wait, eligible, rest_unless_stuck};
 use super::drift::Drift;
 use super::forecast::{arrival, earliest, head_start, one_way, windows};
 use super::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy, TakeBack};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{Class, Kind, PathView, SentPacket, View};
 
 /// Most bytes planned, in sums of all windows; our choice, as for `pats`.
@@ -183,8 +183,8 @@ impl PathPolicy for Stms {
 mod tests {
     use super::*;
     use crate::conformance::World;
+    use crate::key::{Span, StreamKey};
     use crate::path::testing::{MS, fill, fresh, lost, sent, world_of};
-    use crate::seam::key::{Span, StreamKey};
     use crate::seam::view::Piece;
     use quipu_base::Instant;
 

@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId, StreamI
 
 use super::{Choice, Parcel};
 use crate::conformance::World;
-use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Class, Kind, Piece, SentPacket};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);

@@ -2,9 +2,9 @@
 
 use super::choose::{UNKNOWN_RTT, eligible, rest_unless_stuck};
 use super::{Choice, IdleProbe, Parcel, PathPolicy};
+use crate::key::PathKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::PathKey;
 use crate::seam::view::{PathView, View};
 
 /// What a path's share of the packets is in proportion to.

@@ -13,7 +13,7 @@ use self::levels::Levels;
 use self::surgery::check_weight;
 use super::mapping::{Above, LEAST_URGENT, Meaning};
 use super::{NodeId, NodeKey, Priority, PriorityEdit, PriorityError, TreeEdit, Urgency};
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 
 mod levels;
 mod surgery;

@@ -3,15 +3,17 @@
 use quipu_base::{Bytes, Duration, StreamId};
 use thiserror::Error;
 
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 
-mod active;
 mod container;
 pub mod mapping;
 
-pub use active::{ActiveTree, Change, DEFAULT_WEIGHT, Place};
 pub use container::{NodeView, Priorities, TreeEdits};
 pub use mapping::Urgency;
+
+/// Weight of a stream that no node speaks for: the default of
+/// <https://www.rfc-editor.org/rfc/rfc7540#section-5.3.5>.
+pub const DEFAULT_WEIGHT: u16 = 16;
 
 /// A node of the dependency tree as HTTP names it. Not a stream identifier: a browser's groups are
 /// nodes too, and the root is [`NodeId::ROOT`], while stream 0 exists.

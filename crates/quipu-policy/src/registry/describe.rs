@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::entry::{Entry, Layer};
+use super::entry::Entry;
 use super::error::SpecError;
+use super::layer::Layer;
 use super::{Registry, nearest};
 
 impl Registry {

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::entry::Layer;
+use super::layer::Layer;
 
 /// The nearest valid name, and all of them, for an error message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! Symbols as in the sources: `f` and `s` the fast and the slow path, `j` any path, `rtt` smoothed
 //! round-trip times, `owd` one-way delays, `L` and `mss` bytes of a packet, `w` weights.
 
-use super::entry::Layer;
+use super::layer::Layer;
 
 /// A formula by layer and name; its lines are separated by line feeds.
 pub(super) type Formula = (Layer, &'static str, &'static str);

@@ -24,13 +24,14 @@ mod describe;
 mod entry;
 mod error;
 mod formulas;
+mod layer;
 mod param;
 mod part;
-mod rules;
 mod spec;
 
-pub use entry::{Build, BuildContext, Built, Confidence, Entry, Layer};
+pub use entry::{Build, BuildContext, Built, Confidence, Entry};
 pub use error::{AddError, BuildError, Hint, SpecError};
+pub use layer::Layer;
 pub use param::{Domain, Param, Value, Values};
 pub use part::Part;
 pub use spec::{Policies, PolicySpec};
@@ -50,18 +51,8 @@ impl Registry {
         Registry::default()
     }
 
-    /// Every policy of this crate.
-    pub fn builtin() -> Self {
-        let groups = [
-            crate::stream::entries(),
-            crate::path::entries(),
-            crate::joint::entries(),
-            rules::entries(),
-            crate::reinject::entries(),
-            crate::ack::entries(),
-            crate::congestion::entries(),
-        ];
-        let entries: Vec<Entry> = groups.into_iter().flatten().collect();
+    /// A registry of the policies that come with this crate.
+    pub(crate) fn of_crate(entries: Vec<Entry>) -> Self {
         Registry { builtin: entries.len(), entries, formulas: formulas::builtin().collect() }
     }
 

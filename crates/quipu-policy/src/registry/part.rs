@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::entry::{BuildContext, Built, Entry, Layer};
+use super::entry::{BuildContext, Built, Entry};
 use super::error::{BuildError, SpecError};
+use super::layer::Layer;
 use super::param::Values;
 use super::{Registry, nearest};
 

@@ -4,8 +4,9 @@ use std::fmt;
 
 use quipu_base::Seed;
 
-use super::entry::{BuildContext, Built, Layer};
+use super::entry::{BuildContext, Built};
 use super::error::{BuildError, SpecError};
+use super::layer::Layer;
 use super::part::Part;
 use super::{Registry, nearest};
 use crate::ack::AckPolicy;

@@ -2,12 +2,11 @@
 
 use quipu_base::Instant;
 
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::View;
 
-mod entries;
 mod redundant;
 mod resend;
 mod sent_log;
@@ -17,7 +16,6 @@ pub(crate) mod testing;
 mod unprobed;
 mod xlink;
 
-pub(crate) use entries::{entries, most_urgency};
 pub use redundant::Redundant;
 pub use resend::{ResendPath, ResendRules};
 pub use tail::TailCopies;

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use quipu_base::Offset;
 
+use crate::key::{PathKey, Span, StreamKey};
 use crate::path::eligible;
 use crate::reinject::Reinject;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, PathView, Piece, StreamTable, View};
 
 /// Most spans kept; our choice. Beyond it the oldest are not copied any more.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use quipu_base::Instant;
 
-use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, Piece, SentPacket, StreamTable};
 
 /// Frames sent by path, in order of sending. What is acknowledged or pending again is dropped when

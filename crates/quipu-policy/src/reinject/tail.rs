@@ -3,11 +3,11 @@
 use quipu_base::Bytes;
 
 use super::sent_log::SentLog;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::path::eligible;
 use crate::reinject::Reinject;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, PathView, View};
 
 /// The copies of `dems`: a path with nothing else to send carries what another one sent last.

@@ -4,9 +4,9 @@ use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId};
 
 use super::Reinject;
 use crate::conformance::World;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{PathState, Piece, SentPacket};
 
 pub(crate) struct Scene<R> {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::key::{PathKey, PathSet, Span, StreamKey};
 use crate::path::eligible;
 use crate::reinject::Reinject;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, PathSet, Span, StreamKey};
 use crate::seam::view::{SentPacket, View};
 
 /// Most frames that wait for their copy; our choice.

@@ -3,11 +3,11 @@
 use quipu_base::{Duration, Instant};
 
 use super::sent_log::{Sent, SentLog};
+use crate::key::{PathKey, Span, StreamKey};
 use crate::path::{PathQuality, eligible};
 use crate::reinject::Reinject;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::{Event, Quality};
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, PathView, SentPacket, View};
 
 /// When what is in flight is copied.

@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Instant, Offset};
 
-use crate::seam::key::{PathKey, Span, StreamKey};
+use crate::key::{PathKey, Span, StreamKey};
 
 /// The engine's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

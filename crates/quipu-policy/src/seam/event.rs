@@ -2,9 +2,9 @@
 
 use quipu_base::{Bytes, Duration, PacketNumber, Rate};
 
+use crate::key::{PathKey, Span, StreamKey};
 use crate::priority::TreeEdit;
 use crate::seam::decision::Refusal;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Piece, SentPacket};
 
 /// What happened. The state is changed first: when an event is told, the view already shows

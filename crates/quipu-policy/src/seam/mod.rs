@@ -2,6 +2,5 @@
 
 pub mod decision;
 pub mod event;
-pub mod key;
 pub mod referee;
 pub mod view;

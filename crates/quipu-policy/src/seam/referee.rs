@@ -6,8 +6,8 @@
 use quipu_base::{Bytes, Duration, Instant, Offset};
 
 use super::decision::{Ask, Decision, Refusal};
-use super::key::{PathKey, PathSet, Span, StreamKey};
 use super::view::{StreamTable, View};
+use crate::key::{PathKey, PathSet, Span, StreamKey};
 
 /// Answers refused in one drain before the engine chooses itself; our choice.
 const MAX_REFUSALS: u32 = 3;

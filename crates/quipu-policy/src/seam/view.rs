@@ -5,8 +5,8 @@
 
 use quipu_base::{Bytes, Duration, Instant, Offset, PacketNumber, PathId, PerMille, Rate};
 
+use crate::key::{PathKey, PathSet, Span, StreamKey};
 use crate::priority::{Priorities, Priority};
-use crate::seam::key::{PathKey, PathSet, Span, StreamKey};
 
 /// What a decision may read.
 #[derive(Clone, Copy)]

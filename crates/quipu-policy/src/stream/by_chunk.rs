@@ -16,9 +16,9 @@ use quipu_base::{Bytes, Duration, Instant, Offset};
 use super::chunks::Chunks;
 use super::ready_queue::ReadyQueue;
 use super::{StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, SentPacket, View};
 
 /// First in, first out; or earliest deadline first. O(log n).

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use quipu_base::{Bytes, Instant, Offset};
 
-use crate::seam::key::{Span, StreamKey};
+use crate::key::{Span, StreamKey};
 use crate::seam::view::{Class, Kind, View};
 
 /// One stream's written chunks.

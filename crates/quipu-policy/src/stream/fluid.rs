@@ -6,8 +6,7 @@
 //! same on a flat tree.
 
 use super::heap::{Heap, Positions};
-use super::{StreamPolicy, Turn};
-use crate::priority::{ActiveTree, Change, Place};
+use super::{ActiveTree, Change, Place, StreamPolicy, Turn};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::view::{Kind, View};

@@ -12,11 +12,10 @@ use quipu_base::Bytes;
 use super::gps;
 use super::preemption::Preemptions;
 use super::remaining::remaining;
-use super::{StreamPolicy, Turn};
-use crate::priority::{ActiveTree, Place};
+use super::{ActiveTree, Place, StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// Strict service in order of the ends under fair sharing.

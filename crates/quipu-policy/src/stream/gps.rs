@@ -11,8 +11,8 @@
 use quipu_base::{Bytes, StreamId};
 use smallvec::SmallVec;
 
-use crate::priority::{ActiveTree, Place};
-use crate::seam::key::StreamKey;
+use super::{ActiveTree, Place};
+use crate::key::StreamKey;
 
 /// A node of a tree whose bytes are served by processor sharing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

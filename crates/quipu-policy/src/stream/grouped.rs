@@ -13,11 +13,10 @@ use quipu_base::Bytes;
 
 use super::heap::{Heap, Positions};
 use super::remaining::remaining;
-use super::{StreamPolicy, Turn};
-use crate::priority::{ActiveTree, Change, Place};
+use super::{ActiveTree, Change, Place, StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// Rounds of groups. A stream keeps its group's turn until it ends or blocks; slots that a group

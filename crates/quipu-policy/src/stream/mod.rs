@@ -19,11 +19,11 @@
 //! - `dwrr:mode=paper`: [`GroupedWrr`]; `dwrr:mode=code`: [`QuantumWrr::with_sorted_root`]
 //! - `fsp`: [`FairSojourn`], in the order of the ends under fair sharing
 //!
-//! [`gps`] computes what an ideal fluid sharing by the tree would do.
+//! Policies that share by the tree follow it with an [`ActiveTree`]. [`gps`] computes what an ideal fluid sharing by the tree would do.
 
+mod active_tree;
 mod by_chunk;
 mod chunks;
-mod entries;
 mod fluid;
 mod fsp;
 pub mod gps;
@@ -47,13 +47,13 @@ pub(crate) mod testing;
 
 use quipu_base::Bytes;
 
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
+pub use active_tree::{ActiveTree, Change, Place};
 pub use by_chunk::ByChunk;
-pub(crate) use entries::entries;
 pub use fluid::FluidWrr;
 pub use fsp::FairSojourn;
 pub use grouped::GroupedWrr;

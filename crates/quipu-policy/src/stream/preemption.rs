@@ -1,6 +1,6 @@
 //! Who comes before what is planned.
 
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 use crate::seam::view::{Kind, Piece};
 use crate::stream::Turn;
 

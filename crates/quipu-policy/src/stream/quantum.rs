@@ -9,11 +9,10 @@
 //! tokens spent on a bare FIN or on a stream with nothing to send.
 
 use super::sorted_root::SortedRoot;
-use super::{StreamPolicy, Turn};
-use crate::priority::{ActiveTree, Change, Place};
+use super::{ActiveTree, Change, Place, StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// Rounds of tokens: a node sends its weight in packets, then its next sibling does. Siblings are in

@@ -6,10 +6,10 @@ use quipu_base::Instant;
 
 use super::ready_queue::ReadyQueue;
 use super::{StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::priority::TreeEdit;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, StreamView, View};
 
 /// What streams are ranked by.

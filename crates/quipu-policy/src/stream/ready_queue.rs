@@ -4,7 +4,7 @@ use quipu_base::StreamId;
 
 use super::heap::{Heap, Positions};
 use super::preemption::Preemptions;
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 
 /// The ready streams, least rank first; of equal ranks, the lower identifier. O(log n).
 #[derive(Clone, Debug)]

@@ -10,9 +10,9 @@ use super::heap::{Heap, Positions};
 use super::preemption::Preemptions;
 use super::rr::RoundRobin;
 use super::{StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// <https://www.rfc-editor.org/rfc/rfc9218#section-4.1>

@@ -5,9 +5,9 @@
 //! and the default, as one lost packet then stalls one stream only.
 
 use super::{StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// Round robin over the streams with something to send, in order of becoming ready; a stream that

@@ -6,11 +6,10 @@
 //! [`Tokens::One`]. What was meant is [`Tokens::Scaled`].
 
 use super::quantum::regains_turn;
-use super::{StreamPolicy, Turn};
-use crate::priority::{ActiveTree, Change, Place};
+use super::{ActiveTree, Change, Place, StreamPolicy, Turn};
+use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
 
 /// How many packets a round brings to a child.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use quipu_base::Bytes;
 
-use crate::priority::{ActiveTree, Place};
+use super::{ActiveTree, Place};
 use crate::seam::view::View;
 
 /// Children by place in the order of their turns. The cursor is a number: a sort leaves it where it

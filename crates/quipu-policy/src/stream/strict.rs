@@ -7,9 +7,9 @@
 //! does, before arrival: our choice, so that the same policy orders both kinds of pages.
 
 use super::ranked::{Rank, Ranked};
+use crate::key::StreamKey;
 use crate::priority::DEFAULT_WEIGHT;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{StreamView, View};
 
 /// Rank by priority, then by arrival.

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use quipu_base::{Bytes, Duration, Instant, Offset, PathId, StreamId};
 
 use super::{StreamPolicy, Turn};
+use crate::key::{PathKey, Span, StreamKey};
 use crate::priority::{NodeId, Priorities, Priority, PriorityEdit};
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{
     Class, ConnView, Kind, Paths, Piece, Run, SentPacket, SentTable, StreamTable, StreamView, View,
 };

@@ -110,48 +110,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         "An error of a frame names the setting that is wrong.",
     ),
     (
-        "policy",
-        "",
-        &["ack", "conformance", "congestion", "joint", "path", "registry", "reinject", "stream"],
-        "The registry names every policy, and every policy has an entry and is tested on the mock engine.",
-    ),
-    (
-        "policy",
-        "",
-        &["priority", "seam"],
-        "A view shows priorities, whose nodes carry ids of the seam.",
-    ),
-    (
-        "policy",
-        "conformance",
-        &["engine", "network"],
-        "The mock engine and its network are one machine in two files.",
-    ),
-    (
-        "policy",
-        "congestion",
-        &["balia", "bbr", "bbr3", "coupled", "cubic", "factory", "lia", "olia", "wvegas"],
-        "The factory makes every controller, and coupled ones publish through it.",
-    ),
-    (
-        "policy",
-        "joint",
-        &["allotting", "fstream", "ms_hs", "path_queues", "pstream", "sec"],
-        "Allotting policies share queues and the form that they are written in.",
-    ),
-    (
-        "policy",
-        "priority",
-        &["active", "container", "mapping"],
-        "The tree keeps which of its nodes are active, and is edited by what is mapped to it.",
-    ),
-    (
-        "policy",
-        "registry",
-        &["entry", "error", "param"],
-        "An error names the parameter of the entry that is wrong.",
-    ),
-    (
         "scenario",
         "",
         &[

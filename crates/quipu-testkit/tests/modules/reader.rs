@@ -29,7 +29,7 @@ fn collect(folder: &Path, level: &[String], files: &mut BTreeMap<Level, File>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
-        if stem == "tests" || stem == "main" || stem == "bin" {
+        if stem == "tests" || stem == "testing" || stem == "main" || stem == "bin" {
             continue;
         }
         let inner = || [level, std::slice::from_ref(&stem)].concat();

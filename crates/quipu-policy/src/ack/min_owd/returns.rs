@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use quipu_base::{Duration, Instant, PacketNumber, SignedDuration};
 use smallvec::SmallVec;
 
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 use crate::seam::view::{PathState, View};
 
 /// Acknowledgements in a row on another path after which that is the return path; our choice.

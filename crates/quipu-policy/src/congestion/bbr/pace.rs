@@ -5,7 +5,7 @@ use quipu_base::{Bytes, Duration, Rate};
 /// How much is sent at a time. The window leaves room for three of it; how large bursts really are
 /// is the engine's matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quantum {
+pub(crate) enum Quantum {
     /// A packet, as in the ns-3 module.
     Packet,
     /// A packet below 1.2 Mbit/s, two below 24 Mbit/s, else what goes in 1 ms, at most 64 kB.
@@ -15,9 +15,9 @@ pub(super) enum Quantum {
 
 impl Quantum {
     /// Its names, by which [`Quantum::read`] finds it.
-    pub(super) const NAMES: [&str; 2] = ["packet", "rate"];
+    pub(crate) const NAMES: [&str; 2] = ["packet", "rate"];
 
-    pub(super) fn read(name: &str) -> Self {
+    pub(crate) fn read(name: &str) -> Self {
         if name == Self::NAMES[1] { Quantum::Rate } else { Quantum::Packet }
     }
 

@@ -5,8 +5,8 @@ use quipu_base::{Duration, Instant, PathId, Rate, Seed};
 
 use super::*;
 use crate::congestion::testing::{App, Bottleneck, Link, SIZE, Seen, Sender};
-use crate::registry::{BuildContext, Part, Registry};
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
+use crate::registry::{BuildContext, Layer, Part, Registry};
 
 mod events;
 

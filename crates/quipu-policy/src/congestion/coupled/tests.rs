@@ -8,7 +8,7 @@ use crate::congestion::lia::Lia;
 use crate::congestion::olia::Olia;
 use crate::congestion::wvegas::Wvegas;
 use crate::congestion::{AckedPacket, NewReno};
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 
 const SIZE: Bytes = Bytes(1200);
 

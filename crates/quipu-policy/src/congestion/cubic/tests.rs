@@ -3,7 +3,7 @@ use quipu_base::PathId;
 
 use super::*;
 use crate::congestion::AckedPacket;
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 
 const SIZE: Bytes = Bytes(1_000);
 

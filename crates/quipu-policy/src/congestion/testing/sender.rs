@@ -9,7 +9,7 @@ use crate::congestion::{
     AckedInfo, AckedPacket, Controller, LostInfo, LostPacket, PathChange, Peers, Published,
     RateSample, SentInfo,
 };
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 
 /// What there is to send.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use crate::priority::{ActiveTree, Change, DEFAULT_WEIGHT, TreeEdit};
+use crate::key::StreamKey;
+use crate::priority::{DEFAULT_WEIGHT, TreeEdit};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, View};
+use crate::stream::{ActiveTree, Change};
 use crate::stream::{StreamPolicy, Turn};
 
 /// Streams in order of weight, heaviest first, take turns of one packet. Each has as many tokens as

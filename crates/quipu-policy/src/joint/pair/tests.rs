@@ -2,10 +2,10 @@ use super::*;
 use crate::conformance::FirstCome;
 use crate::joint::Joint;
 use crate::joint::testing::{Scene, sends};
+use crate::key::Span;
 use crate::path::{Bind, IdleProbe, MinRtt, Pats, Single};
 use crate::reinject::ResendPath;
 use crate::seam::decision::Decision;
-use crate::seam::key::Span;
 use crate::seam::view::{PathStatus, Piece, SentPacket};
 use quipu_base::{Duration, Instant, Offset, PathId};
 

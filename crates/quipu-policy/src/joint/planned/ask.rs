@@ -6,9 +6,9 @@ use super::Planned;
 use super::place::{Placement, fallback, place, send};
 use crate::joint::free_set::Spare;
 use crate::joint::planner::Planner;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::path::Parcel;
 use crate::seam::decision::{Decision, Notes};
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, Run, StreamView, View};
 use crate::stream::Turn;
 

@@ -1,6 +1,6 @@
 //! What the planner was told of each stream.
 
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 
 /// By stream slot: whether the planner holds a stream for ready, and which streams are ready
 /// to the engine while paths hold all that is pending of them.

@@ -4,8 +4,8 @@ use super::Planned;
 use super::place::{Placement, costs_no_credit, fallback, send};
 use crate::joint::free_set::Spare;
 use crate::joint::planner::Planner;
+use crate::key::StreamKey;
 use crate::seam::decision::{DecidedBy, Decision, Notes};
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Run, View};
 
 impl<P: Planner> Planned<P> {

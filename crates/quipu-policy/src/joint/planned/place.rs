@@ -3,10 +3,10 @@
 use quipu_base::{Bytes, Instant};
 
 use crate::joint::planner::Planner;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::path::{Choice, Parcel, choose};
 use crate::reinject::{ResendPath, ResendRules};
 use crate::seam::decision::{Decision, Notes};
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Class, PathState, PathStatus, Paths, Run, StreamView, View};
 
 /// What came of asking for a path.

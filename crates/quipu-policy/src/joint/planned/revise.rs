@@ -7,9 +7,9 @@ use super::{Planned, Replan};
 use crate::joint::free_set::Spare;
 use crate::joint::ledger::Commit;
 use crate::joint::planner::Planner;
+use crate::key::{PathKey, StreamKey};
 use crate::path::TakeBack;
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, StreamKey};
 use crate::seam::view::{Kind, Piece, SentPacket, View};
 use crate::stream::Turn;
 

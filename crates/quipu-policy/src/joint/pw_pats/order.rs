@@ -6,11 +6,12 @@ use quipu_base::StreamId;
 
 use super::priority_factor;
 use crate::joint::by_stream::ByStream;
-use crate::priority::{ActiveTree, Change, TreeEdit};
+use crate::key::StreamKey;
+use crate::priority::TreeEdit;
 use crate::seam::decision::{Note, Notes};
 use crate::seam::event::Event;
-use crate::seam::key::StreamKey;
 use crate::seam::view::{Kind, StreamView, View};
+use crate::stream::{ActiveTree, Change};
 use crate::stream::{Heap, Positions, Preemptions, StreamPolicy, Turn, weight};
 
 /// High streams first, one after the other, heaviest first, ties by arrival; then the low ones,

@@ -1,10 +1,10 @@
 use super::*;
 use crate::joint::planned::Planned;
 use crate::joint::testing::Scene;
+use crate::key::Span;
 use crate::priority::NodeId;
 use crate::reinject::ResendRules;
 use crate::seam::decision::Decision;
-use crate::seam::key::Span;
 use crate::stream::Pack;
 use proptest::prelude::*;
 use quipu_base::{Duration, Offset};

@@ -8,11 +8,11 @@ use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator, Lane};
 use crate::joint::planned::Planned;
 use crate::joint::planner::Planner;
 use crate::joint::testing::{Scene, sends};
+use crate::key::Span;
 use crate::path::IdleProbe;
 use crate::priority::NodeId;
 use crate::reinject::ResendRules;
 use crate::seam::decision::Decision;
-use crate::seam::key::Span;
 use crate::stream::Pack;
 
 type SecScene = Scene<Planned<Allotting<Sec>>>;

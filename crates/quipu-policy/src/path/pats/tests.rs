@@ -1,6 +1,6 @@
 use super::*;
 use crate::conformance::World;
-use crate::seam::key::StreamKey;
+use crate::key::StreamKey;
 use quipu_base::{Instant, PathId, StreamId};
 
 const MS: Duration = Duration::from_millis(1);

@@ -30,9 +30,9 @@ use std::collections::{BTreeMap, VecDeque};
 use quipu_base::StreamId;
 
 use super::{Priorities, TreeEdits};
+use crate::key::StreamKey;
 use crate::priority::mapping::{CHROME, LEAST_URGENT};
 use crate::priority::{NodeId, NodeKey, TreeEdit, Urgency};
-use crate::seam::key::StreamKey;
 
 /// Nodes of closed streams that leave with one edit: more than can come by one edit.
 const STALE_PER_EDIT: usize = 2;

@@ -6,7 +6,7 @@ use quipu_base::{PacketNumber, PathId};
 
 use super::*;
 use crate::congestion::{AckedPacket, LostPacket};
-use crate::seam::key::PathKey;
+use crate::key::PathKey;
 
 pub(super) fn peers() -> Peers<'static> {
     Peers { own: PathKey { slot: 0, id: PathId(0) }, all: &[] }

@@ -1,11 +1,12 @@
-//! The acknowledgement policies that can be chosen by name.
+//! Acknowledgement policies by name.
 
 use quipu_base::Duration;
 
-use super::{All, Any, LeastRtt, MinOwd, Own};
+use crate::ack::{All, Any, LeastRtt, MinOwd, Own};
 use crate::registry::{Built, Confidence, Entry, Layer, Param};
 
-pub(crate) fn entries() -> Vec<Entry> {
+/// The acknowledgement policies of this crate.
+pub(super) fn entries() -> Vec<Entry> {
     vec![own(), min_rtt(), any(), all(), min_owd()]
 }
 

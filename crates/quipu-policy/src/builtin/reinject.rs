@@ -1,19 +1,19 @@
-//! The reinjection policies by name.
+//! Reinjection policies by name.
 
 use quipu_base::Duration;
 
-use super::Xlink;
-use super::{
-    CopyOrder, CopyPaths, Deadline, Need, Playback, Redundant, TailCopies, UnprobedCopies,
-};
 use crate::registry::{BuildError, Built, Confidence, Entry, Layer, Param, Values};
+use crate::reinject::{
+    CopyOrder, CopyPaths, Deadline, Need, Playback, Redundant, TailCopies, UnprobedCopies, Xlink,
+};
 
-pub(crate) fn entries() -> Vec<Entry> {
+/// The reinjection policies of this crate.
+pub(super) fn entries() -> Vec<Entry> {
     vec![redundant(), xlink(), unprobed(), tail()]
 }
 
 /// The parameter of [`Redundant`].
-pub(crate) fn most_urgency() -> Param {
+pub(super) fn most_urgency() -> Param {
     Param::integer("urgency", 7, (0, 7), "streams up to this urgency number are copied; 7: all")
 }
 

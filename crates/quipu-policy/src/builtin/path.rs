@@ -1,16 +1,17 @@
-//! The path policies that can be chosen by name.
+//! Path policies by name.
 
 use quipu_base::{Duration, PathId};
 
-use super::{
+use super::reinject::most_urgency;
+use crate::path::{
     Backlog, Bind, Blest, Classes, Dems, Ecf, Estimate, IdleProbe, Lambda, Learning, MinRtt, Pats,
     Peekaboo, RoundRobin, Single, Standby, Stms, Turns, Weight, WeightedPaths,
 };
 use crate::registry::{BuildError, Built, Confidence, Entry, Layer, Param, Values};
-use crate::reinject::{Redundant, TailCopies, UnprobedCopies, most_urgency};
+use crate::reinject::{Redundant, TailCopies, UnprobedCopies};
 
 /// How often idle paths are probed.
-pub(crate) const PROBE: Param = Param::time(
+pub(super) const PROBE: Param = Param::time(
     "probe",
     IdleProbe::INTERVAL,
     (Duration::ZERO, Duration::from_secs(3_600)),
@@ -18,14 +19,14 @@ pub(crate) const PROBE: Param = Param::time(
 );
 
 /// When packets are bound to paths.
-pub(crate) const BIND: Param = Param::choice(
+pub(super) const BIND: Param = Param::choice(
     "bind",
     &["late", "early", "literal"],
     "when a packet is bound to a path; literal: to open ones only",
 );
 
 /// The value of [`BIND`].
-pub(crate) fn bind(values: &Values) -> Result<Bind, BuildError> {
+pub(super) fn bind(values: &Values) -> Result<Bind, BuildError> {
     Ok(match values.choice("bind")? {
         "early" => Bind::Early,
         "literal" => Bind::Literal,
@@ -33,7 +34,8 @@ pub(crate) fn bind(values: &Values) -> Result<Bind, BuildError> {
     })
 }
 
-pub(crate) fn entries() -> Vec<Entry> {
+/// The path policies of this crate.
+pub(super) fn entries() -> Vec<Entry> {
     vec![
         minrtt(),
         lowrtt(),
@@ -54,7 +56,7 @@ pub(crate) fn entries() -> Vec<Entry> {
 }
 
 /// The value of [`PROBE`].
-pub(crate) fn probe(values: &Values) -> Result<IdleProbe, BuildError> {
+pub(super) fn probe(values: &Values) -> Result<IdleProbe, BuildError> {
     Ok(IdleProbe::new(values.time("probe")?))
 }
 

@@ -1,21 +1,18 @@
-//! The joint policies by name.
+//! Joint policies that decide packet by packet, by name.
 
-use super::hbes::{HbesPaths, PriorityRounds, hbes};
-use super::planned::Planned;
-use super::pw_pats::{WeightedOrder, pw_pats};
-use super::sa_ecf::{SaEcf, SaEcfMode};
-use super::srpt_ecf::SrptEcf;
-use crate::path::{BIND, Ecf, PROBE, Pats, bind, probe};
+use super::path::{BIND, PROBE, bind, probe};
+use crate::joint::{
+    HbesPaths, Planned, PriorityRounds, SaEcf, SaEcfMode, SrptEcf, WeightedOrder, hbes, pw_pats,
+};
+use crate::path::{Ecf, Pats};
 use crate::registry::{
     Build, BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values,
 };
 use crate::stream::{QuantumWrr, StreamPolicy};
 
-/// The joint policies of this crate.
-pub(crate) fn entries() -> Vec<Entry> {
-    let mut entries = vec![sa_ecf(), srpt_ecf(), pw_pats_entry(), hbes_entry()];
-    entries.extend(super::allotting::entries());
-    entries
+/// The joint policies of this crate that allot nothing.
+pub(super) fn entries() -> Vec<Entry> {
+    vec![sa_ecf(), srpt_ecf(), pw_pats_entry(), hbes_entry()]
 }
 
 fn joint(

@@ -1,8 +1,6 @@
-//! The plain rules by name: how many streams share a packet, how lost bytes go again.
+//! Plain rules by name: how many streams share a packet, how lost bytes go again.
 
-use super::entry::{Build, Built, Confidence, Entry, Layer};
-use super::error::BuildError;
-use super::param::{Param, Values};
+use crate::registry::{Build, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 use crate::reinject::{ResendPath, ResendRules};
 use crate::stream::Pack;
 
@@ -42,6 +40,7 @@ fn pack(name: &'static str, about: &'static str, build: Build) -> Entry {
     }
 }
 
+/// The plain rules of this crate.
 pub(super) fn entries() -> Vec<Entry> {
     vec![
         pack("one", "one stream's bytes per packet", |_, _| {

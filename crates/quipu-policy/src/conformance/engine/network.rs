@@ -2,10 +2,10 @@
 
 use quipu_base::{Bytes, Duration, Instant, PacketNumber};
 
-use super::engine::MockEngine;
-use super::world::Flight;
+use super::MockEngine;
+use crate::conformance::world::Flight;
+use crate::key::{PathKey, Span, StreamKey};
 use crate::seam::event::Event;
-use crate::seam::key::{PathKey, Span, StreamKey};
 use crate::seam::view::{Kind, PathState, Piece, StreamTable};
 
 /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1>: kPacketThreshold.
@@ -21,21 +21,21 @@ const LEAST_WINDOW: u64 = 2;
 
 /// A path's way through the network, and the engine's timers of it.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
-    pub(super) rtt: Duration,
-    pub(super) silent: bool,
+pub(in crate::conformance) struct Link {
+    pub(in crate::conformance) rtt: Duration,
+    pub(in crate::conformance) silent: bool,
     /// So many of the next packets are lost.
-    pub(super) to_lose: u32,
-    pub(super) paced: bool,
-    pub(super) next_pn: u64,
+    pub(in crate::conformance) to_lose: u32,
+    pub(in crate::conformance) paced: bool,
+    pub(in crate::conformance) next_pn: u64,
     burst: u32,
     largest_acked: Option<PacketNumber>,
     last_acked_at: Option<Instant>,
-    pub(super) pto_at: Option<Instant>,
+    pub(in crate::conformance) pto_at: Option<Instant>,
 }
 
 impl Link {
-    pub(super) fn new(rtt: Duration) -> Self {
+    pub(in crate::conformance) fn new(rtt: Duration) -> Self {
         Link {
             rtt,
             silent: false,
@@ -50,7 +50,7 @@ impl Link {
     }
 
     /// A packet leaves: when its acknowledgement arrives, and when the pacer lets the next go.
-    pub(super) fn on_sent(&mut self, now: Instant) -> (Option<Instant>, Instant) {
+    pub(in crate::conformance) fn on_sent(&mut self, now: Instant) -> (Option<Instant>, Instant) {
         self.next_pn += 1;
         self.burst += 1;
         let pause = self.paced && self.burst >= PACED_BURST;
@@ -77,7 +77,7 @@ impl MockEngine {
     }
 
     /// Lets time pass up to `end`, sending whenever something came.
-    pub(super) fn pass(&mut self, end: Instant) {
+    pub(in crate::conformance) fn pass(&mut self, end: Instant) {
         loop {
             self.send(None);
             let Some(next) = self.next_timer().filter(|&next| next <= end) else { break };
@@ -89,7 +89,7 @@ impl MockEngine {
     }
 
     /// Fires the next timer, whenever that is; `false` if there is none.
-    pub(super) fn step(&mut self) -> bool {
+    pub(in crate::conformance) fn step(&mut self) -> bool {
         self.send(None);
         let Some(next) = self.next_timer() else { return false };
         self.world.now = self.world.now.max(next);
@@ -212,7 +212,7 @@ impl MockEngine {
     }
 
     /// Sets the probe timer by the packets in flight.
-    pub(super) fn arm_pto(&mut self, path: PathKey) {
+    pub(in crate::conformance) fn arm_pto(&mut self, path: PathKey) {
         let newest = self.world.flights.on(path).next_back().map(|flight| flight.sent_at);
         let Some(view) = self.world.paths.get(path) else { return };
         let rtt = view.srtt.unwrap_or(INITIAL_RTT) + view.rttvar.saturating_mul(4);
@@ -272,7 +272,7 @@ impl MockEngine {
     }
 
     /// A path is abandoned.
-    pub(super) fn remove_path(&mut self, path: PathKey) {
+    pub(in crate::conformance) fn remove_path(&mut self, path: PathKey) {
         let lost = self.world.flights.take(path, |_| true);
         let requeued = self.world.lose(&lost);
         self.world.paths.remove(path);

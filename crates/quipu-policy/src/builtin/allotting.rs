@@ -1,12 +1,10 @@
-//! The joint policies that allot, by name.
+//! Joint policies that allot the bytes of streams to paths beforehand, by name.
 
-use super::{Allotter, Allotting};
-use crate::joint::fstream::FStream;
-use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator};
-use crate::joint::ms_hs::MsHs;
-use crate::joint::pstream::PStream;
-use crate::joint::sec::{Clamp, Queue, Quotas, Sec, Unknown};
-use crate::path::{PROBE, probe};
+use super::path::{PROBE, probe};
+use crate::joint::{
+    Allotter, Allotting, Bandwidth, Clamp, DelayTerm, Estimator, FStream, MsHs, PStream, Queue,
+    Quotas, Sec, Unknown,
+};
 use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 
 const BANDWIDTH: Param = Param::choice(
@@ -15,7 +13,8 @@ const BANDWIDTH: Param = Param::choice(
     "of a path: window over round-trip time, or the measured delivery rate",
 );
 
-pub(in crate::joint) fn entries() -> Vec<Entry> {
+/// The joint policies of this crate that allot.
+pub(super) fn entries() -> Vec<Entry> {
     vec![sec(), pstream(), fstream(), ms_hs()]
 }
 

@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::*;
-use crate::priority::{NodeId, PriorityEdit};
+use crate::priority::{NodeId, Priorities, PriorityEdit, TreeEdit};
+use crate::seam::event::Event;
 
 /// The connection's tree, the streams' states, and the tree under test, which follows them.
 #[derive(Default)]

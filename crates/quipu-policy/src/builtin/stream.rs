@@ -1,18 +1,20 @@
-//! The stream policies by name.
+//! Stream policies by name.
 
 use quipu_base::Duration;
 
-use super::{
-    ByChunk, ByPriority, FairSojourn, FluidWrr, GroupedWrr, Mixed, Pack, QuantumWrr, Ranked,
+use crate::registry::{
+    Build, BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values,
 };
-use super::{RoundRobin, ScatteredWrr, SmoothWrr, Tokens, UrgencyLevels};
-use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
+use crate::stream::{
+    ByChunk, ByPriority, FairSojourn, FluidWrr, GroupedWrr, Mixed, Pack, QuantumWrr, Ranked,
+    RoundRobin, ScatteredWrr, SmoothWrr, Tokens, UrgencyLevels,
+};
 
 const NS3: &str = "\"Extending the ns-3 QUIC Module\" (2020) and code of signetlabdei/quic";
 const FRAMEWORK: &str = "\"A Novel Framework for HTTP/2 over MPQUIC\" (2025)";
 
 /// The stream policies of this crate.
-pub(crate) fn entries() -> Vec<Entry> {
+pub(super) fn entries() -> Vec<Entry> {
     let mut entries = orders();
     entries.extend(shares());
     entries
@@ -254,7 +256,7 @@ fn stream(
     params: Vec<Param>,
     source: &'static str,
     confidence: Confidence,
-    build: crate::registry::Build,
+    build: Build,
 ) -> Entry {
     Entry { name, layer: Layer::Stream, about, params, source, confidence, build }
 }
