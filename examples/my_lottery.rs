@@ -39,6 +39,7 @@ fn main() -> std::process::ExitCode {
         name: "my-lottery",
         layer: Layer::Path,
         about: "an open path by lot, in proportion to windows",
+        formula: "p_j = cwnd_j / sum of the open paths' cwnd, drawn anew for each packet",
         params: Vec::new(),
         source: "our choice",
         confidence: Confidence::High,

@@ -27,6 +27,7 @@ fn main() -> std::process::ExitCode {
         name: "my-scheduler",
         layer: Layer::Path,
         about: "the open path whose window is least full",
+        formula: "fill_j = 1000 * in_flight / cwnd + toll * rtt_ms; the open path of least fill_j",
         params: vec![Param::integer("toll", 0, (0, 1_000), "thousandths per ms of round trip")],
         source: "our choice",
         confidence: Confidence::High,

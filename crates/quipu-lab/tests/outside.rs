@@ -106,6 +106,7 @@ fn registry() -> Registry {
         name: "own",
         layer,
         about: "a policy from outside",
+        formula: "none: only the seam is tried",
         params: Vec::new(),
         source: "our choice",
         confidence: Confidence::High,

@@ -15,6 +15,7 @@ fn own() -> Entry {
         name: "own",
         layer: Layer::Ack,
         about: "on the path whose packets are acknowledged",
+        formula: "return path of j = j; while that cannot be used, the usable path of least srtt",
         params: Vec::new(),
         source: "mp-quic and xquic, code",
         confidence: Confidence::High,
@@ -27,6 +28,7 @@ fn min_rtt() -> Entry {
         name: "min-rtt",
         layer: Layer::Ack,
         about: "on the usable path of least smoothed round-trip time",
+        formula: "return path = the usable path of least srtt",
         params: Vec::new(),
         source: "XLINK (Zheng et al., SIGCOMM 2021); picoquic, code",
         confidence: Confidence::High,
@@ -39,6 +41,7 @@ fn any() -> Entry {
         name: "any",
         layer: Layer::Ack,
         about: "on whatever packet leaves next, else as own",
+        formula: "return path = that of the packet that leaves next; else the path itself",
         params: Vec::new(),
         source: "xquic, code",
         confidence: Confidence::High,
@@ -51,6 +54,7 @@ fn all() -> Entry {
         name: "all",
         layer: Layer::Ack,
         about: "a copy on every usable path",
+        formula: "a copy of each acknowledgement on every path",
         params: Vec::new(),
         source: "the field's plainest redundancy; our choice",
         confidence: Confidence::High,
@@ -64,6 +68,9 @@ fn min_owd() -> Entry {
         name: "min-owd",
         layer: Layer::Ack,
         about: "on the path that the peer measured to be the fastest way back; min-rtt if it does not",
+        formula: "the sender measures rtt[j][r] of data path j by acknowledgements copied on every return path r;\n\
+                  it asks for r* = argmin rtt[j][r] if rtt[j][r*] < rtt[j][in use] - max(rttvar, 5 ms); by CHANGE_RETURN_PATH;\n\
+                  the receiver obeys, and returns to own at a probe timeout of r*; without the extension: min-rtt",
         params: vec![
             Param::time(
                 "probe",

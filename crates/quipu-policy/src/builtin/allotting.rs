@@ -37,6 +37,9 @@ fn sec() -> Entry {
         name: "sec",
         layer: Layer::Joint,
         about: "streams in the order of fair completion, each split so that it ends earliest",
+        formula: "streams in order of GPS completion; d_j = rtt_j + Q_j; S_j = BW_j * (K - d_j) over the paths where K > d_j,\n\
+                  K = (size + sum BW_j * d_j) / sum BW_j; then Q_j += S_j / BW_j (pipelined) or rtt_j + S_j / BW_j (paper);\n\
+                  no more than S_j bytes of the stream go on path j",
         params: vec![
             Param::choice(
                 "queue",
@@ -101,6 +104,8 @@ fn pstream() -> Entry {
         name: "pstream",
         layer: Layer::Joint,
         about: "a stream is split over its shares of the paths when it begins",
+        formula: "streams in order of (weight descending, arrival); BW_j = share_j * bw_j; the bytes of a stream are split over paths\n\
+                  so that all end at the same time, counting srtt_j / 2; fixed when the stream begins",
         params: vec![BANDWIDTH, PROBE],
         source: "PStream (Shi et al., ICCCN 2020), code of ytxing/mpquic-hbes",
         confidence: Confidence::High,
@@ -113,6 +118,8 @@ fn fstream() -> Entry {
         name: "fstream",
         layer: Layer::Joint,
         about: "a stream as a whole goes to the path on which it would arrive first",
+        formula: "a stream goes on one path: T_j = size / (share_j * bw_j) + srtt_j / 2, the least;\n\
+                  share_j = w / (w + sum of weights on j); on each path streams share by weight",
         params: vec![BANDWIDTH, PROBE],
         source: "FStream (Shi et al., ICPADS 2019) after the code of PStream and the text of PW-PATS",
         confidence: Confidence::Medium,
@@ -125,6 +132,8 @@ fn ms_hs() -> Entry {
         name: "ms-hs",
         layer: Layer::Joint,
         about: "critical streams first, and only on paths that speed them up; a reconstruction",
+        formula: "critical streams strictly first, the others by weight; on each path in proportion to bandwidth;\n\
+                  a critical stream only on paths with owd_j <= least owd + rem / sum of bandwidths",
         params: vec![
             Param::integer(
                 "critical",

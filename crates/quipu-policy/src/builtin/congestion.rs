@@ -33,6 +33,9 @@ fn newreno() -> Entry {
         name: "newreno",
         layer: Layer::Congestion,
         about: "slow start, one halving per round trip with loss; uncoupled",
+        formula: "slow start: cwnd += acknowledged bytes, until ssthresh; then cwnd += packet per window;\n\
+                  loss: ssthresh = cwnd = cwnd / 2, once per round trip;\n\
+                  prr: during that trip cwnd = in flight + prr_delivered * ssthresh / RecoverFS - prr_out, until it is ssthresh",
         params: vec![prr()],
         source: "RFC 9002, section 7; RFC 9937 (proportional rate reduction)",
         confidence: Confidence::High,
@@ -50,6 +53,9 @@ fn balia() -> Entry {
         name: "balia",
         layer: Layer::Congestion,
         about: "balanced linked adaptation: slow paths grow more, and give up more at a loss",
+        formula: "x_j = cwnd_j / rtt_j, a_i = max x / x_i;\n\
+                  per packet acknowledged cwnd_i += x_i / (rtt_i * (sum of x)^2) * (1 + a_i)/2 * (4 + a_i)/5;\n\
+                  loss: cwnd_i -= cwnd_i/2 * min(a_i, 1.5); slow start as newreno",
         params: vec![prr()],
         source: "Peng et al., IEEE/ACM ToN 2016; Linux mptcp_balia.c",
         confidence: Confidence::High,
@@ -62,6 +68,14 @@ fn bbr() -> Entry {
         name: "bbr",
         layer: Layer::Congestion,
         about: "pace and window of a model: greatest bandwidth and least round-trip time; version 1",
+        formula: "bw = greatest delivery rate of 10 round trips, rtt = least of 10 s, inflight(g) = g * bw * rtt + 3 quanta;\n\
+                  pace = g_p * bw, cwnd grows by what is acknowledged up to inflight(g_w), 4 packets at least;\n\
+                  startup: g_p = g_w = startup_gain, until bw grew by less than a quarter in each of 3 round trips;\n\
+                  drain: g_p = 1 / startup_gain, until at most inflight(1) is in flight;\n\
+                  probe bandwidth: g_w = 2, g_p = 1.25, 0.75, then six times 1, each for more than rtt; 1.25 until\n\
+                  inflight(1.25) or a loss, 0.75 not below inflight(1); it begins at a random one, but not 0.75 (drain_first: any);\n\
+                  probe rtt: after 10 s without an rtt as low, cwnd = 4 packets for 200 ms and a round trip;\n\
+                  loss: for a round trip cwnd = what is in flight and acknowledged, then as before; CE marks change nothing",
         params: vec![
             Param::number(
                 "startup_gain",
@@ -105,6 +119,13 @@ fn bbr3() -> Entry {
         name: "bbr3",
         layer: Layer::Congestion,
         about: "a model of the path's bandwidth, round-trip time and loss sets pace and window; uncoupled",
+        formula: "bw = greatest delivery rate of 2 cycles, or the short-term limit; bdp = bw * least rtt of 10 s;\n\
+                  pace = 0.99 * gain * bw, cwnd = 2 * bdp + excess acknowledged at once, in UP 2.25 * bdp, in PROBE_RTT 0.5 * bdp;\n\
+                  STARTUP gain 2.77 until bw grows by less than 25 % in 3 round trips, or 6 ranges and 2 % are lost in one;\n\
+                  DRAIN 0.5; then DOWN 0.9, CRUISE 1, REFILL 1, UP 1.25, asking for more each 2..3 s or min(bdp, 63) round trips;\n\
+                  UP loses 2 %: long-term limit = what was in flight then, in CRUISE 0.85 of it; not harmed: + 1, 2, 4, ... packets;\n\
+                  loss elsewhere: short-term limits = max(delivered in that round trip, 0.7 * limits), until REFILL;\n\
+                  PROBE_RTT for 200 ms each 5 s without a lower rtt",
         params: vec![
             share(
                 "loss_threshold",
@@ -144,6 +165,14 @@ fn cubic() -> Entry {
         name: "cubic",
         layer: Layer::Congestion,
         about: "a cubic function of the time since the last reduction, or Reno's growth; uncoupled",
+        formula: "W(t) = 0.4 * (t - K)^3 + W_max packets, t seconds since avoidance began with cwnd0,\n\
+                  K = cbrt((W_max - cwnd0) / 0.4);\n\
+                  target = W(t + rtt), within cwnd and 1.5 * cwnd; cwnd += (target - cwnd) / cwnd per packet;\n\
+                  W_est += a / cwnd per packet, a = 0.53 up to the window before the loss,\n\
+                  then 1; if W(t) < W_est, cwnd = W_est unless it is larger;\n\
+                  loss: W_max = cwnd, or 0.85 * cwnd if it was below W_max; ssthresh = cwnd = 0.7 * cwnd, once per round trip;\n\
+                  hystart: once a round's least rtt rises by an eighth (4 to 16 ms), slow start at a quarter of its growth;\n\
+                  after five such rounds avoidance, if the rtt falls again slow start as before",
         params: vec![
             Param::flag(
                 "hystart",
@@ -169,6 +198,8 @@ fn lia() -> Entry {
         name: "lia",
         layer: Layer::Congestion,
         about: "linked increases: all paths together grow as one connection on the best path",
+        formula: "alpha = cwnd_total * max(cwnd_j / rtt_j^2) / (sum of cwnd_j / rtt_j)^2;\n\
+                  per packet acknowledged cwnd_i += min(alpha / cwnd_total, 1 / cwnd_i); slow start and loss as newreno",
         params: vec![prr()],
         source: "RFC 6356, section 3",
         confidence: Confidence::High,
@@ -181,6 +212,10 @@ fn olia() -> Entry {
         name: "olia",
         layer: Layer::Congestion,
         about: "opportunistic linked increases: growth moves from large windows to the best paths",
+        formula: "l_j = max(bytes since the last loss, bytes between the last two), best = paths of greatest l_j / rtt_j^2;\n\
+                  M = paths of largest cwnd, B = best without M, n paths;\n\
+                  per packet acknowledged cwnd_i += (cwnd_i / rtt_i^2) / (sum of cwnd_j / rtt_j)^2 + e_i / cwnd_i,\n\
+                  e_i = 1/(n |B|) in B, -1/(n |M|) in M if B is not empty, else 0; slow start and loss as newreno",
         params: vec![prr()],
         source: "Khalili et al., CoNEXT 2012; Linux mptcp_olia.c",
         confidence: Confidence::High,
@@ -193,6 +228,10 @@ fn wvegas() -> Entry {
         name: "wvegas",
         layer: Layer::Congestion,
         about: "weighted Vegas: few packets in queues, more on paths with more of the rate",
+        formula: "once per round trip: diff = cwnd * (rtt - base) / rtt packets, rtt = mean sample, base = least sample;\n\
+                  slow start ends at diff > 1; if diff >= a_i: a_i = max(2, 10 * x_i / sum of x), x = cwnd / rtt;\n\
+                  diff < a_i: cwnd += 1, diff > a_i: cwnd -= 1;\n\
+                  rtt - base at least twice its least: cwnd *= base / (2 * rtt); loss as newreno",
         params: Vec::new(),
         source: "Cao et al., ICNP 2012; Linux mptcp_wvegas.c",
         confidence: Confidence::High,

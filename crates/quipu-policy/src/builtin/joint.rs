@@ -18,12 +18,13 @@ pub(super) fn entries() -> Vec<Entry> {
 fn joint(
     name: &'static str,
     about: &'static str,
+    formula: &'static str,
     params: Vec<Param>,
     source: &'static str,
     confidence: Confidence,
     build: Build,
 ) -> Entry {
-    Entry { name, layer: Layer::Joint, about, params, source, confidence, build }
+    Entry { name, layer: Layer::Joint, about, formula, params, source, confidence, build }
 }
 
 const VISITS: Param = Param::integer(
@@ -45,6 +46,9 @@ fn sa_ecf() -> Entry {
     joint(
         "sa-ecf",
         "weighted rounds; a stream leaves a full fast path only if waiting would not end it earlier",
+        "streams in WRR order, each with a flag waiting of its own; ECF's test with\n\
+         k_s = L * (g * (rem/L - 1) + rem/L), g = (1 - share) / share, L = packet size, at most the bytes queued;\n\
+         a stream that waits lets the next one try; all wait: wait",
         vec![
             Param::choice(
                 "mode",
@@ -75,6 +79,8 @@ fn srpt_ecf() -> Entry {
     joint(
         "srpt-ecf",
         "the shortest stream first; it leaves a full fast path if waiting would not end it earlier",
+        "streams by remaining bytes; ECF's test with k = bytes of all streams up to and with this one;\n\
+         a stream that waits lets the next one try",
         vec![beta(), VISITS, PROBE],
         "SRPT-ECF (Jonglez et al., 2020), abstract; ECF (Lim et al., CoNEXT 2017)",
         Confidence::Medium,
@@ -89,6 +95,8 @@ fn pw_pats_entry() -> Entry {
     joint(
         "pw-pats",
         "heavy streams first, each packet on the path on which it arrives first",
+        "PF = 1 + log2(weight); high = the first max(s_min, ceil(alpha * N)) active streams by PF;\n\
+         order (high, PF descending, arrival), strictly; path of least PAT_j / PF, which is that of least PAT_j",
         vec![
             Param::number("alpha", 1.0 / 3.0, (0.0, 1.0), "share of the streams that are high"),
             Param::integer("s_min", 1, (0, u64::from(u32::MAX)), "least number of high streams"),
@@ -120,6 +128,8 @@ fn hbes_entry() -> Entry {
     joint(
         "hbes",
         "weighted rounds of streams; a packet waits for the path on which it arrives first",
+        "A_j = (L + q_j) / BW_j + srtt_j / 2, BW_j = cwnd_j / srtt_j, q_j = bytes stored for j;\n\
+         store the packet for the path of least A_j, open or not; paths send what is stored for them first",
         vec![
             Param::choice(
                 "order",

@@ -1,4 +1,4 @@
-//! The policies of this crate by name: an entry for each, with its parameters, its source, and what makes one.
+//! The policies of this crate by name: an entry for each, with its parameters, its formula, its source, and what makes one.
 //!
 //! The [registry](crate::registry) is how policies are named, chosen and built; it knows none of them, and no
 //! policy knows of it. Only here both are known.

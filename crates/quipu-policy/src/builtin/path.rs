@@ -65,6 +65,7 @@ fn minrtt() -> Entry {
         name: "minrtt",
         layer: Layer::Path,
         about: "the open path of least smoothed round-trip time, probed paths first",
+        formula: "the open path of least srtt; a path without a sample only if no other is open, fewest packets sent first",
         params: vec![PROBE],
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
@@ -79,6 +80,8 @@ fn lowrtt() -> Entry {
         name: "lowrtt",
         layer: Layer::Path,
         about: "minrtt, and what leaves on a path without a sample is copied to another one",
+        formula: "the open path of least srtt; unprobed paths by fewest packets sent;\n\
+                  after a packet on an unprobed path a copy goes on each open path with fewer packets sent, until there is a sample",
         params: vec![duplicate, PROBE],
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
@@ -96,6 +99,8 @@ fn weighted() -> Entry {
         name: "path-wrr",
         layer: Layer::Path,
         about: "packets go to open paths in proportion to windows or bandwidths",
+        formula: "per packet credit(j) += weight(j) / sum of weights; the open path of most credit, which pays 1;\n\
+                  weight = cwnd, or bandwidth; credit is kept within -8..8",
         params: vec![weight, PROBE],
         source: "our choice",
         confidence: Confidence::High,
@@ -115,6 +120,7 @@ fn single() -> Entry {
         name: "single",
         layer: Layer::Path,
         about: "everything on one path; another one only while that cannot carry data",
+        formula: "path id, while it can carry data; else the open path of least srtt",
         params: vec![id],
         source: "our choice",
         confidence: Confidence::High,
@@ -135,6 +141,7 @@ fn round_robin() -> Entry {
         name: "path-rr",
         layer: Layer::Path,
         about: "packets go round the open paths",
+        formula: "cursor: the next open path in order of id; packets: the open path with fewest packets sent",
         params: vec![turns],
         source: "tquic (cursor) and mp-quic (packets), code",
         confidence: Confidence::High,
@@ -153,6 +160,9 @@ fn ecf() -> Entry {
         name: "ecf",
         layer: Layer::Path,
         about: "a slow path is used only if waiting for the fast one would not complete earlier",
+        formula: "f = usable path of least srtt, s = open path of least srtt, k = unsent bytes, d = max(rttvar_f, rttvar_s);\n\
+                  wait if (1 + k/cwnd_f) * rtt_f < (1 + waiting * beta) * (rtt_s + d) and k/cwnd_s * rtt_s >= 2 * rtt_f + d;\n\
+                  else send on s",
         params: vec![
             Param::number("beta", Ecf::BETA, (0.0, 100.0), "how much longer it waits once it does"),
             Param::choice(
@@ -180,6 +190,9 @@ fn blest() -> Entry {
         name: "blest",
         layer: Layer::Path,
         about: "a slow path is used only if that leaves window for the fast one",
+        formula: "r = rtt_s / rtt_f; X = mss * (cwnd_f + (r - 1)/2) * r with cwnd_f in packets;\n\
+                  M = connection credit left + bytes in flight;\n\
+                  wait if lambda * X > M - mss * (packets in flight on s + 1), else send on s",
         params: vec![
             Param::choice(
                 "estimate",
@@ -226,6 +239,9 @@ fn otias() -> Entry {
         name: "otias",
         layer: Layer::Path,
         about: "packets are bound to the path on which they arrive first when first looked at",
+        formula: "Q_j = bytes bound to j and this packet, C_j = max(0, cwnd_j - in flight);\n\
+                  R_j = 0 if Q_j <= C_j, else ceil((Q_j - C_j) / cwnd_j);\n\
+                  bind to the path of least R_j * srtt_j + srtt_j / 2",
         params: vec![
             Param::number(
                 "lookahead",
@@ -250,6 +266,9 @@ fn pats() -> Entry {
         name: "pats",
         layer: Layer::Path,
         about: "the path on which a packet arrives first, its window open or not",
+        formula: "Q_j = bytes planned for j and this packet, C_j = max(0, cwnd_j - in flight);\n\
+                  R_j = 0 if Q_j <= C_j, else ceil((Q_j - C_j) / cwnd_j);\n\
+                  PAT_j = R_j * srtt_j + srtt_j / 2; the path of least PAT_j, its window open or not",
         params: vec![
             BIND,
             Param::number(
@@ -280,6 +299,7 @@ fn redundant() -> Entry {
         name: "redundant",
         layer: Layer::Path,
         about: "minrtt, and every path carries all that is not yet acknowledged",
+        formula: "each path with room first takes the oldest bytes not sent on it and not acknowledged, then new ones (minrtt)",
         params: vec![most_urgency(), PROBE],
         source: "Linux MPTCP, code",
         confidence: Confidence::High,
@@ -296,6 +316,9 @@ fn stms() -> Entry {
         name: "stms",
         layer: Layer::Path,
         about: "slow paths send ahead, so that bytes arrive in order",
+        formula: "gap_s = sum over faster paths f of bw_f * (owd_s - owd_f);\n\
+                  the fastest path takes the first unsent byte, path s the first at least gap_s beyond it;\n\
+                  gap grows by a packet when s arrives early, shrinks by one when s is waited for",
         params: vec![PROBE],
         source: "STMS (Shi et al., USENIX ATC 2018), summaries",
         confidence: Confidence::MediumLow,
@@ -310,6 +333,9 @@ fn dems() -> Entry {
         name: "dems",
         layer: Layer::Path,
         about: "a finished stream goes from both ends, until they meet",
+        formula: "a stream of known size: path A sends from its front, path B from its back, until they meet;\n\
+                  the path of larger one-way delay stops when remaining <= bw_A * (owd_B - owd_A);\n\
+                  the path that is done first copies the other's bytes nearest the meeting point, up to a share of the stream",
         params: vec![tail, PROBE],
         source: "DEMS (Guo et al., MobiCom 2017), summaries",
         confidence: Confidence::Medium,
@@ -326,6 +352,9 @@ fn backup() -> Entry {
         name: "backup",
         layer: Layer::Path,
         about: "the best class by quality and status, within it the least round-trip time",
+        formula: "class of a path: low if srtt > 2 s, 2 probe timeouts or loss > 30 %; middle if srtt > min(500 ms, 3 * least srtt),\n\
+                  bandwidth < 3 Mbit/s or loss > 10 %; else high;\n\
+                  open path of least srtt in the best class; a standby path only if no available one has its class or a better one",
         params: vec![
             Param::choice(
                 "standby",
@@ -352,6 +381,7 @@ fn rap() -> Entry {
         name: "rap",
         layer: Layer::Path,
         about: "the open path of least round-trip time, standby or not",
+        formula: "the open path of least srtt, whatever its class; lost bytes prefer another path than the one that lost them",
         params: vec![PROBE],
         source: "xquic's rap, code",
         confidence: Confidence::High,
@@ -366,6 +396,9 @@ fn peekaboo() -> Entry {
         name: "peekaboo",
         layer: Layer::Path,
         about: "a bandit learns whether to wait for the fast path or send on a slow one",
+        formula: "f blocked, s open: for a in {wait, send}: p_a = theta_a . x + alpha * sqrt(x' A_a^-1 x), theta_a = A_a^-1 b_a;\n\
+                  the greater p_a, turned over with probability epsilon; reward = mss / (acknowledged at - decided at);\n\
+                  A_a += x x', b_a += reward * x",
         params: vec![
             Param::number("alpha", alpha, (0.0, 100.0), "deviations added to what is expected"),
             flip("epsilon_wait", flip_wait, "how often it sends although it would wait"),

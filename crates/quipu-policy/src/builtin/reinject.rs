@@ -22,6 +22,7 @@ fn redundant() -> Entry {
         name: "redundant",
         layer: Layer::Reinject,
         about: "every path carries all that is not yet acknowledged",
+        formula: "each path with room first takes the oldest bytes not sent on it and not acknowledged",
         params: vec![most_urgency()],
         source: "Linux MPTCP, code",
         confidence: Confidence::High,
@@ -63,6 +64,9 @@ fn xlink() -> Entry {
         name: "xlink",
         layer: Layer::Reinject,
         about: "what is in flight is copied once to another path: by playback, deadline, or at rest",
+        formula: "dt = min(cached frames / frame rate, cached bytes / bit rate);\n\
+                  copies on if dt < t1, off if dt > t2, between them if max over paths with bytes in flight of (srtt + rttvar) > dt;\n\
+                  deadline: copy once what was sent max(min(factor * least srtt, hard), lower) ago or earlier",
         params: vec![
             Param::choice("mode", &["playback", "deadline", "rest"], "when copies go"),
             time("t1", Playback::DEFAULT.short, "playback: copied if less is left to play"),
@@ -96,6 +100,7 @@ fn unprobed() -> Entry {
         name: "unprobed",
         layer: Layer::Reinject,
         about: "what leaves on a path without a sample is copied to one that sent less",
+        formula: "a packet sent on path a, which has no round-trip sample: a copy for each open path with fewer packets sent than a",
         params: Vec::new(),
         source: "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code",
         confidence: Confidence::High,
@@ -109,6 +114,7 @@ fn tail() -> Entry {
         name: "tail",
         layer: Layer::Reinject,
         about: "an idle path copies what another one sent last of a finished stream",
+        formula: "a path done with its part of a stream copies what others have in flight of it, last bytes first, up to a share",
         params: vec![most],
         source: "DEMS (Guo et al., MobiCom 2017), summaries",
         confidence: Confidence::Medium,

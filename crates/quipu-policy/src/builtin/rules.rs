@@ -28,11 +28,12 @@ fn params(rules: ResendRules) -> Vec<Param> {
     ]
 }
 
-fn pack(name: &'static str, about: &'static str, build: Build) -> Entry {
+fn pack(name: &'static str, about: &'static str, formula: &'static str, build: Build) -> Entry {
     Entry {
         name,
         layer: Layer::Pack,
         about,
+        formula,
         params: Vec::new(),
         source: "our choice",
         confidence: Confidence::High,
@@ -43,15 +44,22 @@ fn pack(name: &'static str, about: &'static str, build: Build) -> Entry {
 /// The plain rules of this crate.
 pub(super) fn entries() -> Vec<Entry> {
     vec![
-        pack("one", "one stream's bytes per packet", |_, _| {
-            Ok(Built { pack: Some(Pack::One), ..Built::default() })
-        }),
-        pack("many", "packets are filled with the turns that follow", |_, _| {
-            Ok(Built { pack: Some(Pack::Many), ..Built::default() })
-        }),
+        pack(
+            "one",
+            "one stream's bytes per packet",
+            "a packet is closed when its stream has no more for it",
+            |_, _| Ok(Built { pack: Some(Pack::One), ..Built::default() }),
+        ),
+        pack(
+            "many",
+            "packets are filled with the turns that follow",
+            "a packet is filled with the next turns while they fit",
+            |_, _| Ok(Built { pack: Some(Pack::Many), ..Built::default() }),
+        ),
         resend(
             "rank",
             "lost bytes go before the fresh ones of their stream",
+            "lost bytes of a stream go before its fresh ones, in the stream's own turn",
             "our choice",
             ResendRules::RANK,
             |values, _| Ok(Built::resend(rules(values, false)?)),
@@ -59,6 +67,7 @@ pub(super) fn entries() -> Vec<Entry> {
         resend(
             "first",
             "lost bytes go before all fresh ones",
+            "lost bytes of all streams, oldest loss first, go before all fresh ones",
             "our choice",
             ResendRules::FIRST,
             |values, _| Ok(Built::resend(rules(values, true)?)),
@@ -66,6 +75,7 @@ pub(super) fn entries() -> Vec<Entry> {
         resend(
             "mp-quic",
             "lost bytes go first, and away from a path that does not answer",
+            "as first: lost bytes of all streams go before all fresh ones; their path: the path policy's",
             "mp-quic (De Coninck and Bonaventure, CoNEXT 2017), code; within the window, unlike it",
             ResendRules::MP_QUIC,
             |values, _| Ok(Built::resend(rules(values, true)?)),
@@ -73,6 +83,8 @@ pub(super) fn entries() -> Vec<Entry> {
         resend(
             "xquic",
             "lost bytes go first, on whichever path the policy picks",
+            "lost bytes go before all fresh ones, on whichever path the path policy picks, also after timeouts;\n\
+             a path's bytes in flight are pending again from its second probe timeout in a row",
             "alibaba/xquic, code; when bytes in flight are pending again is our choice",
             ResendRules::XQUIC,
             |values, _| Ok(Built::resend(rules(values, true)?)),
@@ -80,6 +92,7 @@ pub(super) fn entries() -> Vec<Entry> {
         resend(
             "picoquic",
             "lost bytes go before the fresh ones of their stream, on any open path",
+            "lost bytes go before the fresh ones of their stream, on any open path, the longest unused first",
             "private-octopus/picoquic, code",
             ResendRules::PICOQUIC,
             |values, _| Ok(Built::resend(rules(values, false)?)),
@@ -90,6 +103,7 @@ pub(super) fn entries() -> Vec<Entry> {
 fn resend(
     name: &'static str,
     about: &'static str,
+    formula: &'static str,
     source: &'static str,
     defaults: ResendRules,
     build: Build,
@@ -98,6 +112,7 @@ fn resend(
         name,
         layer: Layer::Resend,
         about,
+        formula,
         params: params(defaults),
         source,
         confidence: Confidence::High,

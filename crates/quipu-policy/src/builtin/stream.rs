@@ -26,6 +26,8 @@ fn orders() -> Vec<Entry> {
         stream(
             "rr",
             "streams take turns, whatever their priority",
+            "next = the first ready stream after the last one served, in order of arrival;\n\
+             unit=packet: one stream per packet, unit=frame: the turns that follow share it",
             vec![Param::choice(
                 "unit",
                 &["packet", "frame"],
@@ -43,6 +45,8 @@ fn orders() -> Vec<Entry> {
         stream(
             "fifo",
             "bytes go in the order in which they were written",
+            "key of a written chunk = (time written, stream, offset), least first;\n\
+             lost bytes: before all (retx_first), else the key of their chunk",
             vec![retx_first(true)],
             NS3,
             Confidence::High,
@@ -51,6 +55,7 @@ fn orders() -> Vec<Entry> {
         stream(
             "pfifo",
             "the stream of least identifier sends all that it has",
+            "key = (stream, offset), least first; lost bytes: the same key, or before all (retx_first)",
             vec![retx_first(false)],
             NS3,
             Confidence::High,
@@ -59,6 +64,8 @@ fn orders() -> Vec<Entry> {
         stream(
             "edf",
             "what was written goes in the order of its deadlines",
+            "deadline of a chunk = time written + latency of its stream;\n\
+             key = (deadline, stream, offset), least first; lost parts keep their deadline, or go before all (retx_first)",
             vec![
                 retx_first(false),
                 Param::time(
@@ -83,6 +90,9 @@ fn ranks() -> Vec<Entry> {
         stream(
             "rfc9218",
             "urgency levels; streams one after the other, or in turns if incremental",
+            "least urgency number first; in a level non-incremental streams one by one in order of id,\n\
+             incremental ones round robin; mixed=first: the former first, mixed=fair: by turns;\n\
+             starvation_guard: one packet in 64 to the next level",
             vec![
                 Param::choice(
                     "mixed",
@@ -110,6 +120,7 @@ fn ranks() -> Vec<Entry> {
         stream(
             "strict",
             "the stream of highest priority sends all that it has",
+            "key = (heaviest weight or least urgency, arrival), least first; never interleaved",
             vec![Param::choice(
                 "by",
                 &["weight", "urgency"],
@@ -128,6 +139,8 @@ fn ranks() -> Vec<Entry> {
         stream(
             "srpt",
             "the stream with least to send goes first",
+            "key = (remaining bytes, id), least first; remaining = size - sent;\n\
+             aging: key = remaining * (1 - age / horizon)",
             vec![
                 Param::flag("aging", false, "waiting counts like being shorter"),
                 Param::time(
@@ -148,6 +161,7 @@ fn ranks() -> Vec<Entry> {
         stream(
             "sjf",
             "the stream of least total size goes first",
+            "key = (size, id), least first; size stays what it was told to be",
             Vec::new(),
             "textbook",
             Confidence::High,
@@ -156,6 +170,8 @@ fn ranks() -> Vec<Entry> {
         stream(
             "fsp",
             "streams one after the other, as fair sharing by the tree would finish them",
+            "simulate generalised processor sharing of the remaining bytes with the tree's shares;\n\
+             serve streams one at a time in order of the simulated completions",
             Vec::new(),
             "Friedman and Henderson 2003; the order of \"A Multipath QUIC Scheduler for Mobile \
              HTTP/2\" (2019)",
@@ -171,6 +187,9 @@ fn shares() -> Vec<Entry> {
         stream(
             "wrr",
             "shares by weight over the RFC 7540 dependency tree",
+            "share of stream s = product over s and its ancestors a of weight(a) / sum of the active siblings' weights;\n\
+             fluid: serve the child of least virtual time v; sending b bytes adds b / weight to v;\n\
+             quantum: a child sends weight packets in a row, then the next",
             vec![Param::choice(
                 "mode",
                 &["fluid", "quantum"],
@@ -189,6 +208,10 @@ fn shares() -> Vec<Entry> {
         stream(
             "swrr",
             "weighted rounds of few packets per stream",
+            "scaled: tokens(i) = max(1, floor(weight(i) / g)),\n\
+             g = greatest weight of active siblings / most;\n\
+             as-published: tokens(i) = 1;\n\
+             smooth: current(i) += weight(i); serve the greatest; its current -= sum of weights",
             vec![
                 Param::choice(
                     "mode",
@@ -205,6 +228,9 @@ fn shares() -> Vec<Entry> {
         stream(
             "dwrr",
             "weight first, then short before long",
+            "paper: group i of equal weight gets max(1, round(w_i / sum of the groups' w * R)) packets of a round,\n\
+             R = max(10 * groups, active streams); heaviest group first, in it the least remaining bytes;\n\
+             code: children sorted (leaves first, weight descending, buffered bytes ascending), then weight packets in a row",
             vec![
                 Param::choice(
                     "mode",
@@ -253,10 +279,11 @@ fn build_dwrr(values: &Values, _: &mut BuildContext) -> Result<Built, BuildError
 fn stream(
     name: &'static str,
     about: &'static str,
+    formula: &'static str,
     params: Vec<Param>,
     source: &'static str,
     confidence: Confidence,
     build: Build,
 ) -> Entry {
-    Entry { name, layer: Layer::Stream, about, params, source, confidence, build }
+    Entry { name, layer: Layer::Stream, about, formula, params, source, confidence, build }
 }

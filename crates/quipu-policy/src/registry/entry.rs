@@ -41,6 +41,12 @@ pub struct Entry {
     pub layer: Layer,
     /// One line: what it does.
     pub about: &'static str,
+    /// How it decides, in formulas, in lines of at most 116 signs; where there is none, why. What
+    /// `quipu schedulers NAME` prints.
+    ///
+    /// Symbols as in the sources: `f` and `s` the fast and the slow path, `j` any path, `rtt` smoothed
+    /// round-trip times, `owd` one-way delays, `L` and `mss` bytes of a packet, `w` weights.
+    pub formula: &'static str,
     /// Its parameters.
     pub params: Vec<Param>,
     /// Where it is from: a standard, a paper, code that was read, or "our choice".

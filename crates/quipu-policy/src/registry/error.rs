@@ -155,6 +155,12 @@ pub enum AddError {
         /// The name.
         name: String,
     },
+    /// It does not say how it decides.
+    #[error("{policy}: without a formula: where there is none, say why")]
+    Formula {
+        /// The policy.
+        policy: &'static str,
+    },
     /// A parameter's default is not in its range, or its name is taken.
     #[error("{policy}: parameter `{param}` is declared twice or its default is out of range")]
     Param {

@@ -23,7 +23,6 @@ use strsim::damerau_levenshtein;
 mod describe;
 mod entry;
 mod error;
-mod formulas;
 mod layer;
 mod param;
 mod part;
@@ -42,7 +41,6 @@ pub struct Registry {
     entries: Vec<Entry>,
     /// How many of the entries, from the first on, came with this crate.
     builtin: usize,
-    formulas: Vec<formulas::Formula>,
 }
 
 impl Registry {
@@ -53,14 +51,15 @@ impl Registry {
 
     /// A registry of the policies that come with this crate.
     pub(crate) fn of_crate(entries: Vec<Entry>) -> Self {
-        Registry { builtin: entries.len(), entries, formulas: formulas::builtin().collect() }
+        Registry { builtin: entries.len(), entries }
     }
 
     /// Adds a policy.
     ///
     /// # Errors
     /// If its name is taken in its layer or has other signs than lower-case letters, digits, `-`
-    /// and `_`, or if a parameter is declared twice or with a default out of its range.
+    /// and `_`, if it has no formula, or if a parameter is declared twice or with a default out of
+    /// its range.
     pub fn add(&mut self, entry: Entry) -> Result<(), AddError> {
         check_entry(&entry)?;
         if self.get(entry.layer, entry.name).is_some() {
@@ -70,17 +69,17 @@ impl Registry {
         Ok(())
     }
 
-    /// Says in formulas how a policy decides, in lines; [`Registry::describe`] shows them. The last
-    /// word counts.
+    /// Gives a policy that is here another formula than its entry came with.
     pub fn explain(&mut self, layer: Layer, name: &'static str, formula: &'static str) {
-        self.formulas.retain(|&(of, known, _)| (of, known) != (layer, name));
-        self.formulas.push((layer, name, formula));
+        let is_it = |entry: &&mut Entry| (entry.layer, entry.name) == (layer, name);
+        if let Some(entry) = self.entries.iter_mut().find(is_it) {
+            entry.formula = formula;
+        }
     }
 
     /// How a policy decides, in formulas.
     pub fn formula(&self, layer: Layer, name: &str) -> Option<&'static str> {
-        let of = |&&(of, known, _): &&formulas::Formula| (of, known) == (layer, name);
-        self.formulas.iter().find(of).map(|&(_, _, formula)| formula)
+        self.get(layer, name).map(|entry| entry.formula)
     }
 
     /// The policy of that layer and name.
@@ -112,6 +111,9 @@ fn check_entry(entry: &Entry) -> Result<(), AddError> {
         if name.is_empty() || !name.bytes().all(valid) {
             return Err(AddError::Name { name: name.into() });
         }
+    }
+    if entry.formula.is_empty() {
+        return Err(AddError::Formula { policy: entry.name });
     }
     for (index, param) in entry.params.iter().enumerate() {
         let twice = entry.params[..index].iter().any(|other| other.name == param.name);

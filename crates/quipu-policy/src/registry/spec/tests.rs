@@ -1,5 +1,5 @@
 use super::*;
-use crate::registry::{Confidence, Entry, Param};
+use crate::registry::{AddError, Confidence, Entry, Param};
 
 fn registry() -> Registry {
     Registry::builtin()
@@ -122,6 +122,7 @@ fn entry(name: &'static str, layer: Layer) -> Entry {
         name,
         layer,
         about: "for this test",
+        formula: "none: it is silent",
         params: vec![Param::integer("n", 1, (1, 5), "a number")],
         source: "our choice",
         confidence: Confidence::High,
@@ -176,4 +177,6 @@ fn entries_with_wrong_declarations_are_refused() {
     let param = Param::flag("m", true, "a switch");
     let twice = Entry { params: vec![param.clone(), param], ..entry("a", Layer::Path) };
     assert!(registry.add(twice).is_err());
+    let unexplained = Entry { formula: "", ..entry("a", Layer::Path) };
+    assert_eq!(registry.add(unexplained), Err(AddError::Formula { policy: "a" }));
 }
