@@ -81,11 +81,7 @@ impl PathPolicy for Nearest {
 #[derive(Default)]
 struct Both(Numbers, Nearest);
 
-impl Planner for Both {
-    fn next(&mut self, _: Option<PathKey>, _: &View<'_>, _: &mut Notes) -> Option<Turn> {
-        self.0.turn()
-    }
-
+impl PathPolicy for Both {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
         self.1.select(parcel, view, notes)
     }
@@ -97,6 +93,12 @@ impl Planner for Both {
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
         self.1.probe(view)
+    }
+}
+
+impl Planner for Both {
+    fn next(&mut self, _: Option<PathKey>, _: &View<'_>, _: &mut Notes) -> Option<Turn> {
+        self.0.turn()
     }
 }
 

@@ -8,7 +8,7 @@ use super::planned::Planned;
 use super::planner::Planner;
 use crate::key::{PathKey, StreamKey};
 use crate::path::choose::opens_by;
-use crate::path::{Choice, IdleProbe, MinRtt, Parcel, eligible, rest_unless_stuck};
+use crate::path::{Choice, IdleProbe, MinRtt, Parcel, PathPolicy, eligible, rest_unless_stuck};
 use crate::reinject::ResendRules;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
@@ -212,19 +212,7 @@ impl<A: Allotter> Allotting<A> {
     }
 }
 
-impl<A: Allotter> Planner for Allotting<A> {
-    fn next(
-        &mut self,
-        filling: Option<PathKey>,
-        view: &View<'_>,
-        notes: &mut Notes,
-    ) -> Option<Turn> {
-        match filling {
-            Some(path) => self.allotter.next_on(path, view, notes),
-            None => self.next_packet(view, notes),
-        }
-    }
-
+impl<A: Allotter> PathPolicy for Allotting<A> {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
         let lost = matches!(parcel.class, Class::Lost { .. });
         let picked = self.picked.take().filter(|it| it.stream == parcel.stream && !lost);
@@ -272,6 +260,20 @@ impl<A: Allotter> Planner for Allotting<A> {
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
         self.probe.due(view)
+    }
+}
+
+impl<A: Allotter> Planner for Allotting<A> {
+    fn next(
+        &mut self,
+        filling: Option<PathKey>,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Option<Turn> {
+        match filling {
+            Some(path) => self.allotter.next_on(path, view, notes),
+            None => self.next_packet(view, notes),
+        }
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -35,16 +35,7 @@ impl Planned<StreamAndPath> {
     }
 }
 
-impl Planner for StreamAndPath {
-    fn next(
-        &mut self,
-        _filling: Option<PathKey>,
-        view: &View<'_>,
-        notes: &mut Notes,
-    ) -> Option<Turn> {
-        self.stream.next(view, notes)
-    }
-
+impl PathPolicy for StreamAndPath {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
         self.path.select(parcel, view, notes)
     }
@@ -52,18 +43,6 @@ impl Planner for StreamAndPath {
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         self.stream.on_event(event, view);
         self.path.on_event(event, view);
-    }
-
-    fn on_taken(&mut self, turn: Turn, kind: Kind, view: &View<'_>) {
-        self.stream.on_taken(turn, kind, view);
-    }
-
-    fn on_returned(&mut self, turn: Turn, view: &View<'_>) {
-        self.stream.on_returned(turn, view);
-    }
-
-    fn order(&self) -> u64 {
-        self.stream.order()
     }
 
     fn fill(&mut self, path: PathKey, parcel: &Parcel<'_>, view: &View<'_>) -> bool {
@@ -84,6 +63,29 @@ impl Planner for StreamAndPath {
 
     fn rebinds(&self) -> bool {
         self.path.rebinds()
+    }
+}
+
+impl Planner for StreamAndPath {
+    fn next(
+        &mut self,
+        _filling: Option<PathKey>,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Option<Turn> {
+        self.stream.next(view, notes)
+    }
+
+    fn on_taken(&mut self, turn: Turn, kind: Kind, view: &View<'_>) {
+        self.stream.on_taken(turn, kind, view);
+    }
+
+    fn on_returned(&mut self, turn: Turn, view: &View<'_>) {
+        self.stream.on_returned(turn, view);
+    }
+
+    fn order(&self) -> u64 {
+        self.stream.order()
     }
 }
 

@@ -10,7 +10,7 @@ use super::by_stream::ByStream;
 use super::planner::Planner;
 use crate::key::{PathKey, StreamKey};
 use crate::path::{
-    Choice, Ecf, IdleProbe, MinRtt, Parcel, Race, Verdict, can_wait, eligible, wait_for,
+    Choice, Ecf, IdleProbe, MinRtt, Parcel, PathPolicy, Race, Verdict, can_wait, eligible, wait_for,
 };
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
@@ -161,22 +161,7 @@ impl SaEcf {
     }
 }
 
-impl Planner for SaEcf {
-    fn next(
-        &mut self,
-        filling: Option<PathKey>,
-        view: &View<'_>,
-        notes: &mut Notes,
-    ) -> Option<Turn> {
-        if filling.is_some() {
-            return self.order.next(view, notes);
-        }
-        if self.looks.answer.is_none() {
-            self.looks.answer = self.look(view, notes);
-        }
-        self.looks.turn()
-    }
-
+impl PathPolicy for SaEcf {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
         self.looks.select(parcel, view, notes)
     }
@@ -198,20 +183,37 @@ impl Planner for SaEcf {
         }
     }
 
-    fn on_taken(&mut self, turn: Turn, kind: Kind, view: &View<'_>) {
-        if let Some(stream) = self.looked.take() {
-            self.order.pass_turn_to(stream);
-            self.order.on_taken(Turn { stream, max: Bytes(1) }, kind, view);
-        }
-        self.order.on_taken(turn, kind, view);
-    }
-
     fn fill(&mut self, path: PathKey, parcel: &Parcel<'_>, view: &View<'_>) -> bool {
         self.pinned(parcel.stream, view).is_none_or(|pinned| pinned.key == path)
     }
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
         self.looks.probe(view)
+    }
+}
+
+impl Planner for SaEcf {
+    fn next(
+        &mut self,
+        filling: Option<PathKey>,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Option<Turn> {
+        if filling.is_some() {
+            return self.order.next(view, notes);
+        }
+        if self.looks.answer.is_none() {
+            self.looks.answer = self.look(view, notes);
+        }
+        self.looks.turn()
+    }
+
+    fn on_taken(&mut self, turn: Turn, kind: Kind, view: &View<'_>) {
+        if let Some(stream) = self.looked.take() {
+            self.order.pass_turn_to(stream);
+            self.order.on_taken(Turn { stream, max: Bytes(1) }, kind, view);
+        }
+        self.order.on_taken(turn, kind, view);
     }
 }
 

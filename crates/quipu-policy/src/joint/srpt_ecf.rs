@@ -12,7 +12,7 @@ use super::answer::{Answer, Looks};
 use super::by_stream::ByStream;
 use super::planner::Planner;
 use crate::key::{PathKey, StreamKey};
-use crate::path::{Choice, Ecf, IdleProbe, MinRtt, Parcel, Race, Verdict, wait_for};
+use crate::path::{Choice, Ecf, IdleProbe, MinRtt, Parcel, PathPolicy, Race, Verdict, wait_for};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::view::View;
@@ -89,22 +89,7 @@ impl SrptEcf {
     }
 }
 
-impl Planner for SrptEcf {
-    fn next(
-        &mut self,
-        filling: Option<PathKey>,
-        view: &View<'_>,
-        notes: &mut Notes,
-    ) -> Option<Turn> {
-        if filling.is_some() {
-            return self.order.first().map(|&(_, stream)| Turn::unlimited(stream));
-        }
-        if self.looks.answer.is_none() {
-            self.looks.answer = self.look(view, notes);
-        }
-        self.looks.turn()
-    }
-
+impl PathPolicy for SrptEcf {
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice {
         self.looks.select(parcel, view, notes)
     }
@@ -129,6 +114,23 @@ impl Planner for SrptEcf {
 
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
         self.looks.probe(view)
+    }
+}
+
+impl Planner for SrptEcf {
+    fn next(
+        &mut self,
+        filling: Option<PathKey>,
+        view: &View<'_>,
+        notes: &mut Notes,
+    ) -> Option<Turn> {
+        if filling.is_some() {
+            return self.order.first().map(|&(_, stream)| Turn::unlimited(stream));
+        }
+        if self.looks.answer.is_none() {
+            self.looks.answer = self.look(view, notes);
+        }
+        self.looks.turn()
     }
 }
 

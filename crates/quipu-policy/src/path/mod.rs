@@ -88,7 +88,7 @@ pub enum TakeBack {
     All,
 }
 
-/// Picks paths.
+/// Picks paths. What orders streams too is a [`Planner`](crate::Planner).
 pub trait PathPolicy: Send {
     /// The path for these bytes. Must not answer `Wait` or `Later` for lost bytes.
     fn select(&mut self, parcel: &Parcel<'_>, view: &View<'_>, notes: &mut Notes) -> Choice;
@@ -118,7 +118,7 @@ pub trait PathPolicy: Send {
         None
     }
 
-    /// Whether plans are made anew when the stream policy's order grows.
+    /// Whether plans are made anew when the order of streams grows.
     fn rebinds(&self) -> bool {
         true
     }
