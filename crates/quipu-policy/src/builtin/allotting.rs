@@ -2,8 +2,8 @@
 
 use super::path::{PROBE, probe};
 use crate::joint::{
-    Allotter, Allotting, Bandwidth, Clamp, DelayTerm, Estimator, FStream, MsHs, PStream, Queue,
-    Quotas, Sec, Unknown,
+    Allotter, Allotting, AtStart, Bandwidth, Clamp, DelayTerm, Estimator, MsHs, Queue, Quotas, Sec,
+    Unknown,
 };
 use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 
@@ -109,7 +109,7 @@ fn pstream() -> Entry {
         params: vec![BANDWIDTH, PROBE],
         source: "PStream (Shi et al., ICCCN 2020), code of ytxing/mpquic-hbes",
         confidence: Confidence::High,
-        build: |values, context| build(PStream::new(), DelayTerm::Arrival, values, context),
+        build: |values, context| build(AtStart::pstream(), DelayTerm::Arrival, values, context),
     }
 }
 
@@ -123,7 +123,7 @@ fn fstream() -> Entry {
         params: vec![BANDWIDTH, PROBE],
         source: "FStream (Shi et al., ICPADS 2019) after the code of PStream and the text of PW-PATS",
         confidence: Confidence::Medium,
-        build: |values, context| build(FStream::new(), DelayTerm::Arrival, values, context),
+        build: |values, context| build(AtStart::fstream(), DelayTerm::Arrival, values, context),
     }
 }
 

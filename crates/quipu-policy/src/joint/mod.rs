@@ -4,7 +4,7 @@
 //! - `sa-ecf`: [`SaEcf`]; `srpt-ecf`: [`SrptEcf`]
 //! - `pw-pats`: [`WeightedOrder`] over [`Pats`](crate::path::Pats)
 //! - `hbes`: [`PriorityRounds`] or [`QuantumWrr`](crate::stream::QuantumWrr) over [`HbesPaths`]
-//! - `sec`: [`Sec`]; `pstream`: [`PStream`]; `fstream`: [`FStream`]; `ms-hs`: [`MsHs`]: they allot
+//! - `sec`: [`Sec`]; `pstream`, `fstream`: [`AtStart`]; `ms-hs`: [`MsHs`]: they allot
 //!   the bytes of streams to paths beforehand ([`Allotting`])
 //!
 //! Each is a [`Planner`], of which [`Planned`] makes a [`Joint`]. Any of them with copies is a
@@ -19,9 +19,9 @@ use crate::seam::view::View;
 
 mod allotting;
 mod answer;
+mod at_start;
 mod by_stream;
 mod free_set;
-mod fstream;
 mod hbes;
 mod lanes;
 mod ledger;
@@ -30,7 +30,6 @@ mod pair;
 mod path_queues;
 mod planned;
 mod planner;
-mod pstream;
 mod pw_pats;
 mod reinjecting;
 mod sa_ecf;
@@ -41,8 +40,8 @@ mod testing;
 pub mod waterfill;
 
 pub use allotting::{Allotter, Allotting, Cause, Effect};
+pub use at_start::AtStart;
 pub use free_set::{FreeSet, Spare};
-pub use fstream::FStream;
 pub use hbes::{HbesPaths, PriorityRounds, hbes};
 pub use lanes::{Bandwidth, DelayTerm, Estimator, Lane, Lanes};
 pub use ledger::{Commit, Ledger};
@@ -50,7 +49,6 @@ pub use ms_hs::MsHs;
 pub use pair::{Pair, StreamAndPath};
 pub use planned::{Planned, Replan};
 pub use planner::Planner;
-pub use pstream::PStream;
 pub use pw_pats::{WeightedOrder, priority_factor, pw_pats};
 pub use reinjecting::Reinjecting;
 pub use sa_ecf::{SaEcf, SaEcfMode};

@@ -1,7 +1,7 @@
 use quipu_base::{Duration, PathId};
 
-use super::*;
 use crate::joint::allotting::Allotting;
+use crate::joint::at_start::*;
 use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator};
 use crate::joint::planned::Planned;
 use crate::joint::testing::Scene;
@@ -10,17 +10,17 @@ use crate::reinject::ResendRules;
 use crate::stream::Pack;
 
 /// 375 and 875 kB/s.
-fn scene() -> Scene<Planned<Allotting<PStream>>> {
+fn scene() -> Scene<Planned<Allotting<AtStart>>> {
     let estimator = Estimator { delay: DelayTerm::Arrival, bandwidth: Bandwidth::Window };
     let probe = IdleProbe::new(Duration::ZERO);
-    let allotting = Allotting::new(PStream::new(), estimator, probe);
+    let allotting = Allotting::new(AtStart::pstream(), estimator, probe);
     let mut scene = Scene::new(allotting.planned(ResendRules::default(), Pack::One));
     scene.world.set_path(scene.fast, |path| path.cwnd = Bytes(7_500));
     scene.world.set_path(scene.slow, |path| path.cwnd = Bytes(87_500));
     scene
 }
 
-fn left(scene: &Scene<Planned<Allotting<PStream>>>, stream: StreamKey) -> Vec<u64> {
+fn left(scene: &Scene<Planned<Allotting<AtStart>>>, stream: StreamKey) -> Vec<u64> {
     scene.joint.planner.allotter().left(stream).iter().map(|(_, left)| left.0).collect()
 }
 

@@ -1,7 +1,7 @@
 use quipu_base::Duration;
 
-use super::*;
 use crate::joint::allotting::Allotting;
+use crate::joint::at_start::*;
 use crate::joint::lanes::{Bandwidth, DelayTerm, Estimator};
 use crate::joint::planned::Planned;
 use crate::joint::testing::Scene;
@@ -10,13 +10,13 @@ use crate::reinject::ResendRules;
 use crate::seam::decision::Decision;
 use crate::stream::Pack;
 
-type FScene = Scene<Planned<Allotting<FStream>>>;
+type FScene = Scene<Planned<Allotting<AtStart>>>;
 
 /// 375 and 875 kB/s.
 fn scene() -> FScene {
     let estimator = Estimator { delay: DelayTerm::Arrival, bandwidth: Bandwidth::Window };
     let probe = IdleProbe::new(Duration::ZERO);
-    let allotting = Allotting::new(FStream::new(), estimator, probe);
+    let allotting = Allotting::new(AtStart::fstream(), estimator, probe);
     let mut scene = Scene::new(allotting.planned(ResendRules::default(), Pack::One));
     scene.world.set_path(scene.fast, |path| path.cwnd = Bytes(7_500));
     scene.world.set_path(scene.slow, |path| path.cwnd = Bytes(87_500));
@@ -24,7 +24,7 @@ fn scene() -> FScene {
 }
 
 fn paths(scene: &FScene, stream: StreamKey) -> Vec<PathKey> {
-    scene.joint.planner.allotter().paths_of(stream).collect()
+    scene.joint.planner.allotter().left(stream).iter().map(|&(path, _)| path).collect()
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_finished_stream_leaves_its_share_to_the_next() {
     // 42 ms on the fast path; then 277 there or 164 on the slow one.
     assert_eq!(paths(&scene, first), [scene.fast]);
     assert_eq!(paths(&scene, second), [scene.slow]);
-    while scene.joint.planner.allotter().paths_of(first).next().is_some() {
+    while !scene.joint.planner.allotter().left(first).is_empty() {
         scene.world.set_path(scene.fast, |path| path.in_flight = Bytes::ZERO);
         scene.send();
     }
