@@ -178,6 +178,16 @@ impl<T> ActiveTree<T> {
         std::iter::successors(Some(place), |&node| self.parent(node))
     }
 
+    /// Calls `visit` for the place of a stream and then for each of its ancestors but the root, each
+    /// with its parent.
+    pub fn climb(&mut self, stream: StreamKey, mut visit: impl FnMut(&mut Self, Place, Place)) {
+        let Some(mut node) = self.place_of(stream) else { return };
+        while let Some(parent) = self.parent(node) {
+            visit(self, node, parent);
+            node = parent;
+        }
+    }
+
     /// The share of the connection that is due to a ready stream at this instant (φ): the product
     /// of weight over active weight on the way to the root. Zero if the stream is not ready or an
     /// ancestor's stream is. <https://www.rfc-editor.org/rfc/rfc7540#section-5.3.2>

@@ -51,9 +51,8 @@ impl FluidWrr {
     }
 
     fn charge(&mut self, turn: Turn) {
-        let (tree, positions) = (&mut self.tree, &mut self.positions);
-        let Some(mut node) = tree.place_of(turn.stream) else { return };
-        while let Some(parent) = tree.parent(node) {
+        let positions = &mut self.positions;
+        self.tree.climb(turn.stream, |tree, node, parent| {
             let own = tree.state(node).virtual_time;
             let siblings = tree.state_mut(parent);
             // The start of this service; of the least active child, if another went out of turn.
@@ -61,19 +60,16 @@ impl FluidWrr {
             siblings.children_time = siblings.children_time.max(start);
             let cost = turn.max.0.saturating_mul(SCALE) / u64::from(tree.weight(node));
             set_time(tree, positions, node, own.saturating_add(cost));
-            node = parent;
-        }
+        });
     }
 
     fn refund(&mut self, turn: Turn) {
-        let (tree, positions) = (&mut self.tree, &mut self.positions);
-        let Some(mut node) = tree.place_of(turn.stream) else { return };
-        while let Some(parent) = tree.parent(node) {
+        let positions = &mut self.positions;
+        self.tree.climb(turn.stream, |tree, node, _| {
             let cost = turn.max.0.saturating_mul(SCALE) / u64::from(tree.weight(node));
             let time = tree.state(node).virtual_time.saturating_sub(cost);
             set_time(tree, positions, node, time);
-            node = parent;
-        }
+        });
     }
 }
 

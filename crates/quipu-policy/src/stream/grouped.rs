@@ -210,9 +210,7 @@ impl StreamPolicy for GroupedWrr {
         if turn.max.is_zero() {
             return;
         }
-        let tree = &mut self.tree;
-        let Some(mut node) = tree.place_of(turn.stream) else { return };
-        while let Some(parent) = tree.parent(node) {
+        self.tree.climb(turn.stream, |tree, node, parent| {
             let (weight, active) = (tree.weight(node), tree.is_active(node));
             let level = tree.state_mut(parent);
             if let Ok(index) = level.index_of(weight) {
@@ -221,8 +219,7 @@ impl StreamPolicy for GroupedWrr {
                     level.groups[index].current = Some(node);
                 }
             }
-            node = parent;
-        }
+        });
     }
 
     fn order(&self) -> u64 {

@@ -34,6 +34,7 @@ mod preemption;
 mod quantum;
 mod ranked;
 mod ready_queue;
+mod refund;
 mod remaining;
 mod rfc9218;
 mod rr;

@@ -8,6 +8,7 @@
 //! Not copied from there: sums of weights that drift, special places for some stream identifiers,
 //! tokens spent on a bare FIN or on a stream with nothing to send.
 
+use super::refund::Returned;
 use super::sorted_root::SortedRoot;
 use super::{ActiveTree, Change, Place, StreamPolicy, Turn};
 use crate::key::StreamKey;
@@ -25,8 +26,7 @@ pub struct QuantumWrr {
     tree: ActiveTree<Tokens>,
     /// Set: the root's children are in this order, not in that of activation.
     root: Option<SortedRoot>,
-    /// A stream whose plan was just taken back while it was not ready.
-    returned: Option<StreamKey>,
+    returned: Returned,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,38 +83,51 @@ impl QuantumWrr {
     pub(crate) fn pass_turn_to(&mut self, stream: StreamKey) {
         let Some(mut node) = self.tree.place_of(stream) else { return };
         while let Some(parent) = self.tree.parent(node) {
-            let current = self.current(parent).filter(|&current| current != node);
-            if let Some(current) = current.filter(|_| self.tree.is_active(node)) {
-                self.tree.state_mut(current).left = 0;
-                self.set_current(node, parent);
+            let (tree, root) = (&mut self.tree, &mut self.root);
+            let before = current(tree, root, parent).filter(|&before| before != node);
+            if let Some(before) = before.filter(|_| tree.is_active(node)) {
+                tree.state_mut(before).left = 0;
+                set_current(tree, root, node, parent);
             }
             node = parent;
         }
     }
+}
 
-    fn current(&self, parent: Place) -> Option<Place> {
-        match &self.root {
-            Some(root) if parent == Place::ROOT => root.current(),
-            _ => self.tree.state(parent).current,
+/// The child of `parent` whose turn it is.
+fn current(tree: &ActiveTree<Tokens>, root: &Option<SortedRoot>, parent: Place) -> Option<Place> {
+    match root {
+        Some(root) if parent == Place::ROOT => root.current(),
+        _ => tree.state(parent).current,
+    }
+}
+
+/// Gives the turn to the sibling after `node`.
+fn pass_on(
+    tree: &mut ActiveTree<Tokens>,
+    root: &mut Option<SortedRoot>,
+    node: Place,
+    parent: Place,
+) {
+    match root {
+        Some(root) if parent == Place::ROOT => root.pass_on(),
+        _ => {
+            let next = tree.next_active(node).or(tree.first_active(parent));
+            tree.state_mut(parent).current = next;
         }
     }
+}
 
-    /// Gives the turn to the sibling after `node`.
-    fn pass_on(&mut self, node: Place, parent: Place) {
-        match &mut self.root {
-            Some(root) if parent == Place::ROOT => root.pass_on(),
-            _ => {
-                let next = self.tree.next_active(node).or(self.tree.first_active(parent));
-                self.tree.state_mut(parent).current = next;
-            }
-        }
-    }
-
-    fn set_current(&mut self, node: Place, parent: Place) {
-        match &mut self.root {
-            Some(root) if parent == Place::ROOT => root.set_current(node),
-            _ => self.tree.state_mut(parent).current = Some(node),
-        }
+/// Gives the turn to `node`.
+fn set_current(
+    tree: &mut ActiveTree<Tokens>,
+    root: &mut Option<SortedRoot>,
+    node: Place,
+    parent: Place,
+) {
+    match root {
+        Some(root) if parent == Place::ROOT => root.set_current(node),
+        _ => tree.state_mut(parent).current = Some(node),
     }
 }
 
@@ -138,15 +151,6 @@ fn next_turn(tree: &ActiveTree<Tokens>, mut node: Place) -> Option<Place> {
     }
 }
 
-/// True if the event makes the stream ready whose plan was just taken back: it is put where it was,
-/// before the one whose turn it is, and not behind all others.
-pub(super) fn regains_turn(returned: &mut Option<StreamKey>, event: &Event<'_>) -> bool {
-    match *event {
-        Event::Ready(stream) => returned.take() == Some(stream),
-        _ => false,
-    }
-}
-
 impl StreamPolicy for QuantumWrr {
     fn next(&mut self, view: &View<'_>, _notes: &mut Notes) -> Option<Turn> {
         if let Some(root) = &mut self.root {
@@ -157,13 +161,13 @@ impl StreamPolicy for QuantumWrr {
             if let Some(stream) = self.tree.ready(node) {
                 return Some(Turn::unlimited(stream));
             }
-            node = self.current(node)?;
+            node = current(&self.tree, &self.root, node)?;
         }
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
         let root = &mut self.root;
-        let regains_turn = regains_turn(&mut self.returned, event);
+        let regains_turn = self.returned.regains_turn(event);
         self.tree.on_event(event, view.priorities, &mut |tree, change| match change {
             Change::Activated { node, parent } => {
                 match tree.state(parent).current {
@@ -198,38 +202,30 @@ impl StreamPolicy for QuantumWrr {
         if turn.max.is_zero() {
             return;
         }
-        let Some(mut node) = self.tree.place_of(turn.stream) else { return };
-        while let Some(parent) = self.tree.parent(node) {
-            let left = match self.tree.state(node).left {
-                0 => self.tree.weight(node),
+        let root = &mut self.root;
+        self.tree.climb(turn.stream, |tree, node, parent| {
+            let left = match tree.state(node).left {
+                0 => tree.weight(node),
                 left => left,
             };
-            self.tree.state_mut(node).left = left - 1;
-            if left == 1 && self.current(parent) == Some(node) {
-                self.pass_on(node, parent);
+            tree.state_mut(node).left = left - 1;
+            if left == 1 && current(tree, root, parent) == Some(node) {
+                pass_on(tree, root, node, parent);
             }
-            node = parent;
-        }
+        });
     }
 
     fn on_returned(&mut self, turn: Turn, _view: &View<'_>) {
-        if turn.max.is_zero() {
-            return;
-        }
-        let Some(mut node) = self.tree.place_of(turn.stream) else { return };
-        if self.tree.ready(node).is_none() {
-            self.returned = Some(turn.stream);
-        }
-        while let Some(parent) = self.tree.parent(node) {
-            let weight = self.tree.weight(node);
-            let left = &mut self.tree.state_mut(node).left;
+        let root = &mut self.root;
+        self.returned.refund(&mut self.tree, turn, |tree, node, parent| {
+            let weight = tree.weight(node);
+            let left = &mut tree.state_mut(node).left;
             // A whole turn is one that has not begun.
             *left = if *left + 1 < weight { *left + 1 } else { 0 };
-            if self.tree.is_active(node) {
-                self.set_current(node, parent);
+            if tree.is_active(node) {
+                set_current(tree, root, node, parent);
             }
-            node = parent;
-        }
+        });
     }
 
     fn order(&self) -> u64 {

@@ -5,9 +5,8 @@
 //! of the weight, so every stream gets one token: the published curves are those of
 //! [`Tokens::One`]. What was meant is [`Tokens::Scaled`].
 
-use super::quantum::regains_turn;
+use super::refund::Returned;
 use super::{ActiveTree, Change, Place, StreamPolicy, Turn};
-use crate::key::StreamKey;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
 use crate::seam::view::{Kind, View};
@@ -30,8 +29,7 @@ pub enum Tokens {
 pub struct ScatteredWrr {
     tree: ActiveTree<Round>,
     tokens: Tokens,
-    /// A stream whose plan was just taken back while it was not ready.
-    returned: Option<StreamKey>,
+    returned: Returned,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,7 +58,7 @@ impl Tokens {
 impl ScatteredWrr {
     /// Rounds with that many tokens.
     pub fn new(tokens: Tokens) -> Self {
-        ScatteredWrr { tree: ActiveTree::new(), tokens, returned: None }
+        ScatteredWrr { tree: ActiveTree::new(), tokens, returned: Returned::default() }
     }
 
     fn start_round(&mut self, parent: Place) {
@@ -102,7 +100,7 @@ impl StreamPolicy for ScatteredWrr {
     }
 
     fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
-        let regains_turn = regains_turn(&mut self.returned, event);
+        let regains_turn = self.returned.regains_turn(event);
         self.tree.on_event(event, view.priorities, &mut |tree, change| match change {
             Change::Activated { node, parent } => {
                 if tree.state(node).left > 0 {
@@ -150,22 +148,14 @@ impl StreamPolicy for ScatteredWrr {
     }
 
     fn on_returned(&mut self, turn: Turn, _view: &View<'_>) {
-        if turn.max.is_zero() {
-            return;
-        }
-        let Some(mut node) = self.tree.place_of(turn.stream) else { return };
-        if self.tree.ready(node).is_none() {
-            self.returned = Some(turn.stream);
-        }
-        while let Some(parent) = self.tree.parent(node) {
-            let left = self.tree.state(node).left;
-            self.tree.state_mut(node).left = left.saturating_add(1);
-            if self.tree.is_active(node) {
-                self.tree.state_mut(parent).holders += u32::from(left == 0);
-                give_turn(&mut self.tree, parent, Some(node));
+        self.returned.refund(&mut self.tree, turn, |tree, node, parent| {
+            let left = tree.state(node).left;
+            tree.state_mut(node).left = left.saturating_add(1);
+            if tree.is_active(node) {
+                tree.state_mut(parent).holders += u32::from(left == 0);
+                give_turn(tree, parent, Some(node));
             }
-            node = parent;
-        }
+        });
     }
 
     fn order(&self) -> u64 {
