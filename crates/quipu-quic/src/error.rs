@@ -16,7 +16,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-use crate::wire::FrameType;
+use crate::kinds::FrameType;
 
 /// An error code of the transport, below 2^62.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-20.1>

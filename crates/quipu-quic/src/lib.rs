@@ -21,8 +21,10 @@
 
 mod config;
 pub mod connection;
+mod counters;
 pub mod endpoint;
 pub mod error;
+mod kinds;
 mod outbox;
 mod path;
 mod range_map;
@@ -36,9 +38,9 @@ pub mod wire;
 
 pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, TransportConfig};
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
+pub use counters::PathCounters;
 pub use endpoint::{ConnectionHandle, Endpoint};
 pub use outbox::{Outbox, Route, Transmit};
-pub use path::PathCounters;
 pub use range_set::RangeSet;
 pub use stream::{Read, StreamError};
 

@@ -17,6 +17,8 @@ pub mod varint;
 
 pub use connection_id::{ConnectionId, ResetToken};
 pub use cursor::{EndedEarly, NoSpace, Reader, Writer};
-pub use frame::{AckRange, EcnCounts, Frame, FrameError, FrameType, Frames};
-pub use header::{PacketKind, PartialHeader, Version};
+pub use frame::{AckRange, EcnCounts, Frame, FrameError, Frames};
+pub use header::{PartialHeader, Version};
 pub use packet_number::TruncatedPacketNumber;
+
+pub use crate::kinds::{FrameType, PacketKind};

@@ -5,7 +5,7 @@ use quipu_policy::congestion::{Published, RateSample};
 use quipu_policy::{PathKey, PathView, View};
 
 use super::{Connection, SchedulerCounters};
-use crate::path::PathCounters;
+use crate::counters::PathCounters;
 
 impl Connection {
     /// What the policies see now.

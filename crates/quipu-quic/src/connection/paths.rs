@@ -5,9 +5,10 @@ use quipu_policy::{Event, PathKey, PathState, PathStatus, PathView};
 use thiserror::Error;
 
 use super::{Connection, ConnectionEvent, EndpointEvent, Space};
+use crate::counters::PathCounters;
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
-use crate::path::{Abandon, PathCounters, PathData};
+use crate::path::{Abandon, PathData};
 use crate::recorder::PathEvent;
 
 /// Why a path was not opened.

@@ -3,8 +3,8 @@
 
 use quipu_base::{Instant, PathId};
 
+use crate::counters::PathCounters;
 use crate::error::TransportError;
-use crate::path::PathCounters;
 
 /// Most paths abandoned over the life of a connection that may be replaced by new ones.
 const MAX_PATH_IDS: u32 = 1 << 16;

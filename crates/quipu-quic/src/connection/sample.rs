@@ -3,7 +3,7 @@
 use quipu_base::{Bytes, Duration, PathId, Rate};
 
 use super::Connection;
-use crate::path::PathCounters;
+use crate::counters::PathCounters;
 
 /// A path at an instant, as its end knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

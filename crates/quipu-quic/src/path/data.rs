@@ -1,12 +1,11 @@
 //! What the engine keeps of a path beside its view.
 
-use std::ops::AddAssign;
-
 use quipu_base::{Bytes, Instant, PathId, PerMille};
-use quipu_policy::{Controller, Kind, PathKey, PathSet, PathState, PathStatus, PathView, Piece};
+use quipu_policy::{Controller, PathKey, PathSet, PathState, PathStatus, PathView};
 
 use super::{Amplification, Validation};
 use crate::config::TransportConfig;
+use crate::counters::PathCounters;
 use crate::outbox::Route;
 use crate::recovery::{INITIAL_RTT, PathRecovery, Received, SentPackets};
 
@@ -61,99 +60,6 @@ pub(crate) enum Abandon {
         /// The state is dropped then.
         until: Instant,
     },
-}
-
-/// Counters of a path, in packets and UDP payload bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PathCounters {
-    /// Packets sent.
-    pub packets_sent: u64,
-    /// Bytes sent.
-    pub bytes_sent: u64,
-    /// Stream bytes sent that were neither pending before nor lost: copies and probes.
-    pub copy_bytes: u64,
-    /// Stream bytes sent again after a loss.
-    pub again_bytes: u64,
-    /// Stream bytes sent in all.
-    pub stream_bytes: u64,
-    /// Packets acknowledged, those declared lost before included.
-    pub packets_acked: u64,
-    /// Bytes of those. Below what was sent even in the end: packets that only acknowledge are not
-    /// acknowledged.
-    pub bytes_acked: u64,
-    /// Packets declared lost.
-    pub packets_lost: u64,
-    /// Bytes of packets declared lost.
-    pub bytes_lost: u64,
-    /// Packets declared lost and acknowledged later.
-    pub packets_spurious: u64,
-    /// Bytes of those.
-    pub bytes_spurious: u64,
-    /// Packets received.
-    pub packets_received: u64,
-    /// Bytes received.
-    pub bytes_received: u64,
-    /// Packets that the peer newly reported as marked CE.
-    pub packets_marked: u64,
-    /// Probe timeouts.
-    pub probe_timeouts: u64,
-}
-
-impl PathCounters {
-    /// A packet with these pieces of streams leaves.
-    pub(super) fn on_pieces(&mut self, pieces: &[Piece]) {
-        for piece in pieces {
-            let bytes = piece.span.len().0;
-            self.stream_bytes += bytes;
-            match piece.kind {
-                Kind::Fresh => {}
-                Kind::Again => self.again_bytes += bytes,
-                Kind::Copy => self.copy_bytes += bytes,
-            }
-        }
-    }
-}
-
-impl AddAssign for PathCounters {
-    fn add_assign(&mut self, other: PathCounters) {
-        // Every field by name, so that a new one cannot be forgotten.
-        let PathCounters {
-            packets_sent,
-            bytes_sent,
-            copy_bytes,
-            again_bytes,
-            stream_bytes,
-            packets_acked,
-            bytes_acked,
-            packets_lost,
-            bytes_lost,
-            packets_spurious,
-            bytes_spurious,
-            packets_received,
-            bytes_received,
-            probe_timeouts,
-            packets_marked,
-        } = other;
-        for (sum, part) in [
-            (&mut self.packets_sent, packets_sent),
-            (&mut self.bytes_sent, bytes_sent),
-            (&mut self.copy_bytes, copy_bytes),
-            (&mut self.again_bytes, again_bytes),
-            (&mut self.stream_bytes, stream_bytes),
-            (&mut self.packets_acked, packets_acked),
-            (&mut self.bytes_acked, bytes_acked),
-            (&mut self.packets_lost, packets_lost),
-            (&mut self.bytes_lost, bytes_lost),
-            (&mut self.packets_spurious, packets_spurious),
-            (&mut self.bytes_spurious, bytes_spurious),
-            (&mut self.packets_received, packets_received),
-            (&mut self.bytes_received, bytes_received),
-            (&mut self.probe_timeouts, probe_timeouts),
-            (&mut self.packets_marked, packets_marked),
-        ] {
-            *sum = sum.saturating_add(part);
-        }
-    }
 }
 
 /// Stream bytes that fit one packet of that size.

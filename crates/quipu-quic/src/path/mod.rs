@@ -7,7 +7,6 @@ mod table;
 mod validation;
 
 use amplification::Amplification;
-pub use data::PathCounters;
 pub(crate) use data::{Abandon, PathData};
 pub(crate) use handle::{PathMut, PathRef};
 pub(crate) use table::PathTable;

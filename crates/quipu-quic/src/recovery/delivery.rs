@@ -4,7 +4,7 @@
 use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_policy::congestion::{RateEstimate, RateSample};
 
-use super::SentRecord;
+use super::{AtSend, SentRecord};
 
 /// What is counted of a path's deliveries, and the last sample.
 #[derive(Clone, Debug)]
@@ -23,19 +23,6 @@ pub(crate) struct DeliveryRate {
     limited_until: Option<Bytes>,
     latest: Option<RateSample>,
     estimate: RateEstimate,
-}
-
-/// The counts when a packet left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AtSend {
-    delivered: Bytes,
-    delivered_at: Instant,
-    delivered_by: Option<u8>,
-    first_sent_at: Instant,
-    pub(crate) lost: Bytes,
-    /// The packet itself included.
-    pub(crate) in_flight: Bytes,
-    pub(crate) limited: bool,
 }
 
 impl DeliveryRate {

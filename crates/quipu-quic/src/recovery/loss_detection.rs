@@ -12,7 +12,7 @@ use super::{
     PACKET_THRESHOLD, PathRecovery, SentPackets, SentRecord, Settled, is_persistent_congestion,
     loss_delay, take_rtt_sample,
 };
-use crate::path::PathCounters;
+use crate::counters::PathCounters;
 use crate::wire::frame::Ack;
 
 /// A packet number space, with the path that carries it: found once for all that is done.

@@ -7,6 +7,7 @@
 //! and what they [`Settled`] comes out, for the connection to hand on.
 
 mod ack_times;
+mod at_send;
 mod delivery;
 mod ecn;
 mod loss;
@@ -20,7 +21,7 @@ mod sent;
 mod settled;
 mod space;
 
-pub(crate) use delivery::AtSend;
+pub(crate) use at_send::AtSend;
 pub(crate) use loss::{PACKET_THRESHOLD, probe_timeout};
 pub(crate) use loss_detection::{Acknowledgement, NeverSent, SpaceRecovery};
 pub(crate) use path::{PROBES, PathRecovery};

@@ -13,7 +13,6 @@ pub mod ack;
 mod read;
 pub mod return_paths;
 pub mod stream;
-mod types;
 mod write;
 
 use quipu_base::{Bytes, Offset, PathId, StreamDirection, StreamId};
@@ -22,9 +21,9 @@ pub use ack::{Ack, AckRange, AckRanges, EcnCounts, write_ack};
 pub use read::{FrameError, FrameFault, Frames};
 pub use return_paths::{ReturnPaths, write_return_paths};
 pub use stream::{CryptoLayout, StreamLayout};
-pub use types::FrameType;
 
 use super::{ConnectionId, ResetToken};
+pub use crate::kinds::FrameType;
 
 /// The most streams of one kind that a connection can have: 2^60.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-4.6>

@@ -18,6 +18,8 @@ pub use write::{
 
 use std::fmt;
 
+pub use crate::kinds::PacketKind;
+
 /// First byte: set in long headers.
 pub(crate) const LONG_FORM: u8 = 0x80;
 /// First byte: set in every packet of QUIC v1 but Version Negotiation.
@@ -67,26 +69,6 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "version {:#x}", self.0)
     }
-}
-
-/// The packets that carry frames, in the order in which a connection comes to them.
-/// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum PacketKind {
-    /// Long header; keys that anyone on the path can derive.
-    Initial,
-    /// Long header; keys of an earlier connection.
-    ZeroRtt,
-    /// Long header; keys of this handshake.
-    Handshake,
-    /// Short header; the connection's keys.
-    OneRtt,
-}
-
-impl PacketKind {
-    /// Every kind.
-    pub const ALL: [PacketKind; 4] =
-        [PacketKind::Initial, PacketKind::ZeroRtt, PacketKind::Handshake, PacketKind::OneRtt];
 }
 
 #[cfg(test)]

@@ -8,20 +8,8 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     (
         "quic",
         "",
-        &["path", "recovery"],
-        "A path has its recovery, which settles what was sent on the paths.",
-    ),
-    (
-        "quic",
-        "",
-        &["connection", "path", "recorder"],
-        "A recorder is told of connections, whose paths and state it names.",
-    ),
-    (
-        "quic",
-        "",
-        &["error", "wire"],
-        "A frame that cannot be read is a transport error, which has a code on the wire.",
+        &["connection", "recorder"],
+        "A recorder is told of connections, whose state it names.",
     ),
     (
         "quic",
@@ -34,18 +22,6 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
         "connection",
         &["handshake", "receive"],
         "Kept packets are read as soon as the handshake gives their keys.",
-    ),
-    (
-        "quic",
-        "connection::receive",
-        &["frames", "opened"],
-        "An opened packet hands its frames on, and they act on it.",
-    ),
-    (
-        "quic",
-        "recovery",
-        &["delivery", "sent"],
-        "A sent packet keeps the state of the delivery rate, which is sampled from it.",
     ),
     (
         "qlog",

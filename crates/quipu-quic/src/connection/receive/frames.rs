@@ -3,7 +3,6 @@
 use quipu_base::{Instant, PacketNumber};
 use quipu_policy::PathKey;
 
-use super::opened::OpenedPacket;
 use crate::connection::{Connection, Space};
 use crate::error::TransportError;
 use crate::recovery::AckSettings;
@@ -32,16 +31,16 @@ struct FrameSummary {
 }
 
 impl<'p> PacketFrames<'p> {
-    pub(super) fn new(opened: &OpenedPacket<'p>, space: Space, key: PathKey) -> Self {
-        PacketFrames {
-            space,
-            key,
-            kind: opened.header.kind,
-            number: opened.number,
-            ecn: opened.arrival().ecn,
-            frames: Frames::new(opened.payload),
-            summary: FrameSummary::default(),
-        }
+    /// The frames in `payload`, of the packet of that number in a space. `key`: the path on which it
+    /// came, with the ECN codepoint `ecn`.
+    pub(super) fn new(
+        (space, number): (Space, PacketNumber),
+        kind: PacketKind,
+        (key, ecn): (PathKey, u8),
+        payload: &'p [u8],
+    ) -> Self {
+        let (frames, summary) = (Frames::new(payload), FrameSummary::default());
+        PacketFrames { space, key, kind, number, ecn, frames, summary }
     }
 
     /// The next frame, if it may travel in such a packet.

@@ -74,7 +74,8 @@ impl Connection {
         self.record_received(now, opened);
         self.on_authentic(now, space, opened.header);
         let key = self.shared.paths.get(space.slot())?.key;
-        Some(PacketFrames::new(opened, space, key))
+        let (kind, ecn) = (opened.header.kind, opened.arrival().ecn);
+        Some(PacketFrames::new((space, opened.number), kind, (key, ecn), opened.payload))
     }
 
     /// The space of a packet; a server takes a new path. `None`: its path is gone.

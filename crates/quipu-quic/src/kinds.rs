@@ -1,8 +1,26 @@
-//! Frame types, and where each may travel.
+//! The kinds of packets and of frames, and which frame may travel in which packet.
 
 use std::fmt;
 
-use crate::wire::PacketKind;
+/// The packets that carry frames, in the order in which a connection comes to them.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PacketKind {
+    /// Long header; keys that anyone on the path can derive.
+    Initial,
+    /// Long header; keys of an earlier connection.
+    ZeroRtt,
+    /// Long header; keys of this handshake.
+    Handshake,
+    /// Short header; the connection's keys.
+    OneRtt,
+}
+
+impl PacketKind {
+    /// Every kind.
+    pub const ALL: [PacketKind; 4] =
+        [PacketKind::Initial, PacketKind::ZeroRtt, PacketKind::Handshake, PacketKind::OneRtt];
+}
 
 /// The type that a frame starts with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,11 +95,11 @@ frame_types! {
 
 impl FrameType {
     /// Bit of a STREAM type: an Offset field is there.
-    pub(super) const STREAM_OFFSET: u64 = 0x04;
+    pub(crate) const STREAM_OFFSET: u64 = 0x04;
     /// Bit of a STREAM type: a Length field is there.
-    pub(super) const STREAM_LENGTH: u64 = 0x02;
+    pub(crate) const STREAM_LENGTH: u64 = 0x02;
     /// Bit of a STREAM type: the stream ends here.
-    pub(super) const STREAM_FIN: u64 = 0x01;
+    pub(crate) const STREAM_FIN: u64 = 0x01;
 
     /// True for the eight types of STREAM frames.
     pub const fn is_stream(self) -> bool {
