@@ -19,9 +19,7 @@ mod message;
 mod session;
 
 use quipu_base::Role;
-use quipu_quic::tls::{
-    ClientTls, InitialSecrets, Keys, Level, ServerTls, Session, StartError, retry_tag,
-};
+use quipu_quic::tls::{ClientTls, InitialSecrets, Keys, Level, ServerTls, Session, StartError};
 use quipu_quic::wire::ConnectionId;
 use thiserror::Error;
 
@@ -156,18 +154,10 @@ impl InitialSecrets for NullClient {
     fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
         Secret::of(dcid.as_bytes()).keys(Level::Initial, role)
     }
-
-    fn retry_tag(&self, original_dcid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
-        retry_tag(original_dcid, packet)
-    }
 }
 
 impl InitialSecrets for NullServer {
     fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
         Secret::of(dcid.as_bytes()).keys(Level::Initial, role)
-    }
-
-    fn retry_tag(&self, original_dcid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
-        retry_tag(original_dcid, packet)
     }
 }

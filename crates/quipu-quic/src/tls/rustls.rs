@@ -15,7 +15,6 @@ use tls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tls::quic;
 
 use super::key::{DirectionKeys, HeaderKey, Keys, OpenError, PacketKey, PacketKeyPair, SealError};
-use super::retry::retry_tag;
 use super::session::{
     ClientTls, InitialSecrets, KeyChange, Level, ServerTls, Session, StartError, TlsError,
 };
@@ -145,19 +144,11 @@ impl InitialSecrets for RustlsClient {
     fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
         initial_keys(&self.initial, dcid, role)
     }
-
-    fn retry_tag(&self, original_dcid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
-        retry_tag(original_dcid, packet)
-    }
 }
 
 impl InitialSecrets for RustlsServer {
     fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
         initial_keys(&self.initial, dcid, role)
-    }
-
-    fn retry_tag(&self, original_dcid: &ConnectionId, packet: &[u8]) -> [u8; 16] {
-        retry_tag(original_dcid, packet)
     }
 }
 

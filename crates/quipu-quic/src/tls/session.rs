@@ -117,11 +117,6 @@ pub trait InitialSecrets: Send + Sync {
     /// ID of the client's first Initial packet, or of its first after a Retry.
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-5.2>
     fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys;
-
-    /// The integrity tag of a Retry packet. `original_dcid` is the destination connection ID of
-    /// the packet that it answers; `packet` is the Retry packet without its tag.
-    /// <https://www.rfc-editor.org/rfc/rfc9001#section-5.8>
-    fn retry_tag(&self, original_dcid: &ConnectionId, packet: &[u8]) -> [u8; 16];
 }
 
 /// Starts the client's sessions.
