@@ -4,14 +4,11 @@
 use quipu_base::{Bytes, Duration, Instant};
 use quipu_policy::{Event, PathKey, Span, StreamKey};
 
-use super::handshake::Handshake;
+use super::spaces::recovery_of;
 use super::{Connection, Space};
 use crate::error::TransportError;
-use crate::path::PathTable;
 use crate::recorder::PathEvent;
-use crate::recovery::{
-    Acknowledgement, NeverSent, SentControl, SentRecord, Settled, SpaceRecovery,
-};
+use crate::recovery::{Acknowledgement, NeverSent, SentControl, SentRecord, Settled};
 use crate::wire::frame::Ack;
 
 /// Buffers used again from one acknowledgement to the next.
@@ -19,19 +16,6 @@ use crate::wire::frame::Ack;
 pub(super) struct Scratch {
     settled: Settled,
     requeued: Vec<(StreamKey, Span)>,
-}
-
-/// A space and the path that carries it.
-pub(super) fn recovery_of<'c>(
-    paths: &'c mut PathTable,
-    handshake: &'c mut Handshake,
-    space: Space,
-) -> Option<SpaceRecovery<'c>> {
-    let path = paths.at_mut(space.slot())?;
-    match space {
-        Space::Data(_) => Some(path.into_recovery()),
-        _ => Some(path.into_recovery_of(&mut handshake.space_mut(space)?.sent)),
-    }
 }
 
 impl Connection {
@@ -253,7 +237,7 @@ impl Connection {
     pub(super) fn requeue_in_flight(&mut self, now: Instant, slot: u8) {
         let Some(data) = self.shared.paths.get_mut(slot) else { return };
         let key = data.key;
-        let fresh = data.sent.iter_mut().filter(|record| !record.requeued);
+        let fresh = data.packets.sent.iter_mut().filter(|record| !record.requeued);
         let records: Vec<SentRecord> = fresh
             .map(|record| {
                 let copy = record.clone();
@@ -285,7 +269,7 @@ impl Connection {
                 .paths
                 .get_mut(path.slot)
                 .filter(|data| data.key == path)
-                .map(|data| &mut data.received),
+                .map(|data| &mut data.packets.received),
             _ => self.handshake.space_mut(space).map(|state| &mut state.received),
         }
     }

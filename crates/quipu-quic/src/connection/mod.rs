@@ -48,6 +48,7 @@ mod receive;
 mod record;
 mod sample;
 mod scheduler;
+mod spaces;
 mod streams;
 mod timers;
 mod transmit;

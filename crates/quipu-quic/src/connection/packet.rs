@@ -261,10 +261,7 @@ impl Connection {
         //# An endpoint MUST use a connection ID associated to the same path ID as used in the
         //# packet received by the endpoint when it intends to send packets on the same path.
         let dcid = self.ids.remote(key.id)?;
-        let sent = match space {
-            Space::Data(_) => &data.sent,
-            _ => &self.handshake.space(space)?.sent,
-        };
+        let sent = &self.packets(space)?.sent;
         let number = sent.next_pn();
         let packet_number = TruncatedPacketNumber::new(number, sent.largest_acked());
         let room = datagram.buffer.get_mut(datagram.end..)?;
@@ -364,7 +361,7 @@ impl Connection {
             self.lifecycle.on_eliciting_sent(now);
         }
         let sent = match space {
-            Space::Data(_) => &mut path.data.sent,
+            Space::Data(_) => &mut path.data.packets.sent,
             _ => match self.handshake.space_mut(space) {
                 Some(state) => &mut state.sent,
                 None => return,
@@ -377,7 +374,7 @@ impl Connection {
         sent.on_sent(record);
         if let Space::Data(slot) = space {
             let (scheduler, shared) = (&mut self.scheduler, &self.shared);
-            let record = shared.paths.get(slot).and_then(|data| data.sent.last());
+            let record = shared.paths.get(slot).and_then(|data| data.packets.sent.last());
             if let Some(record) = record.filter(|record| record.pn == number) {
                 scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(key)));
             }

@@ -272,7 +272,8 @@ impl Connection {
         //# number space associated to the path SHOULD be retained for 3 PTO after the
         //# PATH_ABANDON frame has been received.
         data.abandon = Abandon::Draining { until: now + timeout.saturating_mul(3) };
-        let in_flight: Bytes = data.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
+        let in_flight: Bytes =
+            data.packets.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
         //# An endpoint that wants to abandon a path MUST explicitly close the path by sending a
         //# PATH_ABANDON frame (see Section 4.2).
@@ -300,7 +301,7 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.4.3
         //# When an endpoint finally deletes all state associated with the path, the packets sent
         //# over the path and not yet acknowledged MUST be considered lost.
-        for record in data.sent.drain() {
+        for record in data.packets.sent.drain() {
             if !record.requeued {
                 self.settle_lost(Space::Data(key.slot), &record, &mut requeued);
             }

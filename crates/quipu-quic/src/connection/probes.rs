@@ -5,7 +5,7 @@ use quipu_base::{Duration, Instant};
 use quipu_policy::congestion::PathChange;
 use quipu_policy::{Event, PathKey, PathState};
 
-use super::acks::recovery_of;
+use super::spaces::recovery_of;
 use super::{Connection, ConnectionEvent, Space};
 use crate::recorder::{PathEvent, Timer};
 use crate::recovery::{PROBES, probe_timeout};
@@ -30,10 +30,7 @@ impl Connection {
     }
 
     fn loss_time(&self, space: Space) -> Option<Instant> {
-        match space {
-            Space::Initial | Space::Handshake => self.handshake.space(space)?.sent.loss_time,
-            Space::Data(slot) => self.shared.paths.get(slot)?.sent.loss_time,
-        }
+        self.packets(space)?.sent.loss_time
     }
 
     /// When packets of a space are overdue, or its probe timeout fires.
@@ -95,7 +92,8 @@ impl Connection {
                 } else {
                     backed_off
                 };
-                data.sent
+                data.packets
+                    .sent
                     .last_eliciting_at()
                     // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
                     //# A sender SHOULD restart its PTO timer every time an ack-eliciting packet
@@ -125,9 +123,7 @@ impl Connection {
             recovery.on_probe_timeout(now);
         }
         let Space::Data(slot) = space else {
-            if let Some(state) = self.handshake.space_mut(space) {
-                state.probes_due = PROBES;
-            }
+            self.handshake.ask_for_probes(space, PROBES);
             return;
         };
         let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
@@ -150,7 +146,7 @@ impl Connection {
     fn ask_other_paths(&mut self, silent: PathKey) {
         for slot in 0..self.shared.paths.slots() {
             let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
-            let idle = view.state == PathState::Usable && !data.sent.has_eliciting();
+            let idle = view.state == PathState::Usable && !data.packets.sent.has_eliciting();
             if data.key != silent && idle {
                 data.recovery.ask_for_probes(1);
             }
@@ -172,7 +168,7 @@ impl Connection {
     /// it is suspect.
     fn suspect(&mut self, now: Instant, key: PathKey, pto_count: u32) -> bool {
         let Some(data) = self.shared.paths.get(key.slot) else { return false };
-        let oldest = data.sent.oldest_sent_at();
+        let oldest = data.packets.sent.oldest_sent_at();
         let another_answered = self.shared.paths.iter().any(|other| {
             let usable = self
                 .shared

@@ -205,17 +205,10 @@ impl Connection {
         let received = match level {
             Level::Initial => self.handshake.space(Space::Initial).map(|space| &space.received),
             Level::Handshake => self.handshake.space(Space::Handshake).map(|space| &space.received),
-            Level::OneRtt => self.shared.paths.by_id(path).map(|data| &data.received),
+            Level::OneRtt => self.shared.paths.by_id(path).map(|data| &data.packets.received),
         };
         let largest = received.and_then(|received| received.largest());
         largest.map_or(PacketNumber(0), PacketNumber::next)
-    }
-
-    pub(super) fn received_mut(&mut self, space: Space) -> Option<&mut crate::recovery::Received> {
-        match space {
-            Space::Data(slot) => self.shared.paths.get_mut(slot).map(|data| &mut data.received),
-            _ => self.handshake.space_mut(space).map(|state| &mut state.received),
-        }
     }
 
     /// A datagram that opens with no key may be a stateless reset.

@@ -12,7 +12,7 @@ use crate::recorder::{
     ConnectionState, DropReason, Event, LossSign, Metrics, Outcome, PacketInfo, Scheduled, Started,
     StreamSide, StreamState, Timer,
 };
-use crate::recovery::{PACKET_THRESHOLD, SentRecord};
+use crate::recovery::{PACKET_THRESHOLD, PacketSpace, SentRecord};
 use crate::wire::{ConnectionId, PacketKind};
 
 impl Space {
@@ -133,16 +133,7 @@ impl Connection {
         let Some(path) = self.shared.paths.get(space.slot()).map(|data| data.key.id) else {
             return;
         };
-        let sent = match space {
-            Space::Data(slot) => match self.shared.paths.get(slot) {
-                Some(data) => &data.sent,
-                None => return,
-            },
-            _ => match self.handshake.space(space) {
-                Some(state) => &state.sent,
-                None => return,
-            },
-        };
+        let Some(PacketSpace { sent, .. }) = self.packets(space) else { return };
         let largest = sent.largest_acked().map_or(0, |largest| largest.0);
         for record in lost {
             let overtaken = largest >= record.pn.0.saturating_add(PACKET_THRESHOLD);
@@ -169,7 +160,7 @@ impl Connection {
         let metrics = Metrics {
             view,
             controller,
-            packets_in_flight: data.sent.eliciting_in_flight(),
+            packets_in_flight: data.packets.sent.eliciting_in_flight(),
             pacing_rate: data.recovery.configured_pace(),
         };
         self.recording.record(now, || Event::Metrics(metrics));

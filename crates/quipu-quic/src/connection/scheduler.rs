@@ -257,7 +257,7 @@ impl Connection {
             }
         }
         for data in shared.paths.iter().filter(|data| data.lives()) {
-            for record in data.sent.iter() {
+            for record in data.packets.sent.iter() {
                 scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(data.key)));
             }
         }

@@ -109,10 +109,7 @@ impl Connection {
             Timer::EndIdle => self.lifecycle.idle_deadline(self.longest_probe_timeout()),
             Timer::ClosePathless => self.plan.pathless_until(),
             Timer::DetectLoss(space) => self.loss_deadline(space),
-            Timer::Acknowledge(space) => match space {
-                Space::Data(slot) => self.shared.paths.get(slot)?.received.deadline(),
-                _ => self.handshake.space(space)?.received.deadline(),
-            },
+            Timer::Acknowledge(space) => self.packets(space)?.received.deadline(),
             Timer::DropPath(slot) => self.shared.paths.get(slot)?.drained_at(),
             Timer::RepeatChallenge(slot) => self.shared.paths.get(slot)?.validation.resend_at(),
             Timer::ReleasePacket => self.rest.release_at(),

@@ -7,7 +7,7 @@ use super::{Amplification, Validation};
 use crate::config::TransportConfig;
 use crate::counters::PathCounters;
 use crate::outbox::Route;
-use crate::recovery::{INITIAL_RTT, PathRecovery, Received, SentPackets};
+use crate::recovery::{INITIAL_RTT, PacketSpace, PathRecovery};
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
@@ -17,8 +17,8 @@ const MAX_OVERHEAD: u64 = 1 + 20 + 4 + 16 + 1 + 4 + 8;
 pub(crate) struct PathData {
     pub(crate) key: PathKey,
     pub(crate) route: Route,
-    pub(crate) sent: SentPackets,
-    pub(crate) received: Received,
+    /// Its 1-RTT packets, both ways.
+    pub(crate) packets: PacketSpace,
     pub(crate) recovery: PathRecovery,
     pub(crate) validation: Validation,
     pub(crate) amplification: Amplification,
@@ -91,8 +91,7 @@ impl PathData {
         PathData {
             key,
             route,
-            sent: SentPackets::default(),
-            received: Received::default(),
+            packets: PacketSpace::default(),
             recovery: PathRecovery::new(now, key, controller, size, config),
             validation,
             amplification: Amplification::new(known),

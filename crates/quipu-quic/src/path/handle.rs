@@ -119,7 +119,8 @@ impl<'t> PathMut<'t> {
     pub(crate) fn into_recovery(self) -> SpaceRecovery<'t> {
         let PathMut { data, view, published } = self;
         let datagram = data.datagram_bytes();
-        let PathData { sent, recovery: path, counters, .. } = data;
+        let PathData { packets, recovery: path, counters, .. } = data;
+        let sent = &mut packets.sent;
         SpaceRecovery { sent, path, is_one_rtt: true, counters, view, published, datagram }
     }
 

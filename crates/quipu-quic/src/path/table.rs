@@ -95,6 +95,6 @@ impl PathTable {
 impl SentTable for PathTable {
     fn next_sent(&self, path: PathKey, after: Option<PacketNumber>) -> Option<SentPacket<'_>> {
         let data = self.get(path.slot).filter(|data| data.key == path)?;
-        data.sent.next_after(after).map(|record| record.as_packet(path))
+        data.packets.sent.next_after(after).map(|record| record.as_packet(path))
     }
 }

@@ -1,8 +1,8 @@
 //! Loss recovery: what was sent, what came, round-trip times, loss detection, congestion control
 //! and pacing.
 //!
-//! Each packet number space has a [`SentPackets`] and a [`Received`]; Initial and Handshake belong
-//! to path 0, and each path has one for 1-RTT packets (RFC 10069). A [`SpaceRecovery`] is a space
+//! Each packet number space is a [`PacketSpace`], with a [`SentPackets`] and a [`Received`]; Initial and
+//! Handshake belong to path 0, and each path has one for 1-RTT packets (RFC 10069). A [`SpaceRecovery`] is a space
 //! with the [`PathRecovery`] of the path that carries it: acknowledgements and the loss timer go in,
 //! and what they [`Settled`] comes out, for the connection to hand on.
 

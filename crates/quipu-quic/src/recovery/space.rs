@@ -7,6 +7,4 @@ use super::{Received, SentPackets};
 pub(crate) struct PacketSpace {
     pub(crate) sent: SentPackets,
     pub(crate) received: Received,
-    /// Probe packets that a probe timeout asks for.
-    pub(crate) probes_due: u8,
 }

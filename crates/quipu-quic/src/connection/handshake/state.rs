@@ -92,6 +92,8 @@ pub(in crate::connection) struct Handshake {
     crypto: [CryptoStream; 3],
     initial: PacketSpace,
     handshake: PacketSpace,
+    /// Probe packets that a probe timeout asks for: Initial, Handshake.
+    probes_due: [u8; 2],
     kept: KeptPackets,
     retry: Retry,
     peer: PeerSettings,
@@ -115,6 +117,7 @@ impl Handshake {
             crypto: Default::default(),
             initial: PacketSpace::default(),
             handshake: PacketSpace::default(),
+            probes_due: [0; 2],
             kept: KeptPackets::default(),
             retry: Retry { secrets, ..Retry::default() },
             peer: PeerSettings::default(),
@@ -163,6 +166,41 @@ impl Handshake {
         }
     }
 
+    /// So many probe packets are to go in a space of the handshake.
+    pub(in crate::connection) fn ask_for_probes(&mut self, space: Space, count: u8) {
+        if let Some(due) = self.probes_due_mut(space) {
+            *due = count;
+        }
+    }
+
+    /// Probe packets that are to go in a space of the handshake.
+    pub(in crate::connection) fn probes_due(&self, space: Space) -> u8 {
+        let [initial, handshake] = self.probes_due;
+        match space {
+            Space::Initial => initial,
+            Space::Handshake => handshake,
+            Space::Data(_) => 0,
+        }
+    }
+
+    /// A packet of the space is filled: true if it is a probe.
+    pub(in crate::connection) fn take_probe(&mut self, space: Space) -> bool {
+        let is_due = self.probes_due(space) > 0;
+        if let Some(due) = self.probes_due_mut(space).filter(|_| is_due) {
+            *due -= 1;
+        }
+        is_due
+    }
+
+    fn probes_due_mut(&mut self, space: Space) -> Option<&mut u8> {
+        let [initial, handshake] = &mut self.probes_due;
+        match space {
+            Space::Initial => Some(initial),
+            Space::Handshake => Some(handshake),
+            Space::Data(_) => None,
+        }
+    }
+
     /// Drops keys and state of a space: what was in flight in it, if it was there.
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-4.9>
     pub(in crate::connection) fn discard(&mut self, space: Space) -> Option<PacketSpace> {
@@ -173,6 +211,7 @@ impl Handshake {
         //# The sender MUST discard all recovery state associated with those packets and MUST
         //# remove them from the count of bytes in flight.
         let dropped = std::mem::take(self.space_mut(space)?);
+        self.ask_for_probes(space, 0);
         // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
         //# Endpoints MUST NOT send Initial packets after this point.
         self.keys.discard(space);

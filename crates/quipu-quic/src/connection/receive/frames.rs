@@ -5,7 +5,7 @@ use quipu_policy::PathKey;
 
 use crate::connection::{Connection, Space};
 use crate::error::TransportError;
-use crate::recovery::AckSettings;
+use crate::recovery::{AckSettings, PacketSpace};
 use crate::wire::{Frame, FrameType, Frames, PacketKind};
 
 /// The frames of a packet that is authentic and new. Nothing but these is ever applied.
@@ -121,7 +121,7 @@ impl Connection {
             //# packets immediately
             _ => AckSettings { every: 1, max_delay: quipu_base::Duration::ZERO },
         };
-        if let Some(received) = self.received_mut(space) {
+        if let Some(PacketSpace { received, .. }) = self.packets_mut(space) {
             received.on_packet(now, number, summary.ack_eliciting, ecn, &settings);
         }
         if let Space::Data(slot) = space

@@ -67,7 +67,8 @@ impl Connection {
         //# not processed another packet with the same packet number from the same packet number
         //# space. Duplicate suppression MUST happen after removing packet protection for the
         //# reasons described in Section 9.5 of [QUIC-TLS].
-        if self.received_mut(space).is_none_or(|received| received.is_duplicate(opened.number)) {
+        let packets = self.packets_mut(space);
+        if packets.is_none_or(|packets| packets.received.is_duplicate(opened.number)) {
             drop(self, DropReason::Duplicate);
             return None;
         }

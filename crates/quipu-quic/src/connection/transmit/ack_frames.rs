@@ -41,9 +41,9 @@ struct Owed {
 
 impl Owed {
     fn of(data: &PathData, now: Instant) -> Option<Owed> {
-        data.received.wants_ack().then(|| Owed {
+        data.packets.received.wants_ack().then(|| Owed {
             path: data.key,
-            due: data.received.is_due(now),
+            due: data.packets.received.is_due(now),
             lives: data.lives(),
             on: data.ack_owed,
             probed: data.probed,
@@ -73,7 +73,7 @@ impl Connection {
             let mut left = if owed.on.is_empty() { self.ack_paths(now, &owed) } else { owed.on };
             if left.is_empty() {
                 if let Some(data) = self.shared.paths.get_mut(slot) {
-                    data.received.defer();
+                    data.packets.received.defer();
                 }
                 continue;
             }
@@ -186,7 +186,7 @@ impl Connection {
     fn note_ack_written(&mut self, now: Instant, slot: u8) {
         let Some(data) = self.shared.paths.get_mut(slot) else { return };
         data.ack_owed = PathSet::EMPTY;
-        data.received.on_ack_written();
+        data.packets.received.on_ack_written();
         if data.lives() {
             let event = Event::AckSent(data.key);
             self.scheduler.tell_ack_policy(now, &self.shared, event);
@@ -216,7 +216,7 @@ impl PathTable {
     /// would tell that the return path is dead. Not for PINGs alone, or two such ends would go on
     /// asking each other. <https://www.rfc-editor.org/rfc/rfc9000#section-13.2.4>
     fn ask_for_ack(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
-        let many = self.iter().any(|data| data.received.range_count() > PING_ABOVE_RANGES);
+        let many = self.iter().any(|data| data.packets.received.range_count() > PING_ABOVE_RANGES);
         let own = packet.key();
         let foreign = |control: &SentControl| match control {
             SentControl::Ack { path, .. } if *path != own => Some(*path),
@@ -231,7 +231,7 @@ impl PathTable {
         let unwatched = foreign.iter().copied().any(has_content);
         let Some((data, view)) = self.pair_mut(slot) else { return };
         let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
-        let unwatched = unwatched && !data.sent.has_eliciting();
+        let unwatched = unwatched && !data.packets.sent.has_eliciting();
         let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
         //# In that case, an endpoint MUST NOT send an ack-eliciting frame in all packets that
@@ -267,7 +267,7 @@ impl PathTable {
     ) -> bool {
         let Some(data) = self.get_mut(slot) else { return false };
         let already = carries_ack_of(packet, data.key);
-        if already || !data.received.has_news() && !data.received.wants_ack() {
+        if already || !data.packets.received.has_news() && !data.packets.received.wants_ack() {
             return already;
         }
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.6
@@ -281,7 +281,7 @@ impl PathTable {
         //# 0-RTT packets using path ID 0.
         let path = named.then_some(data.key.id);
         let key = data.key;
-        let written = write_ranges(&data.received, path, now, key, packet);
+        let written = write_ranges(&data.packets.received, path, now, key, packet);
         data.probed &= !(written && packet.key() == key);
         written
     }

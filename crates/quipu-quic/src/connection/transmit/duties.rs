@@ -105,7 +105,7 @@ impl Connection {
         self.send_one_rtt(now, outbox, slot, size, |connection, packet| {
             connection.write_acks(now, packet);
             let path = connection.shared.paths.get_mut(slot);
-            let oldest = path.and_then(|data| take_for_probe(data.sent.iter_mut(), nth));
+            let oldest = path.and_then(|data| take_for_probe(data.packets.sent.iter_mut(), nth));
             if let Some((pieces, controls)) = oldest {
                 for control in &controls {
                     connection.requeue_control(slot, control);

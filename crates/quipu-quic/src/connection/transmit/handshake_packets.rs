@@ -86,7 +86,7 @@ impl Connection {
         let Some(state) = self.handshake.space(space) else { return false };
         self.handshake.keys().has(space)
             && (self.handshake.crypto(space).is_pending()
-                || state.probes_due > 0
+                || self.handshake.probes_due(space) > 0
                 || state.received.wants_ack() && state.received.is_due(now))
     }
 
@@ -101,12 +101,9 @@ impl Connection {
         if state.received.has_news() && write_ranges(&state.received, None, now, key, packet) {
             state.received.on_ack_written();
         }
-        let probing = state.probes_due > 0;
-        if probing {
-            state.probes_due -= 1;
-            if !self.handshake.crypto(space).is_pending() {
-                self.repeat_crypto(space);
-            }
+        let probing = self.handshake.take_probe(space);
+        if probing && !self.handshake.crypto(space).is_pending() {
+            self.repeat_crypto(space);
         }
         self.handshake.crypto_mut(space).write_to(packet);
         // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
