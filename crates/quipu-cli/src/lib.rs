@@ -68,7 +68,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
             ScenarioCommand::Show { what, network, ascii } => {
                 show::run(&what, network.as_deref(), ascii)
             }
-            ScenarioCommand::Schema => show::schema(),
+            ScenarioCommand::Schema => show::schema(registry),
             ScenarioCommand::Fields => show::fields(),
         },
         Command::Pages => list::pages(),

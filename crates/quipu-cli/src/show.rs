@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use quipu_lab::draw::{Signs, draw};
+use quipu_lab::policies::{self, Registry};
 use quipu_scenario::{Network, Scenario, ScenarioError, find_network, reference, schema_text};
 
 use crate::failure::Failure;
@@ -32,9 +33,9 @@ pub(crate) fn run(what: &str, network: Option<&str>, ascii: bool) -> Result<(), 
     crate::print(&drawn.map_err(Failure::usage)?.join("\n"))
 }
 
-/// Prints the JSON Schema of scenario files.
-pub(crate) fn schema() -> Result<(), Failure> {
-    crate::print(&schema_text())
+/// Prints the JSON Schema of scenario files, which names the policies of `registry`.
+pub(crate) fn schema(registry: &Registry) -> Result<(), Failure> {
+    crate::print(&schema_text(&|layer| policies::names(registry, layer)))
 }
 
 /// Prints all fields of scenario files.

@@ -1,5 +1,7 @@
 //! Policies by name: the seam to `quipu-policy`.
 
+mod words;
+
 use quipu_base::Seed;
 use quipu_policy::StreamPolicy;
 use quipu_policy::conformance::{Verdict, stands};
@@ -8,6 +10,7 @@ use quipu_policy::registry::{BuildContext, BuildError, Layer, Part, Policies, Po
 use quipu_scenario::{FlowSpec, HttpVersion, Network, Scenario, ScenarioError, split_list};
 
 pub use quipu_policy::registry::{Registry, SpecError};
+pub use words::names;
 
 /// A row of a comparison: who decides on both ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +104,7 @@ pub(crate) fn problems(scenario: &Scenario, registry: &Registry) -> Vec<Scenario
         if text != ALL
             && let Err(error) = Part::read(registry, layer, text)
         {
-            problems.push(ScenarioError::from(error).at(field));
+            problems.push(words::refused(error).at(field));
         }
     };
     let policies = &scenario.policies;
@@ -241,8 +244,8 @@ impl Rows<'_> {
                 }
                 Ok(())
             }
-            Err(ScenarioError::Policy(SpecError::Conflict { .. })) if if_legal => Ok(()),
-            Err(error) => Err(error),
+            Err(SpecError::Conflict { .. }) if if_legal => Ok(()),
+            Err(error) => Err(words::refused(error)),
         }
     }
 }
@@ -252,7 +255,7 @@ fn row(
     scenario: &Scenario,
     common: Common<'_>,
     choice: &[(Layer, &str)],
-) -> Result<PolicyRow, ScenarioError> {
+) -> Result<PolicyRow, SpecError> {
     let policies = &scenario.policies;
     let others = [
         (Layer::Pack, policies.pack.as_str()),
@@ -512,6 +515,8 @@ mod tests {
         let all = with("all").unwrap();
         assert!(!all.contains(&"fifo + minrtt".to_owned()), "{all:?}");
         assert!(all.contains(&"wrr + minrtt".to_owned()));
-        assert!(matches!(with("fifo"), Err(ScenarioError::Policy(SpecError::Conflict { .. }))));
+        let error = with("fifo").unwrap_err();
+        assert!(matches!(error, ScenarioError::Policy(_)));
+        assert!(error.to_string().contains(" exclude each other: "), "{error}");
     }
 }

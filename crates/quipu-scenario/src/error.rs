@@ -1,16 +1,20 @@
 //! Why a scenario is refused.
 
+mod link;
+mod policy;
+
 use std::borrow::Cow;
 use std::fmt::Display;
 use std::io;
 
-use quipu_policy::registry::SpecError;
 use thiserror::Error;
 
 use super::document::Document;
 use super::finding::{Finding, Findings, Place, Spot};
-use super::link::LinkError;
 use quipu_record::{nearest, suggestion};
+
+pub use link::LinkError;
+pub use policy::PolicyError;
 
 /// A scenario, or a part of one, that cannot be run.
 #[derive(Debug, Error)]
@@ -85,7 +89,7 @@ pub enum ScenarioError {
     },
     /// A policy's parameters are wrong.
     #[error(transparent)]
-    Policy(#[from] SpecError),
+    Policy(#[from] PolicyError),
     /// Something that exists by name but not yet in this program.
     #[error("{field} = {value} is not implemented; expected {expected}")]
     NotImplemented {
@@ -179,7 +183,7 @@ impl ScenarioError {
                 Finding::new("", format!("`{given}`"), expected).near(nearest.as_deref())
             }
             ScenarioError::Link { field, source } => source.finding(field),
-            ScenarioError::Policy(error) => policy(error),
+            ScenarioError::Policy(error) => Finding::clone(&error.finding),
             ScenarioError::NotImplemented { field, value, expected } => {
                 Finding::new(*field, format!("{value}, which is not implemented"), *expected)
             }
@@ -208,28 +212,6 @@ pub fn distinct<'a>(
         }
     }
     Ok(())
-}
-
-/// What is wrong with the text of a policy.
-fn policy(error: &SpecError) -> Finding {
-    match error {
-        SpecError::UnknownPolicy { layer, name, hint } => {
-            let expected = format!("a {layer} policy: {}", hint.valid.join(", "));
-            Finding::new("", format!("`{name}`"), expected).near(hint.nearest.as_deref())
-        }
-        SpecError::UnknownParam { policy, param, hint } => {
-            let found = format!("{policy} has no parameter `{param}`");
-            let expected = match hint.valid.is_empty() {
-                true => "no parameter".to_owned(),
-                false => format!("one of {}", hint.valid.join(", ")),
-            };
-            Finding::new("", found, expected).near(hint.nearest.as_deref())
-        }
-        SpecError::BadValue { policy, param, value, expected } => {
-            Finding::new("", format!("{policy}: {param}={value}"), expected)
-        }
-        other => Finding::new("", other.to_string(), ""),
-    }
 }
 
 #[cfg(test)]

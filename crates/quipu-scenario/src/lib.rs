@@ -32,6 +32,8 @@ mod overrides;
 mod page_name;
 mod partial;
 mod path;
+mod policies;
+mod policy_layer;
 mod queue;
 mod radio;
 mod raw;
@@ -53,29 +55,32 @@ pub use choice::{
     RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
 };
 pub use document::{Document, Readable, read_text};
-pub use error::{ScenarioError, distinct};
+pub use error::{LinkError, PolicyError, ScenarioError, distinct};
 pub use finding::{Finding, Findings, Place, Spot, findings_json};
 pub use hosts::{Clients, ServerSpec, check_origins};
 pub use http::HttpVersions;
 pub use limits::{
     MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_PATHS, MOST_RUNS, MOST_SESSION,
+    MOST_TRACE_BYTES,
 };
-pub use link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, ReorderSpec};
+pub use link::{DuplicateSpec, LinkSpec, OutageSpec, ReorderSpec};
 pub use loss::LossSpec;
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use origin::Origin;
 pub use overrides::{put_at, resolve as resolve_field, split_list};
 pub use page_name::{PRIES, PageName};
 pub use path::{LinksSpec, Network, OwnLinks, PathSpec, SharedLinks};
+pub use policies::Policies;
+pub use policy_layer::PolicyLayer;
 pub use queue::QueueSpec;
 pub use radio::{
     AccessPointSpec, LegSpec, PropagationSpec, RadioSpec, ShadowingSpec, StationSpec, WanderSpec,
     WaypointSpec,
 };
 pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
-pub use recorded::{MOST_TRACE_BYTES, TraceNote, TraceSpec, TraceStart, builtin_traces};
+pub use recorded::{TraceNote, TraceSpec, TraceStart, builtin_traces};
 pub use reference::reference;
-pub use scenario::{ExperimentTable, Policies, Scenario, SweepTable};
+pub use scenario::{ExperimentTable, Scenario, SweepTable};
 pub use schema::{schema, schema_text};
 pub use series::Series;
 pub use steps::StepSpec;

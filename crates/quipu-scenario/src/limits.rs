@@ -24,3 +24,5 @@ pub(crate) const INITIAL_WINDOWS: RangeInclusive<u32> = 1..=10_000;
 pub(crate) const LEAST_TIME: Duration = Duration::from_millis(1);
 /// The longest times that a scenario may have.
 pub(crate) const MOST_TIME: Duration = Duration::from_secs(1_000_000);
+/// The greatest file of a recording, in bytes: 64 MiB. Our choice.
+pub const MOST_TRACE_BYTES: u64 = 64 << 20;

@@ -1,21 +1,18 @@
 //! Links as a scenario writes them, one direction each.
 
-mod error;
-
 use std::sync::LazyLock;
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_link::{Capacity, Duplicate, LinkConfig, Loss, Outage, QueueLimit, Reorder, Timeline};
 
 use super::choice::{Direction, TraceEnd};
+use super::error::LinkError;
 use super::form::{Table, table};
 use super::loss::LossSpec;
 use super::queue::QueueSpec;
 use super::recorded::{self, TraceSpec, TraceStart};
 use super::steps::{self, Course, StepSpec};
 use super::units::{Share, Unit};
-
-pub use error::LinkError;
 
 table! {
     /// One direction of a path: with a rate, or as a recording of one says. In `down` and `access` rate

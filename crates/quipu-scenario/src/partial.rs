@@ -5,8 +5,9 @@ use quipu_record::suggestion;
 use serde::{Deserialize, Deserializer, Serializer};
 
 use super::choice::{Direction, TraceEnd};
+use super::error::LinkError;
 use super::form::{FieldType, Kind};
-use super::link::{DuplicateSpec, LinkError, LinkSpec, OutageSpec, PartialLink, ReorderSpec};
+use super::link::{DuplicateSpec, LinkSpec, OutageSpec, PartialLink, ReorderSpec};
 use super::loss::LossSpec;
 use super::steps::StepSpec;
 use super::units::{Share, Unit};

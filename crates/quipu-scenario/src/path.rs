@@ -10,10 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::Direction;
 use super::document::joined;
-use super::error::ScenarioError;
+use super::error::{LinkError, ScenarioError};
 use super::form::{FieldType, Kind, table};
 use super::limits::MOST_PATHS;
-use super::link::{LinkError, LinkSpec, PartialLink};
+use super::link::{LinkSpec, PartialLink};
 use super::networks::NetworkName;
 use super::partial::PartialUplink;
 use super::radio::RadioSpec;

@@ -9,8 +9,9 @@ use quipu_link::{InvalidConfig, LinkConfig, QueueLimit};
 use quipu_record::suggestion;
 
 use super::RadioTiming;
+use super::error::LinkError;
 use super::form::table;
-use super::link::{LinkError, over};
+use super::link::over;
 
 /// Access points that a network may have.
 const MOST_ACCESS_POINTS: usize = 64;

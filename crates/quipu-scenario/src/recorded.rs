@@ -13,12 +13,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::bounded::read_at_most;
 use super::choice::Direction;
-use super::link::LinkError;
+use super::error::LinkError;
+use super::limits::MOST_TRACE_BYTES;
 use super::units::Unit;
 use quipu_record::suggestion;
-
-/// The greatest file of a recording, in bytes: 64 MiB. Our choice.
-pub const MOST_TRACE_BYTES: u64 = 64 << 20;
 
 /// What separates the name of a file from the hash of its content.
 const HASH_MARK: &str = "#xxh3:";

@@ -22,6 +22,7 @@ use crate::limits::{LEAST_TIME, MOST_RUNS, MOST_SERVERS, MOST_SESSION, MOST_TIME
 use crate::networks;
 use crate::page_name::PageName;
 use crate::path::Network;
+use crate::policies::Policies;
 use crate::raw::Raw;
 use crate::series::{self, Series};
 use crate::traffic::{self, CrossSpec, FlowSpec, MOST_FLOWS, Measure};
@@ -102,33 +103,6 @@ table! {
         /// values; `zip` is a list of tables of fields that move together, `random` a table of what is
         /// drawn. [sweeps.md](sweeps.md) explains it. Plays no part in single runs.
         pub sweep: Option<SweepTable> => "none",
-    }
-}
-
-table! {
-    /// The policies that are compared: every stream policy with every path policy, then every joint
-    /// one, then each path alone. `all` stands for every policy of its layer. `quipu schedulers` lists
-    /// them, and `quipu schedulers NAME` tells the parameters of one.
-    pub struct Policies as "Policies" {
-        /// Stream policies.
-        pub stream: Vec<String> [text STREAM] =
-            ["rr", "fifo", "wrr", "swrr", "dwrr"].map(str::to_owned).to_vec(),
-        /// Path policies.
-        pub path: Vec<String> [text PATH] = vec!["minrtt".to_owned()],
-        /// Policies that decide both at once.
-        pub joint: Vec<String> [text JOINT] = Vec::new(),
-        /// Which path an acknowledgement takes; several, separated by commas, are rows each.
-        pub ack: String [text ACKS] = "own".to_owned(),
-        /// How much may be in flight on each path; several, separated by commas, are rows each.
-        pub congestion: String [text CONGESTIONS] = "newreno".to_owned(),
-        /// How many streams share a packet. `default`: what the stream policy says.
-        pub pack: String [text PACK] = "default".to_owned(),
-        /// When and where lost bytes go again. `default`: what the stream policy says.
-        pub resend: String [text RESEND] = "default".to_owned(),
-        /// Copies of bytes in flight on other paths. `none`: only those that a path policy brings.
-        pub reinject: String [text REINJECT] = "none".to_owned(),
-        /// Whether each path alone is a row too (`single:id=N` with the first stream policy).
-        pub baselines: bool = true,
     }
 }
 
@@ -312,21 +286,6 @@ impl Scenario {
     /// The seed of run `run`, the same for every page, network and policy.
     pub fn run_seed(&self, run: u32) -> Seed {
         Seed::new(self.seed).child("run", u64::from(run))
-    }
-}
-
-impl Policies {
-    fn problems(&self) -> Vec<ScenarioError> {
-        let mut problems = Vec::new();
-        if self.joint.is_empty() && self.stream.is_empty() {
-            let expected = "at least one stream policy or joint policy";
-            problems.push(ScenarioError::invalid("policies.stream", "empty", expected));
-        }
-        if !self.stream.is_empty() && self.path.is_empty() {
-            let expected = "at least one path policy for the stream policies";
-            problems.push(ScenarioError::invalid("policies.path", "empty", expected));
-        }
-        problems
     }
 }
 

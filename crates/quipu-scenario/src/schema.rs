@@ -11,15 +11,16 @@ use std::ops::Bound;
 use serde_json::{Map, Value, json};
 
 use super::form::{Absent, Kind, Names, Numbers, Table, Text};
+use super::policy_layer::PolicyLayer;
 use super::{Scenario, sweep};
 
-/// The schema of scenario files.
-pub fn schema() -> Value {
-    let mut definitions = Definitions(BTreeMap::new());
+/// The schema of scenario files; `policies` names the policies of a layer.
+pub fn schema(policies: &dyn Fn(PolicyLayer) -> Vec<String>) -> Value {
+    let mut definitions = Definitions { parts: BTreeMap::new(), policies };
     let mut root = definitions.table(Scenario::table());
     let head = [
         ("$schema", json!("http://json-schema.org/draft-07/schema#")),
-        ("definitions", Value::Object(definitions.0.into_iter().collect())),
+        ("definitions", Value::Object(definitions.parts.into_iter().collect())),
     ];
     for (key, value) in head {
         root.insert(key.to_owned(), value);
@@ -28,14 +29,19 @@ pub fn schema() -> Value {
 }
 
 /// The same as text.
-pub fn schema_text() -> String {
-    format!("{:#}\n", schema())
+pub fn schema_text(policies: &dyn Fn(PolicyLayer) -> Vec<String>) -> String {
+    format!("{:#}\n", schema(policies))
 }
 
-/// The parts that others refer to, by name.
-struct Definitions(BTreeMap<String, Value>);
+/// The parts that others refer to.
+struct Definitions<'p> {
+    /// By name.
+    parts: BTreeMap<String, Value>,
+    /// Names of the policies of a layer.
+    policies: &'p dyn Fn(PolicyLayer) -> Vec<String>,
+}
 
-impl Definitions {
+impl Definitions<'_> {
     fn table(&mut self, table: &'static Table) -> Map<String, Value> {
         let mut properties = Map::new();
         for field in &table.fields {
@@ -101,7 +107,7 @@ impl Definitions {
                 number
             }
             Kind::Text(text) | Kind::Amount(text, _) => {
-                self.define(text.name, |_| of_text(text));
+                self.define(text.name, |definitions| definitions.text(text));
                 reference(text.name)
             }
             Kind::Words(words) => json!({ "enum": words }),
@@ -132,12 +138,41 @@ impl Definitions {
         }
     }
 
-    fn define(&mut self, name: &str, make: impl FnOnce(&mut Definitions) -> Value) {
+    fn define(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) {
         let name = key(name);
-        if !self.0.contains_key(&name) {
+        if !self.parts.contains_key(&name) {
             let value = make(self);
-            self.0.insert(name, value);
+            self.parts.insert(name, value);
         }
+    }
+
+    fn text(&self, text: &Text) -> Value {
+        let of_pattern = json!({ "type": "string", "pattern": text.pattern });
+        let mut forms = match text.names {
+            Names::All(names) => vec![json!({ "enum": names() }), of_pattern],
+            Names::None | Names::Usual(_) | Names::Policies(_) => vec![of_pattern],
+        };
+        forms.extend(match text.numbers {
+            Numbers::None => None,
+            Numbers::Zero => Some(json!({ "const": 0 })),
+            Numbers::Share => Some(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
+            Numbers::Index => Some(json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })),
+        });
+        let mut value = match forms.len() {
+            1 => forms.remove(0),
+            _ => json!({ "anyOf": forms }),
+        };
+        let given = text.examples.iter().map(|&example| example.to_owned());
+        let mut examples: Vec<String> = given.collect();
+        let names = match text.names {
+            Names::Policies(layer) => (self.policies)(layer),
+            names => names.list(),
+        };
+        examples.extend(names.into_iter().filter(|name| !text.examples.contains(&&**name)));
+        value["title"] = json!(text.name);
+        value["description"] = json!(format!("Expected: {}", text.expected));
+        value["examples"] = json!(examples);
+        value
     }
 }
 
@@ -150,31 +185,6 @@ pub(crate) fn key(name: &str) -> String {
 fn reference(name: &str) -> Value {
     // What stands beside a bare reference does not count in draft 7.
     json!({ "allOf": [{ "$ref": format!("#/definitions/{}", key(name)) }] })
-}
-
-fn of_text(text: &Text) -> Value {
-    let of_pattern = json!({ "type": "string", "pattern": text.pattern });
-    let mut forms = match text.names {
-        Names::All(names) => vec![json!({ "enum": names() }), of_pattern],
-        Names::None | Names::Usual(_) => vec![of_pattern],
-    };
-    forms.extend(match text.numbers {
-        Numbers::None => None,
-        Numbers::Zero => Some(json!({ "const": 0 })),
-        Numbers::Share => Some(json!({ "type": "number", "minimum": 0, "maximum": 1 })),
-        Numbers::Index => Some(json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX })),
-    });
-    let mut value = match forms.len() {
-        1 => forms.remove(0),
-        _ => json!({ "anyOf": forms }),
-    };
-    let given = text.examples.iter().map(|&example| example.to_owned());
-    let mut examples: Vec<String> = given.collect();
-    examples.extend(text.names.list().into_iter().filter(|name| !text.examples.contains(&&**name)));
-    value["title"] = json!(text.name);
-    value["description"] = json!(format!("Expected: {}", text.expected));
-    value["examples"] = json!(examples);
-    value
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use quipu_base::{Duration, Instant, Rate};
 use quipu_link::{Loss, RateStep};
 
+use super::error::LinkError;
 use super::form::table;
-use super::link::{LinkError, LinkSpec};
+use super::link::LinkSpec;
 use super::loss::LossSpec;
 use super::units::{Share, Unit, UnitError};
 

@@ -2,7 +2,6 @@
 
 use quipu_base::{Bytes, Duration, Rate};
 use quipu_link::{BuiltinTrace, QueueLimit};
-use quipu_policy::registry::{Layer, Registry};
 use serde::de::value::{self, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
@@ -10,8 +9,8 @@ use crate::experiment::Stat;
 use crate::raw::Latency;
 use crate::units::{Share, Unit};
 use crate::{
-    HttpVersion, HttpVersions, LossSpec, PRIES, PageName, QueueSpec, Series, Sizes, Start,
-    TraceSpec, TraceStart, builtin_networks,
+    HttpVersion, HttpVersions, LossSpec, PRIES, PageName, PolicyLayer, QueueSpec, Series, Sizes,
+    Start, TraceSpec, TraceStart, builtin_networks,
 };
 use quipu_record::threshold::Threshold;
 
@@ -46,13 +45,15 @@ pub(crate) enum Names {
     Usual(fn() -> Vec<String>),
     /// These, and what the pattern matches.
     All(fn() -> Vec<String>),
+    /// Those of the policies of this layer, which only whoever runs scenarios knows.
+    Policies(PolicyLayer),
 }
 
 impl Names {
-    /// The names.
+    /// The names, as far as they are known here.
     pub(crate) fn list(self) -> Vec<String> {
         match self {
-            Names::None => Vec::new(),
+            Names::None | Names::Policies(_) => Vec::new(),
             Names::Usual(names) | Names::All(names) => names(),
         }
     }
@@ -63,7 +64,7 @@ impl Text {
     pub(crate) fn wanted(&self) -> String {
         match self.names {
             Names::All(names) => format!("{}; there are: {}", self.expected, names().join(", ")),
-            Names::None | Names::Usual(_) => self.expected.to_owned(),
+            Names::None | Names::Usual(_) | Names::Policies(_) => self.expected.to_owned(),
         }
     }
 }
@@ -97,10 +98,6 @@ fn any(text: &str) -> bool {
 
 fn network_names() -> Vec<String> {
     builtin_networks().into_iter().map(|network| network.name).collect()
-}
-
-fn names_of(layer: Layer) -> Vec<String> {
-    Registry::builtin().of(layer).map(|entry| entry.name.to_owned()).collect()
 }
 
 macro_rules! time {
@@ -537,7 +534,7 @@ macro_rules! policies {
             pattern: concat!("^ *", policy!(), " *$"),
             accepts: any,
             numbers: Numbers::None,
-            names: Names::Usual(|| names_of(Layer::$layer)),
+            names: Names::Policies(PolicyLayer::$layer),
             examples: $examples,
             refused: &[""],
         };)+
@@ -570,7 +567,7 @@ macro_rules! lists_of_policies {
             pattern: concat!("^ *", policy!(), "( *, *", policy!(), ")* *$"),
             accepts: any,
             numbers: Numbers::None,
-            names: Names::Usual(|| names_of(Layer::$layer)),
+            names: Names::Policies(PolicyLayer::$layer),
             examples: $examples,
             refused: &[""],
         };)+

@@ -1,6 +1,5 @@
 use proptest::prelude::*;
 use quipu_base::StreamId;
-use quipu_policy::{NodeId, NodeKey, Priorities, PriorityEdit};
 
 use super::*;
 use crate::page::{ChromePriority, ObjectId, ObjectKind};
@@ -327,65 +326,6 @@ proptest! {
                 .min_by_key(|(stream, weight)| (*weight, u64::MAX - stream));
             prop_assert_eq!(signal.parent.0, parent.map_or(0, |(stream, _)| *stream));
             open.push((stream, signal.weight));
-        }
-    }
-
-    /// Whatever moves, what was told makes the server's tree the chain: by level, then by time of opening
-    /// or moving.
-    #[test]
-    fn what_is_told_keeps_the_tree_a_chain(
-        steps in proptest::collection::vec((0_usize..5, 0_usize..3, 0_usize..20), 1..60),
-    ) {
-        const LEVELS: [ChromePriority; 5] = ChromePriority::ALL;
-        let facts = |level| {
-            let mut facts = RequestFacts::of_kind(ObjectKind::Image);
-            facts.recorded = Some(LEVELS[level]);
-            facts
-        };
-        let mut session = scheme("chrome").session();
-        let mut tree = Priorities::new();
-        // In the order of the chain.
-        let mut open: Vec<(usize, StreamId)> = Vec::new();
-        let place = |open: &mut Vec<_>, level, stream| {
-            let at = open.partition_point(|&(other, _)| other <= level);
-            open.insert(at, (level, stream));
-        };
-        let node = |stream: StreamId| if stream.0 == 0 { NodeId::ROOT } else { NodeId(stream.0) };
-        for (next, (level, what, which)) in (1_u64..).zip(steps) {
-            if what == 0 && !open.is_empty() {
-                let at = which % open.len();
-                let (old, stream) = open.remove(at);
-                let change = session.reprioritise(&facts(level), stream);
-                prop_assert_eq!(change.is_some(), old != level);
-                if old == level {
-                    open.insert(at, (level, stream));
-                    continue;
-                }
-                place(&mut open, level, stream);
-                for (moved, Dependency { parent, weight, exclusive }) in change.unwrap().places {
-                    let (node, parent) = (node(moved), node(parent));
-                    tree.apply(&PriorityEdit::Move { node, parent, weight, exclusive }, None).unwrap();
-                }
-            } else if what == 1 && !open.is_empty() {
-                let (_, stream) = open.remove(which % open.len());
-                session.on_closed(stream);
-                tree.apply(&PriorityEdit::Remove { node: node(stream) }, None).unwrap();
-            } else {
-                let stream = StreamId(next * 4);
-                let Signal { parent, weight, exclusive, .. } =
-                    session.priority_for(&facts(level), stream);
-                let (node, parent) = (node(stream), node(parent));
-                tree.apply(&PriorityEdit::Insert { node, parent, weight, exclusive }, None).unwrap();
-                place(&mut open, level, stream);
-            }
-            let mut chain = Vec::new();
-            let mut at = NodeKey::ROOT;
-            while let Some(&[only]) = tree.node(at).map(|node| node.children.as_slice()) {
-                at = only;
-                chain.push(tree.node(at).unwrap().id.0);
-            }
-            let expected: Vec<u64> = open.iter().map(|(_, stream)| stream.0).collect();
-            prop_assert_eq!(chain, expected);
         }
     }
 

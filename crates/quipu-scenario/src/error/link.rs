@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::super::bounded::read_at_most;
 use super::super::document::joined;
 use super::super::finding::{Finding, Place, Spot};
-use super::super::recorded::MOST_TRACE_BYTES;
+use super::super::limits::MOST_TRACE_BYTES;
 use super::super::units::UnitError;
 
 /// A description of a link that makes none.

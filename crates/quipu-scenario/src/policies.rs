@@ -1,0 +1,49 @@
+//! Policies as a scenario names them.
+//!
+//! Which policies there are is known to whoever runs scenarios, and so is what their parameters mean.
+
+use super::error::ScenarioError;
+use super::form::table;
+
+table! {
+    /// The policies that are compared: every stream policy with every path policy, then every joint
+    /// one, then each path alone. `all` stands for every policy of its layer. `quipu schedulers` lists
+    /// them, and `quipu schedulers NAME` tells the parameters of one.
+    pub struct Policies as "Policies" {
+        /// Stream policies.
+        pub stream: Vec<String> [text STREAM] =
+            ["rr", "fifo", "wrr", "swrr", "dwrr"].map(str::to_owned).to_vec(),
+        /// Path policies.
+        pub path: Vec<String> [text PATH] = vec!["minrtt".to_owned()],
+        /// Policies that decide both at once.
+        pub joint: Vec<String> [text JOINT] = Vec::new(),
+        /// Which path an acknowledgement takes; several, separated by commas, are rows each.
+        pub ack: String [text ACKS] = "own".to_owned(),
+        /// How much may be in flight on each path; several, separated by commas, are rows each.
+        pub congestion: String [text CONGESTIONS] = "newreno".to_owned(),
+        /// How many streams share a packet. `default`: what the stream policy says.
+        pub pack: String [text PACK] = "default".to_owned(),
+        /// When and where lost bytes go again. `default`: what the stream policy says.
+        pub resend: String [text RESEND] = "default".to_owned(),
+        /// Copies of bytes in flight on other paths. `none`: only those that a path policy brings.
+        pub reinject: String [text REINJECT] = "none".to_owned(),
+        /// Whether each path alone is a row too (`single:id=N` with the first stream policy).
+        pub baselines: bool = true,
+    }
+}
+
+impl Policies {
+    /// What of them does not go together.
+    pub(super) fn problems(&self) -> Vec<ScenarioError> {
+        let mut problems = Vec::new();
+        if self.joint.is_empty() && self.stream.is_empty() {
+            let expected = "at least one stream policy or joint policy";
+            problems.push(ScenarioError::invalid("policies.stream", "empty", expected));
+        }
+        if !self.stream.is_empty() && self.path.is_empty() {
+            let expected = "at least one path policy for the stream policies";
+            problems.push(ScenarioError::invalid("policies.path", "empty", expected));
+        }
+        problems
+    }
+}
