@@ -3,30 +3,19 @@
 use std::ops::Range;
 use std::path::Path;
 
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::bounded::read_at_most;
+use super::error::ScenarioError;
+use super::field_path::{Step, joined, steps};
 use super::finding::{Finding, Findings, Place, Spot, shortened};
-use super::{Scenario, ScenarioError};
 
 /// A scenario file as it was read.
 #[derive(Clone, Debug)]
 pub struct Document {
     file: String,
     text: String,
-}
-
-/// What can be read of a file, and what is wrong with its form.
-#[derive(Clone, Debug)]
-pub struct Readable {
-    /// The scenario, if one is left.
-    pub scenario: Option<Scenario>,
-    /// What was left out of it, and why.
-    pub findings: Vec<Finding>,
 }
 
 /// A key of a table, with its value.
@@ -56,79 +45,10 @@ impl Document {
         &self.file
     }
 
-    /// The scenario in it.
-    ///
-    /// # Errors
-    /// Every unknown field and every value that is none, with their places.
-    pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
-        let mut scenario: Scenario = self.read_as(Scenario::table())?;
-        self.resolve(&mut scenario);
-        Ok(scenario)
-    }
-
-    /// The scenario in it, without what is wrong in form: fields that are wrong count as left out,
-    /// or else the table that they are in.
-    ///
-    /// # Errors
-    /// If it is no TOML.
-    pub fn readable(&self) -> Result<Readable, Findings> {
-        let root = self
-            .parse()
-            .map_err(|findings| Findings::new(findings).unwrap_or_else(|| self.unreadable()))?;
-        let mut findings = Scenario::table().check(self, &root);
-        let (mut table, span) = (root.get_ref().clone(), root.span());
-        for finding in &findings {
-            remove(&mut table, &finding.field);
-        }
-        let scenario = loop {
-            let input = Spanned::new(span.clone(), table.clone());
-            let error = match Scenario::deserialize(toml::de::Deserializer::from(input)) {
-                Ok(mut scenario) => {
-                    self.resolve(&mut scenario);
-                    break Some(scenario);
-                }
-                Err(error) => error,
-            };
-            let finding = self.refused(&error);
-            let part = finding.field.split(['.', '[']).next().unwrap_or_default().to_owned();
-            // A part of which something is wrong need not be told again.
-            let is_told = findings.iter().any(|told| told.field.starts_with(&part));
-            if part.is_empty() || !is_told {
-                findings.push(finding);
-            }
-            if table.remove(part.as_str()).is_none() {
-                break None;
-            }
-        };
-        Ok(Readable { scenario, findings })
-    }
-
-    /// Makes names of other files count from the folder of this one.
-    fn resolve(&self, scenario: &mut Scenario) {
-        let file = Path::new(&self.file);
-        scenario.networks.iter_mut().for_each(|network| network.count_from(file));
-    }
-
     /// What is said of a file where nothing else can be said.
     pub fn unreadable(&self) -> Findings {
         let finding = Finding::new("", "no scenario", "").at(Place::File(self.spot(0..0)));
         Findings::one(finding)
-    }
-
-    /// The value of the form `form` in it.
-    pub(super) fn read_as<T: DeserializeOwned>(
-        &self,
-        form: &super::form::Table,
-    ) -> Result<T, ScenarioError> {
-        toml::from_str(&self.text).map_err(|error| {
-            let findings = match self.parse() {
-                Ok(root) => form.check(self, &root),
-                Err(findings) => findings,
-            };
-            // What the form does not know of is told as the reader tells it.
-            let findings = Findings::new(findings);
-            ScenarioError::Found(findings.unwrap_or_else(|| Findings::one(self.refused(&error))))
-        })
     }
 
     /// Its tables with their places.
@@ -183,44 +103,11 @@ impl Document {
     }
 }
 
-/// A part of a field's path: a key or a number in a list.
-enum Step<'a> {
-    Key(&'a str),
-    Index(usize),
-}
-
-/// The parts of `networks[1].paths[0].down`.
-fn steps(field: &str) -> impl Iterator<Item = Step<'_>> {
-    field.split('.').flat_map(|part| {
-        let (key, indices) = part.split_once('[').map_or((part, ""), |(key, rest)| (key, rest));
-        let indices = indices.split('[').filter_map(|index| {
-            index.strip_suffix(']').and_then(|index| index.parse().ok()).map(Step::Index)
-        });
-        std::iter::once(Step::Key(key)).chain(indices)
-    })
-}
-
-/// Takes `field` away, or the innermost list around it: numbers in a list have to stay.
-fn remove(root: &mut DeTable<'_>, field: &str) {
-    let parts: Vec<Step<'_>> = steps(field).collect();
-    let Some(last) = parts.iter().rposition(|step| matches!(step, Step::Key(_))) else { return };
-    let mut table = root;
-    let mut at = 0;
-    while at < last {
-        let Some(Step::Key(key)) = parts.get(at) else { return };
-        let Some(mut value) = table.get_mut(*key) else { return };
-        at += 1;
-        while let Some(Step::Index(index)) = parts.get(at) {
-            let DeValue::Array(list) = value.get_mut() else { return };
-            let Some(item) = list.get_mut(*index) else { return };
-            value = item;
-            at += 1;
-        }
-        let DeValue::Table(inner) = value.get_mut() else { return };
-        table = inner;
-    }
-    if let Some(Step::Key(key)) = parts.get(last) {
-        table.remove(*key);
+impl ScenarioError {
+    /// What `toml` found wrong in `text`, the content of `file`.
+    pub fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let finding = Document::new(text, file).refused(error);
+        ScenarioError::Found(Findings::one(finding))
     }
 }
 
@@ -282,11 +169,6 @@ fn field_at(root: &DeTable<'_>, span: &Range<usize>) -> String {
     let mut search = Search { span, best: None };
     search.table(root, "");
     search.best.map(|(_, path)| path).unwrap_or_default()
-}
-
-/// The path of the field `key` of the table at `path`.
-pub(super) fn joined(path: &str, key: &str) -> String {
-    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
 /// Entries of a table in the order of the file.

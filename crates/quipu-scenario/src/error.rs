@@ -9,7 +9,6 @@ use std::io;
 
 use thiserror::Error;
 
-use super::document::Document;
 use super::finding::{Finding, Findings, Place, Spot};
 use quipu_record::{nearest, suggestion};
 
@@ -127,12 +126,6 @@ impl ScenarioError {
             nearest: nearest(given, known.iter().copied()).map(str::to_owned),
             known: known.join(", "),
         }
-    }
-
-    /// What `toml` found wrong in `text`, the content of `file`.
-    pub fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let finding = Document::new(text, file).refused(error);
-        ScenarioError::Found(Findings::one(finding))
     }
 
     /// The same error, of `field`, unless it tells its field itself.

@@ -15,10 +15,13 @@
 //! Not here: the pages, browsers and policies that a scenario names, and runs.
 
 mod bounded;
+mod cases;
+mod checks;
 mod choice;
 mod document;
 mod error;
 pub mod experiment;
+mod field_path;
 mod finding;
 mod form;
 mod hosts;
@@ -37,6 +40,7 @@ mod policy_layer;
 mod queue;
 mod radio;
 mod raw;
+mod reading;
 mod recorded;
 mod reference;
 mod scenario;
@@ -50,14 +54,15 @@ pub mod units;
 pub mod wildcard;
 
 pub use bounded::read_at_most;
+pub use checks::check_origins;
 pub use choice::{
     Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
     RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
 };
-pub use document::{Document, Readable, read_text};
+pub use document::{Document, read_text};
 pub use error::{LinkError, PolicyError, ScenarioError, distinct};
 pub use finding::{Finding, Findings, Place, Spot, findings_json};
-pub use hosts::{Clients, ServerSpec, check_origins};
+pub use hosts::{Clients, ServerSpec};
 pub use http::HttpVersions;
 pub use limits::{
     MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_PATHS, MOST_RUNS, MOST_SESSION,
@@ -78,6 +83,7 @@ pub use radio::{
     WaypointSpec,
 };
 pub use raw::{MOST_RAW_OBJECTS, MOST_RAW_STREAMS, Raw, RawStream, Sizes};
+pub use reading::Readable;
 pub use recorded::{TraceNote, TraceSpec, TraceStart, builtin_traces};
 pub use reference::reference;
 pub use scenario::{ExperimentTable, Scenario, SweepTable};

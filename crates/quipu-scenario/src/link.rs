@@ -11,7 +11,7 @@ use super::form::{Table, table};
 use super::loss::LossSpec;
 use super::queue::QueueSpec;
 use super::recorded::{self, TraceSpec, TraceStart};
-use super::steps::{self, Course, StepSpec};
+use super::steps::{self, Course, Recorded, StepSpec};
 use super::units::{Share, Unit};
 
 table! {
@@ -296,10 +296,15 @@ impl LinkSpec {
         self.read_config(overhead, round_trip).unwrap_or(nothing)
     }
 
+    /// What its steps come to, which are valid.
+    fn course(&self) -> Course {
+        Course::of(&self.steps, self.rate.unwrap_or(Rate::ZERO), self.delay, self.loss)
+    }
+
     fn read_config(&self, overhead: Bytes, round_trip: Duration) -> Result<LinkConfig, LinkError> {
         let at = |time: Duration| Instant::ZERO + time;
         let play = recorded::play(self.from, self.at_end);
-        let Course { rates, delays, losses } = Course::of(self);
+        let Course { rates, delays, losses } = self.course();
         let recorded_delays = self.delay_trace.as_ref().map(|trace| {
             let pings = trace.delays()?;
             Ok::<_, LinkError>(pings.delays(play).map(|delay| delay + self.delay))
@@ -357,7 +362,7 @@ impl LinkSpec {
         let Some(rate) = self.rate.filter(|_| self.trace.is_none() && !has_ramps) else {
             return Capacity::of(&self.config(Bytes::ZERO)).between(from, until);
         };
-        let steps = Course::of(self).rates;
+        let steps = self.course().rates;
         let ends = steps.iter().map(|step| step.at).chain([Instant::FAR_FUTURE]);
         let rates = steps.iter().map(|step| (step.at, step.rate));
         let rates = std::iter::once((Instant::ZERO, rate)).chain(rates);
@@ -442,7 +447,12 @@ impl LinkSpec {
     /// Checks the values.
     pub(super) fn validate(&self) -> Result<(), LinkError> {
         self.validate_traces()?;
-        steps::validate(self)?;
+        let recorded = Recorded {
+            rate: self.trace.is_some(),
+            delay: self.delay_trace.is_some(),
+            loss: self.loss_trace.is_some(),
+        };
+        steps::validate(&self.steps, recorded)?;
         // The overhead plays no part in what is valid.
         let config = self.read_config(Bytes::ZERO, self.usual_delay())?;
         Ok(config.validate()?)

@@ -37,7 +37,7 @@ pub(super) fn default_networks() -> Vec<Network> {
 pub fn find(name: &str) -> Result<Network, ScenarioError> {
     if name.ends_with(".toml") {
         let document = Document::read(Path::new(name))?;
-        let mut network: Network = document.read_as(Network::table())?;
+        let mut network: Network = Network::table().read(&document)?;
         network.count_from(Path::new(name));
         return Ok(network);
     }

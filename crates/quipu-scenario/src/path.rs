@@ -9,8 +9,8 @@ use quipu_base::{Duration, Seed};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::Direction;
-use super::document::joined;
 use super::error::{LinkError, ScenarioError};
+use super::field_path::joined;
 use super::form::{FieldType, Kind, table};
 use super::limits::MOST_PATHS;
 use super::link::{LinkSpec, PartialLink};

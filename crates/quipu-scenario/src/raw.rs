@@ -6,10 +6,10 @@ use quipu_base::{Bytes, Duration};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
 use super::choice::{Sender, WriteOrder};
+use super::error::ScenarioError;
 use super::form::text::{LATENCY, SIZES};
 use super::form::{Bounds, FieldType, Kind, Limit, Shorthand, table, table_or_short};
 use super::units::{Unit, human};
-use super::{Scenario, ScenarioError, Start};
 
 /// Raw streams that a scenario may have.
 pub const MOST_RAW_STREAMS: usize = 1_000;
@@ -69,8 +69,8 @@ const MOST_LATENCY: Duration = Duration::from_secs(3_600);
 const NO_LATENCY: &str = "default";
 
 impl Raw {
-    /// Checks that fields go together, and with the rest of `scenario`.
-    pub(super) fn validate(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
+    /// Checks that fields go together.
+    pub(super) fn validate(&self) -> Result<(), ScenarioError> {
         let invalid = |field: &str, value: &dyn fmt::Display, expected: &str| {
             Err(ScenarioError::invalid(format!("raw.{field}"), value, expected))
         };
@@ -89,13 +89,6 @@ impl Raw {
         if objects == 0 && self.split.0.len() + 1 != streams {
             let found = format!("{} sizes for {streams} streams", self.split.0.len());
             return invalid("split", &found, "one size fewer than raw.streams has streams");
-        }
-        if scenario.http.is_raw()
-            && let Start::Warm(_) = scenario.transport.start
-        {
-            let start = scenario.transport.start;
-            let expected = "cold or paths-ready with raw streams";
-            return Err(ScenarioError::invalid("transport.start", start, expected));
         }
         Ok(())
     }
@@ -255,6 +248,7 @@ impl<'de> Deserialize<'de> for Sizes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Scenario;
 
     fn read(text: &str) -> Result<Scenario, String> {
         let scenario = Scenario::from_toml(text, "a.toml").map_err(|error| error.to_string())?;

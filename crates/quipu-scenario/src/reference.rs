@@ -1,12 +1,13 @@
 //! The form of scenario files as tables in Markdown: the body of the reference page.
 
-use super::form::{self, Absent, Kind, Table, Text};
+use super::form::{Absent, Kind, Table, Text};
+use super::scenario::Scenario;
 
 /// Each table of scenario files with its fields, then the forms of text that fields may have.
 pub fn reference() -> String {
     let mut texts: Vec<&'static Text> = Vec::new();
     let mut page = String::new();
-    for table in form::tables() {
+    for table in tables() {
         page.push_str(&of_table(table));
         let kinds = table.fields.iter().map(|field| &field.kind).chain(&table.rest);
         for kind in kinds {
@@ -19,6 +20,22 @@ pub fn reference() -> String {
     }
     page.push_str(&of_texts(&mut texts));
     page
+}
+
+/// All tables of scenario files, the scenario's first, each once.
+pub(crate) fn tables() -> Vec<&'static Table> {
+    let mut tables = vec![Scenario::table()];
+    let mut next = 0;
+    while let Some(table) = tables.get(next).copied() {
+        let kinds = table.fields.iter().map(|field| &field.kind).chain(&table.rest);
+        for inner in kinds.flat_map(Kind::tables) {
+            if !tables.iter().any(|known| std::ptr::eq(*known, inner)) {
+                tables.push(inner);
+            }
+        }
+        next += 1;
+    }
+    tables
 }
 
 fn of_table(table: &'static Table) -> String {

@@ -1,7 +1,6 @@
 //! The scenario: everything that decides a result, as one plain struct with documented defaults.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use quipu_base::{Bytes, Duration, Seed};
 use quipu_record::End;
@@ -9,14 +8,11 @@ use quipu_web::scheme::BrowserScheme;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::choice::{
-    Discovery, HttpVersion, Origins, Priorities, Reprioritise, Sender, SeriesEnds, Tls,
-};
-use crate::document::Document;
-use crate::error::{ScenarioError, distinct};
+use crate::choice::{Discovery, Origins, Priorities, Reprioritise, Sender, SeriesEnds, Tls};
+use crate::error::ScenarioError;
 use crate::experiment::Experiment;
 use crate::form::{FieldType, Kind, table};
-use crate::hosts::{self, Clients, ServerSpec};
+use crate::hosts::{Clients, ServerSpec};
 use crate::http::HttpVersions;
 use crate::limits::{LEAST_TIME, MOST_RUNS, MOST_SERVERS, MOST_SESSION, MOST_TIME};
 use crate::networks;
@@ -24,8 +20,8 @@ use crate::page_name::PageName;
 use crate::path::Network;
 use crate::policies::Policies;
 use crate::raw::Raw;
-use crate::series::{self, Series};
-use crate::traffic::{self, CrossSpec, FlowSpec, MOST_FLOWS, Measure};
+use crate::series::Series;
+use crate::traffic::{CrossSpec, FlowSpec, MOST_FLOWS, Measure};
 use crate::transport::Transport;
 
 table! {
@@ -140,24 +136,6 @@ apart! {
 }
 
 impl Scenario {
-    /// Reads a scenario; what it does not name has its default. Files of recordings count from the
-    /// folder of `file`.
-    ///
-    /// # Errors
-    /// If `text` is no TOML or has an unknown field or a value that is none: all of them, with
-    /// `file`, line and column.
-    pub fn from_toml(text: &str, file: &str) -> Result<Scenario, ScenarioError> {
-        Document::new(text, file).scenario()
-    }
-
-    /// Reads the scenario in the file at `path`.
-    ///
-    /// # Errors
-    /// As [`Scenario::from_toml`], and if the file is unreadable.
-    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
-        Document::read(path)?.scenario()
-    }
-
     /// The complete scenario, defaults written out.
     ///
     /// # Errors
@@ -180,61 +158,6 @@ impl Scenario {
     pub fn from_table(table: &toml::Value) -> Result<Scenario, toml::de::Error> {
         let text = toml::to_string(table).map_err(serde::de::Error::custom)?;
         toml::from_str(&text)
-    }
-
-    /// Checks every value that can be checked without the registries of pages, browsers and
-    /// policies.
-    ///
-    /// # Errors
-    /// The first field that is wrong, with its value and what was expected.
-    pub fn validate(&self) -> Result<(), ScenarioError> {
-        self.problems().into_iter().next().map_or(Ok(()), Err)
-    }
-
-    /// All that [`Scenario::validate`] finds wrong: of each part of the scenario at least the first.
-    pub fn problems(&self) -> Vec<ScenarioError> {
-        let mut problems = Vec::new();
-        self.check_fields("", &mut problems);
-        let told: BTreeSet<String> = problems.iter().map(ScenarioError::part).collect();
-        // Whether values go together is asked of parts whose values are right by themselves.
-        let related = self.related_problems().into_iter();
-        problems.extend(related.filter(|problem| !told.contains(&problem.part())));
-        problems
-    }
-
-    /// What values do not go with others.
-    fn related_problems(&self) -> Vec<ScenarioError> {
-        let mut problems = self.own_problems();
-        problems.extend(self.policies.problems());
-        problems.extend(self.transport.validate().err());
-        if self.http.has(HttpVersion::H2Tcp) {
-            problems.extend(self.transport.validate_windows().err());
-        }
-        problems.extend(self.raw.validate(self).err());
-        problems.extend(hosts::problems(self));
-        problems.extend(traffic::problems(&self.flows, &self.cross, &self.measure));
-        let names = self.networks.iter().map(|network| network.name.as_str());
-        problems.extend(distinct("networks", names).err());
-        for (index, network) in self.networks.iter().enumerate() {
-            problems.extend(networks::problems(network, &format!("networks[{index}]")));
-        }
-        problems.extend(series::validate(self).err());
-        problems
-    }
-
-    /// What fields that are in no table have that does not go together.
-    fn own_problems(&self) -> Vec<ScenarioError> {
-        let mut problems = Vec::new();
-        let mut refuse = |field: &str, value: &dyn std::fmt::Display, expected: &str| {
-            problems.push(ScenarioError::invalid(field, value, expected));
-        };
-        if !self.has_pages() && self.flows.is_empty() {
-            refuse("pages", &"empty", "at least one page, or one of `flows`");
-        }
-        if self.session > 1 && self.http.is_raw() {
-            refuse("session", &self.session, "1 with raw streams, which are written once");
-        }
-        problems
     }
 
     /// True if chance decides anything on `network`; if not, one run tells everything.

@@ -5,7 +5,6 @@ use quipu_link::{Loss, RateStep};
 
 use super::error::LinkError;
 use super::form::table;
-use super::link::LinkSpec;
 use super::loss::LossSpec;
 use super::units::{Share, Unit, UnitError};
 
@@ -152,12 +151,15 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Of `link`, whose steps are valid.
-    pub(super) fn of(link: &LinkSpec) -> Self {
+    /// Of `steps`, which are valid, of a link that begins with this rate, delay and loss.
+    pub(super) fn of(
+        steps: &[StepSpec],
+        mut rate: Rate,
+        mut delay: Duration,
+        mut loss: LossSpec,
+    ) -> Self {
         let mut course = Course::default();
-        let mut rate = link.rate.unwrap_or(Rate::ZERO);
-        let (mut delay, mut loss) = (link.delay, link.loss);
-        for step in &link.steps {
+        for step in steps {
             if let Some(to) = step.rate {
                 let to = to.unwrap_or(Rate::ZERO);
                 let changes = step.changes(rate.bits_per_sec(), to.bits_per_sec());
@@ -188,17 +190,25 @@ impl Course {
     }
 }
 
-/// Checks that the steps of `link` follow one another, and change nothing that is recorded.
-pub(super) fn validate(link: &LinkSpec) -> Result<(), LinkError> {
+/// What of a link a recording has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recorded {
+    pub(super) rate: bool,
+    pub(super) delay: bool,
+    pub(super) loss: bool,
+}
+
+/// Checks that the steps of a link follow one another, and change nothing that is `recorded`.
+pub(super) fn validate(steps: &[StepSpec], recorded: Recorded) -> Result<(), LinkError> {
     let refused = |field: &str, value: String, expected: &str| {
         Err(LinkError::Invalid(format!("steps.{field} is {value}, expected {expected}")))
     };
-    let changes = link.steps.iter().map(|step| step.stairs() + 1).fold(0, u64::saturating_add);
+    let changes = steps.iter().map(|step| step.stairs() + 1).fold(0, u64::saturating_add);
     if changes > MOST_CHANGES {
         let value = format!("{changes} changes with the stairs of ramps");
         return refused("over", value, "at most 1048576");
     }
-    for (step, next) in link.steps.iter().zip(link.steps.iter().skip(1)) {
+    for (step, next) in steps.iter().zip(steps.iter().skip(1)) {
         if next.at <= step.at {
             return refused("at", next.at.to_string(), "later than the step before");
         }
@@ -208,14 +218,14 @@ pub(super) fn validate(link: &LinkSpec) -> Result<(), LinkError> {
             return refused("at", next.at.print(), &expected);
         }
     }
-    for step in &link.steps {
-        if let (Some(rate), Some(_)) = (step.rate, &link.trace) {
+    for step in steps {
+        if let (Some(rate), true) = (step.rate, recorded.rate) {
             return refused("rate", rate.print(), "none beside a trace");
         }
-        if let (Some(delay), Some(_)) = (step.delay, &link.delay_trace) {
+        if let (Some(delay), true) = (step.delay, recorded.delay) {
             return refused("delay", delay.print(), "none beside a delay_trace");
         }
-        if let (Some(loss), Some(_)) = (step.loss, &link.loss_trace) {
+        if let (Some(loss), true) = (step.loss, recorded.loss) {
             return refused("loss", loss.print(), "none beside a loss_trace");
         }
     }

@@ -7,12 +7,12 @@ use quipu_base::{Bytes, Duration, Rate};
 use serde::{Deserialize, Deserializer, Serializer};
 
 use super::choice::{CrossKind, Direction};
+use super::error::{ScenarioError, distinct};
 use super::form::text::PATH_NAME;
 use super::form::{FieldType, Kind, Limit, OfText, table};
 use super::limits::{INITIAL_WINDOWS, MOST_TIME};
 use super::path::PathSpec;
 use super::units::Unit;
-use super::{ScenarioError, distinct};
 
 /// Flows that a scenario may have, and senders of cross traffic.
 pub const MOST_FLOWS: usize = 100;

@@ -6,7 +6,7 @@ use quipu_link::InvalidConfig;
 use thiserror::Error;
 
 use super::super::bounded::read_at_most;
-use super::super::document::joined;
+use super::super::field_path::joined;
 use super::super::finding::{Finding, Place, Spot};
 use super::super::limits::MOST_TRACE_BYTES;
 use super::super::units::UnitError;

@@ -8,13 +8,13 @@
 //!
 //! Not here: runs, and how a rule is judged. The format is explained in `docs/reproduce.md`.
 
-mod axes;
 mod metric;
 mod settings;
 mod spec;
 
-pub use axes::{Case, cases};
+pub use crate::cases::{Case, cases};
 pub use metric::{Column, DRAWN, Metric, Named, Quantity, Stat};
+pub(crate) use settings::Change;
 pub use settings::Settings;
 pub use spec::{
     AxisValue, Data, DataValue, Experiment, Others, Part, Quick, Rule, Side, Test, Variant,

@@ -5,7 +5,6 @@ use toml::Value;
 
 use crate::form::text::ASSIGNMENT;
 use crate::form::{Kind, optional, read_only};
-use crate::{Scenario, ScenarioError, put_at, resolve_field};
 
 /// Changes of fields, in order.
 ///
@@ -18,9 +17,12 @@ pub struct Settings {
     changes: Vec<Change>,
 }
 
+/// A change of one field.
 #[derive(Clone, Debug, PartialEq)]
-enum Change {
+pub(crate) enum Change {
+    /// As options have it.
     Text { key: String, value: String },
+    /// As files have it.
     Value { key: String, value: Value },
 }
 
@@ -30,36 +32,10 @@ impl Settings {
         Settings { changes: vec![Change::Value { key: key.to_owned(), value }] }
     }
 
-    /// `scenario` with all changes made.
-    ///
-    /// # Errors
-    /// If there is no such field, or a value is none of its kind.
-    pub fn apply(&self, scenario: &Scenario) -> Result<Scenario, ScenarioError> {
-        let mut scenario = scenario.clone();
-        for change in &self.changes {
-            scenario = match change {
-                Change::Text { key, value } => scenario.with_field(key, value)?,
-                Change::Value { key, value } => set(&scenario, key, value)?,
-            };
-        }
-        Ok(scenario)
+    /// In order.
+    pub(crate) fn changes(&self) -> &[Change] {
+        &self.changes
     }
-}
-
-fn set(scenario: &Scenario, key: &str, value: &Value) -> Result<Scenario, ScenarioError> {
-    let table = scenario.to_table()?;
-    let first = key.split('.').next().unwrap_or_default();
-    // Lists that are empty are not written out.
-    let known = table.contains_key(first) || ["flows", "cross"].contains(&first);
-    let path = if known { key.to_owned() } else { resolve_field(key)? };
-    let mut root = Value::Table(table);
-    if !put_at(&mut root, &path, value) {
-        let expected = "a path to a field, where elements of lists have names or positions";
-        return Err(ScenarioError::invalid("set", key, expected));
-    }
-    Scenario::from_table(&root).map_err(|error| {
-        ScenarioError::invalid(key, value.to_string(), error.message().replace('\n', ", "))
-    })
 }
 
 read_only! {

@@ -2,13 +2,16 @@
 
 use std::ops::RangeBounds;
 
+use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::text::{Numbers, Text};
 use super::{Absent, Kind, Table};
-use crate::document::{Document, in_order, joined};
-use crate::finding::{Finding, Place, shortened};
+use crate::document::{Document, in_order};
+use crate::error::ScenarioError;
+use crate::field_path::joined;
+use crate::finding::{Finding, Findings, Place, shortened};
 use quipu_record::nearest;
 
 /// What a document has that it should not have.
@@ -20,6 +23,26 @@ struct Check<'d> {
 type Value<'t> = Spanned<DeValue<'t>>;
 
 impl Table {
+    /// The value of this form that `document` has.
+    ///
+    /// # Errors
+    /// All that is wrong with it, with places.
+    pub(crate) fn read<T: DeserializeOwned>(
+        &self,
+        document: &Document,
+    ) -> Result<T, ScenarioError> {
+        toml::from_str(document.text()).map_err(|error| {
+            let findings = match document.parse() {
+                Ok(root) => self.check(document, &root),
+                Err(findings) => findings,
+            };
+            // What the form does not know of is told as the reader tells it.
+            let findings = Findings::new(findings);
+            let findings = findings.unwrap_or_else(|| Findings::one(document.refused(&error)));
+            ScenarioError::Found(findings)
+        })
+    }
+
     /// All that is wrong with the form of `root`, the tables of `document`, in their order.
     pub(crate) fn check(&self, document: &Document, root: &Spanned<DeTable<'_>>) -> Vec<Finding> {
         let mut check = Check { document, findings: Vec::new() };

@@ -28,22 +28,6 @@ pub(crate) use types::{
     table_or_short,
 };
 
-/// All tables of scenario files, the scenario's first, each once.
-pub(super) fn tables() -> Vec<&'static Table> {
-    let mut tables = vec![crate::Scenario::table()];
-    let mut next = 0;
-    while let Some(table) = tables.get(next).copied() {
-        let kinds = table.fields.iter().map(|field| &field.kind).chain(&table.rest);
-        for inner in kinds.flat_map(Kind::tables) {
-            if !tables.iter().any(|known| std::ptr::eq(*known, inner)) {
-                tables.push(inner);
-            }
-        }
-        next += 1;
-    }
-    tables
-}
-
 /// A table of a scenario file.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {

@@ -100,7 +100,7 @@ macro_rules! table {
                         $crate::form::value!((&self.$field) [$(= $default)?] [$(=> $words)?]);
                     if let Some(value) = given {
                         let path =
-                            $crate::document::joined(path, $crate::form::key(stringify!($field)));
+                            $crate::field_path::joined(path, $crate::form::key(stringify!($field)));
                         $($crate::form::Limit::<Given>::check(
                             &$crate::form::limit!($($limit)+), value, &path, problems);)?
                         $crate::form::FieldType::check(value, &path, problems);

@@ -5,6 +5,7 @@ use quipu_base::{Bytes, Duration, Rate};
 use toml::{Table as Toml, Value};
 
 use super::*;
+use crate::reference::tables;
 use crate::units::{Share, Unit};
 use crate::{Document, Scenario, schema};
 

@@ -260,7 +260,7 @@ impl<T: FieldType> FieldType for BTreeMap<String, T> {
 
     fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
         for (key, value) in self {
-            value.check(&crate::document::joined(path, key), problems);
+            value.check(&crate::field_path::joined(path, key), problems);
         }
     }
 }

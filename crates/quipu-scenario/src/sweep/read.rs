@@ -6,7 +6,8 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 use toml::{Spanned, Value};
 
-use super::super::document::{Document, in_order, joined};
+use super::super::document::{Document, in_order};
+use super::super::field_path::joined;
 use super::super::finding::{Finding, Findings, Place, shortened};
 use super::super::{ScenarioError, resolve_field};
 use super::{Amount, Axis, Draw, Random, SweepSpec, SweptField};

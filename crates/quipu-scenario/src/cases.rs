@@ -1,10 +1,11 @@
-//! From a file to its ids: one for each combination of the values of its axes.
+//! From a file with an experiment to its ids: one for each combination of the values of its axes.
 
 use toml::Value;
 
-use super::settings::Settings;
-use super::spec::{AxisValue, Experiment, Part, Rule};
-use crate::{Scenario, ScenarioError};
+use crate::error::ScenarioError;
+use crate::experiment::{AxisValue, Change, Experiment, Part, Rule, Settings};
+use crate::overrides::{put_at, resolve};
+use crate::scenario::Scenario;
 use quipu_record::suggestion;
 
 /// Ids that a file may have.
@@ -260,4 +261,37 @@ fn named(id: &str, error: ScenarioError) -> ScenarioError {
         }
         error => error,
     }
+}
+
+impl Settings {
+    /// `scenario` with all changes made.
+    ///
+    /// # Errors
+    /// If there is no such field, or a value is none of its kind.
+    pub fn apply(&self, scenario: &Scenario) -> Result<Scenario, ScenarioError> {
+        let mut scenario = scenario.clone();
+        for change in self.changes() {
+            scenario = match change {
+                Change::Text { key, value } => scenario.with_field(key, value)?,
+                Change::Value { key, value } => set(&scenario, key, value)?,
+            };
+        }
+        Ok(scenario)
+    }
+}
+
+fn set(scenario: &Scenario, key: &str, value: &Value) -> Result<Scenario, ScenarioError> {
+    let table = scenario.to_table()?;
+    let first = key.split('.').next().unwrap_or_default();
+    // Lists that are empty are not written out.
+    let known = table.contains_key(first) || ["flows", "cross"].contains(&first);
+    let path = if known { key.to_owned() } else { resolve(key)? };
+    let mut root = Value::Table(table);
+    if !put_at(&mut root, &path, value) {
+        let expected = "a path to a field, where elements of lists have names or positions";
+        return Err(ScenarioError::invalid("set", key, expected));
+    }
+    Scenario::from_table(&root).map_err(|error| {
+        ScenarioError::invalid(key, value.to_string(), error.message().replace('\n', ", "))
+    })
 }
