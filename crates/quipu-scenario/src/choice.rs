@@ -19,12 +19,12 @@ macro_rules! choices {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::ScenarioError;
+            type Err = $crate::error::ScenarioError;
 
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 match text {
                     $($text => Ok($name::$variant),)+
-                    _ => Err($crate::ScenarioError::unknown(
+                    _ => Err($crate::error::ScenarioError::unknown(
                         $what, text, Self::NAMES.iter().copied())),
                 }
             }

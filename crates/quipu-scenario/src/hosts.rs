@@ -7,7 +7,7 @@ use quipu_link::LinkConfig;
 use rand::Rng;
 
 use super::error::ScenarioError;
-use super::form::{Bounds, Kind, Limit, Shorthand, table};
+use super::form::{Bounds, Kind, Limit, Names, Numbers, Shorthand, Text, table};
 use super::limits::{MOST_CLIENTS, MOST_TIME};
 
 /// Numbers of clients, and of their servers.
@@ -135,6 +135,18 @@ impl ServerSpec {
         LinkConfig { delay: self.delay, overhead, ..LinkConfig::default() }
     }
 }
+
+/// A host, or several.
+static HOSTS: Text = Text {
+    name: "hosts",
+    expected: "a host name, in which * stands for any text",
+    pattern: "^.{1,255}$",
+    accepts: |text| (1..=255).contains(&text.len()),
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["img.cdn.net", "*.cdn.net", "*"],
+    refused: &[""],
+};
 
 #[cfg(test)]
 mod tests {

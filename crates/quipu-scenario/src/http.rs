@@ -5,8 +5,10 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::ScenarioError;
 use super::choice::HttpVersion;
+use super::error::ScenarioError;
+use super::form::text::read;
+use super::form::{Kind, Names, Numbers, Text, field_types};
 
 /// One way to carry HTTP, or several: each is rows of a comparison then. In text separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,15 @@ impl HttpVersions {
     /// Whether there are several.
     pub fn are_several(&self) -> bool {
         self.0.len() > 1
+    }
+
+    /// What is said of them if one exists by name only.
+    pub fn unsupported(&self) -> Option<ScenarioError> {
+        self.has(HttpVersion::H3).then(|| ScenarioError::NotImplemented {
+            field: "http",
+            value: HttpVersion::H3.to_string(),
+            expected: "h2 or h2-tcp",
+        })
     }
 }
 
@@ -85,6 +96,22 @@ impl<'de> Deserialize<'de> for HttpVersions {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
+}
+
+/// Ways to carry HTTP.
+static HTTP: Text = Text {
+    name: "versions of HTTP",
+    expected: "h2, h2-tcp, both separated by a comma, or raw alone",
+    pattern: "^ *(raw|(h2|h2-tcp|h3)( *, *(h2|h2-tcp|h3))*) *$",
+    accepts: read::<HttpVersions>,
+    numbers: Numbers::None,
+    names: Names::Usual(|| HttpVersion::NAMES.iter().map(|&name| name.to_owned()).collect()),
+    examples: &["h2", "h2-tcp", "h2,h2-tcp", "raw"],
+    refused: &["http2", "h2,raw", ""],
+};
+
+field_types! {
+    HttpVersions: Kind::Text(&HTTP),
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod http;
 mod limits;
 mod link;
 mod loss;
+mod network_name;
 mod networks;
 mod origin;
 mod overrides;

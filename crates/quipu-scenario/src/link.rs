@@ -7,6 +7,7 @@ use quipu_link::{Capacity, Duplicate, LinkConfig, Loss, Outage, QueueLimit, Reor
 
 use super::choice::{Direction, TraceEnd};
 use super::error::LinkError;
+use super::form::text::NAME;
 use super::form::{Table, table};
 use super::loss::LossSpec;
 use super::queue::QueueSpec;

@@ -2,6 +2,9 @@
 
 use quipu_link::{GilbertElliott, Loss};
 
+use super::form::pattern::share;
+use super::form::text::unit;
+use super::form::{Names, Numbers, Text, amounts};
 use super::units::{Share, Unit};
 
 /// Which datagrams a link loses, written as one text.
@@ -117,6 +120,32 @@ impl Unit for LossSpec {
             }
         }
     }
+}
+
+/// A model of losses.
+static LOSS: Text = Text {
+    name: "loss",
+    expected: LossSpec::EXPECTED,
+    pattern: concat!(
+        "^ *(",
+        share!(),
+        r"|(bursts|random) +",
+        share!(),
+        " +",
+        share!(),
+        r"|gemodel( +",
+        share!(),
+        "){1,4}) *$"
+    ),
+    accepts: unit::<LossSpec>,
+    numbers: Numbers::Share,
+    names: Names::None,
+    examples: &["1.5%", "bursts 1.5% 50%", "gemodel 1% 30% 100% 0%", "random 1.5% 50%"],
+    refused: &["much", "burst 1% 50%", "bursts 1%", "gmodel 1% 2%"],
+};
+
+amounts! {
+    LossSpec: LOSS,
 }
 
 #[cfg(test)]

@@ -2,15 +2,13 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Deserializer, Serializer};
+use serde::Deserialize;
 
-use super::ScenarioError;
 use super::document::Document;
-use super::form::text::NETWORK_NAME;
-use super::form::{FieldType, Kind, Shorthand};
+use super::error::ScenarioError;
+use super::form::Shorthand;
+use super::network_name::{BUILTIN, NetworkName};
 use super::path::Network;
-
-const BUILTIN: [&str; 2] = [include_str!("networks.toml"), include_str!("scenes.toml")];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,28 +66,10 @@ pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
     std::iter::once(shared).chain(paths).filter_map(Result::err).collect()
 }
 
-/// What a network is called that is not described where it is used.
-#[derive(Clone, Debug)]
-pub(crate) struct NetworkName(String);
-
-impl FieldType for NetworkName {
-    fn kind() -> Kind {
-        Kind::Text(&NETWORK_NAME)
-    }
-
-    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        String::deserialize(input).map(NetworkName)
-    }
-
-    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-        output.serialize_str(&self.0)
-    }
-}
-
 impl Shorthand<NetworkName> for Network {
     const EXPECTED: &'static str = "the name of a network, or a table with name and paths";
 
     fn from_short(name: NetworkName) -> Result<Self, String> {
-        find(&name.0).map_err(|error| error.to_string())
+        find(name.as_str()).map_err(|error| error.to_string())
     }
 }

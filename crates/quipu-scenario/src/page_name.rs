@@ -1,6 +1,10 @@
 //! What a page of a scenario is called: a recording, or a page that a model draws.
 
-use super::ScenarioError;
+use std::path::Path;
+
+use super::error::ScenarioError;
+use super::form::text::any;
+use super::form::{Names, Numbers, Text};
 
 /// The name of the model of Pries et al.
 pub const PRIES: &str = "pries";
@@ -34,7 +38,28 @@ impl<'a> PageName<'a> {
     pub fn is_random(self) -> bool {
         self == PageName::Drawn
     }
+
+    /// True if the recording called `name` is a file rather than one that comes with the program.
+    pub fn is_file(name: &str) -> bool {
+        let ending = Path::new(name).extension();
+        name.contains(['/', '\\']) || ending.is_some_and(|ending| ending == "har")
+    }
 }
+
+/// A page.
+pub(crate) static PAGE: Text = Text {
+    name: "page",
+    expected: "the name of a page, a HAR file, pries, or pries:N",
+    pattern: r"^(pries:\+?[0-9]{1,20}|(?!pries:).*\S.*)$",
+    accepts: |text| any(text) && PageName::parse(text).is_ok(),
+    numbers: Numbers::None,
+    names: Names::Usual(|| {
+        let recorded = quipu_web::pages::builtin().iter().map(|page| page.name);
+        recorded.chain([PRIES]).map(str::to_owned).collect()
+    }),
+    examples: &["framework-youtube", "recordings/shop.har", "pries", "pries:3"],
+    refused: &["", "pries:x"],
+};
 
 #[cfg(test)]
 mod tests {

@@ -8,13 +8,14 @@ use std::str::FromStr;
 use quipu_base::{Duration, Seed};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::Direction;
+use super::choice::Direction;
 use super::error::{LinkError, ScenarioError};
 use super::field_path::joined;
+use super::form::text::NAME;
 use super::form::{FieldType, Kind, table};
 use super::limits::MOST_PATHS;
 use super::link::{LinkSpec, PartialLink};
-use super::networks::NetworkName;
+use super::network_name::NetworkName;
 use super::partial::PartialUplink;
 use super::radio::RadioSpec;
 use super::recorded::drawn_start;

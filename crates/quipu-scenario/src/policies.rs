@@ -3,7 +3,9 @@
 //! Which policies there are is known to whoever runs scenarios, and so is what their parameters mean.
 
 use super::error::ScenarioError;
-use super::form::table;
+use super::form::text::any;
+use super::form::{Names, Numbers, Text, table};
+use super::policy_layer::PolicyLayer;
 
 table! {
     /// The policies that are compared: every stream policy with every path policy, then every joint
@@ -46,4 +48,67 @@ impl Policies {
         }
         problems
     }
+}
+
+macro_rules! policy {
+    () => {
+        r"[a-z0-9_-]+(:[a-z0-9_-]+=[^,\s]+(,[a-z0-9_-]+=[^,\s]+)*)?"
+    };
+}
+
+macro_rules! policies {
+    ($($(#[$meta:meta])* $one:ident, $layer:ident, $name:literal, $examples:expr;)+) => {
+        $($(#[$meta])*
+        pub(crate) static $one: Text = Text {
+            name: $name,
+            expected: "a policy, such as `quipu schedulers` lists them, with parameters as in \
+                       ecf:beta=0.25,delta=1",
+            pattern: concat!("^ *", policy!(), " *$"),
+            accepts: any,
+            numbers: Numbers::None,
+            names: Names::Policies(PolicyLayer::$layer),
+            examples: $examples,
+            refused: &[""],
+        };)+
+    };
+}
+
+policies! {
+    /// A stream policy.
+    STREAM, Stream, "stream policy", &["dwrr", "rr:unit=frame", "all"];
+    /// A path policy.
+    PATH, Path, "path policy", &["minrtt", "ecf:beta=0.25,delta=1", "single:id=1", "all"];
+    /// A joint policy.
+    JOINT, Joint, "joint policy", &["sa-ecf", "sec:queue=paper", "all"];
+    /// A flow's controller.
+    FLOW_CONGESTION, Congestion, "congestion controller", &["default", "cubic"];
+    /// How many streams share a packet.
+    PACK, Pack, "packing policy", &["default"];
+    /// When lost bytes go again.
+    RESEND, Resend, "resending policy", &["default"];
+    /// Copies.
+    REINJECT, Reinject, "reinjection policy", &["none"];
+}
+
+macro_rules! lists_of_policies {
+    ($($(#[$meta:meta])* $one:ident, $layer:ident, $name:literal, $examples:expr;)+) => {
+        $($(#[$meta])*
+        pub(crate) static $one: Text = Text {
+            name: $name,
+            expected: "policies, such as `quipu schedulers` lists them, separated by commas",
+            pattern: concat!("^ *", policy!(), "( *, *", policy!(), ")* *$"),
+            accepts: any,
+            numbers: Numbers::None,
+            names: Names::Policies(PolicyLayer::$layer),
+            examples: $examples,
+            refused: &[""],
+        };)+
+    };
+}
+
+lists_of_policies! {
+    /// Policies of acknowledgements.
+    ACKS, Ack, "acknowledgement policies", &["own", "own,min-owd", "all"];
+    /// Controllers.
+    CONGESTIONS, Congestion, "congestion controllers", &["newreno", "newreno,cubic,olia", "all"];
 }

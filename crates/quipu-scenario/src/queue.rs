@@ -3,6 +3,9 @@
 use quipu_base::Bytes;
 use quipu_link::{Aqm, AqmLimit, CoDel, FqCoDel, Pie, QueueLimit};
 
+use super::form::pattern::{queue, size, time};
+use super::form::text::unit;
+use super::form::{Names, Numbers, Text, amounts};
 use super::units::{Unit, UnitError};
 use quipu_record::nearest;
 
@@ -286,6 +289,38 @@ fn did_you_mean(name: &str, parameter: &str) -> Option<&'static str> {
             "target, update, burst, limit or memory": "target" "update" "burst" "limit" "memory"
         ),
     }
+}
+
+/// The queue of a link: a limit, or a way to manage it.
+static LINK_QUEUE: Text = Text {
+    name: "queue, managed or not",
+    expected: QueueSpec::EXPECTED,
+    pattern: concat!(
+        "^ *(",
+        queue!(),
+        r"|codel( +(target|interval)=(0|",
+        time!(),
+        r")| +limit=[0-9]{1,10}p| +memory=",
+        size!(),
+        r")*|fq-codel( +(target|interval)=(0|",
+        time!(),
+        r")| +flows=[0-9]{1,10}| +limit=[0-9]{1,10}p| +(quantum|memory)=",
+        size!(),
+        r")*|pie( +(target|update|burst)=(0|",
+        time!(),
+        r")| +limit=[0-9]{1,10}p| +memory=",
+        size!(),
+        r")*) *$"
+    ),
+    accepts: unit::<QueueSpec>,
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["default", "50p", "64KiB", "codel", "fq-codel target=5ms", "pie target=15ms"],
+    refused: &["50", "-1bdp", "codell", "codel target=5", "pie interval=5ms"],
+};
+
+amounts! {
+    QueueSpec: LINK_QUEUE,
 }
 
 #[cfg(test)]

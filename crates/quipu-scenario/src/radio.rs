@@ -11,6 +11,7 @@ use quipu_record::suggestion;
 use super::RadioTiming;
 use super::error::LinkError;
 use super::form::table;
+use super::form::text::NAME;
 use super::link::over;
 
 /// Access points that a network may have.

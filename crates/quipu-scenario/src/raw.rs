@@ -7,8 +7,11 @@ use serde::{Deserialize, Deserializer, Serializer, de};
 
 use super::choice::{Sender, WriteOrder};
 use super::error::ScenarioError;
-use super::form::text::{LATENCY, SIZES};
-use super::form::{Bounds, FieldType, Kind, Limit, Shorthand, table, table_or_short};
+use super::form::pattern::{size, time};
+use super::form::text::{read, unit};
+use super::form::{
+    Bounds, FieldType, Kind, Limit, Names, Numbers, Shorthand, Text, table, table_or_short,
+};
 use super::units::{Unit, human};
 
 /// Raw streams that a scenario may have.
@@ -244,6 +247,30 @@ impl<'de> Deserialize<'de> for Sizes {
         deserializer.deserialize_any(Reader)
     }
 }
+
+/// A size for each of several objects.
+static SIZES: Text = Text {
+    name: "sizes",
+    expected: "sizes such as 10kB+2kB, or a list of them",
+    pattern: concat!("^ *(", size!(), r"( *\+ *", size!(), ")*)? *$"),
+    accepts: read::<Sizes>,
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["10kB+2kB", "50kB"],
+    refused: &["10+2", "large"],
+};
+
+/// The latency of a raw stream.
+static LATENCY: Text = Text {
+    name: "latency",
+    expected: Latency::EXPECTED,
+    pattern: concat!("^ *(0|", time!(), "|default) *$"),
+    accepts: unit::<Latency>,
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["100ms", "default"],
+    refused: &["soon", "100"],
+};
 
 #[cfg(test)]
 mod tests {

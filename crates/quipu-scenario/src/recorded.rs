@@ -14,6 +14,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::bounded::read_at_most;
 use super::choice::Direction;
 use super::error::LinkError;
+use super::form::pattern::time;
+use super::form::text::unit;
+use super::form::{Names, Numbers, Text, amounts};
 use super::limits::MOST_TRACE_BYTES;
 use super::units::Unit;
 use quipu_record::suggestion;
@@ -405,6 +408,35 @@ pub fn builtin_traces() -> Vec<TraceNote> {
         }
     });
     notes.collect()
+}
+
+/// A recording.
+static TRACE: Text = Text {
+    name: "recording",
+    expected: TraceSpec::EXPECTED,
+    pattern: r"\S",
+    accepts: unit::<TraceSpec>,
+    numbers: Numbers::None,
+    names: Names::Usual(|| BuiltinTrace::all().iter().map(|trace| trace.name.to_owned()).collect()),
+    examples: &["us-drive-08-att", "traces/bus.csv", "traces/bus.mahi"],
+    refused: &[""],
+};
+
+/// Where in a recording a run begins.
+static TRACE_START: Text = Text {
+    name: "time or `random`",
+    expected: TraceStart::EXPECTED,
+    pattern: concat!("^ *(random|0|", time!(), ") *$"),
+    accepts: unit::<TraceStart>,
+    numbers: Numbers::Zero,
+    names: Names::Usual(|| vec!["random".to_owned()]),
+    examples: &["random", "30s"],
+    refused: &["rndom", "30"],
+};
+
+amounts! {
+    TraceSpec: TRACE,
+    TraceStart: TRACE_START,
 }
 
 #[cfg(test)]

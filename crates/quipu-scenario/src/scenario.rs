@@ -16,7 +16,7 @@ use crate::hosts::{Clients, ServerSpec};
 use crate::http::HttpVersions;
 use crate::limits::{LEAST_TIME, MOST_RUNS, MOST_SERVERS, MOST_SESSION, MOST_TIME};
 use crate::networks;
-use crate::page_name::PageName;
+use crate::page_name::{PAGE, PageName};
 use crate::path::Network;
 use crate::policies::Policies;
 use crate::raw::Raw;

@@ -2,6 +2,10 @@
 
 use quipu_base::Duration;
 
+use super::error::ScenarioError;
+use super::form::pattern::time;
+use super::form::text::unit;
+use super::form::{Bounds, Kind, Limit, Names, Numbers, Text, amounts};
 use super::units::Unit;
 
 /// Whether a run's state is written out over time, and how finely.
@@ -39,10 +43,39 @@ impl Unit for Series {
     }
 }
 
+/// How finely time series are written.
+static SERIES: Text = Text {
+    name: "time or `none`",
+    expected: Series::EXPECTED,
+    pattern: concat!("^ *(none|0|", time!(), ") *$"),
+    accepts: unit::<Series>,
+    numbers: Numbers::Zero,
+    names: Names::None,
+    examples: &["none", "10ms"],
+    refused: &["often", "10"],
+};
+
+amounts! {
+    Series: SERIES,
+}
+
+/// The range of the time between two samples, if any are taken.
+impl Limit<Series> for Bounds<Duration> {
+    fn narrow(&self, kind: Kind) -> Kind {
+        Limit::<Duration>::narrow(self, kind)
+    }
+
+    fn check(&self, value: &Series, path: &str, problems: &mut Vec<ScenarioError>) {
+        if let Some(time) = value.every() {
+            Limit::<Duration>::check(self, &time, path, problems);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Scenario, ScenarioError};
+    use crate::Scenario;
 
     fn checked(fields: &[(&str, &str)]) -> Result<Scenario, ScenarioError> {
         let mut scenario = Scenario::default();

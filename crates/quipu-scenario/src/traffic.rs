@@ -8,10 +8,11 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 use super::choice::{CrossKind, Direction};
 use super::error::{ScenarioError, distinct};
-use super::form::text::PATH_NAME;
+use super::form::text::{NAME, PATH_NAME};
 use super::form::{FieldType, Kind, Limit, OfText, table};
 use super::limits::{INITIAL_WINDOWS, MOST_TIME};
 use super::path::PathSpec;
+use super::policies::{FLOW_CONGESTION, PATH};
 use super::units::Unit;
 
 /// Flows that a scenario may have, and senders of cross traffic.

@@ -7,9 +7,10 @@ use std::str::FromStr;
 use quipu_base::{Bytes, Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::ScenarioError;
 use super::choice::{Certificate, KeyExchange, Tls};
-use super::form::table;
+use super::error::ScenarioError;
+use super::form::text::read;
+use super::form::{Kind, Names, Numbers, Text, field_types, table};
 use super::limits::INITIAL_WINDOWS;
 use super::units::Unit;
 
@@ -135,6 +136,22 @@ impl<'de> Deserialize<'de> for Start {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
     }
+}
+
+/// What is done before a page.
+static START: Text = Text {
+    name: "start",
+    expected: "cold, paths-ready, or warm:N with N from 1 to 1000",
+    pattern: "^(cold|paths-ready|warm:[+]?0*([1-9][0-9]{0,2}|1000))$",
+    accepts: read::<Start>,
+    numbers: Numbers::None,
+    names: Names::Usual(|| ["cold", "paths-ready", "warm:4"].map(str::to_owned).to_vec()),
+    examples: &["cold", "paths-ready", "warm:4", "warm:1000"],
+    refused: &["warm", "warm:0", "warm:1001", "hot"],
+};
+
+field_types! {
+    Start: Kind::Text(&START),
 }
 
 impl Transport {

@@ -9,13 +9,14 @@ use quipu_record::Scope;
 use quipu_web::page::ObjectKind;
 use serde::{Deserialize, Deserializer, de};
 
-use crate::Direction;
-use crate::form::text::PATH_NAME;
-use crate::form::{Kind, Shorthand, read_only, table, table_or_short};
+use crate::choice::Direction;
+use crate::form::text::{NAME, PATH_NAME};
+use crate::form::{Kind, Shorthand, Texted, read_only, table, table_or_short};
 use crate::units::Unit;
 use quipu_record::suggestion;
 use quipu_record::threshold::Dimension;
 
+pub(super) use stat::OVER;
 pub use stat::Stat;
 
 /// What is measured: an entry of the registry of metrics.
@@ -92,6 +93,8 @@ impl fmt::Display for Named {
         }
     }
 }
+
+impl Texted for Named {}
 
 table! {
     /// What a rule looks at. [reproduce.md](reproduce.md#metrics) tells which of these each metric has.

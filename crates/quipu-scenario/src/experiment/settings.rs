@@ -3,8 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use toml::Value;
 
-use crate::form::text::ASSIGNMENT;
-use crate::form::{Kind, optional, read_only};
+use crate::form::{Kind, Names, Numbers, Text, optional, read_only};
 
 /// Changes of fields, in order.
 ///
@@ -94,3 +93,15 @@ fn flatten(key: String, value: Value, changes: &mut Vec<Change>) {
         value => changes.push(Change::Value { key, value }),
     }
 }
+
+/// A field of a scenario with its value.
+static ASSIGNMENT: Text = Text {
+    name: "assignment",
+    expected: "KEY=VALUE",
+    pattern: "=",
+    accepts: |text| text.contains('='),
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["transport.initial_window=32"],
+    refused: &["transport.initial_window"],
+};

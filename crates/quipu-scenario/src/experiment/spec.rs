@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use super::metric::Metric;
 use super::settings::Settings;
-use crate::ScenarioError;
+use crate::error::ScenarioError;
 use crate::form::text::NAME;
-use crate::form::{Kind, Shorthand, table};
+use crate::form::{Kind, Names, Numbers, Shorthand, Text, table};
 
 mod rule;
 
@@ -249,3 +249,18 @@ impl Shorthand<String> for AxisValue {
         Ok(AxisValue::least(name))
     }
 }
+
+/// What a variant is called.
+static VARIANT: Text = Text {
+    name: "name of a variant",
+    expected: "letters, digits, spaces and -_.+, not beginning with a dot, and not `main`",
+    pattern: r"^(?!main$)(?!\.)[\p{L}\p{N} _.+-]+$",
+    accepts: |text| {
+        let sign = |c: char| c.is_alphanumeric() || " -_.+".contains(c);
+        text != "main" && !text.is_empty() && !text.starts_with('.') && text.chars().all(sign)
+    },
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["unpaced", "window 32"],
+    refused: &["main", "", ".hidden", "a/b"],
+};

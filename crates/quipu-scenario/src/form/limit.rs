@@ -8,8 +8,6 @@ use quipu_base::{Bytes, Duration, Rate};
 use super::text::Text;
 use super::{FieldType, Kind};
 use crate::error::ScenarioError;
-use crate::experiment::{Named, Stat};
-use crate::series::Series;
 use crate::units::{Share, Unit};
 
 /// What a field of type `T` may hold, as it stands in brackets behind the type in `table!`.
@@ -134,19 +132,6 @@ where
     }
 }
 
-/// The range of the time between two samples, if any are taken.
-impl Limit<Series> for Bounds<Duration> {
-    fn narrow(&self, kind: Kind) -> Kind {
-        Duration::within(kind, self)
-    }
-
-    fn check(&self, value: &Series, path: &str, problems: &mut Vec<ScenarioError>) {
-        if let Some(time) = value.every() {
-            Limit::<Duration>::check(self, &time, path, problems);
-        }
-    }
-}
-
 /// The range of both numbers of a pair.
 impl<T: Ranged> Limit<[T; 2]> for Bounds<T> {
     fn narrow(&self, kind: Kind) -> Kind {
@@ -194,8 +179,6 @@ impl<T> Limit<Vec<T>> for Bounds<usize> {
 pub(crate) trait Texted: Display {}
 
 impl Texted for String {}
-impl Texted for Stat {}
-impl Texted for Named {}
 
 impl<T: Texted> Limit<T> for OfText {
     fn narrow(&self, _: Kind) -> Kind {

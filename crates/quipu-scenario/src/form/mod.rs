@@ -4,18 +4,22 @@
 //! that a field stands once. Checker, JSON Schema and reference page all go by these tables.
 //!
 //! - [`table`]: the macro. [`types`]: what each type of a field allows, and how serde reads and
-//!   writes it. [`limit`]: what a field may hold beyond its type. [`text`]: forms of text.
+//!   writes it. [`limit`]: what a field may hold beyond its type. [`text`]: forms of text, of which
+//!   [`amount`] has those with units and [`pattern`] the parts of patterns.
 //! - [`check`]: holds a document to its form.
 
+mod amount;
 mod check;
 mod limit;
+pub(crate) mod pattern;
 mod table;
 pub(crate) mod text;
 mod types;
 
 use std::ops::Bound;
 
-pub(crate) use limit::{Among, Bounds, Ends, Limit, OfText, OneOf};
+pub(crate) use amount::amounts;
+pub(crate) use limit::{Among, Bounds, Ends, Limit, OfText, OneOf, Texted};
 #[cfg(test)]
 pub(crate) use table::reads;
 pub(crate) use table::{

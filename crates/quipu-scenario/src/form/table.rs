@@ -161,7 +161,7 @@ macro_rules! absent {
 /// NUMBERS]` some numbers.
 macro_rules! limit {
     (text $text:ident) => {
-        $crate::form::OfText(&$crate::form::text::$text)
+        $crate::form::OfText(&$text)
     };
     (one of $names:expr) => {
         $crate::form::OneOf($names)

@@ -4,16 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-use quipu_base::{Bytes, Duration, Rate};
-use quipu_link::QueueLimit;
+use quipu_base::Duration;
 use serde::de::value::{I64Deserializer, MapAccessDeserializer, StrDeserializer};
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::{Kind, Numbers, text};
+use super::{Kind, text};
 use crate::error::ScenarioError;
-use crate::units::{Share, Unit, human};
-use crate::{HttpVersions, LossSpec, QueueSpec, Series, Start, TraceSpec, TraceStart};
 
 /// A type whose values stand in scenario files.
 pub(crate) trait FieldType: Sized {
@@ -136,8 +133,6 @@ field_types! {
     u64: Kind::Whole(0, u64::MAX),
     f64: Kind::number(),
     String: Kind::Text(&text::ANY),
-    Start: Kind::Text(&text::START),
-    HttpVersions: Kind::Text(&text::HTTP),
     toml::Value: Kind::Any,
 }
 
@@ -162,48 +157,6 @@ macro_rules! read_only {
     )+};
 }
 pub(crate) use read_only;
-
-/// Amounts that are read from text.
-macro_rules! amounts {
-    ($($ty:ty: $text:ident,)+) => {$(
-        impl FieldType for $ty {
-            fn kind() -> Kind {
-                Kind::Text(&text::$text)
-            }
-
-            fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-                match text::$text.numbers {
-                    Numbers::None => {
-                        let text = String::deserialize(input)?;
-                        <$ty as Unit>::read(&text).map_err(de::Error::custom)
-                    }
-                    _ => human::deserialize(input),
-                }
-            }
-
-            fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
-                human::serialize(self, output)
-            }
-        }
-    )+};
-}
-
-amounts! {
-    Duration: TIME,
-    Option<Duration>: TIME_OR_NEVER,
-    Rate: RATE,
-    Option<Rate>: RATE_OR_ZERO,
-    Bytes: SIZE,
-    Option<Bytes>: SIZE_OR_UNLIMITED,
-    Share: SHARE,
-    LossSpec: LOSS,
-    QueueLimit: QUEUE,
-    Option<QueueLimit>: MARK,
-    QueueSpec: LINK_QUEUE,
-    Series: SERIES,
-    TraceSpec: TRACE,
-    TraceStart: TRACE_START,
-}
 
 impl<T: FieldType> FieldType for Vec<T> {
     fn kind() -> Kind {

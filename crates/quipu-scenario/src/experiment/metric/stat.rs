@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
-use crate::form::text::STAT;
-use crate::form::{Kind, read_only};
+use crate::form::{Kind, Names, Numbers, Text, Texted, read_only};
 
 /// One number out of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,3 +97,43 @@ impl<'de> Deserialize<'de> for Stat {
         Stat::parse(&text).ok_or_else(wrong)
     }
 }
+
+impl Texted for Stat {}
+
+macro_rules! percentile {
+    () => {
+        r"p\+?0*(100|[0-9]{1,2})"
+    };
+}
+
+/// One number out of many.
+static STAT: Text = Text {
+    name: "statistic",
+    expected: "mean, median, p0 to p100, min, max, first, last, count, rate, part, period, length or \
+               deviation",
+    pattern: concat!(
+        "^(mean|median|min|max|first|last|count|rate|part|period|length|deviation|",
+        percentile!(),
+        ")$"
+    ),
+    accepts: |text| Stat::parse(text).is_some(),
+    numbers: Numbers::None,
+    names: Names::Usual(|| {
+        let names = ["mean", "median", "min", "max", "first", "last", "count", "rate", "part"];
+        names.into_iter().chain(["period", "length", "deviation"]).map(str::to_owned).collect()
+    }),
+    examples: &["mean", "p95", "first"],
+    refused: &["p101", "average", ""],
+};
+
+/// One number out of all runs.
+pub(crate) static OVER: Text = Text {
+    name: "statistic of runs",
+    expected: "mean, median, min, max or p0 to p100",
+    pattern: concat!("^(mean|median|min|max|", percentile!(), ")$"),
+    accepts: |text| Stat::parse(text).is_some_and(Stat::is_over_runs),
+    numbers: Numbers::None,
+    names: Names::Usual(|| ["mean", "median", "min", "max"].map(str::to_owned).to_vec()),
+    examples: &["median", "mean", "p95"],
+    refused: &["first", "p101", "deviation"],
+};

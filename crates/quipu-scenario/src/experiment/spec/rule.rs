@@ -6,10 +6,12 @@ use quipu_record::threshold::{Dimension, Threshold};
 use quipu_record::verdict::{Paper, Places, RuleKind, Verdict};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
-use super::super::metric::{Metric, Stat};
-use crate::ScenarioError;
-use crate::form::text::{NAME, THRESHOLD};
-use crate::form::{FieldType, Held, Kind, Shorthand, field_types, read_only, table};
+use super::super::metric::{Metric, OVER, Stat};
+use crate::error::ScenarioError;
+use crate::form::text::NAME;
+use crate::form::{
+    FieldType, Held, Kind, Names, Numbers, Shorthand, Text, field_types, read_only, table,
+};
 
 table! {
     /// Which runs: what is not given is as in the place at hand.
@@ -377,3 +379,15 @@ impl From<Sides> for Others {
         if sides == [others] { Others::Policies } else { Others::Sides(sides) }
     }
 }
+
+/// What a number must be.
+static THRESHOLD: Text = Text {
+    name: "threshold",
+    expected: "a threshold such as < 0.75, >= 90%, 0.9..1.1, = 4.375s or 50% ± 5%",
+    pattern: r"^ *([<>]=?|=|[-−+.0-9]).*[0-9]",
+    accepts: |text| Threshold::parse(text).is_ok(),
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["= 4.375s", "< 0.75", ">= 90%", "0.9..1.1", "4.375s ± 0.1%", "-78ms..-11ms"],
+    refused: &["above 1", "", "<"],
+};
