@@ -159,15 +159,9 @@ fn check_size(name: &str, page: &Page) -> Result<(), PageLoadError> {
     }
 }
 
-/// True if `name` means a file rather than something that comes with the program.
-fn is_file_name(name: &str) -> bool {
-    let path = Path::new(name);
-    name.contains(['/', '\\']) || path.extension().is_some_and(|ending| ending == "har")
-}
-
 /// The bytes of a HAR file and a short name for it.
 fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
-    if !is_file_name(name) {
+    if !PageName::is_file(name) {
         return match quipu_web::pages::find(name) {
             Ok(builtin) => Ok((builtin.bytes.to_vec(), builtin.name.to_owned())),
             Err(_) => {

@@ -124,9 +124,7 @@ impl Plan {
     ) -> Result<Plan, PlanErrors> {
         let mut problems: Vec<PlanError> =
             scenario.problems().into_iter().map(PlanError::from).collect();
-        if let Some((field, value, expected)) = unsupported(&scenario) {
-            problems.push(ScenarioError::NotImplemented { field, value, expected }.into());
-        }
+        problems.extend(scenario.http.unsupported().map(PlanError::from));
         let browser = keep(&mut problems, browser(&scenario));
         let named = policies::problems(&scenario, registry);
         let names_are_known = named.is_empty();
@@ -390,12 +388,4 @@ fn traffic_paths(
     let cross =
         cross.map(|(index, sender)| sender.path_on(&network.paths, &format!("cross[{index}]")));
     Ok((flows, cross.collect::<Result<_, _>>()?))
-}
-
-/// What is said of a value that the engine cannot be told.
-fn unsupported(scenario: &Scenario) -> Option<(&'static str, String, &'static str)> {
-    if scenario.http.has(HttpVersion::H3) {
-        return Some(("http", HttpVersion::H3.to_string(), "h2 or h2-tcp"));
-    }
-    None
 }
