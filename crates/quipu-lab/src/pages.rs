@@ -69,6 +69,16 @@ pub enum PageLoadError {
         /// Bytes of its bodies.
         bytes: Bytes,
     },
+    /// The file is no HAR file.
+    #[error("page {page}: {source}")]
+    Har {
+        /// The page.
+        page: String,
+        /// Where in the file; its start if that is not known.
+        spot: Box<Spot>,
+        /// Why.
+        source: HarError,
+    },
     /// The file describes no page.
     #[error("page {page}: {source}")]
     Page {
@@ -80,6 +90,19 @@ pub enum PageLoadError {
 }
 
 impl PageLoadError {
+    /// Why `bytes`, the content of the page called `name`, are none.
+    fn of_page(name: &str, bytes: &[u8], error: PageError) -> PageLoadError {
+        let page = name.to_owned();
+        match error {
+            PageError::Har(source) if PageName::is_file(name) => {
+                let (line, column) = source.place().unwrap_or((1, 1));
+                let spot = Spot::at(name, &String::from_utf8_lossy(bytes), line, column);
+                PageLoadError::Har { page, spot: Box::new(spot), source }
+            }
+            source => PageLoadError::Page { page, source },
+        }
+    }
+
     /// What is wrong with the page that `field` names.
     pub(crate) fn findings(&self, field: &str) -> Vec<Finding> {
         match self {
@@ -92,31 +115,12 @@ impl PageLoadError {
                 findings.iter_mut().for_each(|finding| field.clone_into(&mut finding.field));
                 findings
             }
-            PageLoadError::Page { page, source: PageError::Har(fault) } => {
-                vec![in_har(page, field, fault)]
+            PageLoadError::Har { spot, source, .. } => {
+                let place = Place::File(Spot::clone(spot));
+                vec![Finding::new(source.field(), source.fault(), "").at(place)]
             }
             other => vec![Finding::new(field, other.to_string(), "")],
         }
-    }
-}
-
-/// What is wrong with the HAR file `page`, which `field` names: in that file if it is known where.
-fn in_har(page: &str, field: &str, fault: &HarError) -> Finding {
-    let bytes = read_at_most(Path::new(page), MOST_BYTES).ok().flatten();
-    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    match (text, fault.place()) {
-        (Some(text), place) => {
-            let (line, column) = place.unwrap_or((1, 1));
-            let spot = Spot::at(page, &text, line, column);
-            // The fault tells its place in words too, where it has one.
-            let told = fault.to_string();
-            let told = told.split(", at line ").next().unwrap_or_default();
-            let told = told.split(" at line ").next().unwrap_or_default();
-            let field = fault.field();
-            let told = told.strip_suffix(&format!(" in {field}")).unwrap_or(told);
-            Finding::new(field, told, "").at(Place::File(spot))
-        }
-        (None, _) => Finding::new(field, format!("page {page}: {fault}"), ""),
     }
 }
 
@@ -128,7 +132,7 @@ impl LoadedPage {
     pub fn load(name: &str) -> Result<LoadedPage, PageLoadError> {
         let (bytes, short) = content(name)?;
         let ReadPage { page, report } = read(&short, &bytes, &ReadOptions::default())
-            .map_err(|source| PageLoadError::Page { page: name.to_owned(), source })?;
+            .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;
         check_size(name, &page)?;
         let note = note::of_page(&page, short, file_hash(&bytes));
         Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })

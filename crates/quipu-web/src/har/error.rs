@@ -111,6 +111,19 @@ impl HarError {
         }
     }
 
+    /// What is wrong, without what [`HarError::place`] and, where the JSON text itself is at fault,
+    /// [`HarError::field`] tell.
+    pub fn fault(&self) -> String {
+        match self {
+            HarError::Truncated { .. } => "the file ends in the middle".to_owned(),
+            HarError::NotJson { message, .. } => format!("not JSON: {message}"),
+            HarError::NotHar { field, message, .. } => {
+                format!("not a HAR file: {}{message}", of_field(field))
+            }
+            other => other.to_string(),
+        }
+    }
+
     pub(super) fn from_json(file: &[u8], error: serde_json::Error) -> HarError {
         let (line, column) = (error.line(), error.column());
         let text = error.to_string();

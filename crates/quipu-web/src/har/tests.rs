@@ -106,6 +106,16 @@ fn each_fault_has_its_own_line() {
 }
 
 #[test]
+fn a_fault_is_told_without_its_place() {
+    let fault = |file: &str| Har::parse(file.as_bytes()).unwrap_err().fault();
+    assert_eq!(fault("{\"log\":{\"entries\":["), "the file ends in the middle");
+    assert_eq!(fault("{\"log\":{\"x\" 1}}"), "not JSON: expected `:`");
+    let told = "not a HAR file: log.entries: invalid type: integer `7`, expected a sequence";
+    assert_eq!(fault("{\"log\":{\"entries\":7}}"), told);
+    assert_eq!(fault("{\"log\":{\"entries\":[]}}"), "the file has no entries");
+}
+
+#[test]
 fn deep_nesting_is_refused_not_overflown() {
     let deep = format!(r#"{{"log":{{"x":{}"#, "[".repeat(1_000_000));
     assert!(Har::parse(deep.as_bytes()).is_err());
