@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::document::Document;
 use super::error::ScenarioError;
 use super::form::Shorthand;
+use super::network::Network;
 use super::network_name::{BUILTIN, NetworkName};
-use super::path::Network;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

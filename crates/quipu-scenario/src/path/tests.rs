@@ -146,68 +146,6 @@ fn an_uplink_in_a_file_overrides_only_what_it_names() {
     assert!(unknown.unwrap_err().to_string().contains("unknown field `dealy`"));
 }
 
-/// Three paths over one pair of links: the second and, through it, the third.
-const DUMBBELL: &str = r#"
-name = "dumbbell"
-paths = [
-    { name = "near", down = { rate = "4mbit", delay = "2ms" }, up = { delay = "3ms" } },
-    { name = "far", bottleneck = "near", access = { rate = "10mbit", delay = "45ms", loss = "1%" } },
-    { name = "there", bottleneck = "far", access = { rate = "20mbit", delay = "10ms" } },
-]
-"#;
-
-#[test]
-fn paths_lead_over_the_links_of_an_earlier_one() {
-    let network: Network = toml::from_str(DUMBBELL).unwrap();
-    assert_eq!([0, 1, 2].map(|path| network.bottleneck(path).unwrap()), [0; 3]);
-    let round_trip = |path| network.round_trip(path).unwrap();
-    assert_eq!([0, 1, 2].map(round_trip), [5, 185, 45].map(Duration::from_millis));
-    let summaries: Vec<_> = network.paths.iter().map(PathSpec::summary).collect();
-    let expected = [
-        "near 4mbit 2ms (up 4mbit 3ms)",
-        "far over near access 10mbit 45ms loss 1%",
-        "there over far access 20mbit 10ms",
-    ];
-    assert_eq!(summaries, expected);
-    assert!(network.is_random(), "access links lose packets");
-    let again: Network = toml::from_str(&toml::to_string(&network).unwrap()).unwrap();
-    assert_eq!(again, network);
-}
-
-#[test]
-fn options_say_the_same_as_a_file() {
-    let paths = [
-        "name=near,rate=4mbit,delay=2ms,up.delay=3ms",
-        "name=far,bottleneck=near,access.rate=10mbit,access.delay=45ms,access.loss=1%",
-        "bottleneck=far,access.rate=20mbit,access.delay=10ms",
-    ];
-    let network = Network::from_links(paths.map(|text| text.parse().unwrap()).into());
-    assert_eq!(network.name, "4mbit+over-near+over-far");
-    let file: Network = toml::from_str(&DUMBBELL.replace("there", "path2")).unwrap();
-    assert_eq!(network.paths, file.paths);
-}
-
-#[test]
-fn bottlenecks_that_are_none_are_refused() {
-    let refused = |from: &str, to: &str| {
-        let network: Network = toml::from_str(&DUMBBELL.replace(from, to)).unwrap();
-        network.bottleneck(2).unwrap_err().to_string()
-    };
-    assert_eq!(
-        refused("bottleneck = \"far\"", "bottleneck = \"nearr\""),
-        "bottleneck is nearr; expected the name of an earlier path; did you mean `near`?; \
-         there are: near, far"
-    );
-    let itself = refused("bottleneck = \"far\"", "bottleneck = \"there\"");
-    assert!(itself.contains("expected the name of an earlier path"), "{itself}");
-    let cycle = refused("bottleneck = \"near\"", "bottleneck = \"there\"");
-    assert!(cycle.ends_with("there are: near"), "{cycle}");
-    let twice = DUMBBELL.replace("name = \"far\"", "name = \"near\"");
-    let twice = twice.replace("bottleneck = \"far\"", "bottleneck = \"near\"");
-    let network: Network = toml::from_str(&twice).unwrap();
-    assert!(network.bottleneck(2).unwrap_err().to_string().contains("there are several"));
-}
-
 #[test]
 fn a_path_has_links_or_shares_them() {
     let both = refused("bottleneck=near,rate=4mbit,delay=2ms");

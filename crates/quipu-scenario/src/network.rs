@@ -1,0 +1,298 @@
+//! Networks as a scenario writes them: paths, and the links that they share.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use quipu_base::{Duration, Seed};
+use quipu_record::suggestion;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::choice::Direction;
+use super::error::{LinkError, ScenarioError};
+use super::form::text::NAME;
+use super::form::{FieldType, Kind, table};
+use super::limits::MOST_PATHS;
+use super::link::{LinkSpec, PartialLink};
+use super::network_name::NetworkName;
+use super::partial::PartialUplink;
+use super::path::{LinksSpec, OwnLinks, PathSpec, in_form};
+use super::radio::RadioSpec;
+use super::recorded::drawn_start;
+
+table! {
+    /// Links that paths lead over which name them in `via`.
+    struct SharedLinksForm as "Shared links" {
+        /// What paths call them.
+        name: String [text NAME],
+        /// Towards the client.
+        down: PartialLink,
+        /// Towards the server. What is not given is the downlink's.
+        up: Option<PartialUplink> => "as `down`",
+    }
+}
+
+/// Links that several paths may lead over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedLinks {
+    /// What paths call them.
+    pub name: String,
+    /// Both directions.
+    pub links: OwnLinks,
+}
+
+table! {
+    /// The paths between client and server.
+    pub struct Network as "Network" or NetworkName {
+        /// What it is called in tables, such as `wifi+lte`.
+        pub name: String [text NAME],
+        /// One line on what it stands for and where it comes from.
+        pub about: String = String::new(),
+        /// Links that paths may lead over by name: see `via`.
+        pub links: Vec<SharedLinks> => "none",
+        /// The paths; the first carries the handshake.
+        pub paths: Vec<PathSpec> [1..=MOST_PATHS],
+        /// What paths over the radio need.
+        pub radio: Option<RadioSpec> => "none",
+    }
+}
+
+in_form! {
+    SharedLinks as SharedLinksForm,
+}
+
+impl From<&SharedLinks> for SharedLinksForm {
+    fn from(shared: &SharedLinks) -> Self {
+        SharedLinksForm {
+            name: shared.name.clone(),
+            down: shared.links.down.written(),
+            up: Some(PartialUplink(shared.links.up.written())),
+        }
+    }
+}
+
+impl SharedLinks {
+    fn check_links(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        self.links.check(path, problems);
+    }
+}
+
+impl TryFrom<SharedLinksForm> for SharedLinks {
+    type Error = LinkError;
+
+    fn try_from(input: SharedLinksForm) -> Result<Self, LinkError> {
+        Ok(SharedLinks { name: input.name, links: OwnLinks::complete(input.down, input.up)? })
+    }
+}
+
+impl Network {
+    /// The network that `--link` options describe; paths without a name are called `path0`, …
+    pub fn from_links(mut paths: Vec<PathSpec>) -> Network {
+        for (index, path) in paths.iter_mut().enumerate() {
+            if path.name.is_empty() {
+                path.name = format!("path{index}");
+            }
+        }
+        let parts = paths.iter().map(|path| match &path.links {
+            LinksSpec::Own(links) => links.down.name(),
+            LinksSpec::Shared { bottleneck } => format!("over-{bottleneck}"),
+        });
+        let name = parts.collect::<Vec<_>>().join("+");
+        let about = "from the command line".to_owned();
+        Network { name, about, links: Vec::new(), paths, radio: None }
+    }
+
+    /// True if chance decides anything on any link.
+    pub fn is_random(&self) -> bool {
+        self.paths.iter().any(|path| path.radio.is_some())
+            || self.all_links().any(LinkSpec::is_random)
+    }
+
+    /// All links that a path has itself, and then those that paths name.
+    pub fn all_links(&self) -> impl Iterator<Item = &LinkSpec> {
+        let of_paths = self.paths.iter().flat_map(|path| {
+            let own = path.own_links().into_iter().flat_map(|links| [&links.down, &links.up]);
+            own.chain(&path.access)
+        });
+        of_paths.chain(self.links.iter().flat_map(|shared| [&shared.links.down, &shared.links.up]))
+    }
+
+    fn links_mut(&mut self) -> impl Iterator<Item = &mut LinkSpec> {
+        let of_paths = self.paths.iter_mut().flat_map(|path| {
+            let own = match &mut path.links {
+                LinksSpec::Own(links) => Some([&mut links.down, &mut links.up]),
+                LinksSpec::Shared { .. } => None,
+            };
+            own.into_iter().flatten().chain(&mut path.access)
+        });
+        let of_network = self.links.iter_mut();
+        of_paths.chain(of_network.flat_map(|shared| [&mut shared.links.down, &mut shared.links.up]))
+    }
+
+    /// Makes names of files with recordings count from the folder of `file`, which describes the
+    /// network.
+    pub(super) fn count_from(&mut self, file: &Path) {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let traces = self.links_mut().flat_map(LinkSpec::traces_mut);
+        traces.for_each(|trace| trace.count_from(folder));
+    }
+
+    /// The network as it is in the run with the seed `run`: where recordings begin at a time to be
+    /// drawn, it is drawn.
+    ///
+    /// All links that follow recordings of one group begin at one time of them, whole milliseconds
+    /// evenly spread over the shortest of their recordings (those of the rates, where there are
+    /// some). Groups have the same place on that scale: one in the middle of its recordings means
+    /// all are.
+    pub fn for_run(&self, run: Seed) -> Cow<'_, Network> {
+        let mut groups: BTreeMap<String, Duration> = BTreeMap::new();
+        for (group, length) in self.all_links().filter_map(LinkSpec::draws_from) {
+            let shortest = groups.entry(group).or_insert(length);
+            *shortest = length.min(*shortest);
+        }
+        if groups.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut network = self.clone();
+        for link in network.links_mut() {
+            let drawn = link.draws_from().and_then(|(group, _)| groups.get(&group));
+            if let Some(length) = drawn {
+                link.from = Some(drawn_start(run, *length));
+            }
+        }
+        Cow::Owned(network)
+    }
+
+    /// The shared links that `path` leads over, in its order. Names that nothing has are left out.
+    fn links_of<'a>(&'a self, path: &'a PathSpec) -> impl Iterator<Item = &'a SharedLinks> {
+        path.via.iter().filter_map(|name| self.links.iter().find(|shared| shared.name == *name))
+    }
+
+    /// The places of the shared links that path `index` leads over, in order from the server on.
+    ///
+    /// # Errors
+    /// If it names links that are not there, or the same ones twice.
+    pub fn via(&self, index: usize) -> Result<Vec<usize>, LinkError> {
+        let mut via: Vec<usize> = Vec::new();
+        for name in self.paths.get(index).map_or(&[][..], |path| &path.via) {
+            let found = self.links.iter().position(|shared| shared.name == *name);
+            let place = found.ok_or_else(|| {
+                let names = || self.links.iter().map(|shared| shared.name.as_str());
+                let known = names().collect::<Vec<_>>().join(", ");
+                let known = if known.is_empty() { "there are none".to_owned() } else { known };
+                let suggestion = suggestion(name, names());
+                LinkError::Invalid(format!(
+                    "via has {name}; expected names of the network's `links`{suggestion}; there are: \
+                     {known}"
+                ))
+            })?;
+            if via.contains(&place) {
+                let expected = "each of the network's `links` at most once";
+                return Err(LinkError::Invalid(format!(
+                    "via has {name} twice; expected {expected}"
+                )));
+            }
+            via.push(place);
+        }
+        Ok(via)
+    }
+
+    /// Checks the links that paths share by name, and the radio.
+    ///
+    /// # Errors
+    /// The first value or name that is wrong, with the place where it is.
+    pub(super) fn validate_shared(&self) -> Result<(), (String, LinkError)> {
+        for (index, shared) in self.links.iter().enumerate() {
+            let place = || format!("links[{index}]");
+            shared.links.validate().map_err(|error| (place(), error))?;
+            if self.links[..index].iter().any(|earlier| earlier.name == shared.name) {
+                let text = "expected a name of their own, there are two".to_owned();
+                return Err((place(), LinkError::Invalid(text)));
+            }
+        }
+        match &self.radio {
+            Some(radio) => radio.validate().map_err(|error| ("radio".to_owned(), error)),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that path `index` leads over links and access points that are there.
+    ///
+    /// # Errors
+    /// The first that is not, with the field of the path that names it.
+    pub(super) fn validate_hops(&self, index: usize) -> Result<(), (&'static str, LinkError)> {
+        self.bottleneck(index).map_err(|error| ("bottleneck", error))?;
+        self.via(index).map_err(|error| ("via", error))?;
+        let radio = match (self.paths.get(index).and_then(|path| path.radio.as_ref()), &self.radio)
+        {
+            (None, _) => Ok(()),
+            (Some(name), Some(radio)) => radio.access_point(name).map(|_| ()),
+            (Some(name), None) => {
+                let expected = "a table `radio` of the network with access points and stations";
+                Err(LinkError::Invalid(format!("radio is {name}; expected {expected}")))
+            }
+        };
+        radio.map_err(|error| ("radio", error))
+    }
+
+    /// The delays that a datagram on path `index` meets in one direction beside that of the links
+    /// which all pairs of hosts share: those of access links, and of the links that it names.
+    pub fn further_delay(&self, index: usize, direction: Direction) -> Duration {
+        let Some(path) = self.paths.get(index) else { return Duration::ZERO };
+        let via = self.links_of(path).map(|shared| shared.links.of(direction).usual_delay());
+        via.fold(path.access_delay(), |sum, delay| sum + delay)
+    }
+
+    /// The path whose links path `index` has between its access links: itself, or the one that it
+    /// names as its bottleneck, which may name another one.
+    ///
+    /// # Errors
+    /// If a path names none of those before it, or several.
+    pub fn bottleneck(&self, index: usize) -> Result<usize, LinkError> {
+        let mut at = index;
+        while let Some(PathSpec { links: LinksSpec::Shared { bottleneck }, .. }) =
+            self.paths.get(at)
+        {
+            let earlier = self.paths.iter().enumerate().take(at);
+            let mut found = earlier.filter(|(_, path)| path.name == *bottleneck);
+            at = match (found.next(), found.next()) {
+                // Each is before the last, so that this ends.
+                (Some((position, _)), None) => position,
+                (Some(_), Some(_)) => {
+                    let expected = "one earlier path of that name, there are several";
+                    let text = format!("bottleneck is {bottleneck}; expected {expected}");
+                    return Err(LinkError::Invalid(text));
+                }
+                (None, _) => return Err(self.no_bottleneck(at, bottleneck)),
+            };
+        }
+        Ok(at)
+    }
+
+    fn no_bottleneck(&self, path: usize, bottleneck: &str) -> LinkError {
+        let names = || self.paths.iter().take(path).map(|path| path.name.as_str());
+        let known = match path {
+            0 => "there is none before this one".to_owned(),
+            _ => format!("there are: {}", names().collect::<Vec<_>>().join(", ")),
+        };
+        let suggestion = suggestion(bottleneck, names());
+        LinkError::Invalid(format!(
+            "bottleneck is {bottleneck}; expected the name of an earlier path{suggestion}; {known}"
+        ))
+    }
+
+    /// The round trip of path `index` without queues and transmission: all its links' delays.
+    ///
+    /// # Errors
+    /// As [`Network::bottleneck`].
+    pub fn round_trip(&self, index: usize) -> Result<Duration, LinkError> {
+        let further = |direction| self.further_delay(index, direction);
+        let further = further(Direction::Down) + further(Direction::Up);
+        let links = self.paths.get(self.bottleneck(index)?).and_then(PathSpec::own_links);
+        Ok(links
+            .map_or(further, |links| links.down.usual_delay() + links.up.usual_delay() + further))
+    }
+}
+
+#[cfg(test)]
+mod tests;
