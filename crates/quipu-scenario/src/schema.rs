@@ -4,6 +4,9 @@
 //! Draft 7, <https://json-schema.org/draft-07/schema>, which editors of TOML know. It says all that
 //! can be said of one value by itself: fields, types, words, units, bounds of numbers. What depends
 //! on other values (`quipu scenario check` tells it) it does not say.
+//!
+//! The range of an amount stands in its description alone: a pattern of it would have the digits of both
+//! ends once for each unit.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
