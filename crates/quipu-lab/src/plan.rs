@@ -14,8 +14,8 @@ use crate::policies::{self, PolicyRow, Registry};
 use crate::program::Program;
 use quipu_record::Provenance;
 use quipu_scenario::{
-    Finding, HttpVersion, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds,
-    check_origins, distinct,
+    Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
+    distinct,
 };
 
 /// A scenario, ready to run.

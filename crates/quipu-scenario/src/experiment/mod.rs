@@ -2,18 +2,18 @@
 //!
 //! - [`Experiment`]: the table; [`Rule`]: when a claim counts as shown.
 //! - [`cases`]: the ids of a file, each a [`Case`] with its own scenario and experiment.
-//! - [`Metric`]: what a rule looks at; [`Threshold`](quipu_record::threshold::Threshold): what it must be.
+//! - [`Measure`]: what a rule looks at; [`Threshold`](quipu_record::threshold::Threshold): what it must be.
 //!
 //! Start with [`cases`], [`Experiment`] and [`Rule`].
 //!
 //! Not here: runs, and how a rule is judged. The format is explained in `docs/reproduce.md`.
 
-mod metric;
+mod measure;
 mod settings;
 mod spec;
 
 pub use crate::cases::{Case, cases};
-pub use metric::{Column, DRAWN, Metric, Named, Quantity, Stat};
+pub use measure::{Column, DRAWN, Measure, Metric, Named, Stat};
 pub(crate) use settings::Change;
 pub use settings::Settings;
 pub use spec::{

@@ -6,7 +6,7 @@ use quipu_record::suggestion;
 use quipu_record::verdict::Paper;
 use serde::Deserialize;
 
-use super::metric::Metric;
+use super::measure::Measure;
 use super::settings::Settings;
 use crate::error::ScenarioError;
 use crate::form::text::NAME;
@@ -89,7 +89,7 @@ table! {
     /// Numbers of a paper, which stand beside ours: in the file, or in a table beside it.
     pub struct Data as "Data" {
         /// What they are of.
-        pub metric: Metric,
+        pub metric: Measure,
         /// Where they are from, if not the experiment's paper and figure.
         pub source: String => "the experiment's",
         /// The page of all values that name none.

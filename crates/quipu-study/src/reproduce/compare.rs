@@ -3,7 +3,7 @@
 use super::select::{Load, Sample};
 use super::stat::stat_of;
 use quipu_record::stats::{Comparison, RESAMPLES};
-use quipu_scenario::experiment::{Metric, Stat};
+use quipu_scenario::experiment::{Measure, Stat};
 
 /// Resamples where objects of all runs are pooled.
 const POOLED_RESAMPLES: usize = 1_000;
@@ -25,18 +25,18 @@ impl Estimate {
     }
 }
 
-/// The number itself: `over` of all runs, or the metric's statistic of all objects if pooled.
+/// The number itself: `over` of all runs, or the measure's statistic of all objects if pooled.
 pub(super) fn value(
     samples: &[Sample],
-    metric: &Metric,
+    measure: &Measure,
     over: Stat,
     chance: &Comparison,
 ) -> Result<Estimate, String> {
-    let stat = if metric.pooled { metric.stat } else { over };
+    let stat = if measure.pooled { measure.stat } else { over };
     let of = |drawn: &[usize]| stat_of(stat, &values_of(samples, drawn));
     let all: Vec<usize> = (0..samples.len()).collect();
     let value = of(&all).ok_or("nothing to take a value of")?;
-    let resamples = if metric.pooled { POOLED_RESAMPLES } else { RESAMPLES };
+    let resamples = if measure.pooled { POOLED_RESAMPLES } else { RESAMPLES };
     let interval = chance.interval(samples.len(), resamples, of);
     Ok(Estimate { value, interval, runs: samples.len() })
 }
@@ -75,11 +75,11 @@ fn logs(of: &[Sample], to: &[Sample]) -> Result<Vec<(Load, f64)>, String> {
 pub(super) fn ratio(
     of: &[Sample],
     to: &[Sample],
-    metric: &Metric,
+    measure: &Measure,
     chance: &Comparison,
 ) -> Result<Estimate, String> {
-    if metric.pooled {
-        return pooled(of, to, metric, chance, |of, to| (to != 0.0).then(|| of / to));
+    if measure.pooled {
+        return pooled(of, to, measure, chance, |of, to| (to != 0.0).then(|| of / to));
     }
     let logs: Vec<f64> = logs(of, to)?.into_iter().map(|(_, log)| log).collect();
     of_logs(&logs, chance)
@@ -113,11 +113,11 @@ fn of_logs(logs: &[f64], chance: &Comparison) -> Result<Estimate, String> {
 pub(super) fn difference(
     of: &[Sample],
     to: &[Sample],
-    metric: &Metric,
+    measure: &Measure,
     chance: &Comparison,
 ) -> Result<Estimate, String> {
-    if metric.pooled {
-        return pooled(of, to, metric, chance, |of, to| Some(of - to));
+    if measure.pooled {
+        return pooled(of, to, measure, chance, |of, to| Some(of - to));
     }
     let pairs = paired(of, to)?;
     let differences: Vec<f64> = pairs.iter().map(|(of, to)| single(of) - single(to)).collect();
@@ -129,7 +129,7 @@ pub(super) fn difference(
 fn pooled(
     of: &[Sample],
     to: &[Sample],
-    metric: &Metric,
+    measure: &Measure,
     chance: &Comparison,
     compare: impl Fn(f64, f64) -> Option<f64>,
 ) -> Result<Estimate, String> {
@@ -137,7 +137,7 @@ fn pooled(
     let (of, to): (Vec<Sample>, Vec<Sample>) =
         pairs.into_iter().map(|(of, to)| (of.clone(), to.clone())).unzip();
     let of_drawn = |drawn: &[usize]| {
-        let stat = |samples| stat_of(metric.stat, &values_of(samples, drawn));
+        let stat = |samples| stat_of(measure.stat, &values_of(samples, drawn));
         compare(stat(&of)?, stat(&to)?)
     };
     let all: Vec<usize> = (0..of.len()).collect();
@@ -150,7 +150,7 @@ fn pooled(
 mod tests {
     use super::*;
     use quipu_base::Seed;
-    use quipu_scenario::experiment::Quantity;
+    use quipu_scenario::experiment::Metric;
 
     fn samples(values: &[f64]) -> Vec<Sample> {
         (0..)
@@ -163,8 +163,8 @@ mod tests {
         Comparison::new(Seed::new(1), true)
     }
 
-    fn page() -> Metric {
-        Metric::plain(Quantity::PageTime)
+    fn page() -> Measure {
+        Measure::plain(Metric::PageTime)
     }
 
     #[test]
@@ -203,13 +203,13 @@ mod tests {
         let run = |run, values: &[f64]| Sample { load: (run, 0, 0), values: values.to_vec() };
         let of = [run(0, &[1.0, 2.0]), run(1, &[3.0, 10.0])];
         let to = [run(0, &[2.0, 2.0]), run(1, &[2.0, 2.0])];
-        let metric = Metric { pooled: true, ..Metric::plain(Quantity::Object) };
-        let found = ratio(&of, &to, &metric, &chance()).unwrap();
+        let measure = Measure { pooled: true, ..Measure::plain(Metric::Object) };
+        let found = ratio(&of, &to, &measure, &chance()).unwrap();
         assert_eq!((found.value, found.runs), (2.0, 2));
         // Only the first run, or only the second.
         assert_eq!(found.interval, Some((0.75, 3.25)));
-        let metric = Metric { stat: Stat::Percentile(50), ..metric };
-        assert_eq!(value(&of, &metric, Stat::Mean, &chance()).unwrap().value, 2.5);
+        let measure = Measure { stat: Stat::Percentile(50), ..measure };
+        assert_eq!(value(&of, &measure, Stat::Mean, &chance()).unwrap().value, 2.5);
     }
 
     #[test]

@@ -8,13 +8,13 @@ use quipu_lab::plan::Plan;
 use quipu_record::stats::Comparison;
 use quipu_record::threshold::Amount;
 use quipu_record::verdict::DataRow;
-use quipu_scenario::experiment::{Data, DataValue, Metric, Stat};
+use quipu_scenario::experiment::{Data, DataValue, Measure, Stat};
 
 /// A number of a paper, and where ours is.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PaperNumber {
     spot: Spot,
-    metric: Metric,
+    metric: Measure,
     stat: Stat,
     source: String,
     paper: Amount,
@@ -130,7 +130,7 @@ pub(super) fn beside(numbers: &[PaperNumber], unit: &Unit, runs: &Runs<'_>) -> V
         let random = plan.scenario.is_random(&network.network);
         let chance = Comparison::new(Seed::new(plan.scenario.seed), random);
         let metric = match number.metric.pooled {
-            true => Metric { stat: number.stat, ..number.metric.clone() },
+            true => Measure { stat: number.stat, ..number.metric.clone() },
             false => number.metric.clone(),
         };
         let samples = runs.samples(number.spot, &metric);

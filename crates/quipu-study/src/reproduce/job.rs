@@ -11,7 +11,7 @@ use quipu_lab::plan::{Cell, Plan, PlanError};
 use quipu_lab::policies::{PolicyRow, Registry};
 use quipu_lab::program::Program;
 use quipu_record::Provenance;
-use quipu_scenario::experiment::{Case, Metric, Part, Variant};
+use quipu_scenario::experiment::{Case, Measure, Part, Variant};
 use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
 
 /// One id, ready to run.
@@ -24,7 +24,7 @@ pub struct Job {
     /// Hash of everything that decides the result.
     pub fingerprint: String,
     pub(super) units: Vec<Unit>,
-    pub(super) series: Vec<Metric>,
+    pub(super) series: Vec<Measure>,
     pub(super) numbers: Vec<PaperNumber>,
 }
 

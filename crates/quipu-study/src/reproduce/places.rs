@@ -2,7 +2,7 @@
 
 use quipu_lab::plan::Plan;
 use quipu_record::suggestion;
-use quipu_scenario::experiment::{Metric, Named, Others, Rule, Side};
+use quipu_scenario::experiment::{Measure, Named, Others, Rule, Side};
 
 /// What is run for an id: the scenario, or a variant of it.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Point {
     /// Position among the units.
     pub(super) unit: usize,
     pub(super) spot: Spot,
-    pub(super) metric: Metric,
+    pub(super) metric: Measure,
 }
 
 /// One comparison of a rule.
@@ -157,7 +157,7 @@ fn points(rule: &Rule, side: &Side, units: &[Unit]) -> Result<Vec<Point>, String
 }
 
 /// The point that is as `of` but for what `side` says.
-fn moved(of: &Point, side: &Side, units: &[Unit], metric: &Metric) -> Result<Point, String> {
+fn moved(of: &Point, side: &Side, units: &[Unit], metric: &Measure) -> Result<Point, String> {
     let names = of.names(units);
     let unit = match &side.variant {
         None => of.unit,

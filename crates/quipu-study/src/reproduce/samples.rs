@@ -4,44 +4,44 @@ use quipu_base::{Instant, Rate};
 
 use super::stat::stat_of;
 use quipu_record::SeriesRow;
-use quipu_scenario::experiment::{Column, Metric, Quantity, Stat};
+use quipu_scenario::experiment::{Column, Measure, Metric, Stat};
 
-/// What `metric` gives for the connection `flow`, and its path `path` if one is named.
+/// What `measure` gives for the connection `flow`, and its path `path` if one is named.
 pub(super) fn number(
     rows: &[SeriesRow],
     flow: &str,
     path: Option<u32>,
-    metric: &Metric,
+    measure: &Measure,
 ) -> Option<f64> {
     // Round trips and states are those of paths alone.
     let needs_path =
         |column: Column| matches!(column, Column::Srtt | Column::LatestRtt | Column::MinRtt);
-    let columns = metric
+    let columns = measure
         .column
         .map_or(vec![], |(above, below)| std::iter::once(above).chain(below).collect::<Vec<_>>());
-    let of_path = metric.state.is_some() || columns.iter().any(|column| needs_path(*column));
+    let of_path = measure.state.is_some() || columns.iter().any(|column| needs_path(*column));
     let path = path.or_else(|| of_path.then_some(0));
     let first_end = rows.first()?.end;
-    let from = Instant::ZERO + metric.from;
-    let until = metric.until.map(|until| Instant::ZERO + until);
+    let from = Instant::ZERO + measure.from;
+    let until = measure.until.map(|until| Instant::ZERO + until);
     let inside = |row: &&SeriesRow| {
         row.end == first_end && row.at >= from && until.is_none_or(|until| row.at < until)
     };
     let own: Vec<&SeriesRow> =
         rows.iter().filter(inside).filter(|row| &*row.flow == flow && row.path == path).collect();
-    if metric.quantity == Quantity::State {
-        return of_state(&own, metric.state.as_deref()?, metric.stat);
+    if measure.metric == Metric::State {
+        return of_state(&own, measure.state.as_deref()?, measure.stat);
     }
     let own: Vec<&SeriesRow> = own
         .into_iter()
-        .filter(|row| metric.state.as_deref().is_none_or(|state| row.state == Some(state)))
+        .filter(|row| measure.state.as_deref().is_none_or(|state| row.state == Some(state)))
         .collect();
-    let (above, below) = metric.column?;
+    let (above, below) = measure.column?;
     let growth = |rows: &[&SeriesRow]| {
         let (first, last) = (rows.first()?, rows.last()?);
         Some((of(last, above)? - of(first, above)?, last.at.saturating_since(first.at)))
     };
-    match metric.stat {
+    match measure.stat {
         Stat::Rate => {
             let (grown, time) = growth(&own)?;
             let seconds = time.as_nanos() as f64 / 1e9;

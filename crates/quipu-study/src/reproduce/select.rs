@@ -1,4 +1,4 @@
-//! From runs to numbers: what a metric gives for each run of a place.
+//! From runs to numbers: what a measure gives for each run of a place.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::stat::stat_of;
 use quipu_base::Bytes;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_record::{End, FlowRecord, RunRecord, Scope, SeriesRow, jain};
-use quipu_scenario::experiment::{Metric, Named, Quantity, Stat};
+use quipu_scenario::experiment::{Measure, Metric, Named, Stat};
 use quipu_scenario::wildcard;
 use quipu_scenario::{Direction, FlowSpec};
 
@@ -22,8 +22,8 @@ pub(super) struct Runs<'a> {
     pub(super) series: &'a BTreeMap<Cell, OfSeries<'a>>,
 }
 
-/// What the time series of a run gave: each metric that looks at it, with its number if it has one.
-pub(super) type OfSeries<'m> = Vec<(&'m Metric, Option<f64>)>;
+/// What the time series of a run gave: each measure that looks at it, with its number if it has one.
+pub(super) type OfSeries<'m> = Vec<(&'m Measure, Option<f64>)>;
 
 /// Numbers of a run, of one of its clients, and of the page in the session of that client.
 pub(super) type Load = (u32, u32, u32);
@@ -38,13 +38,13 @@ pub(super) struct Sample {
 }
 
 impl Runs<'_> {
-    /// What `metric` gives in each run at `spot`. Runs that have nothing to give are left out.
+    /// What `measure` gives in each run at `spot`. Runs that have nothing to give are left out.
     ///
     /// # Errors
     /// If no run gives anything, or a name is unknown.
-    pub(super) fn samples(&self, spot: Spot, metric: &Metric) -> Result<Vec<Sample>, String> {
-        if metric.quantity == Quantity::Drawn {
-            return self.drawn(spot, metric);
+    pub(super) fn samples(&self, spot: Spot, measure: &Measure) -> Result<Vec<Sample>, String> {
+        if measure.metric == Metric::Drawn {
+            return self.drawn(spot, measure);
         }
         let mut all = Vec::new();
         for (cell, record) in self.finished {
@@ -52,16 +52,16 @@ impl Runs<'_> {
                 continue;
             }
             // Traffic and series are those of the whole run.
-            let whole_run = metric.flow.is_some()
-                || metric.is_of_series()
-                || matches!(metric.quantity.entry().scope, Scope::Flows | Scope::Link);
+            let whole_run = measure.flow.is_some()
+                || measure.is_of_series()
+                || matches!(measure.metric.entry().scope, Scope::Flows | Scope::Link);
             if whole_run && !record.is_first() {
                 continue;
             }
-            let values = self.values(cell, record, metric)?;
+            let values = self.values(cell, record, measure)?;
             if values.is_empty() {
-                if metric.quantity == Quantity::State {
-                    let state = metric.state.as_deref().unwrap_or_default();
+                if measure.metric == Metric::State {
+                    let state = measure.state.as_deref().unwrap_or_default();
                     return Err(format!("{} never was in `{state}`", self.plan.name_of(*cell)));
                 }
                 continue;
@@ -72,44 +72,49 @@ impl Runs<'_> {
             let cell = Cell { page: spot.page, network: spot.network, policy: spot.policy, run: 0 };
             let name = self.plan.name_of(cell);
             let place = name.rsplit_once(", run").map_or(name.as_str(), |(place, _)| place);
-            return Err(format!("no run of {place} has {metric}"));
+            return Err(format!("no run of {place} has {measure}"));
         }
         Ok(all)
     }
 
     /// What one run gives; nothing if it has nothing of the kind.
-    fn values(&self, cell: &Cell, record: &RunRecord, metric: &Metric) -> Result<Vec<f64>, String> {
-        let scope = metric.quantity.entry().scope;
+    fn values(
+        &self,
+        cell: &Cell,
+        record: &RunRecord,
+        measure: &Measure,
+    ) -> Result<Vec<f64>, String> {
+        let scope = measure.metric.entry().scope;
         let one = match scope {
-            Scope::Load(_) | Scope::OverBound(_) => metric.quantity.number(record),
-            Scope::Path => self.share(cell, record, metric)?,
-            Scope::Object => return self.objects(cell, record, metric),
+            Scope::Load(_) | Scope::OverBound(_) => measure.metric.number(record),
+            Scope::Path => self.share(cell, record, measure)?,
+            Scope::Object => return self.objects(cell, record, measure),
             Scope::Stream => {
                 let mut streams = record.streams.iter();
-                let stream = streams.find(|stream| Some(stream.stream) == metric.stream);
+                let stream = streams.find(|stream| Some(stream.stream) == measure.stream);
                 stream.map(|stream| stream.since_page_start.as_nanos() as f64)
             }
-            Scope::Flow(of) => of(self.flow(record, metric)?.1),
-            Scope::FlowAmong => self.flow_share(record, metric)?,
-            Scope::Flows => self.fairness(record, metric.direction),
-            Scope::Link => self.utilisation(cell, record, metric)?,
+            Scope::Flow(of) => of(self.flow(record, measure)?.1),
+            Scope::FlowAmong => self.flow_share(record, measure)?,
+            Scope::Flows => self.fairness(record, measure.direction),
+            Scope::Link => self.utilisation(cell, record, measure)?,
             Scope::Series => {
                 let numbers = self.series.get(cell).into_iter().flatten();
-                numbers.filter(|(of, _)| *of == metric).find_map(|(_, number)| *number)
+                numbers.filter(|(of, _)| *of == measure).find_map(|(_, number)| *number)
             }
             Scope::Model => None,
         };
         Ok(one.into_iter().collect())
     }
 
-    /// Times of the objects that `metric` chooses: all if pooled, else one number of them.
+    /// Times of the objects that `measure` chooses: all if pooled, else one number of them.
     fn objects(
         &self,
         cell: &Cell,
         record: &RunRecord,
-        metric: &Metric,
+        measure: &Measure,
     ) -> Result<Vec<f64>, String> {
-        let page = if metric.kind.is_some() || metric.url.is_some() {
+        let page = if measure.kind.is_some() || measure.url.is_some() {
             let page = self.plan.visit_of(*cell, record.client, record.visit);
             Some(page.map_err(|error| error.to_string())?)
         } else {
@@ -121,54 +126,54 @@ impl Runs<'_> {
                 page.as_ref().and_then(|page| page.page.object(id)).map(|object| object.kind)
             };
             let url = || page.as_ref().map_or("", |page| page.url(object.object));
-            metric.index.is_none_or(|index| index == object.object)
-                && metric.stream.is_none_or(|stream| object.stream == Some(stream))
-                && metric.kind.is_none_or(|wanted| kind() == Some(wanted))
-                && metric.url.as_ref().is_none_or(|pattern| wildcard::matches(pattern, url()))
+            measure.index.is_none_or(|index| index == object.object)
+                && measure.stream.is_none_or(|stream| object.stream == Some(stream))
+                && measure.kind.is_none_or(|wanted| kind() == Some(wanted))
+                && measure.url.as_ref().is_none_or(|pattern| wildcard::matches(pattern, url()))
         });
         let times: Vec<f64> =
             chosen.map(|object| object.since_page_start.as_nanos() as f64).collect();
-        if metric.pooled {
+        if measure.pooled {
             return Ok(times);
         }
-        Ok(stat_of(metric.stat, &times).into_iter().collect())
+        Ok(stat_of(measure.stat, &times).into_iter().collect())
     }
 
     fn share(
         &self,
         cell: &Cell,
         record: &RunRecord,
-        metric: &Metric,
+        measure: &Measure,
     ) -> Result<Option<f64>, String> {
-        let path = self.path(cell, metric)?;
+        let path = self.path(cell, measure)?;
         let all = record.sender_total(|path| path.bytes_sent).0 as f64;
         let of = |end: End| record.paths_of(end).filter(|it| it.path as usize == path);
         let sent: u64 = of(record.sender).map(|path| path.bytes_sent.0).sum();
         Ok((all > 0.0).then(|| sent as f64 / all))
     }
 
-    /// Position of the path that `metric` names, in the network of `cell`.
-    fn path(&self, cell: &Cell, metric: &Metric) -> Result<usize, String> {
+    /// Position of the path that `measure` names, in the network of `cell`.
+    fn path(&self, cell: &Cell, measure: &Measure) -> Result<usize, String> {
         let paths = &self.plan.networks[cell.network].network.paths;
         let names = paths.iter().map(|path| path.name.as_str());
-        position("path", metric.path.as_ref(), names)
+        position("path", measure.path.as_ref(), names)
     }
 
-    /// The flow that `metric` names, as the scenario has it and as it went.
+    /// The flow that `measure` names, as the scenario has it and as it went.
     fn flow<'r>(
         &self,
         record: &'r RunRecord,
-        metric: &Metric,
+        measure: &Measure,
     ) -> Result<(&FlowSpec, &'r FlowRecord), String> {
         let flows = &self.plan.scenario.flows;
         let names = flows.iter().map(|flow| flow.name.as_str());
-        let index = position("flow", metric.flow.as_ref(), names)?;
+        let index = position("flow", measure.flow.as_ref(), names)?;
         let flow = flows.get(index).zip(record.traffic.flows.get(index));
         flow.ok_or_else(|| format!("flow {index} has no record"))
     }
 
-    fn flow_share(&self, record: &RunRecord, metric: &Metric) -> Result<Option<f64>, String> {
-        let (spec, flow) = self.flow(record, metric)?;
+    fn flow_share(&self, record: &RunRecord, measure: &Measure) -> Result<Option<f64>, String> {
+        let (spec, flow) = self.flow(record, measure)?;
         let own = flow.bytes.0 as f64;
         let same = record.traffic.flows.iter().zip(&self.plan.scenario.flows);
         let same = same.filter(|(_, other)| other.direction == spec.direction);
@@ -190,23 +195,23 @@ impl Runs<'_> {
         &self,
         cell: &Cell,
         record: &RunRecord,
-        metric: &Metric,
+        measure: &Measure,
     ) -> Result<Option<f64>, String> {
-        let path = self.path(cell, metric)?;
+        let path = self.path(cell, measure)?;
         let mut links = record.traffic.links.iter();
         let link = links
-            .find(|link| link.path as usize == path && link.direction == metric.direction.into())
+            .find(|link| link.path as usize == path && link.direction == measure.direction.into())
             .filter(|link| link.capacity > Bytes::ZERO);
         Ok(link.map(|link| link.delivered.0 as f64 / link.capacity.0 as f64))
     }
 
     /// A quantity of the model, over all pages drawn: one number, whatever the runs.
-    fn drawn(&self, spot: Spot, metric: &Metric) -> Result<Vec<Sample>, String> {
+    fn drawn(&self, spot: Spot, measure: &Measure) -> Result<Vec<Sample>, String> {
         let note = self.plan.pages.get(spot.page).and_then(|page| page.note.drawn.as_ref());
         let note = note.ok_or_else(|| "the page is not drawn in each run".to_owned())?;
-        let quantity = metric.drawn.and_then(|index| note.quantities.get(index));
+        let quantity = measure.drawn.and_then(|index| note.quantities.get(index));
         let quantity = quantity.ok_or_else(|| "nothing of that quantity was drawn".to_owned())?;
-        let value = match metric.stat {
+        let value = match measure.stat {
             Stat::Deviation => quantity.deviation,
             Stat::Max => quantity.most,
             _ => quantity.mean,
@@ -215,22 +220,22 @@ impl Runs<'_> {
     }
 }
 
-/// What the metrics of time series give for a run of `cell` that has the samples `rows`.
+/// What the measures of time series give for a run of `cell` that has the samples `rows`.
 pub(super) fn of_series<'m>(
     plan: &Plan,
     cell: Cell,
     rows: &[SeriesRow],
-    metrics: &'m [Metric],
+    measures: &'m [Measure],
 ) -> OfSeries<'m> {
-    let number = |metric: &Metric| {
-        let flow = match &metric.flow {
+    let number = |measure: &Measure| {
+        let flow = match &measure.flow {
             None => rows.first().map(|row| &*row.flow)?,
             Some(Named::Name(name)) => name.as_str(),
             Some(Named::Index(index)) => {
                 plan.scenario.flows.get(*index as usize).map(|flow| flow.name.as_str())?
             }
         };
-        let path = match &metric.path {
+        let path = match &measure.path {
             None => None,
             Some(Named::Index(index)) => Some(*index),
             Some(Named::Name(name)) => {
@@ -244,7 +249,7 @@ pub(super) fn of_series<'m>(
                 Some(u32::try_from(id).ok()?)
             }
         };
-        samples::number(rows, flow, path, metric)
+        samples::number(rows, flow, path, measure)
     };
-    metrics.iter().map(|metric| (metric, number(metric))).collect()
+    measures.iter().map(|measure| (measure, number(measure))).collect()
 }

@@ -6,7 +6,7 @@ use quipu_record::threshold::{Dimension, Threshold};
 use quipu_record::verdict::{Paper, Places, RuleKind, Verdict};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
-use super::super::metric::{Metric, OVER, Stat};
+use super::super::measure::{Measure, OVER, Stat};
 use crate::error::ScenarioError;
 use crate::form::text::NAME;
 use crate::form::{
@@ -25,7 +25,7 @@ table! {
         /// Name of the variant; `main` is the scenario itself.
         pub variant: Option<String> [text NAME] => "`main`",
         /// Another metric than that of the rule.
-        pub metric: Option<Metric> => "that of the rule",
+        pub metric: Option<Measure> => "that of the rule",
     }
 }
 
@@ -98,7 +98,7 @@ table! {
         /// The paper's numbers.
         reported: String => "none",
         /// What is looked at.
-        metric: Metric,
+        metric: Measure,
         /// What is compared: one comparison for each.
         of: Option<Sides> => "every policy",
         /// With what; `others`: every other policy of the place.
@@ -169,7 +169,7 @@ pub struct Rule {
     /// The paper's numbers.
     pub reported: String,
     /// What is looked at.
-    pub metric: Metric,
+    pub metric: Measure,
     /// One comparison for each; at least one.
     pub of: Vec<Side>,
     /// With what they are compared.
@@ -328,7 +328,7 @@ impl Rule {
     }
 
     /// All metrics that it looks at.
-    pub fn metrics(&self) -> impl Iterator<Item = &Metric> {
+    pub fn metrics(&self) -> impl Iterator<Item = &Measure> {
         std::iter::once(&self.metric).chain(self.sides().filter_map(|side| side.metric.as_ref()))
     }
 }

@@ -20,7 +20,7 @@ pub(super) use stat::OVER;
 pub use stat::Stat;
 
 /// What is measured: an entry of the registry of metrics.
-pub use quipu_record::Metric as Quantity;
+pub use quipu_record::Metric;
 
 /// A column of the time series, as far as rules may look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,9 +98,9 @@ impl Texted for Named {}
 
 table! {
     /// What a rule looks at. [reproduce.md](reproduce.md#metrics) tells which of these each metric has.
-    struct MetricForm as "Metric" {
+    struct MeasureForm as "Metric" {
         /// What is measured.
-        name: String [one of || Quantity::NAMES.to_vec()],
+        name: String [one of || Metric::NAMES.to_vec()],
         /// One number out of several of a run: objects, samples or times of a state.
         stat: Option<Stat> => "as the metric",
         /// Whether objects of all runs count together, instead of one number for each run.
@@ -132,9 +132,9 @@ table! {
 
 /// What a rule looks at: what a file says of it, with all defaults.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Metric {
+pub struct Measure {
     /// What is measured.
-    pub quantity: Quantity,
+    pub metric: Metric,
     /// One number out of several of a run.
     pub stat: Stat,
     /// Whether objects of all runs count together.
@@ -166,9 +166,9 @@ pub struct Metric {
 }
 
 read_only! {
-    Metric: Kind::Either(vec![
+    Measure: Kind::Either(vec![
         Kind::Words(complete()),
-        Kind::Table(MetricForm::table()),
+        Kind::Table(MeasureForm::table()),
     ]),
     Named: Kind::Text(&PATH_NAME),
     ObjectKind: Kind::Words(ObjectKind::ALL.iter().map(|kind| kind.name()).collect()),
@@ -176,19 +176,18 @@ read_only! {
 
 /// Names of the quantities that need nothing beside their name.
 fn complete() -> Vec<&'static str> {
-    let needs_nothing =
-        |quantity: &&Quantity| Metric::plain(**quantity).check(false, false).is_ok();
-    Quantity::ALL.iter().filter(needs_nothing).map(|quantity| quantity.name()).collect()
+    let needs_nothing = |metric: &&Metric| Measure::plain(**metric).check(false, false).is_ok();
+    Metric::ALL.iter().filter(needs_nothing).map(|metric| metric.name()).collect()
 }
 
-impl Metric {
-    /// A quantity without choices of its own.
-    pub fn plain(quantity: Quantity) -> Metric {
-        Metric {
-            quantity,
-            stat: match quantity {
-                Quantity::Series => Stat::Percentile(50),
-                Quantity::State => Stat::First,
+impl Measure {
+    /// A metric without choices of its own.
+    pub fn plain(metric: Metric) -> Measure {
+        Measure {
+            metric,
+            stat: match metric {
+                Metric::Series => Stat::Percentile(50),
+                Metric::State => Stat::First,
                 _ => Stat::Mean,
             },
             pooled: false,
@@ -209,40 +208,40 @@ impl Metric {
 
     /// What its numbers count.
     pub fn dimension(&self) -> Dimension {
-        match (self.quantity, self.stat) {
-            (Quantity::State, Stat::Count | Stat::Part) => Dimension::Plain,
-            (Quantity::State, _) => Dimension::Time,
-            (Quantity::Series, Stat::Rate) => Dimension::Rate,
-            (Quantity::Series, Stat::Part | Stat::Count) => Dimension::Plain,
-            (Quantity::Series, _) => match self.column {
+        match (self.metric, self.stat) {
+            (Metric::State, Stat::Count | Stat::Part) => Dimension::Plain,
+            (Metric::State, _) => Dimension::Time,
+            (Metric::Series, Stat::Rate) => Dimension::Rate,
+            (Metric::Series, Stat::Part | Stat::Count) => Dimension::Plain,
+            (Metric::Series, _) => match self.column {
                 Some((column, None)) => column.dimension(),
                 _ => Dimension::Plain,
             },
-            (Quantity::Object, Stat::Count) => Dimension::Plain,
-            (quantity, _) => quantity.dimension(),
+            (Metric::Object, Stat::Count) => Dimension::Plain,
+            (metric, _) => metric.dimension(),
         }
     }
 
     /// True if it needs the samples of a time series.
     pub fn is_of_series(&self) -> bool {
-        matches!(self.quantity, Quantity::Series | Quantity::State)
+        matches!(self.metric, Metric::Series | Metric::State)
     }
 
-    fn read(input: MetricForm) -> Result<Metric, String> {
-        let Some(quantity) = Quantity::named(&input.name) else {
-            let near = suggestion(&input.name, Quantity::NAMES.iter().copied());
-            let known = Quantity::NAMES.join(", ");
+    fn read(input: MeasureForm) -> Result<Measure, String> {
+        let Some(metric) = Metric::named(&input.name) else {
+            let near = suggestion(&input.name, Metric::NAMES.iter().copied());
+            let known = Metric::NAMES.join(", ");
             return Err(format!("unknown metric `{}`{near}; there are: {known}", input.name));
         };
-        let name = quantity.name();
+        let name = metric.name();
         let mut problems = Vec::new();
         input.check_fields("", &mut problems);
         if let Some(problem) = problems.first() {
             return Err(format!("metric {name}: {problem}"));
         }
-        let (column, drawn) = columns(quantity, input.column.as_deref())?;
-        let metric = Metric {
-            stat: input.stat.unwrap_or(Metric::plain(quantity).stat),
+        let (column, drawn) = columns(metric, input.column.as_deref())?;
+        let measure = Measure {
+            stat: input.stat.unwrap_or(Measure::plain(metric).stat),
             pooled: input.pooled,
             kind: input.kind,
             url: input.url,
@@ -256,18 +255,17 @@ impl Metric {
             state: input.state,
             column,
             drawn,
-            ..Metric::plain(quantity)
+            ..Measure::plain(metric)
         };
-        metric.check(input.stat.is_some(), input.direction.is_some())?;
-        Ok(metric)
+        measure.check(input.stat.is_some(), input.direction.is_some())?;
+        Ok(measure)
     }
 
-    /// Checks that what is given belongs to the quantity, and that what it needs is there.
+    /// Checks that what is given belongs to the metric, and that what it needs is there.
     fn check(&self, has_stat: bool, has_direction: bool) -> Result<(), String> {
-        use Quantity as Q;
-        let name = self.quantity.name();
+        let name = self.metric.name();
         let series = self.is_of_series();
-        let scope = self.quantity.entry().scope;
+        let scope = self.metric.entry().scope;
         let of_flow = matches!(scope, Scope::Flow(_) | Scope::FlowAmong);
         let object = matches!(scope, Scope::Object);
         let of_stream = matches!(scope, Scope::Stream);
@@ -275,7 +273,7 @@ impl Metric {
         let has_direction_of = matches!(scope, Scope::Flows | Scope::Link);
         let time = self.from > Duration::ZERO || self.until.is_some();
         for (key, given, allowed) in [
-            ("stat", has_stat, object || series || self.quantity == Q::Drawn),
+            ("stat", has_stat, object || series || self.metric == Metric::Drawn),
             ("pooled", self.pooled, object),
             ("kind", self.kind.is_some(), object),
             ("url", self.url.is_some(), object),
@@ -286,7 +284,7 @@ impl Metric {
             ("direction", has_direction, has_direction_of),
             ("from and until", time, series),
             ("state", self.state.is_some(), series),
-            ("column", self.column.is_some(), self.quantity == Q::Series),
+            ("column", self.column.is_some(), self.metric == Metric::Series),
         ] {
             if given && !allowed {
                 return Err(format!("metric {name} has no {key}"));
@@ -296,27 +294,29 @@ impl Metric {
             ("flow", of_flow && self.flow.is_none()),
             ("path", of_path && self.path.is_none()),
             ("stream", of_stream && self.stream.is_none()),
-            ("state", self.quantity == Q::State && self.state.is_none()),
-            ("column", self.quantity == Q::Series && self.column.is_none()),
-            ("column", self.quantity == Q::Drawn && self.drawn.is_none()),
+            ("state", self.metric == Metric::State && self.state.is_none()),
+            ("column", self.metric == Metric::Series && self.column.is_none()),
+            ("column", self.metric == Metric::Drawn && self.drawn.is_none()),
         ] {
             if missing {
                 return Err(format!("metric {name} needs {key}"));
             }
         }
         let fits = match self.stat {
-            Stat::Period | Stat::Length => self.quantity == Q::State,
+            Stat::Period | Stat::Length => self.metric == Metric::State,
             Stat::Part => series,
-            Stat::Rate => self.quantity == Q::Series,
+            Stat::Rate => self.metric == Metric::Series,
             Stat::First | Stat::Count => object || series,
-            Stat::Last => object || self.quantity == Q::Series,
-            Stat::Deviation => self.quantity == Q::Drawn,
-            Stat::Max => self.quantity != Q::State,
+            Stat::Last => object || self.metric == Metric::Series,
+            Stat::Deviation => self.metric == Metric::Drawn,
+            Stat::Max => self.metric != Metric::State,
             Stat::Mean => true,
-            Stat::Min | Stat::Percentile(_) => ![Q::Drawn, Q::State].contains(&self.quantity),
+            Stat::Min | Stat::Percentile(_) => {
+                ![Metric::Drawn, Metric::State].contains(&self.metric)
+            }
         };
         // A state that nothing says more of tells when it began first.
-        if !fits || (self.quantity == Q::State && self.stat == Stat::Mean) {
+        if !fits || (self.metric == Metric::State && self.stat == Stat::Mean) {
             return Err(format!("metric {name} has no stat {}", self.stat));
         }
         Ok(())
@@ -326,9 +326,9 @@ impl Metric {
 type Columns = (Option<(Column, Option<Column>)>, Option<usize>);
 
 /// The columns that `text` names.
-fn columns(quantity: Quantity, text: Option<&str>) -> Result<Columns, String> {
+fn columns(metric: Metric, text: Option<&str>) -> Result<Columns, String> {
     let Some(text) = text else { return Ok((None, None)) };
-    if quantity == Quantity::Drawn {
+    if metric == Metric::Drawn {
         let position = DRAWN.iter().position(|name| *name == text);
         let wrong = || format!("column `{text}`: expected one of {}", DRAWN.join(", "));
         return Ok((None, Some(position.ok_or_else(wrong)?)));
@@ -362,16 +362,16 @@ impl Column {
     }
 }
 
-impl fmt::Display for Metric {
+impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut words = vec![self.quantity.name().to_owned()];
+        let mut words = vec![self.metric.name().to_owned()];
         match self.column {
             Some((column, None)) => words.push(column.name().to_owned()),
             Some((above, Some(below))) => words.push(format!("{}/{}", above.name(), below.name())),
             None => {}
         }
         words.extend(self.drawn.and_then(|index| DRAWN.get(index)).map(|name| (*name).to_owned()));
-        if self.stat != Metric::plain(self.quantity).stat || self.pooled {
+        if self.stat != Measure::plain(self.metric).stat || self.pooled {
             words.push(self.stat.to_string());
         }
         if self.pooled {
@@ -396,18 +396,18 @@ impl fmt::Display for Metric {
     }
 }
 
-impl Shorthand<String> for MetricForm {
+impl Shorthand<String> for MeasureForm {
     const EXPECTED: &'static str = "a metric by name, or a table with `name`";
 
     fn from_short(name: String) -> Result<Self, String> {
-        Ok(MetricForm::least(name))
+        Ok(MeasureForm::least(name))
     }
 }
 
-impl<'de> Deserialize<'de> for Metric {
+impl<'de> Deserialize<'de> for Measure {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let form = table_or_short::<MetricForm, String, D>(deserializer)?;
-        Metric::read(form).map_err(de::Error::custom)
+        let form = table_or_short::<MeasureForm, String, D>(deserializer)?;
+        Measure::read(form).map_err(de::Error::custom)
     }
 }
 
@@ -415,10 +415,10 @@ impl<'de> Deserialize<'de> for Metric {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Result<Metric, String> {
+    fn read(text: &str) -> Result<Measure, String> {
         #[derive(Deserialize)]
         struct Holder {
-            metric: Metric,
+            metric: Measure,
         }
         let holder = toml::from_str::<Holder>(&format!("metric = {text}"));
         holder.map(|holder| holder.metric).map_err(|error| error.message().to_owned())
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn metrics_are_named_or_described() {
-        assert_eq!(read("\"critical\"").unwrap(), Metric::plain(Quantity::CriticalTime));
+        assert_eq!(read("\"critical\"").unwrap(), Measure::plain(Metric::CriticalTime));
         for (text, shown, dimension) in [
             (
                 "{ name = \"object\", kind = \"stylesheet\", stat = \"p95\", pooled = true }",
