@@ -238,8 +238,19 @@ mod tests {
         assert_eq!(position("4.375s ± 0.1%", 4.38e9, 4.38e9), Position::Outside);
         assert_eq!(position("50% ± 5%", 0.46, 0.54), Position::Inside);
         assert_eq!(position("180kB ± 20%", 150e3, 200e3), Position::Inside);
+        assert_eq!(position("2 ± 10%", 1.8, 2.2), Position::Inside);
         assert_eq!(position("= 1", 1.0, 1.0), Position::Inside);
+        assert_eq!(position("1..1", 1.0, 1.0), Position::Inside);
         assert_eq!(position("4s ± 1ms", 4.001e9, 4.001e9), Position::Inside);
+    }
+
+    #[test]
+    fn only_an_end_that_is_named_belongs_to_the_range() {
+        assert_eq!(position("> 90%", 0.9, 0.95), Position::Across);
+        assert_eq!(position(">= 90%", 0.9, 0.95), Position::Inside);
+        assert_eq!(position(">= 90%", 0.8, 0.9), Position::Across);
+        assert_eq!(position(">= 90%", 0.8, 0.85), Position::Outside);
+        assert_eq!(position("<= 90%", 0.95, 1.0), Position::Outside);
     }
 
     #[test]
@@ -274,6 +285,8 @@ mod tests {
         assert_eq!(show(4.375e9, Dimension::Time), "4375 ms");
         assert_eq!(show(43.75e9, Dimension::Time), "43.75 s");
         assert_eq!(show(185_700.0, Dimension::Size), "185.7 kB");
+        assert_eq!(show(10_000.0, Dimension::Size), "10.00 kB");
+        assert_eq!(show(9_999.0, Dimension::Size), "9999 B");
         assert_eq!(show(3.25e6, Dimension::Rate), "3.250 Mb/s");
         assert_eq!(show(-0.000_01, Dimension::Plain), "0.000");
         assert_eq!(show(12_000.0, Dimension::Time), "12.00 µs");

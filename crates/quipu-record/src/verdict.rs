@@ -250,3 +250,103 @@ pub struct DataRow {
     /// Ours.
     pub here_value: Option<f64>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(kind: RuleKind, verdict: Verdict, expect: Verdict) -> RuleVerdict {
+        let nothing = String::new;
+        RuleVerdict {
+            name: format!("{verdict} for {expect}"),
+            claim: nothing(),
+            kind,
+            reported: nothing(),
+            rule: nothing(),
+            here: nothing(),
+            interval: nothing(),
+            verdict,
+            expect,
+            because: nothing(),
+            ablation: None,
+            findings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_ended_as_its_file_says_is_expected_whatever_it_is() {
+        for kind in RuleKind::ALL {
+            for verdict in Verdict::ALL {
+                let found = rule(*kind, *verdict, *verdict);
+                assert!(found.is_as_expected(true) && found.is_as_expected(false));
+            }
+        }
+    }
+
+    #[test]
+    fn the_opposite_and_errors_are_surprises_with_few_runs_too() {
+        use Verdict::{Error, Fails, Holds, Unclear};
+        for (verdict, expect) in
+            [(Holds, Fails), (Fails, Holds), (Error, Holds), (Error, Unclear), (Error, Fails)]
+        {
+            for kind in RuleKind::ALL {
+                let found = rule(*kind, verdict, expect);
+                assert!(!found.is_as_expected(true) && !found.is_as_expected(false), "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn unclear_surprises_of_a_firm_rule_with_all_runs_alone() {
+        use Verdict::{Fails, Holds, Unclear};
+        for (verdict, expect) in
+            [(Unclear, Holds), (Unclear, Fails), (Holds, Unclear), (Fails, Unclear)]
+        {
+            for kind in RuleKind::ALL {
+                let found = rule(*kind, verdict, expect);
+                assert!(found.is_as_expected(true), "{found:?}");
+                assert_eq!(found.is_as_expected(false), *kind != RuleKind::Firm, "{found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn surprises_are_the_rules_that_ended_otherwise() {
+        let rules = vec![
+            rule(RuleKind::Firm, Verdict::Holds, Verdict::Holds),
+            rule(RuleKind::Firm, Verdict::Fails, Verdict::Holds),
+            rule(RuleKind::Firm, Verdict::Unclear, Verdict::Holds),
+        ];
+        let nothing = String::new;
+        let mut judged = Judged {
+            id: nothing(),
+            paper: Paper::Quipu,
+            figure: nothing(),
+            title: nothing(),
+            reported: nothing(),
+            note: nothing(),
+            file: nothing(),
+            provenance: Provenance::default(),
+            fingerprint: nothing(),
+            quick: false,
+            seed: 1,
+            runs: 0,
+            failures: Vec::new(),
+            rules,
+            data: Vec::new(),
+            bounds: Vec::new(),
+        };
+        assert_eq!(judged.surprises().count(), 2);
+        judged.quick = true;
+        let found: Vec<_> = judged.surprises().map(|rule| rule.name.as_str()).collect();
+        assert_eq!(found, ["fails for holds"]);
+    }
+
+    #[test]
+    fn papers_have_titles_of_their_own() {
+        let titles: std::collections::BTreeSet<_> =
+            Paper::ALL.iter().map(|paper| paper.title()).collect();
+        assert_eq!(titles.len(), Paper::ALL.len());
+        assert!(!titles.contains(""));
+    }
+}
