@@ -9,8 +9,8 @@ use crate::reproduce::{Job, Origin};
 use quipu_lab::plan::Cell;
 use quipu_lab::policies::Registry;
 use quipu_record::{
-    Bounds, Direction, End, FlowRecord, LinkRecord, ObjectRecord, PathRecord, RunRecord, SeriesRow,
-    StreamRecord, TrafficRecord,
+    Bounds, Direction, End, FlowRecord, LinkRecord, MetricSummary, ObjectRecord, PathRecord,
+    Provenance, RunRecord, SeriesRow, StreamRecord, TrafficRecord,
 };
 use quipu_scenario::experiment::cases;
 
@@ -300,6 +300,60 @@ fn objects_of_all_runs_are_pooled() {
     let sides = "of = \"wrr + minrtt\"\nto = \"rr + minrtt\"\n";
     assert_eq!(verdict(&body(sides, "0.8..0.95"), usual), Verdict::Holds);
     assert_eq!(verdict(&body(sides, "> 1"), usual), Verdict::Fails);
+}
+
+#[test]
+fn distances_to_the_bound_are_those_of_rows_that_have_one() {
+    let metric = |metric, bound, over_bound| MetricSummary {
+        metric,
+        median: 300,
+        p95: 310,
+        ratio: None,
+        ratio_low: None,
+        ratio_high: None,
+        fluid_bound: None,
+        bound,
+        over_bound,
+    };
+    let row = |policy: &str, metrics| RowSummary {
+        page: "framework-google".to_owned(),
+        network: "wifi+lte".to_owned(),
+        policy: policy.to_owned(),
+        choice: String::new(),
+        runs: 6,
+        metrics,
+        shares: Vec::new(),
+        streams: Vec::new(),
+        fairness: None,
+        refused: 0,
+        overridden: 0,
+    };
+    let page = metric(Metric::PageTime, Some(200), Some(1.5));
+    let critical = metric(Metric::CriticalTime, Some(150), Some(2.0));
+    let without = metric(Metric::PageTime, None, None);
+    let summary = Summary {
+        provenance: Provenance::default(),
+        world: "simulated",
+        seed: 1,
+        complete: true,
+        runs_planned: 18,
+        runs_finished: 18,
+        failures: Vec::new(),
+        pages: Vec::new(),
+        rows: vec![
+            row("rr", vec![page.clone(), critical]),
+            row("wrr", vec![without]),
+            row("dwrr", vec![page]),
+        ],
+        sharing: Vec::new(),
+        identical: Vec::new(),
+    };
+    let found: Vec<_> = bounds(&summary)
+        .into_iter()
+        .map(|row| (row.policy, row.page_bound_ns, row.page_over_bound, row.critical_over_bound))
+        .collect();
+    let expected = [("rr".to_owned(), 200, 1.5, Some(2.0)), ("dwrr".to_owned(), 200, 1.5, None)];
+    assert_eq!(found, expected);
 }
 
 #[test]
