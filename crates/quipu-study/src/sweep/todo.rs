@@ -14,7 +14,7 @@ use super::shard::Shard;
 use super::status::{STATUS, State, Status};
 use super::store::{Store, StoreError};
 use crate::run_key::run_keys;
-use quipu_lab::batch::{Runner, run_session};
+use quipu_lab::batch::Runner;
 use quipu_lab::plan::Cell;
 use quipu_record::FileError;
 use quipu_scenario::ScenarioError;
@@ -166,6 +166,11 @@ impl Todo {
         self.tasks.iter().filter(own)
     }
 
+    /// What makes the runs of each point.
+    fn runners(&self) -> Vec<Runner<'_>> {
+        self.sweep.points.iter().map(|point| Runner::new(&point.plan)).collect()
+    }
+
     /// Runs that are to be made; of a shard, its own.
     pub fn runs(&self) -> usize {
         self.own_tasks().count()
@@ -175,12 +180,13 @@ impl Todo {
     /// comes of them is not kept.
     pub fn rehearse(&self, most: usize) -> impl Iterator<Item = ()> + '_ {
         let tasks: Vec<&Task> = self.own_tasks().collect();
+        let runners = self.runners();
         let count = most.min(tasks.len());
         (0..count).map(move |index| {
             // In the middle of each part.
             let task = tasks[(2 * index + 1) * tasks.len() / (2 * count)];
             // A run that fails takes its time too.
-            let _ = run_session(&self.sweep.points[task.point].plan, task.cell);
+            let _ = runners[task.point].run_session(task.cell);
         })
     }
 
@@ -216,8 +222,7 @@ impl Todo {
             self.store.take_over(*key, &mut reader)?;
         }
         let tasks: Vec<&Task> = self.own_tasks().collect();
-        let runners: Vec<Runner<'_>> =
-            self.sweep.points.iter().map(|point| Runner::new(&point.plan)).collect();
+        let runners = self.runners();
         let next = AtomicUsize::new(0);
         let problem: Mutex<Option<StoreError>> = Mutex::new(None);
         let work = || {
