@@ -50,9 +50,21 @@ export async function open(browser, file, { width = 1280, scheme = "light", heig
  */
 export async function drawAll(page) {
   for (const figure of await page.locator("figure.card").all()) {
-    await figure.evaluate((card) => card.scrollIntoView());
-    await page.waitForFunction((card) => card.dataset.state !== "waiting", await figure.elementHandle());
+    const card = await figure.elementHandle();
+    for (let tried = 1; ; tried++) {
+      await card.evaluate((card) => card.scrollIntoView());
+      const drawn = until(page, (card) => card.dataset.state !== "waiting", card, 5_000);
+      if (await drawn.then(() => true, (error) => tried === 6 ? Promise.reject(error) : false)) break;
+      // Without a window the browser at times gives no frame: to look elsewhere asks for one.
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.screenshot();
+    }
   }
+}
+
+/** Waits until `condition` holds in the page. Asked by a timer: frames may not come while nothing moves. */
+export function until(page, condition, argument, timeout = 30_000) {
+  return page.waitForFunction(condition, argument, { polling: 50, timeout });
 }
 
 /** Saves a picture of the whole page, or of one part of it, where people look at it. */

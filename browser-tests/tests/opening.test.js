@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
-import { launch, open, OUT } from "../lib/browser.js";
+import { launch, open, OUT, until } from "../lib/browser.js";
 
 const BUDGET_MS = 2000;
 
@@ -12,7 +12,7 @@ test("a report of 20,000 runs opens in under two seconds", async (t) => {
     // A browser of its own, so that nothing is warm.
     const browser = await launch();
     const { page } = await open(browser, join(OUT, "reports", "many.html"));
-    await page.waitForFunction(() => document.querySelector(".summary")?.getBoundingClientRect().height > 0);
+    await until(page, () => document.querySelector(".summary")?.getBoundingClientRect().height > 0);
     times.push(
       await page.evaluate(async () => {
         // By timers: idle callbacks may never come to a page that nobody looks at.

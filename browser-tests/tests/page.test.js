@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { assemble } from "../lib/assemble.js";
-import { drawAll, launch, open, OUT } from "../lib/browser.js";
+import { drawAll, launch, open, OUT, until } from "../lib/browser.js";
 import { accessibility, figures } from "../lib/look.js";
 import { sampleDocument } from "../lib/sample.js";
 
@@ -249,7 +249,7 @@ test("figures follow the width of the window", async () => {
   const width = () => page.locator("#page-ecdf .chart svg").evaluate((svg) => svg.getBoundingClientRect().width);
   const wide = await width();
   await page.setViewportSize({ width: 390, height: 800 });
-  await page.waitForFunction(() => document.querySelector("#page-ecdf .chart svg").getBoundingClientRect().width < 360);
+  await until(page, () => document.querySelector("#page-ecdf .chart svg").getBoundingClientRect().width < 360);
   assert.ok((await width()) < wide);
   assert.ok((await figures(page)).every(({ outside }) => outside.length === 0));
   assert.deepEqual(wrong, []);
@@ -275,7 +275,7 @@ test("figures are drawn when they come near, and all of them for paper, in light
 test("a link to a figure leads there", async () => {
   const { page, context } = await opened("hash", () => {}, { hash: "#waterfall" });
   await page.waitForSelector('#waterfall[data-state="drawn"]');
-  await page.waitForFunction(() => Math.abs(document.getElementById("waterfall").getBoundingClientRect().top) < 200);
+  await until(page, () => Math.abs(document.getElementById("waterfall").getBoundingClientRect().top) < 200);
   await context.close();
 });
 
@@ -285,13 +285,13 @@ test("the contents name all sections, and fold on a phone", async () => {
   assert.deepEqual(await wide.page.locator("nav .of-part").allInnerTexts(), titles);
   await wide.page.locator("#paths").scrollIntoViewIfNeeded();
   await wide.page.evaluate(() => document.getElementById("paths").scrollIntoView());
-  await wide.page.waitForFunction(() => document.querySelector("nav [aria-current]")?.hash === "#paths");
+  await until(wide.page, () => document.querySelector("nav [aria-current]")?.hash === "#paths");
   await wide.context.close();
   const phone = await opened("contents-phone", () => {}, { width: 390 });
   assert.equal(await phone.page.locator("nav ol").isVisible(), false);
   await phone.page.locator("nav summary").click();
   await phone.page.locator("nav").getByText("What the paths did").click();
   assert.equal(await phone.page.locator("nav ol").isVisible(), false);
-  await phone.page.waitForFunction(() => Math.abs(document.getElementById("paths").getBoundingClientRect().top) < 100);
+  await until(phone.page, () => Math.abs(document.getElementById("paths").getBoundingClientRect().top) < 100);
   await phone.context.close();
 });

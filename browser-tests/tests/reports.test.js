@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { drawAll, launch, open, OUT, picture, SCHEMES, WIDTHS } from "../lib/browser.js";
+import { drawAll, launch, open, OUT, picture, SCHEMES, until, WIDTHS } from "../lib/browser.js";
 import { contrast } from "../lib/color.js";
 import { accessibility, chosenRows, documentOf, figures, overflow, parseCsv, sharedIds, shownNumber } from "../lib/look.js";
 
@@ -147,7 +147,7 @@ function isToChange(report, id, control) {
 async function checkControl(page, control, report) {
   const id = await control.evaluate((node) => node.closest("figure").id);
   await control.scrollIntoViewIfNeeded();
-  await page.waitForFunction((figure) => document.getElementById(figure).dataset.state !== "waiting", id);
+  await until(page, (figure) => document.getElementById(figure).dataset.state !== "waiting", id);
   const chart = page.locator(`[id="${id}"] .chart`);
   const first = await chart.innerHTML();
   const label = await chart.getAttribute("aria-label");
