@@ -2,7 +2,7 @@
 
 use crate::congestion::{
     Balia, Bbr, Bbr3, BbrOptions, BbrTuning, ControllerFactory, Coupled, Coupling, Cubic, Lia,
-    NewReno, Olia, Quantum, STARTUP_GAIN, Wvegas, with_prr,
+    NewReno, Olia, Quantum, STARTUP_GAIN, SlowStartExit, Wvegas, with_prr,
 };
 use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 
@@ -16,15 +16,40 @@ fn prr() -> Param {
     Param::flag("prr", false, "proportional rate reduction: after a loss sending slows, not stops")
 }
 
-/// Builds the factory of a coupled controller, with proportional rate reduction if the parameter
-/// says so.
+/// The parameter by which a loss-based controller gets what ends its slow start; the first of
+/// `names` is the default.
+fn exit(names: &'static [&'static str; 3]) -> Param {
+    Param::choice(
+        "exit",
+        names,
+        "what ends slow start: a loss alone, or before it HyStart++ or hybrid slow start",
+    )
+}
+
+/// The parameter by which a controller gets what a congestion event leaves of the window.
+fn beta() -> Param {
+    let about = "what a loss leaves of the window, as a part; mp-quic has 0.7";
+    Param::number("beta", REDUCED_TO, (0.1, 0.95), about)
+}
+
+/// What RFC 9002 leaves of the window.
+const REDUCED_TO: f64 = 0.5;
+
+/// What ends slow start, as the parameter has it.
+fn read_exit(values: &Values) -> Result<SlowStartExit, BuildError> {
+    values.choice("exit").map(SlowStartExit::read)
+}
+
+/// Builds the factory of a coupled controller of whose window a loss leaves `beta`, by its parameters.
 fn coupled<C: Coupling + 'static>(
     values: &Values,
     context: &BuildContext,
+    beta: f64,
 ) -> Result<Built, BuildError> {
     let (window, reduction) = (context.initial_window, values.flag("prr")?);
+    let exit = read_exit(values)?;
     Ok(Built::controller(ControllerFactory::new(move |_, size| {
-        with_prr(reduction, size, Coupled::<C>::new(window, size))
+        with_prr(reduction, size, Coupled::<C>::new(window, size, exit, beta))
     })))
 }
 
@@ -34,15 +59,21 @@ fn newreno() -> Entry {
         layer: Layer::Congestion,
         about: "slow start, one halving per round trip with loss; uncoupled",
         formula: "slow start: cwnd += acknowledged bytes, until ssthresh; then cwnd += packet per window;\n\
-                  loss: ssthresh = cwnd = cwnd / 2, once per round trip;\n\
+                  loss: ssthresh = cwnd = beta * cwnd, once per round trip;\n\
+                  exit hystart: once a round's least rtt rises by an eighth (4 to 16 ms), slow start at a quarter of its growth;\n\
+                  after five such rounds avoidance, if the rtt falls again slow start as before;\n\
+                  exit hybrid: avoidance once the least of a round's first 8 rtts is an eighth (4 to 16 ms) above the\n\
+                  connection's least and cwnd is 16 packets;\n\
                   prr: during that trip cwnd = in flight + prr_delivered * ssthresh / RecoverFS - prr_out, until it is ssthresh",
-        params: vec![prr()],
-        source: "RFC 9002, section 7; RFC 9937 (proportional rate reduction)",
+        params: vec![prr(), exit(&SlowStartExit::NAMES), beta()],
+        source: "RFC 9002, section 7; RFC 9937 (proportional rate reduction); RFC 9406 (HyStart++); \
+                 Ha and Rhee (2011), as in mp-quic (hybrid slow start)",
         confidence: Confidence::High,
         build: |values, context: &mut BuildContext| {
             let (window, reduction) = (context.initial_window, values.flag("prr")?);
+            let (exit, beta) = (read_exit(values)?, values.number("beta")?);
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                with_prr(reduction, size, NewReno::new(window, size))
+                with_prr(reduction, size, NewReno::with(window, size, exit, beta))
             })))
         },
     }
@@ -56,10 +87,10 @@ fn balia() -> Entry {
         formula: "x_j = cwnd_j / rtt_j, a_i = max x / x_i;\n\
                   per packet acknowledged cwnd_i += x_i / (rtt_i * (sum of x)^2) * (1 + a_i)/2 * (4 + a_i)/5;\n\
                   loss: cwnd_i -= cwnd_i/2 * min(a_i, 1.5); slow start as newreno",
-        params: vec![prr()],
+        params: vec![prr(), exit(&SlowStartExit::NAMES)],
         source: "Peng et al., IEEE/ACM ToN 2016; Linux mptcp_balia.c",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Balia>(values, context),
+        build: |values, context| coupled::<Balia>(values, context, REDUCED_TO),
     }
 }
 
@@ -171,23 +202,15 @@ fn cubic() -> Entry {
                   W_est += a / cwnd per packet, a = 0.53 up to the window before the loss,\n\
                   then 1; if W(t) < W_est, cwnd = W_est unless it is larger;\n\
                   loss: W_max = cwnd, or 0.85 * cwnd if it was below W_max; ssthresh = cwnd = 0.7 * cwnd, once per round trip;\n\
-                  hystart: once a round's least rtt rises by an eighth (4 to 16 ms), slow start at a quarter of its growth;\n\
-                  after five such rounds avoidance, if the rtt falls again slow start as before",
-        params: vec![
-            Param::flag(
-                "hystart",
-                true,
-                "HyStart++: the first slow start ends when round-trip times rise",
-            ),
-            prr(),
-        ],
+                  exit as newreno",
+        params: vec![exit(&SlowStartExit::HYSTART_FIRST), prr()],
         source: "RFC 9438; RFC 9406 (HyStart++); RFC 9937 (proportional rate reduction)",
         confidence: Confidence::High,
         build: |values, context| {
-            let (window, hystart) = (context.initial_window, values.flag("hystart")?);
+            let (window, exit) = (context.initial_window, read_exit(values)?);
             let reduction = values.flag("prr")?;
             Ok(Built::controller(ControllerFactory::new(move |_, size| {
-                with_prr(reduction, size, Cubic::new(window, size, hystart))
+                with_prr(reduction, size, Cubic::new(window, size, exit))
             })))
         },
     }
@@ -200,10 +223,10 @@ fn lia() -> Entry {
         about: "linked increases: all paths together grow as one connection on the best path",
         formula: "alpha = cwnd_total * max(cwnd_j / rtt_j^2) / (sum of cwnd_j / rtt_j)^2;\n\
                   per packet acknowledged cwnd_i += min(alpha / cwnd_total, 1 / cwnd_i); slow start and loss as newreno",
-        params: vec![prr()],
+        params: vec![prr(), exit(&SlowStartExit::NAMES), beta()],
         source: "RFC 6356, section 3",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Lia>(values, context),
+        build: |values, context| coupled::<Lia>(values, context, values.number("beta")?),
     }
 }
 
@@ -216,10 +239,10 @@ fn olia() -> Entry {
                   M = paths of largest cwnd, B = best without M, n paths;\n\
                   per packet acknowledged cwnd_i += (cwnd_i / rtt_i^2) / (sum of cwnd_j / rtt_j)^2 + e_i / cwnd_i,\n\
                   e_i = 1/(n |B|) in B, -1/(n |M|) in M if B is not empty, else 0; slow start and loss as newreno",
-        params: vec![prr()],
+        params: vec![prr(), exit(&SlowStartExit::NAMES), beta()],
         source: "Khalili et al., CoNEXT 2012; Linux mptcp_olia.c",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Olia>(values, context),
+        build: |values, context| coupled::<Olia>(values, context, values.number("beta")?),
     }
 }
 

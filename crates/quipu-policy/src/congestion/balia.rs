@@ -23,7 +23,7 @@ impl Coupling for Balia {
         (own + greatest) * (4.0 * own + greatest) / 10.0
     }
 
-    fn decrease(&self, flows: &Flows<'_>) -> f64 {
+    fn decrease(&self, flows: &Flows<'_>, _plain: f64) -> f64 {
         f64::min(flows.greatest_rate() / flows.own.rate(), 1.5) / 2.0
     }
 }

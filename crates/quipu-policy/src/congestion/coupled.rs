@@ -3,6 +3,7 @@
 use quipu_base::{Bytes, Duration};
 
 use super::reno::RenoWindow;
+use super::slow_start::SlowStartExit;
 use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 /// What a path published, as numbers that can be divided by. Windows are in bytes, round-trip times
@@ -67,9 +68,9 @@ pub(crate) trait Coupling: Default + Send {
     /// The share of Reno's increase in avoidance (one datagram per window acknowledged); finite.
     fn share(&self, flows: &Flows<'_>) -> f64;
 
-    /// What a congestion event takes of the window, 0 to 1.
-    fn decrease(&self, _flows: &Flows<'_>) -> f64 {
-        0.5
+    /// What a congestion event takes of the window, 0 to 1, where uncoupled it takes `plain`.
+    fn decrease(&self, _flows: &Flows<'_>, plain: f64) -> f64 {
+        plain
     }
 
     /// Bytes were acknowledged.
@@ -89,14 +90,23 @@ pub(crate) trait Coupling: Default + Send {
 #[derive(Clone, Debug)]
 pub(crate) struct Coupled<C> {
     window: RenoWindow,
+    beta: f64,
     srtt: Option<Duration>,
     coupling: C,
 }
 
 impl<C: Coupling> Coupled<C> {
-    pub(crate) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
+    /// A controller with a window of `initial_packets` datagrams of `datagram_size` bytes, whose slow
+    /// start ends by `exit`, and of whose window, uncoupled, a congestion event leaves the part `beta`.
+    pub(crate) fn new(
+        initial_packets: u32,
+        datagram_size: Bytes,
+        exit: SlowStartExit,
+        beta: f64,
+    ) -> Self {
         Coupled {
-            window: RenoWindow::new(initial_packets, datagram_size),
+            window: RenoWindow::new(initial_packets, datagram_size, exit),
+            beta,
             srtt: None,
             coupling: C::default(),
         }
@@ -110,8 +120,9 @@ impl<C: Coupling> Coupled<C> {
     /// What a congestion event leaves of the window.
     fn kept(&self, peers: &Peers<'_>) -> Bytes {
         let cwnd = self.window.cwnd();
-        let decrease =
-            self.flows(peers).map_or(0.5, |flows| self.coupling.decrease(&flows).clamp(0.0, 1.0));
+        let plain = 1.0 - self.beta;
+        let coupled = |flows: Flows<'_>| self.coupling.decrease(&flows, plain).clamp(0.0, 1.0);
+        let decrease = self.flows(peers).map_or(plain, coupled);
         // Conversions from floating point saturate.
         let taken =
             if decrease == 0.5 { cwnd.0.div_ceil(2) } else { (cwnd.0 as f64 * decrease) as u64 };
@@ -120,7 +131,9 @@ impl<C: Coupling> Coupled<C> {
 }
 
 impl<C: Coupling> Controller for Coupled<C> {
-    fn on_sent(&mut self, _sent: &SentInfo, _peers: &Peers<'_>) {}
+    fn on_sent(&mut self, sent: &SentInfo, _peers: &Peers<'_>) {
+        self.window.on_sent(sent);
+    }
 
     fn on_acked(&mut self, acked: &AckedInfo<'_>, peers: &Peers<'_>) {
         self.srtt = acked.srtt;

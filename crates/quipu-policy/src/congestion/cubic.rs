@@ -3,9 +3,10 @@
 use quipu_base::{Bytes, Duration, Instant};
 
 use super::reno::RenoWindow;
+use super::slow_start::SlowStartExit;
 use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
-/// CUBIC, and if asked for HyStart++ (RFC 9406) in its first slow start.
+/// CUBIC.
 ///
 /// As the standard states it, with these choices:
 ///
@@ -25,12 +26,9 @@ pub struct Cubic {
 
 impl Cubic {
     /// A controller with a window of `initial_packets` (at least 2) datagrams of `datagram_size`
-    /// bytes; `hystart`: with HyStart++.
-    pub fn new(initial_packets: u32, datagram_size: Bytes, hystart: bool) -> Self {
-        let mut window = RenoWindow::new(initial_packets, datagram_size);
-        if hystart {
-            window = window.with_hystart();
-        }
+    /// bytes, whose slow start ends by `exit`.
+    pub fn new(initial_packets: u32, datagram_size: Bytes, exit: SlowStartExit) -> Self {
+        let window = RenoWindow::new(initial_packets, datagram_size, exit);
         Cubic { window, curve: Curve::default() }
     }
 

@@ -15,6 +15,7 @@ mod cubic;
 mod factory;
 mod filter;
 mod full_pipe;
+mod hybrid;
 mod hystart;
 mod lia;
 mod newreno;
@@ -23,6 +24,7 @@ mod prr;
 mod rate_estimate;
 mod reno;
 mod round;
+mod slow_start;
 #[cfg(test)]
 mod testing;
 mod wvegas;
@@ -38,6 +40,7 @@ pub use newreno::NewReno;
 pub(crate) use olia::Olia;
 pub(crate) use prr::wrap as with_prr;
 pub use rate_estimate::RateEstimate;
+pub use slow_start::SlowStartExit;
 pub(crate) use wvegas::Wvegas;
 
 /// One controller per path. All amounts are bytes of UDP payload.

@@ -3,47 +3,74 @@
 use quipu_base::Bytes;
 
 use super::reno::RenoWindow;
+use super::slow_start::SlowStartExit;
 use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 /// NewReno. <https://www.rfc-editor.org/rfc/rfc9002#section-7>
 #[derive(Clone, Debug)]
-pub struct NewReno(RenoWindow);
+pub struct NewReno {
+    window: RenoWindow,
+    beta: f64,
+}
 
 impl NewReno {
     /// A controller with a window of `initial_packets` datagrams of `datagram_size` bytes.
     pub fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
-        NewReno(RenoWindow::new(initial_packets, datagram_size))
+        NewReno::with(initial_packets, datagram_size, SlowStartExit::Loss, BETA)
     }
 
-    fn half(&self) -> Bytes {
-        Bytes(self.0.cwnd().0 / 2)
+    /// The same whose slow start ends by `exit`, and of whose window a congestion event leaves the
+    /// part `beta`, 0 to 1.
+    pub(crate) fn with(
+        initial_packets: u32,
+        datagram_size: Bytes,
+        exit: SlowStartExit,
+        beta: f64,
+    ) -> Self {
+        NewReno { window: RenoWindow::new(initial_packets, datagram_size, exit), beta }
+    }
+
+    fn kept(&self) -> Bytes {
+        part_of(self.window.cwnd(), self.beta)
     }
 }
 
+/// What RFC 9002 leaves of the window.
+/// <https://www.rfc-editor.org/rfc/rfc9002#section-7.3.2>
+pub(super) const BETA: f64 = 0.5;
+
+/// The part `beta` of a window, rounded down.
+pub(super) fn part_of(cwnd: Bytes, beta: f64) -> Bytes {
+    // Conversions from floating point saturate.
+    if beta == BETA { Bytes(cwnd.0 / 2) } else { Bytes((cwnd.0 as f64 * beta) as u64) }
+}
+
 impl Controller for NewReno {
-    fn on_sent(&mut self, _sent: &SentInfo, _peers: &Peers<'_>) {}
+    fn on_sent(&mut self, sent: &SentInfo, _peers: &Peers<'_>) {
+        self.window.on_sent(sent);
+    }
 
     fn on_acked(&mut self, acked: &AckedInfo<'_>, _peers: &Peers<'_>) {
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.3
         //# A sender in congestion avoidance uses an Additive Increase Multiplicative Decrease
         //# (AIMD) approach that MUST limit the increase to the congestion window to at most one
         //# maximum datagram size for each congestion window that is acknowledged.
-        self.0.on_acked(acked, |window, bytes| window.grow_in_avoidance(bytes, 1.0));
+        self.window.on_acked(acked, |window, bytes| window.grow_in_avoidance(bytes, 1.0));
     }
 
     fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.2
         //# On entering a recovery period, a sender MUST set the slow start threshold to half the
         //# value of the congestion window when loss is detected.
-        self.0.on_lost(lost, self.half());
+        self.window.on_lost(lost, self.kept());
     }
 
     fn on_change(&mut self, change: PathChange, _peers: &Peers<'_>) {
-        self.0.on_change(change, self.half());
+        self.window.on_change(change, self.kept());
     }
 
     fn published(&self) -> Published {
-        self.0.published()
+        self.window.published()
     }
 }
 
@@ -101,6 +128,15 @@ mod tests {
         let mut controller = NewReno::new(10, SIZE);
         ack(&mut controller, 1, 10, false);
         assert_eq!(controller.published().cwnd, Bytes(24_000));
+    }
+
+    #[test]
+    fn a_loss_leaves_the_part_of_the_window_that_is_asked_for() {
+        for (beta, kept) in [(0.5, 6_000), (0.7, 8_400)] {
+            let mut controller = NewReno::with(10, SIZE, SlowStartExit::Loss, beta);
+            lose(&mut controller, 10, 1, false);
+            assert!(controller.published().cwnd.0.abs_diff(kept) <= 1, "{beta}");
+        }
     }
 
     #[test]

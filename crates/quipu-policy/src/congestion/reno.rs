@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Instant};
 
-use super::hystart::HyStart;
+use super::slow_start::{SlowStartExit, Watch};
 use super::{AckedInfo, LostInfo, PathChange, Published, SentInfo};
 
 /// A congestion window with the rules of RFC 9002, section 7. How it grows in avoidance, and what a
@@ -17,13 +17,13 @@ pub(super) struct RenoWindow {
     /// Growth in avoidance below a byte: bytes acknowledged times datagram size, below the window.
     growth_remainder: u64,
     minimum: Bytes,
-    /// Of use until there is a threshold.
-    hystart: Option<HyStart>,
+    watch: Watch,
 }
 
 impl RenoWindow {
-    /// A window of `initial_packets` (at least 2) datagrams of `datagram_size` bytes.
-    pub(super) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
+    /// A window of `initial_packets` (at least 2) datagrams of `datagram_size` bytes, whose slow start
+    /// ends by `exit`.
+    pub(super) fn new(initial_packets: u32, datagram_size: Bytes, exit: SlowStartExit) -> Self {
         RenoWindow {
             datagram_size,
             cwnd: datagram_size.saturating_mul(u64::from(initial_packets.max(2))),
@@ -33,27 +33,20 @@ impl RenoWindow {
             // https://www.rfc-editor.org/rfc/rfc9002#section-7.2
             //# The RECOMMENDED value is 2 * max_datagram_size.
             minimum: datagram_size.saturating_mul(2),
-            hystart: None,
+            watch: exit.into(),
         }
-    }
-
-    /// The same with HyStart++ in the first slow start.
-    pub(super) fn with_hystart(mut self) -> Self {
-        self.hystart = Some(HyStart::default());
-        self
     }
 
     /// A packet left.
     pub(super) fn on_sent(&mut self, sent: &SentInfo) {
-        if let Some(hystart) = self.first_slow_start() {
-            hystart.on_sent(sent.now);
+        if self.is_watched() {
+            self.watch.on_sent(sent.now);
         }
     }
 
-    /// HyStart++ if it is asked for and of use.
-    /// <https://www.rfc-editor.org/rfc/rfc9406#section-4.2>
-    fn first_slow_start(&mut self) -> Option<&mut HyStart> {
-        if self.ssthresh.is_none() { self.hystart.as_mut() } else { None }
+    /// The path is in a slow start that something besides a loss may end.
+    fn is_watched(&self) -> bool {
+        if self.watch.is_for_all() { self.in_slow_start() } else { self.ssthresh.is_none() }
     }
 
     pub(super) fn cwnd(&self) -> Bytes {
@@ -97,10 +90,8 @@ impl RenoWindow {
         avoid: impl FnMut(&mut RenoWindow, Bytes),
     ) {
         self.grow(acked, avoid);
-        let Some(newest) = acked.packets.last() else { return };
-        if let Some(hystart) = self.first_slow_start()
-            && hystart.on_acked(newest.sent_at, acked.latest_rtt)
-        {
+        let packets = self.cwnd.0 / self.datagram_size.0.max(1);
+        if self.is_watched() && self.watch.on_acked(acked, packets) {
             self.ssthresh = Some(self.cwnd);
         }
     }
@@ -114,7 +105,7 @@ impl RenoWindow {
         if acked.limited {
             return;
         }
-        let divisor = self.first_slow_start().map_or(1, |hystart| hystart.divisor());
+        let divisor = if self.is_watched() { self.watch.divisor() } else { 1 };
         for packet in acked.packets {
             if self.in_recovery(packet.sent_at) {
                 continue;
@@ -181,6 +172,7 @@ impl RenoWindow {
         if lost.persistent {
             self.cwnd = self.minimum;
             self.recovery_start = None;
+            self.watch.on_persistent_congestion();
         }
         event
     }
@@ -205,8 +197,8 @@ impl RenoWindow {
                 false
             }
             PathChange::ReturnRoute => {
-                if let Some(hystart) = self.first_slow_start() {
-                    hystart.forget_samples();
+                if self.is_watched() {
+                    self.watch.forget_samples();
                 }
                 false
             }
@@ -220,9 +212,7 @@ impl RenoWindow {
             ssthresh: self.ssthresh,
             state: match self.ssthresh {
                 Some(ssthresh) if self.cwnd >= ssthresh => "congestion avoidance",
-                None if self.hystart.as_ref().is_some_and(|hystart| hystart.divisor() > 1) => {
-                    "conservative slow start"
-                }
+                None if self.watch.divisor() > 1 => "conservative slow start",
                 _ => "slow start",
             },
             ..Published::default()

@@ -284,7 +284,7 @@ impl Bottleneck {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::NewReno;
+    use crate::congestion::{NewReno, SlowStartExit};
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -339,6 +339,25 @@ mod tests {
         assert!(!sender.lost.is_zero());
         assert!(sender.goodput(ms(10_000), ms(60_000)) >= Rate::from_bits_per_sec(7_900_000));
         assert!(sender.states.iter().any(|&(_, state)| state == "congestion avoidance"));
+    }
+
+    /// With a queue of ten times what fills the link, slow start without a watch fills it all.
+    #[test]
+    fn hybrid_slow_start_leaves_a_long_queue_short() {
+        let least_window = |exit| {
+            let mut net = Bottleneck::new(Link { buffer: Bytes(1_000_000), ..link() });
+            net.add(Box::new(NewReno::with(10, SIZE, exit, 0.5)), App::Endless);
+            net.run(ms(1_500));
+            let seen = net.senders[0].last().published;
+            (seen.cwnd, seen.state, net.senders[0].last().lost)
+        };
+        let (without, state, _) = least_window(SlowStartExit::Loss);
+        assert_eq!(state, "slow start");
+        let (hybrid, state, lost) = least_window(SlowStartExit::Hybrid);
+        assert_eq!((state, lost), ("congestion avoidance", Bytes::ZERO));
+        assert!(hybrid.0 * 2 < without.0, "{hybrid} and {without}");
+        // It does not give up the link either.
+        assert!(hybrid >= Bytes(100_000), "{hybrid}");
     }
 
     #[test]

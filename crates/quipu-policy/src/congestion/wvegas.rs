@@ -3,6 +3,7 @@
 use quipu_base::{Bytes, Duration, Instant};
 
 use super::reno::RenoWindow;
+use super::slow_start::SlowStartExit;
 use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentInfo};
 
 /// Packets that the paths together may keep in queues.
@@ -57,7 +58,7 @@ impl Round {
 impl Wvegas {
     pub(crate) fn new(initial_packets: u32, datagram_size: Bytes) -> Self {
         Wvegas {
-            window: RenoWindow::new(initial_packets, datagram_size),
+            window: RenoWindow::new(initial_packets, datagram_size, SlowStartExit::Loss),
             base: None,
             alpha: LEAST_ALPHA,
             queue_delay: Duration::ZERO,

@@ -5,6 +5,7 @@ use quipu_base::{Instant, PathId};
 use super::*;
 use crate::congestion::balia::Balia;
 use crate::congestion::lia::Lia;
+use crate::congestion::newreno::BETA;
 use crate::congestion::olia::Olia;
 use crate::congestion::wvegas::Wvegas;
 use crate::congestion::{AckedPacket, NewReno};
@@ -83,10 +84,33 @@ fn olia_shares_epsilon_among_the_best_and_among_the_largest() {
 }
 
 #[test]
+fn a_loss_leaves_of_olias_window_what_beta_says_and_of_balias_its_own() {
+    let kept = |beta| {
+        let olia = Coupled::<Olia>::new(20, SIZE, SlowStartExit::Loss, beta);
+        let balia = Coupled::<Balia>::new(20, SIZE, SlowStartExit::Loss, beta);
+        let all = published(&TWO);
+        [
+            with_srtt(olia).kept(&Peers { own: key(0), all: &all }),
+            with_srtt(balia).kept(&Peers { own: key(0), all: &all }),
+        ]
+    };
+    let [half, balia] = kept(0.5);
+    assert_eq!(half, Bytes(12_000));
+    let [seven_tenths, same] = kept(0.7);
+    assert!(seven_tenths.0.abs_diff(16_800) <= 1, "{seven_tenths}");
+    assert_eq!(balia, same);
+}
+
+fn with_srtt<C>(mut controller: Coupled<C>) -> Coupled<C> {
+    controller.srtt = Some(Duration::from_millis(20));
+    controller
+}
+
+#[test]
 fn balia_has_increases_and_decreases_of_the_paper() {
     assert_near(increase::<Balia>(&TWO, 0), 0.0510);
     assert_near(increase::<Balia>(&TWO, 1), 0.00929);
-    let decrease = |own| with_flows(&TWO, own, |flows| Balia.decrease(flows) * flows.own.cwnd);
+    let decrease = |own| with_flows(&TWO, own, |flows| Balia.decrease(flows, 0.5) * flows.own.cwnd);
     assert_near(decrease(0), 5.0 * 1200.0);
     assert_near(decrease(1), 15.0 * 1200.0);
 }
@@ -137,7 +161,7 @@ fn lose(controller: &mut dyn Controller, peers: &Peers<'_>, ms: u64) {
 fn the_larger_window_of_olia_shrinks_to_its_minimum_and_stays_in_avoidance() {
     let all = published(&[(20, 100, 1), (1, 20, 100_000)]);
     let peers = Peers { own: key(0), all: &all };
-    let mut controller = Coupled::<Olia>::new(20, SIZE);
+    let mut controller = Coupled::<Olia>::new(20, SIZE, SlowStartExit::Loss, BETA);
     lose(&mut controller, &peers, 1);
     assert_eq!(controller.published().cwnd, Bytes(12_000));
     let srtt = Duration::from_millis(1_000_000);
@@ -154,7 +178,7 @@ fn the_larger_window_of_olia_shrinks_to_its_minimum_and_stays_in_avoidance() {
 #[test]
 fn olia_counts_the_bytes_between_losses() {
     let peers = Peers { own: key(0), all: &[] };
-    let mut controller = Coupled::<Olia>::new(20, SIZE);
+    let mut controller = Coupled::<Olia>::new(20, SIZE, SlowStartExit::Loss, BETA);
     let srtt = Duration::from_millis(20);
     let mut step = |packets, ms| {
         ack(&mut controller, &peers, packets, ms, srtt);
@@ -245,9 +269,9 @@ fn tell(controller: &mut dyn Controller, happening: &Happening, step: u64, peers
 
 fn all_three() -> [Box<dyn Controller>; 3] {
     [
-        Box::new(Coupled::<Lia>::new(10, SIZE)),
-        Box::new(Coupled::<Olia>::new(10, SIZE)),
-        Box::new(Coupled::<Balia>::new(10, SIZE)),
+        Box::new(Coupled::<Lia>::new(10, SIZE, SlowStartExit::Loss, BETA)),
+        Box::new(Coupled::<Olia>::new(10, SIZE, SlowStartExit::Loss, BETA)),
+        Box::new(Coupled::<Balia>::new(10, SIZE, SlowStartExit::Loss, BETA)),
     ]
 }
 
@@ -305,7 +329,7 @@ proptest! {
             let slack = 1e-9;
             prop_assert!((0.0..=1.0).contains(&Lia.share(&flows)));
             prop_assert!((0.0..=1.0 + slack).contains(&Balia.share(&flows)));
-            prop_assert!((0.5..=0.75).contains(&Balia.decrease(&flows)));
+            prop_assert!((0.5..=0.75).contains(&Balia.decrease(&flows, 0.5)));
             prop_assert!((-0.5..=1.5 + slack).contains(&Olia::default().share(&flows)));
         }
     }

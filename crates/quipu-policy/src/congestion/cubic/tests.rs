@@ -6,6 +6,8 @@ use crate::congestion::AckedPacket;
 use crate::key::PathKey;
 
 const SIZE: Bytes = Bytes(1_000);
+const EXITS: [SlowStartExit; 3] =
+    [SlowStartExit::Loss, SlowStartExit::HyStart, SlowStartExit::Hybrid];
 
 /// A path on which `rtt_ms` pass between sending a window and its acknowledgement.
 struct Flow {
@@ -25,14 +27,14 @@ fn peers() -> Peers<'static> {
 }
 
 impl Flow {
-    fn new(packets: u32, rtt_ms: u64, hystart: bool) -> Self {
-        let cubic = Cubic::new(packets, SIZE, hystart);
+    fn new(packets: u32, rtt_ms: u64, exit: SlowStartExit) -> Self {
+        let cubic = Cubic::new(packets, SIZE, exit);
         Flow { cubic, now: Instant::ZERO, sent_at: Instant::ZERO, rtt: ms(rtt_ms) }
     }
 
     /// A flow that just lost a packet of a window of so many, and has left recovery.
     fn reduced(packets: u32, rtt_ms: u64) -> Self {
-        let mut flow = Flow::new(packets, rtt_ms, false);
+        let mut flow = Flow::new(packets, rtt_ms, SlowStartExit::Loss);
         flow.now += ms(1_000);
         flow.lose(false);
         flow
@@ -232,7 +234,7 @@ fn limited_time_neither_counts_nor_grows() {
 
 #[test]
 fn after_a_timeout_the_function_rises_from_where_avoidance_begins() {
-    let mut flow = Flow::new(100, 100, false);
+    let mut flow = Flow::new(100, 100, SlowStartExit::Loss);
     flow.now += ms(1_000);
     flow.lose(true);
     assert_eq!((flow.cwnd(), flow.state()), (2_000, "slow start"));
@@ -247,7 +249,7 @@ fn after_a_timeout_the_function_rises_from_where_avoidance_begins() {
 
 #[test]
 fn hystart_ends_slow_start_before_a_loss() {
-    let mut flow = Flow::new(32, 50, true);
+    let mut flow = Flow::new(32, 50, SlowStartExit::HyStart);
     flow.round(16);
     assert_eq!(flow.cwnd(), 64_000);
     flow.rtt = ms(80);
@@ -265,7 +267,7 @@ fn hystart_ends_slow_start_before_a_loss() {
     assert_eq!(flow.state(), "congestion avoidance");
     assert_eq!(flow.cubic.curve.stage.unwrap().k, 0.0);
 
-    let mut without = Flow::new(32, 50, false);
+    let mut without = Flow::new(32, 50, SlowStartExit::Loss);
     without.round(16);
     without.rtt = ms(80);
     without.round(16);
@@ -329,10 +331,10 @@ proptest! {
     #[test]
     fn absurd_input_breaks_no_bound(
         steps in proptest::collection::vec(step(), 1..80),
-        hystart in any::<bool>(),
+        exit in proptest::sample::select(EXITS.to_vec()),
         packets in 0u32..100,
     ) {
-        let mut cubic = Cubic::new(packets, SIZE, hystart);
+        let mut cubic = Cubic::new(packets, SIZE, exit);
         let (mut now, mut size) = (Instant::from_nanos(1_000_000_000_000), SIZE);
         for step in steps {
             let before = cubic.published();
