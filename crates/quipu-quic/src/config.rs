@@ -21,6 +21,8 @@ pub struct TransportConfig {
     pub pacing_percent: Option<u32>,
     /// What may leave back to back.
     pub burst: Burst,
+    /// When packets count as lost, and when a path is probed.
+    pub recovery: RecoveryRules,
     /// Mark 1-RTT packets as ECN-capable, ECT(0), where the path and the peer carry it. Default
     /// false. <https://www.rfc-editor.org/rfc/rfc9000#section-13.4>
     pub ecn: bool,
@@ -46,6 +48,42 @@ pub struct TransportConfig {
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
     pub ack_return_paths: bool,
 }
+
+/// What loss recovery does where stacks differ from what RFC 9002 recommends, which is the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecoveryRules {
+    /// The round-trip time of a path before the first sample; above 0. Default 333 ms.
+    /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>
+    pub initial_rtt: Duration,
+    /// The probe timeout is at least so long, before backoff. Default 0: round-trip time, its
+    /// variation and the peer's delay decide.
+    pub least_probe_timeout: Duration,
+    /// A packet is lost once one sent so many later was acknowledged; at least 3. `None`: it is lost
+    /// by time alone, 9/8 of a round trip. Default 3.
+    /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1>
+    pub packet_threshold: Option<u64>,
+}
+
+impl Default for RecoveryRules {
+    fn default() -> Self {
+        RecoveryRules {
+            // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
+            //# When no previous RTT is available, the initial RTT SHOULD be set to 333
+            //# milliseconds.
+            initial_rtt: Duration::from_millis(333),
+            least_probe_timeout: Duration::ZERO,
+            // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
+            //# The RECOMMENDED initial value for the packet reordering threshold
+            //# (kPacketThreshold) is 3
+            packet_threshold: Some(LEAST_PACKET_THRESHOLD),
+        }
+    }
+}
+
+// https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
+//# In order to remain similar to TCP, implementations SHOULD NOT use a packet threshold
+//# less than 3; see [RFC5681].
+const LEAST_PACKET_THRESHOLD: u64 = 3;
 
 /// How much may leave back to back on a paced path: the larger of the first two, but no more than
 /// the third. Our choice: so that batches form which a kernel segments.
@@ -81,6 +119,7 @@ impl Default for TransportConfig {
             initial_udp_payload: MIN_UDP_PAYLOAD,
             pacing_percent: Some(125),
             burst: Burst::default(),
+            recovery: RecoveryRules::default(),
             ecn: false,
             ack_every: 2,
             max_ack_delay: Duration::from_millis(25),
@@ -136,6 +175,14 @@ impl TransportConfig {
         }
         if self.burst.limit < Bytes(u64::from(self.max_udp_payload)) {
             return wrong("burst.limit", &self.burst.limit, "at least max_udp_payload");
+        }
+        if self.recovery.initial_rtt.is_zero() {
+            return wrong("recovery.initial_rtt", &self.recovery.initial_rtt, "above 0");
+        }
+        if let Some(threshold) = self.recovery.packet_threshold
+            && threshold < LEAST_PACKET_THRESHOLD
+        {
+            return wrong("recovery.packet_threshold", &threshold, "at least 3, or none");
         }
         if self.ack_every == 0 {
             return wrong("ack_every", &0, "at least 1");

@@ -36,7 +36,7 @@ pub mod tls;
 pub mod transport_parameters;
 pub mod wire;
 
-pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, TransportConfig};
+pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, RecoveryRules, TransportConfig};
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use counters::PathCounters;
 pub use endpoint::{ConnectionHandle, Endpoint};

@@ -8,7 +8,7 @@ use quipu_policy::{Event, PathKey, PathState};
 use super::spaces::recovery_of;
 use super::{Connection, ConnectionEvent, Space};
 use crate::recorder::{PathEvent, Timer};
-use crate::recovery::{PROBES, probe_timeout};
+use crate::recovery::PROBES;
 
 /// Largest exponent of the probe timeout's backoff; our choice.
 const MAX_BACKOFF: u32 = 16;
@@ -43,10 +43,11 @@ impl Connection {
         if let Some(at) = self.loss_time(space) {
             return Some(at);
         }
+        let rules = &self.config.recovery;
         let backoff = 1u64 << view.pto_count.min(MAX_BACKOFF);
         match space {
             Space::Initial | Space::Handshake => {
-                let timeout = probe_timeout(view, Duration::ZERO).saturating_mul(backoff);
+                let timeout = rules.probe_timeout(view, Duration::ZERO).saturating_mul(backoff);
                 // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
                 //# If no additional data can be sent, the server's PTO timer MUST NOT be armed
                 //# until datagrams have been received from the client because packets sent on PTO
@@ -84,7 +85,7 @@ impl Connection {
                     return None;
                 }
                 let data = self.shared.paths.get(slot)?;
-                let timeout = probe_timeout(view, self.handshake.peer().max_ack_delay);
+                let timeout = rules.probe_timeout(view, self.handshake.peer().max_ack_delay);
                 let backed_off = timeout.saturating_mul(backoff);
                 // A silent path beside one that answers is asked often enough to see it return.
                 let backed_off = if view.state == PathState::Suspect {
@@ -204,12 +205,13 @@ impl Connection {
 
     /// The longest probe timeout of all paths, without backoff.
     pub(super) fn longest_probe_timeout(&self) -> Duration {
+        let rules = &self.config.recovery;
         let longest = self
             .shared
             .paths
             .views
             .iter()
-            .map(|view| probe_timeout(view, self.handshake.peer().max_ack_delay))
+            .map(|view| rules.probe_timeout(view, self.handshake.peer().max_ack_delay))
             .max();
         longest.unwrap_or(Duration::from_secs(1))
     }

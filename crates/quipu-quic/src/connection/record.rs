@@ -12,7 +12,7 @@ use crate::recorder::{
     ConnectionState, DropReason, Event, LossSign, Metrics, Outcome, PacketInfo, Scheduled, Started,
     StreamSide, StreamState, Timer,
 };
-use crate::recovery::{PACKET_THRESHOLD, PacketSpace, SentRecord};
+use crate::recovery::{PacketSpace, SentRecord};
 use crate::wire::{ConnectionId, PacketKind};
 
 impl Space {
@@ -134,9 +134,9 @@ impl Connection {
             return;
         };
         let Some(PacketSpace { sent, .. }) = self.packets(space) else { return };
-        let largest = sent.largest_acked().map_or(0, |largest| largest.0);
+        let largest = sent.largest_acked().unwrap_or_default();
         for record in lost {
-            let overtaken = largest >= record.pn.0.saturating_add(PACKET_THRESHOLD);
+            let overtaken = self.config.recovery.is_overtaken(record.pn, largest);
             self.recording.record(now, || Event::PacketLost {
                 kind: space.kind(),
                 path,

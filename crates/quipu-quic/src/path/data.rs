@@ -7,7 +7,7 @@ use super::{Amplification, Validation};
 use crate::config::TransportConfig;
 use crate::counters::PathCounters;
 use crate::outbox::Route;
-use crate::recovery::{INITIAL_RTT, PacketSpace, PathRecovery};
+use crate::recovery::{PacketSpace, PathRecovery};
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
@@ -119,7 +119,7 @@ impl PathData {
             last_sent_at: None,
             pto_count: 0,
             srtt: None,
-            rttvar: INITIAL_RTT.divided_by(2),
+            rttvar: self.recovery.rules().initial_rtt.divided_by(2),
             min_rtt: None,
             latest_rtt: None,
             cwnd: published.cwnd,

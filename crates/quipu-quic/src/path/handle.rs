@@ -6,7 +6,7 @@ use quipu_policy::{PathKey, PathView, Piece};
 
 use super::PathData;
 use super::data::payload;
-use crate::recovery::{AtSend, SentPackets, SpaceRecovery, probe_timeout};
+use crate::recovery::{AtSend, SentPackets, SpaceRecovery};
 
 /// What the engine keeps of a path, and what policies see of it.
 #[derive(Clone, Copy)]
@@ -86,7 +86,8 @@ impl PathMut<'_> {
     }
 
     fn challenge_timeout(&self) -> Option<Duration> {
-        self.view.as_deref().map(|view| probe_timeout(view, Duration::ZERO))
+        let rules = self.data.recovery.rules();
+        self.view.as_deref().map(|view| rules.probe_timeout(view, Duration::ZERO))
     }
 
     /// Full datagrams may be `size` bytes long from now on, if that is more than before.

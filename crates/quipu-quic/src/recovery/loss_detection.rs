@@ -9,8 +9,7 @@ use quipu_policy::{PathKey, PathState, PathView};
 
 use super::return_way::WayChange;
 use super::{
-    PACKET_THRESHOLD, PathRecovery, SentPackets, SentRecord, Settled, is_persistent_congestion,
-    loss_delay, take_rtt_sample,
+    PathRecovery, SentPackets, SentRecord, Settled, is_persistent_congestion, take_rtt_sample,
 };
 use crate::counters::PathCounters;
 use crate::wire::frame::Ack;
@@ -185,8 +184,8 @@ impl SpaceRecovery<'_> {
 
     fn detect_lost(&mut self, now: Instant, settled: &mut Settled) {
         if let Some(view) = self.view.as_deref() {
-            let delay = loss_delay(view);
-            self.sent.detect_lost(now, delay, PACKET_THRESHOLD, &mut settled.lost);
+            let rules = &self.path.rules;
+            self.sent.detect_lost(now, rules.loss_delay(view), rules, &mut settled.lost);
         }
     }
 
@@ -308,7 +307,8 @@ impl SpaceRecovery<'_> {
         if self.is_one_rtt {
             path.ecn.on_lost(lost);
         }
-        let persistent = is_persistent_congestion(lost, view, path.first_sample_at, max_ack_delay);
+        let probe_timeout = path.rules.probe_timeout(view, max_ack_delay);
+        let persistent = is_persistent_congestion(lost, path.first_sample_at, probe_timeout);
         let peers = Peers { own: path.key, all: self.published };
         path.controller.on_lost(
             &LostInfo {

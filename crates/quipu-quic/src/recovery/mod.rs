@@ -22,18 +22,16 @@ mod settled;
 mod space;
 
 pub(crate) use at_send::AtSend;
-pub(crate) use loss::{PACKET_THRESHOLD, probe_timeout};
 pub(crate) use loss_detection::{Acknowledgement, NeverSent, SpaceRecovery};
 pub(crate) use path::{PROBES, PathRecovery};
 pub(crate) use received::{AckSettings, Received};
-pub(crate) use rtt::INITIAL_RTT;
 pub(crate) use sent::{SentControl, SentPackets, SentRecord, SentStreamPiece};
 pub(crate) use settled::Settled;
 pub(crate) use space::PacketSpace;
 
 use delivery::DeliveryRate;
 use ecn::EcnPath;
-use loss::{is_persistent_congestion, loss_delay};
+use loss::is_persistent_congestion;
 use pacer::Pacer;
 use return_way::ReturnWay;
 use rtt::take_rtt_sample;

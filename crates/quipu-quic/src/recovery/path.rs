@@ -7,7 +7,7 @@ use quipu_policy::{Controller, PathKey, PathState, PathView};
 
 use super::ack_times::AckTimes;
 use super::{AtSend, DeliveryRate, EcnPath, Pacer, ReturnWay, take_rtt_sample};
-use crate::config::TransportConfig;
+use crate::config::{RecoveryRules, TransportConfig};
 
 /// Probe packets per probe timeout.
 // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
@@ -20,6 +20,7 @@ pub(crate) const PROBES: u8 = 2;
 /// path's view.
 pub(crate) struct PathRecovery {
     pub(super) key: PathKey,
+    pub(super) rules: RecoveryRules,
     pub(super) controller: Box<dyn Controller>,
     pacer: Pacer,
     /// The pace where the controller asks for none: so many percent of the window per round trip.
@@ -53,6 +54,7 @@ impl PathRecovery {
     ) -> Self {
         PathRecovery {
             key,
+            rules: config.recovery,
             controller,
             pacer: Pacer::new(now, size, config.burst),
             pacing_percent: config.pacing_percent,
@@ -72,6 +74,11 @@ impl PathRecovery {
     /// The path.
     pub(crate) fn key(&self) -> PathKey {
         self.key
+    }
+
+    /// When its packets count as lost, and when it is probed.
+    pub(crate) fn rules(&self) -> &RecoveryRules {
+        &self.rules
     }
 
     /// What the controller publishes.

@@ -3,11 +3,6 @@
 use quipu_base::Duration;
 use quipu_policy::PathView;
 
-// https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
-//# When no previous RTT is available, the initial RTT SHOULD be set to 333
-//# milliseconds.
-pub(crate) const INITIAL_RTT: Duration = Duration::from_millis(333);
-
 /// Timer granularity. <https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2>
 // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
 //# The RECOMMENDED value of the timer granularity (kGranularity) is 1 millisecond.
@@ -40,6 +35,7 @@ pub(crate) fn take_rtt_sample(path: &mut PathView, latest: Duration, ack_delay: 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::config::RecoveryRules;
     use quipu_base::{Bytes, Instant, PathId, PerMille};
     use quipu_policy::{PathKey, PathState, PathStatus};
 
@@ -52,7 +48,7 @@ pub(crate) mod tests {
             last_sent_at: None,
             pto_count: 0,
             srtt: None,
-            rttvar: INITIAL_RTT.divided_by(2),
+            rttvar: RecoveryRules::default().initial_rtt.divided_by(2),
             min_rtt: None,
             latest_rtt: None,
             cwnd: Bytes(12_000),

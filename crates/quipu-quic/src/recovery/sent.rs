@@ -7,6 +7,7 @@ use quipu_policy::{PathKey, Piece, SentPacket, Span, StreamKey};
 use smallvec::SmallVec;
 
 use super::AtSend;
+use crate::config::RecoveryRules;
 
 /// Most lost packets remembered for late acknowledgements; our choice.
 const MAX_LOST: usize = 512;
@@ -280,7 +281,7 @@ impl SentPackets {
         &mut self,
         now: Instant,
         delay: quipu_base::Duration,
-        threshold: u64,
+        rules: &RecoveryRules,
         lost: &mut Vec<SentRecord>,
     ) {
         self.loss_time = None;
@@ -302,7 +303,7 @@ impl SentPackets {
             //# Once a later packet within the same packet number space has been acknowledged, an
             //# endpoint SHOULD declare an earlier packet lost if it was sent a threshold amount
             //# of time in the past.
-            if expires_at <= now || largest.0 >= record.pn.0 + threshold {
+            if expires_at <= now || rules.is_overtaken(record.pn, largest) {
                 let kept = Self::settle(record);
                 self.in_flight -= Bytes(u64::from(kept.bytes));
                 self.eliciting_in_flight -= usize::from(kept.ack_eliciting);

@@ -230,7 +230,7 @@ impl PathTable {
             packet.record.controls.iter().filter_map(foreign).collect();
         let unwatched = foreign.iter().copied().any(has_content);
         let Some((data, view)) = self.pair_mut(slot) else { return };
-        let rtt = view.srtt.unwrap_or(crate::recovery::INITIAL_RTT);
+        let rtt = data.recovery.rules().rtt(view);
         let unwatched = unwatched && !data.packets.sent.has_eliciting();
         let interval = if many { rtt } else { rtt.max(RETURN_PATH_CHECK) };
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1

@@ -21,7 +21,7 @@ fn ack(sent: &mut SentPackets, ranges: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>, bo
 fn lost(sent: &mut SentPackets, now_ms: u64, delay_ms: u64) -> Vec<u64> {
     let mut lost = Vec::new();
     let now = Instant::from_nanos(now_ms * 1_000_000);
-    sent.detect_lost(now, Duration::from_millis(delay_ms), 3, &mut lost);
+    sent.detect_lost(now, Duration::from_millis(delay_ms), &RecoveryRules::default(), &mut lost);
     let numbers = lost.iter().map(|record| record.pn.0).collect();
     for record in lost {
         sent.remember_lost(record);
