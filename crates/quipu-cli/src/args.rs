@@ -62,6 +62,11 @@ pub(crate) enum Command {
     Traces,
     /// List the browsers whose requests and priorities are known
     Browsers,
+    /// List the transports that have a name, or tell what one has and where that is from
+    Transports {
+        /// The one to tell, such as `mp-quic-2018`
+        name: Option<String>,
+    },
     /// List all schedulers and other policies, or explain one
     Schedulers {
         /// The one to explain, such as `dwrr`
@@ -365,7 +370,7 @@ pub(crate) struct ScenarioOptions {
     #[arg(long, value_name = "LIST")]
     pub(crate) ack: Option<String>,
     /// Congestion control; compare takes several, separated by commas; all: every one
-    /// [default: newreno]
+    /// [default: the transport's]
     #[arg(long, value_name = "LIST")]
     pub(crate) congestion: Option<String>,
     /// When objects are asked for: recorded or all-at-once
@@ -378,6 +383,10 @@ pub(crate) struct ScenarioOptions {
     /// Handshake and packet protection: null or rustls
     #[arg(long, value_name = "KIND")]
     pub(crate) tls: Option<String>,
+    /// Transport by name: quipu, or what a paper's prototype had, such as mp-quic-2018; `quipu
+    /// transports` lists them [default: quipu]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) transport: Option<String>,
     /// What is done before the page: cold, paths-ready or warm:N
     #[arg(long, value_name = "HOW")]
     pub(crate) start: Option<String>,
@@ -391,7 +400,8 @@ pub(crate) struct ScenarioOptions {
     /// Scenario file to begin with; other options change it
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) scenario: Option<PathBuf>,
-    /// Set any other field of the scenario; `--KEY=VALUE` does the same
+    /// Set any other field of the scenario, such as transport.ecn=true or
+    /// networks.*.paths.wifi.down.queue=50p; `--KEY=VALUE` does the same
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

@@ -75,6 +75,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Networks => list::networks(),
         Command::Traces => list::traces(),
         Command::Browsers => list::browsers(),
+        Command::Transports { name } => list::transports(name.as_deref()),
         Command::Schedulers { name: Some(name), check: true } => list::check(&name, registry),
         Command::Schedulers { name, .. } => list::schedulers(name.as_deref(), registry),
     }

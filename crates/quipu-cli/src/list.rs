@@ -1,9 +1,10 @@
-//! `quipu pages`, `networks`, `traces`, `browsers` and `schedulers`.
+//! `quipu pages`, `networks`, `traces`, `browsers`, `transports` and `schedulers`.
 
 use quipu_lab::policies::Registry;
 use quipu_lab::policy::conformance;
 use quipu_lab::table::{Align, Grid};
 use quipu_lab::{pages, policies};
+use quipu_scenario::Profile;
 
 use crate::failure::Failure;
 
@@ -66,6 +67,33 @@ pub(crate) fn browsers() -> Result<(), Failure> {
         grid.row([name.to_owned(), priorities, about]);
     }
     crate::print(&grid.to_string())
+}
+
+pub(crate) fn transports(name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else {
+        let mut grid = Grid::new([("transport", Align::Left), ("what it stands for", Align::Left)]);
+        for profile in Profile::ALL {
+            grid.row([profile.to_string(), profile.about().to_owned()]);
+        }
+        return crate::print(&grid.to_string());
+    };
+    let profile: Profile = name.parse().map_err(Failure::usage)?;
+    let mut text = format!("{profile}: {}\nsource: {}\n", profile.about(), profile.source());
+    if !profile.values().is_empty() {
+        let columns = ["otherwise than quipu", "value", "from"];
+        let mut grid = Grid::new(columns.map(|title| (title, Align::Left)));
+        for value in profile.values() {
+            grid.row([value.field, value.value, value.source].map(str::to_owned));
+        }
+        text.push_str(&format!("\n{grid}"));
+    }
+    if !profile.not_modelled().is_empty() {
+        text.push_str("\nnot modelled:\n");
+    }
+    for line in profile.not_modelled() {
+        text.push_str(&format!("- {line}\n"));
+    }
+    crate::print(&text)
 }
 
 pub(crate) fn schedulers(name: Option<&str>, registry: &Registry) -> Result<(), Failure> {

@@ -7,8 +7,8 @@ use quipu_lab::plan::Plan;
 use quipu_record::Output;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
-    Document, Finding, Network, Origin, PathSpec, Scenario, ScenarioError, Series, find_network,
-    resolve_field,
+    Document, Finding, Network, Origin, PROFILE, PathSpec, Scenario, ScenarioError, Series,
+    find_network, resolve_field,
 };
 
 use crate::args::ScenarioOptions;
@@ -117,6 +117,8 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
         given.origin.set("networks", "--link");
     }
     let fields = [
+        // The one on which others depend.
+        (PROFILE, "--transport", &options.transport),
         ("browser", "--browser", &options.browser),
         ("priorities", "--priorities", &options.priorities),
         ("policies.ack", "--ack", &options.ack),

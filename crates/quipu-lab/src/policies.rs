@@ -50,6 +50,8 @@ const LEFT_OUT: [&str; 2] = ["default", "none"];
 
 /// What a flow has where it leaves its controller to the row.
 const OF_ROW: &str = "default";
+/// The controller that the transport's profile has.
+const OF_PROFILE: &str = "default";
 
 /// What tables call the one row of flows that name their controllers themselves.
 const AS_GIVEN: &str = "as given";
@@ -73,7 +75,7 @@ pub(crate) fn rows(
     registry: &Registry,
 ) -> Result<Vec<PolicyRow>, ScenarioError> {
     let acks = list(&scenario.policies.ack);
-    let congestions = list(&scenario.policies.congestion);
+    let congestions = congestions(scenario);
     let mut rows = Rows { scenario, registry, common: Common::default(), rows: Vec::new() };
     // Without pages there is no HTTP, and one way is as good as several.
     let versions =
@@ -123,8 +125,8 @@ pub(crate) fn problems(scenario: &Scenario, registry: &Registry) -> Vec<Scenario
         (Layer::Congestion, &policies.congestion, "congestion"),
     ];
     for (layer, text, name) in texts {
-        for text in list(text) {
-            check(layer, &text, format!("policies.{name}"));
+        for text in list(text).iter().filter(|text| *text != OF_PROFILE) {
+            check(layer, text, format!("policies.{name}"));
         }
     }
     let others = [
@@ -144,6 +146,13 @@ pub(crate) fn problems(scenario: &Scenario, registry: &Registry) -> Vec<Scenario
         check(Layer::Path, &flow.path, format!("flows[{index}].path"));
     }
     problems
+}
+
+/// The congestion controllers of `scenario`; in place of `default` that of its transport.
+fn congestions(scenario: &Scenario) -> Vec<String> {
+    let own = scenario.transport.profile.congestion();
+    let named = list(&scenario.policies.congestion).into_iter();
+    named.map(|text| if text == OF_PROFILE { own.to_owned() } else { text }).collect()
 }
 
 /// The items of a field that holds several policies of a layer.

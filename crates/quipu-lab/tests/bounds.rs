@@ -10,7 +10,9 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_policy::registry::Layer;
 use quipu_record::{Bounds, ObjectRecord, RunRecord};
-use quipu_scenario::{CrossSpec, Discovery, FlowSpec, Network, PathSpec, Scenario, Start};
+use quipu_scenario::{
+    CrossSpec, Discovery, FlowSpec, LossDetection, Network, PathSpec, Scenario, Start,
+};
 use quipu_web::page::{Blocking, Discovery as Found, NotHeld, Object, ObjectId, ObjectKind, Page};
 use rand::RngExt;
 
@@ -193,6 +195,10 @@ fn scenario(case: u64) -> Scenario {
     transport.pacing = random.random_range(0..4) > 0;
     transport.ecn = random.random_range(0..4) == 0;
     transport.ack_every = [1, 2, 2, 10][random.random_range(0..4)];
+    transport.initial_rtt = Duration::from_millis([5, 100, 250, 333][random.random_range(0..4)]);
+    transport.least_probe_timeout = Duration::from_millis([0, 0, 200][random.random_range(0..3)]);
+    transport.loss_detection =
+        rarely(random, 30, LossDetection::PacketsOrTime, |_| LossDetection::Time);
     transport.server_write_chunk = rarely(random, 15, None, |_| Some(Bytes(32 << 10)));
     scenario.link_overhead = Bytes([0, 28, 28, 48][random.random_range(0..4)]);
     match random.random_range(0..20) {

@@ -4,7 +4,7 @@ use toml::Value;
 
 use crate::error::ScenarioError;
 use crate::experiment::{AxisValue, Change, Experiment, Part, Rule, Settings};
-use crate::overrides::{put_at, resolve};
+use crate::overrides::{PROFILE, put_at, resolve};
 use crate::scenario::Scenario;
 use quipu_record::suggestion;
 
@@ -270,7 +270,14 @@ impl Settings {
     /// If there is no such field, or a value is none of its kind.
     pub fn apply(&self, scenario: &Scenario) -> Result<Scenario, ScenarioError> {
         let mut scenario = scenario.clone();
-        for change in self.changes() {
+        let mut changes: Vec<&Change> = self.changes().iter().collect();
+        // Others depend on it.
+        let is_profile = |change: &&Change| {
+            let (Change::Text { key, .. } | Change::Value { key, .. }) = change;
+            resolve(key).is_ok_and(|path| path == PROFILE)
+        };
+        changes.sort_by_key(|change| !is_profile(change));
+        for change in changes {
             scenario = match change {
                 Change::Text { key, value } => scenario.with_field(key, value)?,
                 Change::Value { key, value } => set(&scenario, key, value)?,

@@ -49,6 +49,20 @@ macro_rules! choices {
     };
 }
 
+pub(crate) use choices;
+
+choices! {
+    /// When a packet counts as lost.
+    LossDetection, "loss detection" {
+        /// Once one sent three later was acknowledged, or 9/8 of a round trip after it left: RFC 9002,
+        /// section 6.1.
+        #[default]
+        PacketsOrTime = "packets-or-time",
+        /// By time alone, as gQUIC stacks did.
+        Time = "time",
+    }
+}
+
 choices! {
     /// When objects are asked for.
     Discovery, "discovery" {

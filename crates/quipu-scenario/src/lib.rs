@@ -39,6 +39,7 @@ mod partial;
 mod path;
 mod policies;
 mod policy_layer;
+mod profile;
 mod queue;
 mod radio;
 mod raw;
@@ -58,8 +59,8 @@ pub mod wildcard;
 pub use bounded::read_at_most;
 pub use checks::check_origins;
 pub use choice::{
-    Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, Origins, Priorities,
-    RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
+    Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, LossDetection, Origins,
+    Priorities, RadioTiming, Reprioritise, Sender, SeriesEnds, Tls, TraceEnd, WriteOrder,
 };
 pub use document::{Document, read_text};
 pub use error::{LinkError, PolicyError, ScenarioError, distinct};
@@ -75,11 +76,12 @@ pub use loss::LossSpec;
 pub use network::{Network, SharedLinks};
 pub use networks::{builtin as builtin_networks, find as find_network};
 pub use origin::Origin;
-pub use overrides::{put_at, resolve as resolve_field, split_list};
+pub use overrides::{PROFILE, put_at, resolve as resolve_field, split_list};
 pub use page_name::{PRIES, PageName};
 pub use path::{LinksSpec, OwnLinks, PathSpec};
 pub use policies::Policies;
 pub use policy_layer::PolicyLayer;
+pub use profile::{Profile, ProfileValue};
 pub use queue::QueueSpec;
 pub use radio::{
     AccessPointSpec, LegSpec, PropagationSpec, RadioSpec, ShadowingSpec, StationSpec, WanderSpec,

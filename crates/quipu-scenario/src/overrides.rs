@@ -1,33 +1,40 @@
 //! Single fields of a scenario changed by `key=value`.
 
+use quipu_record::suggestion;
 use toml::Value;
 
+use super::profile::Profile;
+use super::transport::Transport;
 use super::{Scenario, ScenarioError};
+
+/// The field on which others of the transport depend: among several changes it comes first.
+pub const PROFILE: &str = "transport.profile";
 
 impl Scenario {
     /// The same scenario with the field `key` set to `value`. The key is a path such as
-    /// `transport.initial_window`, or its last part if only one field has it; `-` counts as `_`.
+    /// `transport.initial_window`, or its last part if only one field has it; `-` counts as `_`. In a
+    /// path into a list, such as `networks.*.paths.wifi.down.queue`, elements have names or positions,
+    /// and `*` stands for all.
     ///
     /// # Errors
     /// If there is no such field, or the value is none of its kind.
     pub fn with_field(&self, key: &str, value: &str) -> Result<Scenario, ScenarioError> {
         let path = resolve(key)?;
-        let mut table = self.to_table()?;
-        let (parents, last) = match path.rsplit_once('.') {
-            Some((parents, last)) => (parents.split('.').collect(), last),
-            None => (Vec::new(), path.as_str()),
+        let mut root = Value::Table(self.to_table()?);
+        let new = match first_at(&root, &path.split('.').collect::<Vec<&str>>()) {
+            Some(old) => value_like(old, &path, value)?,
+            // What is left out is not written: most such fields hold text.
+            None if is_in_list(&path) => Value::String(value.to_owned()),
+            None => return Err(unknown_field(key)),
         };
-        let mut at = &mut table;
-        for parent in parents {
-            at = match at.get_mut(parent) {
-                Some(Value::Table(inner)) => inner,
-                _ => return Err(unknown_field(key)),
-            };
+        if !put_at(&mut root, &path, &new) {
+            let expected = "a path to a field, where elements of lists have names or positions";
+            return Err(ScenarioError::invalid("set", key, expected));
         }
-        let slot = at.get_mut(last).ok_or_else(|| unknown_field(key))?;
-        *slot = value_like(slot, &path, value)?;
-        Scenario::from_table(&Value::Table(table)).map_err(|error| {
-            ScenarioError::invalid(path, value, error.message().replace('\n', ", "))
+        Scenario::from_table(&root).map_err(|error| {
+            let message = error.message().replace('\n', ", ");
+            let near = nearest(&message, &path);
+            ScenarioError::invalid(path, value, format!("{message}{near}"))
         })
     }
 }
@@ -37,6 +44,10 @@ impl Scenario {
 /// # Errors
 /// If no field has that name, or several have.
 pub fn resolve(key: &str) -> Result<String, ScenarioError> {
+    // Elements have names of their own.
+    if is_in_list(key) {
+        return Ok(key.to_owned());
+    }
     let wanted = key.replace('-', "_");
     let paths = field_paths()?;
     if paths.contains(&wanted) {
@@ -47,6 +58,44 @@ pub fn resolve(key: &str) -> Result<String, ScenarioError> {
         (Some(path), None) => Ok(path.clone()),
         _ => Err(unknown_field(key)),
     }
+}
+
+/// Whether `path` leads into one of the lists of tables that a scenario has.
+fn is_in_list(path: &str) -> bool {
+    const LISTS: [&str; 4] = ["networks", "servers", "flows", "cross"];
+    path.split_once('.').is_some_and(|(first, _)| LISTS.contains(&first))
+}
+
+/// The first value that `parts` lead to below `at`.
+fn first_at<'v>(at: &'v Value, parts: &[&str]) -> Option<&'v Value> {
+    let Some((first, rest)) = parts.split_first() else { return Some(at) };
+    match at {
+        Value::Table(table) if *first == "*" => {
+            table.values().find_map(|inner| first_at(inner, rest))
+        }
+        Value::Table(table) => first_at(table.get(*first)?, rest),
+        Value::Array(list) => {
+            let mut meant = list.iter().enumerate().filter(|it| is_meant(*it, first));
+            meant.find_map(|(_, inner)| first_at(inner, rest))
+        }
+        _ => None,
+    }
+}
+
+/// Whether `part` of a path means this element of a list.
+fn is_meant((index, element): (usize, &Value), part: &str) -> bool {
+    let name = element.get("name").and_then(Value::as_str);
+    part == "*" || name == Some(part) || part == index.to_string()
+}
+
+/// Of the fields that `message` lists because the one at `path` is none of them, the nearest.
+fn nearest(message: &str, path: &str) -> String {
+    if !message.starts_with("unknown field") {
+        return String::new();
+    }
+    // Names stand between backticks, the unknown one first.
+    let names = message.split('`').skip(1).step_by(2).skip(1);
+    suggestion(path.rsplit('.').next().unwrap_or_default(), names)
 }
 
 fn unknown_field(key: &str) -> ScenarioError {
@@ -83,7 +132,15 @@ fn value_like(old: &Value, field: &str, text: &str) -> Result<Value, ScenarioErr
 
 /// Puts `value` at all places that `path` names below `root`; false if there are none. An element of a
 /// list is named by its `name` or its position, and `*` stands for all.
+///
+/// With [`PROFILE`] go the values of the profile, but where the old one's were not kept.
 pub fn put_at(root: &mut Value, path: &str, value: &Value) -> bool {
+    if path == PROFILE
+        && let Some(profile) = value.as_str().and_then(|name| name.parse::<Profile>().ok())
+        && let Some(transport) = root.get_mut("transport").and_then(Value::as_table_mut)
+    {
+        Transport::change_profile(transport, profile);
+    }
     put(root, &path.split('.').collect::<Vec<&str>>(), value)
 }
 
@@ -109,9 +166,7 @@ fn put(at: &mut Value, parts: &[&str], value: &Value) -> bool {
         }
         Value::Array(list) => {
             for (index, inner) in list.iter_mut().enumerate() {
-                let name = inner.get("name").and_then(Value::as_str);
-                let meant = *first == "*" || name == Some(first) || *first == index.to_string();
-                found |= meant && put(inner, rest, value);
+                found |= is_meant((index, inner), first) && put(inner, rest, value);
             }
         }
         _ => {}

@@ -22,7 +22,8 @@ table! {
         /// Which path an acknowledgement takes; several, separated by commas, are rows each.
         pub ack: String [text ACKS] = "own".to_owned(),
         /// How much may be in flight on each path; several, separated by commas, are rows each.
-        pub congestion: String [text CONGESTIONS] = "newreno".to_owned(),
+        /// `default`: what `transport.profile` has, which is `newreno` if that is left out too.
+        pub congestion: String [text CONGESTIONS] = "default".to_owned(),
         /// How many streams share a packet. `default`: what the stream policy says.
         pub pack: String [text PACK] = "default".to_owned(),
         /// When and where lost bytes go again. `default`: what the stream policy says.
@@ -110,5 +111,5 @@ lists_of_policies! {
     /// Policies of acknowledgements.
     ACKS, Ack, "acknowledgement policies", &["own", "own,min-owd", "all"];
     /// Controllers.
-    CONGESTIONS, Congestion, "congestion controllers", &["newreno", "newreno,cubic,olia", "all"];
+    CONGESTIONS, Congestion, "congestion controllers", &["default", "newreno,cubic,olia", "all"];
 }

@@ -3,20 +3,26 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use quipu_base::{Bytes, Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::choice::{Certificate, KeyExchange, Tls};
+use super::choice::{Certificate, KeyExchange, LossDetection, Tls};
 use super::error::ScenarioError;
 use super::form::text::read;
-use super::form::{Kind, Names, Numbers, Text, field_types, table};
+use super::form::{As, FieldType, Kind, Names, Numbers, Text, field_types, table};
 use super::limits::INITIAL_WINDOWS;
+use super::profile::Profile;
 use super::units::Unit;
 
 table! {
-    /// What both ends' QUIC does. All defaults are the project's conventions; papers differ in some.
-    pub struct Transport as "Transport" {
+    /// What both ends' QUIC does. The defaults are those of the profile `quipu`, the project's
+    /// conventions; another `profile` has others.
+    pub struct Transport as "Transport" partial PartialTransport {
+        /// The transport by name, from which all values are that are not given: our conventions, or
+        /// what a paper's prototype had. `quipu transports` tells their values and sources.
+        pub profile: Profile = Profile::Quipu,
         /// UDP payload of a packet before the path is validated for more, at most `udp_payload`.
         ///
         /// 1,200 B are the least that QUIC allows: <https://www.rfc-editor.org/rfc/rfc9000#section-14>.
@@ -38,6 +44,14 @@ table! {
         pub pacing_burst_time: Duration = Duration::from_millis(1),
         /// But never more than this at once, and at least `udp_payload`.
         pub pacing_burst_limit: Bytes [..=Bytes(1 << 30)] = Bytes(64 << 10),
+        /// Round-trip time of a path before the first is measured.
+        pub initial_rtt: Duration [LEAST_RTT..=MOST_RTT] = Duration::from_millis(333),
+        /// Probe timeouts are at least so long, before backoff; 0: round-trip time, its variation and
+        /// `max_ack_delay` alone decide.
+        pub least_probe_timeout: Duration [..=MOST_RTT] = Duration::ZERO,
+        /// When a packet counts as lost of which a later one was acknowledged: once that was sent three
+        /// packets later, or 9/8 of a round trip after it left; or by time alone.
+        pub loss_detection: LossDetection = LossDetection::PacketsOrTime,
         /// Whether packets are marked as able to carry congestion marks, ECT(0).
         pub ecn: bool = false,
         /// Ack-eliciting packets per acknowledgement.
@@ -79,10 +93,70 @@ table! {
     }
 }
 
+/// Round-trip times that may be assumed.
+const LEAST_RTT: Duration = Duration::from_millis(1);
+const MOST_RTT: Duration = Duration::from_secs(60);
 /// UDP payloads of packets. 65,527 B: what IPv4 and UDP leave of 65,535.
 const PAYLOADS: RangeInclusive<Bytes> = Bytes(1_200)..=Bytes(65_527);
 /// Credits of receivers: a kibibyte to a tebibyte.
 const CREDITS: RangeInclusive<Bytes> = Bytes(1 << 10)..=Bytes(1 << 40);
+
+/// Fields that a file leaves out are those of its profile.
+impl From<PartialTransport> for Transport {
+    fn from(given: PartialTransport) -> Self {
+        let profile = given.profile.unwrap_or_default();
+        given.or(Transport::of(profile))
+    }
+}
+
+impl Transport {
+    /// What a scenario has that says no more than the name of the profile.
+    pub fn of(profile: Profile) -> &'static Transport {
+        static ALL: LazyLock<[Transport; Profile::ALL.len()]> = LazyLock::new(|| {
+            Profile::ALL.map(|profile| Transport::read(profile).unwrap_or_default())
+        });
+        &ALL[profile as usize]
+    }
+
+    fn read(profile: Profile) -> Result<Transport, toml::de::Error> {
+        let given: PartialTransport = toml::from_str(&profile.transport_text())?;
+        Ok(Transport { profile, ..given.or(&Transport::default()) })
+    }
+
+    /// Puts the values of `profile` in the table `transport` in place of those that are as in the
+    /// profile that it has now; what was chosen otherwise stays.
+    pub(crate) fn change_profile(transport: &mut toml::Table, profile: Profile) {
+        let old = transport.get("profile").and_then(toml::Value::as_str);
+        let old = old.and_then(|name| name.parse().ok()).unwrap_or_default();
+        let [old, new] = [old, profile]
+            .map(|profile| toml::Table::try_from(As(Transport::of(profile))).unwrap_or_default());
+        for (field, value) in transport.iter_mut() {
+            if let (Some(before), Some(now)) = (old.get(field), new.get(field))
+                && value == before
+            {
+                value.clone_from(now);
+            }
+        }
+    }
+}
+
+impl FieldType for Transport {
+    fn kind() -> Kind {
+        Kind::Table(Transport::table())
+    }
+
+    fn from_input<'de, D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        PartialTransport::from_input(input).map(Transport::from)
+    }
+
+    fn to_output<S: Serializer>(&self, output: S) -> Result<S::Ok, S::Error> {
+        self.written().to_output(output)
+    }
+
+    fn check(&self, path: &str, problems: &mut Vec<ScenarioError>) {
+        self.check_fields(path, problems);
+    }
+}
 
 /// What is done before the page is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,5 +262,30 @@ impl Transport {
         check("transport.stream_credit", self.stream_credit, 1, "at most 2147483647B")?;
         let expected = "65535B to 2147483647B";
         check("transport.connection_credit", self.connection_credit, DEFAULT_WINDOW, expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_of_a_profile_is_one_that_its_field_can_hold() {
+        for profile in Profile::ALL {
+            let transport = Transport::read(profile).unwrap();
+            assert_eq!((transport.profile, Transport::of(profile)), (profile, &transport));
+            let mut problems = Vec::new();
+            transport.check_fields("transport", &mut problems);
+            assert!(problems.is_empty(), "{profile}: {problems:?}");
+            let table = |profile| toml::Table::try_from(As(Transport::of(profile))).unwrap();
+            let (ours, base) = (table(profile), table(Profile::Quipu));
+            for value in profile.values() {
+                assert!(!value.source.is_empty(), "{profile}: {}", value.field);
+                let other = ours.get(value.field) != base.get(value.field);
+                assert!(other || value.field.contains('.'), "{profile}: {}", value.field);
+            }
+        }
+        assert_eq!(Transport::of(Profile::Quipu), &Transport::default());
+        assert_eq!(Profile::ALL.map(|profile| profile.to_string()), Profile::NAMES);
     }
 }

@@ -1,6 +1,6 @@
 //! When a connection that opens with the page can ask for something, and use its other paths.
 
-use quipu_base::{Duration, Instant};
+use quipu_base::Instant;
 
 use super::way::{Framing, Way};
 use quipu_scenario::Transport;
@@ -11,9 +11,6 @@ const LEAST_FLIGHT: u64 = 220;
 /// UDP payload around the TLS bytes of a datagram, at least: a long header with connection IDs of 8
 /// bytes, lengths and a packet number, the tag, and the header of a CRYPTO frame.
 const AROUND_CRYPTO: u64 = 1 + 4 + 1 + 8 + 1 + 8 + 1 + 1 + 16 + 3;
-/// A sender without a sample of the round trip waits no less than this for an answer, and in truth
-/// three times as long. <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>
-pub(super) const INITIAL_ROUND_TRIP: Duration = Duration::from_millis(333);
 
 /// Earliest instants of a handshake over path 0.
 #[derive(Debug)]
@@ -53,7 +50,10 @@ impl Opening<'_> {
         let rest = flight.saturating_sub(3 * datagram);
         if rest > 0 && !self.duplicates {
             let heard = down.earliest(asked, 1);
-            let probed = start + INITIAL_ROUND_TRIP;
+            // A sender without a sample of the round trip waits no less than this for an answer, and
+            // in truth three times as long.
+            // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
+            let probed = start + self.transport.initial_rtt;
             let again = up.earliest(heard.min(probed), 1);
             client_done = client_done.max(down.earliest(again, rest));
         }

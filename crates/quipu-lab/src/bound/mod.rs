@@ -230,7 +230,7 @@ impl Links {
             lane.window = Window::new(Opening {
                 from: released.as_nanos().max(lane.opens_at),
                 round_trip,
-                probe_timeout: round_trip.min(handshake::INITIAL_ROUND_TRIP.as_nanos()),
+                probe_timeout: round_trip.min(transport.initial_rtt.as_nanos()),
                 first: window,
                 datagram: largest,
             });

@@ -7,7 +7,7 @@ use quipu_base::{Duration, Instant, Role, Seed};
 use quipu_policy::registry::PolicySpec;
 use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
-use quipu_quic::{Burst, Endpoint, Route, TransportConfig};
+use quipu_quic::{Burst, Endpoint, RecoveryRules, Route, TransportConfig};
 
 use super::arrivals::LineArrivals;
 use super::error::SetupError;
@@ -18,7 +18,7 @@ use super::party::Party;
 use super::topology::addresses;
 use super::{tls, wire};
 use crate::policies::{SpecError, build};
-use quipu_scenario::{HttpVersion, Scenario};
+use quipu_scenario::{HttpVersion, LossDetection, Scenario};
 
 /// The longest datagram of a run.
 pub(super) fn datagram_size(scenario: &Scenario) -> usize {
@@ -103,6 +103,14 @@ impl<'a> ConnectionPlan<'a> {
                 packets: transport.pacing_burst_packets,
                 time: transport.pacing_burst_time,
                 limit: transport.pacing_burst_limit,
+            },
+            recovery: RecoveryRules {
+                initial_rtt: transport.initial_rtt,
+                least_probe_timeout: transport.least_probe_timeout,
+                packet_threshold: match transport.loss_detection {
+                    LossDetection::PacketsOrTime => RecoveryRules::default().packet_threshold,
+                    LossDetection::Time => None,
+                },
             },
             ecn: transport.ecn,
             ack_every: transport.ack_every,

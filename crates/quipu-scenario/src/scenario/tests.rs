@@ -1,4 +1,5 @@
 use super::*;
+use crate::units::Unit;
 use crate::{Start, builtin_networks, find_network};
 
 #[test]
@@ -60,6 +61,31 @@ fn values_out_of_range_are_refused() {
     assert!(refused("start", "warm:0").contains("warm:1 to warm:1000"));
     assert!(refused("stream", "").contains("at least one stream policy"));
     assert!(refused("tls", "openssl").contains("unknown tls `openssl`"));
+}
+
+#[test]
+fn fields_of_elements_of_lists_are_set_by_name_position_or_all() {
+    let default = Scenario::default();
+    let queue = |scenario: &Scenario, path: usize| {
+        scenario.networks[0].paths[path].own_links().unwrap().down.queue.print()
+    };
+    let before = [queue(&default, 0), queue(&default, 1)];
+    let named = default.with_field("networks.wifi+lte.paths.wifi.down.queue", "50p").unwrap();
+    assert_eq!([queue(&named, 0), queue(&named, 1)], ["50p".to_owned(), before[1].clone()]);
+    let all = default.with_field("networks.*.paths.*.*.queue", "7p").unwrap();
+    assert_eq!([queue(&all, 0), queue(&all, 1)], ["7p", "7p"]);
+    let reorders = default.with_field("networks.0.paths.1.down.jitter_reorders", "true").unwrap();
+    assert!(reorders.networks[0].paths[1].own_links().unwrap().down.jitter_reorders);
+
+    for (key, value, told) in [
+        ("networks.*.paths.wi-fi.down.queue", "50p", "elements of lists have names or positions"),
+        ("networks.*.paths.wifi.down.queue", "50", "50p"),
+        ("networks.*.paths.wifi.down.quue", "50p", "did you mean `queue`"),
+        ("networks.*.paths.wifi.down.jitter_reorders", "yes", "true or false"),
+    ] {
+        let error = default.with_field(key, value).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
 }
 
 #[test]

@@ -47,7 +47,7 @@ name = \"c\"
         "a.toml:2:18: visible_images: 5000; expected a whole number, 0 to 1000",
         "a.toml:3:11: browser: `firefx`; expected one of chrome",
         "a.toml:4:8: http: `h2,raw`; expected h2, h2-tcp",
-        "a.toml:9:1: transport.initial_windw: no such field; expected one of initial_udp_payload",
+        "a.toml:9:1: transport.initial_windw: no such field; expected one of profile, initial_udp_payload",
         "a.toml:11:7: raw.gap: `10`; expected a time with its unit",
         "a.toml:14:40: networks[0].paths[0].down.rate: `1mbt`; expected a rate with its unit",
         "a.toml:20:9: flows[0].start: `soon`; expected a time",

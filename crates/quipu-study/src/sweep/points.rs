@@ -10,11 +10,11 @@ use quipu_lab::program::Program;
 use quipu_record::Value as Cell;
 use quipu_record::nearest;
 use quipu_record::{Column, Kind, Provenance, known_columns};
-use quipu_scenario::put_at;
 use quipu_scenario::{
     Amount, Document, Finding, Findings, Origin, PointValues, Scenario, Series, SweepSpec,
     SweptField,
 };
+use quipu_scenario::{PROFILE, put_at};
 
 /// Points that a sweep may have.
 const MOST_POINTS: usize = 20_000;
@@ -226,7 +226,9 @@ fn plan(
 ) -> Result<Plan, Vec<Finding>> {
     let mut root = base.clone();
     let mut findings = Vec::new();
-    for (field, value) in spec.fields().zip(values) {
+    let mut fields: Vec<(&SweptField, &Value)> = spec.fields().zip(values).collect();
+    fields.sort_by_key(|(field, _)| !field.sets.iter().any(|path| path == PROFILE));
+    for (field, value) in fields {
         findings.extend(set(&mut root, field, value).err().map(|finding| *finding));
     }
     if !findings.is_empty() {
