@@ -14,7 +14,8 @@ pub(super) struct Estimate {
     pub(super) value: f64,
     /// `None` if chance decides nothing, or there is one run.
     pub(super) interval: Option<(f64, f64)>,
-    /// Runs, or pairs of runs.
+    /// Runs, or pairs of runs. Loads of one run, by its clients or one after the other, are decided
+    /// by the same chance and count as one.
     pub(super) runs: usize,
 }
 
@@ -33,16 +34,31 @@ pub(super) fn value(
     chance: &Comparison,
 ) -> Result<Estimate, String> {
     let stat = if measure.pooled { measure.stat } else { over };
-    let of = |drawn: &[usize]| stat_of(stat, &values_of(samples, drawn));
-    let all: Vec<usize> = (0..samples.len()).collect();
+    let runs: Vec<&[Sample]> = by_run(samples, |sample| sample.load).collect();
+    let of = |drawn: &[usize]| stat_of(stat, &values_of(&runs, drawn));
+    let all: Vec<usize> = (0..runs.len()).collect();
     let value = of(&all).ok_or("nothing to take a value of")?;
     let resamples = if measure.pooled { POOLED_RESAMPLES } else { RESAMPLES };
-    let interval = chance.interval(samples.len(), resamples, of);
-    Ok(Estimate { value, interval, runs: samples.len() })
+    let interval = chance.interval(runs.len(), resamples, of);
+    Ok(Estimate { value, interval, runs: runs.len() })
 }
 
-fn values_of(samples: &[Sample], drawn: &[usize]) -> Vec<f64> {
-    drawn.iter().flat_map(|index| &samples[*index].values).copied().collect()
+/// The items of each run, where items of one run follow one another.
+fn by_run<T>(items: &[T], load: impl Fn(&T) -> Load) -> impl Iterator<Item = &[T]> {
+    items.chunk_by(move |one, other| load(one).0 == load(other).0)
+}
+
+/// The numbers of those of `runs` that are `drawn`.
+fn values_of(runs: &[&[Sample]], drawn: &[usize]) -> Vec<f64> {
+    let samples = drawn.iter().flat_map(|index| runs[*index]);
+    samples.flat_map(|sample| &sample.values).copied().collect()
+}
+
+/// The mean of the numbers of each run.
+fn means(numbers: &[(Load, f64)]) -> Vec<f64> {
+    let mean =
+        |run: &[(Load, f64)]| run.iter().map(|(_, number)| number).sum::<f64>() / run.len() as f64;
+    by_run(numbers, |(load, _)| *load).map(mean).collect()
 }
 
 /// Samples of both with the same number of run and page.
@@ -81,8 +97,7 @@ pub(super) fn ratio(
     if measure.pooled {
         return pooled(of, to, measure, chance, |of, to| (to != 0.0).then(|| of / to));
     }
-    let logs: Vec<f64> = logs(of, to)?.into_iter().map(|(_, log)| log).collect();
-    of_logs(&logs, chance)
+    of_logs(&logs(of, to)?, chance)
 }
 
 /// The ratio of `of` to `to`, compared with that of `beside.0` to `beside.1` run by run.
@@ -94,17 +109,18 @@ pub(super) fn ratio_of_ratios(
     let there = logs(beside[0], beside[1])?;
     let difference = |(load, log): (Load, f64)| {
         let index = there.binary_search_by_key(&load, |(load, _)| *load).ok()?;
-        Some(log - there[index].1)
+        Some((load, log - there[index].1))
     };
-    let logs: Vec<f64> = logs(of, to)?.into_iter().filter_map(difference).collect();
+    let logs: Vec<(Load, f64)> = logs(of, to)?.into_iter().filter_map(difference).collect();
     if logs.is_empty() {
         return Err("no two runs have the same number".to_owned());
     }
     of_logs(&logs, chance)
 }
 
-fn of_logs(logs: &[f64], chance: &Comparison) -> Result<Estimate, String> {
-    let (mean, interval) = chance.mean(logs).ok_or("nothing to compare")?;
+fn of_logs(logs: &[(Load, f64)], chance: &Comparison) -> Result<Estimate, String> {
+    let logs = means(logs);
+    let (mean, interval) = chance.mean(&logs).ok_or("nothing to compare")?;
     let interval = interval.map(|(low, high)| (libm::exp(low), libm::exp(high)));
     Ok(Estimate { value: libm::exp(mean), interval, runs: logs.len() })
 }
@@ -120,7 +136,8 @@ pub(super) fn difference(
         return pooled(of, to, measure, chance, |of, to| Some(of - to));
     }
     let pairs = paired(of, to)?;
-    let differences: Vec<f64> = pairs.iter().map(|(of, to)| single(of) - single(to)).collect();
+    let difference = |(of, to): &(&Sample, &Sample)| (of.load, single(of) - single(to));
+    let differences = means(&pairs.iter().map(difference).collect::<Vec<(Load, f64)>>());
     let (value, interval) = chance.mean(&differences).ok_or("nothing to compare")?;
     Ok(Estimate { value, interval, runs: differences.len() })
 }
@@ -136,8 +153,9 @@ fn pooled(
     let pairs = paired(of, to)?;
     let (of, to): (Vec<Sample>, Vec<Sample>) =
         pairs.into_iter().map(|(of, to)| (of.clone(), to.clone())).unzip();
+    let [of, to] = [&of, &to].map(|side| by_run(side, |it| it.load).collect::<Vec<&[Sample]>>());
     let of_drawn = |drawn: &[usize]| {
-        let stat = |samples| stat_of(measure.stat, &values_of(samples, drawn));
+        let stat = |runs: &[&[Sample]]| stat_of(measure.stat, &values_of(runs, drawn));
         compare(stat(&of)?, stat(&to)?)
     };
     let all: Vec<usize> = (0..of.len()).collect();
@@ -185,6 +203,27 @@ mod tests {
         ratio(&apart, &to, &page(), &chance()).unwrap_err();
         difference(&apart, &to, &page(), &chance()).unwrap_err();
         ratio(&samples(&[0.0]), &samples(&[1.0]), &page(), &chance()).unwrap_err();
+    }
+
+    #[test]
+    fn loads_of_one_run_are_drawn_together() {
+        let sample = |run, client, value| Sample { load: (run, client, 0), values: vec![value] };
+        // Four clients a run, which fare alike: as much is known as of two runs.
+        let clients = |values: [f64; 2]| -> Vec<Sample> {
+            let of_run = |run: usize| (0..4).map(move |client| (run, client));
+            let all = (0..2).flat_map(of_run);
+            all.map(|(run, client)| sample(run as u32, client, values[run])).collect()
+        };
+        let (of, to) = (clients([2.0, 8.0]), clients([1.0, 1.0]));
+        let alone = ratio(&samples(&[2.0, 8.0]), &samples(&[1.0, 1.0]), &page(), &chance());
+        assert_eq!(ratio(&of, &to, &page(), &chance()), alone);
+        assert_eq!(alone.unwrap().interval, Some((2.0, 8.0)));
+        assert_eq!(difference(&of, &to, &page(), &chance()).unwrap().interval, Some((1.0, 7.0)));
+        let found = value(&of, &page(), Stat::Mean, &chance()).unwrap();
+        assert_eq!((found.value, found.interval, found.runs), (5.0, Some((2.0, 8.0)), 2));
+        let measure = Measure { pooled: true, ..Measure::plain(Metric::Object) };
+        let found = ratio(&of, &to, &measure, &chance()).unwrap();
+        assert_eq!((found.value, found.interval, found.runs), (5.0, Some((2.0, 8.0)), 2));
     }
 
     #[test]
