@@ -13,6 +13,6 @@ mod time;
 mod unit;
 
 pub use id::{Offset, PacketNumber, PathId, Role, StreamDirection, StreamId};
-pub use seed::{Random, Rng, Seed, uniform};
+pub use seed::{Random, Rng, Seed, shuffle, uniform};
 pub use time::{Duration, Instant, SignedDuration};
 pub use unit::{Bytes, PerMille, Rate};

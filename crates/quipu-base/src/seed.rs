@@ -15,6 +15,15 @@ pub fn uniform(random: &mut Random) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
+/// Puts `items` in an order by chance, each as likely as any other: Fisher and Yates.
+pub fn shuffle<T>(items: &mut [T], random: &mut Random) {
+    for last in (1..items.len()).rev() {
+        // Upper half of a product: an index of at most `last`.
+        let index = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
+        items.swap(last, index as usize);
+    }
+}
+
 /// The seed of an experiment, or of a part of it.
 ///
 /// Each component draws from a stream of its own, derived from (seed, component, index), so that a

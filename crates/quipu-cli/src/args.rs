@@ -250,6 +250,10 @@ pub(crate) struct ReproduceOptions {
     /// Threads [default: one per core]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
+    /// Judge every rule N times more with policies exchanged by chance within each run, and list those that
+    /// hold all the same: they say nothing of policies
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) shuffles: u32,
     /// Write the verdicts into a page of the docs: of all ids, or of those named, in place of what the page has
     /// of them
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["list", "check_docs"])]

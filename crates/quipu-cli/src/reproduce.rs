@@ -9,7 +9,7 @@ use quipu_record::verdict::Judged;
 use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Job, Page, Place, Progress, Todo, builtin, choose, counts, reproduce, terminal,
+    Job, Page, Place, Progress, Todo, builtin, choose, counts, reproduce, survivors, terminal,
 };
 
 use crate::args::ReproduceOptions;
@@ -42,10 +42,14 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
         out: options.out.clone(),
         force: options.force,
         jobs: options.jobs.map(usize::from),
+        deals: options.shuffles,
     };
     let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
     let all = run_all(todo, &place, ids)?;
     crate::print(&format!("{}\n", counts(&all)))?;
+    if options.shuffles > 0 {
+        crate::print(&survivors(&all))?;
+    }
     if let Some((file, before)) = docs {
         let page = before.with(&all, &builtin().map_err(Failure::usage)?);
         write_whole(file, page.text())

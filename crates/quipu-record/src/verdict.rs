@@ -182,6 +182,26 @@ pub struct RuleVerdict {
     pub ablation: Option<String>,
     /// Each place.
     pub findings: Vec<Finding>,
+    /// How often it holds where policies are exchanged by chance, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by_chance: Option<ByChance>,
+}
+
+/// How often a rule holds where the results of each page, network and run are dealt out to the policies
+/// by chance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ByChance {
+    /// Deals in which it holds.
+    pub held: u32,
+    /// All deals.
+    pub deals: u32,
+}
+
+impl ByChance {
+    /// True if it holds in more than one deal of twenty: it does not tell policies apart.
+    pub fn survives(self) -> bool {
+        u64::from(self.held) * 20 > u64::from(self.deals)
+    }
 }
 
 /// What the runs say in one place.
@@ -270,6 +290,7 @@ mod tests {
             because: nothing(),
             ablation: None,
             findings: Vec::new(),
+            by_chance: None,
         }
     }
 

@@ -107,7 +107,7 @@ fn experiments_are_run_again_if_one_of_their_policies_is_edited() {
     let file = folder.path().join("edited.toml");
     fs::write(&file, format!("{SCENARIO}\n{EXPERIMENT}")).unwrap();
     let out = folder.path().join("results");
-    let place = reproduce::Place { out: out.clone(), force: false, jobs: Some(1) };
+    let place = reproduce::Place { out: out.clone(), force: false, jobs: Some(1), deals: 0 };
     let runs = |like: &str, executable| {
         let (case, origin) = reproduce::load(&file).unwrap().remove(0);
         let program = program(BUILT_FROM, executable);

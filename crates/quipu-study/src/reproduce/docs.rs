@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use quipu_lab::table::{Align, Grid};
 use quipu_record::threshold::{Amount, Dimension};
-use quipu_record::verdict::{Judged, RuleVerdict, VERDICTS, Verdict};
+use quipu_record::verdict::{ByChance, Judged, RuleVerdict, VERDICTS, Verdict};
 use quipu_record::write_whole;
 
 mod page;
@@ -113,6 +113,20 @@ fn outcome(rule: &RuleVerdict) -> String {
     } else {
         format!("{} (expected {})", rule.verdict, rule.expect)
     }
+}
+
+/// Rules that hold though policies are exchanged by chance, for a terminal.
+pub fn survivors(all: &[Judged]) -> String {
+    let rules = all.iter().flat_map(|judged| judged.rules.iter().map(move |rule| (judged, rule)));
+    let mut text = String::new();
+    for (judged, rule) in rules.clone() {
+        let Some(found) = rule.by_chance.filter(|found| found.survives()) else { continue };
+        let ByChance { held, deals } = found;
+        let (id, name, kind) = (&judged.id, &rule.name, rule.kind);
+        let _ = writeln!(text, "{id}/{name} ({kind}): in {held} of {deals}");
+    }
+    let count = text.lines().count();
+    format!("{count} of {} rules hold in more than 5 % of deals by chance\n{text}", rules.count())
 }
 
 /// How many verdicts are of each kind.
@@ -255,6 +269,7 @@ mod tests {
                 verdict,
                 problem: None,
             }],
+            by_chance: None,
         }
     }
 

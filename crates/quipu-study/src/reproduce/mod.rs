@@ -6,12 +6,15 @@
 //! - [`Job`]: an id ready to run. [`reproduce`]: all of them on all cores, and what was found ([`Judged`](quipu_record::verdict::Judged)).
 //!
 //! Within: `catalogue` finds ids, `places` tells what a rule compares, `select` and `samples` take numbers
-//! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges; `docs` writes it down. The format
+//! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges, `chance` does so with
+//! policies `dealt` out anew; `docs` writes it down. The format
 //! is explained in `docs/reproduce.md`.
 
 mod catalogue;
+mod chance;
 mod compare;
 mod data;
+mod dealt;
 mod docs;
 mod error;
 mod job;
@@ -23,7 +26,7 @@ mod stat;
 mod verdict;
 
 pub use catalogue::{Origin, builtin, choose, load};
-pub use docs::{Page, counts, terminal};
+pub use docs::{Page, counts, survivors, terminal};
 pub use error::ExperimentError;
 pub use job::Job;
 pub use runner::{Place, Progress, ReproduceError, Todo, reproduce};

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
+use super::chance::by_chance;
 use super::data;
 use super::docs;
 use super::job::Job;
@@ -19,7 +20,7 @@ use quipu_lab::batch::Runner;
 use quipu_lab::plan::Cell;
 use quipu_lab::results::{self, part_of, place};
 use quipu_lab::run::RunError;
-use quipu_record::verdict::{Judged, VERDICTS};
+use quipu_record::verdict::{Judged, RuleVerdict, VERDICTS};
 use quipu_record::{Failure, Output, OutputError, RunRecord};
 use quipu_scenario::{ScenarioError, Series};
 
@@ -35,6 +36,8 @@ pub struct Place {
     pub force: bool,
     /// Threads; `None` is one per core. Results do not depend on it.
     pub jobs: Option<usize>,
+    /// How often rules are judged once more with policies exchanged by chance.
+    pub deals: u32,
 }
 
 /// What happens meanwhile.
@@ -92,7 +95,7 @@ impl Todo {
     /// If a folder has something else.
     pub fn new(jobs: Vec<Job>, place: &Place) -> Result<Todo, ReproduceError> {
         let kept: Vec<Option<Judged>> =
-            jobs.iter().map(|job| if place.force { None } else { done(job, &place.out) }).collect();
+            jobs.iter().map(|job| if place.force { None } else { done(job, place) }).collect();
         let mut tasks: Vec<Task> = Vec::new();
         let mut known: BTreeMap<u128, usize> = BTreeMap::new();
         // Flows run long and are few: first, so that no core waits for one at the end.
@@ -135,9 +138,11 @@ impl Todo {
 }
 
 /// What an earlier call found for `job`, if everything that decides it is the same.
-fn done(job: &Job, out: &Path) -> Option<Judged> {
-    let judged = read(&out.join(&job.case.id))?;
-    (judged.fingerprint == job.fingerprint && judged.failures.is_empty()).then_some(judged)
+fn done(job: &Job, place: &Place) -> Option<Judged> {
+    let judged = read(&place.out.join(&job.case.id))?;
+    let dealt = |rule: &RuleVerdict| rule.by_chance.map_or(0, |found| found.deals) == place.deals;
+    let same = judged.fingerprint == job.fingerprint && judged.rules.iter().all(dealt);
+    (same && judged.failures.is_empty()).then_some(judged)
 }
 
 /// What was found for the id whose folder this is.
@@ -241,6 +246,7 @@ struct Workshop<'a> {
     /// For each job those of its units.
     runners: Vec<Vec<Runner<'a>>>,
     out: &'a Path,
+    deals: u32,
     partial: PathBuf,
     states: Vec<Mutex<State<'a>>>,
 }
@@ -259,7 +265,7 @@ impl<'a> Workshop<'a> {
         let states = todo.jobs.iter().map(state).collect();
         let of_job = |job: &'a Job| job.units.iter().map(|unit| Runner::new(&unit.plan)).collect();
         let runners = todo.jobs.iter().map(of_job).collect();
-        Workshop { jobs: &todo.jobs, runners, out: &place.out, partial, states }
+        Workshop { jobs: &todo.jobs, runners, out: &place.out, deals: place.deals, partial, states }
     }
 
     /// Where the files of a unit are before its id is whole.
@@ -384,11 +390,24 @@ impl<'a> Workshop<'a> {
             .units
             .iter()
             .zip(finished.iter().zip(&state.series))
-            .map(|(unit, (finished, series))| Runs { plan: &unit.plan, finished, series })
+            .map(|(unit, (finished, series))| Runs {
+                plan: &unit.plan,
+                finished,
+                series,
+                dealt: None,
+            })
             .collect();
         let case = &job.case;
         let experiment = &case.experiment;
         let first_visits = finished.iter().flatten().filter(|(_, record)| record.is_first());
+        let mut rules: Vec<RuleVerdict> =
+            experiment.rules.iter().map(|rule| judge(rule, &job.units, &runs)).collect();
+        if self.deals > 0 {
+            let found = by_chance(&experiment.rules, &job.units, &runs, self.deals);
+            for (rule, found) in rules.iter_mut().zip(found) {
+                rule.by_chance = Some(found);
+            }
+        }
         let judged = Judged {
             id: case.id.clone(),
             paper: experiment.paper,
@@ -403,7 +422,7 @@ impl<'a> Workshop<'a> {
             seed: job.units[0].plan.scenario.seed,
             runs: first_visits.count(),
             failures,
-            rules: experiment.rules.iter().map(|rule| judge(rule, &job.units, &runs)).collect(),
+            rules,
             data: data::beside(&job.numbers, &job.units[0], &runs[0]),
             bounds: from_bound,
         };

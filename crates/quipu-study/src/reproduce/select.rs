@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::dealt::Dealt;
 use super::places::{Spot, position};
 use super::samples;
 use super::stat::stat_of;
@@ -13,6 +14,7 @@ use quipu_scenario::wildcard;
 use quipu_scenario::{Direction, FlowSpec};
 
 /// All runs of a scenario.
+#[derive(Clone, Copy)]
 pub(super) struct Runs<'a> {
     /// The scenario.
     pub(super) plan: &'a Plan,
@@ -20,6 +22,8 @@ pub(super) struct Runs<'a> {
     pub(super) finished: &'a [(Cell, RunRecord)],
     /// What time series gave in each run.
     pub(super) series: &'a BTreeMap<Cell, OfSeries<'a>>,
+    /// Which policy's the results of each run count as, if not those of its own.
+    pub(super) dealt: Option<&'a Dealt>,
 }
 
 /// What the time series of a run gave: each measure that looks at it, with its number if it has one.
@@ -48,7 +52,8 @@ impl Runs<'_> {
         }
         let mut all = Vec::new();
         for (cell, record) in self.finished {
-            if (cell.page, cell.network, cell.policy) != (spot.page, spot.network, spot.policy) {
+            let policy = self.dealt.map_or(cell.policy, |dealt| dealt.policy(cell));
+            if (cell.page, cell.network, policy) != (spot.page, spot.network, spot.policy) {
                 continue;
             }
             // Traffic and series are those of the whole run.
@@ -73,6 +78,10 @@ impl Runs<'_> {
             let name = self.plan.name_of(cell);
             let place = name.rsplit_once(", run").map_or(name.as_str(), |(place, _)| place);
             return Err(format!("no run of {place} has {measure}"));
+        }
+        // Those of other policies come in the order of these.
+        if self.dealt.is_some() {
+            all.sort_by_key(|sample| sample.load);
         }
         Ok(all)
     }

@@ -53,6 +53,7 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
         because: rule.because.clone(),
         ablation: rule.ablation.clone(),
         findings,
+        by_chance: None,
     }
 }
 

@@ -1,8 +1,7 @@
 //! What is written to which stream, in which order. Both ends know it.
 
-use quipu_base::{Bytes, Seed};
+use quipu_base::{Bytes, Seed, shuffle};
 use quipu_web::page::{Object, ObjectId, ObjectKind, Page};
-use rand::Rng;
 
 use quipu_scenario::{Raw, WriteOrder};
 
@@ -40,15 +39,6 @@ fn by_size(raw: &Raw, object: &Object) -> usize {
     match object.kind {
         ObjectKind::Document => 0,
         _ => raw.split.0.partition_point(|size| *size <= object.response_bytes),
-    }
-}
-
-/// Fisher and Yates: every order is as likely as any other.
-fn shuffle<T>(items: &mut [T], random: &mut impl Rng) {
-    for last in (1..items.len()).rev() {
-        // Upper half of a product: an index of at most `last`.
-        let index = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
-        items.swap(last, index as usize);
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant};
 
 use super::*;
+use crate::reproduce::chance::by_chance;
 use crate::reproduce::select::{OfSeries, of_series};
 use crate::reproduce::{Job, Origin};
 use quipu_lab::plan::Cell;
@@ -118,6 +119,13 @@ fn record(millis: u64) -> RunRecord {
 
 /// The verdicts of `rules` over made-up runs.
 fn judged(rules: &str, times: Times) -> Vec<RuleVerdict> {
+    with_runs(rules, times, |rules, units, runs| {
+        rules.iter().map(|rule| judge(rule, units, runs)).collect()
+    })
+}
+
+/// What `of` makes of these rules, their units and the runs of these.
+fn with_runs<T>(rules: &str, times: Times, of: fn(&[Rule], &[Unit], &[Runs<'_>]) -> T) -> T {
     let job = job(rules);
     let finished: Vec<Vec<(Cell, RunRecord)>> = (0..)
         .zip(&job.units)
@@ -140,9 +148,9 @@ fn judged(rules: &str, times: Times) -> Vec<RuleVerdict> {
         .units
         .iter()
         .zip(finished.iter().zip(&series))
-        .map(|(unit, (finished, series))| Runs { plan: &unit.plan, finished, series })
+        .map(|(unit, (finished, series))| Runs { plan: &unit.plan, finished, series, dealt: None })
         .collect();
-    job.case.experiment.rules.iter().map(|rule| judge(rule, &job.units, &runs)).collect()
+    of(&job.case.experiment.rules, &job.units, &runs)
 }
 
 fn rule(body: &str) -> String {
@@ -401,7 +409,7 @@ fn runs_that_failed_are_not_there() {
     let runs: Vec<Runs<'_>> = job
         .units
         .iter()
-        .map(|unit| Runs { plan: &unit.plan, finished: &[], series: &series })
+        .map(|unit| Runs { plan: &unit.plan, finished: &[], series: &series, dealt: None })
         .collect();
     let found = judge(&job.case.experiment.rules[0], &job.units, &runs);
     assert_eq!(found.verdict, Verdict::Error);
@@ -486,4 +494,27 @@ fn samples_are_chosen_by_time_and_state() {
     holds(&state("period"), "= 400ms");
     holds(&state("length"), "= 100ms");
     holds(&state("part"), "= 20%");
+}
+
+#[test]
+fn a_rule_about_policies_does_not_hold_by_chance_and_one_about_all_of_them_does() {
+    let rules = [
+        "metric = \"page\"\nof = \"wrr + minrtt\"\nto = \"rr + minrtt\"\nratio = \"< 1\"",
+        "metric = \"page\"\nvalue = \"> 1ms\"",
+        "metric = \"page\"\nof = { network = \"framework-medium\" }\nto = { network = \"wifi+lte\" }\nratio = \"> 1.2\"",
+    ];
+    let text: String = (0..)
+        .zip(rules)
+        .map(|(index, body)| rule(body).replace("\"it\"", &format!("\"it {index}\"")))
+        .collect();
+    let truth = judged(&text, usual);
+    assert!(truth.iter().take(2).all(|rule| rule.verdict == Verdict::Holds), "{truth:#?}");
+    let deals = 40;
+    let found = with_runs(&text, usual, |rules, units, runs| by_chance(rules, units, runs, 40));
+    assert!(found.iter().all(|found| found.deals == deals));
+    assert!(!found[0].survives(), "{found:?}");
+    assert_eq!(found[1].held, deals);
+    assert!(found[2].survives(), "{found:?}");
+    let again = with_runs(&text, usual, |rules, units, runs| by_chance(rules, units, runs, 40));
+    assert_eq!(again, found);
 }
