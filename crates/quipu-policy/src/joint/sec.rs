@@ -203,7 +203,8 @@ impl Sec {
         }
     }
 
-    /// Adds a row's shares to the waits of the paths.
+    /// Adds a row's shares to the waits of the paths. A path that gets nothing of the row does not wait for
+    /// it, though the printed formula adds a round trip to all: our choice.
     fn queue_up(&mut self, shares: &[Bytes]) {
         for ((lane, wait), &share) in self.lanes.lanes.iter().zip(&mut self.waits).zip(shares) {
             if share.is_zero() {
