@@ -1,6 +1,7 @@
 // The browser, and what every test wants of a page.
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { test as registered } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -14,12 +15,43 @@ export function launch() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     headless: true,
-    // Not --disable-gpu: with it about one page in sixty got no frame for half a minute, without it none of 220.
     args: [
       "--no-sandbox", "--disable-quic", "--no-first-run",
       "--disable-background-networking", "--disable-component-update", "--disable-sync",
     ],
   });
+}
+
+/** What is open, so that a test that is tried again begins with nothing. */
+const contexts = new Set();
+
+/** How often a test is tried if the browser stalls. */
+const TRIES = 4;
+
+/**
+ * A test with pages. Without a window the browser at times gives no frame to a page any more, about once in fifty
+ * pages on some machines: then whatever waits for one runs out of time, and the test is tried again with new pages.
+ * What is wrong on a page fails it at once.
+ */
+export function test(name, body) {
+  registered(name, async (context) => {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await body(context);
+      } catch (error) {
+        if (error.name !== "TimeoutError" || tried === TRIES) throw error;
+        context.diagnostic(`tried again: ${error.message.split("\n")[0]}`);
+        await Promise.all([...contexts].map(closed));
+      }
+    }
+  });
+}
+
+/** Closes what may not answer any more. */
+async function closed(context) {
+  const late = new Promise((resolve) => setTimeout(resolve, 5_000));
+  await Promise.race([context.close().catch(() => {}), late]);
+  contexts.delete(context);
 }
 
 /**
@@ -28,7 +60,9 @@ export function launch() {
  */
 export async function open(browser, file, { width = 1280, scheme = "light", height = 900, hash = "", downloads = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: downloads, reducedMotion: "reduce" });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(20_000);
+  contexts.add(context);
+  context.on("close", () => contexts.delete(context));
   const page = await context.newPage();
   const wrong = [];
   const address = pathToFileURL(file).href;
@@ -52,20 +86,14 @@ export async function open(browser, file, { width = 1280, scheme = "light", heig
 export async function drawAll(page) {
   for (const figure of await page.locator("figure.card").all()) {
     const card = await figure.elementHandle();
-    for (let tried = 1; ; tried++) {
-      await card.evaluate((card) => card.scrollIntoView());
-      const drawn = until(page, (card) => card.dataset.state !== "waiting", card, 5_000);
-      if (await drawn.then(() => true, (error) => tried === 6 ? Promise.reject(error) : false)) break;
-      // Without a window the browser at times gives no frame: to look elsewhere asks for one.
-      await page.evaluate(() => scrollTo(0, 0));
-      await page.screenshot();
-    }
+    await card.evaluate((card) => card.scrollIntoView());
+    await until(page, (card) => card.dataset.state !== "waiting", card);
   }
 }
 
 /** Waits until `condition` holds in the page. Asked by a timer: frames may not come while nothing moves. */
-export function until(page, condition, argument, timeout = 30_000) {
-  return page.waitForFunction(condition, argument, { polling: 50, timeout });
+export function until(page, condition, argument) {
+  return page.waitForFunction(condition, argument, { polling: 50 });
 }
 
 /** Saves a picture of the whole page, or of one part of it, where people look at it. */

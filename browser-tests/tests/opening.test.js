@@ -1,8 +1,7 @@
 // A report of 20,000 runs opens at once.
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
-import { launch, open, OUT, until } from "../lib/browser.js";
+import { launch, open, OUT, test, until } from "../lib/browser.js";
 
 const BUDGET_MS = 2000;
 

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, before } from "node:test";
 import { assemble } from "../lib/assemble.js";
-import { drawAll, launch, open, OUT, until } from "../lib/browser.js";
+import { drawAll, launch, open, OUT, test, until } from "../lib/browser.js";
 import { accessibility, figures } from "../lib/look.js";
 import { sampleDocument } from "../lib/sample.js";
 

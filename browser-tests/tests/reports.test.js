@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { drawAll, launch, open, OUT, picture, SCHEMES, until, WIDTHS } from "../lib/browser.js";
+import { after, before, describe } from "node:test";
+import { drawAll, launch, open, OUT, picture, SCHEMES, test, until, WIDTHS } from "../lib/browser.js";
 import { contrast } from "../lib/color.js";
 import { accessibility, chosenRows, documentOf, figures, overflow, parseCsv, sharedIds, shownNumber } from "../lib/look.js";
 
