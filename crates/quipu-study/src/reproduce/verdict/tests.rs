@@ -518,3 +518,23 @@ fn a_rule_about_policies_does_not_hold_by_chance_and_one_about_all_of_them_does(
     let again = with_runs(&text, usual, |rules, units, runs| by_chance(rules, units, runs, 40));
     assert_eq!(again, found);
 }
+
+#[test]
+fn a_verdict_says_in_words_what_is_compared_and_what_came_out() {
+    let body = "metric = \"page\"\nof = \"wrr + minrtt\"\nto = \"rr + minrtt\"\n\
+                networks = [\"wifi+lte\"]\nratio = \"< 1\"\nwhere = \"any\"";
+    let found = judged(&rule(body), |_, _, policy, _| [100, 80, 70][policy]).remove(0);
+    assert_eq!(
+        found.rule,
+        "page: ratio wrr + minrtt to rr + minrtt: < 1; networks wifi+lte; in one place at least"
+    );
+    assert_eq!((found.here.as_str(), found.interval.as_str()), ("0.800", "0.800"));
+    let place = "framework-google, wifi+lte: wrr + minrtt to rr + minrtt";
+    assert_eq!(found.findings[0].place, place);
+
+    let body = "metric = \"page\"\nof = \"wrr + minrtt\"\nto = \"rr + minrtt\"\nratio = \"< 1\"";
+    let times: Times = |_, network, policy, _| [[100, 80, 70], [100, 90, 70]][network][policy];
+    let found = judged(&rule(body), times).remove(0);
+    assert_eq!(found.rule, "page: ratio wrr + minrtt to rr + minrtt: < 1");
+    assert_eq!(found.here, "0.800 to 0.900");
+}
