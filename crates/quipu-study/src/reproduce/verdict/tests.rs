@@ -537,4 +537,9 @@ fn a_verdict_says_in_words_what_is_compared_and_what_came_out() {
     let found = judged(&rule(body), times).remove(0);
     assert_eq!(found.rule, "page: ratio wrr + minrtt to rr + minrtt: < 1");
     assert_eq!(found.here, "0.800 to 0.900");
+
+    let body =
+        body.replace("\"wrr + minrtt\"", "{ variant = \"other\", policy = \"wrr + minrtt\" }");
+    let found = judged(&rule(&body), times).remove(0);
+    assert_eq!(found.findings[0].place, format!("other, {place}"));
 }
