@@ -40,6 +40,8 @@ mod path;
 mod policies;
 mod policy_layer;
 mod profile;
+#[cfg(test)]
+mod published;
 mod queue;
 mod radio;
 mod raw;

@@ -172,6 +172,7 @@ mod tests {
     use super::*;
     use crate::Scenario;
     use crate::experiment::Settings;
+    use crate::published::hold;
     use quipu_base::{Bytes, Duration};
 
     fn scenario(text: &str) -> Scenario {
@@ -213,24 +214,13 @@ mod tests {
     #[test]
     fn an_unknown_profile_is_refused_with_the_nearest_name() {
         let error = Scenario::default().with_field("transport.profile", "xquick").unwrap_err();
-        assert!(error.to_string().contains("xquic"), "{error}");
+        assert!(error.to_string().contains("did you mean `xquic`?"), "{error}");
     }
 
     /// Holds the page of the docs to these values, or writes it if `QUIPU_RENEW` is set.
     #[test]
     fn the_published_page_has_these_profiles() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let file = root.join("docs/transports.md");
-        let page = std::fs::read_to_string(&file).unwrap();
-        let mark = "<!-- quipu transports -->\n";
-        let (head, _) = page.split_once(mark).unwrap();
-        let ours = format!("{head}{mark}{}", in_markdown());
-        if std::env::var_os("QUIPU_RENEW").is_some() {
-            std::fs::write(&file, &ours).unwrap();
-        }
-        let published = std::fs::read_to_string(&file).unwrap();
-        let renew = "renew it: QUIPU_RENEW=1 cargo test -p quipu-scenario --lib published";
-        assert!(published == ours, "docs/transports.md is not of these values; {renew}");
+        hold("transports.md", "<!-- quipu transports -->\n", &in_markdown());
     }
 
     fn in_markdown() -> String {

@@ -2,7 +2,7 @@
 
 use crate::congestion::{
     Balia, Bbr, Bbr3, BbrOptions, BbrTuning, ControllerFactory, Coupled, Coupling, Cubic, Lia,
-    NewReno, Olia, Quantum, STARTUP_GAIN, SlowStartExit, Wvegas, with_prr,
+    NewReno, Olia, Quantum, RENO_BETA, STARTUP_GAIN, SlowStartExit, Wvegas, with_prr,
 };
 use crate::registry::{BuildContext, BuildError, Built, Confidence, Entry, Layer, Param, Values};
 
@@ -29,11 +29,8 @@ fn exit(names: &'static [&'static str; 3]) -> Param {
 /// The parameter by which a controller gets what a congestion event leaves of the window.
 fn beta() -> Param {
     let about = "what a loss leaves of the window, as a part; mp-quic has 0.7";
-    Param::number("beta", REDUCED_TO, (0.1, 0.95), about)
+    Param::number("beta", RENO_BETA, (0.1, 0.95), about)
 }
-
-/// What RFC 9002 leaves of the window.
-const REDUCED_TO: f64 = 0.5;
 
 /// What ends slow start, as the parameter has it.
 fn read_exit(values: &Values) -> Result<SlowStartExit, BuildError> {
@@ -90,7 +87,7 @@ fn balia() -> Entry {
         params: vec![prr(), exit(&SlowStartExit::NAMES)],
         source: "Peng et al., IEEE/ACM ToN 2016; Linux mptcp_balia.c",
         confidence: Confidence::High,
-        build: |values, context| coupled::<Balia>(values, context, REDUCED_TO),
+        build: |values, context| coupled::<Balia>(values, context, RENO_BETA),
     }
 }
 

@@ -35,7 +35,7 @@ impl Cubic {
     /// What a congestion event leaves of the window.
     /// <https://www.rfc-editor.org/rfc/rfc9438#section-4.6>
     fn kept(&self) -> Bytes {
-        Bytes((self.window.cwnd().0 as f64 * BETA) as u64)
+        self.window.part(BETA)
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) use coupled::{Coupled, Coupling};
 pub use cubic::Cubic;
 pub use factory::ControllerFactory;
 pub(crate) use lia::Lia;
+pub(crate) use newreno::BETA as RENO_BETA;
 pub use newreno::NewReno;
 pub(crate) use olia::Olia;
 pub(crate) use prr::wrap as with_prr;

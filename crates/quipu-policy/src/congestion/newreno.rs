@@ -31,19 +31,13 @@ impl NewReno {
     }
 
     fn kept(&self) -> Bytes {
-        part_of(self.window.cwnd(), self.beta)
+        self.window.part(self.beta)
     }
 }
 
 /// What RFC 9002 leaves of the window.
 /// <https://www.rfc-editor.org/rfc/rfc9002#section-7.3.2>
-pub(super) const BETA: f64 = 0.5;
-
-/// The part `beta` of a window, rounded down.
-pub(super) fn part_of(cwnd: Bytes, beta: f64) -> Bytes {
-    // Conversions from floating point saturate.
-    if beta == BETA { Bytes(cwnd.0 / 2) } else { Bytes((cwnd.0 as f64 * beta) as u64) }
-}
+pub(crate) const BETA: f64 = 0.5;
 
 impl Controller for NewReno {
     fn on_sent(&mut self, sent: &SentInfo, _peers: &Peers<'_>) {

@@ -53,6 +53,12 @@ impl RenoWindow {
         self.cwnd
     }
 
+    /// That part of the window, 0 to 1, rounded down.
+    pub(super) fn part(&self, part: f64) -> Bytes {
+        // Conversions from floating point saturate.
+        Bytes((self.cwnd.0 as f64 * part) as u64)
+    }
+
     pub(super) fn datagram_size(&self) -> Bytes {
         self.datagram_size
     }

@@ -1,10 +1,9 @@
-use std::path::{Path, PathBuf};
-
 use jsonschema::Validator;
 use quipu_web::scheme::BrowserScheme;
 
 use super::*;
 use crate::document::Document;
+use crate::published::{hold, root};
 use crate::{PageName, Scenario, SweepSpec, builtin_networks, reference};
 
 /// The schema where each layer has two policies.
@@ -26,24 +25,10 @@ fn faults(validator: &Validator, text: &str) -> Vec<String> {
     validator.iter_errors(&json).map(|error| error.to_string()).collect()
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
 /// Holds the page of the docs to our tables, or writes it if `QUIPU_RENEW` is set.
 #[test]
 fn the_published_reference_has_these_tables() {
-    let file = root().join("docs/scenarios.md");
-    let page = std::fs::read_to_string(&file).unwrap();
-    let mark = "<!-- quipu scenario fields -->\n\n";
-    let (head, _) = page.split_once(mark).unwrap();
-    let ours = format!("{head}{mark}{}", reference());
-    if std::env::var_os("QUIPU_RENEW").is_some() {
-        std::fs::write(&file, &ours).unwrap();
-    }
-    let published = std::fs::read_to_string(&file).unwrap();
-    let renew = "renew it: QUIPU_RENEW=1 cargo test -p quipu-scenario --lib published";
-    assert!(published == ours, "docs/scenarios.md is not of these fields; {renew}");
+    hold("scenarios.md", "<!-- quipu scenario fields -->\n\n", &reference());
 }
 
 #[test]

@@ -140,7 +140,9 @@ impl Todo {
 /// What an earlier call found for `job`, if everything that decides it is the same.
 fn done(job: &Job, place: &Place) -> Option<Judged> {
     let judged = read(&place.out.join(&job.case.id))?;
-    let dealt = |rule: &RuleVerdict| rule.by_chance.map_or(0, |found| found.deals) == place.deals;
+    let dealt = |rule: &RuleVerdict| {
+        place.deals == 0 || rule.by_chance.is_some_and(|found| found.deals == place.deals)
+    };
     let same = judged.fingerprint == job.fingerprint && judged.rules.iter().all(dealt);
     (same && judged.failures.is_empty()).then_some(judged)
 }
