@@ -107,8 +107,8 @@ fn experiments_are_run_again_if_one_of_their_policies_is_edited() {
     let file = folder.path().join("edited.toml");
     fs::write(&file, format!("{SCENARIO}\n{EXPERIMENT}")).unwrap();
     let out = folder.path().join("results");
-    let place = reproduce::Place { out: out.clone(), force: false, jobs: Some(1), deals: 0 };
-    let runs = |like: &str, executable| {
+    let runs_with = |like: &str, executable, deals| {
+        let place = reproduce::Place { out: out.clone(), force: false, jobs: Some(1), deals };
         let (case, origin) = reproduce::load(&file).unwrap().remove(0);
         let program = program(BUILT_FROM, executable);
         let job = Job::new(case, &origin, false, &registry(like), &program).unwrap();
@@ -117,9 +117,14 @@ fn experiments_are_run_again_if_one_of_their_policies_is_edited() {
         reproduce::reproduce(todo, &place, &Arc::new(AtomicBool::new(false)), &|_| {}).unwrap();
         (runs, fs::read_to_string(out.join("edited/runs.csv")).unwrap())
     };
+    let runs = |like: &str, executable| runs_with(like, executable, 0);
     let first = runs("minrtt", 1);
     assert_eq!(first.0, 4);
     assert_eq!(runs("minrtt", 1), (0, first.1.clone()), "nothing is edited");
+    // Deals need the runs; what was judged with them is kept for who asks for none.
+    assert_eq!(runs_with("minrtt", 1, 3), first);
+    assert_eq!(runs_with("minrtt", 1, 3).0, 0);
+    assert_eq!(runs("minrtt", 1).0, 0);
     let second = runs("single", 2);
     assert_eq!(second.0, 4);
     assert_ne!(second.1, first.1);
