@@ -10,9 +10,11 @@ use crate::run::{Bounds, RunRecord};
 use crate::traffic::FlowRecord;
 
 /// What a number counts. Amounts are held in the unit of result files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Dimension {
     /// Nothing: a ratio, a share, a count.
+    #[default]
     Plain,
     /// Nanoseconds.
     Time,

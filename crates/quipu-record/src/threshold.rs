@@ -185,6 +185,32 @@ impl Threshold {
         (self.low.map(|end| end.value), self.high.map(|end| end.value))
     }
 
+    /// Whether `value` lies in it.
+    pub fn has(&self, value: f64) -> bool {
+        self.position(value, value) == Position::Inside
+    }
+
+    /// How far `value` lies inside; negative outside. Infinite where there is no end.
+    pub fn margin(&self, value: f64) -> f64 {
+        let above = self.low.map_or(f64::INFINITY, |end| value - end.value);
+        let below = self.high.map_or(f64::INFINITY, |end| end.value - value);
+        above.min(below)
+    }
+
+    /// The side of `middle` on which all of it lies, as a threshold; `None` if it lies on both.
+    pub fn side_of(&self, middle: f64) -> Option<Threshold> {
+        let end = Some(Bound { value: middle, inclusive: false });
+        let below = self.high.is_some_and(|end| end.value <= middle);
+        let above = self.low.is_some_and(|end| end.value >= middle);
+        let (low, high, sign) = match (below, above) {
+            (true, false) => (None, end, '<'),
+            (false, true) => (end, None, '>'),
+            _ => return None,
+        };
+        let amount = Amount { value: middle, dimension: self.dimension };
+        Some(Threshold { low, high, dimension: self.dimension, text: format!("{sign} {amount}") })
+    }
+
     /// Where the interval from `low` to `high` lies.
     pub fn position(&self, low: f64, high: f64) -> Position {
         let above_low = |value: f64| {
@@ -208,6 +234,15 @@ impl fmt::Display for Threshold {
     }
 }
 
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong =
+            || format!("`{text}`: expected a number with its unit, such as 0.75, 90% or 4.375s");
+        Amount::parse(&text).ok_or_else(|| de::Error::custom(wrong()))
+    }
+}
+
 impl<'de> Deserialize<'de> for Threshold {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -221,6 +256,31 @@ mod tests {
 
     fn position(text: &str, low: f64, high: f64) -> Position {
         Threshold::parse(text).unwrap().position(low, high)
+    }
+
+    #[test]
+    fn a_threshold_has_a_side_unless_it_lies_on_both() {
+        let side = |text: &str, middle| {
+            let side = Threshold::parse(text).unwrap().side_of(middle);
+            side.map(|side| side.to_string())
+        };
+        for (text, middle, expected) in [
+            ("< 0.75", 1.0, Some("< 1.000")),
+            ("<= 1", 1.0, Some("< 1.000")),
+            ("0.70..0.85", 1.0, Some("< 1.000")),
+            ("> 1.25", 1.0, Some("> 1.000")),
+            ("0.9..1.1", 1.0, None),
+            ("= 1", 1.0, None),
+            ("< 1.5", 1.0, None),
+            ("-78ms..-11ms", 0.0, Some("< 0.000 ms")),
+        ] {
+            assert_eq!(side(text, middle).as_deref(), expected, "{text}");
+        }
+        let threshold = Threshold::parse("0.9..1.1").unwrap();
+        assert!(threshold.has(0.9) && threshold.has(1.1) && !threshold.has(1.2));
+        assert!((threshold.margin(1.05) - 0.05).abs() < 1e-12);
+        assert!((threshold.margin(0.8) + 0.1).abs() < 1e-12);
+        assert_eq!(Threshold::parse("< 2").unwrap().margin(0.5), 1.5);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::metric::Dimension;
 use crate::provenance::Provenance;
 
 /// The file.
@@ -31,6 +32,10 @@ macro_rules! words {
         }
     };
 }
+
+mod outcome;
+
+pub use outcome::{Agreement, Effect, Outcome, Setting, Untested, ValueAgreement};
 
 words! {
     /// Where an experiment comes from.
@@ -131,6 +136,12 @@ pub struct Judged {
     pub failures: Vec<String>,
     /// What came out.
     pub rules: Vec<RuleVerdict>,
+    /// What the paper leaves open, and which values were tried.
+    #[serde(default)]
+    pub settings: Vec<Setting>,
+    /// Claims of the paper that cannot be tested here.
+    #[serde(default)]
+    pub untestable: Vec<Untested>,
     /// The paper's numbers beside ours.
     pub data: Vec<DataRow>,
     /// How far each policy is from the bound; of the scenario itself, without variants.
@@ -168,6 +179,24 @@ pub struct RuleVerdict {
     pub reported: String,
     /// Metric, what is compared, threshold.
     pub rule: String,
+    /// The paper's number as the rule has it, in the unit of result files; `null` if it is not given.
+    #[serde(default)]
+    pub paper: Option<f64>,
+    /// What the number counts.
+    #[serde(default)]
+    pub dimension: Dimension,
+    /// The number of the place that decides: of all places the one nearest to failing, or, where one place is
+    /// enough, the one nearest to holding.
+    #[serde(default)]
+    pub deciding: Option<f64>,
+    /// Whether the number is on that side of no difference on which the threshold lies, whatever its size; `null`
+    /// if the threshold lies on both sides, or is one for no comparison.
+    #[serde(default)]
+    pub direction: Option<bool>,
+    /// What the settings change that the paper leaves open; `null` if it leaves none open, and for rules that are
+    /// no claims.
+    #[serde(default)]
+    pub agreement: Option<Agreement>,
     /// Our numbers: one, or the least and the largest of all places.
     pub here: String,
     /// The interval, or the lowest and highest end of all.
@@ -275,7 +304,7 @@ pub struct DataRow {
 mod tests {
     use super::*;
 
-    fn rule(kind: RuleKind, verdict: Verdict, expect: Verdict) -> RuleVerdict {
+    pub(super) fn rule(kind: RuleKind, verdict: Verdict, expect: Verdict) -> RuleVerdict {
         let nothing = String::new;
         RuleVerdict {
             name: format!("{verdict} for {expect}"),
@@ -283,6 +312,11 @@ mod tests {
             kind,
             reported: nothing(),
             rule: nothing(),
+            paper: None,
+            dimension: Dimension::Plain,
+            deciding: None,
+            direction: None,
+            agreement: None,
             here: nothing(),
             interval: nothing(),
             verdict,
@@ -354,6 +388,8 @@ mod tests {
             runs: 0,
             failures: Vec::new(),
             rules,
+            settings: Vec::new(),
+            untestable: Vec::new(),
             data: Vec::new(),
             bounds: Vec::new(),
         };

@@ -15,7 +15,8 @@ use thiserror::Error;
 pub struct Runner<'a> {
     plan: &'a Plan,
     instruments: Instruments,
-    bounds: bound::Store,
+    /// `None` if nobody asks for bounds.
+    bounds: Option<bound::Store>,
 }
 
 /// A run whose results go into an [`Output`] failed.
@@ -38,7 +39,13 @@ impl<'a> Runner<'a> {
 
     /// The same, looked at by `instruments`, which change no result.
     pub fn with_instruments(plan: &'a Plan, instruments: Instruments) -> Runner<'a> {
-        Runner { plan, instruments, bounds: bound::Store::default() }
+        Runner { plan, instruments, bounds: Some(bound::Store::default()) }
+    }
+
+    /// The same without bounds, which no record has then.
+    #[must_use]
+    pub fn without_bounds(self) -> Runner<'a> {
+        Runner { bounds: None, ..self }
     }
 
     /// Runs `cell`: a record for each client and each page of its session, in their order, of which the
@@ -88,7 +95,9 @@ impl<'a> Runner<'a> {
         rows: Option<&mut SeriesSink<'_>>,
     ) -> Result<Vec<RunRecord>, RunError> {
         let mut records = measure(self.plan, cell, &self.instruments, rows)?;
-        self.bounds.complete(self.plan, cell, &mut records);
+        if let Some(bounds) = &self.bounds {
+            bounds.complete(self.plan, cell, &mut records);
+        }
         Ok(records)
     }
 }

@@ -1,6 +1,7 @@
 //! The `[experiment]` table of a scenario file: claims, rules and the papers' numbers.
 //!
 //! - [`Experiment`]: the table; [`Rule`]: when a claim counts as shown.
+//! - [`OpenSetting`]: what the paper leaves open, with plausible values.
 //! - [`cases`]: the ids of a file, each a [`Case`] with its own scenario and experiment.
 //! - [`Measure`]: what a rule looks at; [`Threshold`](quipu_record::threshold::Threshold): what it must be.
 //!
@@ -17,7 +18,8 @@ pub use measure::{Column, DRAWN, Measure, Metric, Named, Stat};
 pub(crate) use settings::Change;
 pub use settings::Settings;
 pub use spec::{
-    AxisValue, Data, DataValue, Experiment, Others, Part, Quick, Rule, Side, Test, Variant,
+    AxisValue, Data, DataValue, Experiment, OpenSetting, OpenValue, Others, Part, Quick, Rule,
+    Side, Test, Untestable, Variant,
 };
 
 #[cfg(test)]

@@ -12,8 +12,10 @@ use crate::error::ScenarioError;
 use crate::form::text::NAME;
 use crate::form::{Kind, Names, Numbers, Shorthand, Text, table};
 
+mod open;
 mod rule;
 
+pub use open::{OpenSetting, OpenValue, Untestable};
 pub use rule::{Others, Rule, Side, Test};
 
 table! {
@@ -39,6 +41,12 @@ table! {
         pub quick: Quick = Quick::default() => "3 runs",
         /// Changed scenarios, whose runs rules compare with the main ones.
         pub variants: Vec<Variant> => "none",
+        /// What the paper leaves open: each claim is judged in every combination of values.
+        pub settings: Vec<OpenSetting> => "none",
+        /// Runs of each combination of settings, at most those of the scenario.
+        pub settings_runs: u32 [1..] = 5,
+        /// Claims of the paper that cannot be tested here.
+        pub untestable: Vec<Untestable> => "none",
         /// When it counts as shown; at least one.
         pub rules: Vec<Rule> [1..],
         /// The paper's numbers.
@@ -150,6 +158,12 @@ impl Experiment {
         Ok(parsed.experiment)
     }
 
+    /// The combinations of the values of all settings: for each setting the position of its value. The first is
+    /// the scenario itself, and the last setting moves first. None if there are no settings.
+    pub fn combinations(&self) -> Vec<Vec<usize>> {
+        open::combinations(&self.settings)
+    }
+
     /// Checks what no part of it can check alone.
     fn check(&self) -> Result<(), (Part, String)> {
         let mut problems = Vec::new();
@@ -161,6 +175,7 @@ impl Experiment {
             .map_err(|message| (Part::Whole, message))?;
         unlike("rule", self.rules.iter().map(|rule| rule.name.as_str()))
             .map_err(|message| (Part::Whole, message))?;
+        open::check(&self.settings).map_err(|message| (Part::Whole, message))?;
         for (index, rule) in self.rules.iter().enumerate() {
             let failed = |message: String| (Part::Rule(index), message);
             if let Some(ablation) = &rule.ablation

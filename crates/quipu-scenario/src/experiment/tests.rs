@@ -90,6 +90,72 @@ fn variants_change_fields_lists_and_elements_of_lists() {
     }
 }
 
+/// What a paper leaves open, with `values` of the first of two settings.
+fn open(values: &str) -> Result<Vec<Case>, crate::ScenarioError> {
+    let settings = format!(
+        r#"
+[[experiment.settings]]
+name = "queue"
+values = [{values}]
+
+[[experiment.settings]]
+name = "window"
+about = "the paper does not tell"
+values = [{{ name = "10" }}, {{ name = "32", set = {{ "transport.initial_window" = 32 }} }}]
+"#
+    );
+    cases(&format!("{GRID}\n{settings}"), "grid.toml")
+}
+
+const QUEUES: &str = r#"{ name = "own" }, { name = "5p", set = { "networks.*.paths.*.down.queue" = "5p" } }, { name = "none", set = { "networks.*.paths.*.down.queue" = "unlimited" } }"#;
+
+#[test]
+fn combinations_of_settings_begin_with_the_scenario_itself() {
+    let case = &open(QUEUES).unwrap()[0];
+    let expected = [[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]];
+    assert_eq!(case.experiment.combinations(), expected);
+    assert_eq!(case.experiment.settings_runs, 5);
+    let none = &cases(GRID, "grid.toml").unwrap()[0];
+    assert!(none.experiment.combinations().is_empty());
+}
+
+#[test]
+fn settings_that_cannot_be_swept_are_refused() {
+    let many: Vec<String> =
+        (1..129).map(|it| format!("{{ name = \"{it}\", set = {{ runs = {it} }} }}")).collect();
+    let many = format!("{{ name = \"own\" }}, {}", many.join(", "));
+    for (values, told) in [
+        ("{ name = \"own\" }", "expected 2 or more"),
+        (
+            "{ name = \"own\", set = { runs = 2 } }, { name = \"5p\", set = { runs = 3 } }",
+            "setting queue: the first value is the scenario's own, without `set`",
+        ),
+        ("{ name = \"own\" }, { name = \"5p\" }", "setting queue: value `5p` needs `set`"),
+        (
+            "{ name = \"5p\" }, { name = \"5p\", set = { runs = 3 } }",
+            "value of setting queue: `5p` is there twice",
+        ),
+        (&many, "settings have 129 × 2 combinations; expected at most 256"),
+    ] {
+        let error = open(values).unwrap_err().to_string();
+        assert!(error.contains(told), "{told}: {error}");
+    }
+}
+
+#[test]
+fn a_papers_number_has_the_unit_of_its_rule() {
+    let with = |number: &str| {
+        let paper = format!("claim = \"queues matter not\"\npaper = \"{number}\"");
+        cases(&GRID.replace("claim = \"queues matter not\"", &paper), "grid.toml")
+    };
+    let rule = with("1.02").unwrap().remove(0).experiment.rules.pop().unwrap();
+    assert_eq!(rule.paper.map(|paper| paper.value), Some(1.02));
+    let error = with("3ms").unwrap_err().to_string();
+    assert!(error.contains("expected an amount as in `1 ± 0.02`"), "{error}");
+    let error = with("much").unwrap_err().to_string();
+    assert!(error.contains("expected a number with its unit"), "{error}");
+}
+
 #[test]
 fn pages_and_networks_fan_out_by_themselves() {
     let text = GRID.replace("-{browser}-{level}", "-{network}");

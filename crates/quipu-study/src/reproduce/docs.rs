@@ -10,6 +10,9 @@ use quipu_lab::table::{Align, Grid};
 use quipu_record::threshold::{Amount, Dimension};
 use quipu_record::verdict::{ByChance, Judged, RuleVerdict, VERDICTS, Verdict};
 use quipu_record::write_whole;
+use quipu_scenario::experiment::{OpenSetting, Rule};
+
+use super::agreement::Number;
 
 mod page;
 
@@ -189,6 +192,32 @@ pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, i
     Ok(())
 }
 
+/// One row for each claim in each combination of settings; `None` if there are none.
+pub(super) fn settings_table(
+    settings: &[OpenSetting],
+    swept: &[(&Rule, Vec<Number>)],
+) -> Option<String> {
+    if swept.is_empty() {
+        return None;
+    }
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    let names = settings.iter().map(|setting| setting.name.as_str());
+    // Writing to memory cannot fail.
+    let _ = rows.write_record(["rule"].into_iter().chain(names).chain(["number", "holds"]));
+    for (rule, numbers) in swept {
+        for number in numbers {
+            let both = settings.iter().zip(&number.chosen);
+            let values = both.map(|(setting, value)| setting.values[*value].name.clone());
+            let text =
+                |value: f64| (value.to_string(), rule.test.threshold().has(value).to_string());
+            let (value, holds) = number.value.map(text).unwrap_or_default();
+            let row = [rule.name.clone()].into_iter().chain(values).chain([value, holds]);
+            let _ = rows.write_record(row);
+        }
+    }
+    String::from_utf8(rows.into_inner().unwrap_or_default()).ok()
+}
+
 /// One row for each place of each rule.
 fn table(all: &[Judged]) -> String {
     const COLUMNS: [&str; 16] = [
@@ -253,6 +282,11 @@ mod tests {
             claim: "a | b".to_owned(),
             kind: RuleKind::Claim,
             reported: "−7 %".to_owned(),
+            paper: None,
+            dimension: Dimension::Time,
+            deciding: Some(2e6),
+            direction: None,
+            agreement: None,
             rule: "page: median each: > 1s".to_owned(),
             here: "2.000 ms".to_owned(),
             interval: String::new(),
@@ -292,6 +326,8 @@ mod tests {
                 rule("first", Verdict::Fails, Verdict::Fails),
                 rule("second", Verdict::Unclear, Verdict::Holds),
             ],
+            settings: Vec::new(),
+            untestable: Vec::new(),
             data: Vec::new(),
             bounds: ["rr", "wrr"]
                 .map(|policy| BoundRow {

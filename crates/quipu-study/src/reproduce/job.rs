@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use super::agreement::{Combination, is_swept, keep_wanted};
 use super::catalogue::Origin;
 use super::data::{PaperNumber, numbers};
 use super::error::ExperimentError;
 use super::places::{Unit, places};
 use crate::run_key::{code_of, hash_of, run_keys};
-use quipu_lab::plan::{Cell, Plan, PlanError};
+use quipu_lab::plan::{Cell, Plan, PlanError, Shelf};
 use quipu_lab::policies::{PolicyRow, Registry};
 use quipu_lab::program::Program;
 use quipu_record::Provenance;
-use quipu_scenario::experiment::{Case, Measure, Part, Variant};
+use quipu_scenario::experiment::{Case, Experiment, Measure, OpenSetting, Part, Variant};
 use quipu_scenario::{Network, Scenario, ScenarioError, Series, distinct};
 
 /// One id, ready to run.
@@ -23,7 +24,10 @@ pub struct Job {
     pub quick: bool,
     /// Hash of everything that decides the result.
     pub fingerprint: String,
+    /// The scenario, its variants, and combinations of what the paper leaves open.
     pub(super) units: Vec<Unit>,
+    /// Combinations in their order, of which the first is the scenario itself.
+    pub(super) combinations: Vec<Combination>,
     pub(super) series: Vec<Measure>,
     pub(super) numbers: Vec<PaperNumber>,
 }
@@ -40,29 +44,49 @@ impl Job {
         registry: &Registry,
         program: &Arc<Program>,
     ) -> Result<Job, ExperimentError> {
-        let in_plan = |variant: Option<&Variant>, source: PlanError| ExperimentError::Plan {
-            id: case.id.clone(),
-            variant: variant.map(|variant| variant.name.clone()),
-            source: Box::new(source),
+        let mut shelf = Shelf::default();
+        let mut plan = |scenario: Result<Scenario, ScenarioError>, variant: Option<&str>| {
+            let planned = |scenario| {
+                let plan = Plan::build_with(scenario, registry, &mut shelf);
+                plan.map_err(|errors| *errors.first)
+            };
+            let mut plan =
+                scenario.map_err(PlanError::from).and_then(planned).map_err(|source| {
+                    let (id, variant) = (case.id.clone(), variant.map(str::to_owned));
+                    ExperimentError::Plan { id, variant, source: Box::new(source) }
+                })?;
+            plan.program = Arc::clone(program);
+            Ok::<Plan, ExperimentError>(plan)
         };
-        let main = scenario(&case, None, quick).map_err(|error| in_plan(None, error.into()))?;
-        let plan = Plan::with_registry(main, registry).map_err(|error| in_plan(None, error))?;
-        let mut units = vec![Unit { variant: None, plan }];
+        let mut units = vec![Unit::whole(None, plan(scenario(&case, None, quick), None)?)];
         for variant in &case.experiment.variants {
-            let changed = scenario(&case, Some(variant), quick);
-            let changed = changed.map_err(|error| in_plan(Some(variant), error.into()))?;
-            let plan = Plan::with_registry(changed, registry);
-            let plan = plan.map_err(|error| in_plan(Some(variant), error))?;
-            units.push(Unit { variant: Some(variant.name.clone()), plan });
+            let name = variant.name.as_str();
+            let plan = plan(scenario(&case, Some(variant), quick), Some(name))?;
+            units.push(Unit::whole(Some(name.to_owned()), plan));
         }
-        for unit in &mut units {
-            unit.plan.program = Arc::clone(program);
+        let mut combinations = Vec::new();
+        for chosen in chosen(&case.experiment, quick) {
+            let is_own = chosen.iter().all(|value| *value == 0);
+            let unit = if is_own { 0 } else { units.len() };
+            if !is_own {
+                let name = in_words(&case.experiment.settings, &chosen);
+                let plan = plan(combined(&case, &chosen, quick), Some(&name))?;
+                let mut unit = Unit::whole(None, plan);
+                keep_wanted(&mut unit, &case.experiment.rules).map_err(|message| {
+                    let (file, id) = (case.file.clone(), case.id.clone());
+                    let message = format!("{name}: {message}");
+                    ExperimentError::Rule { file, line: None, id, message }
+                })?;
+                units.push(unit);
+            }
+            combinations.push(Combination { chosen, unit });
         }
         let mut job = Job {
             case,
             quick,
             fingerprint: String::new(),
             units,
+            combinations,
             series: Vec::new(),
             numbers: Vec::new(),
         };
@@ -82,7 +106,7 @@ impl Job {
         for rule in &self.case.experiment.rules {
             // The text has the rules of all ids of the file.
             let line = Part::named_rule(&self.case.text, &rule.name);
-            let found = places(rule, &self.units);
+            let found = places(rule, self.named_units());
             let found = found
                 .map_err(|message| self.wrong(line, format!("rule {}: {message}", rule.name)))?;
             for metric in rule.metrics() {
@@ -101,6 +125,12 @@ impl Job {
             }
         }
         Ok(())
+    }
+
+    /// The scenario and its variants, which rules name.
+    pub(super) fn named_units(&self) -> &[Unit] {
+        let first = self.combinations.iter().map(|it| it.unit).filter(|unit| *unit > 0).min();
+        &self.units[..first.unwrap_or(self.units.len())]
     }
 
     fn read_numbers(&mut self, origin: &Origin) -> Result<(), ExperimentError> {
@@ -123,10 +153,10 @@ impl Job {
     /// All runs, each with the position of its unit.
     pub(super) fn cells(&self) -> impl Iterator<Item = (usize, Cell)> {
         let units = self.units.iter().enumerate();
-        units.flat_map(|(unit, it)| it.plan.cells().map(move |cell| (unit, cell)))
+        units.flat_map(|(unit, it)| it.cells.iter().map(move |cell| (unit, *cell)))
     }
 
-    /// Runs of the scenario and its variants.
+    /// Runs of the scenario, its variants and the combinations of settings.
     pub fn runs(&self) -> usize {
         self.cells().count()
     }
@@ -147,11 +177,18 @@ impl Job {
     /// that are the same. `None` for a run whose time series goes into the folder of this id.
     pub(super) fn keys(&self) -> Result<Vec<Option<u128>>, ScenarioError> {
         let mut all = Vec::new();
-        for Unit { plan, .. } in &self.units {
+        let combined = self.named_units().len();
+        for (index, Unit { plan, cells, .. }) in self.units.iter().enumerate() {
             if plan.scenario.series != Series::None {
-                all.extend(plan.cells().map(|_| None));
-            } else {
-                all.extend(run_keys(plan)?.into_iter().map(Some));
+                all.extend(cells.iter().map(|_| None));
+                continue;
+            }
+            let mut wanted = cells.iter().peekable();
+            for (cell, key) in plan.cells().zip(run_keys(plan)?) {
+                if wanted.next_if_eq(&&cell).is_some() {
+                    // Runs of combinations have no bounds.
+                    all.push(Some(if index < combined { key } else { !key }));
+                }
             }
         }
         Ok(all)
@@ -187,6 +224,33 @@ fn scenario(
         scenario.runs = scenario.runs.min(limit.runs);
     }
     Ok(scenario)
+}
+
+/// Combinations of settings to be run: all, or, if `quick`, those that differ from the scenario in one setting.
+fn chosen(experiment: &Experiment, quick: bool) -> Vec<Vec<usize>> {
+    let mut all = experiment.combinations();
+    if quick {
+        all.retain(|chosen| chosen.iter().filter(|value| **value > 0).count() <= 1);
+    }
+    let is_any_swept = experiment.rules.iter().any(is_swept);
+    if is_any_swept { all } else { Vec::new() }
+}
+
+/// The scenario of `case` with the values `chosen` of its settings.
+fn combined(case: &Case, chosen: &[usize], quick: bool) -> Result<Scenario, ScenarioError> {
+    let mut scenario = scenario(case, None, quick)?;
+    for (setting, value) in case.experiment.settings.iter().zip(chosen) {
+        scenario = setting.values[*value].set.apply(&scenario)?;
+    }
+    scenario.runs = scenario.runs.min(case.experiment.settings_runs);
+    Ok(scenario)
+}
+
+/// Names of settings and values: `queue 100p, window 32`.
+pub(super) fn in_words(settings: &[OpenSetting], chosen: &[usize]) -> String {
+    let both = settings.iter().zip(chosen);
+    let names = both.map(|(it, value)| format!("{} {}", it.name, it.values[*value].name));
+    names.collect::<Vec<String>>().join(", ")
 }
 
 fn known_all<'a>(

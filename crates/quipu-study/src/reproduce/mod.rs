@@ -6,10 +6,12 @@
 //! - [`Job`]: an id ready to run. [`reproduce`]: all of them on all cores, and what was found ([`Judged`](quipu_record::verdict::Judged)).
 //!
 //! Within: `catalogue` finds ids, `places` tells what a rule compares, `select` and `samples` take numbers
-//! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges, `chance` does so with
+//! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges, `agreement` does so
+//! where the paper leaves settings open, `chance` with
 //! policies `dealt` out anew; `docs` writes it down. The format
 //! is explained in `docs/reproduce.md`.
 
+mod agreement;
 mod catalogue;
 mod chance;
 mod compare;
@@ -24,6 +26,7 @@ mod samples;
 mod select;
 mod stat;
 mod verdict;
+mod workshop;
 
 pub use catalogue::{Origin, builtin, choose, load};
 pub use docs::{Page, counts, survivors, terminal};

@@ -1,16 +1,26 @@
 //! Where a rule looks: every page, network and policy that it may be about, and what is compared there.
 
-use quipu_lab::plan::Plan;
+use quipu_lab::plan::{Cell, Plan};
 use quipu_record::suggestion;
 use quipu_scenario::experiment::{Measure, Named, Others, Rule, Side};
 
-/// What is run for an id: the scenario, or a variant of it.
+/// What is run for an id: the scenario, a variant of it, or a combination of what the paper leaves open.
 #[derive(Debug)]
 pub(super) struct Unit {
-    /// Name of the variant; `None` for the scenario itself.
+    /// Name of the variant; `None` for the scenario itself, and in combinations, which are judged as it is.
     pub(super) variant: Option<String>,
-    /// Its runs.
+    /// What may be run of it.
     pub(super) plan: Plan,
+    /// What is run, in the order of the plan.
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Unit {
+    /// Everything of `plan`.
+    pub(super) fn whole(variant: Option<String>, plan: Plan) -> Unit {
+        let cells = plan.cells().collect();
+        Unit { variant, plan, cells }
+    }
 }
 
 /// A page over a network with a policy, by position.
@@ -169,6 +179,13 @@ fn moved(of: &Point, side: &Side, units: &[Unit], metric: &Measure) -> Result<Po
     let policy = policy_of(plan, network, side.policy.as_ref().unwrap_or(&names.policy))?;
     let metric = side.metric.as_ref().unwrap_or(metric).clone();
     Ok(Point { unit, spot: Spot { page, network, policy }, metric })
+}
+
+impl Place {
+    /// Everything that it looks at.
+    pub(super) fn points(&self) -> impl Iterator<Item = &Point> {
+        std::iter::once(&self.of).chain(&self.to).chain(self.beside.iter().flatten())
+    }
 }
 
 impl Point {

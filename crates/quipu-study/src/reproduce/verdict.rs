@@ -32,10 +32,7 @@ pub(super) fn bounds(summary: &Summary) -> Vec<BoundRow> {
 
 /// The verdict of `rule`. `runs` has those of each unit.
 pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdict {
-    let dimension = match rule.test {
-        Test::Ratio(_) => Dimension::Plain,
-        Test::Value(_) | Test::Difference(_) => rule.metric.dimension(),
-    };
+    let dimension = rule.test.threshold().dimension();
     let findings: Vec<Finding> = match places(rule, units) {
         Ok(places) => places.iter().map(|place| finding(rule, place, units, runs)).collect(),
         Err(problem) => vec![without("", problem)],
@@ -45,6 +42,11 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
         claim: rule.claim.clone(),
         kind: rule.kind,
         reported: rule.reported.clone(),
+        paper: rule.paper.map(|paper| paper.value),
+        dimension,
+        deciding: deciding(rule, &findings),
+        direction: direction(rule, &findings),
+        agreement: None,
         rule: in_words(rule),
         here: range(&findings, |finding| finding.value, |finding| finding.value, dimension),
         interval: range(&findings, |finding| finding.low, |finding| finding.high, dimension),
@@ -55,6 +57,39 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
         findings,
         by_chance: None,
     }
+}
+
+/// The number of the place that decides: of all places the one nearest to failing, or, where one is enough, the
+/// one nearest to holding.
+fn deciding(rule: &Rule, findings: &[Finding]) -> Option<f64> {
+    let threshold = rule.test.threshold();
+    let values = findings.iter().filter_map(|finding| finding.value);
+    let by_margin =
+        |one: &f64, other: &f64| threshold.margin(*one).total_cmp(&threshold.margin(*other));
+    match rule.places {
+        Places::All => values.min_by(by_margin),
+        Places::Any => values.max_by(by_margin),
+    }
+}
+
+/// Whether the intervals lie on the threshold's side of no difference; `None` if it has no such side.
+fn direction(rule: &Rule, findings: &[Finding]) -> Option<bool> {
+    let middle = match rule.test {
+        Test::Value(_) => return None,
+        Test::Ratio(_) => 1.0,
+        Test::Difference(_) => 0.0,
+    };
+    let side = rule.test.threshold().side_of(middle)?;
+    let is_there = |finding: &Finding| {
+        finding.value.is_some_and(|value| {
+            let (low, high) = (finding.low.unwrap_or(value), finding.high.unwrap_or(value));
+            side.position(low, high) == Position::Inside
+        })
+    };
+    Some(match rule.places {
+        Places::All => !findings.is_empty() && findings.iter().all(is_there),
+        Places::Any => findings.iter().any(is_there),
+    })
 }
 
 /// What the verdicts of all places amount to.
@@ -119,10 +154,7 @@ fn estimate(
     runs: &[Runs<'_>],
 ) -> Result<Estimate, String> {
     let samples = |point: &Point| runs[point.unit].samples(point.spot, &point.metric);
-    let mut points = vec![&place.of];
-    points.extend(&place.to);
-    points.extend(place.beside.iter().flatten());
-    let random = points.iter().any(|point| {
+    let random = place.points().any(|point| {
         let plan = &units[point.unit].plan;
         plan.scenario.is_random(&plan.networks[point.spot.network].network)
     });

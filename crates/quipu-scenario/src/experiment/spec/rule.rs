@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_record::threshold::{Dimension, Threshold};
+use quipu_record::threshold::{Amount, Dimension, Threshold};
 use quipu_record::verdict::{Paper, Places, RuleKind, Verdict};
 use serde::{Deserialize, Deserializer, Serializer, de};
 
@@ -97,6 +97,8 @@ table! {
         kind: RuleKind = RuleKind::Claim,
         /// The paper's numbers.
         reported: String => "none",
+        /// The paper's number as the rule has it: a ratio, or an amount with its unit.
+        paper: Option<Amount> => "none",
         /// What is looked at.
         metric: Measure,
         /// What is compared: one comparison for each.
@@ -149,6 +151,7 @@ words!(Paper, Places, RuleKind, Verdict);
 
 read_only! {
     Threshold: Kind::Text(&THRESHOLD),
+    Amount: Kind::Text(&PAPER_NUMBER),
 }
 
 /// Names of the verdicts that a rule may expect.
@@ -168,6 +171,8 @@ pub struct Rule {
     pub kind: RuleKind,
     /// The paper's numbers.
     pub reported: String,
+    /// The paper's number as the rule has it.
+    pub paper: Option<Amount>,
     /// What is looked at.
     pub metric: Measure,
     /// One comparison for each; at least one.
@@ -277,6 +282,10 @@ impl TryFrom<RuleForm> for Rule {
                 test.name()
             ));
         }
+        if let Some(paper) = input.paper.filter(|paper| paper.dimension != dimension) {
+            let threshold = test.threshold();
+            return wrong(&format!("paper is `{paper}`; expected an amount as in `{threshold}`"));
+        }
         if !input.steps.is_empty() && (to != Others::None || !of.is_empty()) {
             return wrong("steps stand instead of `of` and `to`");
         }
@@ -298,6 +307,7 @@ impl TryFrom<RuleForm> for Rule {
             claim: input.claim,
             kind: input.kind,
             reported: input.reported,
+            paper: input.paper,
             metric: input.metric,
             of: if of.is_empty() { vec![Side::default()] } else { of },
             to,
@@ -390,4 +400,16 @@ static THRESHOLD: Text = Text {
     names: Names::None,
     examples: &["= 4.375s", "< 0.75", ">= 90%", "0.9..1.1", "4.375s ± 0.1%", "-78ms..-11ms"],
     refused: &["above 1", "", "<"],
+};
+
+/// A number of a paper, as a rule has it.
+static PAPER_NUMBER: Text = Text {
+    name: "paper's number",
+    expected: "a number with the unit that the rule's threshold has, such as 0.511, 1.03s or 90%",
+    pattern: r"^ *[-−+]?[0-9][.0-9]* *[a-zA-Z%]*$",
+    accepts: |text| Amount::parse(text).is_some(),
+    numbers: Numbers::None,
+    names: Names::None,
+    examples: &["0.511", "1.03s", "-78ms"],
+    refused: &["", "less", "< 1"],
 };
