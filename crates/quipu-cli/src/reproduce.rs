@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::table::{Align, Grid};
-use quipu_record::verdict::Judged;
-use quipu_record::write_whole;
+use quipu_record::verdict::{Counts, Judged};
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Job, Page, Place, Progress, Todo, builtin, choose, counts, reproduce, survivors, terminal,
+    Job, Page, Place, Progress, Todo, builtin, choose, reproduce, survivors, terminal,
 };
 
 use crate::args::ReproduceOptions;
@@ -21,7 +20,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     if let Some(file) = &options.check_docs {
         let cases = builtin().map_err(Failure::usage)?;
         return read_page(file)?
-            .check(&cases)
+            .check(file, &cases)
             .map_err(|reason| Failure::Run(format!("{}: {reason}", file.display())));
     }
     let chosen = choose(&options.names).map_err(Failure::usage)?;
@@ -46,25 +45,23 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     };
     let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
     let all = run_all(todo, &place, ids)?;
-    crate::print(&format!("{}\n", counts(&all)))?;
+    crate::print(&format!("{}\n", Counts::of(&all)))?;
     if options.shuffles > 0 {
         crate::print(&survivors(&all))?;
     }
     if let Some((file, before)) = docs {
         let page = before.with(&all, &builtin().map_err(Failure::usage)?);
-        write_whole(file, page.text())
-            .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
+        page.write(file).map_err(|(file, error)| {
+            Failure::Run(format!("cannot write {}: {error}", file.display()))
+        })?;
     }
     judge(&all)
 }
 
-/// The page of the docs in `file`.
+/// The page of the docs in `file`, by what lies beside it.
 fn read_page(file: &Path) -> Result<Page, Failure> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::Usage(format!("cannot read {}: {error}", file.display())))?;
     let again = "write it again with `quipu reproduce --docs FILE`";
-    Page::read(&text)
-        .map_err(|reason| Failure::Run(format!("{}: {reason}; {again}", file.display())))
+    Page::read(file).map_err(|reason| Failure::Run(format!("{reason}; {again}")))
 }
 
 /// The page that `jobs` are to be written into: the one in `file` if they are some ids by name, else none.

@@ -33,8 +33,10 @@ macro_rules! words {
     };
 }
 
+mod counts;
 mod outcome;
 
+pub use counts::Counts;
 pub use outcome::{Agreement, Effect, Outcome, Setting, Untested, ValueAgreement};
 
 words! {
@@ -185,10 +187,22 @@ pub struct RuleVerdict {
     /// What the number counts.
     #[serde(default)]
     pub dimension: Dimension,
+    /// What is taken of the runs: `value`, `ratio` or `difference`.
+    #[serde(default)]
+    pub test: String,
+    /// The lower end of the threshold; `null` if it has none.
+    #[serde(default)]
+    pub at_least: Option<f64>,
+    /// Its upper end.
+    #[serde(default)]
+    pub at_most: Option<f64>,
     /// The number of the place that decides: of all places the one nearest to failing, or, where one place is
     /// enough, the one nearest to holding.
     #[serde(default)]
     pub deciding: Option<f64>,
+    /// The 95 % interval of that number; `null` without chance.
+    #[serde(default)]
+    pub deciding_interval: Option<(f64, f64)>,
     /// Whether the number is on that side of no difference on which the threshold lies, whatever its size; `null`
     /// if the threshold lies on both sides, or is one for no comparison.
     #[serde(default)]
@@ -315,6 +329,10 @@ mod tests {
             paper: None,
             dimension: Dimension::Plain,
             deciding: None,
+            deciding_interval: None,
+            test: nothing(),
+            at_least: None,
+            at_most: None,
             direction: None,
             agreement: None,
             here: nothing(),
@@ -325,6 +343,30 @@ mod tests {
             ablation: None,
             findings: Vec::new(),
             by_chance: None,
+        }
+    }
+
+    pub(super) fn judged(rules: Vec<RuleVerdict>) -> Judged {
+        let nothing = String::new;
+        Judged {
+            id: nothing(),
+            paper: Paper::Quipu,
+            figure: nothing(),
+            title: nothing(),
+            reported: nothing(),
+            note: nothing(),
+            file: nothing(),
+            provenance: Provenance::default(),
+            fingerprint: nothing(),
+            quick: false,
+            seed: 1,
+            runs: 0,
+            failures: Vec::new(),
+            rules,
+            settings: Vec::new(),
+            untestable: Vec::new(),
+            data: Vec::new(),
+            bounds: Vec::new(),
         }
     }
 
@@ -372,27 +414,7 @@ mod tests {
             rule(RuleKind::Firm, Verdict::Fails, Verdict::Holds),
             rule(RuleKind::Firm, Verdict::Unclear, Verdict::Holds),
         ];
-        let nothing = String::new;
-        let mut judged = Judged {
-            id: nothing(),
-            paper: Paper::Quipu,
-            figure: nothing(),
-            title: nothing(),
-            reported: nothing(),
-            note: nothing(),
-            file: nothing(),
-            provenance: Provenance::default(),
-            fingerprint: nothing(),
-            quick: false,
-            seed: 1,
-            runs: 0,
-            failures: Vec::new(),
-            rules,
-            settings: Vec::new(),
-            untestable: Vec::new(),
-            data: Vec::new(),
-            bounds: Vec::new(),
-        };
+        let mut judged = judged(rules);
         assert_eq!(judged.surprises().count(), 2);
         judged.quick = true;
         let found: Vec<_> = judged.surprises().map(|rule| rule.name.as_str()).collect();

@@ -8,13 +8,16 @@ use serde::Serialize;
 
 use quipu_lab::table::{Align, Grid};
 use quipu_record::threshold::{Amount, Dimension};
-use quipu_record::verdict::{ByChance, Judged, RuleVerdict, VERDICTS, Verdict};
+use quipu_record::verdict::{Agreement, ByChance, Judged, Outcome, RuleVerdict, VERDICTS};
 use quipu_record::write_whole;
 use quipu_scenario::experiment::{OpenSetting, Rule};
 
 use super::agreement::Number;
 
+mod figure;
 mod page;
+mod picture;
+mod text;
 
 pub use page::Page;
 
@@ -47,7 +50,7 @@ pub fn terminal(judged: &Judged) -> String {
             cut(or_nothing(&rule.reported), 28),
             or_nothing(&rule.here).to_owned(),
             or_nothing(&rule.interval).to_owned(),
-            outcome(rule),
+            ended(rule, judged),
         ]);
     }
     text.push_str(&grid.to_string());
@@ -109,13 +112,19 @@ fn or_nothing(text: &str) -> &str {
     if text.is_empty() { NOTHING } else { text }
 }
 
-/// The verdict, and what was expected if it is something else.
-fn outcome(rule: &RuleVerdict) -> String {
-    if rule.verdict == rule.expect {
-        rule.verdict.to_string()
-    } else {
-        format!("{} (expected {})", rule.verdict, rule.expect)
+/// The verdict, what was expected if it is something else, and what became of a claim.
+fn ended(rule: &RuleVerdict, judged: &Judged) -> String {
+    let mut text = rule.verdict.to_string();
+    if rule.verdict != rule.expect {
+        let _ = write!(text, " (expected {})", rule.expect);
     }
+    if let Some(outcome) = judged.outcome(rule) {
+        let _ = write!(text, "; {outcome}");
+        if let Some(Agreement { holds, of, .. }) = rule.agreement {
+            let _ = write!(text, ", {holds} of {of} settings");
+        }
+    }
+    text
 }
 
 /// Rules that hold though policies are exchanged by chance, for a terminal.
@@ -130,28 +139,6 @@ pub fn survivors(all: &[Judged]) -> String {
     }
     let count = text.lines().count();
     format!("{count} of {} rules hold in more than 5 % of deals by chance\n{text}", rules.count())
-}
-
-/// How many verdicts are of each kind.
-pub fn counts(all: &[Judged]) -> String {
-    let rules = || all.iter().flat_map(|judged| &judged.rules);
-    let of = |verdict| rules().filter(|rule| rule.verdict == verdict).count();
-    let kinds = [Verdict::Holds, Verdict::Fails, Verdict::Unclear, Verdict::Error].map(of);
-    let surprises = all.iter().map(|judged| judged.surprises().count()).sum();
-    counted(all.len(), rules().count(), kinds, surprises)
-}
-
-/// The same in words. `kinds` are verdicts that hold, fail, are unclear, and have no answer.
-fn counted(ids: usize, rules: usize, kinds: [usize; 4], surprises: usize) -> String {
-    let [hold, fail, unclear, none] = kinds;
-    format!(
-        "{ids} ids, {rules} rules: {hold} hold, {fail} fail, {unclear} unclear, {none} without an answer; \
-         {surprises} other than expected"
-    )
-}
-
-fn in_bold(rule: &RuleVerdict, quick: bool) -> String {
-    if rule.is_as_expected(quick) { outcome(rule) } else { format!("**{}**", outcome(rule)) }
 }
 
 /// Why a rule does not hold, and what shows that.
@@ -183,8 +170,14 @@ fn markdown(text: &str) -> String {
 
 /// Writes the files of the whole set into `folder`: JSON, CSV, Markdown.
 pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, io::Error)> {
-    let page = Page::new(all, &[]).without_marks();
-    let files = [(VERDICTS, json(&all)), ("verdicts.csv", table(all)), ("verdicts.md", page)];
+    let page = Page::new(all, &[]).text();
+    let rules = rules_table(&all.iter().collect::<Vec<&Judged>>());
+    let files = [
+        (VERDICTS, json(&all)),
+        ("verdicts.csv", rules),
+        ("places.csv", places_table(all)),
+        ("verdicts.md", page),
+    ];
     for (name, text) in files {
         let file = folder.join(name);
         write_whole(&file, text).map_err(|source| (file, source))?;
@@ -218,8 +211,71 @@ pub(super) fn settings_table(
     String::from_utf8(rows.into_inner().unwrap_or_default()).ok()
 }
 
+/// One row for each rule.
+fn rules_table(all: &[&Judged]) -> String {
+    let mut rows = csv::Writer::from_writer(Vec::new());
+    for judged in all {
+        for rule in &judged.rules {
+            let agreement = rule.agreement.as_ref();
+            let moved = agreement.and_then(Agreement::moved_most_by);
+            let decided = agreement.and_then(Agreement::decided_by);
+            // Writing to memory cannot fail.
+            let _ = rows.serialize(RuleRow {
+                id: &judged.id,
+                paper: judged.paper.name(),
+                figure: &judged.figure,
+                rule: &rule.name,
+                kind: rule.kind.name(),
+                claim: &rule.claim,
+                reported: &rule.reported,
+                threshold: &rule.rule,
+                here: &rule.here,
+                interval: &rule.interval,
+                verdict: rule.verdict.name(),
+                expected: rule.expect.name(),
+                outcome: judged.outcome(rule).map_or("", Outcome::name),
+                settings_agree: agreement.map(|it| it.holds),
+                settings: agreement.map(|it| it.of),
+                settings_range: agreement.map_or("", |it| &it.range),
+                moved_most_by: moved.map_or("", |it| &it.setting),
+                moved: moved.map_or("", |it| &it.moved),
+                decided_by: decided.map_or("", |it| &it.setting),
+                because: &rule.because,
+                shown_by: rule.ablation.as_deref().unwrap_or_default(),
+            });
+        }
+    }
+    String::from_utf8(rows.into_inner().unwrap_or_default()).unwrap_or_default()
+}
+
+/// The columns of the table of rules.
+#[derive(Serialize)]
+struct RuleRow<'a> {
+    id: &'a str,
+    paper: &'a str,
+    figure: &'a str,
+    rule: &'a str,
+    kind: &'a str,
+    claim: &'a str,
+    reported: &'a str,
+    threshold: &'a str,
+    here: &'a str,
+    interval: &'a str,
+    verdict: &'a str,
+    expected: &'a str,
+    outcome: &'a str,
+    settings_agree: Option<usize>,
+    settings: Option<usize>,
+    settings_range: &'a str,
+    moved_most_by: &'a str,
+    moved: &'a str,
+    decided_by: &'a str,
+    because: &'a str,
+    shown_by: &'a str,
+}
+
 /// One row for each place of each rule.
-fn table(all: &[Judged]) -> String {
+fn places_table(all: &[Judged]) -> String {
     const COLUMNS: [&str; 16] = [
         "id",
         "paper",
@@ -274,7 +330,7 @@ fn table(all: &[Judged]) -> String {
 mod tests {
     use super::*;
     use quipu_record::Provenance;
-    use quipu_record::verdict::{BoundRow, Finding, Paper, RuleKind};
+    use quipu_record::verdict::{BoundRow, Finding, Paper, RuleKind, Verdict};
 
     fn rule(name: &str, verdict: Verdict, expect: Verdict) -> RuleVerdict {
         RuleVerdict {
@@ -282,9 +338,13 @@ mod tests {
             claim: "a | b".to_owned(),
             kind: RuleKind::Claim,
             reported: "−7 %".to_owned(),
-            paper: None,
+            paper: Some(1.5e6),
             dimension: Dimension::Time,
             deciding: Some(2e6),
+            deciding_interval: None,
+            test: "value".to_owned(),
+            at_least: Some(1e9),
+            at_most: None,
             direction: None,
             agreement: None,
             rule: "page: median each: > 1s".to_owned(),

@@ -29,7 +29,7 @@ mod verdict;
 mod workshop;
 
 pub use catalogue::{Origin, builtin, choose, load};
-pub use docs::{Page, counts, survivors, terminal};
+pub use docs::{Page, survivors, terminal};
 pub use error::ExperimentError;
 pub use job::Job;
 pub use runner::{Place, Progress, ReproduceError, Todo, reproduce};

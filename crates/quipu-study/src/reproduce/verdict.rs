@@ -37,6 +37,7 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
         Ok(places) => places.iter().map(|place| finding(rule, place, units, runs)).collect(),
         Err(problem) => vec![without("", problem)],
     };
+    let deciding = deciding(rule, &findings);
     RuleVerdict {
         name: rule.name.clone(),
         claim: rule.claim.clone(),
@@ -44,7 +45,11 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
         reported: rule.reported.clone(),
         paper: rule.paper.map(|paper| paper.value),
         dimension,
-        deciding: deciding(rule, &findings),
+        deciding: deciding.and_then(|finding| finding.value),
+        deciding_interval: deciding.and_then(|finding| finding.low.zip(finding.high)),
+        test: rule.test.name().to_owned(),
+        at_least: rule.test.threshold().ends().0,
+        at_most: rule.test.threshold().ends().1,
         direction: direction(rule, &findings),
         agreement: None,
         rule: in_words(rule),
@@ -59,17 +64,16 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
     }
 }
 
-/// The number of the place that decides: of all places the one nearest to failing, or, where one is enough, the
-/// one nearest to holding.
-fn deciding(rule: &Rule, findings: &[Finding]) -> Option<f64> {
+/// The place that decides: of all places the one nearest to failing, or, where one is enough, the one nearest to
+/// holding.
+fn deciding<'a>(rule: &Rule, findings: &'a [Finding]) -> Option<&'a Finding> {
     let threshold = rule.test.threshold();
-    let values = findings.iter().filter_map(|finding| finding.value);
-    let by_margin =
-        |one: &f64, other: &f64| threshold.margin(*one).total_cmp(&threshold.margin(*other));
-    match rule.places {
-        Places::All => values.min_by(by_margin),
-        Places::Any => values.max_by(by_margin),
-    }
+    let margins = findings.iter().filter_map(|it| Some((it, threshold.margin(it.value?))));
+    let decides = match rule.places {
+        Places::All => margins.min_by(|(_, one), (_, other)| one.total_cmp(other)),
+        Places::Any => margins.max_by(|(_, one), (_, other)| one.total_cmp(other)),
+    };
+    decides.map(|(finding, _)| finding)
 }
 
 /// Whether the intervals lie on the threshold's side of no difference; `None` if it has no such side.

@@ -1,189 +1,155 @@
-//! The page of the docs: all verdicts by paper, the papers' numbers beside ours.
+//! The page of the docs: what became of the papers' claims. Beside it, in a folder of its name, lie the verdicts
+//! that it is made of (`verdicts.json`), all rules as a table, and a picture for each figure.
 //!
-//! Each row begins with the id that it is of, and each id has a mark at the end: a hash of its rows, and one of
-//! the experiment that they were found for. So some ids can be run again and only their rows written anew, and
-//! whoever reads the page can tell, without a run, which ids are not those of the program.
+//! Everything but `verdicts.json` is written from it, so some ids can be run again and all else stays, and whoever
+//! has the page can tell, without a run, whether it was changed by hand and which ids are not those of the
+//! program.
 
-use std::fmt::Write;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{from_bound, in_bold, markdown, reason};
-use quipu_record::verdict::{Judged, Paper, Verdict};
+use super::{figure, picture, text};
+use quipu_record::verdict::{Judged, RuleVerdict};
+use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
 
-const HEAD: &str = "# Verdicts\n\nWritten by `quipu reproduce --docs`; not to be changed by hand. What the \
-                    columns mean stands in\n[reproduce.md](reproduce.md).\n\n";
-const QUICK: &str = "**Quick runs**: few of them, so intervals are wide.\n\n";
-/// What stands above the rows of each of the tables of a paper.
-const TABLES: [&str; 3] = [
-    "| id | rule | claim | paper | here | 95 % interval | threshold | verdict | reason |\n\
-     | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    "\nThe paper's numbers and ours:\n\n\
-     | id | page | network | policy | metric | paper | here | 95 % interval |\n\
-     | --- | --- | --- | --- | --- | --- | --- | --- |\n",
-    "\nTimes the bound that no scheduler can beat ([bound.md](bound.md)), page/critical time, medians; in \
-     parentheses the page's bound:\n\n| id | page and network | policies |\n| --- | --- | --- |\n",
-];
+/// What the page is made of.
+const STORE: &str = "verdicts.json";
+/// All rules.
+const RULES: &str = "verdicts.csv";
 
 /// What the page says, id by id.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    parts: Vec<Part>,
+    kept: Vec<Kept>,
 }
 
-/// The rows of one id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
-    id: String,
-    paper: Paper,
-    /// Those of each of [`TABLES`].
-    rows: [String; 3],
-    /// Whether runs were few.
-    quick: bool,
+/// What was found for one id, without the numbers of each place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Kept {
     /// Hash of the experiment that was run; empty if it is not told.
     experiment: String,
+    /// The values of the file's axes that the id has.
+    pub(super) axes: Vec<(String, String)>,
+    #[serde(flatten)]
+    pub(super) judged: Judged,
 }
 
 impl Page {
     /// A page of these ids, of which those in `cases` say what they are of.
     pub fn new(all: &[Judged], cases: &[Case]) -> Page {
-        Page { parts: all.iter().map(|judged| Part::new(judged, cases)).collect() }
+        Page { kept: all.iter().map(|judged| Kept::new(judged, cases)).collect() }
     }
 
-    /// Reads a page that [`Page::text`] wrote.
+    /// The page in `file`, by what lies beside it.
     ///
     /// # Errors
-    /// What is wrong with it, such as a change by hand.
-    pub fn read(text: &str) -> Result<Page, String> {
-        let mut page = Page::default();
-        let (mut paper, mut table) = (None, 0);
-        for line in text.lines() {
-            if let Some(title) = line.strip_prefix("## ") {
-                paper = Paper::ALL.iter().copied().find(|paper| paper.title() == title);
-                continue;
-            }
-            let is_above =
-                |head: &&str| head.lines().any(|it| it == line && it.starts_with("| id "));
-            if let Some(at) = TABLES.iter().position(is_above) {
-                table = at;
-            } else if let Some((id, _)) = line.strip_prefix("| `").and_then(|it| it.split_once('`'))
-            {
-                let paper = paper.ok_or_else(|| format!("{id} is of no paper"))?;
-                let rows = &mut page.part(id, paper).rows[table];
-                rows.push_str(line);
-                rows.push('\n');
-            } else if let Some(mark) =
-                line.strip_prefix("<!-- ").and_then(|it| it.strip_suffix(" -->"))
-            {
-                page.read_mark(mark)?;
-            }
-        }
-        if page.text() == text { Ok(page) } else { Err("it was changed by hand".to_owned()) }
-    }
-
-    /// The part of `id`, which is added if it is not there.
-    fn part(&mut self, id: &str, paper: Paper) -> &mut Part {
-        let at = self.parts.iter().position(|part| part.id == id).unwrap_or_else(|| {
-            let rows = Default::default();
-            let (id, experiment) = (id.to_owned(), String::new());
-            self.parts.push(Part { id, paper, rows, quick: false, experiment });
-            self.parts.len() - 1
-        });
-        &mut self.parts[at]
-    }
-
-    fn read_mark(&mut self, mark: &str) -> Result<(), String> {
-        let read = || {
-            let (id, rest) = mark.split_once(": rows ")?;
-            let (rows, rest) = rest.split_once(", experiment ")?;
-            let experiment = rest.strip_suffix(", quick");
-            Some((id, rows, experiment.unwrap_or(rest), experiment.is_some()))
-        };
-        let (id, rows, experiment, quick) =
-            read().ok_or_else(|| format!("`{mark}` is no mark of an id"))?;
-        let part = self.parts.iter_mut().find(|part| part.id == id);
-        let part = part.ok_or_else(|| format!("{id} has a mark and no rows"))?;
-        (part.experiment, part.quick) = (experiment.to_owned(), quick);
-        if part.hash() == rows { Ok(()) } else { Err(format!("{id} was changed by hand")) }
+    /// If that cannot be read.
+    pub fn read(file: &Path) -> Result<Page, String> {
+        let store = folder(file).join(STORE);
+        let failed = |reason: &dyn std::fmt::Display| format!("{}: {reason}", store.display());
+        let text = fs::read_to_string(&store).map_err(|error| failed(&error))?;
+        let kept = serde_json::from_str(&text).map_err(|error| failed(&error))?;
+        Ok(Page { kept })
     }
 
     /// The same with what was found for some ids in place of what was there, in the order of `cases`. Ids that
     /// are none of these are left out.
     #[must_use]
     pub fn with(self, found: &[Judged], cases: &[Case]) -> Page {
-        let new = Page::new(found, cases).parts;
-        let of = |id: &str| {
-            let mut all = new.iter().chain(&self.parts);
-            all.find(|part| part.id == id).cloned()
+        let new = Page::new(found, cases).kept;
+        let of = |case: &Case| {
+            let mut all = new.iter().chain(&self.kept);
+            all.find(|kept| kept.judged.id == case.id).cloned()
         };
-        Page { parts: cases.iter().filter_map(|case| of(&case.id)).collect() }
+        Page { kept: cases.iter().filter_map(of).collect() }
     }
 
-    /// The page as Markdown.
-    pub fn text(&self) -> String {
-        let mut text = self.without_marks();
-        text.push('\n');
-        for part in &self.parts {
-            let quick = if part.quick { ", quick" } else { "" };
-            let Part { id, experiment, .. } = part;
-            let rows = part.hash();
-            let _ = writeln!(text, "<!-- {id}: rows {rows}, experiment {experiment}{quick} -->");
-        }
-        text
-    }
-
-    /// The page without the marks of ids, which nobody checks.
-    pub(super) fn without_marks(&self) -> String {
-        let mut text = HEAD.to_owned();
-        if self.parts.iter().any(|part| part.quick) {
-            text.push_str(QUICK);
-        }
-        let _ = writeln!(text, "{}.", self.counts());
-        for paper in Paper::ALL {
-            let parts = || self.parts.iter().filter(|part| part.paper == *paper);
-            if parts().next().is_none() {
-                continue;
-            }
-            let _ = write!(text, "\n## {}\n\n", paper.title());
-            for (at, head) in TABLES.iter().enumerate() {
-                let rows: String = parts().map(|part| part.rows[at].as_str()).collect();
-                // The table of verdicts is always there.
-                if at == 0 || !rows.is_empty() {
-                    text.push_str(head);
-                    text.push_str(&rows);
-                }
-            }
-        }
-        text
-    }
-
-    /// How many verdicts are of each kind.
-    fn counts(&self) -> String {
-        let verdicts = || {
-            let rows = self.parts.iter().flat_map(|part| part.rows[0].lines());
-            rows.filter_map(|row| row.rsplit(" | ").nth(1))
-        };
-        let of = |verdict: Verdict| {
-            let name = verdict.name();
-            verdicts().filter(|cell| cell.trim_start_matches('*').starts_with(name)).count()
-        };
-        super::counted(
-            self.parts.len(),
-            verdicts().count(),
-            [Verdict::Holds, Verdict::Fails, Verdict::Unclear, Verdict::Error].map(of),
-            verdicts().filter(|cell| cell.starts_with("**")).count(),
-        )
-    }
-
-    /// Checks, without a run, that the page has all of `cases`, each as it is now.
+    /// Writes the page into `file`, and what belongs to it into the folder beside.
     ///
     /// # Errors
-    /// Which ids are to be run again.
-    pub fn check(&self, cases: &[Case]) -> Result<(), String> {
+    /// The file that cannot be written, and why.
+    pub fn write(&self, file: &Path) -> Result<(), (PathBuf, io::Error)> {
+        let folder = folder(file);
+        fs::create_dir_all(&folder).map_err(|source| (folder.clone(), source))?;
+        for (path, content) in self.files(file) {
+            write_whole(&path, content).map_err(|source| (path, source))?;
+        }
+        for path in self.foreign(file) {
+            fs::remove_file(&path).map_err(|source| (path, source))?;
+        }
+        Ok(())
+    }
+
+    /// Pictures in the folder that are none of the page.
+    fn foreign(&self, file: &Path) -> Vec<PathBuf> {
+        let own = self.files(file);
+        let entries = fs::read_dir(folder(file)).into_iter().flatten().flatten();
+        let mut all: Vec<PathBuf> = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|ext| ext == "svg"))
+            .filter(|path| !own.contains_key(path))
+            .collect();
+        all.sort();
+        all
+    }
+
+    /// Everything that is written, by its path.
+    fn files(&self, file: &Path) -> BTreeMap<PathBuf, String> {
+        let folder = folder(file);
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let figures = figure::figures(&self.kept);
+        let mut files = BTreeMap::new();
+        for figure in &figures {
+            for (kind, drawn) in picture::all(figure) {
+                files.insert(folder.join(format!("{}{kind}.svg", figure.name)), drawn);
+            }
+        }
+        let all: Vec<&Judged> = self.kept.iter().map(|kept| &kept.judged).collect();
+        files.insert(file.to_owned(), text::page(&all, &figures, Some(&name)));
+        files.insert(folder.join(RULES), super::rules_table(&all));
+        files.insert(folder.join(STORE), self.store());
+        files
+    }
+
+    /// The page as Markdown, without pictures.
+    pub(super) fn text(&self) -> String {
+        let all: Vec<&Judged> = self.kept.iter().map(|kept| &kept.judged).collect();
+        text::page(&all, &figure::figures(&self.kept), None)
+    }
+
+    /// A line for each id, so that differences are those of ids.
+    fn store(&self) -> String {
+        let line = |kept: &Kept| serde_json::to_string(kept).unwrap_or_default();
+        let lines: Vec<String> = self.kept.iter().map(line).collect();
+        format!("[\n{}\n]\n", lines.join(",\n"))
+    }
+
+    /// Checks, without a run, that `file` is this page, and that it has all of `cases`, each as it is now.
+    ///
+    /// # Errors
+    /// What was changed by hand, which number of a summary is not on the page, or which ids are to be run again.
+    pub fn check(&self, file: &Path, cases: &[Case]) -> Result<(), String> {
+        for (path, content) in self.files(file) {
+            // The store was read just now.
+            let same =
+                path.ends_with(STORE) || fs::read_to_string(&path).is_ok_and(|it| it == content);
+            if !same {
+                return Err(format!("{} was changed by hand", path.display()));
+            }
+        }
+        if let Some(path) = self.foreign(file).first() {
+            return Err(format!("{} is no picture of the page", path.display()));
+        }
+        self.check_summaries()?;
         let is_stale = |case: &&Case| {
-            let part = self.parts.iter().find(|part| part.id == case.id);
-            part.is_none_or(|part| part.experiment != experiment_hash(case))
+            let kept = self.kept.iter().find(|kept| kept.judged.id == case.id);
+            kept.is_none_or(|kept| kept.experiment != experiment_hash(case))
         };
         let stale: Vec<&str> = cases.iter().filter(is_stale).map(|case| case.id.as_str()).collect();
         if !stale.is_empty() {
@@ -192,65 +158,42 @@ impl Page {
                 "not of the experiments as they are; run `quipu reproduce {ids} --docs FILE`"
             ));
         }
-        let known = |part: &&Part| cases.iter().any(|case| case.id == part.id);
-        match self.parts.iter().find(|part| !known(part)) {
+        let known = |kept: &&Kept| cases.iter().any(|case| case.id == kept.judged.id);
+        match self.kept.iter().find(|kept| !known(kept)) {
             None => Ok(()),
-            Some(part) => Err(format!(
+            Some(kept) => Err(format!(
                 "{} is no experiment any more; run any id with `quipu reproduce ID --docs FILE`",
-                part.id
+                kept.judged.id
             )),
         }
     }
+
+    /// Checks that each number in the sentences on a paper stands in what the page has on it.
+    ///
+    /// # Errors
+    /// The numbers that do not.
+    pub fn check_summaries(&self) -> Result<(), String> {
+        text::unfounded(&figure::figures(&self.kept))
+    }
 }
 
-impl Part {
-    fn new(judged: &Judged, cases: &[Case]) -> Part {
-        let id = format!("`{}`", judged.id);
-        let verdicts = judged.rules.iter().map(|rule| {
-            row(&[
-                &id,
-                &format!("{} ({})", rule.name, rule.kind),
-                &rule.claim,
-                &rule.reported,
-                &rule.here,
-                &rule.interval,
-                &rule.rule,
-                &in_bold(rule, judged.quick),
-                &reason(rule, judged),
-            ])
-        });
-        let numbers = judged.data.iter().map(|beside| {
-            row(&[
-                &id,
-                &beside.page,
-                &beside.network,
-                &beside.policy,
-                &format!("{}, {}", beside.metric, beside.stat),
-                &beside.paper,
-                &beside.here,
-                &beside.interval,
-            ])
-        });
-        let distances =
-            from_bound(judged).into_iter().map(|(place, policies)| row(&[&id, &place, &policies]));
+impl Kept {
+    fn new(judged: &Judged, cases: &[Case]) -> Kept {
         let case = cases.iter().find(|case| case.id == judged.id);
-        Part {
-            id: judged.id.clone(),
-            paper: judged.paper,
-            rows: [verdicts.collect(), numbers.collect(), distances.collect()],
-            quick: judged.quick,
+        let without_places =
+            |rule: &RuleVerdict| RuleVerdict { findings: Vec::new(), ..rule.clone() };
+        let rules = judged.rules.iter().map(without_places).collect();
+        Kept {
             experiment: case.map(experiment_hash).unwrap_or_default(),
+            axes: case.map(|case| case.values.clone()).unwrap_or_default(),
+            judged: Judged { rules, bounds: Vec::new(), ..judged.clone() },
         }
     }
-
-    fn hash(&self) -> String {
-        format!("{:016x}", xxh3_64(self.rows.concat().as_bytes()))
-    }
 }
 
-fn row(cells: &[&str]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| markdown(cell)).collect();
-    format!("| {} |\n", cells.join(" | "))
+/// Where what belongs to the page in `file` lies.
+fn folder(file: &Path) -> PathBuf {
+    file.with_extension("")
 }
 
 /// A hash of what an id is: the text of its file, whatever the runs.
@@ -262,7 +205,6 @@ fn experiment_hash(case: &Case) -> String {
 mod tests {
     use super::*;
     use crate::reproduce::docs::tests::judged;
-    use quipu_record::verdict::RuleKind;
     use quipu_scenario::experiment::cases;
 
     /// The file of the id `id`, whose threshold is `value`.
@@ -271,82 +213,69 @@ mod tests {
             "[experiment]\nid = \"{id}\"\npaper = \"ns3\"\ntitle = \"t\"\n[[experiment.rules]]\n\
              name = \"r\"\nclaim = \"c\"\nmetric = \"page\"\nvalue = \"{value}\""
         );
-        cases(&text, "one.toml").unwrap().remove(0)
+        cases(&text, &format!("ns3/{id}.toml")).unwrap().remove(0)
     }
 
     fn found(id: &str, here: &str) -> Judged {
-        let mut judged = Judged { id: id.to_owned(), ..judged() };
+        let mut judged = Judged { id: id.to_owned(), file: format!("ns3/{id}.toml"), ..judged() };
         judged.rules[0].here = here.to_owned();
         judged
     }
 
     #[test]
-    fn the_page_has_counts_verdicts_and_reasons() {
-        let text = Page::new(&[judged()], &[]).text();
-        let counted = "1 ids, 2 rules: 0 hold, 1 fail, 1 unclear, 0 without an answer; 0 other";
-        assert!(text.contains(counted), "{text}");
-        let row = "| `one` | first (claim) | a \\| b | −7 % | 2.000 ms | – | page: median each: > 1s \
-                   | fails | it rains; shown by second: 2.000 ms (unclear) |";
-        assert!(text.contains(row), "{text}");
-        assert!(text.contains("| unclear (expected holds) |"), "{text}");
-        let row = "| `one` | wikipedia over dsl (250.0 ms) | rr 1.25/2.00, wrr 1.25/2.00 |";
-        assert!(text.contains(row), "{text}");
-        let mut firm = judged();
-        firm.rules[1].kind = RuleKind::Firm;
-        let text = Page::new(&[firm], &[]).text();
-        assert!(text.contains("| **unclear (expected holds)** |"), "{text}");
-        assert!(text.contains("0 without an answer; 1 other than expected"), "{text}");
-    }
-
-    #[test]
     fn one_id_is_written_anew_and_all_others_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("page.md");
         let all = ["one", "two", "three"].map(|id| case(id, "> 1s"));
         let before = ["one", "two", "three"].map(|id| found(id, "2.000 ms"));
         let page = Page::new(&before, &all);
-        page.check(&all).unwrap();
-        assert_eq!(Page::read(&page.text()).unwrap(), page);
+        page.write(&file).unwrap();
+        page.check(&file, &all).unwrap();
+        assert_eq!(Page::read(&file).unwrap().files(&file), page.files(&file));
         // Another threshold of one, and an id more.
         let mut changed = all.to_vec();
         changed[1] = case("two", "> 2s");
         changed.insert(1, case("four", "> 1s"));
-        let wrong = page.check(&changed).unwrap_err();
+        let wrong = page.check(&file, &changed).unwrap_err();
         assert!(wrong.contains("run `quipu reproduce four two --docs"), "{wrong}");
         let news = [found("four", "4.000 ms"), found("two", "3.000 ms")];
-        let after = Page::read(&page.text()).unwrap().with(&news, &changed);
-        after.check(&changed).unwrap();
+        let after = Page::read(&file).unwrap().with(&news, &changed);
+        after.write(&file).unwrap();
+        after.check(&file, &changed).unwrap();
         let whole = [&before[0], &news[0], &news[1], &before[2]].map(Clone::clone);
         assert_eq!(after.text(), Page::new(&whole, &changed).text());
         // One less.
         changed.remove(0);
-        let wrong = after.check(&changed).unwrap_err();
+        let wrong = after.check(&file, &changed).unwrap_err();
         assert!(wrong.contains("one is no experiment any more"), "{wrong}");
-        after.with(&[], &changed).check(&changed).unwrap();
+        let less = after.with(&[], &changed);
+        less.write(&file).unwrap();
+        less.check(&file, &changed).unwrap();
+        assert!(!folder.path().join("page/one.svg").exists());
     }
 
     #[test]
-    fn a_page_that_was_changed_is_found_out_wherever() {
+    fn what_was_changed_by_hand_is_found_out_wherever() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("page.md");
         let all = [case("one", "> 1s"), case("two", "> 1s")];
-        let text = Page::new(&[judged(), found("two", "3.000 ms")], &all).text();
-        Page::read(&text).unwrap();
-        for (from, to) in [
-            ("−7 %", "−8 %"),
-            ("3.000 ms | – |", "3.100 ms | – |"),
-            ("2 fail", "1 fail"),
-            ("250.0 ms", "251.0 ms"),
-            ("# Verdicts", "# Results"),
-            ("## ", "### "),
-            ("<!-- two: rows", "<!-- three: rows"),
-            (", experiment", ", experiments"),
-            ("| `two` | first", "| `three` | first"),
-        ] {
-            let changed = text.replacen(from, to, 1);
-            assert_ne!(changed, text, "{from}");
-            assert!(Page::read(&changed).is_err(), "{from}");
+        let page = Page::new(&[found("one", "2.000 ms"), found("two", "3.000 ms")], &all);
+        page.write(&file).unwrap();
+        page.check(&file, &all).unwrap();
+        let names: Vec<PathBuf> = page.files(&file).into_keys().collect();
+        assert!(names.len() > 3, "{names:?}");
+        for path in names {
+            let text = fs::read_to_string(&path).unwrap();
+            let changed = text.replacen('2', "3", 1);
+            assert_ne!(changed, text, "{}", path.display());
+            fs::write(&path, changed).unwrap();
+            let wrong = Page::read(&file).and_then(|page| page.check(&file, &all));
+            assert!(wrong.is_err(), "{}", path.display());
+            fs::write(&path, text).unwrap();
+            Page::read(&file).unwrap().check(&file, &all).unwrap();
         }
-        let without_last = text.trim_end().rsplit_once('\n').unwrap().0;
-        assert!(Page::read(without_last).is_err());
-        let quick = Page::new(&[Judged { quick: true, ..judged() }], &all);
-        assert_eq!(Page::read(&quick.text()).unwrap(), quick);
-        assert!(quick.text().contains("**Quick runs**"));
+        fs::write(folder.path().join("page/other.svg"), "").unwrap();
+        let wrong = page.check(&file, &all).unwrap_err();
+        assert!(wrong.contains("other.svg is no picture of the page"), "{wrong}");
     }
 }
