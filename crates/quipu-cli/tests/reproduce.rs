@@ -125,7 +125,7 @@ fn an_experiment_is_run_judged_and_kept() {
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("tiny-clean · A page with clean loss · 10 runs"), "{text}");
     assert!(text.contains("× bound, sitespeed over wifi+lte ("), "{text}");
-    assert!(text.contains("2 ids, 7 rules: 5 hold, 2 fail, 0 unclear"), "{text}");
+    assert!(text.contains("7 rules of our own: 5 hold, 2 fail, 0 unclear"), "{text}");
     let first = files(&folder.path().join("out"));
     for name in [
         "tiny-clean/verdicts.json",
@@ -134,6 +134,7 @@ fn an_experiment_is_run_judged_and_kept() {
         "tiny-lossy/scenario.toml",
         "verdicts.json",
         "verdicts.csv",
+        "places.csv",
         "verdicts.md",
     ] {
         assert!(first.contains_key(name), "{name} of {:?}", first.keys());
@@ -167,6 +168,28 @@ fn an_experiment_is_run_judged_and_kept() {
     let error = error_of(&output, 1);
     assert!(error.contains("tiny-clean/page fails instead of holds"), "{error}");
     assert_ne!(modified("tiny-clean/runs.csv"), before);
+}
+
+#[test]
+fn the_command_the_page_and_the_report_tell_the_same_counts() {
+    let settings = "[[experiment.settings]]\nname = \"window\"\nvalues = [{ name = \"own\" }, \
+                    { name = \"64\", set = { \"transport.initial_window\" = 64 } }]\n\
+                    [[experiment.untestable]]\nclaim = \"it is cheap\"\nbecause = \"nothing is paid\"\n";
+    let text = TINY.replace("paper = \"quipu\"", "paper = \"ns3\"") + settings;
+    let folder = folder_with(&text);
+    let output = reproduce(folder.path(), &["tiny.toml", "--out", "out"]);
+    let told = String::from_utf8(output.stdout).expect("UTF-8");
+    let counts = told.lines().find(|line| line.starts_with("2 ids; ")).expect("counts");
+    assert!(counts.contains("6 claims of papers: 3 reproduced,"), "{counts}");
+    assert!(counts.contains("1 not testable here; 2 rules of our own: 2 hold"), "{counts}");
+    let page = folder.path().join("out/verdicts.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains(counts), "{page}");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_quipu"));
+    let report = report.args(["report", "out", "--out", "report.html"]).current_dir(folder.path());
+    assert!(report.status().expect("it starts").success());
+    let report = std::fs::read_to_string(folder.path().join("report.html")).expect("a report");
+    assert!(report.contains(counts), "the report has other counts than {counts}");
 }
 
 #[test]

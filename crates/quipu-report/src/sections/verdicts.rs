@@ -3,8 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use quipu_record::threshold::Threshold;
-use quipu_record::verdict::{Judged, RuleVerdict};
+use quipu_record::verdict::{Agreement, Counts, Judged, Outcome, Paper, RuleVerdict};
 use serde_json::Value;
 
 use super::Draft;
@@ -58,27 +57,24 @@ fn text_of(judged: &[Judged]) -> Vec<String> {
     text
 }
 
-/// How many rules of each paper ended how.
+/// How many claims of each paper became what.
 fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
     let id = "verdict-counts";
     let mut papers: Vec<String> = Vec::new();
-    for judged in judged {
-        let paper = judged.paper.to_string();
-        if !papers.contains(&paper) {
-            papers.push(paper);
-        }
-    }
-    let mut rows = Rows::new(["paper", "verdict", "rules"]);
+    let mut rows = Rows::new(["paper", "outcome", "claims"]);
     let mut told = Vec::new();
-    for paper in &papers {
-        let of_paper = judged.iter().filter(|judged| judged.paper.to_string() == *paper);
-        let rules: Vec<&RuleVerdict> = of_paper.flat_map(|judged| &judged.rules).collect();
+    for paper in Paper::ALL.iter().filter(|paper| **paper != Paper::Quipu) {
+        let counts = Counts::of(judged.iter().filter(|judged| judged.paper == *paper));
+        if counts.all_claims() == 0 {
+            continue;
+        }
+        papers.push(paper.to_string());
         let mut parts = Vec::new();
-        for verdict in VERDICTS {
-            let count = rules.iter().filter(|rule| rule.verdict.to_string() == verdict).count();
+        for outcome in Outcome::ALL {
+            let count = counts.claims_of(*outcome);
             if count > 0 {
-                rows.row([text(paper), text(verdict), Value::from(count)]);
-                parts.push(format!("{count} {verdict}"));
+                rows.row([text(paper.name()), text(outcome.name()), Value::from(count)]);
+                parts.push(format!("{count} {outcome}"));
             }
         }
         told.push(format!("{paper}: {}", parts.join(", ")));
@@ -87,44 +83,31 @@ fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         return None;
     }
     draft.dataset(id, rows.build());
-    let verdicts = VERDICTS.map(str::to_owned);
+    let outcomes: Vec<String> = Outcome::ALL.iter().map(ToString::to_string).collect();
     let spec = Spec::steps(id, 30).layer(
         Layer::new(Mark::bar(0.75))
-            .with("x", Field::number("rules", "rules").stacked())
+            .with("x", Field::number("claims", "claims").stacked())
             .with("y", Field::row("paper", "paper", &papers))
-            .with("color", Field::name("verdict", "verdict", &verdicts))
+            .with("color", Field::name("outcome", "what became of it", &outcomes))
             .with(
                 "tooltip",
                 vec![
                     Field::label("paper").titled("paper"),
-                    Field::label("verdict").titled("verdict"),
-                    Field::number("rules", "rules"),
+                    Field::label("outcome").titled("what became of it"),
+                    Field::number("claims", "claims"),
                 ],
             ),
     );
     Some(Figure {
         id: id.to_owned(),
-        title: "Verdicts by paper".to_owned(),
-        caption:
-            "Rules of all ids by how they ended. A rule that was expected to fail counts as one \
-                  that fails."
-                .to_owned(),
-        alt: format!("Bars of the verdicts of each paper. {}.", told.join("; ")),
+        title: "Claims by paper".to_owned(),
+        caption: "Claims of the papers by what became of them. Rules of our own are not counted."
+            .to_owned(),
+        alt: format!("Bars of what became of each paper's claims. {}.", told.join("; ")),
         spec: spec.value(),
         datasets: vec![id.to_owned()],
         controls: Vec::new(),
     })
-}
-
-/// The threshold at the end of a rule's text, if it is one for ratios.
-fn threshold(rule: &str) -> Option<Threshold> {
-    if !rule.contains(": ratio ") {
-        return None;
-    }
-    let after = rule.rmatch_indices(": ").map(|(at, _)| &rule[at + 2..]);
-    after
-        .filter_map(|text| Threshold::parse(text.split(';').next().unwrap_or_default()).ok())
-        .next()
 }
 
 /// Ratios of an id with their intervals and thresholds.
@@ -137,8 +120,10 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
     for judged in judged {
         let mut seen = Vec::new();
         for rule in &judged.rules {
-            let Some(threshold) = threshold(&rule.rule) else { continue };
-            let (at_least, at_most) = threshold.ends();
+            if rule.test != "ratio" {
+                continue;
+            }
+            let RuleVerdict { at_least, at_most, .. } = *rule;
             let several = rule.findings.len() > 1;
             for (position, finding) in rule.findings.iter().enumerate() {
                 let Some(value) = finding.value else { continue };
@@ -222,6 +207,10 @@ fn table_of_rules(judged: &[Judged]) -> Table {
         ("figure", "figure"),
         ("rule", "rule"),
         ("kind", "kind"),
+        ("outcome", "what became of it"),
+        ("settings", "settings that agree"),
+        ("range", "range over settings"),
+        ("moved", "moved most by"),
         ("verdict", "verdict"),
         ("expected", "expected"),
         ("reported", "the paper"),
@@ -233,12 +222,18 @@ fn table_of_rules(judged: &[Judged]) -> Table {
     ];
     let rows = judged.iter().flat_map(|judged| judged.rules.iter().map(move |rule| (judged, rule)));
     let row = |(judged, rule): (&Judged, &RuleVerdict)| {
+        let agreement = rule.agreement.as_ref();
+        let moved = agreement.and_then(Agreement::moved_most_by);
         let cells = [
             judged.id.clone(),
             judged.paper.to_string(),
             judged.figure.clone(),
             rule.name.clone(),
             rule.kind.to_string(),
+            judged.outcome(rule).map_or(String::new(), |outcome| outcome.to_string()),
+            agreement.map_or(String::new(), |it| format!("{} of {}", it.holds, it.of)),
+            agreement.map_or(String::new(), |it| it.range.clone()),
+            moved.map_or(String::new(), |it| format!("{} ({})", it.setting, it.moved)),
             rule.verdict.to_string(),
             rule.expect.to_string(),
             rule.reported.clone(),
@@ -313,30 +308,16 @@ pub(super) fn sentences(folders: &Folders) -> Vec<String> {
     if rules.is_empty() {
         return Vec::new();
     }
-    let of =
-        |name: &str| rules.iter().filter(|rule| rule.verdict.to_string() == name).count() as u64;
-    let mut parts = vec![words::count(of("holds"), "holds", "hold")];
-    parts.push(words::count(of("fails"), "fails", "fail"));
-    parts.push(words::count(of("unclear"), "is unclear", "are unclear"));
-    if of("error") > 0 {
-        parts.push(words::count(of("error"), "has no answer", "have no answer"));
-    }
-    let mut sentences = vec![format!(
-        "Of {} of {}, {}.",
-        words::count(rules.len() as u64, "rule", "rules"),
-        words::count(judged.len() as u64, "id", "ids"),
-        words::list(&parts, 4)
-    )];
+    let mut sentences = vec![format!("{}.", Counts::of(judged))];
     let surprises: BTreeSet<String> = judged
         .iter()
         .flat_map(|judged| {
-            let rules = judged.rules.iter().filter(|rule| rule.verdict != rule.expect);
-            rules.map(move |rule| clean(&format!("{} of {}", rule.name, judged.id)))
+            judged.surprises().map(move |rule| clean(&format!("{} of {}", rule.name, judged.id)))
         })
         .collect();
     let surprises: Vec<String> = surprises.into_iter().collect();
     sentences.push(match surprises.len() {
-        0 => "Every rule ended as its file expects.".to_owned(),
+        0 => "No rule contradicts what its file expects.".to_owned(),
         1 => format!("One rule ended otherwise than its file expects: {}.", surprises[0]),
         count => format!(
             "{count} rules ended otherwise than their files expect: {}.",
@@ -351,21 +332,4 @@ pub(super) fn sentences(folders: &Folders) -> Vec<String> {
         ));
     }
     sentences
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thresholds_are_found_at_the_end_of_rules() {
-        let ends = |rule: &str| threshold(rule).map(|it| it.ends());
-        assert_eq!(
-            ends("page: ratio rr + minrtt to wrr:mode=quantum + minrtt: < 0.95; networks low-a"),
-            Some((None, Some(0.95)))
-        );
-        assert_eq!(ends("objects: ratio a | b to c: 1 ± 0.25"), Some((Some(0.75), Some(1.25))));
-        assert_eq!(ends("page: value a: < 3s"), None);
-        assert_eq!(ends("page: ratio a to b"), None);
-    }
 }
