@@ -91,6 +91,15 @@ impl Connection {
         Ok(read)
     }
 
+    /// Opens a stream on which the peer sends and of which nothing has come, as the application knows that
+    /// the peer has opened it: so it can be [stopped](Connection::stop_sending). False if the peer may not
+    /// open it, or it is over.
+    pub fn expect_stream(&mut self, now: Instant, stream: StreamId) -> bool {
+        let is_open = self.shared.streams.ensure_receiving(stream, now);
+        self.flush_edges(now);
+        is_open
+    }
+
     /// Marks a stream as control stream: hidden from policies, sent before everything else.
     ///
     /// # Errors

@@ -236,6 +236,11 @@ impl Streams {
         self.send_half(key).map(|_| key)
     }
 
+    /// Opens a stream of the peer on which it may send, if it is not open; false if it cannot be.
+    pub fn ensure_receiving(&mut self, id: StreamId, now: Instant) -> bool {
+        matches!(self.receiving(id, now), Ok(Some(_)))
+    }
+
     /// The slot of a stream that the peer named. A new one of the peer's is opened, with all of
     /// its kind below it (<https://www.rfc-editor.org/rfc/rfc9000#section-3.2>).
     fn find_or_open(&mut self, id: StreamId, now: Instant) -> Result<Option<u32>, StreamFault> {

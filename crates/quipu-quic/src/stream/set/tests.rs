@@ -377,6 +377,22 @@ fn stop_sending_resets_the_stream_with_the_same_code() {
 }
 
 #[test]
+fn a_stream_of_the_peer_can_be_stopped_before_anything_of_it_came() {
+    let mut streams = client();
+    let pushed = StreamId(3);
+    assert_eq!(streams.stop_sending(pushed, 7), Err(StreamError::NotOpen(pushed)));
+    assert!(streams.ensure_receiving(pushed, NOW));
+    streams.stop_sending(pushed, 7).unwrap();
+    let stream = streams.key(pushed).unwrap();
+    assert_eq!(frames(&mut streams), [ControlFrame::StopSending { stream, code: 7 }]);
+    assert!(edges(&mut streams).is_empty());
+    // Neither one of this end nor one beyond the limit.
+    for stream in [StreamId(2), StreamId(4 * 1_000_000 + 3)] {
+        assert!(!streams.ensure_receiving(stream, NOW), "{stream}");
+    }
+}
+
+#[test]
 fn the_policy_hears_nothing_of_a_stream_that_is_over_before_it_is_told() {
     let mut streams = server();
     streams.on_stop_sending(StreamId(0), 3, NOW).unwrap();
