@@ -90,6 +90,15 @@ pub enum MessageError {
         /// Octets received until the end, or until they were too many.
         received: u64,
     },
+    /// A promised request with a method that is not safe and cacheable, or with content.
+    #[error("a promised request with method {method:?}{}; GET or HEAD without content can be pushed",
+        if *.content { " and content" } else { "" })]
+    NotPushable {
+        /// The method.
+        method: String,
+        /// Whether it has content.
+        content: bool,
+    },
     /// A second field section; trailers are not carried.
     #[error("a second field section")]
     Trailers,
@@ -123,6 +132,32 @@ pub fn check_request(fields: &FieldList) -> Result<RequestInfo, MessageError> {
         pseudo.require(2, fields)?;
     }
     Ok(RequestInfo { is_head: method == b"HEAD", content_length })
+}
+
+/// Checks the head of a request that a server promises.
+///
+/// # Errors
+/// The request is malformed, or not one that may be pushed: a stream error.
+/// <https://www.rfc-editor.org/rfc/rfc9113#section-8.4>
+pub fn check_promise(fields: &FieldList) -> Result<RequestInfo, MessageError> {
+    let info = check_request(fields)?;
+    let value = |name: &str| fields.get(name).unwrap_or_default();
+    // Of the methods that are safe, these two are cacheable: RFC 9110, sections 9.2.1 and 9.2.3.
+    // https://www.rfc-editor.org/rfc/rfc9113#section-8.4
+    //# Promised requests MUST be safe (see Section 9.2.1 of [HTTP]) and cacheable (see Section
+    //# 9.2.3 of [HTTP]).
+    let method = value(":method");
+    let content = info.content_length.is_some_and(|length| length > 0);
+    if !matches!(method, b"GET" | b"HEAD") || content {
+        return Err(MessageError::NotPushable { method: printable(method), content });
+    }
+    // https://www.rfc-editor.org/rfc/rfc9113#section-8.4
+    //# The server MUST include a value in the ":authority" pseudo-header field for which the
+    //# server is authoritative (see Section 10.1).
+    if value(":authority").is_empty() {
+        return Err(MessageError::MissingPseudo { name: ":authority" });
+    }
+    Ok(info)
 }
 
 /// Checks the head of a response.

@@ -28,6 +28,10 @@ pub trait Transport {
     /// Opens the next bidirectional stream of this end; `None` if the peer's limit is reached.
     fn open(&mut self) -> Option<StreamId>;
 
+    /// Opens the next stream of a server for a pushed response, which the client cannot write to;
+    /// `None` if the peer's limit is reached.
+    fn open_push(&mut self) -> Option<StreamId>;
+
     /// Appends `data` to what this end sends on `stream`. The transport buffers all of it.
     ///
     /// # Errors

@@ -15,6 +15,8 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) enum Piece<'a> {
     /// Octets of frames that the control stream carries.
     Control(&'a [u8]),
+    /// A PUSH_PROMISE frame among them promises a stream.
+    Promise { promised: FrameStreamId },
     /// A HEADERS frame comes next among them.
     Head { stream: FrameStreamId, end_stream: bool },
     /// A DATA frame begins; so many octets count against credit.
@@ -53,6 +55,8 @@ enum State {
     Header(Gathered<{ Header::LEN }>),
     /// So many octets of a control stream's frame are to come.
     Control(usize),
+    /// The front of a PUSH_PROMISE frame, up to the number that it promises.
+    Promise(Header, Gathered<5>),
     /// The length of the padding is to come.
     PadLength(Header),
     Data {
@@ -140,6 +144,20 @@ impl Demux {
                 sink(Piece::Control(front))?;
                 return Ok((Self::control(left - front.len()), rest));
             }
+            State::Promise(header, mut gathered) => {
+                let wanted = Self::promise_front(&header);
+                let rest = gathered.fill(wanted, octets);
+                sink(Piece::Control(&octets[..octets.len() - rest.len()]))?;
+                if gathered.len < wanted {
+                    return Ok((State::Promise(header, gathered), rest));
+                }
+                let [.., a, b, c, d] = gathered.octets;
+                let [e, ..] = gathered.octets;
+                let number = if wanted == 5 { [a, b, c, d] } else { [e, a, b, c] };
+                let promised = FrameStreamId::from_wire(u32::from_be_bytes(number));
+                sink(Piece::Promise { promised })?;
+                return Ok((Self::control(header.length - wanted), rest));
+            }
             State::PadLength(header) => {
                 let (&[padding], rest) = octets.split_first_chunk().unwrap_or((&[0], octets));
                 let body = (header.length - 1).checked_sub(usize::from(padding));
@@ -211,7 +229,7 @@ impl Demux {
             return Self::begin_own(header, sink);
         }
         self.settings_seen = true;
-        if matches!(header.kind, kind::HEADERS | kind::CONTINUATION) {
+        if matches!(header.kind, kind::HEADERS | kind::PUSH_PROMISE | kind::CONTINUATION) {
             self.in_block = !header.has(flag::END_HEADERS);
         }
         if header.kind == kind::HEADERS {
@@ -219,7 +237,16 @@ impl Demux {
             sink(Piece::Head { stream, end_stream })?;
         }
         sink(Piece::Control(&octets))?;
+        if header.kind == kind::PUSH_PROMISE && header.length >= Self::promise_front(&header) {
+            return Ok(State::Promise(header, Gathered::NONE));
+        }
         Ok(Self::control(header.length))
+    }
+
+    /// Octets of a PUSH_PROMISE frame up to the end of the number that it promises: four, and one before
+    /// them that tells the padding.
+    fn promise_front(header: &Header) -> usize {
+        4 + usize::from(header.has(flag::PADDED))
     }
 
     /// A frame of the mux itself.

@@ -76,6 +76,16 @@ impl Entry {
         }
     }
 
+    /// A stream on which this end, a server, pushes: nothing is received.
+    pub(super) fn pushed(id: FrameStreamId) -> Self {
+        Entry { receiving: Receiving::Over, ..Entry::new(id, 1) }
+    }
+
+    /// A stream that the peer, a server, has promised: nothing is sent.
+    pub(super) fn promised(id: FrameStreamId, window: u32) -> Self {
+        Entry { sending: false, ..Entry::new(id, window) }
+    }
+
     /// Whether both directions are over.
     pub(super) fn is_over(&self) -> bool {
         self.receiving == Receiving::Over && !self.sending

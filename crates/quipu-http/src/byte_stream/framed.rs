@@ -149,6 +149,10 @@ impl<P: Pipe> Transport for Framed<'_, P> {
         self.mux.open(self.now)
     }
 
+    fn open_push(&mut self) -> Option<StreamId> {
+        self.mux.open_push(self.now)
+    }
+
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {
         if stream == CONTROL_STREAM {
             self.pipe.write(data)?;

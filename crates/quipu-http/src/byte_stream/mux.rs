@@ -31,6 +31,8 @@ pub struct Mux {
     streams: BTreeMap<StreamId, Entry>,
     /// The stream that this end, a client, opened last, or the peer.
     last: Option<StreamId>,
+    /// The stream that was promised last: by this end, a server, or by the peer; even.
+    last_promised: StreamId,
     /// What the peer may send on all streams.
     window: ReceiveWindow,
     /// Octets of the control stream's frames that were not read.
@@ -71,6 +73,7 @@ impl Mux {
             demux: Demux::new(!role.is_client()),
             streams: BTreeMap::new(),
             last: None,
+            last_promised: CONTROL_STREAM,
             window: ReceiveWindow::new(config.connection_window, config.connection_window),
             control: Vec::new(),
             announced: false,
@@ -115,6 +118,29 @@ impl Mux {
         Some(stream)
     }
 
+    /// The next pushed response's stream; a server's.
+    pub(super) fn open_push(&mut self, now: Instant) -> Option<StreamId> {
+        let stream = StreamId(self.last_promised.0 + 2);
+        let id = FrameStreamId::try_from(stream).ok().filter(|_| !self.is_client)?;
+        let entry = Entry::pushed(id);
+        self.streams.insert(stream, entry);
+        self.last_promised = stream;
+        self.queue.open(stream, now);
+        Some(stream)
+    }
+
+    /// The server promises a stream. What cannot be is the control stream's to refuse.
+    fn on_promise(&mut self, id: FrameStreamId) -> Result<(), FrameError> {
+        let stream = id.pushed(Numbering::ByteStream).filter(|&it| it > self.last_promised);
+        let Some(stream) = stream.filter(|_| self.is_client) else { return Ok(()) };
+        if self.streams.len() >= MAX_STREAMS {
+            return Err(FrameError::Excess { what: "promised streams at a time" });
+        }
+        self.last_promised = stream;
+        self.streams.insert(stream, Entry::promised(id, self.config.stream_window));
+        Ok(())
+    }
+
     fn insert(&mut self, stream: StreamId, id: FrameStreamId, now: Instant) {
         self.streams.insert(stream, Entry::new(id, self.config.stream_window));
         self.last = Some(stream);
@@ -156,6 +182,7 @@ impl Mux {
                 }
                 self.control.extend_from_slice(octets);
             }
+            Piece::Promise { promised } => self.on_promise(promised)?,
             Piece::Head { stream, end_stream } => self.on_head(stream, end_stream, now)?,
             Piece::DataFrame { stream, length } => self.on_data_frame(stream, length)?,
             Piece::Data { stream, octets } => match self.entry(stream) {
@@ -185,12 +212,15 @@ impl Mux {
 
     /// The stream of that identifier, if not both its directions are over.
     fn entry(&mut self, id: FrameStreamId) -> Option<(StreamId, &mut Entry)> {
-        let stream = id.request(Numbering::ByteStream)?;
+        let stream = id.stream(Numbering::ByteStream)?;
         self.streams.get_mut(&stream).map(|entry| (stream, entry))
     }
 
     /// Whether the stream was opened, and perhaps closed.
     fn was_opened(&self, id: FrameStreamId) -> bool {
+        if let Some(pushed) = id.pushed(Numbering::ByteStream) {
+            return pushed <= self.last_promised;
+        }
         let request = id.request(Numbering::ByteStream);
         // A client skips the numbers below its first.
         let first = if self.is_client { Numbering::ByteStream.first() } else { CONTROL_STREAM };
@@ -216,8 +246,9 @@ impl Mux {
         now: Instant,
     ) -> Result<(), FrameError> {
         // What cannot be is the control stream's to refuse.
-        let Some(stream) = id.request(Numbering::ByteStream) else { return Ok(()) };
-        if !self.is_client && !self.was_opened(id) {
+        let Some(stream) = id.stream(Numbering::ByteStream) else { return Ok(()) };
+        let is_request = id.request(Numbering::ByteStream).is_some();
+        if is_request && !self.is_client && !self.was_opened(id) {
             if self.streams.len() >= MAX_STREAMS {
                 return Err(FrameError::Excess { what: "streams at a time" });
             }

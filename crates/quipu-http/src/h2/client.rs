@@ -1,5 +1,6 @@
 //! The client's end of a connection.
 
+mod push;
 mod request;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -17,6 +18,7 @@ use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
 use crate::transport::Transport;
 
+use push::Promises;
 use request::check_priority;
 pub use request::{Request, RequestError};
 
@@ -39,6 +41,8 @@ pub struct Client {
     no_tree: bool,
     /// The last request that a server that goes away may answer.
     last_answered: Option<FrameStreamId>,
+    /// What the server promised.
+    promises: Promises,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +58,8 @@ struct Exchange {
     is_head: bool,
     /// Whether more of the request's body may come from the application.
     sending: bool,
+    /// Whether the server promised it unasked.
+    pushed: bool,
 }
 
 impl Client {
@@ -69,6 +75,7 @@ impl Client {
             next: Numbering::Quic.first(),
             no_tree: false,
             last_answered: None,
+            promises: Promises::default(),
         }
     }
 
@@ -85,6 +92,14 @@ impl Client {
     #[must_use]
     pub fn with_numbering(mut self, numbering: Numbering) -> Self {
         (self.numbering, self.next) = (numbering, numbering.first());
+        self
+    }
+
+    /// The same client, which takes pushed responses: `limit` at a time. Without it none are taken.
+    #[must_use]
+    pub fn with_push(mut self, limit: u32) -> Self {
+        self.control = self.control.with_promises();
+        self.promises = Promises::up_to(limit);
         self
     }
 
@@ -109,7 +124,8 @@ impl Client {
         transport.set_control(CONTROL_STREAM);
         let mut out = Vec::new();
         let settings = Settings {
-            enable_push: Some(false),
+            enable_push: Some(self.promises.limit().is_some()),
+            max_concurrent_streams: self.promises.limit(),
             // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
             //# If endpoints use SETTINGS_NO_RFC7540_PRIORITIES, they MUST send it in the first
             //# SETTINGS frame.
@@ -130,15 +146,16 @@ impl Client {
         Ok(())
     }
 
-    /// Abandons a request and its response. No more events come of it; if it is over, nothing happens.
+    /// Abandons a request and its response, or a pushed response. No more events come of it; if it is over,
+    /// nothing happens.
     pub fn cancel<T: Transport>(&mut self, transport: &mut T, stream: StreamId, code: ErrorCode) {
-        if self.exchanges.remove(&stream).is_some() {
+        if self.remove(stream) {
             self.events.retain(|event| event.stream() != Some(stream));
             abandon(transport, stream, code);
         }
     }
 
-    /// Number of requests whose exchange is not over.
+    /// Number of requests and promised responses whose exchange is not over.
     pub fn active(&self) -> usize {
         self.exchanges.len()
     }
@@ -185,6 +202,8 @@ impl Client {
             self.fail_connection(ConnectionError::ControlEnded);
         } else if self.exchanges.contains_key(&stream) {
             self.fail(transport, stream, Failure::Reset(code));
+        } else {
+            self.note_reset_promise(stream);
         }
     }
 
@@ -219,6 +238,9 @@ impl Client {
                 Incoming::Headers { stream, end_stream, fields, outcome, .. } => {
                     self.on_headers(transport, stream, end_stream, fields, outcome)?;
                 }
+                Incoming::Promise { stream, promised, fields, outcome } => {
+                    self.on_promise(transport, stream, promised, fields, outcome)?;
+                }
                 // A server has no say in its own order of sending.
                 Incoming::Priority { .. } => {}
                 // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
@@ -236,7 +258,8 @@ impl Client {
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
         //# A client MUST treat receipt of a SETTINGS frame with SETTINGS_ENABLE_PUSH set to 1 as
         //# a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
-        if self.control.peer_push() { Err(ConnectionError::PushEnabled) } else { Ok(()) }
+        let push = self.control.peer_push() == Some(true);
+        if push { Err(ConnectionError::PushEnabled) } else { Ok(()) }
     }
 
     fn on_headers<T: Transport>(
@@ -251,10 +274,11 @@ impl Client {
         //# If this stream is initiated by the server, as described in Section 5.1.1, then
         //# receiving a HEADERS frame MUST also be treated as a connection error (Section 5.4.1)
         //# of type PROTOCOL_ERROR.
-        let request = id.request(self.numbering);
-        let stream = request.filter(|&stream| stream <= self.last_opened).ok_or(
-            ConnectionError::WrongStream { stream: id, problem: "is no request of this client" },
-        )?;
+        let request = id.request(self.numbering).filter(|&stream| stream <= self.last_opened);
+        let stream = request.or_else(|| self.promised(id)).ok_or({
+            let problem = "is no request of this client, and was not promised";
+            ConnectionError::WrongStream { stream: id, problem }
+        })?;
         // A cancelled request may still be answered.
         let Some(exchange) = self.exchanges.get_mut(&stream) else { return Ok(()) };
         let limit = self.control.limits().field_list;
@@ -297,7 +321,8 @@ impl Client {
             .exchanges
             .iter()
             .filter(|&(stream, exchange)| {
-                stream.0 > u64::from(last_stream.value())
+                !exchange.pushed
+                    && stream.0 > u64::from(last_stream.value())
                     && exchange.receiving.phase == Phase::AwaitHead
             })
             .map(|(&stream, _)| stream)
@@ -309,7 +334,7 @@ impl Client {
 
     /// Ends an exchange. No head of it waits in the queue that was not told, or it is told first.
     fn fail<T: Transport>(&mut self, transport: &mut T, stream: StreamId, failure: Failure) {
-        self.exchanges.remove(&stream);
+        self.remove(stream);
         abandon(transport, stream, failure.code());
         self.events.push_back(ClientEvent::ResponseFailed { stream, failure });
     }
@@ -337,8 +362,17 @@ impl Client {
         let done =
             |exchange: &Exchange| exchange.receiving.phase == Phase::Done && !exchange.sending;
         if self.exchanges.get(&stream).is_some_and(done) {
-            self.exchanges.remove(&stream);
+            self.remove(stream);
         }
+    }
+
+    /// Forgets an exchange; true if there was one.
+    fn remove(&mut self, stream: StreamId) -> bool {
+        let exchange = self.exchanges.remove(&stream);
+        if exchange.as_ref().is_some_and(|exchange| exchange.pushed) {
+            self.promises.end();
+        }
+        exchange.is_some()
     }
 }
 

@@ -72,6 +72,22 @@ pub enum ConnectionError {
         /// How many are allowed at a time.
         limit: usize,
     },
+    /// The server promised more responses than this client takes, again and again.
+    #[error("more than {limit} promises that were refused, or reset before they came")]
+    TooManyPromises {
+        /// How many are allowed.
+        limit: usize,
+    },
+    /// A PUSH_PROMISE that cannot be. <https://www.rfc-editor.org/rfc/rfc9113#section-6.6>
+    #[error("PUSH_PROMISE of stream {promised} on stream {stream}: {problem}")]
+    WrongPromise {
+        /// The stream that it came on.
+        stream: FrameStreamId,
+        /// The stream that it promises.
+        promised: FrameStreamId,
+        /// What is wrong.
+        problem: &'static str,
+    },
     /// The server enabled push, which only a client may.
     #[error("the server set ENABLE_PUSH")]
     PushEnabled,
@@ -122,13 +138,14 @@ impl ConnectionError {
             ConnectionError::ControlEnded
             | ConnectionError::PushEnabled
             | ConnectionError::WrongStream { .. }
+            | ConnectionError::WrongPromise { .. }
             | ConnectionError::PrioritiesChanged
             | ConnectionError::WrongUpdate { .. }
             | ConnectionError::SelfDependency { .. } => ErrorCode::PROTOCOL_ERROR,
             ConnectionError::Control(_) => ErrorCode::INTERNAL_ERROR,
-            ConnectionError::TooManySettings { .. } | ConnectionError::TooManyCancelled { .. } => {
-                ErrorCode::ENHANCE_YOUR_CALM
-            }
+            ConnectionError::TooManySettings { .. }
+            | ConnectionError::TooManyCancelled { .. }
+            | ConnectionError::TooManyPromises { .. } => ErrorCode::ENHANCE_YOUR_CALM,
             ConnectionError::StreamClosed { .. } => ErrorCode::STREAM_CLOSED,
         }
     }
@@ -141,6 +158,12 @@ pub(super) enum Incoming {
         stream: FrameStreamId,
         priority: Option<StreamPriority>,
         end_stream: bool,
+        fields: FieldList,
+        outcome: Outcome,
+    },
+    Promise {
+        stream: FrameStreamId,
+        promised: FrameStreamId,
         fields: FieldList,
         outcome: Outcome,
     },
@@ -171,7 +194,8 @@ pub(super) struct Control {
     peer_frame_size: u32,
     peer_field_list: Option<u32>,
     peer_concurrency: Option<u32>,
-    peer_push: bool,
+    /// What the peer said of ENABLE_PUSH.
+    peer_push: Option<bool>,
     /// Whether the peer leaves the dependency tree alone; `None` before its settings came.
     peer_no_tree: Option<bool>,
     ended: bool,
@@ -192,11 +216,16 @@ impl Control {
             peer_frame_size: DEFAULT_FRAME_SIZE,
             peer_field_list: None,
             peer_concurrency: None,
-            peer_push: false,
+            peer_push: None,
             peer_no_tree: None,
             ended: false,
             block: Vec::new(),
         }
+    }
+
+    /// The same, at a client that takes pushed responses.
+    pub(super) fn with_promises(self) -> Self {
+        Control { frames: self.frames.with_promises(), ..self }
     }
 
     pub(super) const fn limits(&self) -> &Limits {
@@ -208,13 +237,13 @@ impl Control {
         self.peer_field_list
     }
 
-    /// Requests at a time that the peer takes, if it said.
+    /// Requests, or pushed responses, at a time that the peer takes, if it said.
     pub(super) const fn peer_concurrency(&self) -> Option<u32> {
         self.peer_concurrency
     }
 
-    /// Whether the peer set ENABLE_PUSH.
-    pub(super) const fn peer_push(&self) -> bool {
+    /// What the peer said of ENABLE_PUSH last, if anything.
+    pub(super) const fn peer_push(&self) -> Option<bool> {
         self.peer_push
     }
 
@@ -286,6 +315,11 @@ impl Control {
                         outcome,
                     }));
                 }
+                Frame::PushPromise { stream, promised, block } => {
+                    let mut fields = FieldList::new();
+                    let outcome = self.decoder.decode(&block, &mut fields)?;
+                    return Ok(Some(Incoming::Promise { stream, promised, fields, outcome }));
+                }
                 Frame::Priority { stream, priority } => {
                     return Ok(Some(Incoming::Priority { stream, priority }));
                 }
@@ -301,11 +335,11 @@ impl Control {
         if self.ended { Err(ConnectionError::ControlEnded) } else { Ok(None) }
     }
 
-    /// Sends a head, which must fit the peer's limit.
+    /// Sends the head of `stream`, `id` in frames, which must fit the peer's limit.
     pub(super) fn send_headers<T: Transport>(
         &mut self,
         transport: &mut T,
-        stream: FrameStreamId,
+        (id, stream): (FrameStreamId, StreamId),
         fields: &FieldList,
         priority: Option<StreamPriority>,
         end_stream: bool,
@@ -315,9 +349,24 @@ impl Control {
         // Header and priority take 14 octets; blocks of more than one frame grow the buffer.
         let mut out = Vec::with_capacity(self.block.len() + 16);
         let frame_size = self.peer_frame_size;
-        frame::encode_headers(stream, priority, end_stream, &self.block, frame_size, &mut out);
-        let stream = StreamId(u64::from(stream.value()));
+        frame::encode_headers(id, priority, end_stream, &self.block, frame_size, &mut out);
         transport.write_head(stream, Bytes::from(out), end_stream)
+    }
+
+    /// Promises a response on `promised`, with the head of its request, which must fit the peer's limit.
+    pub(super) fn send_promise<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: FrameStreamId,
+        promised: FrameStreamId,
+        fields: &FieldList,
+    ) -> Result<(), StreamError> {
+        self.block.clear();
+        self.encoder.encode(fields, &mut self.block);
+        let mut out = Vec::with_capacity(self.block.len() + 16);
+        let frame_size = self.peer_frame_size;
+        frame::encode_push_promise(stream, promised, &self.block, frame_size, &mut out);
+        transport.write(CONTROL_STREAM, Bytes::from(out))
     }
 
     /// <https://www.rfc-editor.org/rfc/rfc7540#section-6.5.3>
@@ -338,9 +387,7 @@ impl Control {
         if let Some(size) = settings.max_frame_size {
             self.peer_frame_size = size;
         }
-        if let Some(push) = settings.enable_push {
-            self.peer_push = push;
-        }
+        self.peer_push = settings.enable_push.or(self.peer_push);
         // https://www.rfc-editor.org/rfc/rfc9218#section-2.1
         //# Receivers that detect a change MAY treat it as a connection error of type
         //# PROTOCOL_ERROR.

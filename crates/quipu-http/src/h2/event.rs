@@ -9,10 +9,20 @@ use crate::field::FieldList;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientEvent {
+    /// The server promises a response that it will send unasked, on `stream`. What the client does not
+    /// want, or what the server has no authority over, is to be [cancelled](super::Client::cancel).
+    Promised {
+        /// The request whose response refers to it.
+        request: StreamId,
+        /// The stream that the response will come on.
+        stream: StreamId,
+        /// All fields of the request that it answers; GET or HEAD.
+        fields: FieldList,
+    },
     /// The head of a response. Call [`Client::on_stream_readable`](super::Client::on_stream_readable) for the stream after this event: its
     /// body may have come before.
     ResponseHead {
-        /// The stream that [`Client::request`](super::Client::request) returned.
+        /// The stream that [`Client::request`](super::Client::request) returned, or that was promised.
         stream: StreamId,
         /// Status code, 200 to 999.
         status: u16,
@@ -84,7 +94,7 @@ pub enum ServerEvent {
         /// The client's code, below 2^62.
         code: u64,
     },
-    /// The client will not take pushed responses, of which there are none, and is about to close.
+    /// The client takes no more pushed responses, and is about to close.
     GoAway {
         /// Why.
         code: ErrorCode,
@@ -97,7 +107,8 @@ impl ClientEvent {
     /// The stream that the event is about.
     pub(super) fn stream(&self) -> Option<StreamId> {
         match self {
-            ClientEvent::ResponseHead { stream, .. }
+            ClientEvent::Promised { stream, .. }
+            | ClientEvent::ResponseHead { stream, .. }
             | ClientEvent::ResponseFinished { stream }
             | ClientEvent::ResponseFailed { stream, .. }
             | ClientEvent::UploadStopped { stream, .. } => Some(*stream),

@@ -1,5 +1,6 @@
 //! The server's end of a connection.
 
+mod push;
 mod requests;
 mod respond;
 mod urgencies;
@@ -19,6 +20,7 @@ use super::{ErrorCode, FrameStreamId, Numbering};
 use crate::priority::PriorityField;
 use crate::transport::{StreamError, Transport};
 
+pub use push::PushError;
 pub use respond::RespondError;
 
 /// Streams whose data is still under way that are kept, per request at a time that is allowed; our
@@ -70,6 +72,12 @@ pub struct Server {
     state: State,
     /// The last request that is answered when going away.
     last_answered: Option<FrameStreamId>,
+    /// Whether the client said that it goes away.
+    client_leaves: bool,
+    /// Pushed responses whose exchange is not over.
+    pushed: usize,
+    /// Pushed responses that the client does not have to their end.
+    pushing: BTreeSet<StreamId>,
     /// Streams that were cancelled before their HEADERS came.
     cancelled: BTreeSet<StreamId>,
     /// What PRIORITY_UPDATE frames said of requests to come.
@@ -90,6 +98,8 @@ struct Exchange {
     sending: Sending,
     /// The priority that the client stated last.
     stated: Option<PriorityField>,
+    /// Whether nobody asked.
+    pushed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,12 +122,15 @@ impl Server {
             events: VecDeque::new(),
             state: State::Idle,
             last_answered: None,
+            client_leaves: false,
+            pushed: 0,
+            pushing: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             updates: BTreeMap::new(),
         }
     }
 
-    /// Abandons a request and its response. No more events come of it; if it is over, nothing happens.
+    /// Abandons a request and its response, or a pushed response. No more events come of it; if it is over, nothing happens.
     pub fn reset<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -150,7 +163,7 @@ impl Server {
         transport.write(CONTROL_STREAM, Bytes::from(out))
     }
 
-    /// Number of requests whose exchange is not over.
+    /// Number of requests and pushed responses whose exchange is not over.
     pub fn active(&self) -> usize {
         self.exchanges.len()
     }
@@ -287,14 +300,15 @@ impl Server {
         code: ErrorCode,
         now: Instant,
     ) {
-        self.exchanges.remove(&stream);
+        self.remove(stream);
         abandon(transport, stream, code);
         self.close_node(transport, stream, now);
     }
 
     /// Nothing more is sent on `stream`: its node goes after a while.
     fn close_node<T: Transport>(&mut self, transport: &mut T, stream: StreamId, now: Instant) {
-        let Ok(id) = FrameStreamId::try_from(stream) else { return };
+        self.pushing.remove(&stream);
+        let Ok(id) = FrameStreamId::of(stream, self.config.numbering) else { return };
         let retention =
             transport.round_trip_time().saturating_mul(2).max(self.config.closed_retention);
         let ignored = self.ignores_tree();
@@ -304,7 +318,7 @@ impl Server {
     /// A stream was reset or stopped. If that came before its HEADERS, nobody waits for an answer any
     /// more; it is remembered until they come.
     fn note_cancelled(&mut self, stream: StreamId) {
-        let Ok(id) = FrameStreamId::try_from(stream) else { return };
+        let Ok(id) = FrameStreamId::of(stream, self.config.numbering) else { return };
         if id.request(self.config.numbering).is_none() || id <= self.names.last_request() {
             return;
         }
@@ -318,6 +332,17 @@ impl Server {
     /// Requests at a time that are allowed.
     fn allowed(&self) -> usize {
         usize::try_from(self.config.max_requests).unwrap_or(usize::MAX)
+    }
+
+    /// Requests whose exchange is not over.
+    fn requests(&self) -> usize {
+        self.exchanges.len() - self.pushed
+    }
+
+    fn remove(&mut self, stream: StreamId) {
+        if let Some(exchange) = self.exchanges.remove(&stream) {
+            self.pushed -= usize::from(exchange.pushed);
+        }
     }
 
     /// Whether nothing more is taken from the client.
@@ -344,7 +369,7 @@ impl Server {
             exchange.receiving.phase == Phase::Done && exchange.sending == Sending::Done
         };
         if self.exchanges.get(&stream).is_some_and(done) {
-            self.exchanges.remove(&stream);
+            self.remove(stream);
         }
     }
 }

@@ -5,18 +5,23 @@ use std::fmt;
 use quipu_base::{Role, StreamDirection, StreamId};
 use thiserror::Error;
 
-/// An HTTP/2 stream identifier: 31 bits. A [`Numbering`] says which of them name requests.
+/// An HTTP/2 stream identifier: 31 bits. A [`Numbering`] says which of them name requests and which
+/// pushed responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameStreamId(u32);
 
-/// Which numbers name requests; all others name nodes of the dependency tree that never carry data.
+/// Which numbers name requests and which pushed responses; all others name nodes of the dependency tree
+/// that never carry data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numbering {
-    /// Multiples of four: the identifiers of QUIC's bidirectional streams that a client opens.
+    /// Multiples of four: the identifiers of QUIC's bidirectional streams that a client opens. Pushed
+    /// responses have the even numbers between, 2, 6, …: each is one below the identifier of the
+    /// unidirectional QUIC stream of the server, 3, 7, …, that carries the body. Those identifiers
+    /// themselves are odd, as are the groups of browsers.
     #[default]
     Quic,
-    /// Odd numbers, as over a byte stream. A client of ours begins at 15, so that the groups of
-    /// browsers, which have odd numbers up to 13, come before.
+    /// Odd numbers, as over a byte stream; pushed responses have even ones. A client of ours begins at
+    /// 15, so that the groups of browsers, which have odd numbers up to 13, come before.
     /// <https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1>
     ByteStream,
 }
@@ -73,6 +78,36 @@ impl FrameStreamId {
             Numbering::ByteStream => self.0 % 2 == 1,
         };
         is_request.then_some(stream)
+    }
+
+    /// The stream of the pushed response that this names; `None` for numbers that a server cannot
+    /// promise.
+    pub fn pushed(self, numbering: Numbering) -> Option<StreamId> {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.1
+        //# Streams initiated by a client MUST use odd-numbered stream identifiers; those
+        //# initiated by the server MUST use even-numbered stream identifiers.
+        match numbering {
+            Numbering::Quic => (self.0 % 4 == 2).then(|| StreamId(u64::from(self.0) + 1)),
+            Numbering::ByteStream => {
+                (self.0 != 0 && self.0.is_multiple_of(2)).then(|| StreamId(u64::from(self.0)))
+            }
+        }
+    }
+
+    /// The stream of the request or pushed response that this names.
+    pub fn stream(self, numbering: Numbering) -> Option<StreamId> {
+        self.request(numbering).or_else(|| self.pushed(numbering))
+    }
+
+    /// The identifier that frames have for `stream`, of a request or a pushed response.
+    ///
+    /// # Errors
+    /// If the number has more than 31 bits.
+    pub fn of(stream: StreamId, numbering: Numbering) -> Result<Self, StreamIdError> {
+        let of_server = stream.initiator() == Role::Server;
+        let one_way = stream.direction() == StreamDirection::Unidirectional;
+        let is_pushed = numbering == Numbering::Quic && of_server && one_way;
+        FrameStreamId::try_from(stream.0 - u64::from(is_pushed))
     }
 }
 
@@ -141,6 +176,27 @@ mod tests {
         let request = |value: u32| FrameStreamId::from_wire(value).request(numbering);
         assert_eq!([0, 4, 1, 15].map(request), [None, None, Some(StreamId(1)), Some(StreamId(15))]);
         assert_eq!(numbering.next(numbering.first()), StreamId(17));
+    }
+
+    #[test]
+    fn pushed_responses_have_even_numbers_that_are_no_requests() {
+        for (numbering, known) in [
+            (Numbering::Quic, [(2, Some(3)), (4, None), (6, Some(7)), (7, None)]),
+            (Numbering::ByteStream, [(0, None), (2, Some(2)), (4, Some(4)), (7, None)]),
+        ] {
+            for (value, stream) in known {
+                let id = FrameStreamId::from_wire(value);
+                assert_eq!(id.pushed(numbering), stream.map(StreamId), "{value}");
+            }
+            for value in 1..100 {
+                let id = FrameStreamId::from_wire(value);
+                let streams = [id.request(numbering), id.pushed(numbering)];
+                assert!(streams.contains(&None), "{value}");
+                if let Some(stream) = id.stream(numbering) {
+                    assert_eq!(FrameStreamId::of(stream, numbering), Ok(id));
+                }
+            }
+        }
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(super) struct TreeNames {
     closed: VecDeque<(Instant, FrameStreamId)>,
     /// The last request that was opened.
     last_request: FrameStreamId,
+    /// The last response that was promised.
+    last_promised: FrameStreamId,
     idle: usize,
     /// Grows with each mention of a node.
     clock: u64,
@@ -62,12 +64,12 @@ impl TreeNames {
         TreeNames { numbering, ..TreeNames::default() }
     }
 
-    /// Number of requests that are open, or whose data is not all delivered.
+    /// Number of requests and promised responses that are open, or whose data is not all delivered.
     pub(super) fn live(&self) -> usize {
         self.nodes.len() - self.idle - self.closed.len()
     }
 
-    /// Whether the request was opened and not all of its data delivered.
+    /// Whether the request was opened, or the response promised, and not all of its data delivered.
     pub(super) fn is_live(&self, id: FrameStreamId) -> bool {
         self.nodes.get(&id).is_some_and(|node| node.state == State::Live)
     }
@@ -75,6 +77,38 @@ impl TreeNames {
     /// The last request that was opened; zero before the first.
     pub(super) fn last_request(&self) -> FrameStreamId {
         self.last_request
+    }
+
+    /// The last response that was promised; zero before the first.
+    pub(super) fn last_promised(&self) -> FrameStreamId {
+        self.last_promised
+    }
+
+    /// This end promises a response on `stream` to the request `parent`. Without a PRIORITY frame for it
+    /// before, it depends on that request.
+    pub(super) fn promise(
+        &mut self,
+        id: FrameStreamId,
+        stream: StreamId,
+        parent: FrameStreamId,
+        edit: Edit<'_>,
+    ) {
+        self.last_promised = self.last_promised.max(id);
+        match self.nodes.get_mut(&id) {
+            Some(node) if node.state == State::Idle => {
+                node.state = State::Live;
+                self.idle -= 1;
+            }
+            Some(_) => {}
+            // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.5
+            //# Pushed streams (Section 8.2) initially depend on their associated
+            //# stream.  In both cases, streams are assigned a default weight of 16.
+            None => {
+                let priority = StreamPriority { parent, ..StreamPriority::default() };
+                self.insert(id, State::Live, priority, id, edit);
+            }
+        }
+        edit(PriorityEdit::Attach { node: node_id(id), stream });
     }
 
     /// Counts a request as opened that gets no node.
@@ -166,8 +200,11 @@ impl TreeNames {
         }
     }
 
-    /// Whether the client may still open `id`, or it never names a request at all.
+    /// Whether a request or a promise may still open `id`, or it never names a stream at all.
     fn may_open(&self, id: FrameStreamId) -> bool {
+        if id.pushed(self.numbering).is_some() {
+            return id > self.last_promised;
+        }
         id.request(self.numbering).is_none() || id > self.last_request
     }
 

@@ -34,6 +34,12 @@ impl QuicStreams<'_> {
     ) -> Result<(), StreamError> {
         let mut result = act(self.connection);
         if result.is_err() && stream.initiator() != self.connection.role() {
+            if stream.direction() == StreamDirection::Unidirectional {
+                if self.connection.expect_stream(self.now, stream) {
+                    result = act(self.connection);
+                }
+                return result.map_err(|_| StreamError::NotOpen(stream));
+            }
             // An edit opens a stream of the peer. This one says what holds of a new stream anyway.
             let edit = PriorityEdit::Urgency { stream, urgency: 3, incremental: false };
             if self.connection.edit_priority(self.now, edit).is_ok() {
@@ -47,6 +53,10 @@ impl QuicStreams<'_> {
 impl Transport for QuicStreams<'_> {
     fn open(&mut self) -> Option<StreamId> {
         self.connection.open_stream(self.now, StreamDirection::Bidirectional)
+    }
+
+    fn open_push(&mut self) -> Option<StreamId> {
+        self.connection.open_stream(self.now, StreamDirection::Unidirectional)
     }
 
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use quipu_base::{Duration, Role, StreamDirection, StreamId};
 use quipu_http::transport::{ReadState, StreamError, Transport};
-use quipu_policy::{Priorities, PriorityEdit};
+use quipu_policy::{NodeId, Priorities, PriorityEdit};
 
 /// What the transport tells its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub(crate) struct End {
     /// Streams that this end may open.
     pub(crate) stream_limit: u64,
     opened: u64,
+    pushed: u64,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     /// STOP_SENDING frames under way.
@@ -144,6 +145,7 @@ impl End {
             role,
             stream_limit: 1000,
             opened: 0,
+            pushed: 0,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             stops: VecDeque::new(),
@@ -160,6 +162,17 @@ impl End {
             return Err(StreamError::NotOpen(stream));
         }
         Ok(half)
+    }
+
+    /// Whether the end in that role alone sends on `stream`.
+    fn only(&self, role: Role, stream: StreamId) -> bool {
+        stream.direction() == StreamDirection::Unidirectional && stream.initiator() == role
+    }
+
+    /// The parent's name and the weight of a node.
+    pub(crate) fn place(&self, node: NodeId) -> Option<(NodeId, u16)> {
+        let node = self.tree.node(self.tree.key(node)?)?;
+        Some((self.tree.node(node.parent)?.id, node.weight))
     }
 
     /// Streams with octets or an end that were not read.
@@ -188,6 +201,16 @@ impl Transport for End {
         Some(stream)
     }
 
+    fn open_push(&mut self) -> Option<StreamId> {
+        if self.pushed == self.stream_limit {
+            return None;
+        }
+        let stream = StreamId::new(self.role, StreamDirection::Unidirectional, self.pushed);
+        self.pushed += 1;
+        self.sending.insert(stream, Sending::default());
+        Some(stream)
+    }
+
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {
         self.half(stream)?.unsent.extend(data);
         Ok(())
@@ -199,6 +222,9 @@ impl Transport for End {
     }
 
     fn reset(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        if self.only(self.role.peer(), stream) {
+            return Err(StreamError::NotOpen(stream));
+        }
         let half = self.sending.entry(stream).or_default();
         if half.delivered || half.reset.is_some() {
             return Err(StreamError::NotOpen(stream));
@@ -209,6 +235,9 @@ impl Transport for End {
     }
 
     fn stop_sending(&mut self, stream: StreamId, code: u64) -> Result<(), StreamError> {
+        if self.only(self.role, stream) {
+            return Err(StreamError::NotOpen(stream));
+        }
         let half = self.receiving.entry(stream).or_default();
         if half.over || half.stopped {
             return Err(StreamError::NotOpen(stream));

@@ -6,5 +6,6 @@ mod control;
 mod exchanges;
 mod loopback;
 mod priorities;
+mod push;
 mod session;
 mod urgencies;

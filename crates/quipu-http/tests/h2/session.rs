@@ -46,6 +46,14 @@ impl Session {
         session
     }
 
+    /// The same whose client takes `limit` pushed responses at a time.
+    pub(crate) fn with_push(seed: u64, limit: u32) -> Self {
+        let mut session = Session::idle(seed, ServerConfig::default());
+        session.client = Client::new(Limits::default()).with_push(limit);
+        session.client.start(&mut session.loopback.client, &[]).unwrap();
+        session
+    }
+
     /// The next number of a xorshift generator.
     fn choice(&mut self) -> u64 {
         self.random ^= self.random << 13;
@@ -139,6 +147,10 @@ impl Session {
 
     pub(crate) fn request(&mut self, request: Request) -> StreamId {
         self.client.request(&mut self.loopback.client, request).unwrap()
+    }
+
+    pub(crate) fn push(&mut self, request: StreamId, fields: &FieldList) -> StreamId {
+        self.server.push(&mut self.loopback.server, request, fields).unwrap()
     }
 
     pub(crate) fn respond(&mut self, stream: StreamId, fields: &FieldList, body: Body) {

@@ -121,6 +121,10 @@ impl Transport for Wire<'_> {
         each!(self, it => it.open())
     }
 
+    fn open_push(&mut self) -> Option<StreamId> {
+        each!(self, it => it.open_push())
+    }
+
     fn write(&mut self, stream: StreamId, data: Buffer) -> Result<(), StreamError> {
         each!(self, it => it.write(stream, data))
     }

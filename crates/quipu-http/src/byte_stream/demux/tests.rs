@@ -14,6 +14,7 @@ const STREAM: FrameStreamId = FrameStreamId::from_wire(15);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Whole {
     Control(Vec<u8>),
+    Promise(u32),
     Head(u32, bool),
     DataFrame(u32, u64),
     Data(u32, Vec<u8>),
@@ -32,6 +33,7 @@ fn push(found: &mut Vec<Whole>, piece: Piece<'_>) {
         (Piece::Data { stream, octets }, _) => {
             found.push(Whole::Data(stream.value(), octets.to_vec()));
         }
+        (Piece::Promise { promised }, _) => found.push(Whole::Promise(promised.value())),
         (Piece::Head { stream, end_stream }, _) => {
             found.push(Whole::Head(stream.value(), end_stream));
         }
@@ -103,6 +105,11 @@ fn all_frames() -> (Vec<u8>, Vec<Whole>) {
     encode_ping_ack(*b"ABCDEFGH", &mut out);
     let unknown = frame(2, 0x77, 0, 9, b"xy");
     out.extend(&unknown);
+    let padded = frame(9, kind::PUSH_PROMISE, 0xc, 15, &[2, 128, 0, 0, 6, 0x82, 0x84, 0, 0]);
+    let plain = frame(5, kind::PUSH_PROMISE, 4, 15, &[0, 0, 0, 8, 0x82]);
+    // Too short to promise anything: the control stream refuses it.
+    let short = frame(3, kind::PUSH_PROMISE, 4, 15, &[0, 0, 0]);
+    out.extend([&padded[..], &plain, &short].concat());
     let wholes = vec![
         first,
         Whole::Head(15, false),
@@ -121,7 +128,11 @@ fn all_frames() -> (Vec<u8>, Vec<Whole>) {
         Whole::WindowUpdate(0, 1),
         Whole::WindowUpdate(15, (1 << 31) - 1),
         Whole::Ping(*b"abcdefgh"),
-        Whole::Control(unknown),
+        Whole::Control([&unknown[..], &padded[..14]].concat()),
+        Whole::Promise(6),
+        Whole::Control([&padded[14..], &plain[..13]].concat()),
+        Whole::Promise(8),
+        Whole::Control([&plain[13..], &short].concat()),
     ];
     (out, wholes)
 }

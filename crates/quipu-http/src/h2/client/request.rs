@@ -95,11 +95,12 @@ impl Client {
             receiving: Receiving::new(),
             is_head: info.is_head,
             sending: body == Body::Streamed,
+            pushed: false,
         };
         self.exchanges.insert(stream, exchange);
         let end_stream = body == Body::Empty;
         let priority = priority.filter(|_| !self.no_tree);
-        self.control.send_headers(transport, id, &fields, priority, end_stream)?;
+        self.control.send_headers(transport, (id, stream), &fields, priority, end_stream)?;
         exchange::send(transport, stream, body, info.content_length)?;
         Ok(stream)
     }
@@ -152,12 +153,12 @@ impl Client {
         Ok(transport.write(CONTROL_STREAM, Bytes::from(out))?)
     }
 
-    /// Sends a PRIORITY_UPDATE frame: another urgency for a request. Does nothing if the server's
+    /// Sends a PRIORITY_UPDATE frame: another urgency for a request, or for a promised response. Does nothing if the server's
     /// settings came and do not say that it goes by urgencies.
     ///
     /// # Errors
     /// [`RequestError::NotOpen`], [`RequestError::IdentifiersUsedUp`] for a stream that cannot be a
-    /// request, or the transport refused.
+    /// request and was not promised, or the transport refused.
     pub fn update_priority<T: Transport>(
         &mut self,
         transport: &mut T,
@@ -167,9 +168,12 @@ impl Client {
         if self.state != State::Open {
             return Err(RequestError::NotOpen);
         }
-        let id = FrameStreamId::try_from(stream)
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
+        //# Clients MUST NOT provide a prioritized stream ID that refers to a push stream in the
+        //# "idle" state.
+        let id = FrameStreamId::of(stream, self.numbering)
             .ok()
-            .filter(|id| id.request(self.numbering).is_some())
+            .filter(|&id| id.request(self.numbering).or_else(|| self.promised(id)).is_some())
             .ok_or(RequestError::IdentifiersUsedUp)?;
         // https://www.rfc-editor.org/rfc/rfc9218#section-2.1.1
         //# Similarly, if the client receives SETTINGS_NO_RFC7540_PRIORITIES with a value of 0 or
@@ -216,7 +220,8 @@ impl Client {
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2
         //# A value of 0 for SETTINGS_MAX_CONCURRENT_STREAMS SHOULD NOT be treated as special by
         //# endpoints.
-        if self.exchanges.len() as u64 >= u64::from(concurrency) {
+        let requests = self.exchanges.len() - self.promises.open();
+        if requests as u64 >= u64::from(concurrency) {
             return Err(RequestError::NoStream);
         }
         Ok(info)

@@ -23,6 +23,8 @@ pub struct FrameDecoder {
     /// A header block whose end has not come.
     partial: Option<PartialHeaders>,
     settings_seen: bool,
+    /// Whether the peer may promise responses.
+    takes_promises: bool,
     max_frame_size: u32,
     max_block: usize,
 }
@@ -30,10 +32,16 @@ pub struct FrameDecoder {
 #[derive(Debug)]
 struct PartialHeaders {
     stream: FrameStreamId,
-    priority: Option<StreamPriority>,
-    end_stream: bool,
+    of: BlockOf,
     block: BytesMut,
     continuations: u32,
+}
+
+/// What a header block is the head of.
+#[derive(Clone, Copy, Debug)]
+enum BlockOf {
+    Message { priority: Option<StreamPriority>, end_stream: bool },
+    Promise(FrameStreamId),
 }
 
 impl FrameDecoder {
@@ -45,12 +53,19 @@ impl FrameDecoder {
             skip: 0,
             partial: None,
             settings_seen: false,
+            takes_promises: false,
             // https://www.rfc-editor.org/rfc/rfc9113#section-4.2
             //# All implementations MUST be capable of receiving and minimally processing frames
             //# up to 2^14 octets in length, plus the 9-octet frame header (Section 4.1).
             max_frame_size: DEFAULT_FRAME_SIZE,
             max_block,
         }
+    }
+
+    /// The same decoder, at a client that takes pushed responses: PUSH_PROMISE frames are read.
+    #[must_use]
+    pub fn with_promises(self) -> Self {
+        FrameDecoder { takes_promises: true, ..self }
     }
 
     /// Appends what came next.
@@ -132,6 +147,9 @@ impl FrameDecoder {
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
         //# A receiver MUST treat the receipt of any other type of frame or a frame on a different
         //# stream as a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
+        //# A receiver MUST treat the receipt of any other type of frame or a frame on a different
+        //# stream as a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.10
         //# A receiver MUST treat the receipt of any other type of frame or a frame on a different
         //# stream as a connection error (Section 5.4.1) of type PROTOCOL_ERROR. If a CONTINUATION
@@ -145,6 +163,7 @@ impl FrameDecoder {
         let on_connection = match header.kind {
             kind::SETTINGS | kind::GO_AWAY | kind::PRIORITY_UPDATE => true,
             kind::HEADERS | kind::PRIORITY => false,
+            kind::PUSH_PROMISE if self.takes_promises => false,
             kind::DATA
             | kind::RST_STREAM
             | kind::PUSH_PROMISE
@@ -173,6 +192,9 @@ impl FrameDecoder {
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.3
         //# If a PRIORITY frame is received with a stream identifier of 0x00, the recipient MUST
         //# respond with a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
+        //# If the Stream Identifier field specifies the value 0x00, a recipient MUST respond with
+        //# a connection error (Section 5.4.1) of type PROTOCOL_ERROR.
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.5
         //# If an endpoint receives a SETTINGS frame whose Stream Identifier field is anything
         //# other than 0x00, the endpoint MUST respond with a connection error (Section 5.4.1) of
@@ -195,6 +217,7 @@ impl FrameDecoder {
         let frame = match header.kind {
             kind::SETTINGS => settings(header, &payload)?,
             kind::HEADERS => return self.headers(header, payload),
+            kind::PUSH_PROMISE => return self.push_promise(header, payload),
             kind::CONTINUATION => return self.continuation(header, payload),
             kind::PRIORITY => priority(header, &payload)?,
             kind::PRIORITY_UPDATE => priority_update(payload)?,
@@ -209,35 +232,42 @@ impl FrameDecoder {
         header: &Header,
         mut block: BytesMut,
     ) -> Result<Option<Frame>, FrameError> {
-        let length = block.len();
-        let too_short = FrameError::Length {
-            kind: "HEADERS",
-            length,
-            expected: "its flags announce more octets",
-        };
-        if header.has(flag::PADDED) {
-            let &padding = block.first().ok_or(too_short)?;
-            let end = length
-                .checked_sub(usize::from(padding))
-                // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
-                //# If the length of the padding is the length of the frame payload or greater,
-                //# the recipient MUST treat this as a connection error (Section 5.4.1) of type
-                //# PROTOCOL_ERROR.
-                .filter(|&end| end > 0)
-                .ok_or(FrameError::Padding { kind: "HEADERS", padding, length })?;
-            block.truncate(end);
-            block.advance(1);
-        }
+        let kind = "HEADERS";
+        let too_short = too_short(kind, block.len());
+        strip_padding(kind, header, &mut block)?;
         let mut priority = None;
         if header.has(flag::PRIORITY) {
             let &octets = block.first_chunk().ok_or(too_short)?;
             priority = Some(StreamPriority::decode(octets));
             block.advance(StreamPriority::LEN);
         }
-        let end_stream = header.has(flag::END_STREAM);
-        let stream = header.stream;
-        self.partial =
-            Some(PartialHeaders { stream, priority, end_stream, block, continuations: 0 });
+        let of = BlockOf::Message { priority, end_stream: header.has(flag::END_STREAM) };
+        self.partial = Some(PartialHeaders { stream: header.stream, of, block, continuations: 0 });
+        self.complete_headers(header.flags)
+    }
+
+    /// <https://www.rfc-editor.org/rfc/rfc9113#section-6.6>
+    fn push_promise(
+        &mut self,
+        header: &Header,
+        mut block: BytesMut,
+    ) -> Result<Option<Frame>, FrameError> {
+        let kind = "PUSH_PROMISE";
+        let too_short = too_short(kind, block.len());
+        strip_padding(kind, header, &mut block)?;
+        let &octets = block.first_chunk().ok_or(too_short)?;
+        block.advance(octets.len());
+        let promised = FrameStreamId::from_wire(u32::from_be_bytes(octets));
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
+        //# A receiver MUST treat the receipt of a PUSH_PROMISE that promises an illegal stream
+        //# identifier (Section 5.1.1) as a connection error (Section 5.4.1) of type
+        //# PROTOCOL_ERROR.
+        if promised.is_zero() {
+            let expected = "it cannot be promised";
+            return Err(FrameError::Stream { kind, stream: promised, expected });
+        }
+        let of = BlockOf::Promise(promised);
+        self.partial = Some(PartialHeaders { stream: header.stream, of, block, continuations: 0 });
         self.complete_headers(header.flags)
     }
 
@@ -264,13 +294,49 @@ impl FrameDecoder {
         if flags & flag::END_HEADERS == 0 {
             return Ok(None);
         }
-        Ok(self.partial.take().map(|partial| Frame::Headers {
-            stream: partial.stream,
-            priority: partial.priority,
-            end_stream: partial.end_stream,
-            block: partial.block.freeze(),
+        Ok(self.partial.take().map(|PartialHeaders { stream, of, block, .. }| {
+            let block = block.freeze();
+            match of {
+                BlockOf::Message { priority, end_stream } => {
+                    Frame::Headers { stream, priority, end_stream, block }
+                }
+                BlockOf::Promise(promised) => Frame::PushPromise { stream, promised, block },
+            }
         }))
     }
+}
+
+/// A frame of `length` octets whose flags or type announce more.
+fn too_short(kind: &'static str, length: usize) -> FrameError {
+    FrameError::Length { kind, length, expected: "its flags announce more octets" }
+}
+
+/// Takes padding and its length from the payload of a frame, if its flags say that there is some.
+fn strip_padding(
+    kind: &'static str,
+    header: &Header,
+    payload: &mut BytesMut,
+) -> Result<(), FrameError> {
+    if !header.has(flag::PADDED) {
+        return Ok(());
+    }
+    let length = payload.len();
+    let &padding = payload.first().ok_or(too_short(kind, length))?;
+    let end = length
+        .checked_sub(usize::from(padding))
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.2
+        //# If the length of the padding is the length of the frame payload or greater,
+        //# the recipient MUST treat this as a connection error (Section 5.4.1) of type
+        //# PROTOCOL_ERROR.
+        // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
+        //# If the length of the padding is the length of the frame payload or greater,
+        //# the recipient MUST treat this as a connection error (Section 5.4.1) of type
+        //# PROTOCOL_ERROR.
+        .filter(|&end| end > 0)
+        .ok_or(FrameError::Padding { kind, padding, length })?;
+    payload.truncate(end);
+    payload.advance(1);
+    Ok(())
 }
 
 fn settings(header: &Header, payload: &[u8]) -> Result<Frame, FrameError> {

@@ -31,12 +31,11 @@ pub fn encode_headers(
     max_frame_size: u32,
     out: &mut Vec<u8>,
 ) {
-    let max_frame_size = max_frame_size as usize;
     let priority_len = priority.map_or(0, |_| StreamPriority::LEN);
     // https://www.rfc-editor.org/rfc/rfc9113#section-4.1
     //# Values greater than 2^14 (16,384) MUST NOT be sent unless the receiver has set a larger
     //# value for SETTINGS_MAX_FRAME_SIZE.
-    let (first, mut rest) = block.split_at(block.len().min(max_frame_size - priority_len));
+    let (first, rest) = block.split_at(block.len().min(max_frame_size as usize - priority_len));
     let mut flags = 0;
     if end_stream {
         flags |= flag::END_STREAM;
@@ -52,6 +51,11 @@ pub fn encode_headers(
         priority.encode(out);
     }
     out.extend_from_slice(first);
+    continuations(stream, rest, max_frame_size, out);
+}
+
+/// Appends the rest of a header block in CONTINUATION frames.
+fn continuations(stream: FrameStreamId, mut rest: &[u8], max_frame_size: u32, out: &mut Vec<u8>) {
     // https://www.rfc-editor.org/rfc/rfc9113#section-4.3
     //# Field blocks MUST be transmitted as a contiguous sequence of frames, with no interleaved
     //# frames of any other type or from any other stream.
@@ -67,12 +71,33 @@ pub fn encode_headers(
     //# Other frames (from any stream) MUST NOT occur between the HEADERS frame and any
     //# CONTINUATION frames that might follow.
     while !rest.is_empty() {
-        let (part, after) = rest.split_at(rest.len().min(max_frame_size));
+        let (part, after) = rest.split_at(rest.len().min(max_frame_size as usize));
         let flags = if after.is_empty() { flag::END_HEADERS } else { 0 };
         header(part.len(), kind::CONTINUATION, flags, stream, out);
         out.extend_from_slice(part);
         rest = after;
     }
+}
+
+/// Appends a PUSH_PROMISE frame on the request `stream` with `block`, and CONTINUATION frames where it has
+/// more than `max_frame_size` payload octets (at least 16,384).
+pub fn encode_push_promise(
+    stream: FrameStreamId,
+    promised: FrameStreamId,
+    block: &[u8],
+    max_frame_size: u32,
+    out: &mut Vec<u8>,
+) {
+    let number = promised.value().to_be_bytes();
+    let (first, rest) = block.split_at(block.len().min(max_frame_size as usize - number.len()));
+    let flags = if rest.is_empty() { flag::END_HEADERS } else { 0 };
+    header(number.len() + first.len(), kind::PUSH_PROMISE, flags, stream, out);
+    out.extend_from_slice(&number);
+    out.extend_from_slice(first);
+    // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
+    //# A PUSH_PROMISE frame without the END_HEADERS flag set MUST be followed by a CONTINUATION
+    //# frame for the same stream.
+    continuations(stream, rest, max_frame_size, out);
 }
 
 /// Appends a PRIORITY frame for the node `stream`, which must not be zero.

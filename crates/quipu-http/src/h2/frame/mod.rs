@@ -17,8 +17,8 @@ use bytes::Bytes;
 pub use decode::{FrameDecoder, MAX_CONTINUATIONS};
 pub use encode::{
     encode_data_header, encode_go_away, encode_headers, encode_ping_ack, encode_priority,
-    encode_priority_update, encode_reset, encode_settings, encode_settings_ack,
-    encode_window_update,
+    encode_priority_update, encode_push_promise, encode_reset, encode_settings,
+    encode_settings_ack, encode_window_update,
 };
 pub use error::FrameError;
 pub use header::Header;
@@ -32,7 +32,7 @@ pub const DEFAULT_FRAME_SIZE: u32 = 16_384;
 /// Most payload octets that a frame's header can state.
 pub const LARGEST_FRAME_SIZE: u32 = (1 << 24) - 1;
 
-/// A frame as received; HEADERS with their CONTINUATION frames joined.
+/// A frame as received; HEADERS and PUSH_PROMISE with their CONTINUATION frames joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frame {
     /// Settings of the peer. <https://www.rfc-editor.org/rfc/rfc7540#section-6.5>
@@ -48,6 +48,16 @@ pub enum Frame {
         /// Whether the body is empty.
         end_stream: bool,
         /// The whole header block.
+        block: Bytes,
+    },
+    /// A request that the server expects, and answers unasked.
+    /// <https://www.rfc-editor.org/rfc/rfc9113#section-6.6>
+    PushPromise {
+        /// The request whose response this belongs to, not zero.
+        stream: FrameStreamId,
+        /// The stream of the pushed response, not zero.
+        promised: FrameStreamId,
+        /// The whole header block, of a request.
         block: Bytes,
     },
     /// Place of a node in the dependency tree. <https://www.rfc-editor.org/rfc/rfc7540#section-6.3>

@@ -19,9 +19,9 @@ const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 pub struct Settings {
     /// Octets that the sender's decoding table may have.
     pub header_table_size: Option<u32>,
-    /// Whether the sender takes pushed responses; this mapping has none.
+    /// Whether the sender takes pushed responses. <https://www.rfc-editor.org/rfc/rfc9113#section-8.4>
     pub enable_push: Option<bool>,
-    /// Requests that the sender takes at a time.
+    /// Requests that the sender takes at a time, or pushed responses.
     pub max_concurrent_streams: Option<u32>,
     /// Flow-control credit of a stream, 0 to 2^31 - 1; without meaning over QUIC's streams, which have
     /// their own.

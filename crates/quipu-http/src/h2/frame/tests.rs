@@ -20,7 +20,7 @@ fn empty_settings() -> Vec<u8> {
 
 /// All frames in `octets`, pushed in chunks that end at `cuts`.
 fn decoded(octets: &[u8], cuts: &[usize]) -> Result<Vec<Frame>, FrameError> {
-    let mut decoder = FrameDecoder::new(MAX_BLOCK);
+    let mut decoder = FrameDecoder::new(MAX_BLOCK).with_promises();
     let mut frames = Vec::new();
     let mut start = 0;
     for end in cuts.iter().copied().chain([octets.len()]) {
@@ -50,6 +50,7 @@ fn all_frames() -> (Vec<u8>, Vec<Frame>) {
         no_rfc7540_priorities: Some(true),
     };
     let stream = FrameStreamId::from_wire(8);
+    let promised = FrameStreamId::from_wire(6);
     let last_stream = FrameStreamId::MAX;
     let code = ErrorCode::ENHANCE_YOUR_CALM;
     let priority = StreamPriority { parent: last_stream, weight: 256, exclusive: true };
@@ -62,14 +63,21 @@ fn all_frames() -> (Vec<u8>, Vec<Frame>) {
     encode_priority(stream, StreamPriority::default(), &mut out);
     encode_priority_update(stream, "u=5, i", &mut out);
     encode_headers(stream, None, true, b"", DEFAULT_FRAME_SIZE, &mut out);
+    encode_push_promise(stream, promised, &large, DEFAULT_FRAME_SIZE, &mut out);
     encode_go_away(last_stream, code, &mut out);
     let frames = vec![
         Frame::Settings(settings),
         Frame::SettingsAck,
-        Frame::Headers { stream, priority: Some(priority), end_stream: false, block: large },
+        Frame::Headers {
+            stream,
+            priority: Some(priority),
+            end_stream: false,
+            block: large.clone(),
+        },
         Frame::Priority { stream, priority: StreamPriority::default() },
         Frame::PriorityUpdate { stream, value: Bytes::from_static(b"u=5, i") },
         Frame::Headers { stream, priority: None, end_stream: true, block: Bytes::new() },
+        Frame::PushPromise { stream, promised, block: large },
         Frame::GoAway { last_stream, code },
     ];
     (out, frames)
@@ -84,6 +92,16 @@ fn a_header_block_is_split_at_the_peers_frame_size() {
     assert_eq!(octets[second..second + 5], [0, 0x40, 0, kind::CONTINUATION, 0]);
     let third = second + 9 + 0x4000;
     assert_eq!(octets[third..third + 5], [0, 0, 5, kind::CONTINUATION, flag::END_HEADERS]);
+}
+
+#[test]
+fn who_takes_no_promises_refuses_them() {
+    let promise = frame(4, kind::PUSH_PROMISE, flag::END_HEADERS, 4, &[0, 0, 0, 2]);
+    let mut decoder = FrameDecoder::new(MAX_BLOCK);
+    decoder.push(&[empty_settings(), promise].concat());
+    assert!(decoder.next_frame().unwrap().is_some());
+    let error = decoder.next_frame().unwrap_err();
+    assert_eq!(error, FrameError::Unexpected { kind: "PUSH_PROMISE" });
 }
 
 #[test]
@@ -144,6 +162,11 @@ fn malformed_frames_close_with_the_code_of_the_rfc() {
         ("frame size 2^24", setting(5, 1 << 24), PROTOCOL),
         ("no tree 2", setting(9, 2), PROTOCOL),
         ("headers on 0", frame(1, kind::HEADERS, ends, 0, &[0x82]), PROTOCOL),
+        (
+            "padded and empty promise",
+            frame(0, kind::PUSH_PROMISE, ends | flag::PADDED, 4, &[]),
+            SIZE,
+        ),
         ("padded and empty", frame(0, kind::HEADERS, ends | flag::PADDED, 4, &[]), SIZE),
         ("all padding", frame(2, kind::HEADERS, ends | flag::PADDED, 4, &[2, 0]), PROTOCOL),
         ("no room for priority", frame(4, kind::HEADERS, ends | flag::PRIORITY, 4, &[0; 4]), SIZE),
@@ -158,7 +181,19 @@ fn malformed_frames_close_with_the_code_of_the_rfc() {
         ("goaway on a stream", frame(8, kind::GO_AWAY, 0, 4, &[0; 8]), PROTOCOL),
         ("data", frame(0, kind::DATA, 0, 4, &[]), PROTOCOL),
         ("rst_stream", frame(4, kind::RST_STREAM, 0, 4, &[0; 4]), PROTOCOL),
-        ("push_promise", frame(4, kind::PUSH_PROMISE, ends, 4, &[0; 4]), PROTOCOL),
+        ("promise of 0", frame(4, kind::PUSH_PROMISE, ends, 4, &[0; 4]), PROTOCOL),
+        ("promise of 3", frame(3, kind::PUSH_PROMISE, ends, 4, &[0; 3]), SIZE),
+        ("promise on 0", frame(4, kind::PUSH_PROMISE, ends, 0, &[0, 0, 0, 2]), PROTOCOL),
+        (
+            "promise, all padding",
+            frame(5, kind::PUSH_PROMISE, ends | flag::PADDED, 4, &[5, 0, 0, 0, 2]),
+            PROTOCOL,
+        ),
+        (
+            "promise in a block",
+            then(frame(4, kind::PUSH_PROMISE, ends, 4, &[0, 0, 0, 2])),
+            PROTOCOL,
+        ),
         ("ping", frame(8, kind::PING, 0, 0, &[0; 8]), PROTOCOL),
         ("window_update", frame(4, kind::WINDOW_UPDATE, 0, 0, &[0; 4]), PROTOCOL),
         ("continuation of nothing", frame(0, kind::CONTINUATION, ends, 4, &[]), PROTOCOL),
@@ -203,7 +238,7 @@ fn an_unknown_frame_is_dropped_as_it_comes() {
 
 proptest! {
     #[test]
-    fn frames_come_whole_from_any_chunks(mut cuts in proptest::collection::vec(0_usize..33_000, 0..12)) {
+    fn frames_come_whole_from_any_chunks(mut cuts in proptest::collection::vec(0_usize..66_000, 0..12)) {
         let (octets, frames) = all_frames();
         cuts.sort_unstable();
         prop_assert_eq!(decoded(&octets, &cuts), Ok(frames));

@@ -56,6 +56,11 @@ impl Server {
                         self.on_head(transport, stream, end_stream, fields, now);
                     }
                 }
+                // The decoder of a server refuses them.
+                Incoming::Promise { stream, promised, .. } => {
+                    let problem = "from a client";
+                    return Err(ConnectionError::WrongPromise { stream, promised, problem });
+                }
                 Incoming::Priority { stream, priority } => {
                     self.on_priority(transport, stream, priority, now)?;
                 }
@@ -63,6 +68,7 @@ impl Server {
                     self.on_priority_update(transport, stream, &value)?;
                 }
                 Incoming::GoAway { code, .. } => {
+                    self.client_leaves = true;
                     self.events.push_back(ServerEvent::GoAway { code });
                 }
             }
@@ -110,8 +116,9 @@ impl Server {
         let refusal = if cancelled {
             Some(ErrorCode::CANCEL)
         } else if self.last_answered.is_some()
-            || self.exchanges.len() >= allowed
-            || self.names.live() >= allowed.saturating_mul(UNCLOSED_PER_REQUEST)
+            || self.requests() >= allowed
+            || self.names.live() - self.pushing.len()
+                >= allowed.saturating_mul(UNCLOSED_PER_REQUEST)
         {
             // https://www.rfc-editor.org/rfc/rfc9113#section-5.1.2
             //# An endpoint that receives a HEADERS frame that causes its advertised concurrent
@@ -150,6 +157,7 @@ impl Server {
             is_head: false,
             sending: Sending::AwaitHead,
             stated: None,
+            pushed: false,
         };
         self.exchanges.insert(stream, exchange);
         Ok(Some(stream))
@@ -196,8 +204,8 @@ impl Server {
         // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.1
         //# An endpoint MUST treat this as a stream error (Section 5.4.2) of
         //# type PROTOCOL_ERROR.
-        let request = id.request(self.config.numbering);
-        match request.filter(|stream| self.exchanges.contains_key(stream)) {
+        let stream = id.stream(self.config.numbering);
+        match stream.filter(|stream| self.exchanges.contains_key(stream)) {
             Some(stream) => {
                 self.reset(transport, stream, ErrorCode::PROTOCOL_ERROR, now);
                 Ok(())

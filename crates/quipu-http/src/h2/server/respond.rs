@@ -41,7 +41,7 @@ pub enum RespondError {
 }
 
 impl Server {
-    /// Answers a request. Tells the transport how large the response's body is: from `body`, else from
+    /// Answers a request, or what was [promised](Server::push). Tells the transport how large the response's body is: from `body`, else from
     /// the content length in `fields`.
     ///
     /// # Errors
@@ -58,7 +58,8 @@ impl Server {
             .get_mut(&stream)
             .filter(|exchange| exchange.sending == Sending::AwaitHead)
             .ok_or(RespondError::NoRequest(stream))?;
-        let id = FrameStreamId::try_from(stream).map_err(|_| RespondError::NoRequest(stream))?;
+        let id = FrameStreamId::of(stream, self.config.numbering)
+            .map_err(|_| RespondError::NoRequest(stream))?;
         let info = message::check_response(fields)?;
         if info.status < 200 {
             return Err(RespondError::Informational(info.status));
@@ -75,7 +76,8 @@ impl Server {
         exchange.sending = if body == Body::Streamed { Sending::Body } else { Sending::Done };
         let stated = exchange.stated;
         self.forget_if_done(stream);
-        self.control.send_headers(transport, id, fields, None, body == Body::Empty)?;
+        let end_stream = body == Body::Empty;
+        self.control.send_headers(transport, (id, stream), fields, None, end_stream)?;
         Self::merge_urgency(transport, stream, stated, fields);
         exchange::send(transport, stream, body, info.content_length)?;
         Ok(())

@@ -61,6 +61,11 @@ impl Server {
         value: &[u8],
     ) -> Result<(), ConnectionError> {
         let problem = "which the client cannot open";
+        let promised = id <= self.names.last_promised();
+        if let Some(stream) = id.pushed(self.config.numbering).filter(|_| promised) {
+            self.update(transport, stream, id, PriorityField::parse(value).unwrap_or_default());
+            return Ok(());
+        }
         let request = id.request(self.config.numbering);
         // https://www.rfc-editor.org/rfc/rfc9218#section-7.1
         //# Servers that receive a PRIORITY_UPDATE for a push stream in the "idle" state MUST
@@ -68,13 +73,7 @@ impl Server {
         let stream = request.ok_or(ConnectionError::WrongUpdate { stream: id, problem })?;
         let field = PriorityField::parse(value).unwrap_or_default();
         if id <= self.names.last_request() {
-            if let Some(exchange) = self.exchanges.get_mut(&stream) {
-                exchange.stated = Some(field);
-            }
-            // Updates of streams that are closed are dropped.
-            if self.names.is_live(id) {
-                set(transport, stream, field);
-            }
+            self.update(transport, stream, id, field);
             return Ok(());
         }
         // https://www.rfc-editor.org/rfc/rfc9218#section-7
@@ -87,15 +86,32 @@ impl Server {
         //# "half-closed" states; see Section 5.1.2 of [HTTP/2]) MUST NOT exceed the value of the
         //# SETTINGS_MAX_CONCURRENT_STREAMS parameter. Servers that receive such a PRIORITY_UPDATE
         //# MUST respond with a connection error of type PROTOCOL_ERROR.
-        if self.updates.len() + self.exchanges.len() > self.allowed() {
+        if self.updates.len() + self.requests() > self.allowed() {
             let problem = "which is one too many at a time";
             return Err(ConnectionError::WrongUpdate { stream: id, problem });
         }
         Ok(())
     }
+
+    /// Another urgency for a response that was asked for, or promised.
+    fn update<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        stream: StreamId,
+        id: FrameStreamId,
+        field: PriorityField,
+    ) {
+        if let Some(exchange) = self.exchanges.get_mut(&stream) {
+            exchange.stated = Some(field);
+        }
+        // Updates of streams that are closed are dropped.
+        if self.names.is_live(id) {
+            set(transport, stream, field);
+        }
+    }
 }
 
-fn set<T: Transport>(transport: &mut T, stream: StreamId, field: PriorityField) {
+pub(super) fn set<T: Transport>(transport: &mut T, stream: StreamId, field: PriorityField) {
     let urgency = field.resolved();
     transport.edit_priority(PriorityEdit::Urgency {
         stream,

@@ -3,6 +3,7 @@
 
 mod exchanges;
 mod hostile;
+mod push;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +12,8 @@ use quipu_base::{Duration, Instant, Role, StreamId};
 use quipu_http::byte_stream::{Config, Framed, Mux, Pipe, pass_to_client, pass_to_server};
 use quipu_http::field::FieldList;
 use quipu_http::h2::{
-    Body, Client, ClientEvent, Limits, Numbering, Request, Server, ServerConfig, ServerEvent,
+    Body, Client, ClientEvent, Limits, Numbering, PushError, Request, Server, ServerConfig,
+    ServerEvent,
 };
 use quipu_http::transport::{ReadState, StreamError};
 use quipu_policy::StreamPolicy;
@@ -92,6 +94,15 @@ impl Session {
         }
     }
 
+    /// One whose client takes `limit` pushed responses at a time.
+    fn with_push(seed: u64, config: Config, limit: u32) -> Self {
+        let mut session = Session::new(seed, config, || Box::new(RoundRobin::new()));
+        let client = Client::new(Limits::default()).with_numbering(Numbering::ByteStream);
+        session.client = client.with_push(limit);
+        session.start();
+        session
+    }
+
     fn started(seed: u64) -> Self {
         let mut session = Session::new(seed, Config::default(), || Box::new(RoundRobin::new()));
         session.start();
@@ -116,6 +127,10 @@ impl Session {
 
     fn request(&mut self, request: Request) -> StreamId {
         self.at_client(|client, framed| client.request(framed, request)).unwrap()
+    }
+
+    fn push(&mut self, request: StreamId, fields: &FieldList) -> Result<StreamId, PushError> {
+        self.at_server(|server, framed| server.push(framed, request, fields))
     }
 
     fn respond(&mut self, stream: StreamId, fields: &FieldList, body: Body) {
