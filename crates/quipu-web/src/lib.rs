@@ -8,7 +8,8 @@
 //!    way it is discovered; and a [`page::PageReport`] of everything that was guessed.
 //! 3. [`scheme::BrowserScheme`] says which priority goes with which request.
 //! 4. [`layout::Viewport`] says which images are in view, [`load::PageLoad`] says what to request when, as responses arrive.
-//! 5. [`metrics::Timeline`] records what arrived when, and gives page time, object index, byte
+//! 5. [`push::Push`] says what a server sends unasked.
+//! 6. [`metrics::Timeline`] records what arrived when, and gives page time, object index, byte
 //!    index and critical time.
 //!
 //! Not here: any connection. A driver carries the requests over whatever it drives.
@@ -20,6 +21,7 @@ pub mod metrics;
 mod name;
 pub mod page;
 pub mod pages;
+pub mod push;
 pub mod scheme;
 pub mod synthetic;
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use quipu_base::{Bytes, Duration};
 
-use crate::page::{Discovery, ObjectId, Page};
+use crate::page::{Discovery, Object, ObjectId, Page};
 
 /// Children by parent, in two flat lists.
 #[derive(Debug, Clone, Default)]
@@ -18,10 +18,11 @@ pub(super) struct Children {
 }
 
 impl Children {
-    pub(super) fn of(page: &Page) -> Children {
+    /// The children of a page, as `discovery` says of each object.
+    pub(super) fn of(page: &Page, discovery: impl Fn(&Object) -> Discovery) -> Children {
         let mut children = Children::default();
         for object in page.objects() {
-            match object.discovery {
+            match discovery(object) {
                 Discovery::Root => {}
                 Discovery::ParserOffset { parent, offset } => {
                     children.parsed.push((parent, offset, object.id));

@@ -5,6 +5,8 @@
 //! [`PageLoad::poll_request`] until there are none, and then arms [`PageLoad::poll_timeout`].
 //! Extra calls are harmless.
 //!
+//! What a server pushes may arrive before the page asks for it: nothing in it is looked at until then.
+//!
 //! Requests of one moment come in the order of their bytes in the parent, then of object ids. An event costs O(log n) for each object
 //! that it discovers, whatever the size of the page.
 
@@ -26,7 +28,8 @@ use crate::page::{Discovery, Object, ObjectId, Page};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum DiscoveryMode {
-    /// All at the start, as the client of the framework paper does.
+    /// All at the start, as the client of the framework paper does; but those that are pushed with the head of
+    /// the main document, when it is known what was promised.
     AllAtOnce,
     /// As the page says.
     #[default]
@@ -37,10 +40,12 @@ pub enum DiscoveryMode {
 #[derive(Debug, Clone)]
 pub struct PageLoad {
     page: Arc<Page>,
-    /// Objects by parent; of [`DiscoveryMode::AllAtOnce`], nothing.
+    /// Objects by parent; of [`DiscoveryMode::AllAtOnce`], those that are pushed.
     children: Children,
     progress: Vec<Progress>,
     ready: VecDeque<ObjectId>,
+    /// Objects that the page asks for and of which something had come before.
+    unread: Vec<ObjectId>,
     /// Objects whose gap is running.
     waiting: BinaryHeap<Reverse<(Instant, ObjectId)>>,
     /// Objects that are not complete.
@@ -56,6 +61,8 @@ pub struct PageLoad {
 struct Progress {
     /// The page has asked the driver to request it, or will when its gap is over.
     discovered: bool,
+    /// It has; what comes of it is looked at.
+    wanted: bool,
     /// The head of the response has arrived.
     head: bool,
     /// Body bytes that have arrived.
@@ -68,15 +75,30 @@ struct Progress {
 impl PageLoad {
     /// Starts to load `page` at `now`: the roots are ready at once.
     pub fn new(page: Arc<Page>, mode: DiscoveryMode, now: Instant) -> PageLoad {
-        let objects = page.objects();
-        let children = match mode {
-            DiscoveryMode::AllAtOnce => Children::default(),
-            DiscoveryMode::Recorded => Children::of(&page),
+        PageLoad::with_push(page, mode, &[], now)
+    }
+
+    /// The same with a server that promises the objects `pushed` with the main document. The load asks for
+    /// them too when it comes to them; the driver does not request what was promised.
+    pub fn with_push(
+        page: Arc<Page>,
+        mode: DiscoveryMode,
+        pushed: &[ObjectId],
+        now: Instant,
+    ) -> PageLoad {
+        let with_head =
+            Discovery::ParserOffset { parent: page.main_document(), offset: Bytes::ZERO };
+        let discovery = |object: &Object| match mode {
+            DiscoveryMode::Recorded => object.discovery,
+            DiscoveryMode::AllAtOnce if pushed.contains(&object.id) => with_head,
+            DiscoveryMode::AllAtOnce => Discovery::Root,
         };
+        let objects = page.objects();
         let mut load = PageLoad {
-            children,
+            children: Children::of(&page, discovery),
             progress: vec![Progress::default(); objects.len()],
             ready: VecDeque::new(),
+            unread: Vec::new(),
             waiting: BinaryHeap::new(),
             open: objects.len(),
             open_held: objects.iter().filter(|object| object.holds_load()).count(),
@@ -84,7 +106,7 @@ impl PageLoad {
             page: Arc::clone(&page),
         };
         for object in page.objects() {
-            if mode == DiscoveryMode::AllAtOnce || object.discovery == Discovery::Root {
+            if discovery(object) == Discovery::Root {
                 load.discover(object.id, Duration::ZERO, now);
             }
         }
@@ -101,7 +123,7 @@ impl PageLoad {
         let Some(progress) = self.progress.get_mut(object.index()) else { return };
         if !progress.head {
             progress.head = true;
-            self.parse(object, now);
+            self.read(object, now);
         }
     }
 
@@ -112,7 +134,7 @@ impl PageLoad {
         if total > progress.received {
             progress.received = total;
             progress.head = true;
-            self.parse(object, now);
+            self.read(object, now);
         }
     }
 
@@ -131,11 +153,7 @@ impl PageLoad {
             self.open_held -= usize::from(described.holds_load());
             self.open_blocking -= usize::from(blocks_layout(described));
         }
-        self.parse(object, now);
-        for index in self.children.completed_range(object) {
-            let (gap, child) = self.children.after_completion(index);
-            self.discover(child, gap, now);
-        }
+        self.read(object, now);
     }
 
     /// The time has come that [`PageLoad::poll_timeout`] told, or any other.
@@ -144,8 +162,9 @@ impl PageLoad {
             && due <= now
         {
             self.waiting.pop();
-            self.ready.push_back(object);
+            self.want(object);
         }
+        self.read_on(now);
     }
 
     /// The next object to request now; `None` if there is none before the next event.
@@ -183,6 +202,40 @@ impl PageLoad {
         self.open
     }
 
+    /// Something came of `object`.
+    fn read(&mut self, object: ObjectId, now: Instant) {
+        self.unread.push(object);
+        self.read_on(now);
+    }
+
+    /// Discovers what follows from objects of which something came.
+    fn read_on(&mut self, now: Instant) {
+        while let Some(object) = self.unread.pop() {
+            let Some(&progress) = self.progress.get(object.index()) else { continue };
+            if !progress.wanted {
+                continue;
+            }
+            self.parse(object, now);
+            if progress.complete {
+                for index in self.children.completed_range(object) {
+                    let (gap, child) = self.children.after_completion(index);
+                    self.discover(child, gap, now);
+                }
+            }
+        }
+    }
+
+    /// The page asks for `object` now.
+    fn want(&mut self, object: ObjectId) {
+        self.ready.push_back(object);
+        if let Some(progress) = self.progress.get_mut(object.index()) {
+            progress.wanted = true;
+            if progress.head {
+                self.unread.push(object);
+            }
+        }
+    }
+
     /// Discovers what the parser of `parent` has come to.
     fn parse(&mut self, parent: ObjectId, now: Instant) {
         let Some(progress) = self.progress.get(parent.index()).copied() else { return };
@@ -205,7 +258,7 @@ impl PageLoad {
         }
         progress.discovered = true;
         if gap.is_zero() {
-            self.ready.push_back(object);
+            self.want(object);
         } else {
             self.waiting.push(Reverse((now + gap, object)));
         }

@@ -25,6 +25,8 @@ pub struct RequestFacts {
     pub prominent: bool,
     /// The `fetchpriority` that the document states; no recording does.
     pub fetch_priority: Option<FetchPriority>,
+    /// The server sends it unasked.
+    pub pushed: bool,
     /// Chrome's priority in the recording, when the request was sent.
     pub recorded: Option<ChromePriority>,
 }
@@ -49,6 +51,7 @@ pub(super) enum Fact {
     Main,
     Preload,
     Prominent,
+    Pushed,
     Visible,
 }
 
@@ -65,6 +68,7 @@ impl RequestFacts {
             visible: false,
             prominent: false,
             fetch_priority: None,
+            pushed: false,
             recorded: None,
         }
     }
@@ -83,6 +87,7 @@ impl RequestFacts {
             visible: false,
             prominent: false,
             fetch_priority: None,
+            pushed: false,
             recorded: described.priority.map(|priority| priority.initial),
         })
     }
@@ -96,6 +101,7 @@ impl RequestFacts {
             Fact::Main => self.main,
             Fact::Preload => self.preload,
             Fact::Prominent => self.prominent,
+            Fact::Pushed => self.pushed,
             Fact::Visible => self.visible,
         }
     }

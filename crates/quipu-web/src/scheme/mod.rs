@@ -29,10 +29,11 @@ pub struct BrowserScheme {
 }
 
 /// Shipped schemes with the text of their profile.
-const BUILTIN: [(&str, &str); 9] = [
+const BUILTIN: [(&str, &str); 10] = [
     ("chrome", include_str!("../../profiles/chrome.toml")),
     ("firefox", include_str!("../../profiles/firefox.toml")),
     ("framework-chrome", include_str!("../../profiles/framework-chrome.toml")),
+    ("framework-chrome-batches", include_str!("../../profiles/framework-chrome-batches.toml")),
     ("framework-firefox", include_str!("../../profiles/framework-firefox.toml")),
     ("framework-safari", include_str!("../../profiles/framework-safari.toml")),
     ("mobileh2", include_str!("../../profiles/mobileh2.toml")),

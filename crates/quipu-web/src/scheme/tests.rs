@@ -40,6 +40,7 @@ fn weights_of_requests_known_by_type_alone() {
         ("chrome", [256, 256, 147, 256, 220, 147, 110]),
         ("firefox", [32, 32, 22, 42, 22, 22, 22]),
         ("framework-chrome", [256, 256, 256, 256, 110, 147, 110]),
+        ("framework-chrome-batches", [256, 256, 183, 256, 220, 147, 110]),
         ("framework-firefox", [255, 32, 32, 22, 32, 42, 32]),
         ("framework-safari", [256, 24, 24, 16, 16, 8, 16]),
         ("mobileh2", [32, 32, 32, 42, 22, 22, 22]),
@@ -71,6 +72,29 @@ fn firefox_makes_six_groups_and_images_follow_the_leaders() {
     assert_eq!(parent(&script), 3);
     script.late = true;
     assert_eq!(parent(&script), 5);
+}
+
+#[test]
+fn the_printed_tree_of_chrome_has_three_batches_and_pushed_objects_are_in_the_last() {
+    let phantoms = scheme("framework-chrome-batches").session().initial_phantoms();
+    let found: Vec<_> =
+        phantoms.iter().map(|node| (node.id.0, node.parent.0, node.weight)).collect();
+    assert_eq!(found, [(3, 0, 256), (5, 3, 1), (7, 5, 1)]);
+    let mut session = scheme("framework-chrome-batches").session();
+    let mut place = |kind, pushed| {
+        let facts = RequestFacts { pushed, ..RequestFacts::of_kind(kind) };
+        let signal = session.priority_for(&facts, StreamId(16));
+        (signal.parent.0, signal.weight)
+    };
+    assert_eq!(place(ObjectKind::Document, false), (3, 256));
+    assert_eq!(place(ObjectKind::Stylesheet, false), (3, 256));
+    assert_eq!(place(ObjectKind::Script, false), (5, 183));
+    assert_eq!(place(ObjectKind::Xhr, false), (5, 220));
+    assert_eq!(place(ObjectKind::Image, false), (7, 147));
+    assert_eq!(place(ObjectKind::Ping, false), (7, 110));
+    for kind in [ObjectKind::Stylesheet, ObjectKind::Image] {
+        assert_eq!(place(kind, true), (7, 110));
+    }
 }
 
 /// The files of the paper carry what its client sent for each of them.
