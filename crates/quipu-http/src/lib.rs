@@ -1,7 +1,7 @@
 //! HTTP over QUIC streams, sans-IO: nothing here owns a socket, a clock or a connection.
 //!
 //! - [`h2`]: HTTP/2 over QUIC streams with the dependency tree of RFC 7540, the mapping of the papers.
-//!   Start with [`h2::Client`], [`h2::Server`] and the [`transport::Transport`] they run on.
+//!   Servers may push. Start with [`h2::Client`], [`h2::Server`] and the [`transport::Transport`] they run on.
 //! - [`byte_stream`]: the same ends over one byte stream with the framing of RFC 9113, as over TCP.
 //! - [`hpack`]: field compression; [`field`]: field lists, and what HPACK and QPACK share.
 //! - [`priority`]: the `priority` field of RFC 9218.

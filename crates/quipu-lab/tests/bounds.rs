@@ -11,7 +11,7 @@ use quipu_lab::policies::Registry;
 use quipu_policy::registry::Layer;
 use quipu_record::{Bounds, ObjectRecord, RunRecord};
 use quipu_scenario::{
-    CrossSpec, Discovery, FlowSpec, LossDetection, Network, PathSpec, Scenario, Start,
+    CrossSpec, Discovery, FlowSpec, LossDetection, Network, PathSpec, Push, Scenario, Start,
 };
 use quipu_web::page::{Blocking, Discovery as Found, NotHeld, Object, ObjectId, ObjectKind, Page};
 use rand::RngExt;
@@ -218,6 +218,12 @@ fn scenario(case: u64) -> Scenario {
             scenario.cross = cross.into_iter().collect();
         }
         _ => {}
+    }
+    if !scenario.http.is_raw() {
+        let mut random = Seed::new(case).stream("push", 0);
+        scenario.push = rarely(&mut random, 30, Push::None, |random| {
+            [Push::Critical, Push::Images, Push::Assets][random.random_range(0..3)]
+        });
     }
     scenario
 }

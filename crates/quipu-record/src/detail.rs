@@ -46,7 +46,9 @@ pub struct ObjectDetail {
     pub body: Bytes,
     /// Whether the page's time waits for it.
     pub held: bool,
-    /// When it was asked for.
+    /// Whether the server pushed it.
+    pub pushed: bool,
+    /// When it was asked for; if it was pushed, when its promise came.
     pub requested: Duration,
     /// When the first byte of its body, or the head of a body without bytes, was read.
     pub first_byte: Duration,

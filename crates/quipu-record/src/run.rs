@@ -91,9 +91,11 @@ pub struct ObjectRecord {
     pub body: Bytes,
     /// Whether the page's time waits for it.
     pub held: bool,
+    /// Whether the server pushed it.
+    pub pushed: bool,
     /// Number of the raw stream that carried it; `None` with HTTP.
     pub stream: Option<u32>,
-    /// When it was asked for.
+    /// When it was asked for; if it was pushed, when its promise came.
     pub requested_at: Instant,
     /// When the first byte of its body, or the head of a body without bytes, had arrived.
     pub first_byte_at: Instant,
@@ -101,7 +103,7 @@ pub struct ObjectRecord {
     pub completed_at: Instant,
     /// From the start of the page to its completion.
     pub since_page_start: Duration,
-    /// From its request to its completion.
+    /// From its request, or its promise, to its completion.
     pub since_request: Duration,
     /// What no time from the start of the page to its completion can be below.
     pub bound: Bounds,

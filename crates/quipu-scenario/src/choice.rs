@@ -69,8 +69,26 @@ choices! {
         /// When the parser or a parent comes to them, as recorded.
         #[default]
         Recorded = "recorded",
-        /// All at time 0, as in the framework paper.
+        /// All at time 0, as in the framework paper; what the server pushes, if it was not promised, with
+        /// the head of the document.
         AllAtOnce = "all-at-once",
+    }
+}
+
+choices! {
+    /// Which objects the server pushes.
+    Push, "push" {
+        /// None; the browser refuses pushed responses.
+        #[default]
+        None = "none",
+        /// Those that the recorded server pushed.
+        Recorded = "recorded",
+        /// Style sheets, scripts and fonts that rendering or parsing waits for.
+        Critical = "critical",
+        /// Images.
+        Images = "images",
+        /// Style sheets, scripts, fonts, images, audio and video.
+        Assets = "assets",
     }
 }
 
@@ -233,6 +251,18 @@ choices! {
         Standard = "standard",
         /// As wmediumd counts it.
         Wmediumd = "wmediumd",
+    }
+}
+
+impl From<Push> for quipu_web::push::Push {
+    fn from(push: Push) -> Self {
+        match push {
+            Push::None => quipu_web::push::Push::None,
+            Push::Recorded => quipu_web::push::Push::Recorded,
+            Push::Critical => quipu_web::push::Push::Critical,
+            Push::Images => quipu_web::push::Push::Images,
+            Push::Assets => quipu_web::push::Push::Assets,
+        }
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use quipu_base::{Bytes, Duration, Seed};
 use quipu_record::End;
+use quipu_web::page::{ObjectId, Page};
 use quipu_web::scheme::BrowserScheme;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::choice::{Discovery, Origins, Priorities, Reprioritise, Sender, SeriesEnds, Tls};
+use crate::choice::{Discovery, Origins, Priorities, Push, Reprioritise, Sender, SeriesEnds, Tls};
 use crate::error::ScenarioError;
 use crate::experiment::Experiment;
 use crate::form::{FieldType, Kind, table};
@@ -55,6 +56,15 @@ table! {
         pub visible_images: u32 [0..=1_000] = 5,
         /// When objects are requested: when the parser or a parent comes to them, or all at time 0.
         pub discovery: Discovery = Discovery::Recorded,
+        /// Which objects the server pushes with the main document, of those that are found from it and
+        /// have its server: none, those that it pushed in the recording, those that block rendering
+        /// (`critical`), images, or these with all style sheets, scripts, fonts and media (`assets`).
+        /// They count as requested when their promise comes.
+        ///
+        /// They are promised when the request for the document has come, in the order in which it refers
+        /// to them. The browser requests nothing that was promised, and looks at a pushed response when
+        /// it comes to it.
+        pub push: Push = Push::None,
         /// How many servers a page comes from: one, or as many as the recording has, each with a
         /// connection of its own.
         pub origins: Origins = Origins::One,
@@ -171,6 +181,12 @@ impl Scenario {
             || self.pages.iter().any(drawn)
             || (self.http.is_raw() && self.raw.is_random())
             || self.cross.iter().any(CrossSpec::is_random)
+    }
+
+    /// The objects of `page` that its server pushes, in that order.
+    pub fn pushed(&self, page: &Page) -> Vec<ObjectId> {
+        let push = quipu_web::push::Push::from(self.push);
+        push.objects(page, self.origins == Origins::One)
     }
 
     /// The end that sends what pages are made of.

@@ -31,6 +31,7 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
             connection: 0,
             body: spec.response_bytes,
             held: spec.holds_load(),
+            pushed: false,
             stream: None,
             requested_at: Instant::ZERO,
             first_byte_at: Instant::ZERO + time(30),

@@ -2,7 +2,7 @@
 
 use quipu_base::{Duration, Instant};
 use quipu_web::load::DiscoveryMode;
-use quipu_web::page::{Discovery, Page};
+use quipu_web::page::{Discovery, ObjectId, Page};
 
 use super::way::Way;
 
@@ -35,6 +35,8 @@ pub(super) enum Asked {
     AtStart,
     /// When the head of another one has come and so many bytes of its body.
     On { parent: usize, bytes: u64 },
+    /// Not at all: the server sends it when the request for another one has come.
+    With { parent: usize },
     /// Some time after another one is complete.
     After { parent: usize, gap: Duration },
 }
@@ -74,10 +76,17 @@ impl Load {
         Load { items, order }
     }
 
-    /// The objects of `page`, each with its request over HTTP.
-    pub(super) fn of_page(page: &Page, mode: DiscoveryMode) -> Load {
+    /// The objects of `page`, each with its request over HTTP but for those that are `pushed` with the main
+    /// document.
+    pub(super) fn of_page(page: &Page, mode: DiscoveryMode, pushed: &[ObjectId]) -> Load {
+        let main = page.main_document();
+        let mut is_pushed = vec![false; page.objects().len()];
+        for object in pushed {
+            is_pushed[object.index()] = true;
+        }
         let item = |object: &quipu_web::page::Object| Item {
             asked: match (mode, object.discovery) {
+                _ if is_pushed[object.id.index()] => Asked::With { parent: main.index() },
                 (DiscoveryMode::AllAtOnce, _) | (_, Discovery::Root) => Asked::AtStart,
                 (DiscoveryMode::Recorded, Discovery::ParserOffset { parent, offset }) => {
                     Asked::On { parent: parent.index(), bytes: offset.0 }
@@ -86,13 +95,12 @@ impl Load {
                     Asked::After { parent: parent.index(), gap }
                 }
             },
-            request: Some(HEAD + object.request.body.0),
+            request: (!is_pushed[object.id.index()]).then_some(HEAD + object.request.body.0),
             think: object.think_time,
             head: HEAD,
             body: object.response_bytes.0,
             held: object.holds_load(),
-            critical: object.holds_load()
-                && (object.id == page.main_document() || object.blocking.is_critical()),
+            critical: object.holds_load() && (object.id == main || object.blocking.is_critical()),
         };
         Load::new(page.objects().iter().map(item).collect())
     }
@@ -119,12 +127,14 @@ impl Load {
             released: vec![start; self.items.len()],
             completed: vec![start; self.items.len()],
         };
+        let mut requested = vec![start; self.items.len()];
         // Neighbours mostly ask at the same instant.
         let mut last_request = None;
         for &index in &self.order {
             let item = &self.items[index];
             let asked_at = match item.asked {
                 Asked::AtStart => start,
+                Asked::With { parent } => requested[parent],
                 Asked::On { parent, bytes } => {
                     let parent_item = &self.items[parent];
                     let bytes = parent_item.head + bytes.min(parent_item.body);
@@ -143,6 +153,7 @@ impl Load {
                     arrived
                 }
             };
+            requested[index] = released;
             chains.released[index] = released + item.think;
             chains.completed[index] = down.earliest(chains.released[index], item.head + item.body);
         }
@@ -154,7 +165,9 @@ impl Asked {
     pub(super) fn parent(self) -> Option<usize> {
         match self {
             Asked::AtStart => None,
-            Asked::On { parent, .. } | Asked::After { parent, .. } => Some(parent),
+            Asked::On { parent, .. } | Asked::With { parent } | Asked::After { parent, .. } => {
+                Some(parent)
+            }
         }
     }
 }

@@ -276,7 +276,7 @@ fn load(scenario: &Scenario, page: &Page) -> Load {
             Discovery::Recorded => DiscoveryMode::Recorded,
             Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
         };
-        return Load::of_page(page, mode);
+        return Load::of_page(page, mode, &scenario.pushed(page));
     }
     let raw = &scenario.raw;
     // In a random order each may be first.

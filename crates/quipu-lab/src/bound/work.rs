@@ -54,6 +54,7 @@ fn needed(load: &Load, targets: &impl Fn(usize) -> bool) -> Vec<u64> {
         let Some(parent) = load.items[index].asked.parent() else { continue };
         let of_parent = match load.items[index].asked {
             Asked::On { bytes, .. } => load.items[parent].head + bytes.min(load.items[parent].body),
+            Asked::With { .. } => 0,
             _ => whole(parent),
         };
         needed[parent] = needed[parent].max(of_parent);

@@ -151,6 +151,7 @@ fn objects(
             connection: object.connection,
             body: object.body,
             held: object.held,
+            pushed: object.pushed,
             requested: since(object.requested_at),
             first_byte: since(object.first_byte_at),
             completed: since(object.completed_at),

@@ -4,7 +4,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use quipu_web::page::ObjectId;
+use quipu_base::Bytes;
+use quipu_http::field::FieldList;
+use quipu_web::page::{Object, ObjectId};
+
+use super::OBJECT_FIELD;
 
 /// What a request is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +40,28 @@ impl fmt::Display for Asked {
             Asked::Page(VisitObject { visit, object }) => write!(f, "{}{AT}{visit}", object.0),
         }
     }
+}
+
+/// The head of a request for what `asked` names: `object`, or one that belongs to no page.
+pub(super) fn head(asked: Asked, object: Option<&Object>) -> FieldList {
+    let body = object.map_or(Bytes::ZERO, |object| object.request.body);
+    let method = if body.is_zero() { "GET" } else { "POST" };
+    let (host, path) = object.map_or(("page.test", "/"), |object| (object.host(), object.path()));
+    let mut fields = FieldList::new()
+        .with(":method", method)
+        .with(":scheme", "https")
+        .with(":authority", host)
+        .with(":path", path);
+    fields.push(OBJECT_FIELD, asked.to_string());
+    if !body.is_zero() {
+        fields.push("content-length", body.0.to_string());
+    }
+    fields
+}
+
+/// What the head of a request asks for.
+pub(super) fn named(fields: &FieldList) -> Option<Asked> {
+    std::str::from_utf8(fields.get(OBJECT_FIELD)?).ok()?.parse().ok()
 }
 
 impl FromStr for Asked {

@@ -20,6 +20,10 @@ pub(super) struct Loading {
     /// Whether layout tells anything.
     sees_layout: bool,
     mode: DiscoveryMode,
+    /// What the server is to push.
+    to_push: Vec<ObjectId>,
+    /// By object: whether it was promised.
+    promised: Vec<bool>,
     bodies: Bodies,
     /// The load and its record, once it has begun.
     running: Option<(PageLoad, Timeline)>,
@@ -36,6 +40,8 @@ impl Loading {
         let images = usize::try_from(scenario.visible_images).unwrap_or(usize::MAX);
         Loading {
             viewport: Viewport::of(&page, images),
+            to_push: scenario.pushed(&page),
+            promised: vec![false; objects],
             page,
             sees_layout: scenario.reprioritise == Reprioritise::Browser,
             mode: match scenario.discovery {
@@ -52,7 +58,8 @@ impl Loading {
 
     /// The page is asked for.
     pub(super) fn begin(&mut self, now: Instant) {
-        let load = PageLoad::new(Arc::clone(&self.page), self.mode, now);
+        let page = Arc::clone(&self.page);
+        let load = PageLoad::with_push(page, self.mode, &self.to_push, now);
         self.running = Some((load, Timeline::new(Arc::clone(&self.page))));
     }
 
@@ -87,7 +94,8 @@ impl Loading {
     }
 
     pub(super) fn facts(&self, object: ObjectId) -> Option<RequestFacts> {
-        self.viewport.facts(&self.page, object, self.is_laid_out())
+        let facts = self.viewport.facts(&self.page, object, self.is_laid_out())?;
+        Some(RequestFacts { pushed: self.is_pushed(object), ..facts })
     }
 
     /// True once layout has shown what is in view.
@@ -105,6 +113,21 @@ impl Loading {
         let object = load.poll_request()?;
         timeline.on_request(object, now);
         Some(object)
+    }
+
+    /// The server promised an object, which counts as its request. False if the page has none of that number.
+    pub(super) fn on_promise(&mut self, object: ObjectId, now: Instant) -> bool {
+        let Some(promised) = self.promised.get_mut(object.index()) else { return false };
+        *promised = true;
+        if let Some((_, timeline)) = &mut self.running {
+            timeline.on_request(object, now);
+        }
+        true
+    }
+
+    /// True if the server promised the object.
+    pub(super) fn is_pushed(&self, object: ObjectId) -> bool {
+        self.promised.get(object.index()).copied().unwrap_or_default()
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {

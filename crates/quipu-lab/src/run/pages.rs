@@ -291,6 +291,7 @@ fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
             connection: 0,
             body: spec.response_bytes,
             held: spec.holds_load(),
+            pushed: loading.is_pushed(spec.id),
             stream: None,
             requested_at: start + times.requested,
             first_byte_at: loading.first_byte_at(spec.id)?,

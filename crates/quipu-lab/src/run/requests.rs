@@ -1,11 +1,12 @@
 //! The client's HTTP: requests with the browser's priorities, responses to the page load.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use quipu_base::{Bytes, Instant, StreamId};
 use quipu_http::field::FieldList;
 use quipu_http::h2::{
-    Body, Client, ClientEvent, FrameStreamId, Limits, Numbering, Request, RequestError,
+    Body, Client, ClientEvent, ErrorCode, FrameStreamId, Limits, Numbering, Request, RequestError,
     StreamPriority,
 };
 use quipu_http::priority::{PRIORITY, PriorityField};
@@ -17,15 +18,18 @@ use quipu_web::scheme::{
     BrowserScheme, Dependency, PhantomNode, RequestFacts, SchemeState, Signal,
 };
 
-use super::OBJECT_FIELD;
 use super::arrivals::LineArrivals;
-use super::asked::{Asked, VisitObject};
+use super::asked::{Asked, VisitObject, head, named};
 use super::error::RunError;
 use super::visits::Visits;
 use super::wire::{Wire, numbering};
 use crate::pages::Bodies;
 use quipu_record::End;
-use quipu_scenario::{HttpVersion, Priorities, Scenario};
+use quipu_scenario::{HttpVersion, Priorities, Push, Scenario};
+
+/// Pushed responses that the browser takes at a time: our choice, more than the objects of any page that comes
+/// with the program. What is beyond is requested.
+const MOST_PUSHED: u32 = 1_000;
 
 /// The requests of one connection.
 pub(super) struct Requests {
@@ -38,6 +42,10 @@ pub(super) struct Requests {
     /// Whether layout changes priorities.
     reprioritises: bool,
     streams: BTreeMap<StreamId, Asked>,
+    /// The origin of the server; `None` if it has all of them.
+    origin: Option<Arc<str>>,
+    /// What the server promised.
+    promised: BTreeSet<VisitObject>,
     /// What waits for the connection or for a stream.
     waiting: VecDeque<Asked>,
     numbering: Numbering,
@@ -52,6 +60,10 @@ impl Requests {
     pub(super) fn new(browser: &BrowserScheme, scenario: &Scenario, http: HttpVersion) -> Requests {
         let numbering = numbering(http);
         let client = Client::new(Limits::default()).with_numbering(numbering);
+        let client = match scenario.push {
+            Push::None => client,
+            _ => client.with_push(MOST_PUSHED),
+        };
         Requests {
             client: match scenario.priorities {
                 Priorities::Tree => client,
@@ -63,6 +75,8 @@ impl Requests {
             awaits_layout: browser.reprioritises(),
             reprioritises: browser.reprioritises(),
             streams: BTreeMap::new(),
+            origin: None,
+            promised: BTreeSet::new(),
             waiting: VecDeque::new(),
             numbering,
             next_stream: numbering.first(),
@@ -74,6 +88,11 @@ impl Requests {
     /// The same, telling `arrivals` which stream carries what.
     pub(super) fn told_to(self, arrivals: Option<LineArrivals>) -> Requests {
         Requests { arrivals, ..self }
+    }
+
+    /// The same, over a connection to the server of `origin` alone.
+    pub(super) fn to_origin(self, origin: Option<Arc<str>>) -> Requests {
+        Requests { origin, ..self }
     }
 
     /// The next page of the session is asked for: its layout is still to come.
@@ -127,6 +146,9 @@ impl Requests {
         let now = streams.now();
         while let Some(event) = self.client.poll() {
             match event {
+                ClientEvent::Promised { stream, fields, .. } => {
+                    self.on_promise(streams, stream, &fields, loading)?;
+                }
                 ClientEvent::ResponseHead { stream, .. } => {
                     if let Some(Asked::Page(object)) = self.streams.get(&stream) {
                         loading.on_head(*object, now);
@@ -136,7 +158,7 @@ impl Requests {
                     self.client.on_stream_readable(streams, stream, &mut sink);
                 }
                 ClientEvent::ResponseFinished { stream } => {
-                    self.scheme.on_closed(stream);
+                    self.scheme.on_closed(node(stream, self.numbering));
                     match self.streams.remove(&stream) {
                         Some(Asked::Page(object)) => loading.on_complete(object, now)?,
                         Some(Asked::WarmUp) => self.warm_ups_open -= 1,
@@ -154,8 +176,66 @@ impl Requests {
     }
 
     /// Takes an object that the load wants; it waits for the connection or a stream.
+    /// Nothing is to be done for what was promised.
     pub(super) fn ask(&mut self, object: VisitObject) {
-        self.waiting.push_back(Asked::Page(object));
+        if !self.promised.contains(&object) {
+            self.waiting.push_back(Asked::Page(object));
+        }
+    }
+
+    /// The server promised a response: the browser gives it a place, or does not want it.
+    fn on_promise(
+        &mut self,
+        streams: &mut Wire<'_>,
+        stream: StreamId,
+        fields: &FieldList,
+        loading: &mut Visits,
+    ) -> Result<(), RunError> {
+        let now = streams.now();
+        let asked = match named(fields) {
+            Some(Asked::Page(object)) if self.has_authority(object, loading) => object,
+            // https://www.rfc-editor.org/rfc/rfc9113#section-8.4
+            //# A client MUST treat a PUSH_PROMISE for which the server is not authoritative as a
+            //# stream error (Section 5.4.2) of type PROTOCOL_ERROR.
+            _ => {
+                self.client.cancel(streams, stream, ErrorCode::PROTOCOL_ERROR);
+                return Ok(());
+            }
+        };
+        let known = self.streams.values().any(|other| *other == Asked::Page(asked));
+        if known || !loading.on_promise(asked, now) {
+            self.client.cancel(streams, stream, ErrorCode::CANCEL);
+            return Ok(());
+        }
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.4.2
+        //# Once a client receives a PUSH_PROMISE frame and chooses to accept the pushed response,
+        //# the client SHOULD NOT issue any requests for the promised response until after the
+        //# promised stream has closed.
+        self.promised.insert(asked);
+        self.streams.insert(stream, Asked::Page(asked));
+        if let Some(arrivals) = &self.arrivals {
+            arrivals.asked(stream, Asked::Page(asked));
+        }
+        let Some(facts) = loading.facts(asked) else { return Ok(()) };
+        let node = node(stream, self.numbering);
+        let signal = self.scheme.priority_for(&facts, node);
+        let told = match self.priorities {
+            Priorities::Tree => {
+                let node = FrameStreamId::try_from(node).unwrap_or_default();
+                self.client.prioritise(streams, node, priority(signal.into()))
+            }
+            Priorities::Urgency => {
+                let urgency = Urgency { level: signal.urgency, incremental: signal.incremental };
+                self.client.update_priority(streams, stream, urgency)
+            }
+        };
+        told.map_err(|error| failed(now, error))
+    }
+
+    /// Whether the server of this connection has authority over the object.
+    fn has_authority(&self, object: VisitObject, loading: &Visits) -> bool {
+        let origin = loading.object(object).map(Object::origin);
+        self.origin.as_deref().is_none_or(|own| origin.as_deref() == Some(own))
     }
 
     /// Whether [`Requests::send`] may have something to do.
@@ -193,13 +273,15 @@ impl Requests {
         streams: &mut Wire<'_>,
         loading: &Visits,
     ) -> Result<(), RequestError> {
+        let numbering = self.numbering;
         let visible = self.streams.iter().filter_map(|(&stream, &purpose)| match purpose {
             Asked::Page(object) if loading.is_visible(object) => Some((stream, object)),
             _ => None,
         });
         for (stream, object) in visible {
-            let change =
-                loading.facts(object).and_then(|facts| self.scheme.reprioritise(&facts, stream));
+            let change = loading
+                .facts(object)
+                .and_then(|facts| self.scheme.reprioritise(&facts, node(stream, numbering)));
             let Some(change) = change else { continue };
             match (self.priorities, change.urgency) {
                 (Priorities::Tree, _) => {
@@ -233,7 +315,7 @@ impl Requests {
         let signal = self.scheme.priority_for(&facts, self.next_stream);
         let body = object.map_or(Bytes::ZERO, |(object, _)| object.request.body);
         let request = Request {
-            fields: self.fields(purpose, object.map(|(object, _)| object), body, signal),
+            fields: self.fields(purpose, object.map(|(object, _)| object), signal),
             body: if body.is_zero() { Body::Empty } else { Body::Streamed },
             priority: Some(priority(signal.into())),
         };
@@ -261,25 +343,8 @@ impl Requests {
     }
 
     /// The head of a request for what `asked` names: `object`, or one that belongs to no page.
-    fn fields(
-        &self,
-        asked: Asked,
-        object: Option<&Object>,
-        body: Bytes,
-        signal: Signal,
-    ) -> FieldList {
-        let method = if body.is_zero() { "GET" } else { "POST" };
-        let (host, path) =
-            object.map_or(("page.test", "/"), |object| (object.host(), object.path()));
-        let mut fields = FieldList::new()
-            .with(":method", method)
-            .with(":scheme", "https")
-            .with(":authority", host)
-            .with(":path", path);
-        fields.push(OBJECT_FIELD, asked.to_string());
-        if !body.is_zero() {
-            fields.push("content-length", body.0.to_string());
-        }
+    fn fields(&self, asked: Asked, object: Option<&Object>, signal: Signal) -> FieldList {
+        let mut fields = head(asked, object);
         let urgency = Urgency { level: signal.urgency, incremental: signal.incremental };
         let field = PriorityField::from(urgency);
         if self.priorities == Priorities::Urgency && !field.is_empty() {
@@ -312,6 +377,12 @@ fn priority(place: Dependency) -> StreamPriority {
         weight: place.weight,
         exclusive: place.exclusive,
     }
+}
+
+/// What frames, and the browser's scheme, call a stream.
+fn node(stream: StreamId, numbering: Numbering) -> StreamId {
+    let id = FrameStreamId::of(stream, numbering);
+    id.map_or(stream, |id| StreamId(u64::from(id.value())))
 }
 
 /// A node that never carries data.

@@ -7,15 +7,14 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant, Role, StreamId};
 use quipu_http::byte_stream::Mux;
 use quipu_http::field::FieldList;
-use quipu_http::h2::{Body, BodyError, RespondError, Server, ServerConfig, ServerEvent};
+use quipu_http::h2::{Body, BodyError, PushError, RespondError, Server, ServerConfig, ServerEvent};
 use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::ConnectionEvent;
 use quipu_sim::Outgoing;
 use quipu_web::page::{Object, ObjectId, Page};
 
-use super::OBJECT_FIELD;
 use super::application::Application;
-use super::asked::{Asked, VisitObject};
+use super::asked::{Asked, VisitObject, head, named};
 use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
 use super::instruments::Setting;
@@ -38,6 +37,8 @@ pub(super) struct Site {
     mux: Option<Mux>,
     http: Server,
     pages: Vec<Arc<Page>>,
+    /// What is pushed with each of them.
+    pushed: Vec<Vec<ObjectId>>,
     /// Objects asked for whose request is not complete.
     asked: BTreeMap<StreamId, Asked>,
     /// Objects that the server thinks about: when it answers, in order of asking.
@@ -60,6 +61,9 @@ impl Site {
     /// The server of one connection.
     pub(super) fn new(setting: Setting<'_>, line: PageLine) -> Result<Site, SetupError> {
         let Setting { plan, cell, .. } = setting;
+        let pages = (0..plan.scenario.session)
+            .map(|visit| Ok(plan.visit_of(cell, line.client, visit)?.page))
+            .collect::<Result<Vec<Arc<Page>>, PageLoadError>>()?;
         Ok(Site {
             party: ConnectionPlan::of_page(setting, line).server()?,
             mux: mux(setting, line, Role::Server)?,
@@ -68,9 +72,8 @@ impl Site {
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
                 ..ServerConfig::default()
             }),
-            pages: (0..plan.scenario.session)
-                .map(|visit| Ok(plan.visit_of(cell, line.client, visit)?.page))
-                .collect::<Result<_, PageLoadError>>()?,
+            pushed: pages.iter().map(|page| plan.scenario.pushed(page)).collect(),
+            pages,
             asked: BTreeMap::new(),
             thinking: BinaryHeap::new(),
             sequence: 0,
@@ -116,6 +119,7 @@ impl Application for Site {
         let mut streams = Wire::new(connection, self.mux.as_mut(), now);
         let mut answers = Answers {
             pages: &self.pages,
+            pushed: &self.pushed,
             asked: &mut self.asked,
             thinking: &mut self.thinking,
             sequence: &mut self.sequence,
@@ -166,6 +170,7 @@ impl Application for Site {
 /// What will be answered when.
 struct Answers<'a> {
     pages: &'a [Arc<Page>],
+    pushed: &'a [Vec<ObjectId>],
     asked: &'a mut BTreeMap<StreamId, Asked>,
     thinking: &'a mut BinaryHeap<Reverse<(Instant, u64, StreamId, Asked)>>,
     sequence: &'a mut u64,
@@ -174,9 +179,36 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// The request on `stream` is complete.
-    fn think(&mut self, stream: StreamId, now: Instant) {
-        let Some(asked) = self.asked.remove(&stream) else { return };
+    /// The request on `stream` is complete: with the main document, all that is pushed is promised.
+    fn take(
+        &mut self,
+        http: &mut Server,
+        streams: &mut Wire<'_>,
+        stream: StreamId,
+    ) -> Result<(), RunError> {
+        let now = streams.now();
+        let Some(asked) = self.asked.remove(&stream) else { return Ok(()) };
+        self.think(stream, asked, now);
+        if let Asked::Page(VisitObject { visit, object }) = asked
+            && let Some(index) = usize::try_from(visit).ok()
+            && let Some((page, pushed)) = self.pages.get(index).zip(self.pushed.get(index))
+            && page.main_document() == object
+        {
+            for &object in pushed {
+                let asked = Asked::Page(VisitObject { visit, object });
+                match http.push(streams, stream, &head(asked, page.object(object))) {
+                    Ok(promised) => self.think(promised, asked, now),
+                    // The client takes no more at a time; it will ask.
+                    Err(PushError::NoStream) => break,
+                    Err(error) => return Err(failed(now, error)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was asked for or promised is answered after its think time.
+    fn think(&mut self, stream: StreamId, asked: Asked, now: Instant) {
         let think_time = self.object(asked).map_or(Duration::ZERO, |object| object.think_time);
         self.thinking.push(Reverse((now + think_time, *self.sequence, stream, asked)));
         *self.sequence += 1;
@@ -261,18 +293,19 @@ fn on_event(
     while let Some(event) = http.poll() {
         match event {
             ServerEvent::RequestHead { stream, fields, end_stream } => {
-                let asked = asked(&fields)
+                let asked = named(&fields)
                     .ok_or_else(|| failed(now, format!("{stream} asks for no object")))?;
                 answers.asked.insert(stream, asked);
                 if end_stream {
-                    answers.think(stream, now);
+                    answers.take(http, streams, stream)?;
                 }
                 // The end or the body may have come before.
                 http.on_stream_readable(streams, stream, now, &mut sink);
             }
-            ServerEvent::RequestFinished { stream } => answers.think(stream, now),
+            ServerEvent::RequestFinished { stream } => answers.take(http, streams, stream)?,
             ServerEvent::ResponseStopped { stream, .. } => {
                 answers.writing.remove(&stream);
+                answers.thinking.retain(|Reverse((_, _, other, _))| *other != stream);
             }
             ServerEvent::RequestFailed { stream, failure } => {
                 return Err(failed(now, format!("{stream}: {failure}")));
@@ -282,11 +315,6 @@ fn on_event(
         }
     }
     Ok(())
-}
-
-/// What a request asks for.
-fn asked(fields: &FieldList) -> Option<Asked> {
-    std::str::from_utf8(fields.get(OBJECT_FIELD)?).ok()?.parse().ok()
 }
 
 fn failed(at: Instant, reason: impl ToString) -> RunError {

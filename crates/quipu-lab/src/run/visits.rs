@@ -117,6 +117,11 @@ impl Visits {
         true
     }
 
+    /// The server promised the object. False if it is of no page of the session.
+    pub(super) fn on_promise(&mut self, asked: VisitObject, now: Instant) -> bool {
+        self.load_mut(asked.visit).is_some_and(|load| load.on_promise(asked.object, now))
+    }
+
     pub(super) fn on_head(&mut self, asked: VisitObject, now: Instant) {
         if let Some(load) = self.load_mut(asked.visit) {
             load.on_head(asked.object, now);

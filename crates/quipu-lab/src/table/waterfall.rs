@@ -101,8 +101,13 @@ pub fn waterfall(page: &RunPage, record: &RunRecord, options: WaterfallOptions) 
         let number = object.object;
         let size = bytes(object.body.0);
         let bar = scale.bar(object);
-        // An object that the load does not wait for is marked.
-        let mark = if object.held { ' ' } else { '*' };
+        // An object that the load does not wait for is marked, and one that was pushed.
+        let mark = match (object.held, object.pushed) {
+            (true, false) => ' ',
+            (true, true) => '+',
+            (false, false) => '*',
+            (false, true) => '±',
+        };
         let line = format!("{number:>5}{mark} {name:<name_width$} {size:>9} │{bar}│");
         text.push_str(&line);
         text.push('\n');
@@ -114,8 +119,14 @@ pub fn waterfall(page: &RunPage, record: &RunRecord, options: WaterfallOptions) 
     if drawn.iter().any(|object| !object.bound.tight.is_zero()) {
         text.push_str(&format!("   {BOUND} no earlier than here"));
     }
-    if drawn.iter().any(|object| !object.held) {
+    if drawn.iter().any(|object| !object.held && !object.pushed) {
         text.push_str("   * the load does not wait for it");
+    }
+    if drawn.iter().any(|object| object.pushed) {
+        text.push_str("   + pushed: from its promise");
+        if drawn.iter().any(|object| object.pushed && !object.held) {
+            text.push_str(" (± and the load does not wait for it)");
+        }
     }
     text.push('\n');
     text

@@ -77,9 +77,11 @@ sheet! {
     body_bytes: Whole = object.body,
     /// whether the page's time waits for it
     held: Flag = object.held,
+    /// whether the server pushed it
+    pushed: Flag = object.pushed,
     /// number of the raw stream that carried it; empty with HTTP
     stream: Whole = object.stream,
-    /// when it was requested, from the start of the run
+    /// when it was requested, from the start of the run; if it was pushed, when its promise came
     requested_at_ns: Whole = object.requested_at,
     /// when the first byte of its body, or the head of a response without a body, had arrived
     first_byte_at_ns: Whole = object.first_byte_at,
@@ -87,7 +89,7 @@ sheet! {
     completed_at_ns: Whole = object.completed_at,
     /// from the start of the page to its completion
     since_page_start_ns: Whole = object.since_page_start,
-    /// from its request to its completion
+    /// from its request, or its promise, to its completion
     since_request_ns: Whole = object.since_request,
     /// what no `since_page_start_ns` can be below, as in `runs.csv`
     fluid_bound_ns: Whole = known(object.bound).map(|bounds| bounds.fluid),

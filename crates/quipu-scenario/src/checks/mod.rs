@@ -7,7 +7,7 @@ mod series;
 
 use std::collections::BTreeSet;
 
-use crate::choice::HttpVersion;
+use crate::choice::{HttpVersion, Push};
 use crate::error::{ScenarioError, distinct};
 use crate::scenario::Scenario;
 use crate::transport::Start;
@@ -67,6 +67,9 @@ impl Scenario {
         }
         if self.session > 1 && self.http.is_raw() {
             refuse("session", &self.session, "1 with raw streams, which are written once");
+        }
+        if self.push != Push::None && self.http.is_raw() {
+            refuse("push", &self.push, "none with raw streams, on which nothing is requested");
         }
         problems
     }

@@ -111,6 +111,8 @@ table! {
         url: Option<String> [text NAME] => "all",
         /// Only the object at this position of the page.
         index: Option<u32> => "all",
+        /// Only the object that is the N-th of them to be complete, from 1.
+        rank: Option<u32> [1..] => "all",
         /// Only this raw stream, or objects on it.
         stream: Option<u32> => "all",
         /// This flow, by name or position.
@@ -145,6 +147,8 @@ pub struct Measure {
     pub url: Option<String>,
     /// Position in the page of the one object that counts.
     pub index: Option<u32>,
+    /// Which of them counts, by the order of their completion, from 1; all if none.
+    pub rank: Option<u32>,
     /// The raw stream.
     pub stream: Option<u32>,
     /// The flow.
@@ -194,6 +198,7 @@ impl Measure {
             kind: None,
             url: None,
             index: None,
+            rank: None,
             stream: None,
             flow: None,
             path: None,
@@ -246,6 +251,7 @@ impl Measure {
             kind: input.kind,
             url: input.url,
             index: input.index,
+            rank: input.rank,
             stream: input.stream,
             flow: input.flow,
             path: input.path,
@@ -274,10 +280,11 @@ impl Measure {
         let time = self.from > Duration::ZERO || self.until.is_some();
         for (key, given, allowed) in [
             ("stat", has_stat, object || series || self.metric == Metric::Drawn),
-            ("pooled", self.pooled, object),
+            ("pooled", self.pooled, object && self.rank.is_none()),
             ("kind", self.kind.is_some(), object),
             ("url", self.url.is_some(), object),
             ("index", self.index.is_some(), object),
+            ("rank", self.rank.is_some(), object),
             ("stream", self.stream.is_some(), object || of_stream),
             ("flow", self.flow.is_some(), of_flow || series),
             ("path", self.path.is_some(), of_path || series),
@@ -379,7 +386,8 @@ impl fmt::Display for Measure {
         }
         words.extend(self.kind.map(|kind| kind.name().to_owned()));
         words.extend(self.url.clone());
-        for (name, number) in [("object", self.index), ("stream", self.stream)] {
+        for (name, number) in [("object", self.index), ("rank", self.rank), ("stream", self.stream)]
+        {
             words.extend(number.map(|number| format!("{name} {number}")));
         }
         words.extend(self.flow.as_ref().map(|flow| format!("of {flow}")));
@@ -434,6 +442,7 @@ mod tests {
                 Dimension::Time,
             ),
             ("{ name = \"stream\", stream = 0 }", "stream stream 0", Dimension::Time),
+            ("{ name = \"object\", rank = 26 }", "object rank 26", Dimension::Time),
             ("{ name = \"share\", path = \"wifi\" }", "share path wifi", Dimension::Plain),
             ("{ name = \"goodput\", flow = 1 }", "goodput of 1", Dimension::Rate),
             (
@@ -471,6 +480,9 @@ mod tests {
             ("{ name = \"page\", stat = \"mean\" }", "metric page has no stat"),
             ("{ name = \"object\", stat = \"period\" }", "metric object has no stat period"),
             ("{ name = \"object\", stat = \"p101\" }", "`p101`: expected mean, median"),
+            ("{ name = \"object\", rank = 0 }", "rank is 0; expected 1 or more"),
+            ("{ name = \"page\", rank = 1 }", "metric page has no rank"),
+            ("{ name = \"object\", rank = 1, pooled = true }", "metric object has no pooled"),
             ("{ name = \"series\" }", "metric series needs column"),
             ("{ name = \"series\", column = \"crwnd\" }", "did you mean `cwnd`?"),
             ("{ name = \"state\", state = \"x\", from = \"soon\" }", "expected a time"),

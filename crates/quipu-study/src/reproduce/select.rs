@@ -140,8 +140,13 @@ impl Runs<'_> {
                 && measure.kind.is_none_or(|wanted| kind() == Some(wanted))
                 && measure.url.as_ref().is_none_or(|pattern| wildcard::matches(pattern, url()))
         });
-        let times: Vec<f64> =
+        let mut times: Vec<f64> =
             chosen.map(|object| object.since_page_start.as_nanos() as f64).collect();
+        if let Some(rank) = measure.rank {
+            times.sort_by(f64::total_cmp);
+            let place = usize::try_from(rank).unwrap_or(usize::MAX).saturating_sub(1);
+            return Ok(times.get(place).copied().into_iter().collect());
+        }
         if measure.pooled {
             return Ok(times);
         }

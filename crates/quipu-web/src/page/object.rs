@@ -54,7 +54,7 @@ pub struct Object {
     pub priority: Option<RecordedPriority>,
     /// HTTP/2 priority in the recording.
     pub http2: Option<Http2Priority>,
-    /// The recorded server pushed it; here it is requested.
+    /// The recorded server pushed it. It is requested unless a run [pushes](crate::push::Push) it.
     pub pushed: bool,
 }
 

@@ -349,7 +349,11 @@ impl fmt::Display for PageReport {
         writeln!(f, "{:<12}{}", "depth", self.depth)?;
         writeln!(f, "{:<12}{} of {} known", "initiators", self.initiators_known, load.entries)?;
         if self.pushed > 0 {
-            writeln!(f, "{:<12}{}, requested with the document here", "pushed", self.pushed)?;
+            writeln!(
+                f,
+                "{:<12}{}, requested with the document unless a run pushes them",
+                "pushed", self.pushed
+            )?;
         }
         let held = self.objects - self.not_held.len();
         writeln!(f, "{:<12}{held} objects, {}", "load waits", grouped(self.held_bytes))?;

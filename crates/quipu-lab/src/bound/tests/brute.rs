@@ -112,12 +112,17 @@ impl<'a> Search<'a> {
         let asked = match item.asked {
             Asked::AtStart => 0,
             Asked::On { parent, bytes } => nth(parent, bytes)?,
+            // With the request of the other, which it need not wait for.
+            Asked::With { parent } => {
+                let think = self.load.items[parent].think.as_millis() as u8;
+                self.released(state, parent)? - think
+            }
             Asked::After { parent, gap } => {
                 nth(parent, self.load.items[parent].body)? + gap.as_millis() as u8
             }
         };
+        let up_delay = if item.request.is_some() { self.world.up_delay } else { 0 };
         // What has not arrived yet may still be overtaken, but then it is later than now.
-        Some(asked + self.world.up_delay + item.think.as_millis() as u8)
-            .filter(|_| asked <= state.slot)
+        Some(asked + up_delay + item.think.as_millis() as u8).filter(|_| asked <= state.slot)
     }
 }

@@ -94,12 +94,15 @@ fn with_discovery_each_object_alone_can_be_as_early_as_its_bound_and_the_page_no
         let mut items: Vec<Item> = Vec::new();
         for index in 0..random.random_range(2..=3) {
             let parent = if index == 0 { 0 } else { random.random_range(0..index) };
-            let asked = match random.random_range(0..3) {
+            let asked = match random.random_range(0..4) {
                 _ if index == 0 => Asked::AtStart,
+                1 => Asked::With { parent },
                 0 => Asked::After { parent, gap: Duration::from_millis(random.random_range(0..3)) },
                 _ => Asked::On { parent, bytes: random.random_range(1..=items[parent].body) },
             };
-            items.push(item(&mut random, asked));
+            let mut item = item(&mut random, asked);
+            item.request = item.request.filter(|_| !matches!(asked, Asked::With { .. }));
+            items.push(item);
         }
         let load = Load::new(items);
         let (page, each) = bound_in_slots(&world, &load);
