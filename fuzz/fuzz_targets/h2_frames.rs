@@ -8,11 +8,11 @@ use quipu_http::h2::frame::FrameDecoder;
 const LARGEST_BLOCK: usize = 16 << 10;
 
 fuzz_target!(|pieces: Vec<Vec<u8>>| {
-    let mut whole = FrameDecoder::new(LARGEST_BLOCK);
+    let mut whole = FrameDecoder::new(LARGEST_BLOCK).with_promises();
     whole.push(&pieces.concat());
     let expected: Vec<_> = std::iter::from_fn(|| whole.next_frame().ok().flatten()).collect();
 
-    let mut decoder = FrameDecoder::new(LARGEST_BLOCK);
+    let mut decoder = FrameDecoder::new(LARGEST_BLOCK).with_promises();
     let mut found = Vec::new();
     'pieces: for piece in &pieces {
         decoder.push(piece);
