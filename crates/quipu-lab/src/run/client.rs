@@ -67,7 +67,7 @@ impl Browser {
                 paths_missing: party.as_ref().map_or(0, |party| party.paths_to_open(line)),
                 mux: mux(setting, page_line, Role::Client)?,
                 requests: Requests::new(&plan.browser, &plan.scenario, setting.http())
-                    .to_origin(origins.name(line).cloned())
+                    .of_origin(origins.name(line).cloned())
                     .told_to(setting.arrivals(page_line)),
                 active: true,
             });

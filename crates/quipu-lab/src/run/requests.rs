@@ -91,7 +91,7 @@ impl Requests {
     }
 
     /// The same, over a connection to the server of `origin` alone.
-    pub(super) fn to_origin(self, origin: Option<Arc<str>>) -> Requests {
+    pub(super) fn of_origin(self, origin: Option<Arc<str>>) -> Requests {
         Requests { origin, ..self }
     }
 

@@ -10,7 +10,7 @@ use crate::results::WORLD;
 use quipu_record::{
     Dimension, Fairness, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary,
 };
-use quipu_scenario::{Clients, Priorities};
+use quipu_scenario::{Clients, Priorities, Push};
 
 /// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
 /// least first; rows without it last. Ratios are to the first row as planned.
@@ -81,7 +81,11 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
         format!("no HTTP · {}", scenario.raw)
     } else {
         let (http, discovery) = (&scenario.http, scenario.discovery);
-        format!("{}{by} over {http} · {discovery} discovery", scenario.browser)
+        let push = match scenario.push {
+            Push::None => String::new(),
+            push => format!(" · {push} pushed"),
+        };
+        format!("{}{by} over {http} · {discovery} discovery{push}", scenario.browser)
     };
     format!(
         "{} ({}) · {how}{session}{clients} · {} start · {} TLS · {runs}, seed {} · {WORLD}",
