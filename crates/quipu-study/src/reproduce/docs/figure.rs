@@ -39,7 +39,23 @@ pub(super) fn figures(kept: &[Kept]) -> Vec<Figure<'_>> {
             }
         }
     }
+    // As people count: Figure 6 stands before Figure 10.
+    all.sort_by_cached_key(|figure| natural(&figure.name));
     all
+}
+
+/// What orders `name` by its words and numbers.
+fn natural(name: &str) -> Vec<(u64, String)> {
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c| !is_digit(c)).unwrap_or(rest.len()));
+        let (word, after) = after.split_at(after.find(is_digit).unwrap_or(after.len()));
+        parts.push((number.parse().unwrap_or(0), word.to_owned()));
+        rest = after;
+    }
+    parts
 }
 
 impl<'a> Figure<'a> {
@@ -87,5 +103,20 @@ impl Claim<'_> {
         let of = |outcome: &Outcome| self.all.iter().filter(|(.., it)| it == outcome).count();
         let counts = Outcome::ALL.iter().map(|outcome| (*outcome, of(outcome)));
         counts.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_ordered_as_people_count() {
+        let mut names =
+            ["pp-fig10", "ns3-tab1", "pp-fig6", "ns3-fig3b", "pp-fig13", "ns3-fig3a", "pp"];
+        names.sort_by_cached_key(|name| natural(name));
+        let expected =
+            ["ns3-fig3a", "ns3-fig3b", "ns3-tab1", "pp", "pp-fig6", "pp-fig10", "pp-fig13"];
+        assert_eq!(names, expected);
     }
 }

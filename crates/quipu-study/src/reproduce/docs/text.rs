@@ -10,7 +10,7 @@ use quipu_record::verdict::{Agreement, Counts, DataRow, Judged, Outcome, Paper, 
 
 const HEAD: &str = "# What becomes of the papers' claims\n\nWritten by `quipu reproduce --docs`; not to be \
                     changed by hand. The words of verdicts are explained in\n\
-                    [reproduce.md](reproduce.md#what-becomes-of-a-claim). All runs are simulated. ";
+                    [reproduce.md](reproduce.md#what-becomes-of-a-claim). All runs are simulated.";
 const QUICK: &str = "**Quick runs**: few of them, so intervals are wide.\n\n";
 
 /// The page of `all`. `pictures` is the folder beside the page that has them, if there is one.
@@ -19,7 +19,7 @@ pub(super) fn page(all: &[&Judged], figures: &[Figure<'_>], pictures: Option<&st
     if let Some(folder) = pictures {
         let _ = write!(
             text,
-            "Every rule, our own included, is in\n[verdicts.csv]({folder}/verdicts.csv), and with each place in \
+            " Every rule, our own included, is in\n[verdicts.csv]({folder}/verdicts.csv), and with each place in \
              the report of `quipu reproduce`'s folder."
         );
     }
