@@ -1,5 +1,7 @@
 //! Networks as a scenario writes them: paths, and the links that they share.
 
+mod alone;
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
