@@ -1,5 +1,7 @@
 //! What a scenario amounts to: pages read, policies combined, and the list of runs.
 
+mod run_network;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,13 +12,14 @@ use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
 use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
-use crate::policies::{self, PolicyRow, Registry};
+use crate::policies::{self, AlonePath, PolicyRow, Registry};
 use crate::program::Program;
 use quipu_record::Provenance;
 use quipu_scenario::{
     Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
     distinct,
 };
+pub use run_network::RunNetwork;
 
 /// A scenario, ready to run.
 #[derive(Clone, Debug)]
@@ -44,10 +47,8 @@ pub struct PlannedNetwork {
     pub policies: Vec<PolicyRow>,
     /// Runs of each page with each policy.
     pub runs: u32,
-    /// Per flow of the scenario, positions of its paths among those of the network.
-    pub flow_paths: Vec<Vec<usize>>,
-    /// Per sender of cross traffic, the position of its path.
-    pub cross_paths: Vec<usize>,
+    /// What the runs of each policy go over, in the order of the policies.
+    pub over: Vec<Arc<RunNetwork>>,
 }
 
 /// One run: where in the plan, and which seed.
@@ -148,17 +149,25 @@ impl Plan {
         }
         let mut networks = Vec::with_capacity(scenario.networks.len());
         for network in &scenario.networks {
-            let paths = keep(&mut problems, traffic_paths(&scenario, network));
+            let whole = RunNetwork::whole(&scenario, network).map_err(PlanError::from);
+            let whole = keep(&mut problems, whole);
+            let alone = whole.as_ref().map(|whole| alone(whole)).unwrap_or_default();
             // What is wrong with a name has been told.
             let rows = match names_are_known {
-                true => keep(&mut problems, rows(&scenario, network, registry)),
+                true => keep(&mut problems, rows(&scenario, &alone, registry)),
                 false => None,
             };
-            if let (Some((flow_paths, cross_paths)), Some(policies)) = (paths, rows) {
+            if let (Some(whole), Some(policies)) = (whole, rows) {
                 let runs = scenario.runs_on(network);
                 let network = network.clone();
-                let planned = PlannedNetwork { network, policies, runs, flow_paths, cross_paths };
-                networks.push(planned);
+                let whole = Arc::new(whole);
+                let over = policies.iter().map(|row| {
+                    let of = |at: &AlonePath| alone.iter().find(|(path, _)| path == at);
+                    let alone = row.alone.as_ref().and_then(of);
+                    alone.map_or_else(|| Arc::clone(&whole), |(_, alone)| Arc::clone(alone))
+                });
+                let over = over.collect();
+                networks.push(PlannedNetwork { network, policies, runs, over });
             }
         }
         match (PlanErrors::new(problems), browser) {
@@ -246,6 +255,11 @@ impl Plan {
     /// and policy.
     pub fn client_start(&self, run: u32, client: u32) -> Instant {
         Instant::ZERO + self.scenario.clients.start(self.scenario.run_seed(run), client)
+    }
+
+    /// What the run of `cell` goes over.
+    pub fn run_network(&self, cell: Cell) -> &RunNetwork {
+        &self.networks[cell.network].over[cell.policy]
     }
 
     /// What `cell` is called in messages, such as `wikipedia over wifi+lte with rr + minrtt, run 3`.
@@ -367,25 +381,24 @@ fn check_servers(scenario: &Scenario, pages: &[PlannedPage]) -> Result<(), PlanE
     }
 }
 
-fn rows(
-    scenario: &Scenario,
-    network: &Network,
-    registry: &Registry,
-) -> Result<Vec<PolicyRow>, PlanError> {
-    Ok(policies::rows(scenario, network, registry).map_err(|error| error.at("policies"))?)
+/// Each path that makes a network of its own, if `whole` has several.
+fn alone(whole: &RunNetwork) -> Vec<(AlonePath, Arc<RunNetwork>)> {
+    let paths = &whole.network.paths;
+    if paths.len() < 2 {
+        return Vec::new();
+    }
+    let of = |position| {
+        let alone = whole.alone(position)?;
+        Some((AlonePath::of(&whole.network, position)?, Arc::new(alone)))
+    };
+    (0..paths.len()).filter_map(of).collect()
 }
 
-/// Positions of the paths of each flow, and of that of each sender of cross traffic.
-fn traffic_paths(
+fn rows(
     scenario: &Scenario,
-    network: &Network,
-) -> Result<(Vec<Vec<usize>>, Vec<usize>), PlanError> {
-    let flows = scenario.flows.iter().enumerate();
-    let flows =
-        flows.map(|(index, flow)| flow.paths_on(&network.paths, &format!("flows[{index}]")));
-    let flows = flows.collect::<Result<_, _>>()?;
-    let cross = scenario.cross.iter().enumerate();
-    let cross =
-        cross.map(|(index, sender)| sender.path_on(&network.paths, &format!("cross[{index}]")));
-    Ok((flows, cross.collect::<Result<_, _>>()?))
+    alone: &[(AlonePath, Arc<RunNetwork>)],
+    registry: &Registry,
+) -> Result<Vec<PolicyRow>, PlanError> {
+    let alone: Vec<AlonePath> = alone.iter().map(|(path, _)| path.clone()).collect();
+    Ok(policies::rows(scenario, &alone, registry).map_err(|error| error.at("policies"))?)
 }

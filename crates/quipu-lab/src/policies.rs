@@ -26,6 +26,31 @@ pub struct PolicyRow {
     pub(crate) transport: PolicySpec,
     /// What was chosen for each flow of the scenario, in its order.
     pub flows: Vec<PolicySpec>,
+    /// The path that makes the network of the row alone; `None`: all paths.
+    pub alone: Option<AlonePath>,
+}
+
+/// A path of a network that is taken for all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlonePath {
+    /// Its position among the paths of the network.
+    pub position: usize,
+    /// Its name.
+    pub name: String,
+    /// What tables call it: its name, with its position where another path has the same.
+    label: String,
+}
+
+impl AlonePath {
+    /// The path of `network` at `position`, if there is one.
+    pub(crate) fn of(network: &Network, position: usize) -> Option<AlonePath> {
+        let name = network.paths.get(position)?.name.clone();
+        let label = match network.paths.iter().filter(|path| path.name == name).count() {
+            0 | 1 => name.clone(),
+            _ => format!("{name} (path {position})"),
+        };
+        Some(AlonePath { position, name, label })
+    }
 }
 
 impl PolicyRow {
@@ -35,13 +60,16 @@ impl PolicyRow {
     }
 
     /// Everything that was chosen for pages, with every parameter; how HTTP is carried if not over
-    /// QUIC's streams.
+    /// QUIC's streams; the path if there is only one.
     pub fn full_text(&self) -> String {
-        let policies = self.spec.full_text();
-        match self.http {
-            HttpVersion::H2 | HttpVersion::Raw => policies,
-            http => format!("{policies} http={http}"),
+        let mut text = self.spec.full_text();
+        if !matches!(self.http, HttpVersion::H2 | HttpVersion::Raw) {
+            text.push_str(&format!(" http={}", self.http));
         }
+        if let Some(alone) = &self.alone {
+            text.push_str(&format!(" alone={}", alone.label));
+        }
+        text
     }
 }
 
@@ -56,13 +84,20 @@ const OF_PROFILE: &str = "default";
 /// What tables call the one row of flows that name their controllers themselves.
 const AS_GIVEN: &str = "as given";
 
+/// The stream policy of paths alone where a scenario names none.
+const STREAM_ALONE: &str = "rr";
+/// The path policy of paths alone.
+const PATH_ALONE: &str = "minrtt";
+
 /// What stands in a scenario for every policy of a layer.
 const ALL: &str = "all";
 
-/// The rows of `scenario` on `network`: every stream policy with every path policy, every joint one,
-/// and each path alone if there are several; all of them with each policy of acknowledgements, each
-/// congestion controller and each way to carry HTTP. Without pages only the first two of these make
-/// rows.
+/// The rows of `scenario` on a network: every stream policy with every path policy, every joint one,
+/// and each of the paths `alone`; all of them with each policy of acknowledgements, each congestion
+/// controller and each way to carry HTTP. Without pages only the first two of these make rows.
+///
+/// A path alone is a network of one path. It has the first stream policy, or that of [`STREAM_ALONE`]
+/// if the scenario has none, and [`PATH_ALONE`], which there does what every path policy does.
 ///
 /// `all` stands for every policy of its layer, with its defaults; what does not go together is left
 /// out then. `all` for streams and for paths, with no joint policy named, means these too.
@@ -71,7 +106,7 @@ const ALL: &str = "all";
 /// If a policy is unknown, its parameters are wrong, or policies that were named do not go together.
 pub(crate) fn rows(
     scenario: &Scenario,
-    network: &Network,
+    alone: &[AlonePath],
     registry: &Registry,
 ) -> Result<Vec<PolicyRow>, ScenarioError> {
     let acks = list(&scenario.policies.ack);
@@ -93,7 +128,7 @@ pub(crate) fn rows(
                 congestion: congestion.text,
                 congestion_is_one_of_several: congestions.len() > 1 || congestion.from_all,
             };
-            rows.add_all(network, ack.from_all || congestion.from_all)?;
+            rows.add_all(alone, ack.from_all || congestion.from_all)?;
         }
     }
     Ok(rows.rows)
@@ -203,9 +238,9 @@ struct Rows<'a> {
 impl Rows<'_> {
     /// Adds the rows with the present policies of acknowledgements and congestion. `if_legal`: see
     /// [`Rows::add`].
-    fn add_all(&mut self, network: &Network, if_legal: bool) -> Result<(), ScenarioError> {
+    fn add_all(&mut self, alone: &[AlonePath], if_legal: bool) -> Result<(), ScenarioError> {
         if !self.scenario.has_pages() {
-            return self.add(&[], if_legal);
+            return self.add(&[], None, if_legal);
         }
         let policies = &self.scenario.policies;
         let streams = expand(&policies.stream, Layer::Stream, self.registry);
@@ -213,7 +248,7 @@ impl Rows<'_> {
         for path in &paths {
             for stream in &streams {
                 let choice = [(Layer::Stream, stream.text), (Layer::Path, path.text)];
-                self.add(&choice, if_legal || stream.from_all || path.from_all)?;
+                self.add(&choice, None, if_legal || stream.from_all || path.from_all)?;
             }
         }
         let everything = [ALL.to_owned()];
@@ -230,24 +265,31 @@ impl Rows<'_> {
                                 streams and paths no streams";
                 return Err(ScenarioError::invalid("policies.joint", joint.text, expected));
             }
-            self.add(&[(Layer::Joint, joint.text)], if_legal || joint.from_all)?;
+            self.add(&[(Layer::Joint, joint.text)], None, if_legal || joint.from_all)?;
         }
-        if policies.baselines && network.paths.len() > 1 {
-            let stream = streams.first().map_or("rr", |stream| stream.text);
-            for id in 0..network.paths.len() {
-                let path = format!("single:id={id}");
-                self.add(&[(Layer::Stream, stream), (Layer::Path, &path)], if_legal)?;
+        if policies.baselines {
+            let stream = streams.first().map_or(STREAM_ALONE, |stream| stream.text);
+            let choice = [(Layer::Stream, stream), (Layer::Path, PATH_ALONE)];
+            for path in alone {
+                self.add(&choice, Some(path), if_legal)?;
             }
         }
         Ok(())
     }
 
-    /// Adds a row if there is none with the same choice yet. `if_legal`: not if its parts do not go
-    /// together.
-    fn add(&mut self, choice: &[(Layer, &str)], if_legal: bool) -> Result<(), ScenarioError> {
-        match row(self.registry, self.scenario, self.common, choice) {
+    /// Adds a row, over the path `alone` if that is given, if there is none with the same choice yet.
+    /// `if_legal`: not if its parts do not go together.
+    fn add(
+        &mut self,
+        choice: &[(Layer, &str)],
+        alone: Option<&AlonePath>,
+        if_legal: bool,
+    ) -> Result<(), ScenarioError> {
+        match row(self.registry, self.scenario, self.common, choice, alone) {
             Ok(row) => {
-                let same = |other: &PolicyRow| (&other.spec, other.http) == (&row.spec, row.http);
+                let same = |other: &PolicyRow| {
+                    (&other.spec, other.http, &other.alone) == (&row.spec, row.http, &row.alone)
+                };
                 if !self.rows.iter().any(same) {
                     self.rows.push(row);
                 }
@@ -264,6 +306,7 @@ fn row(
     scenario: &Scenario,
     common: Common<'_>,
     choice: &[(Layer, &str)],
+    alone: Option<&AlonePath>,
 ) -> Result<PolicyRow, SpecError> {
     let policies = &scenario.policies;
     let others = [
@@ -277,7 +320,11 @@ fn row(
     let spec = PolicySpec::choose(registry, choice.iter().copied().chain(others))?;
     let flows = scenario.flows.iter().map(|flow| of_flow(registry, flow, common));
     let flows = flows.collect::<Result<Vec<_>, _>>()?;
-    let mut names: Vec<&str> = choice.iter().map(|(_, text)| *text).collect();
+    let alone_name = alone.map(|path| format!("{} alone", path.label));
+    let mut names: Vec<&str> = match &alone_name {
+        Some(name) => vec![name],
+        None => choice.iter().map(|(_, text)| *text).collect(),
+    };
     names.extend(common.ack_is_one_of_several.then_some(common.ack));
     names.extend(common.congestion_is_one_of_several.then_some(common.congestion));
     if names.is_empty() {
@@ -291,7 +338,7 @@ fn row(
         HttpVersion::H2 | HttpVersion::H3 | HttpVersion::Raw => spec.clone(),
         HttpVersion::H2Tcp => spec.with(registry, Layer::Stream, "rr")?,
     };
-    Ok(PolicyRow { label: names.join(" + "), spec, http, transport, flows })
+    Ok(PolicyRow { label: names.join(" + "), spec, http, transport, flows, alone: alone.cloned() })
 }
 
 /// The choice of a flow: acknowledgements, and congestion control if it names none, are those of the
@@ -388,9 +435,14 @@ mod tests {
     fn labels(change: impl FnOnce(&mut Scenario)) -> Result<Vec<String>, ScenarioError> {
         let mut scenario = Scenario::default();
         change(&mut scenario);
-        let network = find_network("wifi+lte").unwrap();
-        let rows = rows(&scenario, &network, &Registry::builtin())?;
+        let rows = rows(&scenario, &alone("wifi+lte"), &Registry::builtin())?;
         Ok(rows.into_iter().map(|row| row.label).collect())
+    }
+
+    /// Each path of a network.
+    fn alone(network: &str) -> Vec<AlonePath> {
+        let network = find_network(network).unwrap();
+        (0..network.paths.len()).filter_map(|path| AlonePath::of(&network, path)).collect()
     }
 
     fn names(list: &[&str]) -> Vec<String> {
@@ -424,12 +476,47 @@ mod tests {
             .unwrap()
         };
         let pairs = count(Layer::Stream) * count(Layer::Path);
-        // `single:id=1` is a baseline beside the pairs; `single:id=0` is `single`.
-        assert_eq!(all(&[]).len(), pairs + count(Layer::Joint) + 1);
+        // And each path alone.
+        assert_eq!(all(&[]).len(), pairs + count(Layer::Joint) + 2);
         let mut unique = all(&[]);
         unique.sort();
         unique.dedup();
         assert_eq!(unique.len(), all(&[]).len());
+    }
+
+    #[test]
+    fn each_path_alone_is_a_row_with_the_first_stream_policy() {
+        let mut scenario = Scenario::default();
+        scenario.policies.stream = names(&["fifo", "rr"]);
+        scenario.policies.path = names(&["ecf", "single:id=1"]);
+        let of = |scenario: &Scenario, alone: &[AlonePath]| {
+            rows(scenario, alone, &Registry::builtin()).unwrap()
+        };
+        let rows = of(&scenario, &alone("wifi+lte"));
+        let labels: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+        let pairs = ["fifo + ecf", "rr + ecf", "fifo + single:id=1", "rr + single:id=1"];
+        assert_eq!(labels[..4], pairs, "a policy that uses one path of two is no path alone");
+        assert_eq!(labels[4..], ["wifi alone", "lte alone"]);
+        let part = |layer| rows[5].spec.part(layer).map(|part| part.name());
+        assert_eq!((part(Layer::Stream), part(Layer::Path)), (Some("fifo"), Some("minrtt")));
+        assert!(rows[5].full_text().ends_with(" alone=lte"), "{}", rows[5].full_text());
+        // A joint policy orders streams of its own, which one path leaves to `rr`.
+        scenario.policies.stream.clear();
+        scenario.policies.joint = names(&["sec"]);
+        let rows = of(&scenario, &alone("wifi+lte"));
+        let part = |layer| rows[1].spec.part(layer).map(|part| part.name());
+        assert_eq!((rows[1].label.as_str(), part(Layer::Stream)), ("wifi alone", Some("rr")));
+        scenario.policies.baselines = false;
+        assert_eq!(of(&scenario, &alone("wifi+lte")).len(), 1);
+    }
+
+    #[test]
+    fn paths_of_one_name_are_told_apart() {
+        let mut network = find_network("wifi+lte").unwrap();
+        network.paths[1].name = "wifi".to_owned();
+        let of = |position| AlonePath::of(&network, position).unwrap();
+        assert_eq!((of(0).label, of(1).label), ("wifi (path 0)".into(), "wifi (path 1)".into()));
+        assert!(AlonePath::of(&network, 2).is_none());
     }
 
     #[test]
@@ -504,8 +591,7 @@ mod tests {
     fn over_one_byte_stream_the_order_of_streams_is_for_http_alone() {
         let mut scenario = Scenario { http: HttpVersion::H2Tcp.into(), ..Scenario::default() };
         scenario.policies.stream = names(&["fifo"]);
-        let network = find_network("wifi+lte").unwrap();
-        let rows = rows(&scenario, &network, &Registry::builtin()).unwrap();
+        let rows = rows(&scenario, &[], &Registry::builtin()).unwrap();
         let part = |spec: &PolicySpec| spec.part(Layer::Stream).map(|part| part.name());
         assert_eq!((part(&rows[0].spec), part(&rows[0].transport)), (Some("fifo"), Some("rr")));
         assert!(rows[0].full_text().ends_with(" http=h2-tcp"));

@@ -16,6 +16,7 @@
 
 mod detail;
 mod fairness;
+mod faster_alone;
 mod file;
 mod loads;
 mod metric;
@@ -42,6 +43,7 @@ mod whole_file;
 
 pub use detail::{Carried, ConnectionSeries, Detail, Mismatch, ObjectDetail, PathSeries, Segment};
 pub use fairness::{Fairness, between_clients, jain};
+pub use faster_alone::{Contender, FasterAlone, faster_alone};
 pub use file::{FileError, write as write_file};
 pub use loads::{LoadKey, Runs, groups, pairs};
 pub use metric::{BoundOf, Dimension, Entry, Metric, OfLoad, Scope, Shown};

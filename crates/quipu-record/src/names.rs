@@ -51,10 +51,10 @@ pub trait RunNames: Sync {
         !self.flows().is_empty() || !self.cross().is_empty()
     }
 
-    /// The flows, in the order of their records.
+    /// The flows of the scenario, in its order.
     fn flows(&self) -> Vec<FlowNames<'_>>;
 
-    /// The cross traffic, in the order of its records.
+    /// The cross traffic of the scenario, in its order.
     fn cross(&self) -> Vec<CrossNames<'_>>;
 
     /// The objects of the page that client `client` loads at visit `visit`.

@@ -135,7 +135,7 @@ pub struct PathRecord {
     pub connection: u32,
     /// Which end sent.
     pub end: End,
-    /// Identifier of the path.
+    /// Position of the path in the network.
     pub path: u32,
     /// Packets sent.
     pub packets_sent: u64,

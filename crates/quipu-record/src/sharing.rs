@@ -37,15 +37,15 @@ pub struct Sharing {
     pub policy: String,
     /// Runs that ended well.
     pub runs: usize,
-    /// The flows of the scenario, in its order.
+    /// The flows of the scenario that have a path with this policy, in its order.
     pub flows: Vec<FlowSummary>,
     /// Jain's index of the flows down that lived, in millionths; `null` if there are not two.
     pub fairness_down: Option<Spread>,
     /// The same of the flows up.
     pub fairness_up: Option<Spread>,
-    /// Down and up of each path that has links of its own.
+    /// Down and up of each path that has links of its own, and is there with this policy.
     pub links: Vec<LinkSummary>,
-    /// The cross traffic of the scenario, in its order.
+    /// The cross traffic of the scenario that has a path with this policy, in its order.
     pub cross: Vec<CrossSummary>,
 }
 

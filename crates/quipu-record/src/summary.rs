@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::fairness::Fairness;
+use crate::faster_alone::FasterAlone;
 use crate::metric::Metric;
 use crate::page::PageNote;
 use crate::provenance::Provenance;
@@ -43,6 +44,9 @@ pub struct RowSummary {
     pub policy: String,
     /// The same with every layer and parameter.
     pub choice: String,
+    /// The path that was the whole network; `null` with all paths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
     /// Runs that ended well.
     pub runs: usize,
     /// Each metric.
@@ -114,6 +118,9 @@ pub struct Summary {
     pub sharing: Vec<Sharing>,
     /// Rows that are not merely alike.
     pub identical: Vec<Identical>,
+    /// Paths alone that are faster than every policy over all paths.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faster_alone: Vec<FasterAlone>,
 }
 
 impl RowSummary {

@@ -37,17 +37,19 @@ pub struct TrafficRecord {
     pub from: Instant,
     /// Until when: the end of the window or of the run, whichever was first.
     pub until: Instant,
-    /// The scenario's flows, in its order.
+    /// The scenario's flows that have a path in the run, in its order.
     pub flows: Vec<FlowRecord>,
-    /// Down and up of each path of the network that has links of its own, in its order.
+    /// Down and up of each path of the run that has links of its own, in the order of the network.
     pub links: Vec<LinkRecord>,
-    /// The scenario's cross traffic, in its order.
+    /// The scenario's cross traffic that has a path in the run, in its order.
     pub cross: Vec<CrossRecord>,
 }
 
 /// One flow of one run. Amounts are those of the window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRecord {
+    /// Position in the scenario.
+    pub flow: u32,
     /// When its client opened the connection.
     pub started_at: Instant,
     /// When its last byte had come or it was stopped; `None` if it went on to the end of the run.
@@ -97,10 +99,30 @@ pub struct LinkRecord {
 /// One sender of cross traffic. Bytes are counted as links count them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrossRecord {
+    /// Position in the scenario.
+    pub sender: u32,
     /// Bytes that it sent.
     pub sent: Bytes,
     /// Bytes that arrived.
     pub received: Bytes,
+}
+
+impl TrafficRecord {
+    /// The flow at position `flow` of the scenario, if it has a path in the run.
+    pub fn flow(&self, flow: usize) -> Option<&FlowRecord> {
+        self.flows.iter().find(|record| record.flow as usize == flow)
+    }
+
+    /// The sender of cross traffic at position `sender` of the scenario, if its path is in the run.
+    pub fn cross(&self, sender: usize) -> Option<&CrossRecord> {
+        self.cross.iter().find(|record| record.sender as usize == sender)
+    }
+
+    /// What the links of the path at position `path` of the network did in one direction.
+    pub fn link(&self, path: usize, direction: Direction) -> Option<&LinkRecord> {
+        let mut links = self.links.iter();
+        links.find(|link| link.path as usize == path && link.direction == direction)
+    }
 }
 
 impl FlowRecord {

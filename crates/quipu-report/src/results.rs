@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_record::Metric;
+use quipu_record::{FasterAlone, Metric};
 
 use crate::aggregate::samples::Samples;
 
@@ -38,6 +38,8 @@ pub struct Scene {
     pub place: Place,
     /// The policies, in order of appearance; ratios are to the first.
     pub cells: Vec<Cell>,
+    /// Paths alone that are faster than every policy over all paths, as the folder's summary has them.
+    pub faster_alone: Vec<FasterAlone>,
 }
 
 /// One policy in one place.
@@ -182,7 +184,7 @@ impl Results {
             return position;
         }
         self.positions.insert(place.clone(), self.scenes.len());
-        self.scenes.push(Scene { place: place.clone(), cells: Vec::new() });
+        self.scenes.push(Scene { place: place.clone(), ..Scene::default() });
         self.scenes.len() - 1
     }
 

@@ -1,9 +1,11 @@
 //! What a run depends on, as one number: runs with the same number give the same.
 
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::Xxh3;
 
-use quipu_lab::bound::has_known_windows;
-use quipu_lab::plan::{Cell, Plan};
+use quipu_lab::bound::windows_are_known;
+use quipu_lab::plan::{Cell, Plan, RunNetwork};
 use quipu_lab::policies::PolicyRow;
 use quipu_scenario::{Network, Policies, Scenario, ScenarioError};
 
@@ -24,7 +26,7 @@ pub(crate) fn run_keys(plan: &Plan) -> Result<Vec<u128>, ScenarioError> {
         ..plan.scenario.clone()
     };
     let scenario = bare.to_toml()?;
-    let networks: Vec<String> = plan.networks.iter().map(|it| of_network(&it.network)).collect();
+    let mut networks = Networks::default();
     let mut keys = Vec::new();
     let mut last: Option<(Cell, String)> = None;
     for cell in plan.cells() {
@@ -32,17 +34,36 @@ pub(crate) fn run_keys(plan: &Plan) -> Result<Vec<u128>, ScenarioError> {
         let known = last.take().filter(|(known, _)| *known == place);
         let (_, hash) = last.insert(match known {
             Some(known) => known,
-            None => (place, of_place(plan, place, &scenario, &networks[place.network])?),
+            None => (place, of_place(plan, place, &scenario, networks.of(plan, place))?),
         });
         keys.push(hash_of(&[hash.clone(), cell.run.to_string()]));
     }
     Ok(keys)
 }
 
-/// What decides anything of a network.
-fn of_network(network: &Network) -> String {
+/// The hashes of what runs go over, each made once.
+#[derive(Default)]
+struct Networks<'p>(Vec<(&'p Arc<RunNetwork>, String)>);
+
+impl<'p> Networks<'p> {
+    fn of(&mut self, plan: &'p Plan, cell: Cell) -> &str {
+        let over = &plan.networks[cell.network].over[cell.policy];
+        let known = self.0.iter().position(|(known, _)| Arc::ptr_eq(known, over));
+        let position = known.unwrap_or_else(|| {
+            self.0.push((over, of_network(over)));
+            self.0.len() - 1
+        });
+        &self.0[position].1
+    }
+}
+
+/// What decides anything of what a run goes over: the network, where records say that its paths are, and
+/// which traffic goes where.
+fn of_network(over: &RunNetwork) -> String {
+    let RunNetwork { network, paths, owners, flow_paths, cross_paths } = over;
     let network = Network { about: String::new(), ..network.clone() };
-    format!("{:032x}", hash_of(&[format!("{network:?}")]))
+    let places = format!("{paths:?} {owners:?} {flow_paths:?} {cross_paths:?}");
+    format!("{:032x}", hash_of(&[format!("{network:?}"), places]))
 }
 
 /// What the runs of a page over a network with a policy depend on.
@@ -60,8 +81,6 @@ fn of_place(
         let hash = if note.drawn.is_none() { note.hash.as_str() } else { "drawn" };
         (note.name.as_str(), hash)
     });
-    // One bound stands beside all policies, and knows less if one of them keeps no known window.
-    let windows = planned.policies.iter().all(has_known_windows);
     let flows: Vec<String> = policy.flows.iter().map(|spec| spec.full_text()).collect();
     let parts = [
         code_of(plan, [policy])?,
@@ -72,7 +91,7 @@ fn of_place(
         policy.full_text(),
         policy.http.to_string(),
         flows.join("\n"),
-        windows.to_string(),
+        windows_are_known(plan, cell).to_string(),
     ];
     Ok(format!("{:032x}", hash_of(&parts)))
 }
@@ -136,6 +155,32 @@ mod tests {
         // The paths alone come with the first stream policy.
         let alone = 2 * 2 * 2;
         assert_eq!(keys(&larger).intersection(&keys_of_first).count(), keys_of_first.len() - alone);
+    }
+
+    #[test]
+    fn a_path_alone_is_the_same_whatever_other_paths_there_are() {
+        let with = |text: &str| {
+            let keys_of = |plan: &Plan| run_keys(plan).unwrap();
+            let plan = plan(|it| {
+                it.pages.truncate(1);
+                it.networks = vec![toml::from_str(text).unwrap()];
+            });
+            let labels = plan
+                .cells()
+                .map(|cell| plan.networks[cell.network].policies[cell.policy].label.clone());
+            labels.zip(keys_of(&plan)).collect::<Vec<_>>()
+        };
+        let first = "name = \"n\"\npaths = [{ name = \"a\", down = { rate = \"9mbit\", delay = \"5ms\" } }, \
+                     { name = \"b\", down = { rate = \"5mbit\", delay = \"9ms\" } }]\n";
+        let (one, other) = (with(first), with(&first.replace("5mbit", "6mbit")));
+        for ((label, one), (_, other)) in one.iter().zip(&other) {
+            assert_eq!(one == other, label == "a alone", "{label}");
+        }
+        // Records have the path's position, so it must be the same.
+        let turned = "name = \"n\"\npaths = [{ name = \"b\", down = { rate = \"5mbit\", delay = \"9ms\" } }, \
+                      { name = \"a\", down = { rate = \"9mbit\", delay = \"5ms\" } }]\n";
+        let turned: BTreeSet<u128> = with(turned).into_iter().map(|(_, key)| key).collect();
+        assert!(one.iter().all(|(_, key)| !turned.contains(key)));
     }
 
     #[test]

@@ -143,7 +143,11 @@ fn rows_are_compared_with_the_first_by_pairs() {
     assert!(page_time(1).ratio_low.unwrap() <= ratio && ratio <= page_time(1).ratio_high.unwrap());
     assert_eq!(summary.rows[0].shares[0].per_mille, 600);
     assert_eq!(summary.rows[0].shares[1].name, "lte");
-    assert_eq!(summary.rows[5].policy, "rr + single:id=0");
+    let alone =
+        |row: usize| (summary.rows[row].policy.as_str(), summary.rows[row].alone.as_deref());
+    assert_eq!(alone(5), ("wifi alone", Some("wifi")));
+    assert_eq!(alone(0), ("rr + minrtt", None));
+    assert!(summary.faster_alone.is_empty(), "both are slower here");
 }
 
 #[test]

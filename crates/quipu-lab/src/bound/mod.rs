@@ -33,6 +33,7 @@ use self::capacity::{Supply, least_delay};
 use self::chain::Load;
 use self::way::{Framing, Group, Part, Place, Trunk, Way};
 use self::window::{Opening, Window};
+use crate::plan::{Cell, Plan};
 use crate::policies::PolicyRow;
 use quipu_scenario::{
     Direction, Discovery, LinkError, LinkSpec, Network, Scenario, Sender, Start, WriteOrder,
@@ -238,10 +239,18 @@ impl Links {
     }
 }
 
+/// Whether the windows of all rows that go over the same paths as that of `cell` are known. One bound
+/// stands beside all of them, and knows less if one keeps no known window.
+pub fn windows_are_known(plan: &Plan, cell: Cell) -> bool {
+    let rows = &plan.networks[cell.network].policies;
+    let alone = &rows[cell.policy].alone;
+    rows.iter().filter(|row| row.alone == *alone).all(has_known_windows)
+}
+
 /// Whether windows of this row grow by no more than what is acknowledged, so that a tight bound may
 /// count them: true of the controllers that come with the program, but for those that follow a model
 /// of the path.
-pub fn has_known_windows(row: &PolicyRow) -> bool {
+fn has_known_windows(row: &PolicyRow) -> bool {
     const KNOWN: [&str; 6] = ["balia", "cubic", "lia", "newreno", "olia", "wvegas"];
     row.spec.part(Layer::Congestion).is_some_and(|part| KNOWN.contains(&part.name()))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use quipu_base::Instant;
 
-use super::{Level, Links, PageBound, Situation, has_known_windows};
+use super::{Level, Links, PageBound, Situation, windows_are_known};
 use crate::plan::{Cell, Plan};
 use quipu_record::{Bounds, RunRecord};
 use quipu_scenario::{Network, Origins};
@@ -17,10 +17,13 @@ const MOST: usize = 10_000;
 /// Bounds that were worked out for one plan, and the links of each of its networks.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// Of networks that are the same in every run.
-    links: OnceLock<Vec<Option<Links>>>,
+    /// Of what each row of each network runs over, where that is the same in every run.
+    links: OnceLock<BTreeMap<Over, Option<Links>>>,
     known: Mutex<BTreeMap<Key, Arc<Known>>>,
 }
+
+/// A network, and the position of the path that is taken for all of it, if one is.
+type Over = (usize, Option<usize>);
 
 /// What the bounds of a load depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +31,7 @@ struct Key {
     page: usize,
     /// Run, client and visit, where each has a page or a network of its own.
     drawn: Option<(u32, u32, u32)>,
-    network: usize,
+    over: Over,
     first: bool,
     /// When the page was asked for, where that makes a difference.
     start: Option<Instant>,
@@ -64,13 +67,12 @@ impl Store {
     fn of(&self, plan: &Plan, cell: Cell, record: &RunRecord) -> Option<Arc<Known>> {
         let scenario = &plan.scenario;
         let made = |network: &Network| Links::new(network, scenario).ok();
-        let network = plan.networks[cell.network].network.for_run(scenario.run_seed(cell.run));
+        let network = plan.run_network(cell).network.for_run(scenario.run_seed(cell.run));
         let same_network = matches!(network, Cow::Borrowed(_));
-        let all = self
-            .links
-            .get_or_init(|| plan.networks.iter().map(|planned| made(&planned.network)).collect());
+        let all = self.links.get_or_init(|| links_of(plan));
+        let over = over(plan, cell);
         let links = match network {
-            Cow::Borrowed(_) => Cow::Borrowed(all.get(cell.network)?.as_ref()?),
+            Cow::Borrowed(_) => Cow::Borrowed(all.get(&over)?.as_ref()?),
             Cow::Owned(network) => Cow::Owned(made(&network)?),
         };
         let object = record.objects.first()?;
@@ -85,7 +87,7 @@ impl Store {
         let key = Key {
             page: cell.page,
             drawn: (!same || !same_network).then_some((cell.run, record.client, record.visit)),
-            network: cell.network,
+            over,
             first,
             start: links.vary().then_some(start),
         };
@@ -93,10 +95,10 @@ impl Store {
         if let Some(known) = lock().get(&key) {
             return Some(Arc::clone(known));
         }
-        // One bound for all rows, so that they stand beside each other.
-        let rows = &plan.networks[cell.network].policies;
+        // One bound for all rows over the same paths, so that they stand beside each other.
+        let windows = windows_are_known(plan, cell);
         // With several connections there are as many windows as nobody counts here.
-        let windows = rows.iter().all(has_known_windows) && scenario.origins == Origins::One;
+        let windows = windows && scenario.origins == Origins::One;
         let situation = Situation { scenario, page: &page, start, first, windows };
         let [fluid, tight] =
             [Level::Fluid, Level::Tight].map(|level| links.bound(level, &situation));
@@ -107,4 +109,23 @@ impl Store {
         }
         Some(known)
     }
+}
+
+/// What the run of `cell` goes over.
+fn over(plan: &Plan, cell: Cell) -> Over {
+    let row = &plan.networks[cell.network].policies[cell.policy];
+    (cell.network, row.alone.as_ref().map(|path| path.position))
+}
+
+/// The links of all that the rows of `plan` go over.
+fn links_of(plan: &Plan) -> BTreeMap<Over, Option<Links>> {
+    let mut all = BTreeMap::new();
+    for (network, planned) in plan.networks.iter().enumerate() {
+        for policy in 0..planned.policies.len() {
+            let cell = Cell { page: 0, network, policy, run: 0 };
+            let made = || Links::new(&plan.run_network(cell).network, &plan.scenario).ok();
+            all.entry(over(plan, cell)).or_insert_with(made);
+        }
+    }
+    all
 }

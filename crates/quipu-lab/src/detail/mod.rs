@@ -133,7 +133,9 @@ fn objects(
     }
     let page = plan.visit_of(cell, options.client, options.visit)?;
     let mut of_object: Vec<Vec<Arrival>> = vec![Vec::new(); page.page.objects().len()];
+    let network = plan.run_network(cell);
     for arrival in arrivals.of_visit(options.visit) {
+        let arrival = Arrival { path: network.position(arrival.path), ..arrival };
         let index = usize::try_from(arrival.object).unwrap_or(usize::MAX);
         if let Some(list) = of_object.get_mut(index) {
             list.push(arrival);

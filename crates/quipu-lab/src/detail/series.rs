@@ -106,10 +106,10 @@ impl Place {
 
     /// The position in the network of the connection's path `id`.
     fn position(&self, plan: &Plan, cell: Cell, id: u32) -> u32 {
-        let network = &plan.networks[cell.network];
+        let network = plan.run_network(cell);
         let paths = self.number.and_then(|number| network.flow_paths.get(number));
         let index = usize::try_from(id).unwrap_or(usize::MAX);
         let position = paths.and_then(|paths| paths.get(index)).copied();
-        position.and_then(|position| u32::try_from(position).ok()).unwrap_or(id)
+        network.position(position.and_then(|position| u32::try_from(position).ok()).unwrap_or(id))
     }
 }

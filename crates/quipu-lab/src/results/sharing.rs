@@ -34,6 +34,7 @@ pub(super) fn all(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Sharing> {
 fn sharing(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Sharing {
     let network = &plan.networks[cell.network];
     let specs = &plan.scenario.flows;
+    let over = plan.run_network(cell);
     let fairness = |direction| {
         let index = |run: &TrafficRecord| {
             let living = of_direction(run, specs, direction).filter(|flow| !flow.lived.is_zero());
@@ -46,11 +47,14 @@ fn sharing(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Sharing {
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
         runs: runs.len(),
-        flows: (0..specs.len()).map(|index| flow(plan, cell, index, runs)).collect(),
+        flows: (0..specs.len())
+            .filter(|index| over.has_flow(*index))
+            .map(|index| flow(plan, cell, index, runs))
+            .collect(),
         fairness_down: fairness(Direction::Down),
         fairness_up: fairness(Direction::Up),
         links: links(plan, cell, runs),
-        cross: cross(plan, runs),
+        cross: cross(plan, cell, runs),
     }
 }
 
@@ -60,15 +64,17 @@ fn of_direction<'a>(
     specs: &'a [FlowSpec],
     direction: Direction,
 ) -> impl Iterator<Item = &'a FlowRecord> {
-    let flows = run.flows.iter().zip(specs);
-    flows.filter(move |(_, spec)| spec.direction == direction).map(|(flow, _)| flow)
+    let is_of = move |flow: &&FlowRecord| {
+        specs.get(flow.flow as usize).is_some_and(|spec| spec.direction == direction)
+    };
+    run.flows.iter().filter(is_of)
 }
 
 fn flow(plan: &Plan, cell: Cell, index: usize, runs: &[&TrafficRecord]) -> FlowSummary {
     let spec = &plan.scenario.flows[index];
     let network = &plan.networks[cell.network];
     let nanos = |value: Option<Duration>| value.map(Duration::as_nanos);
-    let own = |run: &TrafficRecord| run.flows.get(index).cloned();
+    let own = |run: &TrafficRecord| run.flow(index).cloned();
     let share = |run: &TrafficRecord| {
         let all = of_direction(run, &plan.scenario.flows, spec.direction).map(|flow| flow.bytes);
         per_mille(own(run).map_or(Bytes::ZERO, |flow| flow.bytes), all.sum())
@@ -82,69 +88,78 @@ fn flow(plan: &Plan, cell: Cell, index: usize, runs: &[&TrafficRecord]) -> FlowS
         name: spec.name.clone(),
         direction: spec.direction.to_string(),
         congestion: congestion.map_or(String::new(), ToString::to_string),
-        goodput: over(runs, |run| own(run).map_or(0, |flow| flow.goodput().bits_per_sec())),
-        share_per_mille: over(runs, share),
+        goodput: over_runs(runs, |run| own(run).map_or(0, |flow| flow.goodput().bits_per_sec())),
+        share_per_mille: over_runs(runs, share),
         rtt_mean_ns: where_known(runs, |run| nanos(own(run)?.rtt_mean)),
         rtt_p95_ns: where_known(runs, |run| nanos(own(run)?.rtt_p95)),
-        lost_per_million: over(runs, lost),
+        lost_per_million: over_runs(runs, lost),
         paths: path_shares(plan, cell, index, runs),
     }
 }
 
 fn path_shares(plan: &Plan, cell: Cell, index: usize, runs: &[&TrafficRecord]) -> Vec<PathShare> {
     let network = &plan.networks[cell.network];
+    let over = plan.run_network(cell);
     let came = |path: Option<usize>| -> Bytes {
-        let flows = runs.iter().filter_map(|run| run.flows.get(index));
+        let flows = runs.iter().filter_map(|run| run.flow(index));
         let paths = flows.flat_map(|flow| &flow.paths);
         let wanted = paths.filter(|came| path.is_none_or(|path| came.path as usize == path));
         wanted.map(|came| came.bytes).sum()
     };
     let total = came(None);
-    let share = |&path: &usize| PathShare {
-        // At most 32 paths.
-        path: path as u32,
-        name: network.network.paths[path].name.clone(),
-        per_mille: per_mille(came(Some(path)), total),
+    let share = |&at: &usize| {
+        let path = over.paths[at];
+        PathShare {
+            // At most 32 paths.
+            path: path as u32,
+            name: network.network.paths[path].name.clone(),
+            per_mille: per_mille(came(Some(path)), total),
+        }
     };
-    network.flow_paths[index].iter().map(share).collect()
+    over.flow_paths[index].iter().map(share).collect()
 }
 
 fn links(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Vec<LinkSummary> {
-    let network = &plan.networks[cell.network].network;
-    let own = network.paths.iter().filter(|path| path.own_links().is_some());
+    let (network, over) = (&plan.networks[cell.network].network, plan.run_network(cell));
+    let own = over.network.paths.iter().zip(&over.owners);
+    let own = own.filter(|(path, _)| path.own_links().is_some()).map(|(_, owner)| *owner);
     let directions = [Direction::Down, Direction::Up];
-    let names = own.flat_map(|path| directions.map(|direction| (&path.name, direction)));
-    let summary = |(index, (name, direction)): (usize, (&String, Direction))| {
-        let own = |run: &TrafficRecord| run.links.get(index).copied();
+    let links = own.flat_map(|owner| directions.map(|direction| (owner, direction)));
+    let summary = |(owner, direction): (usize, Direction)| {
+        let own = |run: &TrafficRecord| run.link(owner, direction.into()).copied();
         LinkSummary {
-            name: name.clone(),
+            name: network.paths[owner].name.clone(),
             direction: direction.to_string(),
-            utilisation_per_mille: over(runs, |run| own(run).map_or(0, |link| link.utilisation())),
-            dropped: over(runs, |run| own(run).map_or(0, |link| link.dropped)),
+            utilisation_per_mille: over_runs(runs, |run| {
+                own(run).map_or(0, |link| link.utilisation())
+            }),
+            dropped: over_runs(runs, |run| own(run).map_or(0, |link| link.dropped)),
         }
     };
-    names.enumerate().map(summary).collect()
+    links.map(summary).collect()
 }
 
-fn cross(plan: &Plan, runs: &[&TrafficRecord]) -> Vec<CrossSummary> {
+fn cross(plan: &Plan, cell: Cell, runs: &[&TrafficRecord]) -> Vec<CrossSummary> {
     let rate = |run: &TrafficRecord, bytes: Option<Bytes>| {
         let rate = Rate::from_bytes_over(bytes.unwrap_or_default(), run.until - run.from);
         rate.map_or(0, Rate::bits_per_sec)
     };
+    let over = plan.run_network(cell);
     let senders = plan.scenario.cross.iter().enumerate();
     senders
+        .filter(|(index, _)| over.has_cross(*index))
         .map(|(index, spec)| CrossSummary {
             name: spec.name.clone(),
             kind: spec.kind.to_string(),
             direction: spec.direction.to_string(),
-            sent: over(runs, |run| rate(run, run.cross.get(index).map(|it| it.sent))),
-            received: over(runs, |run| rate(run, run.cross.get(index).map(|it| it.received))),
+            sent: over_runs(runs, |run| rate(run, run.cross(index).map(|it| it.sent))),
+            received: over_runs(runs, |run| rate(run, run.cross(index).map(|it| it.received))),
         })
         .collect()
 }
 
 /// Over all runs.
-fn over(runs: &[&TrafficRecord], value: impl Fn(&TrafficRecord) -> u64) -> Spread {
+fn over_runs(runs: &[&TrafficRecord], value: impl Fn(&TrafficRecord) -> u64) -> Spread {
     Spread::of(runs.iter().map(|run| value(run))).unwrap_or_default()
 }
 

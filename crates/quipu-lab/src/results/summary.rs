@@ -3,14 +3,15 @@
 use quipu_base::Seed;
 use quipu_record::stats::{Comparison, Ratio, median, median_of_numbers, p95};
 use quipu_record::{
-    Bounds, Failure, Identical, Metric, MetricSummary, PathShare, RowSummary, RunRecord, Runs,
-    Summary, between_clients, groups, stream_summaries,
+    Bounds, Contender, Failure, FasterAlone, Identical, Metric, MetricSummary, PathShare,
+    RowSummary, RunRecord, Runs, Summary, between_clients, faster_alone, groups, stream_summaries,
 };
 use rayon::prelude::*;
 
 use super::runs::runs_of;
 use super::sharing;
 use crate::plan::{Cell, Plan};
+use crate::policies::PolicyRow;
 
 /// Where the results of this crate come from: virtual time and modelled links.
 pub const WORLD: &str = "simulated";
@@ -43,7 +44,48 @@ pub fn summary(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failur
         rows: rows(plan, finished),
         sharing: sharing::all(plan, finished),
         identical: identical(plan, finished),
+        faster_alone: alone(plan, finished),
     }
+}
+
+/// The paths alone that are faster than every policy over all paths.
+fn alone(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<FasterAlone> {
+    let mut all = Vec::new();
+    for page in 0..plan.pages.len() {
+        for (network, planned) in plan.networks.iter().enumerate() {
+            let rows = planned.policies.iter().enumerate();
+            let runs: Vec<Runs<'_>> =
+                rows.map(|(policy, _)| runs_of(finished, page, network, policy)).collect();
+            let rows = planned.policies.iter().zip(&runs);
+            let rows: Vec<Contender<'_>> =
+                rows.map(|(row, runs)| contender(row, runs, planned.runs)).collect();
+            let random = plan.scenario.is_random(&planned.network);
+            all.extend(faster_alone(
+                [plan.page_name(page), &planned.network.name],
+                // At most 32.
+                planned.network.paths.len() as u32,
+                &rows,
+                &Comparison::new(Seed::new(plan.scenario.seed), random),
+                random,
+            ));
+        }
+    }
+    all
+}
+
+/// A row of which `planned` runs were planned.
+fn contender<'r>(row: &'r PolicyRow, runs: &'r Runs<'r>, planned: u32) -> Contender<'r> {
+    Contender {
+        policy: &row.label,
+        alone: row.alone.as_ref().map(|path| path.name.as_str()),
+        runs,
+        complete: firsts(runs) == planned as usize,
+    }
+}
+
+/// How many runs there are, each of which may have several loads.
+fn firsts(runs: &Runs<'_>) -> usize {
+    runs.iter().filter(|(_, record)| record.is_first()).count()
 }
 
 fn identical(plan: &Plan, finished: &[(Cell, RunRecord)]) -> Vec<Identical> {
@@ -128,7 +170,8 @@ fn row(plan: &Plan, cell: Cell, runs: &Runs<'_>, base: &Runs<'_>) -> RowSummary 
         network: network.network.name.clone(),
         policy: network.policies[cell.policy].label.clone(),
         choice: network.policies[cell.policy].full_text(),
-        runs: runs.iter().filter(|(_, record)| record.is_first()).count(),
+        alone: network.policies[cell.policy].alone.as_ref().map(|path| path.name.clone()),
+        runs: firsts(runs),
         metrics,
         shares: shares(plan, cell, runs),
         streams: stream_summaries(runs, (cell.policy != 0).then_some(base), &comparison),

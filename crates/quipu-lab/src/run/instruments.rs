@@ -8,7 +8,7 @@ use super::logs::Logs;
 use super::meter::Meter;
 use super::pairs::PageLine;
 use super::topology::addresses;
-use crate::plan::{Cell, Plan, PlannedNetwork};
+use crate::plan::{Cell, Plan, RunNetwork};
 use crate::policies::PolicyRow;
 use quipu_record::End;
 use quipu_scenario::{HttpVersion, Scenario};
@@ -56,13 +56,14 @@ impl<'a> Setting<'a> {
         &self.plan.scenario
     }
 
-    pub(super) fn network(self) -> &'a PlannedNetwork {
-        &self.plan.networks[self.cell.network]
+    /// What the run goes over.
+    pub(super) fn network(self) -> &'a RunNetwork {
+        self.plan.run_network(self.cell)
     }
 
     /// The policies of the run.
     pub(super) fn row(self) -> &'a PolicyRow {
-        &self.network().policies[self.cell.policy]
+        &self.plan.networks[self.cell.network].policies[self.cell.policy]
     }
 
     /// How HTTP is carried.

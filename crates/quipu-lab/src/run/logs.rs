@@ -37,13 +37,14 @@ impl Logs {
     /// How many files the runs of `plan` come to, if every path is opened.
     pub fn files(&self, plan: &Plan) -> usize {
         let of_run = |cell: Cell| {
-            let network = &plan.networks[cell.network];
+            let network = plan.run_network(cell);
             let origins = plan.pages.get(cell.page).map(|page| page.origins(&plan.scenario));
             // Pages that could not be read are in no plan.
             let origins = origins.and_then(Result::ok).unwrap_or(0);
             let clients = usize::try_from(plan.scenario.clients.count).unwrap_or(usize::MAX);
             let page = std::iter::repeat_n(network.network.paths.len(), clients * origins);
-            let connections = page.chain(network.flow_paths.iter().map(Vec::len));
+            let flows = network.flow_paths.iter().filter(|paths| !paths.is_empty());
+            let connections = page.chain(flows.map(Vec::len));
             let traces = connections.map(|paths| match self.folder.form() {
                 Form::Current => 1,
                 Form::Version03 => paths,

@@ -90,7 +90,7 @@ pub fn measure(
         ..WorldConfig::new(scenario.run_seed(cell.run))
     });
     world.stop_on(Arc::clone(&plan.stop));
-    let network = plan.networks[cell.network].network.for_run(scenario.run_seed(cell.run));
+    let network = setting.network().network.for_run(scenario.run_seed(cell.run));
     let mut topology = Topology::new(&mut world, &network, scenario.link_overhead)?;
     let mut watched = Vec::new();
     let mut pages = if plan.pages.is_empty() {

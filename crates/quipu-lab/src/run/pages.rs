@@ -20,9 +20,8 @@ use super::origins::Origins;
 use super::pairs::pair_of_page;
 use super::series::Watched;
 use super::topology::{Hosts, Topology};
-use crate::plan::Plan;
+use crate::plan::{Plan, RunNetwork};
 use quipu_record::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
-use quipu_scenario::Scenario;
 
 /// Watches the pages of all clients as they come.
 pub(super) struct Pages<'a> {
@@ -156,7 +155,7 @@ impl<'a> Pages<'a> {
             if visit >= self.setting.scenario().session || !is_there {
                 return true;
             }
-            let Some(total) = visitor.measured(world, visit, self.setting.scenario()) else {
+            let Some(total) = visitor.measured(world, visit, self.setting) else {
                 return false;
             };
             let reading = self.reading_after(visitor.client, visit);
@@ -221,7 +220,8 @@ impl Visitor {
     }
 
     /// What was measured of page `visit`, and counted since the start of the run.
-    fn measured(&self, world: &World<Host>, visit: u32, scenario: &Scenario) -> Option<RunRecord> {
+    fn measured(&self, world: &World<Host>, visit: u32, setting: Setting<'_>) -> Option<RunRecord> {
+        let (scenario, network) = (setting.scenario(), setting.network());
         let mut ends = self.ends(world);
         let (reader, loading) = ends.find_map(|end| Some((end, end.loading(visit)?)))?;
         let client = world.node(self.node);
@@ -232,7 +232,7 @@ impl Visitor {
         record.connect_time = connected_at - client.opened_at(0)?;
         for (line, &server) in self.servers.iter().enumerate() {
             let server = world.node(server);
-            add_ends(&mut record, line, client.connection(line), server.connection(0));
+            add_ends(&mut record, line, network, [client.connection(line), server.connection(0)]);
             record.overridden += server.overridden();
         }
         for object in &mut record.objects {
@@ -313,12 +313,13 @@ fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
     })
 }
 
-/// Adds to `record` what both ends of connection `line` counted, if there are these ends.
+/// Adds to `record` what both ends of connection `line` counted, which goes over `network`, if there are
+/// these ends: the client and the server.
 fn add_ends(
     record: &mut RunRecord,
     line: usize,
-    client: Option<&Connection>,
-    server: Option<&Connection>,
+    network: &RunNetwork,
+    [client, server]: [Option<&Connection>; 2],
 ) {
     let sending = match record.sender {
         End::Server => server,
@@ -331,7 +332,8 @@ fn add_ends(
         record.overridden += counters.overridden;
     }
     for (end, connection) in [(End::Server, server), (End::Client, client)] {
-        let paths = connection.into_iter().flat_map(|it| path_records(end, number(line), it));
+        let of = |it| path_records(end, number(line), network, it);
+        let paths = connection.into_iter().flat_map(of);
         record.paths.extend(paths);
     }
 }
@@ -339,12 +341,13 @@ fn add_ends(
 fn path_records(
     end: End,
     number: u32,
+    network: &RunNetwork,
     connection: &Connection,
 ) -> impl Iterator<Item = PathRecord> {
     connection.path_counters().into_iter().map(move |(PathId(path), counters)| PathRecord {
         connection: number,
         end,
-        path,
+        path: network.position(path),
         packets_sent: counters.packets_sent,
         datagrams_received: counters.packets_received,
         bytes_sent: Bytes(counters.bytes_sent),

@@ -15,6 +15,7 @@ use super::instruments::Setting;
 use super::pairs::{pair_of_cross, pair_of_flow};
 use super::series::{self, Sampler, Watched};
 use super::topology::{Hosts, Topology, addresses};
+use crate::plan::RunNetwork;
 use quipu_record::stats::Histogram;
 use quipu_record::{CrossRecord, End, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord};
 use quipu_scenario::{Direction, Measure, Network, OwnLinks};
@@ -22,8 +23,9 @@ use quipu_scenario::{Direction, Measure, Network, OwnLinks};
 /// The hosts of all flows and of all cross traffic.
 pub(super) struct Traffic<'a> {
     setting: Setting<'a>,
-    /// Per flow: who writes and who reads.
+    /// Per flow that is there: who writes and who reads.
     flows: Vec<Pair>,
+    /// The same of cross traffic.
     cross: Vec<Pair>,
     /// Of each path that has links of its own: its position, and its links.
     links: Vec<(usize, PathLinks)>,
@@ -31,6 +33,8 @@ pub(super) struct Traffic<'a> {
 }
 
 struct Pair {
+    /// Position of the flow or of the cross traffic in the scenario.
+    index: usize,
     sender: NodeId,
     receiver: NodeId,
 }
@@ -80,7 +84,8 @@ impl<'a> Traffic<'a> {
         let own = own.filter(|(_, path)| path.own_links().is_some());
         let links = own.map(|(index, _)| (index, topology.shared(index))).collect();
         let mut traffic = Traffic { setting, flows: Vec::new(), cross: Vec::new(), links, window };
-        for (index, flow) in scenario.flows.iter().enumerate() {
+        let flows = scenario.flows.iter().enumerate();
+        for (index, flow) in flows.filter(|(index, _)| network.has_flow(*index)) {
             let mut add = |end| {
                 let host = FlowEnd::new(setting, index, end, traffic.window.clone())?;
                 Ok::<_, RunError>(world.add_node(Host::Flow(Box::new(host))))
@@ -89,13 +94,15 @@ impl<'a> Traffic<'a> {
             let paths = network.flow_paths[index].iter().copied();
             topology.join(world, [client, server], Hosts::of_pair(pair_of_flow(index)), paths)?;
             traffic.flows.push(match sender_of(flow) {
-                End::Client => Pair { sender: client, receiver: server },
-                End::Server => Pair { sender: server, receiver: client },
+                End::Client => Pair { index, sender: client, receiver: server },
+                End::Server => Pair { index, sender: server, receiver: client },
             });
         }
         let (seed, overhead) = (scenario.run_seed(setting.cell.run), scenario.link_overhead);
-        for (index, spec) in scenario.cross.iter().enumerate() {
-            let (pair, path) = (pair_of_cross(setting.plan, index), network.cross_paths[index]);
+        let cross = scenario.cross.iter().zip(&network.cross_paths).enumerate();
+        for (index, (spec, path)) in cross {
+            let Some(path) = *path else { continue };
+            let pair = pair_of_cross(setting.plan, index);
             let [client, server] = addresses(pair, path);
             let (local, remote) = match spec.direction {
                 Direction::Down => (server, client),
@@ -110,18 +117,20 @@ impl<'a> Traffic<'a> {
                 Direction::Up => (sender, receiver),
             };
             topology.join(world, [client, server], Hosts::of_pair(pair), [path])?;
-            traffic.cross.push(Pair { sender, receiver });
+            traffic.cross.push(Pair { index, sender, receiver });
         }
         Ok(traffic)
     }
 
     /// Both ends of all flows, for time series.
     pub(super) fn watched(&self, topology: &Topology) -> Vec<Watched> {
-        let paths = self.setting.network().flow_paths.iter();
-        let flows = self.flows.iter().zip(self.setting.scenario().flows.iter().zip(paths));
+        let (scenario, network) = (self.setting.scenario(), self.setting.network());
+        let flows = self.flows.iter();
         flows
-            .flat_map(|(pair, (spec, paths))| {
-                let (sender, paths) = (sender_of(spec), paths.iter().copied());
+            .flat_map(|pair| {
+                let spec = &scenario.flows[pair.index];
+                let paths = network.flow_paths[pair.index].iter().copied();
+                let sender = sender_of(spec);
                 let nodes = match sender {
                     End::Client => [pair.sender, pair.receiver],
                     End::Server => [pair.receiver, pair.sender],
@@ -200,14 +209,14 @@ impl<'a> Traffic<'a> {
     fn record(&self, world: &World<Host>, from: &Snapshot, until: &Snapshot) -> TrafficRecord {
         let (scenario, network) = (self.setting.scenario(), self.setting.network());
         let counts = from.flows.iter().zip(&until.flows);
-        let specs = scenario.flows.iter().zip(&network.flow_paths);
-        let flows = self.flows.iter().zip(specs).zip(counts);
-        let flows = flows.map(|((pair, (spec, paths)), (before, after))| {
+        let flows = self.flows.iter().zip(counts).map(|(pair, (before, after))| {
+            let (spec, paths) = (&scenario.flows[pair.index], &network.flow_paths[pair.index]);
             let started_at = Instant::ZERO + spec.start;
             let ended_at = flow(world, pair.receiver).and_then(FlowEnd::ended_at);
             let round_trips = flow(world, pair.sender).map(FlowEnd::round_trips);
             let rtt = |nanos: Option<u64>| nanos.map(Duration::from_nanos);
             FlowRecord {
+                flow: number(pair.index),
                 started_at,
                 ended_at,
                 lived: ended_at.map_or(until.at, |at| at.min(until.at)) - started_at.max(from.at),
@@ -217,10 +226,12 @@ impl<'a> Traffic<'a> {
                 packets_sent: after.packets_sent.saturating_sub(before.packets_sent),
                 packets_lost: after.packets_lost.saturating_sub(before.packets_lost),
                 bytes_lost: after.bytes_lost - before.bytes_lost,
-                paths: path_records(paths, before, after),
+                paths: path_records(network, paths, before, after),
             }
         });
-        let cross = from.cross.iter().zip(&until.cross).map(|(before, after)| CrossRecord {
+        let counts = from.cross.iter().zip(&until.cross);
+        let cross = self.cross.iter().zip(counts).map(|(pair, (before, after))| CrossRecord {
+            sender: number(pair.index),
             sent: after[0] - before[0],
             received: after[1] - before[1],
         });
@@ -243,6 +254,7 @@ impl<'a> Traffic<'a> {
         from: &Snapshot,
         until: &Snapshot,
     ) -> Vec<LinkRecord> {
+        let owners = &self.setting.network().owners;
         let mut records = Vec::new();
         for ((path, _), (before, after)) in
             self.links.iter().zip(from.links.iter().zip(&until.links))
@@ -253,8 +265,7 @@ impl<'a> Traffic<'a> {
                 links.into_iter().zip(before.iter().zip(after))
             {
                 records.push(LinkRecord {
-                    // At most 32 paths.
-                    path: u32::try_from(*path).unwrap_or(u32::MAX),
+                    path: number(owners[*path]),
                     direction: direction.into(),
                     delivered: after.delivered - before.delivered,
                     capacity: link.capacity(from.at, until.at),
@@ -266,14 +277,24 @@ impl<'a> Traffic<'a> {
     }
 }
 
+/// A position in a scenario or network, of which there are at most 100.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
 /// Per path of the connection, what came on it between two counts. `paths` are their positions in
-/// the network.
-fn path_records(paths: &[usize], before: &FlowCount, after: &FlowCount) -> Vec<FlowPathRecord> {
+/// `network`.
+fn path_records(
+    network: &RunNetwork,
+    paths: &[usize],
+    before: &FlowCount,
+    after: &FlowCount,
+) -> Vec<FlowPathRecord> {
     let record = |&(PathId(id), bytes): &(PathId, Bytes)| {
         let position = paths.get(usize::try_from(id).ok()?)?;
         let earlier = before.paths.iter().find(|(path, _)| *path == PathId(id));
         Some(FlowPathRecord {
-            path: u32::try_from(*position).ok()?,
+            path: network.position(number(*position)),
             bytes: bytes - earlier.map_or(Bytes::ZERO, |(_, bytes)| *bytes),
         })
     };

@@ -8,7 +8,7 @@ use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
 use quipu_record::{
-    Dimension, Fairness, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary,
+    Dimension, Fairness, FasterAlone, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary,
 };
 use quipu_scenario::{Clients, Priorities, Push};
 
@@ -33,6 +33,13 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
             if !ratios.is_empty() {
                 text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
                 text.push_str(&ratios.to_string());
+            }
+            let of_block = |it: &&FasterAlone| {
+                (it.page.as_str(), &it.network) == (page.note.name.as_str(), &network.network.name)
+            };
+            for (index, found) in summary.faster_alone.iter().filter(of_block).enumerate() {
+                let gap = if index == 0 { "\n" } else { "" };
+                text.push_str(&format!("{gap}{found}\n"));
             }
             let fairness = fairness(&block);
             if !fairness.is_empty() {

@@ -5,7 +5,7 @@ use super::millis;
 use super::words::{NOTHING, hundredths, mbit, percent, range, thousandths};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
-use quipu_record::{CrossSummary, FlowSummary, Sharing, Spread, Summary};
+use quipu_record::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread, Summary};
 use quipu_scenario::units::Unit;
 
 /// The tables of all traffic as text; nothing if the scenario has none.
@@ -138,9 +138,8 @@ fn has_fairness(block: &[&Sharing]) -> bool {
 /// A row for each policy: how full the links were, how fair the flows.
 fn links(block: &[&Sharing]) -> Grid {
     let fair = has_fairness(block);
-    let links = block.first().map_or(&[][..], |sharing| &sharing.links);
-    let titles =
-        links.iter().map(|link| (format!("{} {}", link.name, link.direction), Align::Right));
+    let all = block.first().map_or(&[][..], |sharing| &sharing.links);
+    let titles = all.iter().map(|link| (format!("{} {}", link.name, link.direction), Align::Right));
     let jain = ["Jain down", "Jain up"].into_iter().filter(|_| fair);
     let jain = jain.map(|title| (title.to_owned(), Align::Right));
     let mut grid =
@@ -149,7 +148,12 @@ fn links(block: &[&Sharing]) -> Grid {
         let fairness = [sharing.fairness_down, sharing.fairness_up].into_iter().filter(|_| fair);
         let fairness = fairness
             .map(|index| index.map_or(NOTHING.to_owned(), |index| thousandths(index.median)));
-        let used = sharing.links.iter().map(|link| percent(link.utilisation_per_mille.median));
+        // A path alone has its own links only.
+        let used = all.iter().map(|link| {
+            let place = |link: &LinkSummary| (link.name.clone(), link.direction.clone());
+            let own = sharing.links.iter().find(|own| place(own) == place(link));
+            own.map_or(NOTHING.to_owned(), |own| percent(own.utilisation_per_mille.median))
+        });
         grid.row(std::iter::once(sharing.policy.clone()).chain(used).chain(fairness));
     }
     grid

@@ -106,7 +106,7 @@ sheet! {
     connection: Whole = path.connection,
     /// `server` or `client`: who counted
     end: Text = path.end.name(),
-    /// identifier of the path
+    /// position of the path in the network, from 0
     path: Whole = path.path,
     /// its name in the network
     name: Text = names.path(path.path),

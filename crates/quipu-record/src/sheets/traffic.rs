@@ -6,7 +6,12 @@ sheet! {
     FLOWS = "flows", false, WithTraffic,
     |names, record| {
         let window = record.traffic.until - record.traffic.from;
-        for (index, (flow, names)) in record.traffic.flows.iter().zip(names.flows()).enumerate()
+        let traffic = &record.traffic;
+        for (index, flow, names) in names
+            .flows()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, names)| Some((index, traffic.flow(index)?, names)))
     }
     /// position in the scenario, from 0
     flow: Whole = index,
@@ -47,8 +52,7 @@ sheet! {
             .traffic
             .flows
             .iter()
-            .enumerate()
-            .flat_map(|(index, flow)| flow.paths.iter().map(move |path| (index, path)))
+            .flat_map(|flow| flow.paths.iter().map(move |path| (flow.flow, path)))
     }
     /// position of the flow in the scenario, from 0
     flow: Whole = index,
@@ -83,7 +87,12 @@ sheet! {
 sheet! {
     CROSS = "cross", false, WithTraffic,
     |names, record| {
-        for (names, cross) in names.cross().iter().zip(&record.traffic.cross)
+        let traffic = &record.traffic;
+        for (names, cross) in names
+            .cross()
+            .iter()
+            .enumerate()
+            .filter_map(|(index, names)| Some((names, traffic.cross(index)?)))
     }
     /// its name
     name: Text = names.name,

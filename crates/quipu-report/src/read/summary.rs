@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use quipu_record::Metric;
+use quipu_record::{FasterAlone, Metric};
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as Unknown, StrDeserializer};
 use serde::{Deserialize, Deserializer};
@@ -35,6 +35,16 @@ pub(crate) struct Summary {
     rows: Vec<Row>,
     pub(crate) identical: Vec<Identical>,
     pub(crate) sharing: Vec<Sharing>,
+    faster_alone: Vec<Alone>,
+}
+
+/// A path alone that is faster than every policy over all paths.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Alone {
+    #[serde(flatten)]
+    found: FasterAlone,
+    fields: Fields,
 }
 
 /// A run that failed.
@@ -169,7 +179,8 @@ pub(crate) fn json<T: DeserializeOwned>(
 }
 
 impl Summary {
-    /// Puts the ratios of the rows into the cells that tables have, and what each policy is in full.
+    /// Puts the ratios of the rows into the cells that tables have, and what each policy is in full; and
+    /// which paths are faster alone into their scenes.
     pub(crate) fn fill(&self, folder: &Folder<'_>, results: &mut Results) {
         for row in &self.rows {
             let place = place(results, folder, &row.page, &row.network, &row.fields);
@@ -184,6 +195,16 @@ impl Summary {
                 let interval = it.ratio_low.zip(it.ratio_high);
                 cell.ratios.insert(metric, Ratio { mean, interval });
             }
+        }
+        for Alone { found, fields } in &self.faster_alone {
+            let place = place(results, folder, &found.page, &found.network, fields);
+            let Some(scene) = results.position(&place) else { continue };
+            results.scenes[scene].faster_alone.push(FasterAlone {
+                policy: clean(&found.policy),
+                path: clean(&found.path),
+                nearest: clean(&found.nearest),
+                ..found.clone()
+            });
         }
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn summary(context: &Context<'_>) -> Vec<String> {
                 sentences.extend(of_scene(context, scene, standing));
             }
         }
+        sentences.extend(alone(context));
         sentences.extend(only_one(context));
         sentences.extend(flows(context));
     }
@@ -167,16 +168,13 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
     }
     sentences.push(match clear {
         clear if clear == all => {
-            format!(
-                "In all {} {what} one policy alone is clearly the fastest.",
-                words::grouped(all)
-            )
+            format!("In all {} {what} a single row is clearly the fastest.", words::grouped(all))
         }
         0 => format!("In none of the {what} is one policy alone clearly the fastest."),
-        1 => format!("In one of the {what} one policy alone is clearly the fastest."),
+        1 => format!("In one of the {what} a single row is clearly the fastest."),
         clear => {
             format!(
-                "In {} of the {what} one policy alone is clearly the fastest.",
+                "In {} of the {what} a single row is clearly the fastest.",
                 words::grouped(clear)
             )
         }
@@ -245,7 +243,40 @@ fn combination(context: &Context<'_>) -> String {
     }
 }
 
-/// What one policy alone needs, if there is nothing to compare.
+/// Which paths are faster alone than with the others: scene by scene, or of many scenes how often.
+fn alone(context: &Context<'_>) -> Vec<String> {
+    let found = context.scenes.iter().filter(|scene| !scene.faster_alone.is_empty());
+    if context.scenes.len() <= FEW_SCENES {
+        let of = |scene: &&&Scene| {
+            let name = context.name(scene);
+            let paths = scene.faster_alone.iter();
+            paths.map(|path| format!("On {name}, {path}")).collect::<Vec<_>>()
+        };
+        return found.flat_map(|scene| of(&scene)).collect();
+    }
+    let mut paths: BTreeMap<&str, u64> = BTreeMap::new();
+    for scene in found.clone() {
+        for path in &scene.faster_alone {
+            *paths.entry(path.path.as_str()).or_default() += 1;
+        }
+    }
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let mut order: Vec<(&str, u64)> = paths.into_iter().collect();
+    order.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let paths: Vec<String> =
+        order.iter().map(|(path, count)| format!("{path} in {}", words::grouped(*count))).collect();
+    vec![format!(
+        "In {} of {} {} a path alone is faster than every policy over all paths: {}.",
+        words::grouped(found.count() as u64),
+        words::grouped(context.scenes.len() as u64),
+        combination(context),
+        words::list(&paths, MOST_NAMES)
+    )]
+}
+
+/// What a single policy needs, if there is nothing to compare.
 fn only_one(context: &Context<'_>) -> Vec<String> {
     let alone = context.scenes.iter().zip(&context.standings).filter(|(_, it)| it.is_none());
     let of = |(scene, _): (&&Scene, &Option<Standing>)| {

@@ -182,25 +182,28 @@ impl Runs<'_> {
         let flows = &self.plan.scenario.flows;
         let names = flows.iter().map(|flow| flow.name.as_str());
         let index = position("flow", measure.flow.as_ref(), names)?;
-        let flow = flows.get(index).zip(record.traffic.flows.get(index));
+        let flow = flows.get(index).zip(record.traffic.flow(index));
         flow.ok_or_else(|| format!("flow {index} has no record"))
     }
 
     fn flow_share(&self, record: &RunRecord, measure: &Measure) -> Result<Option<f64>, String> {
         let (spec, flow) = self.flow(record, measure)?;
         let own = flow.bytes.0 as f64;
-        let same = record.traffic.flows.iter().zip(&self.plan.scenario.flows);
-        let same = same.filter(|(_, other)| other.direction == spec.direction);
-        let all: f64 = same.map(|(flow, _)| flow.bytes.0 as f64).sum();
+        let specs = self.plan.scenario.flows.iter().enumerate();
+        let same = specs.filter(|(_, other)| other.direction == spec.direction);
+        let same = same.filter_map(|(index, _)| record.traffic.flow(index));
+        let all: f64 = same.map(|flow| flow.bytes.0 as f64).sum();
         Ok((all > 0.0).then_some(own / all))
     }
 
     /// Jain's index, as tables have it.
     fn fairness(&self, record: &RunRecord, direction: Direction) -> Option<f64> {
-        let flows = record.traffic.flows.iter().zip(&self.plan.scenario.flows);
-        let got: Vec<u64> = flows
-            .filter(|(flow, spec)| spec.direction == direction && !flow.lived.is_zero())
-            .map(|(flow, _)| flow.bytes.0)
+        let specs = self.plan.scenario.flows.iter().enumerate();
+        let same = specs.filter(|(_, spec)| spec.direction == direction);
+        let got: Vec<u64> = same
+            .filter_map(|(index, _)| record.traffic.flow(index))
+            .filter(|flow| !flow.lived.is_zero())
+            .map(|flow| flow.bytes.0)
             .collect();
         jain(&got).map(|millionths| millionths as f64 / 1e6)
     }
@@ -253,7 +256,7 @@ pub(super) fn of_series<'m>(
             None => None,
             Some(Named::Index(index)) => Some(*index),
             Some(Named::Name(name)) => {
-                let network = &plan.networks[cell.network];
+                let network = plan.run_network(cell);
                 let at = network.network.paths.iter().position(|path| path.name == *name)?;
                 // Identifiers of a connection's paths are positions among its own.
                 let flows = &plan.scenario.flows;

@@ -77,6 +77,7 @@ pub(super) struct SummaryFile<'s> {
     failures: Vec<String>,
     sharing: Vec<String>,
     identical: Vec<String>,
+    faster_alone: Vec<String>,
     told: Vec<String>,
     lines: Vec<Line>,
 }
@@ -114,6 +115,7 @@ impl<'s> SummaryFile<'s> {
             failures: Vec::new(),
             sharing: Vec::new(),
             identical: Vec::new(),
+            faster_alone: Vec::new(),
             told: Vec::new(),
             lines: Vec::new(),
         })
@@ -158,6 +160,9 @@ impl<'s> SummaryFile<'s> {
         for entry in &summary.identical {
             self.identical.push(json(&Entry { point: index, fields: fields(), entry })?);
         }
+        for entry in &summary.faster_alone {
+            self.faster_alone.push(json(&Entry { point: index, fields: fields(), entry })?);
+        }
         for page in summary.pages {
             if !self.pages.iter().any(|known| known.name == page.name && known.hash == page.hash) {
                 self.pages.push(page);
@@ -174,11 +179,12 @@ impl<'s> SummaryFile<'s> {
             ("pages", &pages),
             ("sharing", &self.sharing),
             ("identical", &self.identical),
+            ("faster_alone", &self.faster_alone),
         ];
         put(&mut self.file, "\n]")?;
         for (name, list) in lists {
-            // As in a comparison, what says nothing of flows has none.
-            if name == "sharing" && list.is_empty() {
+            // As in a comparison, these are left out where there is nothing to say.
+            if ["sharing", "faster_alone"].contains(&name) && list.is_empty() {
                 continue;
             }
             let text = match list.is_empty() {

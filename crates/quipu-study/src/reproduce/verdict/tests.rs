@@ -78,7 +78,8 @@ fn record(millis: u64) -> RunRecord {
         bytes_lost: Bytes::ZERO,
         bytes_spurious: Bytes::ZERO,
     };
-    let flow = |bytes| FlowRecord {
+    let flow = |flow, bytes| FlowRecord {
+        flow,
         started_at: Instant::ZERO,
         ended_at: None,
         lived: Duration::from_secs(1),
@@ -109,7 +110,7 @@ fn record(millis: u64) -> RunRecord {
         }],
         path_switches: 4,
         traffic: TrafficRecord {
-            flows: vec![flow(125_000), flow(375_000)],
+            flows: vec![flow(0, 125_000), flow(1, 375_000)],
             links: vec![link(0, Direction::Down), link(0, Direction::Up)],
             ..TrafficRecord::default()
         },
@@ -328,6 +329,7 @@ fn distances_to_the_bound_are_those_of_rows_that_have_one() {
         network: "wifi+lte".to_owned(),
         policy: policy.to_owned(),
         choice: String::new(),
+        alone: None,
         runs: 6,
         metrics,
         shares: Vec::new(),
@@ -355,6 +357,7 @@ fn distances_to_the_bound_are_those_of_rows_that_have_one() {
         ],
         sharing: Vec::new(),
         identical: Vec::new(),
+        faster_alone: Vec::new(),
     };
     let found: Vec<_> = bounds(&summary)
         .into_iter()
