@@ -179,7 +179,7 @@ pub(crate) struct CompareOptions {
     /// Sort the rows of the table [default: as the policies were named]
     #[arg(long, value_name = "METRIC", value_parser = sort_metric())]
     pub(crate) sort: Option<Metric>,
-    /// Leave out the rows that use one path alone
+    /// Leave out the rows of each path alone
     #[arg(long)]
     pub(crate) no_baselines: bool,
     #[command(flatten)]

@@ -70,10 +70,12 @@ fn a_comparison_prints_a_table_and_nothing_else() {
     assert_eq!(output.stderr, b"");
     let text = stdout(&output);
     assert!(text.starts_with("sitespeed: 9 objects, 131.7 kB, 1 host\n"), "{text}");
-    for row in ["rr + minrtt", "dwrr + minrtt", "rr + single:id=0", "rr + single:id=1"] {
+    for row in ["rr + minrtt", "dwrr + minrtt", "wifi alone", "lte alone"] {
         assert!(text.contains(row), "{row}");
     }
     assert!(text.contains("Ratio to rr + minrtt"));
+    let told = "\n\nlte alone is faster than every policy over both paths: ";
+    assert_eq!(text.matches(told).count(), 1, "{text}");
     assert_eq!(files(folder.path()), Vec::<String>::new());
 }
 
@@ -82,7 +84,30 @@ fn without_chance_one_run_is_all_and_there_are_no_intervals() {
     let folder = folder();
     let text = stdout(&run_quick(folder.path(), &["--host-jitter=0ms", "--stream", "rr"]));
     assert!(text.contains("· 1 run, seed 1 ·"), "{text}");
-    assert!(text.contains("rr + single:id=0  1.000 –"), "{text}");
+    assert!(text.contains("wifi alone  1.000 –"), "{text}");
+}
+
+#[test]
+fn a_path_alone_is_what_the_network_of_that_path_gives() {
+    let folder = folder();
+    for network in ["wifi+lte", "wifi", "lte"] {
+        let more = ["--network", network, "--stream", "dwrr", "--out", network];
+        assert!(run_quick(folder.path(), &more).status.success(), "{network}");
+    }
+    // Rows of a policy over a network, without these names.
+    let rows = |file: &str, network: &str, policy: &str| -> Vec<String> {
+        let path = folder.path().join(network).join(file);
+        let text = std::fs::read_to_string(path).expect("a table");
+        let start = format!("sitespeed,{network},{policy},");
+        text.lines().filter_map(|line| line.strip_prefix(&start)).map(str::to_owned).collect()
+    };
+    for path in ["wifi", "lte"] {
+        for file in ["runs.csv", "objects.csv"] {
+            let alone = rows(file, "wifi+lte", &format!("{path} alone"));
+            assert!(!alone.is_empty());
+            assert_eq!(alone, rows(file, path, "dwrr + minrtt"), "{path}: {file}");
+        }
+    }
 }
 
 #[test]

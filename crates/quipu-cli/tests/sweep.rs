@@ -242,3 +242,26 @@ fn the_example_of_the_guide_is_as_it_says() {
     done(&quipu(folder.path(), &again));
     same(&folder.path().join("out"), &folder.path().join("again"));
 }
+
+#[test]
+fn paths_alone_are_rows_of_every_point_and_told_where_they_are_faster() {
+    let folder = folder();
+    let file = "pages = [\"sitespeed\"]\nnetworks = [\"wifi+lte\"]\nruns = 2\n\
+                [policies]\nstream = [\"rr\"]\n[sweep]\n\
+                \"networks.*.paths.wifi.*.delay\" = [\"5ms\", \"15ms\", \"25ms\"]\n";
+    std::fs::write(folder.path().join("alone.toml"), file).expect("a file");
+    done(&quipu(folder.path(), &["sweep", "alone.toml", "--out", "out"]));
+    let read = |name: &str| {
+        std::fs::read_to_string(folder.path().join("out").join(name)).expect("a file of the sweep")
+    };
+    // LTE is the same at every point, so that its runs were made once.
+    assert_eq!(kept(&folder.path().join("out")), 2 * (3 + 3 + 1));
+    let runs = read("runs.csv");
+    assert_eq!(runs.lines().filter(|row| row.contains(",lte alone,")).count(), 6);
+    let summary: serde_json::Value = serde_json::from_str(&read("summary.json")).expect("JSON");
+    let told = summary["faster_alone"].as_array().expect("a list");
+    let points: Vec<_> =
+        told.iter().map(|it| (it["point"].as_u64(), it["path"].as_str())).collect();
+    assert_eq!(points, [(Some(1), Some("lte")), (Some(2), Some("lte"))]);
+    assert_eq!(told[1]["fields"]["networks.*.paths.wifi.*.delay"], "25ms");
+}

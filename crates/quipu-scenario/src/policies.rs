@@ -30,7 +30,10 @@ table! {
         pub resend: String [text RESEND] = "default".to_owned(),
         /// Copies of bytes in flight on other paths. `none`: only those that a path policy brings.
         pub reinject: String [text REINJECT] = "none".to_owned(),
-        /// Whether each path alone is a row too (`single:id=N` with the first stream policy).
+        /// Whether each path of a network of several is a row too, such as `lte alone`: a network of that
+        /// path and nothing else, which the handshake takes too, with the first stream policy. Flows and
+        /// cross traffic are there as far as they go over the path; a path that shares links with others
+        /// over which some would be missing has no row.
         pub baselines: bool = true,
     }
 }

@@ -1,9 +1,11 @@
 //! A report of each kind of folder.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
 use quipu_lab::policies::Registry;
+use quipu_record::FasterAlone;
 use quipu_report::page::{inline, page};
 use quipu_report::{Options, report};
 use quipu_study::replay::Replayer;
@@ -251,4 +253,51 @@ fn what_is_no_result_is_told_with_the_nearest() {
     for message in [empty, missing, other, file] {
         assert!(!message.contains('\n'), "{message}");
     }
+}
+
+#[test]
+fn a_path_that_is_faster_alone_is_told_in_the_words_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "pages = [\"sitespeed\"]\nnetworks = [\"wifi+lte\"]\nruns = 3\n\
+        [policies]\nstream = [\"rr\"]\n";
+    run_file(text, folder.path());
+    let document = read(folder.path());
+    let told: Vec<&String> =
+        document.summary.iter().filter(|it| it.contains("alone is faster")).collect();
+    let [told] = told[..] else { panic!("{:?}", document.summary) };
+    let of_table = told.strip_prefix("On sitespeed over wifi+lte, ").unwrap();
+    assert!(
+        of_table.starts_with("lte alone is faster than every policy over both paths: "),
+        "{told}"
+    );
+    let text = fs::read_to_string(folder.path().join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let found: FasterAlone = serde_json::from_value(summary["faster_alone"][0].clone()).unwrap();
+    assert_eq!(found.to_string(), of_table);
+}
+
+#[test]
+fn paths_that_are_faster_alone_are_counted_over_many_networks() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut text = "pages = [\"sitespeed\"]\nruns = 2\n[policies]\nstream = [\"rr\"]\n".to_owned();
+    for (name, rate, first, second) in [
+        ("a", "30mbit", "15ms", "10ms"),
+        ("b", "30mbit", "60ms", "10ms"),
+        ("c", "30mbit", "10ms", "60ms"),
+        ("slow", "2mbit", "10ms", "10ms"),
+    ] {
+        let _ = write!(
+            text,
+            "[[networks]]\nname = \"{name}\"\npaths = [\n\
+             {{ name = \"wifi\", down = {{ rate = \"{rate}\", delay = \"{first}\" }} }},\n\
+             {{ name = \"lte\", down = {{ rate = \"{rate}\", delay = \"{second}\" }} }},\n]\n"
+        );
+    }
+    run_file(&text, folder.path());
+    let document = read(folder.path());
+    let told: Vec<&String> =
+        document.summary.iter().filter(|it| it.contains("a path alone is faster")).collect();
+    let expected = "In 3 of 4 networks a path alone is faster than every policy over all paths: \
+                    lte in 2 and wifi in 1.";
+    assert_eq!(told, [expected], "{:?}", document.summary);
 }

@@ -267,10 +267,13 @@ fn alone(context: &Context<'_>) -> Vec<String> {
     order.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let paths: Vec<String> =
         order.iter().map(|(path, count)| format!("{path} in {}", words::grouped(*count))).collect();
+    let (found, all) = (found.count() as u64, context.scenes.len() as u64);
+    let among = match found == all {
+        true => format!("all {}", words::grouped(all)),
+        false => format!("{} of {}", words::grouped(found), words::grouped(all)),
+    };
     vec![format!(
-        "In {} of {} {} a path alone is faster than every policy over all paths: {}.",
-        words::grouped(found.count() as u64),
-        words::grouped(context.scenes.len() as u64),
+        "In {among} {} a path alone is faster than every policy over all paths: {}.",
         combination(context),
         words::list(&paths, MOST_NAMES)
     )]
