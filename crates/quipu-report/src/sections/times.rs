@@ -240,7 +240,8 @@ pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
         text: vec![
             "The bound is a time that no scheduler can be below, from the rates and delays of the \
              paths, the discovery of objects, the handshake and the first windows. A policy at 1 \
-             cannot be improved on."
+             cannot be improved on. All rows over the same paths have the same bound; that of a path \
+             alone is of this path, and may be lower."
                 .to_owned(),
         ],
         figures,
