@@ -151,7 +151,7 @@ impl Plan {
         for network in &scenario.networks {
             let whole = RunNetwork::whole(&scenario, network).map_err(PlanError::from);
             let whole = keep(&mut problems, whole);
-            let alone = whole.as_ref().map(|whole| alone(whole)).unwrap_or_default();
+            let alone = whole.as_ref().map(alone).unwrap_or_default();
             // What is wrong with a name has been told.
             let rows = match names_are_known {
                 true => keep(&mut problems, rows(&scenario, &alone, registry)),

@@ -38,7 +38,7 @@ impl Network {
             let name = self.paths.get(index)?.radio.as_ref()?;
             let radio = self.radio.as_ref()?;
             let point = radio.access_points.get(radio.access_point(name).ok()?)?;
-            usize::try_from(point.channel).ok()
+            Some(usize::from(point.channel))
         };
         let via = |index| self.via(index).unwrap_or_default();
         same(&|index| self.bottleneck(index).ok())
