@@ -64,6 +64,33 @@ choices! {
 }
 
 choices! {
+    /// Which ends have the extension for return paths of acknowledgements.
+    ReturnPaths, "return paths" {
+        /// Both, so that it is used.
+        #[default]
+        Both = "both",
+        /// The client alone: the server is a legacy one.
+        Client = "client",
+        /// The server alone: the client is a legacy one.
+        Server = "server",
+        /// Neither.
+        None = "none",
+    }
+}
+
+impl ReturnPaths {
+    /// Whether the client has it.
+    pub fn at_client(self) -> bool {
+        matches!(self, ReturnPaths::Both | ReturnPaths::Client)
+    }
+
+    /// Whether the server has it.
+    pub fn at_server(self) -> bool {
+        matches!(self, ReturnPaths::Both | ReturnPaths::Server)
+    }
+}
+
+choices! {
     /// When objects are asked for.
     Discovery, "discovery" {
         /// When the parser or a parent comes to them, as recorded.

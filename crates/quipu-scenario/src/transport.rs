@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use quipu_base::{Bytes, Duration};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::choice::{Certificate, KeyExchange, LossDetection, Tls};
+use super::choice::{Certificate, KeyExchange, LossDetection, ReturnPaths, Tls};
 use super::error::ScenarioError;
 use super::form::text::read;
 use super::form::{As, FieldType, Kind, Names, Numbers, Text, field_types, table};
@@ -90,6 +90,14 @@ table! {
         pub unsent_limit: Bytes [Bytes(1)..=Bytes(1 << 30)] = Bytes(16 << 10),
         /// Bytes that the server writes to a stream at a time; the framework paper has 32KiB.
         pub server_write_chunk: Option<Bytes> = None,
+        /// Requests that a server with HTTP/2 takes at a time, its SETTINGS_MAX_CONCURRENT_STREAMS; further
+        /// ones wait at the client.
+        ///
+        /// The default is that of nginx. <https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2>
+        pub request_limit: u32 [1..=65_536] = 128,
+        /// Which ends have the extension by which a sender of data names the return paths of
+        /// acknowledgements, CHANGE_RETURN_PATH of MobileH2. It is used if both have it.
+        pub return_paths: ReturnPaths = ReturnPaths::Both,
     }
 }
 

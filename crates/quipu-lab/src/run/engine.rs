@@ -89,7 +89,7 @@ impl<'a> ConnectionPlan<'a> {
         }
     }
 
-    fn transport(&self) -> Result<TransportConfig, SetupError> {
+    fn transport(&self, role: Role) -> Result<TransportConfig, SetupError> {
         let transport = &self.scenario.transport;
         let [stream_window, connection_window] = wire::credit(transport, self.http);
         let config = TransportConfig {
@@ -120,6 +120,11 @@ impl<'a> ConnectionPlan<'a> {
             // A server may think for longer than any usual idle timeout; the run has its own limit.
             idle_timeout: Duration::ZERO,
             max_paths: u32::try_from(self.paths.len()).unwrap_or(u32::MAX),
+            ack_return_paths: if role.is_client() {
+                transport.return_paths.at_client()
+            } else {
+                transport.return_paths.at_server()
+            },
             ..TransportConfig::default()
         };
         config.validate()?;
@@ -146,7 +151,7 @@ impl<'a> ConnectionPlan<'a> {
     fn client_config(&self) -> Result<ClientConfig, SetupError> {
         Ok(ClientConfig {
             tls: tls::client(self.scenario, wire::alpn(self.http))?,
-            transport: Arc::new(self.transport()?),
+            transport: Arc::new(self.transport(Role::Client)?),
             policies: self.policies(Role::Client)?,
         })
     }
@@ -168,7 +173,7 @@ impl<'a> ConnectionPlan<'a> {
         let mut endpoint = self.endpoint("server.endpoint", Role::Server);
         endpoint.listen(ServerConfig {
             tls: tls::server(self.scenario, wire::alpn(self.http))?,
-            transport: Arc::new(self.transport()?),
+            transport: Arc::new(self.transport(Role::Server)?),
             policies: self.policies(Role::Server)?,
             max_connections: 1,
         })?;

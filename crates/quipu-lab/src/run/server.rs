@@ -70,6 +70,7 @@ impl Site {
             http: Server::new(ServerConfig {
                 numbering: numbering(setting.http()),
                 urgencies_only: plan.scenario.priorities == Priorities::Urgency,
+                max_requests: plan.scenario.transport.request_limit,
                 ..ServerConfig::default()
             }),
             pushed: pages.iter().map(|page| plan.scenario.pushed(page)).collect(),
