@@ -2,6 +2,7 @@
 
 use std::ops::AddAssign;
 
+use quipu_base::Duration;
 use quipu_policy::{Kind, Piece};
 
 /// Counters of a path, in packets and UDP payload bytes.
@@ -26,6 +27,8 @@ pub struct PathCounters {
     pub packets_lost: u64,
     /// Bytes of packets declared lost.
     pub bytes_lost: u64,
+    /// Sum over packets declared lost of the time from sending to that.
+    pub loss_detection: Duration,
     /// Packets declared lost and acknowledged later.
     pub packets_spurious: u64,
     /// Bytes of those.
@@ -68,6 +71,7 @@ impl AddAssign for PathCounters {
             bytes_acked,
             packets_lost,
             bytes_lost,
+            loss_detection,
             packets_spurious,
             bytes_spurious,
             packets_received,
@@ -94,5 +98,6 @@ impl AddAssign for PathCounters {
         ] {
             *sum = sum.saturating_add(part);
         }
+        self.loss_detection += loss_detection;
     }
 }

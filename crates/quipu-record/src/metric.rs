@@ -31,8 +31,10 @@ pub enum Scope {
     Load(OfLoad),
     /// A load of a page: a metric of it by the bound that it has.
     OverBound(Metric),
-    /// A path of the network.
-    Path,
+    /// A path of the network, by position: a load's number of it.
+    Path(fn(&RunRecord, u32) -> Option<f64>),
+    /// The objects of a page under one policy beside those under another.
+    Order,
     /// The objects of a page.
     Object,
     /// A raw stream.
@@ -149,6 +151,20 @@ fn of_sender(record: &RunRecord, bytes: Bytes) -> Option<u64> {
     (record.sender_packets() > 0).then_some(bytes.0)
 }
 
+/// A path's part of the bytes that the sender sent.
+fn share(record: &RunRecord, path: u32) -> Option<f64> {
+    let all = record.sender_total(|path| path.bytes_sent).0;
+    let sent: u64 = record.sender_path(path).map(|path| path.bytes_sent.0).sum();
+    (all > 0).then(|| sent as f64 / all as f64)
+}
+
+/// Mean time to detect a loss among the sender's packets on a path; `None` if none was lost.
+fn loss_detection(record: &RunRecord, path: u32) -> Option<f64> {
+    let lost: u64 = record.sender_path(path).map(|path| path.packets_lost).sum();
+    let time: u64 = record.sender_path(path).map(|path| path.loss_detection.as_nanos()).sum();
+    (lost > 0).then(|| time as f64 / lost as f64)
+}
+
 fn nanos(time: Option<Duration>) -> Option<f64> {
     time.map(|time| time.as_nanos() as f64)
 }
@@ -215,7 +231,12 @@ metrics! {
     CriticalOverBound = "critical-over-bound", "critical time over its bound", Plain,
         Scope::OverBound(Metric::CriticalTime);
     /// A path's part of the bytes that the sender sent. Needs `path`.
-    Share = "share", "share of a path", Plain, Scope::Path;
+    Share = "share", "share of a path", Plain, Scope::Path(share);
+    /// Mean time from sending a packet on a path to counting it as lost. Needs `path`.
+    LossDetection = "loss-detection", "time to detect a loss", Time, Scope::Path(loss_detection);
+    /// Kendall's rank correlation of the order in which objects end with that under another policy in the
+    /// same run: 1 for the same order, −1 for the reverse. Needs `against`.
+    Order = "order", "agreement of the order of objects", Plain, Scope::Order;
     /// Completion of objects since the start of the page.
     Object = "object", "completion of objects", Time, Scope::Object;
     /// Load time of a raw stream. Needs `stream`.

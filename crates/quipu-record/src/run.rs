@@ -147,8 +147,12 @@ pub struct PathRecord {
     pub bytes_resent: Bytes,
     /// Stream bytes sent as copies of bytes still in flight elsewhere.
     pub bytes_copies: Bytes,
+    /// Packets that counted as lost.
+    pub packets_lost: u64,
     /// Bytes of packets that counted as lost.
     pub bytes_lost: Bytes,
+    /// Sum over them of the time from sending a packet to counting it as lost.
+    pub loss_detection: Duration,
     /// Bytes of packets that counted as lost and arrived nevertheless.
     pub bytes_spurious: Bytes,
 }
@@ -206,7 +210,9 @@ impl PathRecord {
             bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
             bytes_resent: self.bytes_resent.saturating_sub(earlier.bytes_resent),
             bytes_copies: self.bytes_copies.saturating_sub(earlier.bytes_copies),
+            packets_lost: self.packets_lost.saturating_sub(earlier.packets_lost),
             bytes_lost: self.bytes_lost.saturating_sub(earlier.bytes_lost),
+            loss_detection: self.loss_detection.saturating_sub(earlier.loss_detection),
             bytes_spurious: self.bytes_spurious.saturating_sub(earlier.bytes_spurious),
         }
     }
@@ -239,6 +245,11 @@ impl RunRecord {
     /// The paths as `end` sent on them.
     pub fn paths_of(&self, end: End) -> impl Iterator<Item = &PathRecord> {
         self.paths.iter().filter(move |path| path.end == end)
+    }
+
+    /// What the sender sent on path `path`, of each connection.
+    pub fn sender_path(&self, path: u32) -> impl Iterator<Item = &PathRecord> {
+        self.paths_of(self.sender).filter(move |it| it.path == path)
     }
 
     /// Sum over the sender's paths.

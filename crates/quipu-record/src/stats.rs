@@ -4,6 +4,7 @@
 
 mod histogram;
 mod quantile;
+mod rank;
 
 use quipu_base::{Random, Seed};
 use rand::Rng;
@@ -13,6 +14,7 @@ pub use quantile::{
     FiveNumbers, five_numbers, median, median_of_numbers, p95, quantile, quantile_of_counted,
     quantile_of_numbers,
 };
+pub use rank::kendall;
 
 /// Resamples of a bootstrap. Our choice, from the project's conventions.
 pub const RESAMPLES: usize = 10_000;

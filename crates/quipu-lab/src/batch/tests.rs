@@ -50,7 +50,9 @@ fn made_up(plan: &Plan, cell: Cell) -> Result<Vec<RunRecord>, String> {
         bytes_sent: Bytes(bytes),
         bytes_resent: Bytes(0),
         bytes_copies: Bytes(0),
+        packets_lost: 0,
         bytes_lost: Bytes(0),
+        loss_detection: Duration::ZERO,
         bytes_spurious: Bytes(0),
     };
     Ok(vec![RunRecord {

@@ -353,7 +353,9 @@ fn path_records(
         bytes_sent: Bytes(counters.bytes_sent),
         bytes_resent: Bytes(counters.again_bytes),
         bytes_copies: Bytes(counters.copy_bytes),
+        packets_lost: counters.packets_lost,
         bytes_lost: Bytes(counters.bytes_lost),
+        loss_detection: counters.loss_detection,
         bytes_spurious: Bytes(counters.bytes_spurious),
     })
 }

@@ -72,7 +72,7 @@ impl SpaceRecovery<'_> {
         let rtt = self.sample_rtt(event, advances, accepts, settled);
         self.on_alive(event, settled);
         self.detect_lost(now, settled);
-        self.count(settled);
+        self.count(now, settled);
         let rate = self.sample_rate(event, settled);
         let marks = self.newly_marked(event, advances, settled);
         self.control_acked(now, settled, prior_in_flight, (rtt, rate), marks);
@@ -91,7 +91,7 @@ impl SpaceRecovery<'_> {
         settled: &mut Settled,
     ) {
         self.detect_lost(now, settled);
-        self.count(settled);
+        self.count(now, settled);
         self.control_lost(now, max_ack_delay, settled);
     }
 
@@ -190,7 +190,7 @@ impl SpaceRecovery<'_> {
     }
 
     /// Counts what was settled, and takes it off what is in flight.
-    fn count(&mut self, settled: &mut Settled) {
+    fn count(&mut self, now: Instant, settled: &mut Settled) {
         let sum = |records: &[SentRecord]| -> Bytes {
             records.iter().map(|record| Bytes(u64::from(record.bytes))).sum()
         };
@@ -202,6 +202,9 @@ impl SpaceRecovery<'_> {
         counters.bytes_spurious += late.0;
         counters.packets_lost += settled.lost.len() as u64;
         counters.bytes_lost += lost.0;
+        for record in &settled.lost {
+            counters.loss_detection += now - record.sent_at;
+        }
         self.path.delivery.on_lost(lost);
         // What was in flight on an abandoned path went off the count with its view.
         if let Some(view) = self.view.as_deref_mut() {

@@ -124,6 +124,10 @@ sheet! {
     bytes_lost: Whole = path.bytes_lost,
     /// as in `runs.csv`, of this path
     bytes_spurious: Whole = path.bytes_spurious,
+    /// packets that counted as lost
+    packets_lost: Whole = path.packets_lost,
+    /// sum over them of the time from sending a packet to counting it as lost
+    loss_detection_ns: Whole = path.loss_detection,
 }
 
 sheet! {

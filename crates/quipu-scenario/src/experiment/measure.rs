@@ -119,6 +119,8 @@ table! {
         flow: Option<Named> [text PATH_NAME] => "the first",
         /// This path, by name or position.
         path: Option<Named> [text PATH_NAME] => "as the metric",
+        /// The policy whose order of objects is the other one, by the label that tables show.
+        against: Option<String> [text NAME] => "none",
         /// This direction.
         direction: Option<Direction> => "`down`",
         /// Samples from this time of the run on.
@@ -155,6 +157,8 @@ pub struct Measure {
     pub flow: Option<Named>,
     /// The path.
     pub path: Option<Named>,
+    /// Label of the policy whose order of objects is compared with.
+    pub against: Option<String>,
     /// The direction of links and flows.
     pub direction: Direction,
     /// When samples begin to count.
@@ -202,6 +206,7 @@ impl Measure {
             stream: None,
             flow: None,
             path: None,
+            against: None,
             direction: Direction::Down,
             from: Duration::ZERO,
             until: None,
@@ -255,6 +260,7 @@ impl Measure {
             stream: input.stream,
             flow: input.flow,
             path: input.path,
+            against: input.against,
             direction: input.direction.unwrap_or_default(),
             from: input.from,
             until: input.until,
@@ -275,7 +281,8 @@ impl Measure {
         let of_flow = matches!(scope, Scope::Flow(_) | Scope::FlowAmong);
         let object = matches!(scope, Scope::Object);
         let of_stream = matches!(scope, Scope::Stream);
-        let of_path = matches!(scope, Scope::Path | Scope::Link);
+        let of_path = matches!(scope, Scope::Path(_) | Scope::Link);
+        let of_order = matches!(scope, Scope::Order);
         let has_direction_of = matches!(scope, Scope::Flows | Scope::Link);
         let time = self.from > Duration::ZERO || self.until.is_some();
         for (key, given, allowed) in [
@@ -288,6 +295,7 @@ impl Measure {
             ("stream", self.stream.is_some(), object || of_stream),
             ("flow", self.flow.is_some(), of_flow || series),
             ("path", self.path.is_some(), of_path || series),
+            ("against", self.against.is_some(), of_order),
             ("direction", has_direction, has_direction_of),
             ("from and until", time, series),
             ("state", self.state.is_some(), series),
@@ -301,6 +309,7 @@ impl Measure {
             ("flow", of_flow && self.flow.is_none()),
             ("path", of_path && self.path.is_none()),
             ("stream", of_stream && self.stream.is_none()),
+            ("against", of_order && self.against.is_none()),
             ("state", self.metric == Metric::State && self.state.is_none()),
             ("column", self.metric == Metric::Series && self.column.is_none()),
             ("column", self.metric == Metric::Drawn && self.drawn.is_none()),
@@ -392,6 +401,7 @@ impl fmt::Display for Measure {
         }
         words.extend(self.flow.as_ref().map(|flow| format!("of {flow}")));
         words.extend(self.path.as_ref().map(|path| format!("path {path}")));
+        words.extend(self.against.as_ref().map(|policy| format!("against {policy}")));
         if self.direction == Direction::Up {
             words.push("up".to_owned());
         }
@@ -446,6 +456,16 @@ mod tests {
             ("{ name = \"share\", path = \"wifi\" }", "share path wifi", Dimension::Plain),
             ("{ name = \"goodput\", flow = 1 }", "goodput of 1", Dimension::Rate),
             (
+                "{ name = \"loss-detection\", path = \"wifi\" }",
+                "loss-detection path wifi",
+                Dimension::Time,
+            ),
+            (
+                "{ name = \"order\", against = \"wrr + minrtt\" }",
+                "order against wrr + minrtt",
+                Dimension::Plain,
+            ),
+            (
                 "{ name = \"series\", column = \"srtt/min_rtt\", from = \"5s\", until = \"30s\" }",
                 "series srtt/min_rtt from 5s until 30s",
                 Dimension::Plain,
@@ -477,6 +497,9 @@ mod tests {
             ("\"pag\"", "unknown metric `pag`; did you mean `page`?"),
             ("{ name = \"page\", flow = 1 }", "metric page has no flow"),
             ("{ name = \"goodput\" }", "metric goodput needs flow"),
+            ("\"order\"", "metric order needs against"),
+            ("{ name = \"page\", against = \"rr\" }", "metric page has no against"),
+            ("\"loss-detection\"", "metric loss-detection needs path"),
             ("{ name = \"page\", stat = \"mean\" }", "metric page has no stat"),
             ("{ name = \"object\", stat = \"period\" }", "metric object has no stat period"),
             ("{ name = \"object\", stat = \"p101\" }", "`p101`: expected mean, median"),

@@ -6,7 +6,7 @@ use super::agreement::{Combination, is_swept, keep_wanted};
 use super::catalogue::Origin;
 use super::data::{PaperNumber, numbers};
 use super::error::ExperimentError;
-use super::places::{Unit, places};
+use super::places::{Unit, places, policy_of};
 use crate::run_key::{code_of, hash_of, run_keys};
 use quipu_lab::plan::{Cell, Plan, PlanError, Shelf};
 use quipu_lab::policies::{PolicyRow, Registry};
@@ -110,6 +110,14 @@ impl Job {
             let found = found
                 .map_err(|message| self.wrong(line, format!("rule {}: {message}", rule.name)))?;
             for metric in rule.metrics() {
+                for (place, label) in
+                    found.iter().flat_map(|place| Some((place, metric.against.as_deref()?)))
+                {
+                    let plan = &self.units[place.of.unit].plan;
+                    policy_of(plan, place.of.spot.network, label).map_err(|message| {
+                        self.wrong(line, format!("rule {}: {message}", rule.name))
+                    })?;
+                }
                 let sampled = found.iter().all(|place| {
                     let series = &self.units[place.of.unit].plan.scenario.series;
                     *series != Series::None

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::dealt::Dealt;
-use super::places::{Spot, position};
+use super::places::{Spot, policy_of, position};
 use super::samples;
 use super::stat::stat_of;
-use quipu_base::Bytes;
+use quipu_base::{Bytes, Duration};
 use quipu_lab::plan::{Cell, Plan};
-use quipu_record::{End, FlowRecord, RunRecord, Scope, SeriesRow, jain};
+use quipu_record::stats::kendall;
+use quipu_record::{FlowRecord, ObjectRecord, RunRecord, Scope, SeriesRow, jain};
 use quipu_scenario::experiment::{Measure, Metric, Named, Stat};
 use quipu_scenario::wildcard;
 use quipu_scenario::{Direction, FlowSpec};
@@ -96,7 +97,11 @@ impl Runs<'_> {
         let scope = measure.metric.entry().scope;
         let one = match scope {
             Scope::Load(_) | Scope::OverBound(_) => measure.metric.number(record),
-            Scope::Path => self.share(cell, record, measure)?,
+            Scope::Path(of) => {
+                let path = self.path(cell, measure)?;
+                u32::try_from(path).ok().and_then(|path| of(record, path))
+            }
+            Scope::Order => self.order(cell, record, measure)?,
             Scope::Object => return self.objects(cell, record, measure),
             Scope::Stream => {
                 let mut streams = record.streams.iter();
@@ -153,17 +158,30 @@ impl Runs<'_> {
         Ok(stat_of(measure.stat, &times).into_iter().collect())
     }
 
-    fn share(
+    /// How far objects end in the order in which they do under another policy in the same run.
+    fn order(
         &self,
         cell: &Cell,
         record: &RunRecord,
         measure: &Measure,
     ) -> Result<Option<f64>, String> {
-        let path = self.path(cell, measure)?;
-        let all = record.sender_total(|path| path.bytes_sent).0 as f64;
-        let of = |end: End| record.paths_of(end).filter(|it| it.path as usize == path);
-        let sent: u64 = of(record.sender).map(|path| path.bytes_sent.0).sum();
-        Ok((all > 0.0).then(|| sent as f64 / all))
+        let label = measure.against.as_deref().unwrap_or_default();
+        let policy = policy_of(self.plan, cell.network, label)?;
+        let dealt = |cell: &Cell| self.dealt.map_or(cell.policy, |dealt| dealt.policy(cell));
+        let other = self.finished.iter().find(|(at, other)| {
+            (at.page, at.network, at.run) == (cell.page, cell.network, cell.run)
+                && (other.client, other.visit) == (record.client, record.visit)
+                && dealt(at) == policy
+        });
+        let Some((_, other)) = other else { return Ok(None) };
+        let end = |object: &ObjectRecord| (object.object, object.since_page_start);
+        let others: BTreeMap<u32, Duration> = other.objects.iter().map(end).collect();
+        let pairs = record
+            .objects
+            .iter()
+            .map(end)
+            .filter_map(|(object, at)| Some((at.as_nanos(), others.get(&object)?.as_nanos())));
+        Ok(kendall(&pairs.collect::<Vec<_>>()))
     }
 
     /// Position of the path that `measure` names, in the network of `cell`.

@@ -105,6 +105,7 @@ fn an_acknowledgement_settles_what_it_names_and_what_it_overtakes() {
     assert_eq!(path.view.in_flight, Bytes(u64::from(SIZE)));
     assert_eq!(path.view.srtt, Some(Duration::from_millis(100)));
     assert_eq!((path.counters.packets_acked, path.counters.packets_lost), (2, 2));
+    assert_eq!(path.counters.loss_detection, Duration::from_millis(200), "100 ms each");
     assert!(path.view.ssthresh.is_some(), "the controller heard of the loss");
 }
 

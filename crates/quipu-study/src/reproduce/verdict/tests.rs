@@ -75,7 +75,9 @@ fn record(millis: u64) -> RunRecord {
         bytes_sent: Bytes(sent),
         bytes_resent: Bytes(7),
         bytes_copies: Bytes::ZERO,
+        packets_lost: 4,
         bytes_lost: Bytes::ZERO,
+        loss_detection: Duration::from_millis(90),
         bytes_spurious: Bytes::ZERO,
     };
     let flow = |flow, bytes| FlowRecord {
@@ -292,6 +294,9 @@ fn objects_streams_paths_flows_and_links_are_chosen() {
     holds("\"stability\"", "= 5");
     holds("\"resent\"", "= 14B");
     holds("{ name = \"goodput\", flow = \"first\" }", "= 1mbit");
+    holds("{ name = \"loss-detection\", path = \"lte\" }", "= 22.5ms");
+    // All policies' objects end in the order of their numbers.
+    holds("{ name = \"order\", against = \"wrr + minrtt\" }", "= 1");
     holds("{ name = \"flow-share\", flow = 1 }", "= 75%");
     holds("{ name = \"rtt-mean\", flow = 0 }", "= 100ms");
     holds("{ name = \"lost\", flow = 0 }", "= 2%");
@@ -375,6 +380,7 @@ fn what_is_not_there_is_an_error_and_no_pass() {
         "{ name = \"object\", url = \"ftp:*\" }",
         "{ name = \"stream\", stream = 7 }",
         "{ name = \"share\", path = \"dsl\" }",
+        "{ name = \"loss-detection\", path = \"third\" }",
         "{ name = \"goodput\", flow = \"third\" }",
         "{ name = \"rtt-p95\", flow = \"first\" }",
         "{ name = \"utilisation\", path = 1 }",
@@ -387,6 +393,7 @@ fn what_is_not_there_is_an_error_and_no_pass() {
                 || metric.contains("stream")
                 || metric.contains("rtt")
                 || metric.contains("state")
+                || metric.contains("loss-detection")
             {
                 "s"
             } else if metric.contains("goodput") {
