@@ -39,6 +39,7 @@ const BUILTIN: [(&str, &str); 10] = [
     ("mobileh2", include_str!("../../profiles/mobileh2.toml")),
     ("none", include_str!("../../profiles/none.toml")),
     ("pw-pats", include_str!("../../profiles/pw-pats.toml")),
+    ("pw-pats-figure4", include_str!("../../profiles/pw-pats-figure4.toml")),
     ("safari", include_str!("../../profiles/safari.toml")),
 ];
 
