@@ -103,7 +103,8 @@ table! {
         name: String [one of || Metric::NAMES.to_vec()],
         /// One number out of several of a run: objects, samples or times of a state.
         stat: Option<Stat> => "as the metric",
-        /// Whether objects of all runs count together, instead of one number for each run.
+        /// Whether objects, or times of a stream, of all runs count together, instead of one number for each
+        /// run.
         pooled: bool = false,
         /// Only objects of this kind.
         kind: Option<ObjectKind> => "all",
@@ -141,7 +142,7 @@ pub struct Measure {
     pub metric: Metric,
     /// One number out of several of a run.
     pub stat: Stat,
-    /// Whether objects of all runs count together.
+    /// Whether objects, or times of a stream, of all runs count together.
     pub pooled: bool,
     /// The kind of the objects that count; all if none.
     pub kind: Option<ObjectKind>,
@@ -281,13 +282,15 @@ impl Measure {
         let of_flow = matches!(scope, Scope::Flow(_) | Scope::FlowAmong);
         let object = matches!(scope, Scope::Object);
         let of_stream = matches!(scope, Scope::Stream);
+        // A load has one time of a stream: only those of all runs have a median.
+        let over_loads = of_stream && self.pooled;
         let of_path = matches!(scope, Scope::Path(_) | Scope::Link);
         let of_order = matches!(scope, Scope::Order);
         let has_direction_of = matches!(scope, Scope::Flows | Scope::Link);
         let time = self.from > Duration::ZERO || self.until.is_some();
         for (key, given, allowed) in [
-            ("stat", has_stat, object || series || self.metric == Metric::Drawn),
-            ("pooled", self.pooled, object && self.rank.is_none()),
+            ("stat", has_stat, object || series || over_loads || self.metric == Metric::Drawn),
+            ("pooled", self.pooled, (object && self.rank.is_none()) || of_stream),
             ("kind", self.kind.is_some(), object),
             ("url", self.url.is_some(), object),
             ("index", self.index.is_some(), object),
@@ -453,6 +456,11 @@ mod tests {
             ),
             ("{ name = \"stream\", stream = 0 }", "stream stream 0", Dimension::Time),
             ("{ name = \"object\", rank = 26 }", "object rank 26", Dimension::Time),
+            (
+                "{ name = \"stream\", stream = 0, stat = \"p75\", pooled = true }",
+                "stream p75 of all runs stream 0",
+                Dimension::Time,
+            ),
             ("{ name = \"share\", path = \"wifi\" }", "share path wifi", Dimension::Plain),
             ("{ name = \"goodput\", flow = 1 }", "goodput of 1", Dimension::Rate),
             (
@@ -501,6 +509,7 @@ mod tests {
             ("{ name = \"page\", against = \"rr\" }", "metric page has no against"),
             ("\"loss-detection\"", "metric loss-detection needs path"),
             ("{ name = \"page\", stat = \"mean\" }", "metric page has no stat"),
+            ("{ name = \"stream\", stream = 0, stat = \"p75\" }", "metric stream has no stat"),
             ("{ name = \"object\", stat = \"period\" }", "metric object has no stat period"),
             ("{ name = \"object\", stat = \"p101\" }", "`p101`: expected mean, median"),
             ("{ name = \"object\", rank = 0 }", "rank is 0; expected 1 or more"),
