@@ -15,6 +15,7 @@
 //! results needs no engine.
 
 mod detail;
+pub mod energy;
 mod fairness;
 mod faster_alone;
 mod file;

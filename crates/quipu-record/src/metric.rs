@@ -22,6 +22,8 @@ pub enum Dimension {
     Size,
     /// Bits per second.
     Rate,
+    /// Microjoules.
+    Energy,
 }
 
 /// What a metric is a number of. All but loads need to be told which, or which of several numbers.
@@ -31,6 +33,8 @@ pub enum Scope {
     Load(OfLoad),
     /// A load of a page: a metric of it by the bound that it has.
     OverBound(Metric),
+    /// A load of a page: a number with a fraction, for rules.
+    Number(fn(&RunRecord) -> Option<f64>),
     /// A path of the network, by position: a load's number of it.
     Path(fn(&RunRecord, u32) -> Option<f64>),
     /// The objects of a page under one policy beside those under another.
@@ -224,6 +228,16 @@ metrics! {
     /// Packets of the sender per change of path; all packets if there was none.
     PathStability = "stability", "packets per path switch", Plain,
         Scope::Load(of_load(|record| Some(record.path_stability())));
+    /// Energy of the client's radios, tails included, over the paths that have a model of it.
+    Energy = "energy", "energy", Energy, Scope::Load(of_load(|record| {
+        let all = record.radios.iter().filter_map(|radio| radio.energy);
+        all.reduce(u64::saturating_add)
+    }));
+    /// What all bytes cost in both directions, by the prices of paths, in the unit of these.
+    Cost = "cost", "cost", Plain, Scope::Number(|record| {
+        let all = record.radios.iter().filter_map(|radio| radio.cost);
+        Some(all.reduce(u64::saturating_add)? as f64 / 1e6)
+    });
     /// Page time by the bound that no scheduler can beat.
     PageOverBound = "page-over-bound", "page time over its bound", Plain,
         Scope::OverBound(Metric::PageTime);
@@ -232,6 +246,14 @@ metrics! {
         Scope::OverBound(Metric::CriticalTime);
     /// A path's part of the bytes that the sender sent. Needs `path`.
     Share = "share", "share of a path", Plain, Scope::Path(share);
+    /// Energy of the client's radio on a path, which has a model of it. Needs `path`.
+    PathEnergy = "path-energy", "energy of a path", Energy, Scope::Path(|record, path| {
+        Some(record.radio(path)?.energy? as f64)
+    });
+    /// Time in which a path with a model of energy or a price carried something. Needs `path`.
+    ActiveTime = "active-time", "active time of a path", Time, Scope::Path(|record, path| {
+        Some(record.radio(path)?.active.as_nanos() as f64)
+    });
     /// Mean time from sending a packet on a path to counting it as lost. Needs `path`.
     LossDetection = "loss-detection", "time to detect a loss", Time, Scope::Path(loss_detection);
     /// Kendall's rank correlation of the order in which objects end with that under another policy in the
@@ -323,6 +345,7 @@ impl Metric {
                 let bound = metric.bound(record)?.tight.as_nanos();
                 Some(metric.of(record)? as f64 / bound as f64)
             }
+            Scope::Number(of) => of(record),
             _ => self.of(record).map(|number| number as f64),
         }
     }
@@ -337,6 +360,7 @@ impl fmt::Display for Metric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::energy::RadioRecord;
     use crate::sheets::runs_columns;
 
     #[test]
@@ -356,6 +380,30 @@ mod tests {
             assert_eq!(Metric::named(metric.name()), Some(*metric));
         }
         assert_eq!(Metric::named("page time"), None);
+    }
+
+    #[test]
+    fn energy_and_cost_are_sums_over_paths_that_have_them() {
+        let radio = |path, energy, cost| RadioRecord {
+            path,
+            active: Duration::from_millis(7),
+            energy,
+            cost,
+            ..RadioRecord::default()
+        };
+        let radios = vec![radio(0, Some(3), None), radio(1, Some(4), Some(2_500_000))];
+        let record = RunRecord { radios, ..RunRecord::default() };
+        assert_eq!(Metric::Energy.of(&record), Some(7));
+        assert_eq!(Metric::Cost.number(&record), Some(2.5));
+        let of_path = |metric: Metric, path| match metric.entry().scope {
+            Scope::Path(of) => of(&record, path),
+            _ => None,
+        };
+        assert_eq!(of_path(Metric::PathEnergy, 1), Some(4.0));
+        assert_eq!(of_path(Metric::ActiveTime, 0), Some(7e6));
+        assert_eq!(of_path(Metric::PathEnergy, 2), None);
+        let record = RunRecord::default();
+        assert_eq!((Metric::Energy.of(&record), Metric::Cost.number(&record)), (None, None));
     }
 
     #[test]

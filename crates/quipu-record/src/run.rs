@@ -6,6 +6,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant};
 use serde::{Deserialize, Serialize};
 
+use crate::energy::RadioRecord;
 use crate::traffic::TrafficRecord;
 
 /// Everything that the load of one page measured: a run, one page of its session, or that of one of its
@@ -41,6 +42,8 @@ pub struct RunRecord {
     pub objects: Vec<ObjectRecord>,
     /// Connection by connection, paths of the server, then of the client, each in order of their ids.
     pub paths: Vec<PathRecord>,
+    /// What paths with a model of energy or a price cost the client, in order of the paths.
+    pub radios: Vec<RadioRecord>,
     /// Flows, links and cross traffic; empty but for the links if the scenario has none.
     pub traffic: TrafficRecord,
     /// Raw streams that carried something, in order of their numbers; none with HTTP.
@@ -233,7 +236,12 @@ impl RunRecord {
             let before = before.find(|other| place(other) == place(path));
             before.map_or(*path, |before| path.since(before))
         };
+        let radio = |radio: &RadioRecord| {
+            let before = earlier.radios.iter().find(|other| other.path == radio.path);
+            before.map_or(*radio, |before| radio.since(before))
+        };
         RunRecord {
+            radios: self.radios.iter().map(radio).collect(),
             path_switches: self.path_switches.saturating_sub(earlier.path_switches),
             refused: self.refused.saturating_sub(earlier.refused),
             overridden: self.overridden.saturating_sub(earlier.overridden),
@@ -245,6 +253,11 @@ impl RunRecord {
     /// The paths as `end` sent on them.
     pub fn paths_of(&self, end: End) -> impl Iterator<Item = &PathRecord> {
         self.paths.iter().filter(move |path| path.end == end)
+    }
+
+    /// What path `path` cost the client, if it has a model of energy or a price.
+    pub fn radio(&self, path: u32) -> Option<&RadioRecord> {
+        self.radios.iter().find(|radio| radio.path == path)
     }
 
     /// What the sender sent on path `path`, of each connection.

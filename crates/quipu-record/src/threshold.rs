@@ -7,7 +7,10 @@ use serde::{Deserialize, Deserializer, de};
 pub use crate::metric::Dimension;
 
 /// The unit names of a dimension, longest first where one ends with another.
-const UNITS: [(&str, f64, Dimension); 15] = [
+const UNITS: [(&str, f64, Dimension); 18] = [
+    ("uJ", 1.0, Dimension::Energy),
+    ("mJ", 1e3, Dimension::Energy),
+    ("J", 1e6, Dimension::Energy),
     ("gbit", 1e9, Dimension::Rate),
     ("mbit", 1e6, Dimension::Rate),
     ("kbit", 1e3, Dimension::Rate),
@@ -28,7 +31,7 @@ const UNITS: [(&str, f64, Dimension); 15] = [
 /// An amount of some dimension.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amount {
-    /// In nanoseconds, bytes, bits per second, or plain.
+    /// In nanoseconds, bytes, bits per second, microjoules, or plain.
     pub value: f64,
     /// What it counts.
     pub dimension: Dimension,
@@ -70,6 +73,10 @@ impl fmt::Display for Amount {
                 _ => (1.0, " B"),
             },
             Dimension::Rate => (1e6, " Mb/s"),
+            Dimension::Energy => match value.abs() {
+                micros if micros >= 1e6 => (1e6, " J"),
+                _ => (1e3, " mJ"),
+            },
         };
         let scaled = value / scale;
         // Four digits that mean something, at most three behind the point.
@@ -348,6 +355,8 @@ mod tests {
         assert_eq!(show(10_000.0, Dimension::Size), "10.00 kB");
         assert_eq!(show(9_999.0, Dimension::Size), "9999 B");
         assert_eq!(show(3.25e6, Dimension::Rate), "3.250 Mb/s");
+        assert_eq!(show(12.5e6, Dimension::Energy), "12.50 J");
+        assert_eq!(show(12.5e3, Dimension::Energy), "12.50 mJ");
         assert_eq!(show(-0.000_01, Dimension::Plain), "0.000");
         assert_eq!(show(12_000.0, Dimension::Time), "12.00 µs");
     }

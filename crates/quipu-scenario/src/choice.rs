@@ -1,5 +1,7 @@
 //! Fields with a few named values.
 
+use quipu_record::energy::{self, PowerModel};
+
 /// Declares an enum whose values have names in files and on the command line.
 macro_rules! choices {
     ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
@@ -87,6 +89,27 @@ impl ReturnPaths {
     /// Whether the server has it.
     pub fn at_server(self) -> bool {
         matches!(self, ReturnPaths::Both | ReturnPaths::Server)
+    }
+}
+
+choices! {
+    /// A published model of a radio's power.
+    EnergyModel, "energy model" {
+        /// Wi-Fi of Huang et al. (MobiSys 2012).
+        #[default]
+        Wifi = "wifi",
+        /// LTE of Huang et al. (MobiSys 2012).
+        Lte = "lte",
+    }
+}
+
+impl EnergyModel {
+    /// What the radio takes in each of its states.
+    pub fn power(self) -> PowerModel {
+        match self {
+            EnergyModel::Wifi => energy::WIFI,
+            EnergyModel::Lte => energy::LTE,
+        }
     }
 }
 

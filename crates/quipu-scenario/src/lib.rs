@@ -61,9 +61,9 @@ pub mod wildcard;
 pub use bounded::read_at_most;
 pub use checks::check_origins;
 pub use choice::{
-    Certificate, CrossKind, Direction, Discovery, HttpVersion, KeyExchange, LossDetection, Origins,
-    Priorities, Push, RadioTiming, Reprioritise, ReturnPaths, Sender, SeriesEnds, Tls, TraceEnd,
-    WriteOrder,
+    Certificate, CrossKind, Direction, Discovery, EnergyModel, HttpVersion, KeyExchange,
+    LossDetection, Origins, Priorities, Push, RadioTiming, Reprioritise, ReturnPaths, Sender,
+    SeriesEnds, Tls, TraceEnd, WriteOrder,
 };
 pub use document::{Document, read_text};
 pub use error::{LinkError, PolicyError, ScenarioError, distinct};

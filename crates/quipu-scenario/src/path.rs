@@ -5,7 +5,7 @@ use std::str::FromStr;
 use quipu_base::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::choice::Direction;
+use super::choice::{Direction, EnergyModel};
 use super::error::{LinkError, ScenarioError};
 use super::field_path::joined;
 use super::form::text::NAME;
@@ -38,6 +38,12 @@ table! {
         /// Each of the links between a host and the shared ones: the client's and the server's, in both
         /// directions.
         access: Option<PartialLink> => "the hosts are at the shared links",
+        /// The model of the client's radio on this path, by which its energy is counted
+        /// ([energy.md](energy.md)): Wi-Fi or LTE of Huang et al. (MobiSys 2012).
+        energy: Option<EnergyModel> => "energy is not counted",
+        /// Price of a megabyte (10^6 bytes) in either direction, in any unit that all paths share; counted in
+        /// millionths.
+        price: Option<f64> [0.0..=1_000_000.0] => "none",
     }
 }
 
@@ -74,6 +80,10 @@ pub struct PathSpec {
     /// The links between the hosts and the shared ones, if they are not there themselves: four for each
     /// pair, all of this kind.
     pub access: Option<LinkSpec>,
+    /// The model of the client's radio on it, if its energy is counted.
+    pub energy: Option<EnergyModel>,
+    /// Price of a megabyte (10^6 bytes) in either direction, if bytes have one.
+    pub price: Option<f64>,
 }
 
 /// The links of a path that all pairs of hosts share.
@@ -154,6 +164,8 @@ impl From<&PathSpec> for PathForm {
                 LinksSpec::Shared { bottleneck } => Some(bottleneck.clone()),
             },
             access: path.access.as_ref().map(LinkSpec::written),
+            energy: path.energy,
+            price: path.price,
         }
     }
 }
@@ -214,7 +226,15 @@ impl TryFrom<PathForm> for PathSpec {
             let expected = "no access links beside it, as the radio is the client's";
             return Err(LinkError::Invalid(format!("radio is {radio}; expected {expected}")));
         }
-        Ok(PathSpec { name: input.name, radio: input.radio, via: input.via, links, access })
+        Ok(PathSpec {
+            name: input.name,
+            radio: input.radio,
+            via: input.via,
+            links,
+            access,
+            energy: input.energy,
+            price: input.price,
+        })
     }
 }
 
@@ -316,6 +336,12 @@ impl PathSpec {
             text.push_str(radio);
         }
         text
+    }
+
+    /// Price of a megabyte in millionths, rounded.
+    pub fn price_millionths(&self) -> Option<u64> {
+        // At most 10^12, as the field was checked.
+        self.price.map(|price| (price * 1e6 + 0.5) as u64)
     }
 
     /// The delays of the access links that a datagram takes in one direction, together.

@@ -15,9 +15,11 @@ use super::instruments::Setting;
 use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::PageLine;
+use super::radios::Radios;
 use super::raw::{self, RawEnd};
 use super::server::Site;
 use quipu_record::RunRecord;
+use quipu_record::energy::RadioRecord;
 
 /// A node of the world.
 pub(super) enum Host {
@@ -61,6 +63,12 @@ impl Host {
         };
         for application in hosts.iter_mut().filter_map(Host::application_mut) {
             application.party_mut().attach(bell);
+        }
+        let network = &setting.network().network;
+        if let Some(radios) = Radios::of(network, setting.scenario().link_overhead)
+            && let Some(client) = hosts.first_mut().and_then(Host::application_mut)
+        {
+            client.party_mut().count_radios(radios);
         }
         Ok(hosts)
     }
@@ -108,6 +116,11 @@ impl Host {
     /// Connection `line` of its own, once there is one; mostly there is only number 0.
     pub(super) fn connection(&self, line: usize) -> Option<&Connection> {
         self.application()?.connection(line)
+    }
+
+    /// What the paths cost a client, if that is counted.
+    pub(super) fn radio_records(&self) -> Vec<RadioRecord> {
+        self.application().map_or_else(Vec::new, |it| it.party().radio_records())
     }
 
     /// When it opened connection `line`, if it did and is no server.

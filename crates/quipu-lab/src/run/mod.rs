@@ -32,6 +32,7 @@ mod origins;
 mod pages;
 mod pairs;
 mod party;
+mod radios;
 mod raw;
 mod requests;
 mod series;

@@ -228,6 +228,7 @@ impl Visitor {
         let mut record = record(world.now(), loading, scenario.sender())?;
         record.visit = visit;
         record.client = self.client;
+        record.radios = client.radio_records();
         let connected_at = client.connection(0)?.connected_at()?;
         record.connect_time = connected_at - client.opened_at(0)?;
         for (line, &server) in self.servers.iter().enumerate() {

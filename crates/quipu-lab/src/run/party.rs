@@ -11,6 +11,8 @@ use quipu_sim::{Envelope, Outgoing};
 
 use super::bell::Bell;
 use super::error::{RunError, SetupError};
+use super::radios::Radios;
+use quipu_record::energy::RadioRecord;
 
 /// The name of every server.
 const SERVER_NAME: &str = "page.test";
@@ -24,6 +26,8 @@ pub(super) struct Party {
     /// Why the application cannot go on.
     failure: Option<RunError>,
     bell: Bell,
+    /// A client's: what its paths cost, if that is counted.
+    radios: Option<Radios>,
 }
 
 /// A connection, or one that may be opened.
@@ -56,7 +60,13 @@ impl Party {
         start: Instant,
         routes: VecDeque<Route>,
     ) -> Result<Party, SetupError> {
-        let mut party = Party { endpoint, lines: Vec::new(), failure: None, bell: Bell::default() };
+        let mut party = Party {
+            endpoint,
+            lines: Vec::new(),
+            failure: None,
+            bell: Bell::default(),
+            radios: None,
+        };
         party.add_line(config, routes);
         party.lines[0].opens_at = Some(start);
         party.dial(Instant::ZERO)?;
@@ -66,7 +76,7 @@ impl Party {
     /// A server whose `endpoint` listens.
     pub(super) fn server(endpoint: Endpoint) -> Party {
         let lines = vec![Line::default()];
-        Party { endpoint, lines, failure: None, bell: Bell::default() }
+        Party { endpoint, lines, failure: None, bell: Bell::default(), radios: None }
     }
 
     /// A client may open one more connection, over `routes`, by [`Party::open`].
@@ -77,6 +87,16 @@ impl Party {
     /// Rings `bell` when the application tells news or fails.
     pub(super) fn attach(&mut self, bell: &Bell) {
         self.bell = bell.clone();
+    }
+
+    /// Counts what the paths cost from now on.
+    pub(super) fn count_radios(&mut self, radios: Radios) {
+        self.radios = Some(radios);
+    }
+
+    /// What the paths cost so far, if that is counted.
+    pub(super) fn radio_records(&self) -> Vec<RadioRecord> {
+        self.radios.as_ref().map_or_else(Vec::new, Radios::records)
     }
 
     /// The application has something to take stock of.
@@ -108,6 +128,9 @@ impl Party {
     }
 
     pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
+        if let Some(radios) = &mut self.radios {
+            radios.on_received(now, from.local, payload.len());
+        }
         let handle = self.endpoint.handle_datagram(now, arrival(from), payload);
         if self.has_several() {
             let of = |line: &&mut Line| line.handle.is_some() && line.handle == handle;
@@ -129,7 +152,8 @@ impl Party {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
-        self.endpoint.poll_transmit(now, &mut SimOutbox(out));
+        let mut outbox = SimOutbox { out, now, radios: self.radios.as_mut() };
+        self.endpoint.poll_transmit(now, &mut outbox);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -206,7 +230,11 @@ fn arrival(envelope: &Envelope) -> Arrival {
 }
 
 /// Hands the engine's datagrams to the simulator, as many as there are.
-struct SimOutbox<'a, 'b>(&'a mut Outgoing<'b>);
+struct SimOutbox<'a, 'b> {
+    out: &'a mut Outgoing<'b>,
+    now: Instant,
+    radios: Option<&'a mut Radios>,
+}
 
 impl Outbox for SimOutbox<'_, '_> {
     fn has_room(&self, _path: PathKey) -> bool {
@@ -214,11 +242,14 @@ impl Outbox for SimOutbox<'_, '_> {
     }
 
     fn buffer(&mut self, _size: usize) -> &mut [u8] {
-        self.0.buffer()
+        self.out.buffer()
     }
 
     fn send(&mut self, transmit: Transmit) {
         let Route { local, remote } = transmit.route;
-        self.0.send(&Envelope { local, remote, ecn: transmit.ecn }, transmit.len);
+        if let Some(radios) = &mut self.radios {
+            radios.on_sent(self.now, local, transmit.len);
+        }
+        self.out.send(&Envelope { local, remote, ecn: transmit.ecn }, transmit.len);
     }
 }

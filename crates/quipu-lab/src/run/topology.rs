@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use quipu_base::{Bytes, Duration};
 use quipu_link::LinkConfig;
@@ -83,6 +83,15 @@ pub(super) fn addresses(pair: u16, path: usize) -> [SocketAddr; 2] {
     let interface = u8::try_from(path).unwrap_or(u8::MAX);
     let client = pair.saturating_mul(2).saturating_add(1);
     [address(client, interface, 50_000), address(client.saturating_add(1), interface, 443)]
+}
+
+/// Position of the path to which the address of a host belongs; `None` if it is none of [`addresses`].
+pub(super) fn path_of(address: SocketAddr) -> Option<usize> {
+    match address.ip() {
+        // 10.x.y.z: z is the interface.
+        IpAddr::V4(ip) => ip.octets().last().map(|interface| usize::from(*interface)),
+        IpAddr::V6(_) => None,
+    }
 }
 
 impl Topology {

@@ -113,7 +113,7 @@ fn columns(metric: Metric, of: &OfLoad, shown: &Shown) -> Vec<Cells> {
     let amount = move |value: u64| match metric.dimension() {
         Dimension::Time => millis(value),
         Dimension::Size => bytes(value),
-        Dimension::Rate | Dimension::Plain => value.to_string(),
+        Dimension::Rate | Dimension::Energy | Dimension::Plain => value.to_string(),
     };
     let cell = move |value: fn(&MetricSummary) -> u64| {
         move |row: &RowSummary| {

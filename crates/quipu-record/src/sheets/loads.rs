@@ -131,6 +131,31 @@ sheet! {
 }
 
 sheet! {
+    RADIOS = "radios", true, No,
+    |names, record| {
+        for radio in &record.radios
+    }
+    /// position of the path in the network
+    path: Whole = radio.path,
+    /// its name
+    name: Text = names.path(radio.path),
+    /// bytes that came to the client, with `link_overhead` for each datagram
+    bytes_down: Whole = radio.bytes_down,
+    /// bytes that the client sent, in the same way
+    bytes_up: Whole = radio.bytes_up,
+    /// time in which the path carried something: gaps of up to 100 ms included
+    active_ns: Whole = radio.active,
+    /// times that the radio woke up; 0 without `energy`
+    wakeups: Whole = radio.wakeups,
+    /// time in tails, that after the last datagram in full; 0 without `energy`
+    tail_ns: Whole = radio.tail,
+    /// energy of the radio in microjoules; empty without `energy`
+    energy_uj: Whole = radio.energy,
+    /// millionths of the unit of `price`; empty without a price
+    cost_millionths: Whole = radio.cost,
+}
+
+sheet! {
     CONNECTIONS = "connections", true, No,
     |_, record| {
         for connection in &record.connections

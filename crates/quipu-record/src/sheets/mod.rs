@@ -42,10 +42,11 @@ static LOAD: [Column; 2] = columns! {
 };
 
 /// All tables, in the order in which they are written.
-static SHEETS: [&Sheet; 9] = [
+static SHEETS: [&Sheet; 10] = [
     &loads::RUNS,
     &loads::OBJECTS,
     &loads::PATHS,
+    &loads::RADIOS,
     &loads::CONNECTIONS,
     &loads::STREAMS,
     &traffic::FLOWS,

@@ -69,6 +69,7 @@ fn medians(context: &Context<'_>) -> Table {
         let (unit, digits) = match metric.dimension() {
             Dimension::Time => ("ms", 1),
             Dimension::Size => ("bytes", 0),
+            Dimension::Energy => ("µJ", 0),
             Dimension::Rate | Dimension::Plain => ("", 0),
         };
         let id = column.trim_end_matches("_ns");

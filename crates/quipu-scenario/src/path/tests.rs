@@ -228,3 +228,20 @@ fn ramps_that_are_none_are_refused() {
     let jitter = "rate=2mbit,delay=9ms,jitter=5ms,steps=1s:4ms".parse::<PathSpec>().unwrap();
     assert!(jitter.validate().unwrap_err().to_string().contains("jitter is 5.000 ms"));
 }
+
+#[test]
+fn a_path_names_a_model_of_energy_and_a_price() {
+    let read = |fields: &str| {
+        let text = format!("name = \"x\"\ndown = {{ rate = \"1mbit\", delay = \"1ms\" }}\n{fields}");
+        toml::from_str::<PathSpec>(&text).map_err(|error| error.message().to_owned())
+    };
+    let path = read("energy = \"lte\"\nprice = 2.5").unwrap();
+    assert_eq!(path.energy, Some(crate::choice::EnergyModel::Lte));
+    assert_eq!(path.price_millionths(), Some(2_500_000));
+    let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
+    assert_eq!(again, path);
+    let plain = read("").unwrap();
+    assert_eq!((plain.energy, plain.price_millionths()), (None, None));
+    assert!(!toml::to_string(&plain).unwrap().contains("energy"));
+    assert!(read("energy = \"lt\"").unwrap_err().contains("did you mean `lte`?"));
+}

@@ -96,7 +96,9 @@ impl Runs<'_> {
     ) -> Result<Vec<f64>, String> {
         let scope = measure.metric.entry().scope;
         let one = match scope {
-            Scope::Load(_) | Scope::OverBound(_) => measure.metric.number(record),
+            Scope::Load(_) | Scope::OverBound(_) | Scope::Number(_) => {
+                measure.metric.number(record)
+            }
             Scope::Path(of) => {
                 let path = self.path(cell, measure)?;
                 u32::try_from(path).ok().and_then(|path| of(record, path))

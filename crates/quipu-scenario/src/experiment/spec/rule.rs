@@ -276,6 +276,7 @@ impl TryFrom<RuleForm> for Rule {
                 Dimension::Time => "a time",
                 Dimension::Size => "a size",
                 Dimension::Rate => "a rate",
+                Dimension::Energy => "an energy",
             };
             return wrong(&format!(
                 "{} is `{threshold}`; expected {expected} for {metric}",
