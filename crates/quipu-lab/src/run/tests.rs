@@ -293,3 +293,23 @@ fn a_page_that_is_loaded_again_needs_no_handshake() {
     assert_eq!(records[0].objects.len(), records[1].objects.len());
     assert!(records[1].page_time < records[0].page_time);
 }
+
+#[test]
+fn radios_count_what_paths_carried_and_nothing_without_a_model() {
+    let plain = plan(|_| {});
+    assert!(first(&plain).radios.is_empty());
+    let plan = plan(|scenario| {
+        let mut network = find_network("wifi+lte").unwrap();
+        network.paths[0].energy = Some(quipu_scenario::EnergyModel::Wifi);
+        network.paths[1].price = Some(2.0);
+        scenario.networks = vec![network];
+    });
+    let record = first(&plan);
+    let [wifi, lte] = record.radios[..] else { panic!("two paths: {:?}", record.radios) };
+    assert_eq!(first(&plain).page_time, record.page_time, "counting changes nothing");
+    assert!(wifi.energy > Some(0) && wifi.cost.is_none() && wifi.wakeups == 1);
+    assert!(lte.energy.is_none() && lte.active > Duration::ZERO);
+    assert_eq!(lte.cost, Some(2 * (lte.bytes_down.0 + lte.bytes_up.0)));
+    let sent = record.paths_of(End::Client).find(|path| path.path == 0).unwrap();
+    assert!(wifi.bytes_up >= sent.bytes_sent, "datagrams have more than their payload");
+}

@@ -232,7 +232,8 @@ fn ramps_that_are_none_are_refused() {
 #[test]
 fn a_path_names_a_model_of_energy_and_a_price() {
     let read = |fields: &str| {
-        let text = format!("name = \"x\"\ndown = {{ rate = \"1mbit\", delay = \"1ms\" }}\n{fields}");
+        let text =
+            format!("name = \"x\"\ndown = {{ rate = \"1mbit\", delay = \"1ms\" }}\n{fields}");
         toml::from_str::<PathSpec>(&text).map_err(|error| error.message().to_owned())
     };
     let path = read("energy = \"lte\"\nprice = 2.5").unwrap();
