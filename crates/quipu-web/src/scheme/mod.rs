@@ -29,7 +29,7 @@ pub struct BrowserScheme {
 }
 
 /// Shipped schemes with the text of their profile.
-const BUILTIN: [(&str, &str); 10] = [
+const BUILTIN: [(&str, &str); 11] = [
     ("chrome", include_str!("../../profiles/chrome.toml")),
     ("firefox", include_str!("../../profiles/firefox.toml")),
     ("framework-chrome", include_str!("../../profiles/framework-chrome.toml")),
