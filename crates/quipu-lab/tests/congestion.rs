@@ -102,11 +102,10 @@ fn two_bbr_flows_come_to_share_a_bottleneck() {
         println!("{}, second flow: {:.3} of both", sharing.network, goodput(sharing, 1) / all);
         goodput(sharing, 1) / all
     };
-    // Seconds 40 to 60, with a queue of one product: within 10 % of a half. With two the rest of the
-    // way takes a minute more.
+    // Seconds 40 to 60, with the queue of the paper's script: within 20 % of a half. The rest of the way
+    // takes a minute more.
     let early = measured("ns3/ns3-fig4.toml", 5, |_| {});
-    assert!((0.45..=0.55).contains(&share(&early[0])), "{early:?}");
-    assert!((0.4..=0.6).contains(&share(&early[1])), "{early:?}");
+    assert!((0.4..=0.6).contains(&share(&early[0])), "{early:?}");
     let late = measured("ns3/ns3-fig4.toml", 3, |scenario| {
         scenario.duration = Duration::from_secs(120);
         scenario.measure.from = Duration::from_secs(100);
@@ -147,7 +146,7 @@ fn bbr_goes_through_its_states_in_order_and_at_the_right_times() {
     let probes = names[3..].chunks(2);
     assert!(probes.clone().count() >= 2, "{states:?}");
     assert!(probes.into_iter().all(|pair| pair[0] == "probe rtt"), "{states:?}");
-    // A round trip of 180 ms doubles what is sent until 4 Mb/s are filled from 10 packets on, four
+    // A round trip of 180 ms doubles what is sent until 4 Mb/s are filled from 2 packets on, six
     // times; three rounds without growth follow.
     assert!((1.0..4.0).contains(&states[1].1), "{states:?}");
     // The round-trip time is probed 10 s after its least value was seen, for 200 ms and a round trip.
