@@ -76,6 +76,8 @@ pub struct Server {
     client_leaves: bool,
     /// Pushed responses whose exchange is not over.
     pushed: usize,
+    /// Exchanges that [await an end](Exchange::awaits_end).
+    awaiting_end: usize,
     /// Pushed responses that the client does not have to their end.
     pushing: BTreeSet<StreamId>,
     /// Streams that were cancelled before their HEADERS came.
@@ -100,6 +102,8 @@ struct Exchange {
     stated: Option<PriorityField>,
     /// Whether nobody asked.
     pushed: bool,
+    /// Whether the response was handed over while the request's end is still to come.
+    awaits_end: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +128,7 @@ impl Server {
             last_answered: None,
             client_leaves: false,
             pushed: 0,
+            awaiting_end: 0,
             pushing: BTreeSet::new(),
             cancelled: BTreeSet::new(),
             updates: BTreeMap::new(),
@@ -334,14 +339,17 @@ impl Server {
         usize::try_from(self.config.max_requests).unwrap_or(usize::MAX)
     }
 
-    /// Requests whose exchange is not over.
+    /// Requests that count against the limit: those without a response. A client that has the whole response
+    /// opens the next request, and the packet with the end of the last one may be lost on the way; how many
+    /// of these there may be is bounded by the nodes of the tree.
     fn requests(&self) -> usize {
-        self.exchanges.len() - self.pushed
+        self.exchanges.len() - self.pushed - self.awaiting_end
     }
 
     fn remove(&mut self, stream: StreamId) {
         if let Some(exchange) = self.exchanges.remove(&stream) {
             self.pushed -= usize::from(exchange.pushed);
+            self.awaiting_end -= usize::from(exchange.awaits_end);
         }
     }
 
@@ -365,11 +373,14 @@ impl Server {
     }
 
     fn forget_if_done(&mut self, stream: StreamId) {
-        let done = |exchange: &Exchange| {
-            exchange.receiving.phase == Phase::Done && exchange.sending == Sending::Done
-        };
-        if self.exchanges.get(&stream).is_some_and(done) {
-            self.remove(stream);
+        let Some(exchange) = self.exchanges.get_mut(&stream) else { return };
+        match (exchange.receiving.phase, exchange.sending) {
+            (Phase::Done, Sending::Done) => self.remove(stream),
+            (_, Sending::Done) if !exchange.awaits_end => {
+                exchange.awaits_end = true;
+                self.awaiting_end += 1;
+            }
+            _ => {}
         }
     }
 }

@@ -226,6 +226,35 @@ fn requests_at_a_time_are_bounded_on_both_sides() {
     assert_eq!(session.server.active(), 2);
 }
 
+/// The end of a request travels in its own stream, which may arrive after the client has the whole response.
+#[test]
+fn an_answered_request_whose_end_is_late_leaves_room_for_another() {
+    let mut session = Session::idle(9, ServerConfig { max_requests: 2, ..ServerConfig::default() });
+    session.client.start(&mut session.loopback.client, &[]).unwrap();
+    session.settle();
+    // HEADERS of GET https://a/ for a stream of which nothing has come.
+    let head = |session: &mut Session, stream: u8| {
+        let fields = [0x82, 0x87, 0x84, 0x01, 0x01, 0x61];
+        let mut frame = vec![0, 0, 6, 1, 5, 0, 0, 0, stream];
+        frame.extend(fields);
+        session.inject(&frame);
+        session.settle();
+    };
+    head(&mut session, 4);
+    head(&mut session, 8);
+    let first = session.server_events.iter().find_map(|event| match event {
+        ServerEvent::RequestHead { stream, .. } => Some(*stream),
+        _ => None,
+    });
+    session.respond(first.unwrap(), &ok(), Body::Empty);
+    session.settle();
+    head(&mut session, 12);
+    assert_eq!(session.server.active(), 3, "two that are not answered, and one without an end");
+    // A fourth would be a third that is not answered.
+    head(&mut session, 16);
+    assert_eq!(session.server.active(), 3);
+}
+
 #[test]
 fn before_the_limit_is_known_as_many_requests_leave_as_any_server_takes() {
     let mut session = Session::idle(9, ServerConfig::default());

@@ -115,7 +115,8 @@ impl Server {
         let mut receiving = Receiving::new();
         receiving.phase = Phase::Done;
         let sending = Sending::AwaitHead;
-        let exchange = Exchange { receiving, is_head: info.is_head, sending, stated, pushed: true };
+        let (is_head, pushed, awaits_end) = (info.is_head, true, false);
+        let exchange = Exchange { receiving, is_head, sending, stated, pushed, awaits_end };
         self.exchanges.insert(stream, exchange);
         self.pushed += 1;
         self.pushing.insert(stream);

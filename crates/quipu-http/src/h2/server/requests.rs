@@ -158,6 +158,7 @@ impl Server {
             sending: Sending::AwaitHead,
             stated: None,
             pushed: false,
+            awaits_end: false,
         };
         self.exchanges.insert(stream, exchange);
         Ok(Some(stream))
