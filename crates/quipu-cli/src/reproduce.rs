@@ -19,8 +19,10 @@ use crate::progress;
 pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
         let cases = builtin().map_err(Failure::usage)?;
-        return read_page(file)?
+        let page = read_page(file)?;
+        return page
             .check(file, &cases)
+            .and_then(|()| page.check_summaries())
             .map_err(|reason| Failure::Run(format!("{}: {reason}", file.display())));
     }
     let chosen = choose(&options.names).map_err(Failure::usage)?;

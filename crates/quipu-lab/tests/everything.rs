@@ -50,6 +50,8 @@ fn load_everything(change: impl FnOnce(&mut Scenario)) {
         ..Scenario::default()
     };
     (scenario.policies.stream, scenario.policies.path) = (all(), all());
+    // A path that dies loads nothing alone.
+    scenario.policies.baselines = false;
     change(&mut scenario);
     let plan = Plan::new(scenario).unwrap();
     let registry = Registry::builtin();

@@ -177,11 +177,18 @@ fn folders_side_by_side_are_told_apart() {
 
 /// The verdicts of an id, as `reproduce` writes them.
 const VERDICTS: &str = r#"{
-  "id": "mine", "paper": "quipu", "figure": "Figure 1", "title": "A title", "reported": "less",
+  "id": "mine", "paper": "ns3", "figure": "Figure 1", "title": "A title", "reported": "less",
   "note": "", "file": "mine.toml", "version": "0.1.0", "commit": "c", "fingerprint": "f",
   "quick": false, "seed": 1, "runs": 6, "failures": [], "data": [],
   "rules": [{
-    "name": "sooner", "claim": "the page comes sooner", "kind": "firm", "reported": "",
+    "name": "known", "claim": "the page comes sooner", "kind": "claim", "reported": "",
+    "test": "ratio", "at_most": 1.1, "rule": "page: ratio fifo + minrtt to rr + minrtt: < 1.1",
+    "here": "1.000", "interval": "0.990 to 1.020", "verdict": "holds", "expect": "holds",
+    "because": "", "ablation": null,
+    "findings": [{"place": "sitespeed, wifi+lte: fifo + minrtt to rr + minrtt", "value": 1.0,
+      "low": 0.99, "high": 1.02, "runs": 3, "verdict": "holds"}]
+  }, {
+    "test": "ratio", "at_most": 1.1, "name": "sooner", "claim": "the page comes sooner", "kind": "firm", "reported": "",
     "rule": "page: ratio fifo + minrtt to rr + minrtt: < 1.1; networks wifi+lte",
     "here": "1.000", "interval": "0.990 to 1.200", "verdict": "unclear", "expect": "holds",
     "because": "", "ablation": null,
@@ -209,7 +216,9 @@ fn verdicts_have_figures_and_ids_have_variants() {
         assert_eq!(
             document.summary[..2],
             [
-                "Of 1 rule of 1 id, 0 hold, 0 fail and 1 is unclear.",
+                "1 ids; 1 claims of papers: 1 reproduced, 0 depends on the set-up, 0 direction only, \
+                 0 not reproduced, 0 unclear, 0 not testable here; 1 rules of our own: 0 hold, 0 fail, \
+                 1 unclear, 0 without an answer; 1 other than expected.",
                 "One rule ended otherwise than its file expects: sooner of mine."
             ]
         );

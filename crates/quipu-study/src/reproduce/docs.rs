@@ -15,6 +15,7 @@ use quipu_scenario::experiment::{OpenSetting, Rule};
 use super::agreement::Number;
 
 mod figure;
+mod kept;
 mod page;
 mod picture;
 mod text;

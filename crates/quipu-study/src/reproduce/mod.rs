@@ -25,6 +25,7 @@ mod runner;
 mod samples;
 mod select;
 mod stat;
+mod todo;
 mod verdict;
 mod workshop;
 
@@ -32,4 +33,5 @@ pub use catalogue::{Origin, builtin, choose, load};
 pub use docs::{Page, survivors, terminal};
 pub use error::ExperimentError;
 pub use job::Job;
-pub use runner::{Place, Progress, ReproduceError, Todo, reproduce};
+pub use runner::reproduce;
+pub use todo::{Place, Progress, ReproduceError, Todo};

@@ -1,6 +1,6 @@
 //! Verdicts by figure: the ids of one file belong together.
 
-use super::page::Kept;
+use super::kept::Kept;
 use quipu_record::verdict::{Judged, Outcome, Paper, RuleVerdict};
 
 /// What there is of a figure of a paper: everything of one file.

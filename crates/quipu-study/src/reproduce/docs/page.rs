@@ -10,11 +10,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
-
+use super::kept::{Kept, experiment_hash};
 use super::{figure, picture, text};
-use quipu_record::verdict::{Judged, RuleVerdict};
+use quipu_record::verdict::Judged;
 use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
 
@@ -27,17 +25,6 @@ const RULES: &str = "verdicts.csv";
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     kept: Vec<Kept>,
-}
-
-/// What was found for one id, without the numbers of each place.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Kept {
-    /// Hash of the experiment that was run; empty if it is not told.
-    experiment: String,
-    /// The values of the file's axes that the id has.
-    pub(super) axes: Vec<(String, String)>,
-    #[serde(flatten)]
-    pub(super) judged: Judged,
 }
 
 impl Page {
@@ -133,7 +120,7 @@ impl Page {
     /// Checks, without a run, that `file` is this page, and that it has all of `cases`, each as it is now.
     ///
     /// # Errors
-    /// What was changed by hand, which number of a summary is not on the page, or which ids are to be run again.
+    /// What was changed by hand, or which ids are to be run again.
     pub fn check(&self, file: &Path, cases: &[Case]) -> Result<(), String> {
         for (path, content) in self.files(file) {
             // The store was read just now.
@@ -146,7 +133,6 @@ impl Page {
         if let Some(path) = self.foreign(file).first() {
             return Err(format!("{} is no picture of the page", path.display()));
         }
-        self.check_summaries()?;
         let is_stale = |case: &&Case| {
             let kept = self.kept.iter().find(|kept| kept.judged.id == case.id);
             kept.is_none_or(|kept| kept.experiment != experiment_hash(case))
@@ -177,28 +163,9 @@ impl Page {
     }
 }
 
-impl Kept {
-    fn new(judged: &Judged, cases: &[Case]) -> Kept {
-        let case = cases.iter().find(|case| case.id == judged.id);
-        let without_places =
-            |rule: &RuleVerdict| RuleVerdict { findings: Vec::new(), ..rule.clone() };
-        let rules = judged.rules.iter().map(without_places).collect();
-        Kept {
-            experiment: case.map(experiment_hash).unwrap_or_default(),
-            axes: case.map(|case| case.values.clone()).unwrap_or_default(),
-            judged: Judged { rules, bounds: Vec::new(), ..judged.clone() },
-        }
-    }
-}
-
 /// Where what belongs to the page in `file` lies.
 fn folder(file: &Path) -> PathBuf {
     file.with_extension("")
-}
-
-/// A hash of what an id is: the text of its file, whatever the runs.
-fn experiment_hash(case: &Case) -> String {
-    format!("{:016x}", xxh3_64(format!("{}\0{}", case.id, case.text).as_bytes()))
 }
 
 #[cfg(test)]

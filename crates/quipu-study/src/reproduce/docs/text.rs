@@ -343,7 +343,7 @@ fn or_blank(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::docs::page::Page;
+    use crate::reproduce::Page;
     use crate::reproduce::docs::tests::judged;
     use quipu_record::verdict::{Effect, Setting, Untested, ValueAgreement, Verdict};
 
