@@ -8,7 +8,7 @@ use quipu_lab::table::{Align, Grid};
 use quipu_record::verdict::{Counts, Judged};
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Job, Page, Place, Progress, Todo, builtin, choose, reproduce, survivors, terminal,
+    Job, Page, Place, Progress, Todo, builtin, choose, reproduce, survivors, terminal, unexplained,
 };
 
 use crate::args::ReproduceOptions;
@@ -23,6 +23,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
         return page
             .check(file, &cases)
             .and_then(|()| page.check_summaries())
+            .and_then(|()| page.check_by_chance())
             .map_err(|reason| Failure::Run(format!("{}: {reason}", file.display())));
     }
     let chosen = choose(&options.names).map_err(Failure::usage)?;
@@ -107,7 +108,7 @@ fn run_all(todo: Todo, place: &Place, ids: usize) -> Result<Vec<Judged>, Failure
     Ok(all)
 }
 
-/// Fails if a run failed, or a rule ended otherwise than its file expects.
+/// Fails if a run failed, a rule ended otherwise than its file expects, or a claim holds by chance without a reason.
 fn judge(all: &[Judged]) -> Result<(), Failure> {
     let failed: usize = all.iter().map(|judged| judged.failures.len()).sum();
     let names = all.iter().flat_map(|judged| {
@@ -119,8 +120,13 @@ fn judge(all: &[Judged]) -> Result<(), Failure> {
     if failed > 0 {
         return Err(Failure::Run(format!("{failed} runs failed")));
     }
+    let unexplained = unexplained(all);
     match names.len() {
-        0 => Ok(()),
+        0 if unexplained.is_empty() => Ok(()),
+        0 => Err(Failure::Run(format!(
+            "claims that hold also with policies exchanged by chance need `by_chance`: {}",
+            unexplained.join(", ")
+        ))),
         count => Err(Failure::Run(format!("{count} other than expected: {}", names.join(", ")))),
     }
 }

@@ -46,4 +46,8 @@ pub struct QuantityNote {
     pub deviation: f64,
     /// The largest.
     pub most: f64,
+    /// Mean of the natural logarithms of those above zero.
+    pub log_mean: f64,
+    /// Standard deviation of these.
+    pub log_deviation: f64,
 }

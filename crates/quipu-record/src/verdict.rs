@@ -35,9 +35,11 @@ macro_rules! words {
 
 mod counts;
 mod outcome;
+mod table;
 
 pub use counts::Counts;
 pub use outcome::{Agreement, Effect, Outcome, Setting, Untested, ValueAgreement};
+pub use table::{ResultTable, TableCell, TableRow};
 
 words! {
     /// Where an experiment comes from.
@@ -146,6 +148,9 @@ pub struct Judged {
     pub untestable: Vec<Untested>,
     /// The paper's numbers beside ours.
     pub data: Vec<DataRow>,
+    /// Tables of results, for texts to show.
+    #[serde(default)]
+    pub tables: Vec<ResultTable>,
     /// How far each policy is from the bound; of the scenario itself, without variants.
     #[serde(default)]
     pub bounds: Vec<BoundRow>,
@@ -228,6 +233,9 @@ pub struct RuleVerdict {
     /// How often it holds where policies are exchanged by chance, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_chance: Option<ByChance>,
+    /// Why it does; empty if it does not, or no reason is known.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub by_chance_because: String,
 }
 
 /// How often a rule holds where the results of each page, network and run are dealt out to the policies
@@ -236,7 +244,7 @@ pub struct RuleVerdict {
 pub struct ByChance {
     /// Deals in which it holds.
     pub held: u32,
-    /// All deals.
+    /// All deals; none if there is one policy only, so that nothing can be exchanged.
     pub deals: u32,
 }
 
@@ -343,6 +351,7 @@ mod tests {
             ablation: None,
             findings: Vec::new(),
             by_chance: None,
+            by_chance_because: nothing(),
         }
     }
 
@@ -365,6 +374,7 @@ mod tests {
             rules,
             settings: Vec::new(),
             untestable: Vec::new(),
+            tables: Vec::new(),
             data: Vec::new(),
             bounds: Vec::new(),
         }

@@ -53,6 +53,15 @@ expect = "fails"
 because = "no order is"
 
 [[experiment.rules]]
+name = "order"
+claim = "objects end in the order in which they do over both paths"
+metric = { name = "order", against = "wrr + minrtt" }
+of = "wrr + single:id=1"
+value = "= 1"
+expect = "fails"
+because = "two paths are another order"
+
+[[experiment.rules]]
 name = "control"
 claim = "anything"
 kind = "control"
@@ -99,7 +108,7 @@ fn every_combination_has_the_number_that_it_has_as_a_scenario() {
     let mut rows = csv::Reader::from_reader(table.as_bytes());
     let rows: Vec<Vec<String>> =
         rows.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
-    assert_eq!(rows.len(), 8, "two claims in four combinations: {table}");
+    assert_eq!(rows.len(), 12, "three claims in four combinations: {table}");
 
     // The same with the other window as the scenario's own.
     let wide = judged(folder, &CLAIM.replace("WINDOW", "64"), false);
@@ -107,7 +116,7 @@ fn every_combination_has_the_number_that_it_has_as_a_scenario() {
         let found = rows.iter().find(|row| row[0] == rule && row[1] == window && row[2] == queue);
         found.unwrap()[3].parse().unwrap()
     };
-    for (index, rule) in ["fast", "never"].into_iter().enumerate() {
+    for (index, rule) in ["fast", "never", "order"].into_iter().enumerate() {
         for (window, judged) in [("10", &own), ("64", &wide)] {
             let (there, alone) = (number(rule, window, "own"), judged.rules[index].deciding);
             assert!((there - alone.unwrap()).abs() < there * 1e-12, "{rule}: {there} {alone:?}");
@@ -124,11 +133,11 @@ fn every_combination_has_the_number_that_it_has_as_a_scenario() {
     let turns: Vec<bool> = agreement.effects[0].values.iter().map(|value| value.turns).collect();
     assert_eq!(turns, [false, true]);
     assert_eq!(own.rules[1].outcome(), Some(Outcome::Not));
-    assert_eq!((own.rules[2].outcome(), own.rules[2].agreement.as_ref()), (None, None));
+    assert_eq!((own.rules[3].outcome(), own.rules[3].agreement.as_ref()), (None, None));
     assert_eq!(own.untestable.len(), 1);
     assert_eq!(own.settings[0].values, ["10", "64"]);
-    // Nothing but the claims' policy was run in combinations: 4 policies twice, and 2 in 3 combinations twice.
-    assert_eq!(own.runs, 4 * 2 + 3 * 2 * 2);
+    // Nothing but what claims look at was run in combinations: 4 policies twice, and 3 in 3 combinations twice.
+    assert_eq!(own.runs, 4 * 2 + 3 * 3 * 2);
 }
 
 #[test]

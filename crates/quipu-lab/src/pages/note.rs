@@ -24,5 +24,7 @@ pub(crate) fn of_quantity(quantity: Quantity, moments: &Moments) -> QuantityNote
         mean: moments.mean,
         deviation: moments.deviation(),
         most: moments.most,
+        log_mean: moments.log_mean,
+        log_deviation: moments.log_deviation(),
     }
 }

@@ -327,7 +327,7 @@ impl Measure {
             Stat::Rate => self.metric == Metric::Series,
             Stat::First | Stat::Count => object || series,
             Stat::Last => object || self.metric == Metric::Series,
-            Stat::Deviation => self.metric == Metric::Drawn,
+            Stat::Deviation | Stat::LogMean | Stat::LogDeviation => self.metric == Metric::Drawn,
             Stat::Max => self.metric != Metric::State,
             Stat::Mean => true,
             Stat::Min | Stat::Percentile(_) => {

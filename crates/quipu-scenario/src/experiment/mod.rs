@@ -2,6 +2,7 @@
 //!
 //! - [`Experiment`]: the table; [`Rule`]: when a claim counts as shown.
 //! - [`OpenSetting`]: what the paper leaves open, with plausible values.
+//! - [`ResultTable`]: a table of results, for texts to show.
 //! - [`cases`]: the ids of a file, each a [`Case`] with its own scenario and experiment.
 //! - [`Measure`]: what a rule looks at; [`Threshold`](quipu_record::threshold::Threshold): what it must be.
 //!
@@ -18,8 +19,8 @@ pub use measure::{Column, DRAWN, Measure, Metric, Named, Stat};
 pub(crate) use settings::Change;
 pub use settings::Settings;
 pub use spec::{
-    AxisValue, Data, DataValue, Experiment, OpenSetting, OpenValue, Others, Part, Quick, Rule,
-    Side, Test, Untestable, Variant,
+    AxisValue, Data, DataValue, Experiment, Line, OpenSetting, OpenValue, Others, Part, Quick,
+    ResultTable, Rule, Side, Test, Untestable, Variant,
 };
 
 #[cfg(test)]

@@ -13,9 +13,11 @@ use crate::form::text::NAME;
 use crate::form::{Kind, Names, Numbers, Shorthand, Text, table};
 
 mod open;
+mod result_table;
 mod rule;
 
 pub use open::{OpenSetting, OpenValue, Untestable};
+pub use result_table::{Line, ResultTable};
 pub use rule::{Others, Rule, Side, Test};
 
 table! {
@@ -51,6 +53,8 @@ table! {
         pub rules: Vec<Rule> [1..],
         /// The paper's numbers.
         pub data: Vec<Data> => "none",
+        /// Tables of results, for texts to show.
+        pub tables: Vec<ResultTable> => "none",
     }
 }
 
@@ -176,6 +180,7 @@ impl Experiment {
         unlike("rule", self.rules.iter().map(|rule| rule.name.as_str()))
             .map_err(|message| (Part::Whole, message))?;
         open::check(&self.settings).map_err(|message| (Part::Whole, message))?;
+        result_table::check(&self.tables).map_err(|message| (Part::Whole, message))?;
         for (index, rule) in self.rules.iter().enumerate() {
             let failed = |message: String| (Part::Rule(index), message);
             if let Some(ablation) = &rule.ablation

@@ -181,6 +181,53 @@ fn a_scenario_with_an_experiment_runs_as_any_other() {
 }
 
 #[test]
+fn tables_whose_cells_are_not_told_are_refused() {
+    let with = |table: &str| {
+        let text = format!("{GRID}\n[[experiment.tables]]\nmetric = \"page\"\n{table}");
+        cases(&text, "grid.toml").map(|cases| cases[0].experiment.tables.clone())
+    };
+    let tables = with(
+        r#"name = "t"
+rows = ["rr + minrtt"]
+columns = [{ name = "page" }]"#,
+    );
+    let tables = tables.unwrap();
+    assert_eq!(tables[0].rows[0].of.as_ref().unwrap().policy.as_deref(), Some("rr + minrtt"));
+    for (table, told) in [
+        (
+            r#"rows = ["a"]
+columns = ["b"]"#,
+            "rows and columns both say `policy`",
+        ),
+        (
+            r#"rows = ["a", "a"]
+columns = [{ name = "b" }]"#,
+            "table t: row `a` is there twice",
+        ),
+        (
+            r#"rows = []
+columns = [{ name = "b" }]"#,
+            "rows is 0; expected 1 or more",
+        ),
+        (
+            r#"curves = true
+to = "a"
+rows = ["a"]
+columns = [{ name = "b" }]"#,
+            "curves are of one metric, without `to`",
+        ),
+        (
+            r#"rows = [{ name = "a", over = "first" }]
+columns = [{ name = "b" }]"#,
+            "expected mean, median, min, max or p0 to p100",
+        ),
+    ] {
+        let error = with(&format!("name = \"t\"\n{table}")).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
+
+#[test]
 fn malformed_rules_are_refused_with_their_line() {
     let refused = |from: &str, to: &str| {
         assert!(GRID.contains(from), "{from}");
@@ -217,6 +264,11 @@ fn malformed_rules_are_refused_with_their_line() {
         ("ratio = \"> 1\"", "ratio = \"> 1ms\"", "expected without a unit"),
         ("ratio = \"> 1\"", "", "value or ratio or difference or within is missing; expected a"),
         ("within = 0.02", "within = 0.02\nratio = \"> 1\"", "exactly one of"),
+        (
+            "to = \"wrr + minrtt\"",
+            "to = { metric = { name = \"object\", pooled = true } }",
+            "either both or none is pooled",
+        ),
         ("to = \"wrr + minrtt\"", "", "a comparison needs `to` or `steps`"),
         ("metric = \"page\"\nonly", "metrik = \"page\"\nonly", "unknown field `metrik`"),
         ("{level}\"", "{lvl}\"", "experiment.id is lvl; expected an axis of vary"),

@@ -1,6 +1,6 @@
 //! What a paper leaves open: claims judged in every combination of plausible settings.
 
-use super::places::{Unit, places};
+use super::places::{Spot, Unit, places, policy_of};
 use super::select::Runs;
 use super::verdict::judge;
 use quipu_lab::plan::Cell;
@@ -31,20 +31,26 @@ pub(super) fn keep_wanted(unit: &mut Unit, rules: &[Rule]) -> Result<(), String>
     for rule in rules.iter().filter(|rule| is_swept(rule)) {
         let found = places(rule, std::slice::from_ref(unit));
         let found = found.map_err(|message| format!("rule {}: {message}", rule.name))?;
-        spots.extend(found.iter().flat_map(|place| place.points()).map(|point| point.spot));
+        for point in found.iter().flat_map(|place| place.points()) {
+            spots.push(point.spot);
+            // A metric may look at the runs of another policy too.
+            if let Some(label) = &point.metric.against {
+                let policy = policy_of(&unit.plan, point.spot.network, label)?;
+                spots.push(Spot { policy, ..point.spot });
+            }
+        }
     }
     spots.sort_unstable();
     spots.dedup();
     let is_wanted = |cell: &Cell| {
-        let spot =
-            super::places::Spot { page: cell.page, network: cell.network, policy: cell.policy };
+        let spot = Spot { page: cell.page, network: cell.network, policy: cell.policy };
         spots.binary_search(&spot).is_ok()
     };
     unit.cells.retain(is_wanted);
     Ok(())
 }
 
-/// The number of a rule in one combination, and whether it satisfies the threshold.
+/// The number of a rule in one combination.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Number {
     /// For each setting the position of its value.

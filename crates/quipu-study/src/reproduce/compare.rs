@@ -91,11 +91,11 @@ fn logs(of: &[Sample], to: &[Sample]) -> Result<Vec<(Load, f64)>, String> {
 pub(super) fn ratio(
     of: &[Sample],
     to: &[Sample],
-    measure: &Measure,
+    measures: [&Measure; 2],
     chance: &Comparison,
 ) -> Result<Estimate, String> {
-    if measure.pooled {
-        return pooled(of, to, measure, chance, |of, to| (to != 0.0).then(|| of / to));
+    if measures.iter().any(|measure| measure.pooled) {
+        return pooled(of, to, measures, chance, |of, to| (to != 0.0).then(|| of / to));
     }
     of_logs(&logs(of, to)?, chance)
 }
@@ -129,11 +129,11 @@ fn of_logs(logs: &[(Load, f64)], chance: &Comparison) -> Result<Estimate, String
 pub(super) fn difference(
     of: &[Sample],
     to: &[Sample],
-    measure: &Measure,
+    measures: [&Measure; 2],
     chance: &Comparison,
 ) -> Result<Estimate, String> {
-    if measure.pooled {
-        return pooled(of, to, measure, chance, |of, to| Some(of - to));
+    if measures.iter().any(|measure| measure.pooled) {
+        return pooled(of, to, measures, chance, |of, to| Some(of - to));
     }
     let pairs = paired(of, to)?;
     let difference = |(of, to): &(&Sample, &Sample)| (of.load, single(of) - single(to));
@@ -142,11 +142,11 @@ pub(super) fn difference(
     Ok(Estimate { value, interval, runs: differences.len() })
 }
 
-/// What `compare` makes of the statistics of both, runs drawn in pairs.
+/// What `compare` makes of the statistics of both, each that of its own measure, runs drawn in pairs.
 fn pooled(
     of: &[Sample],
     to: &[Sample],
-    measure: &Measure,
+    measures: [&Measure; 2],
     chance: &Comparison,
     compare: impl Fn(f64, f64) -> Option<f64>,
 ) -> Result<Estimate, String> {
@@ -155,8 +155,9 @@ fn pooled(
         pairs.into_iter().map(|(of, to)| (of.clone(), to.clone())).unzip();
     let [of, to] = [&of, &to].map(|side| by_run(side, |it| it.load).collect::<Vec<&[Sample]>>());
     let of_drawn = |drawn: &[usize]| {
-        let stat = |runs: &[&[Sample]]| stat_of(measure.stat, &values_of(runs, drawn));
-        compare(stat(&of)?, stat(&to)?)
+        let [of, to] = [(&of, 0), (&to, 1)]
+            .map(|(runs, side)| stat_of(measures[side].stat, &values_of(runs, drawn)));
+        compare(of?, to?)
     };
     let all: Vec<usize> = (0..of.len()).collect();
     let value = of_drawn(&all).ok_or("zero has no ratio")?;
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn a_ratio_is_that_of_the_other_tables() {
         let (of, to) = (samples(&[2.0, 8.0, 100.0]), samples(&[1.0, 1.0, 100.0]));
-        let ours = ratio(&of, &to, &page(), &chance()).unwrap();
+        let ours = ratio(&of, &to, [&page(); 2], &chance()).unwrap();
         let theirs = chance().ratio(&[(2, 1), (8, 1), (100, 100)]).unwrap();
         assert_eq!((ours.value, ours.interval, ours.runs), (theirs.mean, theirs.interval, 3));
     }
@@ -197,12 +198,12 @@ mod tests {
     fn runs_are_paired_by_their_number() {
         let (mut of, to) = (samples(&[1.0, 2.0, 4.0]), samples(&[1.0, 1.0, 1.0]));
         of.remove(0);
-        assert_eq!(ratio(&of, &to, &page(), &chance()).unwrap().runs, 2);
+        assert_eq!(ratio(&of, &to, [&page(); 2], &chance()).unwrap().runs, 2);
         let apart: Vec<Sample> =
             of.iter().map(|it| Sample { load: (it.load.0 + 5, 0, 0), ..it.clone() }).collect();
-        ratio(&apart, &to, &page(), &chance()).unwrap_err();
-        difference(&apart, &to, &page(), &chance()).unwrap_err();
-        ratio(&samples(&[0.0]), &samples(&[1.0]), &page(), &chance()).unwrap_err();
+        ratio(&apart, &to, [&page(); 2], &chance()).unwrap_err();
+        difference(&apart, &to, [&page(); 2], &chance()).unwrap_err();
+        ratio(&samples(&[0.0]), &samples(&[1.0]), [&page(); 2], &chance()).unwrap_err();
     }
 
     #[test]
@@ -215,23 +216,26 @@ mod tests {
             all.map(|(run, client)| sample(run as u32, client, values[run])).collect()
         };
         let (of, to) = (clients([2.0, 8.0]), clients([1.0, 1.0]));
-        let alone = ratio(&samples(&[2.0, 8.0]), &samples(&[1.0, 1.0]), &page(), &chance());
-        assert_eq!(ratio(&of, &to, &page(), &chance()), alone);
+        let alone = ratio(&samples(&[2.0, 8.0]), &samples(&[1.0, 1.0]), [&page(); 2], &chance());
+        assert_eq!(ratio(&of, &to, [&page(); 2], &chance()), alone);
         // Each end is one run alone, drawn twice.
         let (low, high) = alone.unwrap().interval.unwrap();
         assert!((low - 2.0).abs() < 1e-9 && (high - 8.0).abs() < 1e-9, "{low} {high}");
-        assert_eq!(difference(&of, &to, &page(), &chance()).unwrap().interval, Some((1.0, 7.0)));
+        assert_eq!(
+            difference(&of, &to, [&page(); 2], &chance()).unwrap().interval,
+            Some((1.0, 7.0))
+        );
         let found = value(&of, &page(), Stat::Mean, &chance()).unwrap();
         assert_eq!((found.value, found.interval, found.runs), (5.0, Some((2.0, 8.0)), 2));
         let measure = Measure { pooled: true, ..Measure::plain(Metric::Object) };
-        let found = ratio(&of, &to, &measure, &chance()).unwrap();
+        let found = ratio(&of, &to, [&measure; 2], &chance()).unwrap();
         assert_eq!((found.value, found.interval, found.runs), (5.0, Some((2.0, 8.0)), 2));
     }
 
     #[test]
     fn differences_are_means_with_an_interval() {
         let (of, to) = (samples(&[10.0, 12.0, 14.0, 13.0]), samples(&[11.0, 14.0, 15.0, 15.0]));
-        let found = difference(&of, &to, &page(), &chance()).unwrap();
+        let found = difference(&of, &to, [&page(); 2], &chance()).unwrap();
         assert_eq!(found.value, -1.5);
         let (low, high) = found.interval.unwrap();
         assert!((-2.0..-1.5).contains(&low) && (-1.5..=-1.0).contains(&high), "{low} {high}");
@@ -240,12 +244,21 @@ mod tests {
     }
 
     #[test]
+    fn each_side_has_the_statistic_of_its_own_measure() {
+        let pooled = |stat| Measure { pooled: true, stat, ..Measure::plain(Metric::Object) };
+        let measures = [pooled(Stat::Max), pooled(Stat::Min)];
+        let (of, to) = (samples(&[2.0, 8.0]), samples(&[4.0, 16.0]));
+        let found = ratio(&of, &to, measures.each_ref(), &chance()).unwrap();
+        assert_eq!(found.value, 2.0);
+    }
+
+    #[test]
     fn objects_of_all_runs_are_pooled_and_runs_drawn_whole() {
         let run = |run, values: &[f64]| Sample { load: (run, 0, 0), values: values.to_vec() };
         let of = [run(0, &[1.0, 2.0]), run(1, &[3.0, 10.0])];
         let to = [run(0, &[2.0, 2.0]), run(1, &[2.0, 2.0])];
         let measure = Measure { pooled: true, ..Measure::plain(Metric::Object) };
-        let found = ratio(&of, &to, &measure, &chance()).unwrap();
+        let found = ratio(&of, &to, [&measure; 2], &chance()).unwrap();
         assert_eq!((found.value, found.runs), (2.0, 2));
         // Only the first run, or only the second.
         assert_eq!(found.interval, Some((0.75, 3.25)));

@@ -8,18 +8,22 @@ use serde::Serialize;
 
 use quipu_lab::table::{Align, Grid};
 use quipu_record::threshold::{Amount, Dimension};
-use quipu_record::verdict::{Agreement, ByChance, Judged, Outcome, RuleVerdict, VERDICTS};
+use quipu_record::verdict::{Agreement, Judged, Outcome, RuleVerdict, VERDICTS};
 use quipu_record::write_whole;
 use quipu_scenario::experiment::{OpenSetting, Rule};
 
 use super::agreement::Number;
 
+mod by_chance;
+mod curves;
 mod figure;
 mod kept;
 mod page;
 mod picture;
+mod result_table;
 mod text;
 
+pub use by_chance::{survivors, unexplained};
 pub use page::Page;
 
 /// What stands where there is nothing.
@@ -126,20 +130,6 @@ fn ended(rule: &RuleVerdict, judged: &Judged) -> String {
         }
     }
     text
-}
-
-/// Rules that hold though policies are exchanged by chance, for a terminal.
-pub fn survivors(all: &[Judged]) -> String {
-    let rules = all.iter().flat_map(|judged| judged.rules.iter().map(move |rule| (judged, rule)));
-    let mut text = String::new();
-    for (judged, rule) in rules.clone() {
-        let Some(found) = rule.by_chance.filter(|found| found.survives()) else { continue };
-        let ByChance { held, deals } = found;
-        let (id, name, kind) = (&judged.id, &rule.name, rule.kind);
-        let _ = writeln!(text, "{id}/{name} ({kind}): in {held} of {deals}");
-    }
-    let count = text.lines().count();
-    format!("{count} of {} rules hold in more than 5 % of deals by chance\n{text}", rules.count())
 }
 
 /// Why a rule does not hold, and what shows that.
@@ -365,6 +355,7 @@ mod tests {
                 problem: None,
             }],
             by_chance: None,
+            by_chance_because: String::new(),
         }
     }
 
@@ -390,6 +381,7 @@ mod tests {
             settings: Vec::new(),
             untestable: Vec::new(),
             data: Vec::new(),
+            tables: Vec::new(),
             bounds: ["rr", "wrr"]
                 .map(|policy| BoundRow {
                     page: "wikipedia".to_owned(),

@@ -7,6 +7,7 @@ use super::catalogue::Origin;
 use super::data::{PaperNumber, numbers};
 use super::error::ExperimentError;
 use super::places::{Unit, places, policy_of};
+use super::result_table;
 use crate::run_key::{code_of, hash_of, run_keys};
 use quipu_lab::plan::{Cell, Plan, PlanError, Shelf};
 use quipu_lab::policies::{PolicyRow, Registry};
@@ -91,6 +92,7 @@ impl Job {
             numbers: Vec::new(),
         };
         job.check_rules()?;
+        job.check_tables()?;
         job.read_numbers(origin)?;
         job.fingerprint = job.hash()?;
         Ok(job)
@@ -103,10 +105,10 @@ impl Job {
 
     /// Checks that each rule finds something to compare, and collects the metrics of time series.
     fn check_rules(&mut self) -> Result<(), ExperimentError> {
-        for rule in &self.case.experiment.rules {
+        for rule in self.case.experiment.rules.clone() {
             // The text has the rules of all ids of the file.
             let line = Part::named_rule(&self.case.text, &rule.name);
-            let found = places(rule, self.named_units());
+            let found = places(&rule, self.named_units());
             let found = found
                 .map_err(|message| self.wrong(line, format!("rule {}: {message}", rule.name)))?;
             for metric in rule.metrics() {
@@ -118,19 +120,43 @@ impl Job {
                         self.wrong(line, format!("rule {}: {message}", rule.name))
                     })?;
                 }
-                let sampled = found.iter().all(|place| {
-                    let series = &self.units[place.of.unit].plan.scenario.series;
-                    *series != Series::None
-                });
-                if metric.is_of_series() && !sampled {
-                    let name = &rule.name;
-                    let message = format!("rule {name}: needs `series`, such as series = \"10ms\"");
-                    return Err(self.wrong(line, message));
-                }
-                if metric.is_of_series() && !self.series.contains(metric) {
-                    self.series.push(metric.clone());
-                }
+                let what = format!("rule {}", rule.name);
+                let units = found.iter().map(|place| place.of.unit);
+                self.sample(&what, metric, units).map_err(|message| self.wrong(line, message))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Checks that each cell of the tables is somewhere, and collects the metrics of time series.
+    fn check_tables(&mut self) -> Result<(), ExperimentError> {
+        for table in self.case.experiment.tables.clone() {
+            let found = result_table::places(&table, self.named_units());
+            let found = found.map_err(|message| self.wrong(None, message))?;
+            let what = format!("table {}", table.name);
+            for point in found.iter().flatten().flat_map(result_table::Place::points) {
+                let sampled = self.sample(&what, &point.metric, std::iter::once(point.unit));
+                sampled.map_err(|message| self.wrong(None, message))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note that `what` wants `metric` of these units, if it is one of time series.
+    fn sample(
+        &mut self,
+        what: &str,
+        metric: &Measure,
+        mut units: impl Iterator<Item = usize>,
+    ) -> Result<(), String> {
+        if !metric.is_of_series() {
+            return Ok(());
+        }
+        if units.any(|unit| self.units[unit].plan.scenario.series == Series::None) {
+            return Err(format!("{what}: needs `series`, such as series = \"10ms\""));
+        }
+        if !self.series.contains(metric) {
+            self.series.push(metric.clone());
         }
         Ok(())
     }

@@ -7,9 +7,8 @@
 //!
 //! Within: `catalogue` finds ids, `places` tells what a rule compares, `select` and `samples` take numbers
 //! from runs by the statistics of `stat`, `compare` makes estimates of them, `verdict` judges, `agreement` does so
-//! where the paper leaves settings open, `chance` with
-//! policies `dealt` out anew; `docs` writes it down. The format
-//! is explained in `docs/reproduce.md`.
+//! where the paper leaves settings open, `chance` with policies `dealt` out anew; `result_table` has the
+//! numbers of tables that texts show, and `docs` writes it down. The format is explained in `docs/reproduce.md`.
 
 mod agreement;
 mod catalogue;
@@ -21,6 +20,7 @@ mod docs;
 mod error;
 mod job;
 mod places;
+mod result_table;
 mod runner;
 mod samples;
 mod select;
@@ -30,7 +30,7 @@ mod verdict;
 mod workshop;
 
 pub use catalogue::{Origin, builtin, choose, load};
-pub use docs::{Page, survivors, terminal};
+pub use docs::{Page, survivors, terminal, unexplained};
 pub use error::ExperimentError;
 pub use job::Job;
 pub use runner::reproduce;

@@ -167,7 +167,12 @@ fn points(rule: &Rule, side: &Side, units: &[Unit]) -> Result<Vec<Point>, String
 }
 
 /// The point that is as `of` but for what `side` says.
-fn moved(of: &Point, side: &Side, units: &[Unit], metric: &Measure) -> Result<Point, String> {
+pub(super) fn moved(
+    of: &Point,
+    side: &Side,
+    units: &[Unit],
+    metric: &Measure,
+) -> Result<Point, String> {
     let names = of.names(units);
     let unit = match &side.variant {
         None => of.unit,
@@ -202,7 +207,8 @@ impl Point {
     }
 }
 
-fn unit_of(units: &[Unit], name: &str) -> Result<usize, String> {
+/// Position of the variant called `name` among the units.
+pub(super) fn unit_of(units: &[Unit], name: &str) -> Result<usize, String> {
     let names = units.iter().map(|unit| unit.variant.as_deref().unwrap_or(MAIN));
     position("variant", Some(&Named::Name(name.to_owned())), names)
 }

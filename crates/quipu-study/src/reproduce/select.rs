@@ -251,6 +251,8 @@ impl Runs<'_> {
         let value = match measure.stat {
             Stat::Deviation => quantity.deviation,
             Stat::Max => quantity.most,
+            Stat::LogMean => quantity.log_mean,
+            Stat::LogDeviation => quantity.log_deviation,
             _ => quantity.mean,
         };
         Ok(vec![Sample { load: (0, 0, 0), values: vec![value] }])

@@ -19,7 +19,8 @@ pub(super) fn stat_of(stat: Stat, values: &[f64]) -> Option<f64> {
             sorted.sort_unstable_by(f64::total_cmp);
             quantile_of_numbers(&sorted, u16::from(percent) * 10)
         }
-        Stat::Deviation | Stat::Rate | Stat::Part | Stat::Period | Stat::Length => None,
+        Stat::Rate | Stat::Part | Stat::Period | Stat::Length => None,
+        Stat::Deviation | Stat::LogMean | Stat::LogDeviation => None,
     }
 }
 

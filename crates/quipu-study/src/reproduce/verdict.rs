@@ -61,6 +61,7 @@ pub(super) fn judge(rule: &Rule, units: &[Unit], runs: &[Runs<'_>]) -> RuleVerdi
         ablation: rule.ablation.clone(),
         findings,
         by_chance: None,
+        by_chance_because: rule.by_chance.clone(),
     }
 }
 
@@ -158,26 +159,34 @@ fn estimate(
     runs: &[Runs<'_>],
 ) -> Result<Estimate, String> {
     let samples = |point: &Point| runs[point.unit].samples(point.spot, &point.metric);
-    let random = place.points().any(|point| {
-        let plan = &units[point.unit].plan;
-        plan.scenario.is_random(&plan.networks[point.spot.network].network)
-    });
-    let seed = units.first().map_or(0, |unit| unit.plan.scenario.seed);
-    let chance = Comparison::new(Seed::new(seed), random);
+    let chance = chance_of(place.points(), units);
     let of = samples(&place.of)?;
     let metric = &place.of.metric;
-    let Some(to) = &place.to else {
+    let Some(other) = &place.to else {
         return compare::value(&of, metric, rule.over, &chance);
     };
-    let to = samples(to)?;
+    let (to, metrics) = (samples(other)?, [metric, &other.metric]);
     match (&rule.test, &place.beside) {
-        (Test::Difference(_), _) => compare::difference(&of, &to, metric, &chance),
+        (Test::Difference(_), _) => compare::difference(&of, &to, metrics, &chance),
         (_, Some([a, b])) => {
             let (a, b) = (samples(a)?, samples(b)?);
             compare::ratio_of_ratios([&of, &to], [&a, &b], &chance)
         }
-        (_, None) => compare::ratio(&of, &to, metric, &chance),
+        (_, None) => compare::ratio(&of, &to, metrics, &chance),
     }
+}
+
+/// The chance of runs at `points`.
+pub(super) fn chance_of<'a>(
+    mut points: impl Iterator<Item = &'a Point>,
+    units: &[Unit],
+) -> Comparison {
+    let random = points.any(|point| {
+        let plan = &units[point.unit].plan;
+        plan.scenario.is_random(&plan.networks[point.spot.network].network)
+    });
+    let seed = units.first().map_or(0, |unit| unit.plan.scenario.seed);
+    Comparison::new(Seed::new(seed), random)
 }
 
 /// What a place is called: what both sides share, then what they differ in.

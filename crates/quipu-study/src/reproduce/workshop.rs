@@ -12,6 +12,7 @@ use super::data;
 use super::docs;
 use super::job::{Job, in_words};
 use super::places::Unit;
+use super::result_table;
 use super::select::{OfSeries, Runs, of_series};
 use super::todo::{Place, Progress, ReproduceError, Task, Todo, lock, remove};
 use super::verdict::{bounds, judge};
@@ -261,6 +262,8 @@ impl<'a> Workshop<'a> {
                 rule.by_chance = Some(found);
             }
         }
+        let tables = experiment.tables.iter();
+        let tables = tables.map(|table| result_table::numbers(table, named, of_named));
         let judged = Judged {
             id: case.id.clone(),
             paper: experiment.paper,
@@ -279,6 +282,7 @@ impl<'a> Workshop<'a> {
             settings: experiment.settings.iter().map(noted).collect(),
             untestable: experiment.untestable.iter().map(untested).collect(),
             data: data::beside(&job.numbers, &job.units[0], &runs[0]),
+            tables: tables.collect(),
             bounds: from_bound,
         };
         let settings = docs::settings_table(&experiment.settings, &swept);

@@ -46,6 +46,14 @@ pub struct Moments {
     squares: f64,
     /// The largest; 0 of nothing.
     pub most: f64,
+    /// Mean of the natural logarithms of those that are positive; 0 of none.
+    pub log_mean: f64,
+    /// Sum of the squared distances of these logarithms from their mean.
+    #[serde(skip)]
+    log_squares: f64,
+    /// Values that are positive.
+    #[serde(skip)]
+    positive: u64,
 }
 
 /// The five quantities of pages that were drawn.
@@ -107,6 +115,13 @@ impl Moments {
         self.mean += distance / self.count as f64;
         self.squares += distance * (value - self.mean);
         self.most = self.most.max(value);
+        if value > 0.0 {
+            self.positive += 1;
+            let log = libm::log(value);
+            let distance = log - self.log_mean;
+            self.log_mean += distance / self.positive as f64;
+            self.log_squares += distance * (log - self.log_mean);
+        }
     }
 
     /// Standard deviation of the values themselves (division by their number); 0 of nothing.
@@ -114,6 +129,14 @@ impl Moments {
         match self.count {
             0 => 0.0,
             count => libm::sqrt(self.squares / count as f64),
+        }
+    }
+
+    /// Standard deviation of the natural logarithms of those that are positive; 0 of none.
+    pub fn log_deviation(&self) -> f64 {
+        match self.positive {
+            0 => 0.0,
+            count => libm::sqrt(self.log_squares / count as f64),
         }
     }
 }
@@ -179,6 +202,17 @@ mod tests {
         assert!((moments.deviation() - 2.0).abs() < 1e-12);
     }
 
+    #[test]
+    fn logarithms_are_of_positive_values_alone() {
+        let mut moments = Moments::default();
+        assert_eq!((moments.log_mean, moments.log_deviation()), (0.0, 0.0));
+        [-1.0, 1.0, 3.0].into_iter().for_each(|log| moments.add(libm::exp(log)));
+        moments.add(0.0);
+        assert!((moments.log_mean - 1.0).abs() < 1e-12, "{}", moments.log_mean);
+        let expected = libm::sqrt(8.0 / 3.0);
+        assert!((moments.log_deviation() - expected).abs() < 1e-12);
+    }
+
     /// Means and deviations of the fitted laws, rounded down and limited; see `laws`.
     #[test]
     fn a_sample_has_the_moments_of_the_fitted_laws() {
@@ -193,6 +227,9 @@ mod tests {
         let reading = sample.of(Quantity::Reading);
         // 4,000 draws of a tail this heavy fix the mean to a third or so.
         assert!(reading.count == 4_000 && (16.0..33.0).contains(&reading.mean), "{reading:?}");
+        // The law's µ and σ, four standard errors wide.
+        assert!((reading.log_mean + 0.495).abs() < 0.18, "{reading:?}");
+        assert!((reading.log_deviation() - 2.773).abs() < 0.13, "{}", reading.log_deviation());
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub enum Stat {
     Mean,
     /// Standard deviation; of drawn pages alone.
     Deviation,
+    /// Mean of the natural logarithms of what is above zero; of drawn pages alone.
+    LogMean,
+    /// Standard deviation of these; of drawn pages alone.
+    LogDeviation,
     /// The least.
     Min,
     /// The largest.
@@ -41,6 +45,8 @@ impl Stat {
         Some(match text {
             "mean" => Stat::Mean,
             "deviation" => Stat::Deviation,
+            "log-mean" => Stat::LogMean,
+            "log-deviation" => Stat::LogDeviation,
             "min" => Stat::Min,
             "max" => Stat::Max,
             "median" => Stat::Percentile(50),
@@ -64,6 +70,8 @@ impl fmt::Display for Stat {
         f.pad(match self {
             Stat::Mean => "mean",
             Stat::Deviation => "deviation",
+            Stat::LogMean => "log-mean",
+            Stat::LogDeviation => "log-deviation",
             Stat::Min => "min",
             Stat::Max => "max",
             Stat::Percentile(50) => "median",
@@ -109,10 +117,10 @@ macro_rules! percentile {
 /// One number out of many.
 static STAT: Text = Text {
     name: "statistic",
-    expected: "mean, median, p0 to p100, min, max, first, last, count, rate, part, period, length or \
-               deviation",
+    expected: "mean, median, p0 to p100, min, max, first, last, count, rate, part, period, length, \
+               deviation, log-mean or log-deviation",
     pattern: concat!(
-        "^(mean|median|min|max|first|last|count|rate|part|period|length|deviation|",
+        "^(mean|median|min|max|first|last|count|rate|part|period|length|deviation|log-mean|log-deviation|",
         percentile!(),
         ")$"
     ),
@@ -120,7 +128,8 @@ static STAT: Text = Text {
     numbers: Numbers::None,
     names: Names::Usual(|| {
         let names = ["mean", "median", "min", "max", "first", "last", "count", "rate", "part"];
-        names.into_iter().chain(["period", "length", "deviation"]).map(str::to_owned).collect()
+        let others = ["period", "length", "deviation", "log-mean", "log-deviation"];
+        names.into_iter().chain(others).map(str::to_owned).collect()
     }),
     examples: &["mean", "p95", "first"],
     refused: &["p101", "average", ""],

@@ -133,6 +133,8 @@ table! {
         because: String => "none",
         /// The rule that shows that reason.
         ablation: Option<String> [text NAME] => "none",
+        /// Why it holds also where policies are exchanged by chance, if it does.
+        by_chance: String => "none",
         /// Ids that have it: values of axes.
         only: BTreeMap<String, Vec<String>> => "all",
     }
@@ -201,6 +203,8 @@ pub struct Rule {
     pub because: String,
     /// The rule that shows that reason.
     pub ablation: Option<String>,
+    /// Why it holds also where policies are exchanged by chance; may be empty.
+    pub by_chance: String,
     /// Values of axes that its ids have; all if empty.
     pub only: BTreeMap<String, Vec<String>>,
 }
@@ -299,6 +303,14 @@ impl TryFrom<RuleForm> for Rule {
         if input.over.is_some() && (!matches!(test, Test::Value(_)) || input.metric.pooled) {
             return wrong("over is for the value of a metric that is not pooled");
         }
+        let sides = of.iter().chain(&input.steps).chain(match &to {
+            Others::Sides(sides) => sides.as_slice(),
+            Others::None | Others::Policies => &[],
+        });
+        let mut metrics = sides.filter_map(|side| side.metric.as_ref());
+        if let Some(other) = metrics.find(|other| other.pooled != input.metric.pooled) {
+            return wrong(&format!("{other} and {}: either both or none is pooled", input.metric));
+        }
         let over = input.over.unwrap_or(Stat::Percentile(50));
         if input.expect == Verdict::Fails && input.because.is_empty() {
             return wrong("what is expected to fail needs `because`");
@@ -323,6 +335,7 @@ impl TryFrom<RuleForm> for Rule {
             expect: input.expect,
             because: input.because,
             ablation: input.ablation,
+            by_chance: input.by_chance,
             only: input.only,
         })
     }

@@ -1,5 +1,6 @@
 //! The page of the docs: what became of the papers' claims. Beside it, in a folder of its name, lie the verdicts
-//! that it is made of (`verdicts.json`), all rules as a table, and a picture for each figure.
+//! that it is made of (`verdicts.json`), all rules as a table, and a picture for each figure. Texts beside the page
+//! may show tables of results.
 //!
 //! Everything but `verdicts.json` is written from it, so some ids can be run again and all else stays, and whoever
 //! has the page can tell, without a run, whether it was changed by hand and which ids are not those of the
@@ -11,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::kept::{Kept, experiment_hash};
-use super::{figure, picture, text};
+use super::{by_chance, figure, picture, result_table, text};
 use quipu_record::verdict::Judged;
 use quipu_record::write_whole;
 use quipu_scenario::experiment::Case;
@@ -60,7 +61,7 @@ impl Page {
     /// Writes the page into `file`, and what belongs to it into the folder beside.
     ///
     /// # Errors
-    /// The file that cannot be written, and why.
+    /// The file that cannot be written, and why; and a text that names a table that is not there.
     pub fn write(&self, file: &Path) -> Result<(), (PathBuf, io::Error)> {
         let folder = folder(file);
         fs::create_dir_all(&folder).map_err(|source| (folder.clone(), source))?;
@@ -70,7 +71,17 @@ impl Page {
         for path in self.foreign(file) {
             fs::remove_file(&path).map_err(|source| (path, source))?;
         }
+        for (path, text) in texts(file) {
+            let invalid =
+                |reason| (path.clone(), io::Error::new(io::ErrorKind::InvalidData, reason));
+            let renewed = result_table::renewed(&text, &self.all()).map_err(invalid)?;
+            write_whole(&path, renewed).map_err(|source| (path, source))?;
+        }
         Ok(())
+    }
+
+    fn all(&self) -> Vec<&Judged> {
+        self.kept.iter().map(|kept| &kept.judged).collect()
     }
 
     /// Pictures in the folder that are none of the page.
@@ -97,7 +108,7 @@ impl Page {
                 files.insert(folder.join(format!("{}{kind}.svg", figure.name)), drawn);
             }
         }
-        let all: Vec<&Judged> = self.kept.iter().map(|kept| &kept.judged).collect();
+        let all = self.all();
         files.insert(file.to_owned(), text::page(&all, &figures, Some(&name)));
         files.insert(folder.join(RULES), super::rules_table(&all));
         files.insert(folder.join(STORE), self.store());
@@ -106,7 +117,7 @@ impl Page {
 
     /// The page as Markdown, without pictures.
     pub(super) fn text(&self) -> String {
-        let all: Vec<&Judged> = self.kept.iter().map(|kept| &kept.judged).collect();
+        let all = self.all();
         text::page(&all, &figure::figures(&self.kept), None)
     }
 
@@ -133,6 +144,13 @@ impl Page {
         if let Some(path) = self.foreign(file).first() {
             return Err(format!("{} is no picture of the page", path.display()));
         }
+        for (path, text) in texts(file) {
+            let path = path.display();
+            let renewed = result_table::renewed(&text, &self.all());
+            if renewed.map_err(|reason| format!("{path}: {reason}"))? != text {
+                return Err(format!("{path}: its tables were changed by hand"));
+            }
+        }
         let is_stale = |case: &&Case| {
             let kept = self.kept.iter().find(|kept| kept.judged.id == case.id);
             kept.is_none_or(|kept| kept.experiment != experiment_hash(case))
@@ -154,6 +172,27 @@ impl Page {
         }
     }
 
+    /// Checks that each claim of a paper was held against chance, and that those that hold all the same say why.
+    ///
+    /// # Errors
+    /// The claims that were not, or do not.
+    pub fn check_by_chance(&self) -> Result<(), String> {
+        let untried = by_chance::untried(self.all());
+        if !untried.is_empty() {
+            let names = untried.join(", ");
+            return Err(format!("not held against chance, with --shuffles 40: {names}"));
+        }
+        match by_chance::unexplained(self.all()).as_slice() {
+            [] => Ok(()),
+            names => {
+                let names = names.join(", ");
+                Err(format!(
+                    "hold also with policies exchanged by chance, without `by_chance`: {names}"
+                ))
+            }
+        }
+    }
+
     /// Checks that each number in the sentences on a paper stands in what the page has on it.
     ///
     /// # Errors
@@ -166,6 +205,20 @@ impl Page {
 /// Where what belongs to the page in `file` lies.
 fn folder(file: &Path) -> PathBuf {
     file.with_extension("")
+}
+
+/// Texts beside the page in `file` that show tables of results.
+fn texts(file: &Path) -> BTreeMap<PathBuf, String> {
+    let entries = file.parent().map(|folder| match folder.as_os_str().is_empty() {
+        true => fs::read_dir("."),
+        false => fs::read_dir(folder),
+    });
+    let paths = entries.into_iter().flatten().flatten().flatten().map(|entry| entry.path());
+    let paths =
+        paths.filter(|path| path.extension().is_some_and(|ext| ext == "md") && path != file);
+    let text = |path: PathBuf| Some((fs::read_to_string(&path).ok()?, path));
+    let all = paths.filter_map(text).filter(|(text, _)| result_table::has_any(text));
+    all.map(|(text, path)| (path, text)).collect()
 }
 
 #[cfg(test)]

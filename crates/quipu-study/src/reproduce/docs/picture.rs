@@ -4,13 +4,14 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use super::curves;
 use super::figure::{Claim, Figure};
 use quipu_record::verdict::{DataRow, Outcome, RuleVerdict};
 
 /// The area that is drawn on.
-type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
+pub(super) type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
 /// What drawing may refuse.
-type Refused<'b> = DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>;
+pub(super) type Refused<'b> = DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>;
 
 const WIDTH: u32 = 860;
 /// Where rows begin, after their names.
@@ -18,7 +19,7 @@ const LEFT: i32 = 300;
 const RIGHT: i32 = 20;
 const ROW: i32 = 26;
 const TOP: i32 = 44;
-const INK: RGBColor = RGBColor(40, 40, 40);
+pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
 const PALE: RGBColor = RGBColor(214, 214, 214);
 /// Ids from which on a figure has a picture of its cells.
 const CELLS: usize = 9;
@@ -38,24 +39,29 @@ fn color(outcome: Outcome) -> RGBColor {
 }
 
 /// The pictures of `figure`: what their names end with, and their content.
-pub(super) fn all(figure: &Figure<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn all(figure: &Figure<'_>) -> Vec<(String, String)> {
     let claims = figure.claims();
     let mut all = Vec::new();
     let rows: Vec<Row<'_>> = claims.iter().filter_map(Row::of).take(MOST_ROWS).collect();
     if !rows.is_empty() {
         let height = TOP + ROW * rows.len() as i32 + 62;
-        all.extend(drawn(height, |area| draw_claims(area, &rows)).map(|svg| ("", svg)));
+        all.extend(drawn(height, |area| draw_claims(area, &rows)).map(|svg| (String::new(), svg)));
     }
     if figure.ids.len() >= CELLS && !claims.is_empty() {
         let cells = Cells::of(figure);
         let height = TOP + 30 + ROW * cells.rows.len() as i32 + 62;
         let svg = drawn(height, |area| draw_cells(area, &cells, &claims));
-        all.extend(svg.map(|svg| ("-cells", svg)));
+        all.extend(svg.map(|svg| ("-cells".to_owned(), svg)));
     }
     let numbers: Vec<(f64, f64)> =
         figure.judged().flat_map(|judged| &judged.data).filter_map(both).collect();
     if !numbers.is_empty() {
-        all.extend(drawn(460, |area| draw_numbers(area, &numbers)).map(|svg| ("-numbers", svg)));
+        let svg = drawn(460, |area| draw_numbers(area, &numbers));
+        all.extend(svg.map(|svg| ("-numbers".to_owned(), svg)));
+    }
+    for table in figure.judged().flat_map(|judged| &judged.tables).filter(|table| table.curves) {
+        let svg = drawn(380, |area| curves::draw(area, table));
+        all.extend(svg.map(|svg| (format!("-{}", table.name.replace(' ', "-")), svg)));
     }
     all
 }

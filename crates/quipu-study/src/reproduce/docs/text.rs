@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::figure::{Claim, Figure};
-use super::{markdown, or_nothing, picture, reason};
+use super::{by_chance, markdown, or_nothing, picture, reason};
 use quipu_record::threshold::{Amount, Dimension};
 use quipu_record::verdict::{Agreement, Counts, DataRow, Judged, Outcome, Paper, RuleVerdict};
 
@@ -50,6 +50,7 @@ pub(super) fn page(all: &[&Judged], figures: &[Figure<'_>], pictures: Option<&st
             text.push_str(&row(&[&figure.name, &figure.title(), &ended]));
         }
     }
+    text.push_str(&by_chance::section(all));
     text
 }
 
@@ -86,7 +87,8 @@ fn numbers(text: &str) -> BTreeSet<String> {
     words.filter(|word| word.parse::<f64>().is_ok()).map(str::to_owned).collect()
 }
 
-fn row(cells: &[&str]) -> String {
+/// A row of a table.
+pub(super) fn row(cells: &[&str]) -> String {
     let cells: Vec<String> = cells.iter().map(|cell| markdown(cell)).collect();
     format!("| {} |\n", cells.join(" | "))
 }
