@@ -3,7 +3,7 @@
 use quipu_base::{Duration, Instant};
 
 use super::plain::{all_paths, own_path};
-use super::{AckPolicy, AckRoute, LeastRtt};
+use super::{AckPolicy, AckRoute, Own};
 use crate::key::{PathKey, PathSet};
 use crate::seam::event::Event;
 use crate::seam::view::{PathState, View};
@@ -25,7 +25,7 @@ use returns::{Returns, Sighting};
 /// The policy is both ends at once. Only acknowledgements on the return path in use feed the
 /// sender's round-trip time. The one in use is what is seen, not what was asked: it changes when
 /// three acknowledgements in a row come on another path. Against a peer without the extension
-/// nothing is copied or measured, and the policy is [`LeastRtt`].
+/// nothing is copied or measured, and the policy is [`Own`], as with a legacy server of the paper.
 ///
 /// Source: MobileH2 (Wang et al., APNet 2019), paper and code; confidence high for the probes, the
 /// estimate and the frame. Reconstruction: a return path for each data path (the code has one for
@@ -146,7 +146,7 @@ impl MinOwd {
 impl AckPolicy for MinOwd {
     fn route(&mut self, data: PathKey, view: &View<'_>) -> AckRoute {
         if !view.conn.return_paths {
-            return LeastRtt.route(data, view);
+            return Own.route(data, view);
         }
         let way = self.way(data);
         if self.is_probe_due(&way, view) {

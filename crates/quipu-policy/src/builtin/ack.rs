@@ -67,10 +67,10 @@ fn min_owd() -> Entry {
     Entry {
         name: "min-owd",
         layer: Layer::Ack,
-        about: "on the path that the peer measured to be the fastest way back; min-rtt if it does not",
+        about: "on the path that the peer measured to be the fastest way back; own if it does not",
         formula: "the sender measures rtt[j][r] of data path j by acknowledgements copied on every return path r;\n\
                   it asks for r* = argmin rtt[j][r] if rtt[j][r*] < rtt[j][in use] - max(rttvar, 5 ms); by CHANGE_RETURN_PATH;\n\
-                  the receiver obeys, and returns to own at a probe timeout of r*; without the extension: min-rtt",
+                  the receiver obeys, and returns to own at a probe timeout of r*; without the extension: own",
         params: vec![
             Param::time(
                 "probe",

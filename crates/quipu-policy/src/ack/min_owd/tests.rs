@@ -50,11 +50,11 @@ fn copies(
 }
 
 #[test]
-fn without_the_extension_it_is_min_rtt() {
+fn without_the_extension_it_is_own() {
     let (mut world, [slow, fast]) = world();
     world.conn.return_paths = false;
     let mut policy = MinOwd::default();
-    assert_eq!(policy.route(slow, &world.view()).on, PathSet::only(fast));
+    assert_eq!(policy.route(slow, &world.view()).on, PathSet::only(slow));
     for largest in 1..20 {
         copies(&mut policy, &world, slow, largest, [(slow, 90), (fast, 20)]);
     }
