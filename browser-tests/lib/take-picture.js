@@ -1,16 +1,35 @@
-// The top of a report as a picture: `take-picture.js REPORT PICTURE`.
-import { statSync } from "node:fs";
+// The top of a report, or of the page of verdicts, as a picture: `take-picture.js SOURCE PICTURE`.
+import { mkdtempSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { marked } from "marked";
 import { launch, open, until } from "./browser.js";
+import { firstScreen } from "./first-screen.js";
 
 const LARGEST = 300_000;
+const STYLE = `
+  body { max-width: 1100px; margin: 24px auto; padding: 0 32px; font: 16px/1.5 sans-serif; color: #1f2328 }
+  h1, h2 { border-bottom: 1px solid #d1d9e0; padding-bottom: 0.3em }
+  table { border-collapse: collapse } th, td { border: 1px solid #d1d9e0; padding: 6px 13px }
+  code { background: #eff1f3; padding: 2px 5px } img { max-width: 100% }`;
 
-const [report, picture] = process.argv.slice(2);
+const [source, picture] = process.argv.slice(2);
 const browser = await launch();
-const { page, wrong } = await open(browser, report, { width: 1280, height: 1320 });
-await until(page, () => document.querySelector('figure[data-state="drawn"]'));
+const isPage = source.endsWith(".md");
+const { page, wrong } = await open(browser, isPage ? rendered() : source, { width: 1280, height: 1320 });
+await until(page, isPage
+  ? () => [...document.images].every((image) => image.complete)
+  : () => document.querySelector('figure[data-state="drawn"]'));
 await page.screenshot({ path: picture });
 await browser.close();
 if (wrong.length > 0) throw new Error(wrong.join("\n"));
 const { size } = statSync(picture);
 if (size > LARGEST) throw new Error(`${picture}: ${size} bytes, at most ${LARGEST}`);
 console.log(`${picture}: ${size} bytes`);
+
+/** The page of verdicts as a file that a browser opens. */
+function rendered() {
+  const file = join(mkdtempSync(join(tmpdir(), "quipu-")), "page.html");
+  writeFileSync(file, `<!doctype html><html data-ready><meta charset="utf-8"><style>${STYLE}</style>${marked.parse(firstScreen(source))}`);
+  return file;
+}

@@ -109,6 +109,24 @@ fn a_load_can_be_chosen_and_one_of_another_version_is_not_drawn() {
 }
 
 #[test]
+fn a_waterfall_marks_pushed_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    let result = folder.path().join("first");
+    let text = "\
+        pages = [\"framework-youtube\"]\nnetworks = [\"wifi+lte\"]\nruns = 1\npush = \"images\"\n\
+        [policies]\nstream = [\"rr\"]\npath = [\"minrtt\"]\nbaselines = false\n";
+    run_file(text, &result);
+    let document = read(&result);
+    check(&document);
+    let objects = &document.datasets["waterfall"].levels["object"];
+    let marked = objects.iter().filter(|label| label.ends_with(" +")).count();
+    assert!(marked > 0 && marked < objects.len(), "{objects:?}");
+    let all = document.sections.iter().flat_map(|section| &section.figures);
+    let waterfall = all.clone().find(|figure| figure.id == "waterfall").unwrap();
+    assert!(waterfall.caption.contains("Objects with + were pushed"), "{}", waterfall.caption);
+}
+
+#[test]
 fn flows_alone_have_goodput_and_series() {
     let folder = tempfile::tempdir().unwrap();
     let result = folder.path().join("flows");

@@ -70,12 +70,13 @@ fn waterfall(
         ["policy", "object", "url", "kind", "bytes", "requested", "first_byte", "completed"];
     let mut objects = Rows::new(columns);
     let mut segments = Rows::new(["policy", "object", "path", "from", "to", "bytes"]);
-    let mut left_out = 0;
+    let (mut left_out, mut any_pushed) = (0, false);
     for Replayed { policy, detail, .. } in &loads.loads {
         let end = detail.objects.iter().map(|object| millis(object.completed)).fold(0.0, f64::max);
         left_out = left_out.max(detail.objects.len().saturating_sub(MOST_OBJECTS));
         for object in detail.objects.iter().take(MOST_OBJECTS) {
-            let label = label(object.object, &object.url);
+            let label = label(object.object, &object.url, object.pushed);
+            any_pushed |= object.pushed;
             objects.row([
                 text(policy),
                 text(&label),
@@ -159,6 +160,9 @@ fn waterfall(
                        its first byte; bars are when each path brought bytes of it, one lane for each \
                        path."
         .to_owned();
+    if any_pushed {
+        caption.push_str(" Objects with + were pushed: their lines begin with the promise.");
+    }
     if left_out > 0 {
         let left_out = words::count(left_out as u64, "object is", "objects are");
         caption.push_str(&format!(" The last {left_out} left out."));
@@ -200,12 +204,13 @@ fn alt_of(load: &Replayed, place: &str) -> String {
     )
 }
 
-/// A label that sorts by number and tells the end of the address.
-fn label(object: u32, url: &str) -> String {
+/// A label that sorts by number and tells the end of the address, and whether the object was pushed.
+fn label(object: u32, url: &str, pushed: bool) -> String {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().take(LABEL).collect();
-    format!("{object:03} {name}")
+    let mark = if pushed { " +" } else { "" };
+    format!("{object:03} {name}{mark}")
 }
 
 /// Window, round trip, rate and queue of every path over time.
