@@ -98,9 +98,29 @@ pub(super) fn section(all: &[&Judged]) -> String {
     text.push_str("The claims, and why they may:\n\n");
     text.push_str(&row(&["claim", "holds in deals", "why"]));
     text.push_str("| --- | --- | --- |\n");
+    // The ids of one file have a claim together.
+    let mut together: Vec<Vec<&Held<'_>>> = Vec::new();
     for it in survivors {
-        let deals = format!("{} of {}", it.found.held, it.found.deals);
-        text.push_str(&row(&[&it.name(), &deals, &it.rule.by_chance_because]));
+        let is_same = |other: &&mut Vec<&Held<'_>>| {
+            let name = |it: &Held<'_>| (it.judged.file.clone(), it.rule.name.clone());
+            other.first().is_some_and(|first| name(first) == name(it))
+        };
+        match together.iter_mut().find(is_same) {
+            Some(others) => others.push(it),
+            None => together.push(vec![it]),
+        }
+    }
+    for all in together {
+        let Some(first) = all.first() else { continue };
+        let name = match all.len() {
+            1 => first.name(),
+            ids => format!("{}, and {} ids more of its file", first.name(), ids - 1),
+        };
+        let held = all.iter().map(|it| it.found.held);
+        let (least, most) = (held.clone().min().unwrap_or(0), held.max().unwrap_or(0));
+        let held = if least == most { most.to_string() } else { format!("{least} to {most}") };
+        let deals = format!("{held} of {}", first.found.deals);
+        text.push_str(&row(&[&name, &deals, &first.rule.by_chance_because]));
     }
     text
 }
