@@ -114,7 +114,8 @@ pub(super) fn section(all: &[&Judged]) -> String {
         let Some(first) = all.first() else { continue };
         let name = match all.len() {
             1 => first.name(),
-            ids => format!("{}, and {} ids more of its file", first.name(), ids - 1),
+            2 => format!("{}, and another id of its file", first.name()),
+            ids => format!("{}, and {} more ids of its file", first.name(), ids - 1),
         };
         let held = all.iter().map(|it| it.found.held);
         let (least, most) = (held.clone().min().unwrap_or(0), held.max().unwrap_or(0));

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::picture::{Area, INK, Refused};
 use quipu_record::threshold::Dimension;
-use quipu_record::verdict::{ResultTable, TableCell};
+use quipu_record::verdict::{ResultTable, TableCell, TableRow};
 
 /// Tells curves apart, for colour-blind eyes too (after Okabe and Ito).
 const COLORS: [RGBColor; 8] = [
@@ -86,18 +86,25 @@ pub(super) fn draw<'b>(area: &Area<'b>, table: &ResultTable) -> Result<(), Refus
             .label(column)
             .legend(move |(x, y)| PathElement::new(vec![(x, y), (x + 16, y)], stroke));
     }
+    // Where there is room.
+    let sum = |row: Option<&TableRow>| -> f64 {
+        row.into_iter().flat_map(|row| row.cells.iter().flatten()).map(|cell| cell.value).sum()
+    };
+    let corner = match sum(table.rows.last()) > sum(table.rows.first()) {
+        true => SeriesLabelPosition::UpperLeft,
+        false => SeriesLabelPosition::UpperRight,
+    };
     chart
         .configure_series_labels()
         .background_style(WHITE.mix(0.8))
         .border_style(INK)
-        .position(SeriesLabelPosition::UpperRight)
+        .position(corner)
         .draw()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_record::verdict::TableRow;
 
     fn table(names: &[&str]) -> ResultTable {
         let row = |name: &&str| TableRow { name: (*name).to_owned(), cells: Vec::new() };
