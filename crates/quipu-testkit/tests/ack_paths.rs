@@ -232,16 +232,16 @@ fn the_probe_timeout_follows_the_way_back() {
 }
 
 #[test]
-fn without_the_extension_at_either_end_it_is_min_rtt() {
+fn without_the_extension_at_either_end_it_is_own() {
     for offers in [[false, true], [true, false], [false, false]] {
-        let [min_owd, min_rtt] = ["min-owd", "min-rtt"].map(|ack| {
+        let [min_owd, own] = ["min-owd", "own"].map(|ack| {
             let mut run = Setup { offers, ..Setup::asymmetric(ack) }.start();
             run.until(at(5_000));
             assert_eq!(run.alarms(), [0; 3]);
             let packets = [Role::Client, Role::Server].map(|role| run.packets_of(role));
             (run.srtts(), run.downloaded(), packets)
         });
-        assert_eq!(min_owd, min_rtt, "{offers:?}");
+        assert_eq!(min_owd, own, "{offers:?}");
     }
 }
 

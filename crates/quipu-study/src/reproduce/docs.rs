@@ -159,6 +159,12 @@ fn markdown(text: &str) -> String {
     or_nothing(&text).to_owned()
 }
 
+/// A row of a table.
+fn row(cells: &[&str]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| markdown(cell)).collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
 /// Writes the files of the whole set into `folder`: JSON, CSV, Markdown.
 pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, io::Error)> {
     let page = Page::new(all, &[]).text();

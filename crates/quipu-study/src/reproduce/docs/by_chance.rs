@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::text::row;
+use super::row;
 use quipu_record::verdict::{ByChance, Judged, RuleVerdict};
 
 /// A rule that was held against chance.

@@ -3,7 +3,7 @@
 //! `<!-- table ID: NAME -->` stands for the table `NAME` of the id `ID`; the lines after it that begin with `|` are
 //! that table, and are written anew.
 
-use super::text::row;
+use super::row;
 use quipu_record::verdict::{Judged, ResultTable};
 
 const BEGIN: &str = "<!-- table ";

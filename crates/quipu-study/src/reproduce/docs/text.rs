@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use super::figure::{Claim, Figure};
-use super::{by_chance, markdown, or_nothing, picture, reason};
+use super::{by_chance, or_nothing, picture, reason, row};
 use quipu_record::threshold::{Amount, Dimension};
 use quipu_record::verdict::{Agreement, Counts, DataRow, Judged, Outcome, Paper, RuleVerdict};
 
@@ -85,12 +85,6 @@ fn numbers(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '.' || c == '-'));
     let words = words.map(|word| word.trim_matches(['.', '-']));
     words.filter(|word| word.parse::<f64>().is_ok()).map(str::to_owned).collect()
-}
-
-/// A row of a table.
-pub(super) fn row(cells: &[&str]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| markdown(cell)).collect();
-    format!("| {} |\n", cells.join(" | "))
 }
 
 /// Claims of each paper by what became of them, and all else in a sentence.
