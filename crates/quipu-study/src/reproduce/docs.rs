@@ -15,6 +15,7 @@ use quipu_scenario::experiment::{OpenSetting, Rule};
 use super::agreement::Number;
 
 mod by_chance;
+mod canvas;
 mod curves;
 mod figure;
 mod kept;

@@ -2,7 +2,7 @@
 
 use plotters::prelude::*;
 
-use super::picture::{Area, INK, Refused};
+use super::canvas::{Area, INK, Refused};
 use quipu_record::threshold::Dimension;
 use quipu_record::verdict::{ResultTable, TableCell, TableRow};
 

@@ -1,25 +1,18 @@
 //! Pictures of the page, as SVG: claims beside the paper's numbers, which cells of a figure came out, and the
 //! paper's numbers against ours.
 
-use plotters::coord::Shift;
 use plotters::prelude::*;
 
+use super::canvas::{Area, INK, Refused, WIDTH, drawn};
 use super::curves;
 use super::figure::{Claim, Figure};
 use quipu_record::verdict::{DataRow, Outcome, RuleVerdict};
 
-/// The area that is drawn on.
-pub(super) type Area<'b> = DrawingArea<SVGBackend<'b>, Shift>;
-/// What drawing may refuse.
-pub(super) type Refused<'b> = DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>;
-
-const WIDTH: u32 = 860;
 /// Where rows begin, after their names.
 const LEFT: i32 = 300;
 const RIGHT: i32 = 20;
 const ROW: i32 = 26;
 const TOP: i32 = 44;
-pub(super) const INK: RGBColor = RGBColor(40, 40, 40);
 const PALE: RGBColor = RGBColor(214, 214, 214);
 /// Ids from which on a figure has a picture of its cells.
 const CELLS: usize = 9;
@@ -64,23 +57,6 @@ pub(super) fn all(figure: &Figure<'_>) -> Vec<(String, String)> {
         all.extend(svg.map(|svg| (format!("-{}", table.name.replace(' ', "-")), svg)));
     }
     all
-}
-
-/// What `draw` makes on an area of so many pixels in height; nothing if it cannot be drawn.
-fn drawn(
-    height: i32,
-    draw: impl for<'b> FnOnce(&Area<'b>) -> Result<(), Refused<'b>>,
-) -> Option<String> {
-    let mut svg = String::new();
-    {
-        let size = (WIDTH, height.unsigned_abs());
-        let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-        area.fill(&WHITE).ok()?;
-        draw(&area).ok()?;
-        area.present().ok()?;
-    }
-    svg.push('\n');
-    Some(svg)
 }
 
 /// Our number in one id.
