@@ -349,6 +349,10 @@ pub(crate) struct LoadOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
+    /// Write the load as a HAR file, which the waterfalls of browsers and other tools open; `_path…` fields tell
+    /// which path carried what
+    #[arg(long, value_name = "FILE.har")]
+    pub(crate) har: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) logs: LogOptions,
 }

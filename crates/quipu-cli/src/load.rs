@@ -1,9 +1,11 @@
 //! `quipu load`.
 
 use quipu_lab::batch::Runner;
+use quipu_lab::detail::recording;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::Instruments;
 use quipu_lab::table::{self, WaterfallOptions};
+use quipu_record::write_whole;
 
 use crate::args::LoadOptions;
 use crate::failure::Failure;
@@ -26,6 +28,11 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(output) = output {
         let summary = quipu_lab::results::summary(&plan, &finished, Vec::new());
         quipu_lab::results::write(output, &plan, &finished, &summary).map_err(Failure::run)?;
+    }
+    if let Some(file) = &options.har {
+        let har = recording(&plan, cell).map_err(Failure::run)?;
+        write_whole(file, har)
+            .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
     }
     let options = WaterfallOptions { width: width(), rows: options.rows };
     let mut text = String::new();
@@ -72,6 +79,9 @@ fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
             scenario.policies.stream = vec![options.stream.clone().unwrap_or("dwrr".to_owned())];
             scenario.policies.path = vec![options.path.clone().unwrap_or("minrtt".to_owned())];
         }
+    }
+    if options.har.is_some() && scenario.http.is_raw() {
+        return Err(Failure::Usage("--har: raw streams have no requests".to_owned()));
     }
     let plan = given.plan(own)?;
     let policies = plan.networks.first().map_or(0, |network| network.policies.len());

@@ -195,6 +195,28 @@ fn a_time_series_is_written_beside_the_results_and_nowhere_else() {
 }
 
 #[test]
+fn a_load_is_written_as_a_har_file_that_is_a_page_again() {
+    let folder = folder();
+    let load = ["load", "--page", "sitespeed", "--har", "load.har"];
+    let drawn = stdout(&quipu(folder.path(), &load));
+    assert_eq!(stdout(&quipu(folder.path(), &load[..3])), drawn);
+    assert_eq!(files(folder.path()), ["load.har"]);
+    let page = stdout(&quipu(folder.path(), &["page", "show", "load.har"]));
+    let time = drawn.split("page ").nth(1).and_then(|rest| rest.split(" ms").next());
+    let time = time.expect("a page time").to_owned();
+    for told in ["8 of 8 entries", "7 of 8 known", &format!("load event  {time}")] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let output = quipu(folder.path(), &["load", "--page", "load.har"]);
+    assert!(output.status.success(), "{output:?}");
+    let output = quipu(folder.path(), &[&load[..3], &["--har", "no/such/folder.har"]].concat());
+    let error = error_of(&output, 1);
+    assert!(error.starts_with("cannot write no/such/folder.har:"), "{error}");
+    let raw = refused(&["load", "--page", "sitespeed", "--http", "raw", "--har", "raw.har"]);
+    assert!(raw.contains("--har: raw streams have no requests"), "{raw}");
+}
+
+#[test]
 fn a_load_draws_its_waterfall_in_the_width_of_the_terminal() {
     let folder = folder();
     let output = quipu(folder.path(), &["load", "--page", "sitespeed"]);

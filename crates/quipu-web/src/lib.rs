@@ -11,6 +11,7 @@
 //! 5. [`push::Push`] says what a server sends unasked.
 //! 6. [`metrics::Timeline`] records what arrived when, and gives page time, object index, byte
 //!    index and critical time.
+//! 7. [`recording::write`] makes a HAR file of a load, for the viewers of others and for [`page::read`].
 //!
 //! Not here: any connection. A driver carries the requests over whatever it drives.
 
@@ -22,6 +23,7 @@ mod name;
 pub mod page;
 pub mod pages;
 pub mod push;
+pub mod recording;
 pub mod scheme;
 pub mod synthetic;
 

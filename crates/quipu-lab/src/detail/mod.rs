@@ -5,9 +5,12 @@
 //! [`plan_of`] makes the plan of a result from its `scenario.toml`, [`find`] the cell of a run from the
 //! names that its tables have. A result of another version may differ: [`Detail::compare`] tells.
 //!
+//! [`recording`] writes it as a HAR file, for the viewers of others.
+//!
 //! What is here is for drawing. It is bounded, whatever the load: [`Options`] says how.
 
 mod find;
+mod recording;
 mod segments;
 mod series;
 
@@ -16,6 +19,7 @@ use quipu_web::page::{ObjectId, ObjectKind};
 use thiserror::Error;
 
 pub use self::find::{RunName, find, plan_of};
+pub use self::recording::recording;
 use crate::batch::Runner;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan, PlanError};
