@@ -13,8 +13,9 @@ fn ms(time: u64) -> Duration {
 #[test]
 fn a_written_load_is_one_of_the_har_crate_too() {
     let parent = ObjectId(0);
-    let image = Object::new(ObjectId(1), "https://a.test/b.webp?x=1", ObjectKind::Image, Bytes(9_000))
-        .discovered(Discovery::ParserOffset { parent, offset: Bytes(100) });
+    let image =
+        Object::new(ObjectId(1), "https://a.test/b.webp?x=1", ObjectKind::Image, Bytes(9_000))
+            .discovered(Discovery::ParserOffset { parent, offset: Bytes(100) });
     let document = Object::new(parent, "https://a.test/", ObjectKind::Document, Bytes(8_000));
     let page = Page::new("made up", vec![document, image]).unwrap();
     let recorded = |object, requested, first_byte, completed| Recorded {
