@@ -55,14 +55,35 @@ async function closed(context) {
 }
 
 /**
+ * In the page: keeps what would be saved as a file, in `saved`. The browser's own saving is left out, since without a
+ * window it at times begins no download for as long as it runs.
+ */
+function keepSaved() {
+  globalThis.saved = [];
+  const blobs = new Map();
+  const { createObjectURL } = URL;
+  URL.createObjectURL = (blob) => {
+    const address = createObjectURL.call(URL, blob);
+    blobs.set(address, blob);
+    return address;
+  };
+  const { click } = HTMLAnchorElement.prototype;
+  HTMLAnchorElement.prototype.click = function () {
+    if (!this.download) return click.call(this);
+    globalThis.saved.push({ name: this.download, content: blobs.get(this.href).text() });
+  };
+}
+
+/**
  * Opens a report; gives the page, and a list of all that went wrong or asked for something else than the
  * file, as one line each.
  */
-export async function open(browser, file, { width = 1280, scheme = "light", height = 900, hash = "", downloads = false } = {}) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: downloads, reducedMotion: "reduce" });
+export async function open(browser, file, { width = 1280, scheme = "light", height = 900, hash = "", saves = false } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, reducedMotion: "reduce" });
   context.setDefaultTimeout(20_000);
   contexts.add(context);
   context.on("close", () => contexts.delete(context));
+  if (saves) await context.addInitScript(keepSaved);
   const page = await context.newPage();
   const wrong = [];
   const address = pathToFileURL(file).href;

@@ -1,6 +1,6 @@
 // Every report that the program makes, at two widths, in both schemes. `make-reports` makes them.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { drawAll, launch, open, OUT, picture, SCHEMES, test, until, WIDTHS } from "../lib/browser.js";
@@ -67,7 +67,7 @@ for (const name of REPORTS) {
     });
 
     test("gives pictures and data that are those of the figures", async () => {
-      const { page, context, wrong } = await open(browser, fileOf(name), { downloads: true });
+      const { page, context, wrong } = await open(browser, fileOf(name), { saves: true });
       await drawAll(page);
       const report = await documentOf(page);
       for (const figure of report.sections.flatMap((section) => section.figures)) {
@@ -220,10 +220,16 @@ function checkOrder(texts, numeric, direction) {
   }
 }
 
+/** What the page hands to the browser to be saved: its name and its bytes, by the menu's entry of that name. */
 async function download(page, card, entry) {
   await card.locator(".menu summary").click();
-  const [file] = await Promise.all([page.waitForEvent("download"), card.getByRole("button", { name: entry, exact: true }).click()]);
-  return { name: file.suggestedFilename(), bytes: readFileSync(await file.path()) };
+  await card.getByRole("button", { name: entry, exact: true }).click();
+  await page.waitForFunction(() => globalThis.saved.length > 0, undefined, { polling: 20 });
+  const { name, text } = await page.evaluate(() => {
+    const { name, content } = globalThis.saved.shift();
+    return content.then((text) => ({ name, text }));
+  });
+  return { name, bytes: Buffer.from(text) };
 }
 
 async function checkDownloads(page, report, figure) {
