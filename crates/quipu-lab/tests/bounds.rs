@@ -133,12 +133,15 @@ fn page(random: &mut Random) -> Page {
         let parent = ObjectId(parent as u32);
         objects[index].discovery = match random.random_range(0..5) {
             0 => Found::Root,
-            1 => Found::AfterCompletion {
-                parent,
-                gap: Duration::from_micros(random.random_range(0..60_000)),
-            },
+            1 => Found::AfterCompletion { parent },
             _ => Found::ParserOffset { parent, offset: Bytes(random.random_range(0..=body)) },
         };
+        objects[index].gap.computing = rarely(random, 20, Duration::ZERO, |random| {
+            Duration::from_micros(random.random_range(0..60_000))
+        });
+        if random.random_range(0..4) == 0 {
+            objects[index].waits_for.push(ObjectId(random.random_range(0..index) as u32));
+        }
     }
     Page::new("random", objects).unwrap()
 }

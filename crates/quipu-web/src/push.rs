@@ -94,7 +94,7 @@ fn found_from_main(page: &Page) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use quipu_base::{Bytes, Duration};
+    use quipu_base::Bytes;
 
     use super::*;
     use crate::page::Blocking;
@@ -104,10 +104,7 @@ mod tests {
             Object::new(ObjectId(id), format!("https://{host}/{id}"), kind, Bytes(1_000))
         };
         let at = |offset| Discovery::ParserOffset { parent: ObjectId(1), offset: Bytes(offset) };
-        let after = |parent| Discovery::AfterCompletion {
-            parent: ObjectId(parent),
-            gap: Duration::from_millis(1),
-        };
+        let after = |parent| Discovery::AfterCompletion { parent: ObjectId(parent) };
         let mut objects = vec![
             object(0, "a.test", ObjectKind::Document),
             object(1, "a.test", ObjectKind::Document).discovered(after(0)),

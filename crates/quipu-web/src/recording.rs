@@ -227,7 +227,7 @@ fn initiator(page: &Page, object: &Object) -> Map<String, Value> {
     let (kind, by, offset) = match object.discovery {
         Discovery::Root => ("other", None, Bytes::ZERO),
         Discovery::ParserOffset { parent, offset } => ("parser", page.object(parent), offset),
-        Discovery::AfterCompletion { parent, .. } => {
+        Discovery::AfterCompletion { parent } => {
             let by = asked(parent);
             let kind = match by.map(|by| by.kind) {
                 Some(ObjectKind::Stylesheet) => "parser",
@@ -311,7 +311,7 @@ mod tests {
         };
         let parser =
             |offset| Discovery::ParserOffset { parent: ObjectId(0), offset: Bytes(offset) };
-        let after = |parent| Discovery::AfterCompletion { parent: ObjectId(parent), gap: ms(5) };
+        let after = |parent| Discovery::AfterCompletion { parent: ObjectId(parent) };
         let mut objects = vec![
             object(0, "", ObjectKind::Document, 8_000, Discovery::Root),
             object(1, "a.css", ObjectKind::Stylesheet, 4_000, parser(800)),

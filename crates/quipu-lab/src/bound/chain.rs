@@ -11,9 +11,13 @@ use super::way::Way;
 const HEAD: u64 = 10;
 
 /// An object to be carried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) asked: Asked,
+    /// Others that must be complete before it is asked for.
+    pub(super) waits_for: Vec<usize>,
+    /// From the last of these, and of what it is asked for by, to its being asked for.
+    pub(super) gap: Duration,
     /// Bytes of streams of its request, if it is one that must arrive before anything is sent.
     pub(super) request: Option<u64>,
     /// From the arrival of the request to the first byte sent, at least.
@@ -37,15 +41,15 @@ pub(super) enum Asked {
     On { parent: usize, bytes: u64 },
     /// Not at all: the server sends it when the request for another one has come.
     With { parent: usize },
-    /// Some time after another one is complete.
-    After { parent: usize, gap: Duration },
+    /// When another one is complete.
+    After { parent: usize },
 }
 
 /// The objects of a page.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     pub(super) items: Vec<Item>,
-    /// All of them, parents first.
+    /// All of them, each behind what it waits for.
     pub(super) order: Vec<usize>,
 }
 
@@ -58,20 +62,27 @@ pub(super) struct Chains {
 }
 
 impl Load {
-    /// The objects, whose parents are no cycle.
+    /// The objects, of which none waits for itself.
     pub(super) fn new(items: Vec<Item>) -> Load {
         let mut order = Vec::with_capacity(items.len());
         let mut placed = vec![false; items.len()];
         let mut line = Vec::new();
         for index in 0..items.len() {
-            // From the object up to a parent that has its place, and then back.
-            let mut next = Some(index);
-            while let Some(at) = next.filter(|at| !placed[*at]) {
-                placed[at] = true;
-                line.push(at);
-                next = items[at].asked.parent().filter(|parent| *parent < items.len());
+            // Down to what waits for nothing that has no place, and then back.
+            line.push((index, false));
+            while let Some((at, behind)) = line.pop() {
+                if behind {
+                    order.push(at);
+                } else if !std::mem::replace(&mut placed[at], true) {
+                    line.push((at, true));
+                    let item: &Item = &items[at];
+                    let needs =
+                        item.asked.parent().into_iter().chain(item.waits_for.iter().copied());
+                    line.extend(
+                        needs.filter(|need| *need < placed.len()).map(|need| (need, false)),
+                    );
+                }
             }
-            order.extend(line.drain(..).rev());
         }
         Load { items, order }
     }
@@ -91,9 +102,19 @@ impl Load {
                 (DiscoveryMode::Recorded, Discovery::ParserOffset { parent, offset }) => {
                     Asked::On { parent: parent.index(), bytes: offset.0 }
                 }
-                (DiscoveryMode::Recorded, Discovery::AfterCompletion { parent, gap }) => {
-                    Asked::After { parent: parent.index(), gap }
+                (DiscoveryMode::Recorded, Discovery::AfterCompletion { parent }) => {
+                    Asked::After { parent: parent.index() }
                 }
+            },
+            waits_for: match mode {
+                DiscoveryMode::Recorded if !is_pushed[object.id.index()] => {
+                    object.waits_for.iter().map(|need| need.index()).collect()
+                }
+                _ => Vec::new(),
+            },
+            gap: match mode {
+                DiscoveryMode::Recorded if !is_pushed[object.id.index()] => object.gap.total(),
+                _ => Duration::ZERO,
             },
             request: (!is_pushed[object.id.index()]).then_some(HEAD + object.request.body.0),
             think: object.think_time,
@@ -110,6 +131,8 @@ impl Load {
     pub(super) fn of_writes(page: &Page, requested: bool, gap: Duration) -> Load {
         let item = |(place, object): (u64, &quipu_web::page::Object)| Item {
             asked: Asked::AtStart,
+            waits_for: Vec::new(),
+            gap: Duration::ZERO,
             request: requested.then_some(1),
             think: gap.saturating_mul(place),
             head: 0,
@@ -140,8 +163,10 @@ impl Load {
                     let bytes = parent_item.head + bytes.min(parent_item.body);
                     down.earliest(chains.released[parent], bytes)
                 }
-                Asked::After { parent, gap } => chains.completed[parent] + gap,
+                Asked::After { parent } => chains.completed[parent],
             };
+            let waited = item.waits_for.iter().map(|need| chains.completed[*need]);
+            let asked_at = waited.fold(asked_at, Instant::max) + item.gap;
             let released = match (item.request, last_request) {
                 (None, _) => asked_at,
                 (Some(bytes), Some((at, asked, arrived))) if (at, asked) == (asked_at, bytes) => {
@@ -165,7 +190,7 @@ impl Asked {
     pub(super) fn parent(self) -> Option<usize> {
         match self {
             Asked::AtStart => None,
-            Asked::On { parent, .. } | Asked::With { parent } | Asked::After { parent, .. } => {
+            Asked::On { parent, .. } | Asked::With { parent } | Asked::After { parent } => {
                 Some(parent)
             }
         }

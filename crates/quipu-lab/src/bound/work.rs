@@ -51,6 +51,10 @@ fn needed(load: &Load, targets: &impl Fn(usize) -> bool) -> Vec<u64> {
         if !asked[index] {
             continue;
         }
+        for &need in &load.items[index].waits_for {
+            needed[need] = whole(need);
+            asked[need] = true;
+        }
         let Some(parent) = load.items[index].asked.parent() else { continue };
         let of_parent = match load.items[index].asked {
             Asked::On { bytes, .. } => load.items[parent].head + bytes.min(load.items[parent].body),

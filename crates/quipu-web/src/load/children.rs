@@ -1,4 +1,4 @@
-//! The children of each object, in the order in which they are discovered.
+//! What waits for each object, in the order in which it is discovered.
 
 use std::ops::Range;
 
@@ -6,31 +6,45 @@ use quipu_base::{Bytes, Duration};
 
 use crate::page::{Discovery, Object, ObjectId, Page};
 
-/// Children by parent, in two flat lists.
+/// Objects by what they wait for, in flat lists, and what each still waits for at the start.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
     /// Sorted by parent, offset and id.
     parsed: Vec<(ObjectId, Bytes, ObjectId)>,
-    /// Sorted by parent and id.
-    completed: Vec<(ObjectId, ObjectId, Duration)>,
+    /// Sorted by what is waited for and id.
+    completed: Vec<(ObjectId, ObjectId)>,
     /// Where each parent begins in `parsed` and in `completed`; one more than there are objects.
     starts: Vec<(usize, usize)>,
+    /// By object: on how much it waits, and what passes then until its request.
+    waits: Vec<(u32, Duration)>,
 }
 
 impl Children {
-    /// The children of a page, as `discovery` says of each object.
-    pub(super) fn of(page: &Page, discovery: impl Fn(&Object) -> Discovery) -> Children {
+    /// The children of a page, as it says itself, or with `other` discoveries and without waiting for anything
+    /// else.
+    pub(super) fn of(page: &Page, other: Option<&dyn Fn(&Object) -> Discovery>) -> Children {
         let mut children = Children::default();
         for object in page.objects() {
-            match discovery(object) {
+            let discovery = other.map_or(object.discovery, |discovery| discovery(object));
+            match discovery {
                 Discovery::Root => {}
                 Discovery::ParserOffset { parent, offset } => {
                     children.parsed.push((parent, offset, object.id));
                 }
-                Discovery::AfterCompletion { parent, gap } => {
-                    children.completed.push((parent, object.id, gap));
+                Discovery::AfterCompletion { parent } => {
+                    children.completed.push((parent, object.id));
                 }
             }
+            let mut needs = u32::from(discovery.parent().is_some());
+            let mut gap = Duration::ZERO;
+            if other.is_none() {
+                gap = object.gap.total();
+                for need in &object.waits_for {
+                    children.completed.push((*need, object.id));
+                    needs += 1;
+                }
+            }
+            children.waits.push((needs, gap));
         }
         children.parsed.sort_unstable();
         children.completed.sort_unstable();
@@ -45,6 +59,24 @@ impl Children {
         children
     }
 
+    /// True if `object` waits for nothing.
+    pub(super) fn is_root(&self, object: ObjectId) -> bool {
+        self.waits.get(object.index()).is_some_and(|(needs, _)| *needs == 0)
+    }
+
+    /// One of the things that `object` waits for has come. The time until its request, if it was the
+    /// last one.
+    pub(super) fn came(&mut self, object: ObjectId) -> Option<Duration> {
+        let (needs, gap) = self.waits.get_mut(object.index())?;
+        *needs = needs.checked_sub(1)?;
+        (*needs == 0).then_some(*gap)
+    }
+
+    /// What passes from the start to the request of an object that waits for nothing.
+    pub(super) fn gap(&self, object: ObjectId) -> Duration {
+        self.waits.get(object.index()).map_or(Duration::ZERO, |(_, gap)| *gap)
+    }
+
     /// The `rank`-th child that the parser of `parent` comes to, and the byte where it stands.
     pub(super) fn parsed(&self, parent: ObjectId, rank: u32) -> Option<(Bytes, ObjectId)> {
         let (start, _) = *self.starts.get(parent.index())?;
@@ -53,7 +85,7 @@ impl Children {
         (of == parent).then_some((offset, child))
     }
 
-    /// Positions of the children that wait for `parent` to be complete.
+    /// Positions of the objects that wait for `parent` to be complete.
     pub(super) fn completed_range(&self, parent: ObjectId) -> Range<usize> {
         match self.starts.get(parent.index()..parent.index() + 2) {
             Some([(_, start), (_, end)]) => *start..*end,
@@ -61,10 +93,9 @@ impl Children {
         }
     }
 
-    /// The child at a position of [`Children::completed_range`], and its gap.
-    pub(super) fn after_completion(&self, position: usize) -> (Duration, ObjectId) {
-        let (_, child, gap) = self.completed[position];
-        (gap, child)
+    /// The object at a position of [`Children::completed_range`].
+    pub(super) fn after_completion(&self, position: usize) -> ObjectId {
+        self.completed[position].1
     }
 }
 

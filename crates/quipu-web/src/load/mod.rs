@@ -59,15 +59,15 @@ pub struct PageLoad {
 /// How far an object has come.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
-    /// The page has asked the driver to request it, or will when its gap is over.
-    discovered: bool,
-    /// It has; what comes of it is looked at.
+    /// The page has asked the driver to request it; what comes of it is looked at.
     wanted: bool,
     /// The head of the response has arrived.
     head: bool,
     /// Body bytes that have arrived.
     received: Bytes,
     complete: bool,
+    /// What waits for its end knows of it.
+    told: bool,
     /// Children that the parser has come to.
     parsed: u32,
 }
@@ -88,14 +88,17 @@ impl PageLoad {
     ) -> PageLoad {
         let with_head =
             Discovery::ParserOffset { parent: page.main_document(), offset: Bytes::ZERO };
-        let discovery = |object: &Object| match mode {
-            DiscoveryMode::Recorded => object.discovery,
-            DiscoveryMode::AllAtOnce if pushed.contains(&object.id) => with_head,
-            DiscoveryMode::AllAtOnce => Discovery::Root,
+        let at_once = |object: &Object| match pushed.contains(&object.id) {
+            true => with_head,
+            false => Discovery::Root,
+        };
+        let children = match mode {
+            DiscoveryMode::Recorded => Children::of(&page, None),
+            DiscoveryMode::AllAtOnce => Children::of(&page, Some(&at_once)),
         };
         let objects = page.objects();
         let mut load = PageLoad {
-            children: Children::of(&page, discovery),
+            children,
             progress: vec![Progress::default(); objects.len()],
             ready: VecDeque::new(),
             unread: Vec::new(),
@@ -106,8 +109,9 @@ impl PageLoad {
             page: Arc::clone(&page),
         };
         for object in page.objects() {
-            if discovery(object) == Discovery::Root {
-                load.discover(object.id, Duration::ZERO, now);
+            if load.children.is_root(object.id) {
+                let gap = load.children.gap(object.id);
+                load.ask_after(gap, object.id, now);
             }
         }
         load
@@ -216,10 +220,13 @@ impl PageLoad {
                 continue;
             }
             self.parse(object, now);
-            if progress.complete {
+            if progress.complete && !progress.told {
+                if let Some(progress) = self.progress.get_mut(object.index()) {
+                    progress.told = true;
+                }
                 for index in self.children.completed_range(object) {
-                    let (gap, child) = self.children.after_completion(index);
-                    self.discover(child, gap, now);
+                    let waiting = self.children.after_completion(index);
+                    self.discover(waiting, now);
                 }
             }
         }
@@ -244,19 +251,21 @@ impl PageLoad {
             && offset <= progress.received
         {
             parsed += 1;
-            self.discover(child, Duration::ZERO, now);
+            self.discover(child, now);
         }
         if let Some(progress) = self.progress.get_mut(parent.index()) {
             progress.parsed = parsed;
         }
     }
 
-    fn discover(&mut self, object: ObjectId, gap: Duration, now: Instant) {
-        let Some(progress) = self.progress.get_mut(object.index()) else { return };
-        if progress.discovered {
-            return;
+    /// One of the things that `object` waits for has come.
+    fn discover(&mut self, object: ObjectId, now: Instant) {
+        if let Some(gap) = self.children.came(object) {
+            self.ask_after(gap, object, now);
         }
-        progress.discovered = true;
+    }
+
+    fn ask_after(&mut self, gap: Duration, object: ObjectId, now: Instant) {
         if gap.is_zero() {
             self.want(object);
         } else {

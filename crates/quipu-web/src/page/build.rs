@@ -1,9 +1,9 @@
 //! Makes a page of a HAR file.
 
-use quipu_base::Bytes;
+use quipu_base::{Bytes, Duration};
 
 use super::blocking::{Place, blocking, first_images};
-use super::discovery::{Basis, discoveries, id_of};
+use super::discovery::{Basis, discoveries, gap, id_of};
 use super::hold::Holding;
 use super::inference::Candidates;
 use super::initiator::{ByUrl, Edge, Found, find_initiator, link_redirects, main_document};
@@ -13,7 +13,7 @@ use super::select::{Draft, KindSource, Load, choose};
 use super::size::{SizeSource, came_from_cache, request_size};
 use super::timing::RoundTrips;
 use super::{
-    ChromePriority, Discovery, Evidence, GuessKind, Http2Priority, Object, ObjectKind, Page,
+    ChromePriority, Discovery, Evidence, Gap, GuessKind, Http2Priority, Object, ObjectKind, Page,
     PageError, RecordedPriority, SniffedClass,
 };
 use crate::har::{Entry, Har};
@@ -154,6 +154,10 @@ fn make_objects(load: &Load<'_>, main: usize, findings: &mut Findings) -> Vec<Ob
             indirect: draft.named.by_script || preload,
             priority,
         };
+        let computing = match discovery {
+            Discovery::AfterCompletion { .. } => gap(drafts, draft),
+            _ => Duration::ZERO,
+        };
         let (blocking, blocking_guessed) = blocking(draft, &place);
         let (request, request_guessed) = request_size(draft.entry);
         note_guesses(draft, basis, findings, id);
@@ -173,6 +177,8 @@ fn make_objects(load: &Load<'_>, main: usize, findings: &mut Findings) -> Vec<Ob
             request,
             think_time: round_trips.think_time(draft),
             discovery,
+            waits_for: Vec::new(),
+            gap: Gap { computing, timer: Duration::ZERO },
             evidence,
             not_held: holding.not_held(draft),
             blocking,

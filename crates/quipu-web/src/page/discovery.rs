@@ -59,8 +59,13 @@ fn after_completion(drafts: &[Draft<'_>], child: &Draft<'_>) -> (Discovery, Basi
     let Some(parent) = child.parent else { return (Discovery::Root, Basis::Delay) };
     let recorded = child.start.saturating_sub(drafts[parent].end);
     let basis = if recorded > MAX_DELAY { Basis::DelayCut } else { Basis::Delay };
-    let gap = recorded.min(MAX_DELAY);
-    (Discovery::AfterCompletion { parent: id_of(parent), gap }, basis)
+    (Discovery::AfterCompletion { parent: id_of(parent) }, basis)
+}
+
+/// From the end of the parent to the request of `child`, where it was found by nothing else.
+pub(super) fn gap(drafts: &[Draft<'_>], child: &Draft<'_>) -> Duration {
+    let end = child.parent.map(|parent| drafts[parent].end);
+    end.map_or(Duration::ZERO, |end| child.start.saturating_sub(end)).min(MAX_DELAY)
 }
 
 /// True if `child` was found by its parent's parser, or came with its parent.

@@ -29,7 +29,7 @@ use thiserror::Error;
 pub use build::{ReadOptions, ReadPage, read};
 pub use kind::{ObjectKind, SniffedClass};
 pub use object::{
-    Blocking, Discovery, Evidence, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,
+    Blocking, Discovery, Evidence, Gap, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,
 };
 pub use origin::{Origins, host_of_origin};
 pub use priority::{ChromePriority, Http2Priority, RecordedPriority};
@@ -79,16 +79,16 @@ pub enum PageError {
         /// The id found.
         id: u32,
     },
-    /// A parent that does not exist.
-    #[error("object {object} is discovered by object {parent}, which does not exist")]
+    /// Something waited for that does not exist.
+    #[error("object {object} waits for object {parent}, which does not exist")]
     UnknownParent {
-        /// The child.
+        /// The object that waits.
         object: u32,
-        /// The id named as its parent.
+        /// The id named as what it waits for.
         parent: u32,
     },
     /// Objects that wait for one another.
-    #[error("object {object} is discovered by itself, through its parents")]
+    #[error("object {object} waits for itself, through others")]
     Cycle {
         /// One object of the cycle.
         object: u32,
@@ -100,7 +100,8 @@ impl Page {
     /// is a document, else the first object.
     ///
     /// # Errors
-    /// If there are none, ids are not positions, or a parent is unknown or its own descendant.
+    /// If there are none, ids are not positions, or an object waits for one that is unknown or that
+    /// waits for it.
     pub fn new(name: impl Into<String>, objects: Vec<Object>) -> Result<Page, PageError> {
         if objects.is_empty() {
             return Err(PageError::NoObjects);
@@ -109,9 +110,7 @@ impl Page {
             if object.id.index() != position {
                 return Err(PageError::WrongId { position, id: object.id.0 });
             }
-            if let Some(parent) = object.discovery.parent()
-                && parent.index() >= objects.len()
-            {
+            if let Some(parent) = object.needs().find(|parent| parent.index() >= objects.len()) {
                 return Err(PageError::UnknownParent { object: object.id.0, parent: parent.0 });
             }
         }
@@ -198,6 +197,8 @@ impl Page {
         let mut page = self.clone();
         for object in &mut page.objects {
             object.discovery = Discovery::Root;
+            object.waits_for.clear();
+            object.gap = Gap::default();
         }
         page
     }
@@ -208,22 +209,35 @@ impl Page {
     }
 }
 
-/// An object that is its own ancestor, if there is one. Every parent must exist.
+/// An object that waits for itself, if there is one. All that is waited for must exist.
 fn on_cycle(objects: &[Object]) -> Option<ObjectId> {
-    // The walk that first came to an object; 0 if none did.
-    let mut seen_in = vec![0_usize; objects.len()];
-    for (walk, object) in (1..).zip(objects) {
-        let mut at = Some(object.id);
-        while let Some(id) = at {
-            match seen_in[id.index()] {
-                0 => seen_in[id.index()] = walk,
-                earlier if earlier == walk => return Some(id),
-                _ => break,
+    order_of(objects).err()
+}
+
+/// The objects, each behind all that it waits for.
+///
+/// # Errors
+/// An object that waits for itself.
+fn order_of(objects: &[Object]) -> Result<Vec<ObjectId>, ObjectId> {
+    let mut missing: Vec<usize> = objects.iter().map(|object| object.needs().count()).collect();
+    let mut waiting: Vec<(ObjectId, ObjectId)> =
+        objects.iter().flat_map(|object| object.needs().map(|need| (need, object.id))).collect();
+    waiting.sort_unstable();
+    let mut order: Vec<ObjectId> =
+        objects.iter().map(|object| object.id).filter(|id| missing[id.index()] == 0).collect();
+    let mut next = 0;
+    while let Some(&done) = order.get(next) {
+        next += 1;
+        let first = waiting.partition_point(|(need, _)| *need < done);
+        for (_, id) in waiting[first..].iter().take_while(|(need, _)| *need == done) {
+            missing[id.index()] -= 1;
+            if missing[id.index()] == 0 {
+                order.push(*id);
             }
-            at = objects[id.index()].discovery.parent();
         }
     }
-    None
+    let stuck = objects.iter().find(|object| missing[object.id.index()] > 0);
+    stuck.map_or(Ok(order), |object| Err(object.id))
 }
 
 #[cfg(test)]

@@ -36,8 +36,13 @@ pub struct Object {
     pub request: RequestSize,
     /// How long the server thinks before the first byte of the response.
     pub think_time: Duration,
-    /// When the browser learns that it needs the object.
+    /// How the browser learns that it needs the object.
     pub discovery: Discovery,
+    /// Further objects that must be complete before it is asked for, such as style sheets that a
+    /// script waits for.
+    pub waits_for: Vec<ObjectId>,
+    /// From the last of all that it waits for to its request.
+    pub gap: Gap,
     /// Whether the recording says so, or we guess.
     pub evidence: Evidence,
     /// Why the page load does not wait for it; `None` if it does.
@@ -67,7 +72,16 @@ pub struct RequestSize {
     pub body: Bytes,
 }
 
-/// When the browser learns that it needs an object.
+/// Time that passes in the browser before a request, whatever the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gap {
+    /// Parsing, executing, laying out: another device takes another time for it.
+    pub computing: Duration,
+    /// A timer of the page's scripts, which runs as long on every device.
+    pub timer: Duration,
+}
+
+/// How the browser learns that it needs an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discovery {
     /// At the start of the load.
@@ -80,12 +94,10 @@ pub enum Discovery {
         /// Bytes of the encoded body that must have arrived.
         offset: Bytes,
     },
-    /// Some time after its parent is complete.
+    /// When its parent is complete.
     AfterCompletion {
         /// The style sheet, script or redirect that asks for it.
         parent: ObjectId,
-        /// Time for parsing and execution.
-        gap: Duration,
     },
 }
 
@@ -147,6 +159,8 @@ impl Object {
             request: RequestSize { header: super::size::DEFAULT_REQUEST_HEADER, body: Bytes::ZERO },
             think_time: Duration::ZERO,
             discovery: Discovery::Root,
+            waits_for: Vec::new(),
+            gap: Gap::default(),
             evidence: Evidence::Recorded,
             not_held: None,
             blocking: Blocking::None,
@@ -164,6 +178,18 @@ impl Object {
     pub fn discovered(mut self, discovery: Discovery) -> Object {
         self.discovery = discovery;
         self
+    }
+
+    /// The same object asked for only so much computing after all that it waits for.
+    #[must_use]
+    pub fn computed(mut self, computing: Duration) -> Object {
+        self.gap.computing = computing;
+        self
+    }
+
+    /// The object through which it is discovered, and then the others that it waits for.
+    pub fn needs(&self) -> impl Iterator<Item = ObjectId> {
+        self.discovery.parent().into_iter().chain(self.waits_for.iter().copied())
     }
 
     /// True if the page load waits for it.
@@ -198,10 +224,17 @@ impl Discovery {
     pub fn parent(self) -> Option<ObjectId> {
         match self {
             Discovery::Root => None,
-            Discovery::ParserOffset { parent, .. } | Discovery::AfterCompletion { parent, .. } => {
+            Discovery::ParserOffset { parent, .. } | Discovery::AfterCompletion { parent } => {
                 Some(parent)
             }
         }
+    }
+}
+
+impl Gap {
+    /// Both together.
+    pub fn total(self) -> Duration {
+        self.computing + self.timer
     }
 }
 

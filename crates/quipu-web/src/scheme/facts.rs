@@ -112,7 +112,7 @@ fn leads_to_main(page: &Page, object: ObjectId) -> bool {
     let mut hop = page.main_document();
     while hop != object {
         match page.object(hop).map(|hop| hop.discovery) {
-            Some(Discovery::AfterCompletion { parent, .. }) => hop = parent,
+            Some(Discovery::AfterCompletion { parent }) => hop = parent,
             _ => return false,
         }
     }

@@ -117,10 +117,13 @@ impl<'a> Search<'a> {
                 let think = self.load.items[parent].think.as_millis() as u8;
                 self.released(state, parent)? - think
             }
-            Asked::After { parent, gap } => {
-                nth(parent, self.load.items[parent].body)? + gap.as_millis() as u8
-            }
+            Asked::After { parent } => nth(parent, self.load.items[parent].body)?,
         };
+        let mut asked = asked;
+        for &need in &item.waits_for {
+            asked = asked.max(nth(need, self.load.items[need].body)?);
+        }
+        let asked = asked + item.gap.as_millis() as u8;
         let up_delay = if item.request.is_some() { self.world.up_delay } else { 0 };
         // What has not arrived yet may still be overtaken, but then it is later than now.
         Some(asked + up_delay + item.think.as_millis() as u8).filter(|_| asked <= state.slot)

@@ -20,9 +20,13 @@ fn page(random: &mut Random) -> Page {
         let parent = ObjectId(random.random_range(0..id.max(1)));
         object.discovery = match random.random_range(0..3) {
             _ if id == 0 => Found::Root,
-            0 => Found::AfterCompletion { parent, gap: Duration::from_millis(3) },
+            0 => Found::AfterCompletion { parent },
             _ => Found::ParserOffset { parent, offset: Bytes(random.random_range(0..5_000)) },
         };
+        if id > 0 {
+            object.gap.computing = Duration::from_millis(random.random_range(0..4));
+            object.waits_for = vec![ObjectId(random.random_range(0..id))];
+        }
         object
     };
     Page::new("p", (0..8).map(|id| object(id, random)).collect()).unwrap()
