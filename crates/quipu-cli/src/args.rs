@@ -144,6 +144,22 @@ pub(crate) enum PageCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
+    /// Test how well pages are inferred from recordings: random pages are loaded, recorded, inferred, loaded again
+    SelfTest {
+        /// Random pages
+        #[arg(long, value_name = "N", default_value_t = 1_000,
+              value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        pages: u64,
+        /// Seed of the pages
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+        /// Print a row for each pair of rates too
+        #[arg(long)]
+        all: bool,
+        /// Write all cases to this file too, as CSV
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]

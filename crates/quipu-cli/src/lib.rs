@@ -62,6 +62,9 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Page { command } => match command {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
             PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
+            PageCommand::SelfTest { pages, seed, all, out } => {
+                page::self_test(pages, seed, all, out.as_deref())
+            }
         },
         Command::Scenario { command } => match command {
             ScenarioCommand::Check { files, format } => check::run(&files, format, registry),

@@ -30,7 +30,7 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
         quipu_lab::results::write(output, &plan, &finished, &summary).map_err(Failure::run)?;
     }
     if let Some(file) = &options.har {
-        let har = recording(&plan, cell).map_err(Failure::run)?;
+        let har = recording(&plan, cell, true).map_err(Failure::run)?;
         write_whole(file, har)
             .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
     }

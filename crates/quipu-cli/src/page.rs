@@ -1,10 +1,41 @@
-//! `quipu page show` and `quipu page model`.
+//! `quipu page`.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::base::Seed;
 use quipu_lab::pages::{LoadedPage, draw_sample};
 use quipu_lab::table;
 
+use quipu_record::write_whole;
+use quipu_study::self_test::{self, SelfTest};
+
 use crate::failure::Failure;
+use crate::progress;
+
+/// How well pages are inferred from recordings.
+pub(crate) fn self_test(
+    pages: u64,
+    seed: u64,
+    all: bool,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&cancelled);
+    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
+        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    let test = SelfTest { pages, seed: Seed::new(seed), ..SelfTest::default() };
+    let bar = progress::pages(pages);
+    let cases = test.run(&cancelled, || bar.inc(1)).map_err(Failure::run)?;
+    bar.finish_and_clear();
+    if let Some(file) = out {
+        write_whole(file, self_test::to_csv(&cases))
+            .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
+    }
+    crate::print(&self_test::table(&self_test::rows(&cases), all))?;
+    if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
 
 /// What the model of Pries et al. yields in `pages` pages, beside what it was fitted to.
 pub(crate) fn model(name: &str, pages: u64, seed: u64) -> Result<(), Failure> {

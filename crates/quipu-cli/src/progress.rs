@@ -14,6 +14,11 @@ pub(crate) fn rated_bar(runs: u64) -> ProgressBar {
     styled(runs, rated_style())
 }
 
+/// A bar for `pages` pages.
+pub(crate) fn pages(pages: u64) -> ProgressBar {
+    styled(pages, pages_style())
+}
+
 fn styled(runs: u64, style: Result<ProgressStyle, indicatif::style::TemplateError>) -> ProgressBar {
     let target = if std::io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
@@ -34,10 +39,16 @@ fn rated_style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
     ProgressStyle::with_template("{bar:30} {pos}/{len} runs, {per_sec}, {eta} left")
 }
 
+fn pages_style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    ProgressStyle::with_template("{bar:30} {pos}/{len} pages, {eta} left")
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_template_is_one() {
-        assert!(super::style().is_ok() && super::rated_style().is_ok());
+        assert!(
+            super::style().is_ok() && super::rated_style().is_ok() && super::pages_style().is_ok()
+        );
     }
 }

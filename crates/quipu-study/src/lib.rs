@@ -5,6 +5,7 @@
 //!   the program.
 //! - [`check`]: everything that is wrong with a scenario file, with its experiment and its sweep.
 //! - [`replay`]: loads of results run again, to be shown in full.
+//! - [`self_test`]: how well pages are inferred from recordings.
 //! - [`cost`]: what decisions of policies cost.
 //!
 //! Start with [`Sweep`](sweep::Sweep), [`Job`](reproduce::Job) and [`check()`](check::check).
@@ -17,4 +18,5 @@ pub mod cost;
 pub mod replay;
 pub mod reproduce;
 mod run_key;
+pub mod self_test;
 pub mod sweep;

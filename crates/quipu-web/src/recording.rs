@@ -31,7 +31,7 @@ pub struct Recording<'a> {
     pub on_load: Duration,
     /// The objects that were loaded.
     pub objects: Vec<Recorded>,
-    /// Whether it says who asked for what.
+    /// Whether it says who asked for what, and what waited for it.
     pub initiators: bool,
 }
 
@@ -179,16 +179,12 @@ fn entry(
             "wait": millis(wait),
             "receive": millis(receive),
         },
-        "connection": recorded.connection.to_string(),
+        // Others count from 1, and write 0 where they know of none.
+        "connection": recorded.connection.saturating_add(1).to_string(),
         "_resourceType": object.kind.name(),
         "_was_pushed": u8::from(recorded.pushed),
         "_isLinkPreload": object.preload,
         "_held": object.holds_load(),
-        "_renderBlocking": match object.blocking {
-            Blocking::None => "non_blocking",
-            Blocking::Parser => "in_body_parser_blocking",
-            Blocking::Render => "blocking",
-        },
     });
     let Some(fields) = entry.as_object_mut() else { return entry };
     if let Some(priority) = object.priority {
@@ -197,6 +193,12 @@ fn entry(
         fields.insert("_priority".to_owned(), word(priority.last));
     }
     if load.initiators {
+        let waits = match object.blocking {
+            Blocking::None => "non_blocking",
+            Blocking::Parser => "in_body_parser_blocking",
+            Blocking::Render => "blocking",
+        };
+        fields.insert("_renderBlocking".to_owned(), waits.into());
         fields.append(&mut initiator(load.page, object));
     }
     let carried = recorded.carried.iter().map(|(path, bytes)| (path.clone(), Value::from(bytes.0)));
@@ -226,6 +228,10 @@ fn initiator(page: &Page, object: &Object) -> Map<String, Value> {
     };
     let (kind, by, offset) = match object.discovery {
         Discovery::Root => ("other", None, Bytes::ZERO),
+        // A request of an inline script, which has waited for others.
+        Discovery::ParserOffset { parent, offset } if !object.waits_for.is_empty() => {
+            ("script", page.object(parent), offset)
+        }
         Discovery::ParserOffset { parent, offset } => ("parser", page.object(parent), offset),
         Discovery::AfterCompletion { parent } => {
             let by = asked(parent);

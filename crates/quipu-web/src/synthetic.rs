@@ -6,12 +6,14 @@
 //! [`Sample`] puts what is really drawn beside what the table says.
 
 mod laws;
+mod rules;
 mod sample;
 
 use quipu_base::{Bytes, Duration, Seed};
 
 use crate::page::{Discovery, Object, ObjectId, ObjectKind, Page, PageError};
 
+pub use rules::by_rules;
 pub use sample::{Measured, Moments, Quantity, Sample};
 
 /// A page of a session, and how long it is read.

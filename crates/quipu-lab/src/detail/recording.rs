@@ -12,11 +12,12 @@ use quipu_record::{Detail, RunRecord};
 use quipu_scenario::Discovery;
 
 /// The loads of the first client in `cell`, run again and written as a HAR file, a page for each visit: what a
-/// browser would have recorded, and which path carried what.
+/// browser would have recorded, and which path carried what; with who asked for what, unless `initiators` are
+/// not wanted.
 ///
 /// # Errors
 /// As [`replay`].
-pub fn recording(plan: &Plan, cell: Cell) -> Result<String, DetailError> {
+pub fn recording(plan: &Plan, cell: Cell, initiators: bool) -> Result<String, DetailError> {
     let mut details = Vec::new();
     for visit in 0..plan.scenario.session {
         let options = Options { visit, ..Options::default() };
@@ -34,7 +35,7 @@ pub fn recording(plan: &Plan, cell: Cell) -> Result<String, DetailError> {
             on_load: detail.record.page_time,
             objects: objects(detail, opened),
             // Where all is asked for at once nobody found anything.
-            initiators: plan.scenario.discovery == Discovery::Recorded,
+            initiators: initiators && plan.scenario.discovery == Discovery::Recorded,
         })
         .collect();
     Ok(write(&loads, env!("CARGO_PKG_VERSION")))

@@ -91,6 +91,12 @@ pub struct Entry {
     /// Its phases.
     #[serde(deserialize_with = "lenient::or_default")]
     pub timings: Timings,
+    /// Which connection it came over, as a number or a name.
+    #[serde(deserialize_with = "lenient::text")]
+    pub connection: Option<String>,
+    /// WebPageTest: the same.
+    #[serde(rename = "_socket", deserialize_with = "lenient::text")]
+    pub socket: Option<String>,
     /// Chrome's type of the resource.
     #[serde(rename = "_resourceType", deserialize_with = "lenient::text")]
     pub resource_type: Option<String>,
@@ -232,12 +238,21 @@ pub struct Content {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Timings {
+    /// Waiting in the browser, for a connection or because others are more important.
+    #[serde(deserialize_with = "lenient::number")]
+    pub blocked: Option<f64>,
+    /// Resolving the name.
+    #[serde(deserialize_with = "lenient::number")]
+    pub dns: Option<f64>,
     /// Opening the connection, TLS included.
     #[serde(deserialize_with = "lenient::number")]
     pub connect: Option<f64>,
     /// TLS handshake, part of `connect`.
     #[serde(deserialize_with = "lenient::number")]
     pub ssl: Option<f64>,
+    /// Sending the request.
+    #[serde(deserialize_with = "lenient::number")]
+    pub send: Option<f64>,
     /// From the request sent to the first byte of the response.
     #[serde(deserialize_with = "lenient::number")]
     pub wait: Option<f64>,

@@ -12,6 +12,7 @@ use super::report::{Findings, PageReport};
 use super::select::{Draft, KindSource, Load, choose};
 use super::size::{SizeSource, came_from_cache, request_size};
 use super::timing::RoundTrips;
+use super::waits::{Known, Wait, waits};
 use super::{
     ChromePriority, Discovery, Evidence, Gap, GuessKind, Http2Priority, Object, ObjectKind, Page,
     PageError, RecordedPriority, SniffedClass,
@@ -24,6 +25,23 @@ pub struct ReadOptions {
     /// Which load of a file that holds several: the `pageref` of its entries, or its number from
     /// 1. The first by default.
     pub load: Option<String>,
+    /// How much of the recorded waiting is taken for computing and thinking.
+    pub compute: Compute,
+}
+
+/// How much of what passed in a recording is taken for computing and thinking, which take as long over every
+/// network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Compute {
+    /// All of it, but the shortest round trip to each host: nothing waits for more than one other.
+    #[default]
+    AsRecorded,
+    /// As little as the recording allows.
+    Low,
+    /// What is most likely.
+    Likely,
+    /// As much as the recording allows.
+    High,
 }
 
 /// A page, and what was done to get it.
@@ -57,7 +75,7 @@ pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, 
         load.drafts[main].kind = ObjectKind::Document;
     }
     link_parents(&mut load.drafts, &by_url, head, main, &mut findings);
-    let objects = make_objects(&load, main, &mut findings);
+    let objects = make_objects(&load, main, options.compute, &mut findings);
     let page = Page::new(name, objects)?.with_main_document(id_of(main));
     let report = PageReport::new(&har, &load, &page, findings);
     Ok(ReadPage { page, report })
@@ -129,17 +147,18 @@ fn link_parents(
     }
 }
 
-fn make_objects(load: &Load<'_>, main: usize, findings: &mut Findings) -> Vec<Object> {
-    let drafts = &load.drafts;
+/// Where an object stands in its page.
+struct Placed {
+    known: Known,
+    basis: Basis,
+    blocking_guessed: bool,
+}
+
+/// The place of each draft.
+fn places(drafts: &[Draft<'_>], main: usize) -> Vec<Placed> {
     let found = discoveries(drafts);
     let first_images = first_images(drafts, found.iter().map(|(discovery, _)| *discovery));
-    let round_trips = RoundTrips::new(drafts);
-    let mut holding = Holding::new(load.on_load, &drafts[main]);
-    let mut objects = Vec::with_capacity(drafts.len());
-    for (index, (draft, &(discovery, basis))) in drafts.iter().zip(&found).enumerate() {
-        let id = id_of(index);
-        let priority = recorded_priority(draft);
-        let preload = draft.named.preload;
+    let place = |(draft, &(discovery, basis)): (&Draft<'_>, &(Discovery, Basis))| {
         let after_first_image = |offset: Bytes, parent: usize| {
             first_images[parent].is_some_and(|first_image| offset > first_image)
         };
@@ -151,14 +170,49 @@ fn make_objects(load: &Load<'_>, main: usize, findings: &mut Findings) -> Vec<Ob
             discovery,
             in_main_document: draft.parent == Some(main),
             late,
-            indirect: draft.named.by_script || preload,
-            priority,
-        };
-        let computing = match discovery {
-            Discovery::AfterCompletion { .. } => gap(drafts, draft),
-            _ => Duration::ZERO,
+            indirect: draft.named.by_script || draft.named.preload,
+            priority: recorded_priority(draft),
         };
         let (blocking, blocking_guessed) = blocking(draft, &place);
+        Placed { known: Known { discovery, blocking, late }, basis, blocking_guessed }
+    };
+    drafts.iter().zip(&found).map(place).collect()
+}
+
+/// Every wait as it was recorded.
+fn as_recorded(drafts: &[Draft<'_>], known: &[Known]) -> Vec<Wait> {
+    let round_trips = RoundTrips::new(drafts);
+    let wait = |(draft, &Known { discovery, .. }): (&Draft<'_>, &Known)| Wait {
+        discovery,
+        waits_for: Vec::new(),
+        computing: match discovery {
+            Discovery::AfterCompletion { .. } => gap(drafts, draft),
+            _ => Duration::ZERO,
+        },
+        think: round_trips.think_time(draft),
+    };
+    drafts.iter().zip(known).map(wait).collect()
+}
+
+fn make_objects(
+    load: &Load<'_>,
+    main: usize,
+    compute: Compute,
+    findings: &mut Findings,
+) -> Vec<Object> {
+    let drafts = &load.drafts;
+    let places = places(drafts, main);
+    let known: Vec<Known> = places.iter().map(|placed| placed.known).collect();
+    let waits = match compute {
+        Compute::AsRecorded => as_recorded(drafts, &known),
+        _ => waits(drafts, &known, main, compute),
+    };
+    let mut holding = Holding::new(load.on_load, &drafts[main]);
+    let mut objects = Vec::with_capacity(drafts.len());
+    for (index, ((draft, placed), wait)) in drafts.iter().zip(&places).zip(waits).enumerate() {
+        let id = id_of(index);
+        let priority = recorded_priority(draft);
+        let Placed { known: Known { blocking, late, .. }, basis, blocking_guessed } = *placed;
         let (request, request_guessed) = request_size(draft.entry);
         note_guesses(draft, basis, findings, id);
         findings.guess_if(blocking_guessed, GuessKind::Blocking, id);
@@ -175,15 +229,15 @@ fn make_objects(load: &Load<'_>, main: usize, findings: &mut Findings) -> Vec<Ob
             response_bytes: draft.sizes.body,
             response_header_bytes: draft.sizes.header,
             request,
-            think_time: round_trips.think_time(draft),
-            discovery,
-            waits_for: Vec::new(),
-            gap: Gap { computing, timer: Duration::ZERO },
+            think_time: wait.think,
+            discovery: wait.discovery,
+            waits_for: wait.waits_for.into_iter().map(id_of).collect(),
+            gap: Gap { computing: wait.computing, timer: Duration::ZERO },
             evidence,
             not_held: holding.not_held(draft),
             blocking,
             late,
-            preload,
+            preload: draft.named.preload,
             visible: draft.kind == ObjectKind::Image
                 && priority.is_some_and(|priority| priority.last <= ChromePriority::High),
             priority,

@@ -19,6 +19,7 @@ mod report;
 mod select;
 mod size;
 mod timing;
+mod waits;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use quipu_base::Bytes;
 use thiserror::Error;
 
-pub use build::{ReadOptions, ReadPage, read};
+pub use build::{Compute, ReadOptions, ReadPage, read};
 pub use kind::{ObjectKind, SniffedClass};
 pub use object::{
     Blocking, Discovery, Evidence, Gap, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,

@@ -68,18 +68,18 @@ fn limited(value: f64, least: f64, most: f64) -> u64 {
 }
 
 /// Uniform in the open interval from 0 to 1.
-fn uniform(random: &mut Random) -> f64 {
+pub(super) fn uniform(random: &mut Random) -> f64 {
     ((random.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
 }
 
 /// Exponential with mean 1.
-fn exponential(random: &mut Random) -> f64 {
+pub(super) fn exponential(random: &mut Random) -> f64 {
     -libm::log(uniform(random))
 }
 
 /// Log-normal, by the method of Box and Muller; the second value of the pair is not used, so that
 /// each draw takes the same from the stream.
-fn log_normal(random: &mut Random, mu: f64, sigma: f64) -> f64 {
+pub(super) fn log_normal(random: &mut Random, mu: f64, sigma: f64) -> f64 {
     let radius = libm::sqrt(2.0 * exponential(random));
     let angle = core::f64::consts::TAU * uniform(random);
     libm::exp(mu + sigma * radius * libm::cos(angle))

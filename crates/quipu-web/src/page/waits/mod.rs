@@ -1,0 +1,58 @@
+//! What every request of a recording waited for, with the recording's network taken out.
+//!
+//! A recorded time is the sum of what the network took and of what it did not: thinking of servers, computing of
+//! the browser, timers of scripts. Only the second is the same over another network. Here the two are told apart:
+//!
+//! - [`think`]: of a recorded wait, what is left when the round trip and other responses of the same connection are
+//!   taken out.
+//! - [`hypotheses`]: what an object may have waited for, by the rules of browsers.
+//! - [`choose`]: which of these explains its start with the least delay that nothing explains.
+//!
+//! What a busy network hid is not known. So each of them has a range, from [`Compute::Low`] to [`Compute::High`].
+
+mod choose;
+mod hypotheses;
+mod phases;
+mod think;
+
+use quipu_base::Duration;
+
+use super::Discovery;
+use super::build::Compute;
+use super::select::Draft;
+
+pub(super) use hypotheses::Known;
+
+/// What one object waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wait {
+    pub(super) discovery: Discovery,
+    /// Positions of others that must be complete.
+    pub(super) waits_for: Vec<usize>,
+    pub(super) computing: Duration,
+    pub(super) think: Duration,
+}
+
+/// What each draft waits for.
+pub(super) fn waits(
+    drafts: &[Draft<'_>],
+    known: &[Known],
+    main: usize,
+    compute: Compute,
+) -> Vec<Wait> {
+    let phases = phases::Phases::of(drafts);
+    let thoughts = think::thoughts(drafts, &phases);
+    let chosen = choose::choose(drafts, known, &phases, main, compute);
+    let think = |at: usize| match compute {
+        Compute::Low => thoughts[at].low,
+        Compute::AsRecorded | Compute::High => thoughts[at].high,
+        Compute::Likely => thoughts[at].likely,
+    };
+    let wait = |(at, chosen): (usize, choose::Chosen)| Wait {
+        discovery: chosen.discovery,
+        waits_for: chosen.waits_for,
+        computing: chosen.computing,
+        think: think(at),
+    };
+    chosen.into_iter().enumerate().map(wait).collect()
+}

@@ -1,0 +1,204 @@
+//! How long servers thought.
+//!
+//! A wait is a round trip, thinking, and the time in which the connection carried other responses first. Where no other response
+//! was on its way when this one could have been, thinking is all but the round trip, exactly. Else it is hidden behind them, and
+//! anything from nothing to that.
+//!
+//! Most likely an answer that a server makes took it the time in which nothing arrived; pauses of a round trip are those of a
+//! sender that must wait for acknowledgements. A file most likely took it what it takes for the files of the same host in the
+//! median. Where nothing at all is known, it took what it takes in the recordings that come with the library.
+
+use std::collections::BTreeMap;
+
+use quipu_base::Duration;
+
+use super::phases::{Phase, Phases, merged};
+use crate::page::ObjectKind;
+use crate::page::discovery::MAX_DELAY;
+use crate::page::object::host_of;
+use crate::page::select::{Draft, millis};
+
+/// Bytes of a request's body from which its sending may take longer than thinking. Our choice.
+const UPLOAD: f64 = 4_000.0;
+
+/// Thinking about a file of which nothing is known: the median of the medians of what is known exactly in the nine
+/// recordings that come with the library and have three such files or more.
+const FILE: Duration = Duration::from_millis(4);
+
+/// The same of answers.
+const ANSWER: Duration = Duration::from_millis(28);
+
+/// The time that a server thought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Thought {
+    pub(super) low: Duration,
+    pub(super) likely: Duration,
+    pub(super) high: Duration,
+}
+
+/// By draft.
+pub(super) fn thoughts(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
+    let round_trips = round_trips(drafts, phases);
+    let busy = Busy::of(phases);
+    let mut thoughts = Vec::with_capacity(drafts.len());
+    let mut spread = Spread::default();
+    for (at, draft) in drafts.iter().enumerate() {
+        let phase = phases.all[at];
+        let round_trip = round_trips[at];
+        let ready = phase.sent + round_trip;
+        let known = phase.first_byte.saturating_sub(ready).min(MAX_DELAY);
+        // The shortest wait that was measured is a round trip and what came to it.
+        let high = known + Duration::from_nanos(round_trip.as_nanos() / 2);
+        let upload = draft.entry.request.body_size.unwrap_or(0.0) > UPLOAD;
+        let thought = if busy.is_used(at, phase) || upload {
+            let pause = phases.pause.max(round_trip);
+            let likely = busy.idle(phase, ready, pause).max(unknown(draft)).min(known);
+            Thought { low: Duration::ZERO, likely, high }
+        } else {
+            Thought { low: known.saturating_sub(phases.pause), likely: known, high }
+        };
+        let hidden = thought.low.is_zero() && thought.likely <= FILE;
+        if sort(draft.kind) == Sort::File && !hidden {
+            spread.add(draft, thought.likely);
+        }
+        thoughts.push(thought);
+    }
+    let usual = spread.medians();
+    for (draft, thought) in drafts.iter().zip(&mut thoughts) {
+        if sort(draft.kind) == Sort::File {
+            let usual = usual.get(host_of(draft.url)).copied().unwrap_or(FILE);
+            if thought.low.is_zero() {
+                thought.likely = usual.min(thought.high);
+            }
+        }
+    }
+    thoughts
+}
+
+/// The recording's round trip of each draft: the shortest connection set-up without TLS, or the shortest wait, of its
+/// host or its connection.
+fn round_trips(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Duration> {
+    let mut hosts: BTreeMap<&str, Duration> = BTreeMap::new();
+    let mut connections: BTreeMap<usize, Duration> = BTreeMap::new();
+    for (draft, phase) in drafts.iter().zip(&phases.all) {
+        let timings = &draft.entry.timings;
+        let (connect, tls) = (millis(timings.connect), millis(timings.ssl));
+        let transport = connect.saturating_sub(tls);
+        // Within half a millisecond, both started and ended together: that is QUIC.
+        let quic = transport < Duration::from_micros(500) && !tls.is_zero();
+        let set_up = if quic { tls } else { transport };
+        for measured in [millis(timings.wait), set_up] {
+            // Zero means that nothing was measured.
+            if measured.is_zero() {
+                continue;
+            }
+            let host = hosts.entry(host_of(draft.url)).or_insert(measured);
+            *host = measured.min(*host);
+            let connection = connections.entry(phase.connection).or_insert(measured);
+            *connection = measured.min(*connection);
+        }
+    }
+    let of = |(draft, phase): (&Draft<'_>, &super::phases::Phase)| {
+        let host = hosts.get(host_of(draft.url)).copied();
+        let connection = connections.get(&phase.connection).copied();
+        let both = host.into_iter().chain(connection);
+        both.min().unwrap_or_default()
+    };
+    drafts.iter().zip(&phases.all).map(of).collect()
+}
+
+/// What each connection did when.
+struct Busy {
+    /// By connection: times in which some response arrived.
+    spans: Vec<Vec<(Duration, Duration)>>,
+    /// By draft: when the last of the responses ended that had begun before it.
+    until: Vec<Duration>,
+}
+
+impl Busy {
+    fn of(phases: &Phases) -> Busy {
+        let mut order: Vec<usize> = (0..phases.all.len()).collect();
+        order.sort_by_key(|&at| (phases.all[at].connection, phases.all[at].first_byte, at));
+        let mut until = vec![Duration::ZERO; phases.all.len()];
+        let mut spans = vec![Vec::new(); phases.all.len()];
+        let same = |&one: &usize, &other: &usize| {
+            phases.all[one].connection == phases.all[other].connection
+        };
+        for connection in order.chunk_by(same) {
+            let mut last = Duration::ZERO;
+            let mut arrivals = Vec::with_capacity(connection.len());
+            for &at in connection {
+                let phase = phases.all[at];
+                until[at] = last;
+                last = last.max(phase.end);
+                arrivals.push((phase.first_byte, phase.end));
+            }
+            if let Some(&first) = connection.first() {
+                spans[phases.all[first].connection] = merged(&arrivals);
+            }
+        }
+        Busy { spans, until }
+    }
+
+    /// True if others arrived when the response to `at` could have been on its way.
+    fn is_used(&self, at: usize, phase: Phase) -> bool {
+        self.until[at] > phase.sent
+    }
+
+    /// How much of the time until the first byte passed with nothing arriving, without so much of each pause.
+    fn idle(&self, phase: Phase, ready: Duration, pause: Duration) -> Duration {
+        let spans = &self.spans[phase.connection];
+        let mut since = ready;
+        let mut idle = Duration::ZERO;
+        let first = spans.partition_point(|(_, end)| *end <= ready);
+        for &(start, end) in &spans[first..] {
+            let start = start.min(phase.first_byte);
+            idle += start.saturating_sub(since).saturating_sub(pause);
+            since = since.max(end);
+            if since >= phase.first_byte {
+                break;
+            }
+        }
+        idle
+    }
+}
+
+/// Thinking by host.
+#[derive(Default)]
+struct Spread<'a>(BTreeMap<&'a str, Vec<Duration>>);
+
+/// What servers think about: files, or answers that they make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    File,
+    Answer,
+}
+
+fn unknown(draft: &Draft<'_>) -> Duration {
+    match sort(draft.kind) {
+        Sort::File => FILE,
+        Sort::Answer => ANSWER,
+    }
+}
+
+fn sort(kind: ObjectKind) -> Sort {
+    use ObjectKind::{Document, Fetch, Ping, Preflight, Xhr};
+    match kind {
+        Document | Fetch | Ping | Preflight | Xhr => Sort::Answer,
+        _ => Sort::File,
+    }
+}
+
+impl<'a> Spread<'a> {
+    fn add(&mut self, draft: &Draft<'a>, thought: Duration) {
+        self.0.entry(host_of(draft.url)).or_default().push(thought);
+    }
+
+    fn medians(self) -> BTreeMap<&'a str, Duration> {
+        let median = |mut thoughts: Vec<Duration>| {
+            thoughts.sort_unstable();
+            thoughts.get((thoughts.len() - 1) / 2).copied().unwrap_or_default()
+        };
+        self.0.into_iter().map(|(host, thoughts)| (host, median(thoughts))).collect()
+    }
+}
