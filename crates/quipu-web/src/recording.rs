@@ -3,11 +3,15 @@
 //! What a browser would know is written as it writes it; what only a simulated load tells stands in fields of our
 //! own: `_pathBytes`, `_pathSegments`, `_held`. Cookies, headers and bodies are left out, as there are none.
 
+mod join;
+
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use quipu_base::{Bytes, Duration};
 use serde_json::{Map, Value, json};
+
+pub use join::join;
 
 use crate::page::{Blocking, ChromePriority, Discovery, Object, ObjectId, ObjectKind, Page};
 
@@ -406,7 +410,7 @@ mod tests {
         let text = write(&[load(&page, true), second], "1.0");
         assert!(text.contains("2020-01-01T00:01:40.000000Z"), "{text}");
         for number in ["1", "2"] {
-            let options = ReadOptions { load: Some(number.to_owned()) };
+            let options = ReadOptions { load: Some(number.to_owned()), ..ReadOptions::default() };
             let found = read("back", text.as_bytes(), &options).unwrap().page;
             assert_eq!(found.objects().len(), 6);
         }

@@ -2,7 +2,7 @@
 
 use quipu_web::page::Compute;
 
-use super::world::{Inferred, Times, Truth};
+use super::world::{Inferred, Recording, Times, Truth};
 use super::{SelfTest, SelfTestError};
 
 /// What is compared: names of the metrics of a case, in its order.
@@ -53,38 +53,74 @@ pub(super) fn of_page(test: &SelfTest, index: u64) -> Result<Vec<Case>, SelfTest
     let truths = loads(test, |rate| page.load(rate))?;
     let mut cases = Vec::new();
     for knowledge in [Knowledge::Initiators, Knowledge::Times] {
-        let initiators = knowledge == Knowledge::Initiators;
-        for &recorded in &test.recorded_at {
-            let recording = page.record(recorded, initiators)?;
-            let replay = |compute: Compute| {
-                let inferred: Inferred = recording.infer(compute)?;
-                loads(test, |rate| inferred.load(rate))
-            };
-            let recorded_as = replay(Compute::AsRecorded)?;
-            let [low, likely, high] =
-                [replay(Compute::Low)?, replay(Compute::Likely)?, replay(Compute::High)?];
-            for (at, &replayed) in test.replayed_at.iter().enumerate() {
-                let case = Case {
-                    page: index,
-                    recorded: vec![recorded],
-                    replayed,
-                    knowledge,
-                    inference: Inference::AsRecorded,
-                    truth: truths[at],
-                    likely: recorded_as[at],
-                    range: None,
-                };
-                cases.push(Case {
-                    inference: Inference::TakenOut,
-                    likely: likely[at],
-                    range: Some((low[at], high[at])),
-                    ..case.clone()
-                });
-                cases.push(case);
+        let mut recordings = Vec::new();
+        for &rate in &test.recorded_at {
+            recordings.push((rate, page.record(rate, knowledge == Knowledge::Initiators)?));
+        }
+        let mut add = |recorded: Vec<u64>, recording: &Recording| -> Result<(), SelfTestError> {
+            let kind = Kind { page: index, recorded, knowledge };
+            cases.extend(kind.cases(test, recording, &truths)?);
+            Ok(())
+        };
+        for (at, (rate, recording)) in recordings.iter().enumerate() {
+            add(vec![*rate], recording)?;
+            for (slower, other) in &recordings[..at] {
+                add(vec![*slower, *rate], &Recording::joined(&[other, recording])?)?;
             }
         }
     }
     Ok(cases)
+}
+
+/// Cases of one page with the same recordings.
+struct Kind {
+    page: u64,
+    recorded: Vec<u64>,
+    knowledge: Knowledge,
+}
+
+impl Kind {
+    fn cases(
+        &self,
+        test: &SelfTest,
+        recording: &Recording,
+        truths: &[Times],
+    ) -> Result<Vec<Case>, SelfTestError> {
+        let replay = |compute: Compute| {
+            let inferred: Inferred = recording.infer(compute)?;
+            loads(test, |rate| inferred.load(rate))
+        };
+        let [low, likely, high] =
+            [replay(Compute::Low)?, replay(Compute::Likely)?, replay(Compute::High)?];
+        // It knows of one recording only.
+        let kept = match self.recorded.len() {
+            1 => Some(replay(Compute::AsRecorded)?),
+            _ => None,
+        };
+        let mut cases = Vec::new();
+        for (at, &replayed) in test.replayed_at.iter().enumerate() {
+            let case = Case {
+                page: self.page,
+                recorded: self.recorded.clone(),
+                replayed,
+                knowledge: self.knowledge,
+                inference: Inference::TakenOut,
+                truth: truths[at],
+                likely: likely[at],
+                range: Some((low[at], high[at])),
+            };
+            if let Some(kept) = &kept {
+                cases.push(Case {
+                    inference: Inference::AsRecorded,
+                    likely: kept[at],
+                    range: None,
+                    ..case.clone()
+                });
+            }
+            cases.push(case);
+        }
+        Ok(cases)
+    }
 }
 
 fn loads(

@@ -15,6 +15,7 @@ use quipu_lab::detail::DetailError;
 use quipu_lab::pages::PageLoadError;
 use quipu_lab::plan::PlanError;
 use quipu_lab::run::RunError;
+use quipu_web::har::HarError;
 use quipu_web::page::PageError;
 use rayon::prelude::*;
 use thiserror::Error;
@@ -54,6 +55,9 @@ pub enum SelfTestError {
     /// A page could not be made, or inferred from its recording.
     #[error(transparent)]
     Page(#[from] PageError),
+    /// Recordings could not be joined.
+    #[error(transparent)]
+    Har(#[from] HarError),
     /// A page is too large to be loaded.
     #[error(transparent)]
     TooLarge(#[from] PageLoadError),

@@ -7,6 +7,7 @@ use quipu_lab::pages::PlannedPage;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_scenario::{Network, Scenario};
 use quipu_web::page::{Compute, Page, ReadOptions, read};
+use quipu_web::recording::join;
 use quipu_web::synthetic;
 
 use super::SelfTestError;
@@ -47,9 +48,15 @@ impl Truth {
 }
 
 impl Recording {
+    /// Several recordings of one page as one.
+    pub(super) fn joined(recordings: &[&Recording]) -> Result<Recording, SelfTestError> {
+        let files: Vec<&[u8]> = recordings.iter().map(|recording| &*recording.0).collect();
+        Ok(Recording(join(&files)?))
+    }
+
     /// The page that is inferred from it.
     pub(super) fn infer(&self, compute: Compute) -> Result<Inferred, SelfTestError> {
-        let options = ReadOptions { compute, ..ReadOptions::default() };
+        let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
         Ok(Inferred(read("inferred", &self.0, &options)?.page))
     }
 }

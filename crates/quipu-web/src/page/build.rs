@@ -12,7 +12,7 @@ use super::report::{Findings, PageReport};
 use super::select::{Draft, KindSource, Load, choose};
 use super::size::{SizeSource, came_from_cache, request_size};
 use super::timing::RoundTrips;
-use super::waits::{Known, Wait, waits};
+use super::waits::{Known, Linked, Wait, waits};
 use super::{
     ChromePriority, Discovery, Evidence, Gap, GuessKind, Http2Priority, Object, ObjectKind, Page,
     PageError, RecordedPriority, SniffedClass,
@@ -25,6 +25,8 @@ pub struct ReadOptions {
     /// Which load of a file that holds several: the `pageref` of its entries, or its number from
     /// 1. The first by default.
     pub load: Option<String>,
+    /// Whether all loads of the file are taken together, as several recordings of one page.
+    pub join: bool,
     /// How much of the recorded waiting is taken for computing and thinking.
     pub compute: Compute,
 }
@@ -59,26 +61,59 @@ pub struct ReadPage {
 /// If the file cannot be read, has no such load, or the load has no request over HTTP.
 pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, PageError> {
     let har = Har::parse(file)?;
-    let mut load = choose(&har, options.load.as_deref())?;
-    if load.drafts.is_empty() {
-        return Err(PageError::NothingToLoad { entries: load.entries });
+    let mut loads = Vec::new();
+    for load in chosen(&har, options)? {
+        loads.push(Prepared::new(load)?);
     }
-    let mut findings = Findings::default();
-    let by_url = ByUrl::new(&load.drafts);
-    link_redirects(&mut load.drafts, &by_url);
-    inherit_kinds(&mut load.drafts);
-    find_prefetches(&mut load.drafts);
-    let (head, main) = main_document(&load.drafts);
-    if load.drafts[main].kind_source != KindSource::Recorded
-        && load.drafts[main].kind == ObjectKind::Other
-    {
-        load.drafts[main].kind = ObjectKind::Document;
-    }
-    link_parents(&mut load.drafts, &by_url, head, main, &mut findings);
-    let objects = make_objects(&load, main, options.compute, &mut findings);
+    // The fastest hides the least.
+    loads.sort_by_key(|prepared| prepared.load.drafts.iter().map(|draft| draft.end).max());
+    let objects = make_objects(&mut loads, options.compute);
+    let Some(Prepared { load, main, findings, .. }) = loads.into_iter().next() else {
+        return Err(PageError::NothingToLoad { entries: 0 });
+    };
     let page = Page::new(name, objects)?.with_main_document(id_of(main));
     let report = PageReport::new(&har, &load, &page, findings);
     Ok(ReadPage { page, report })
+}
+
+/// The loads that a page is made of: one, or all that are no repeated views out of a cache.
+fn chosen<'a>(har: &'a Har, options: &ReadOptions) -> Result<Vec<Load<'a>>, PageError> {
+    let first = choose(har, options.load.as_deref())?;
+    if !options.join || options.compute == Compute::AsRecorded {
+        return Ok(vec![first]);
+    }
+    let loads = 1..=first.loads;
+    loads.map(|number| choose(har, Some(&number.to_string()))).collect()
+}
+
+/// A load whose drafts have parents.
+struct Prepared<'a> {
+    load: Load<'a>,
+    main: usize,
+    places: Vec<Placed>,
+    findings: Findings,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(mut load: Load<'a>) -> Result<Prepared<'a>, PageError> {
+        if load.drafts.is_empty() {
+            return Err(PageError::NothingToLoad { entries: load.entries });
+        }
+        let mut findings = Findings::default();
+        let by_url = ByUrl::new(&load.drafts);
+        link_redirects(&mut load.drafts, &by_url);
+        inherit_kinds(&mut load.drafts);
+        find_prefetches(&mut load.drafts);
+        let (head, main) = main_document(&load.drafts);
+        if load.drafts[main].kind_source != KindSource::Recorded
+            && load.drafts[main].kind == ObjectKind::Other
+        {
+            load.drafts[main].kind = ObjectKind::Document;
+        }
+        link_parents(&mut load.drafts, &by_url, head, main, &mut findings);
+        let places = places(&load.drafts, main);
+        Ok(Prepared { load, main, places, findings })
+    }
 }
 
 /// Gives redirects of unknown type the type of what they lead to.
@@ -194,22 +229,33 @@ fn as_recorded(drafts: &[Draft<'_>], known: &[Known]) -> Vec<Wait> {
     drafts.iter().zip(known).map(wait).collect()
 }
 
-fn make_objects(
-    load: &Load<'_>,
-    main: usize,
-    compute: Compute,
-    findings: &mut Findings,
-) -> Vec<Object> {
-    let drafts = &load.drafts;
-    let places = places(drafts, main);
-    let known: Vec<Known> = places.iter().map(|placed| placed.known).collect();
-    let waits = match compute {
-        Compute::AsRecorded => as_recorded(drafts, &known),
-        _ => waits(drafts, &known, main, compute),
+/// The objects of the first of several loads, as all of them tell.
+fn make_objects(loads: &mut [Prepared<'_>], compute: Compute) -> Vec<Object> {
+    let known: Vec<Vec<Known>> = loads
+        .iter()
+        .map(|prepared| prepared.places.iter().map(|placed| placed.known).collect())
+        .collect();
+    let linked: Vec<Linked<'_, '_>> = loads
+        .iter()
+        .zip(&known)
+        .map(|(prepared, known)| Linked {
+            drafts: &prepared.load.drafts,
+            known,
+            main: prepared.main,
+        })
+        .collect();
+    let waits = match (compute, linked.first()) {
+        (Compute::AsRecorded, Some(first)) => as_recorded(first.drafts, first.known),
+        _ => waits(&linked, compute),
     };
+    let Some(Prepared { load, main, places, findings }) = loads.first_mut() else {
+        return Vec::new();
+    };
+    let (drafts, main) = (&load.drafts, *main);
     let mut holding = Holding::new(load.on_load, &drafts[main]);
     let mut objects = Vec::with_capacity(drafts.len());
-    for (index, ((draft, placed), wait)) in drafts.iter().zip(&places).zip(waits).enumerate() {
+    for (index, ((draft, placed), wait)) in drafts.iter().zip(places.iter()).zip(waits).enumerate()
+    {
         let id = id_of(index);
         let priority = recorded_priority(draft);
         let Placed { known: Known { blocking, late, .. }, basis, blocking_guessed } = *placed;

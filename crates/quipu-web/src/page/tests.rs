@@ -186,7 +186,11 @@ fn several_loads_in_a_file_are_told_apart() {
         |load: &str, path: &str| entry(path, "document", 0, 10, &format!(r#","pageref":"{load}""#));
     let text = file(&[of("one", "1"), of("two", "2"), of("two", "3")]);
     let read_load = |load: Option<&str>| {
-        read("test", text.as_bytes(), &ReadOptions { load: load.map(str::to_owned) })
+        read(
+            "test",
+            text.as_bytes(),
+            &ReadOptions { load: load.map(str::to_owned), ..ReadOptions::default() },
+        )
     };
     assert_eq!(read_load(None).unwrap().page.objects().len(), 1);
     for two in ["two", "2"] {

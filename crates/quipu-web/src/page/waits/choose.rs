@@ -1,20 +1,23 @@
 //! Which hypothesis explains the start of each request.
 //!
-//! The one that leaves the least delay without explanation. That delay is computing or a timer. Beyond it nothing is known of
-//! what was going on meanwhile: at least the time in which no request at all was open was not the network's, and at most all
-//! time since the one who is named asked.
+//! Of one load, the one that leaves the least delay without explanation. Of several, the one that leaves the same delay in all of
+//! them. That delay is computing or a timer. Beyond it nothing is known of what was going on meanwhile: at least the time
+//! in which no request at all was open was not the network's, and at most all time since the one who is named asked.
 
 use quipu_base::{Bytes, Duration};
 
-use super::hypotheses::{Hypothesis, Known, Rules};
-use super::phases::{Phases, SLACK};
+use super::hypotheses::Hypothesis;
+use super::phases::SLACK;
+use super::view::View;
 use crate::page::Discovery;
 use crate::page::build::Compute;
 use crate::page::discovery::MAX_DELAY;
-use crate::page::select::Draft;
 
-/// A place in a document is known to so much of the time in which the document arrived. Our choice.
+/// A place in a document is known to so much of it, and so much of the time in which it arrived. Our choice.
 const PLACE_ERROR: f64 = 0.1;
+
+/// Of several loads, how much a delay that is the same in all of them counts against one that is not. Our choice.
+const SAME_DELAY: f64 = 0.1;
 
 /// What was chosen for a draft.
 #[derive(Clone, Debug)]
@@ -24,98 +27,121 @@ pub(super) struct Chosen {
     pub(super) computing: Duration,
 }
 
-/// The choice for each draft.
-pub(super) fn choose(
-    drafts: &[Draft<'_>],
-    known: &[Known],
-    phases: &Phases,
-    main: usize,
-    compute: Compute,
-) -> Vec<Chosen> {
-    let rules = Rules::new(drafts, known, phases, main);
-    let scale = Scale { drafts, phases };
-    (0..drafts.len())
-        .map(|child| {
-            let hypotheses = rules.of(child);
-            let best = match compute {
-                Compute::High | Compute::AsRecorded => 0,
-                Compute::Low | Compute::Likely => scale.best(child, &hypotheses),
-            };
-            let Hypothesis { discovery, waits_for, .. } = hypotheses[best].clone();
-            let discovery = scale.moved(discovery, compute);
-            let (since, left) = scale.left(child, &hypotheses[best]).unwrap_or_default();
-            let start = phases.all[child].start;
-            let computing = match compute {
-                Compute::Low => phases.idle(since, start).min(left),
-                _ => left,
-            };
-            Chosen { discovery, waits_for, computing: computing.min(MAX_DELAY) }
+/// The choice for each draft of the first view.
+pub(super) fn choose(views: &[View<'_, '_>], compute: Compute) -> Vec<Chosen> {
+    let Some(first) = views.first() else { return Vec::new() };
+    (0..first.drafts.len()).map(|child| choice(views, first, child, compute)).collect()
+}
+
+fn choice(views: &[View<'_, '_>], first: &View<'_, '_>, child: usize, compute: Compute) -> Chosen {
+    let mut hypotheses = first.hypotheses(child);
+    let best = match compute {
+        Compute::High | Compute::AsRecorded => 0,
+        Compute::Low | Compute::Likely => {
+            hypotheses.extend(views.iter().skip(1).flat_map(|view| view.hypotheses(child)));
+            best(views, child, &hypotheses)
+        }
+    };
+    let Hypothesis { discovery, waits_for, .. } = hypotheses.swap_remove(best);
+    let known = |view: &View<'_, '_>| {
+        let left = left(view, child, discovery, &waits_for)?;
+        Some(match compute {
+            Compute::Low => view.phases.idle(left.since, left.start).min(left.delay),
+            _ => left.delay,
         })
-        .collect()
+    };
+    let computing = views.iter().filter_map(known).min().unwrap_or_default().min(MAX_DELAY);
+    Chosen { discovery: moved(first, discovery, compute), waits_for, computing }
 }
 
-/// Weighs hypotheses by one recording.
-struct Scale<'a, 'b> {
-    drafts: &'a [Draft<'b>],
-    phases: &'a Phases,
+/// Position of the best hypothesis. There is at least one.
+fn best(views: &[View<'_, '_>], child: usize, hypotheses: &[Hypothesis]) -> usize {
+    let mut best = (0, f64::INFINITY);
+    for (position, hypothesis) in hypotheses.iter().enumerate() {
+        let Hypothesis { discovery, waits_for, doubt } = hypothesis;
+        let of = |view: &View<'_, '_>| {
+            view.here(child).is_some().then(|| left(view, child, *discovery, waits_for))
+        };
+        // One load in which it does not hold is enough.
+        let delays: Option<Vec<f64>> = views
+            .iter()
+            .filter_map(of)
+            .map(|left| left.map(|left| left.delay.as_secs_f64()))
+            .collect();
+        let Some(delays) = delays else { continue };
+        let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = delays.iter().copied().fold(0.0, f64::max);
+        let weight = match delays.len() {
+            1 => most,
+            _ => most - least + SAME_DELAY * least,
+        };
+        if weight * doubt < best.1 {
+            best = (position, weight * doubt);
+        }
+    }
+    best.0
 }
 
-impl Scale<'_, '_> {
-    /// Position of the best of them. There is at least one.
-    fn best(&self, child: usize, hypotheses: &[Hypothesis]) -> usize {
-        let mut best = (0, f64::INFINITY);
-        for (position, hypothesis) in hypotheses.iter().enumerate() {
-            if let Some((_, left)) = self.left(child, hypothesis) {
-                let weight = left.as_secs_f64() * hypothesis.doubt;
-                if weight < best.1 {
-                    best = (position, weight);
-                }
-            }
+/// What a hypothesis leaves without explanation in one load.
+struct Left {
+    /// When all of it was there.
+    since: Duration,
+    start: Duration,
+    delay: Duration,
+}
+
+/// `None` if the load has not all of it, or not all of it was there when `child` started. Positions are those of the
+/// first load.
+fn left(
+    view: &View<'_, '_>,
+    child: usize,
+    discovery: Discovery,
+    waits_for: &[usize],
+) -> Option<Left> {
+    let child = view.here(child)?;
+    let start = view.phases.all[child].start;
+    let (mut since, tolerance) = match discovery {
+        Discovery::Root => return Some(Left { since: start, start, delay: Duration::ZERO }),
+        Discovery::ParserOffset { parent, offset } => {
+            parsed(view, view.here(parent.index())?, offset)
         }
-        best.0
-    }
-
-    /// When all of a hypothesis was there, and the delay that it leaves without explanation; `None` if
-    /// something of it was not there when `child` started.
-    fn left(&self, child: usize, hypothesis: &Hypothesis) -> Option<(Duration, Duration)> {
-        let start = self.phases.all[child].start;
-        let (mut since, tolerance) = match hypothesis.discovery {
-            Discovery::Root => return Some((start, Duration::ZERO)),
-            Discovery::ParserOffset { parent, offset } => self.parsed(parent.index(), offset),
-            Discovery::AfterCompletion { parent } => (self.phases.all[parent.index()].end, SLACK),
-        };
-        for &need in &hypothesis.waits_for {
-            let phase = self.phases.all[need];
-            if phase.end > start + SLACK || phase.start >= start || need == child {
-                return None;
-            }
-            since = since.max(phase.end);
+        Discovery::AfterCompletion { parent } => {
+            (view.phases.all[view.here(parent.index())?].end, SLACK)
         }
-        let left = start.saturating_sub(since);
-        Some((since, if left <= tolerance { Duration::ZERO } else { left }))
+    };
+    for &need in waits_for {
+        let need = view.here(need)?;
+        let phase = view.phases.all[need];
+        if phase.end > start + SLACK || phase.start >= start || need == child {
+            return None;
+        }
+        since = since.max(phase.end);
     }
+    let delay = start.saturating_sub(since);
+    let delay = if delay <= tolerance { Duration::ZERO } else { delay };
+    Some(Left { since, start, delay })
+}
 
-    /// The same place in a document, as early or as late as it may be.
-    fn moved(&self, discovery: Discovery, compute: Compute) -> Discovery {
-        let Discovery::ParserOffset { parent, offset } = discovery else { return discovery };
-        let whole = self.drafts[parent.index()].sizes.body;
-        let error = Bytes((whole.0 as f64 * PLACE_ERROR) as u64);
-        let offset = match compute {
-            // What comes with the head is not looked for in the body.
-            _ if offset.is_zero() => offset,
-            Compute::Low => offset.saturating_sub(error),
-            Compute::High => (offset + error).min(whole),
-            Compute::AsRecorded | Compute::Likely => offset,
-        };
-        Discovery::ParserOffset { parent, offset }
-    }
+/// When the bytes up to a place in a document had arrived, and how exactly that is known.
+fn parsed(view: &View<'_, '_>, document: usize, offset: Bytes) -> (Duration, Duration) {
+    let whole = view.drafts[document].sizes.body;
+    let phase = view.phases.all[document];
+    let span = phase.end.saturating_sub(phase.first_byte).as_secs_f64();
+    let tolerance = SLACK + Duration::from_secs_f64(span * PLACE_ERROR);
+    (view.phases.arrival(document, offset, whole), tolerance)
+}
 
-    /// When the bytes up to a place in a document had arrived, and how exactly that is known.
-    fn parsed(&self, document: usize, offset: Bytes) -> (Duration, Duration) {
-        let whole = self.drafts[document].sizes.body;
-        let phase = self.phases.all[document];
-        let span = phase.end.saturating_sub(phase.first_byte).as_secs_f64();
-        let tolerance = SLACK + Duration::from_secs_f64(span * PLACE_ERROR);
-        (self.phases.arrival(document, offset, whole), tolerance)
-    }
+/// The same place in a document, as early or as late as it may be.
+fn moved(first: &View<'_, '_>, discovery: Discovery, compute: Compute) -> Discovery {
+    let Discovery::ParserOffset { parent, offset } = discovery else { return discovery };
+    let whole = first.drafts[parent.index()].sizes.body;
+    let error = Bytes((whole.0 as f64 * PLACE_ERROR) as u64);
+    let offset = match compute {
+        // What comes with the head is not looked for in the body.
+        _ if offset.is_zero() => offset,
+        Compute::Low => offset.saturating_sub(error),
+        Compute::High => (offset + error).min(whole),
+        Compute::AsRecorded | Compute::Likely => offset,
+    };
+    Discovery::ParserOffset { parent, offset }
 }

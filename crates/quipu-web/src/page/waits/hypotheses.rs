@@ -47,7 +47,6 @@ pub(super) struct Hypothesis {
 pub(super) struct Rules<'a, 'b> {
     drafts: &'a [Draft<'b>],
     known: &'a [Known],
-    phases: &'a Phases,
     main: usize,
     /// What blocks the parser or rendering of the main document, with its place there, in order.
     blocking: Vec<(Bytes, usize)>,
@@ -65,7 +64,7 @@ impl<'a, 'b> Rules<'a, 'b> {
     pub(super) fn new(
         drafts: &'a [Draft<'b>],
         known: &'a [Known],
-        phases: &'a Phases,
+        phases: &Phases,
         main: usize,
     ) -> Rules<'a, 'b> {
         let mut blocking: Vec<(Bytes, usize)> = (0..drafts.len())
@@ -85,30 +84,21 @@ impl<'a, 'b> Rules<'a, 'b> {
                 answers.entry(by).or_default().push(at);
             }
         }
-        let mut rules = Rules {
-            drafts,
-            known,
-            phases,
-            main,
-            blocking,
-            layout,
-            askers,
-            answers,
-            runs: BTreeMap::new(),
-        };
-        rules.runs = rules.runs();
+        let mut rules =
+            Rules { drafts, known, main, blocking, layout, askers, answers, runs: BTreeMap::new() };
+        rules.runs = rules.runs(phases);
         rules
     }
 
     /// What explains the start of a draft, the plainest first: what the recording names, without anything else.
-    pub(super) fn of(&self, child: usize) -> Vec<Hypothesis> {
+    pub(super) fn of(&self, phases: &Phases, child: usize) -> Vec<Hypothesis> {
         let known = self.known[child];
         let plain = Hypothesis { discovery: known.discovery, waits_for: Vec::new(), doubt: 1.0 };
         let (Some(parent), Edge::Initiator { by_script, .. }) =
             (self.drafts[child].parent, self.drafts[child].edge)
         else {
             return match self.drafts[child].edge {
-                Edge::Arriving | Edge::Ended => self.unnamed(child, plain),
+                Edge::Arriving | Edge::Ended => self.unnamed(phases, child, plain),
                 _ => vec![plain],
             };
         };
@@ -116,16 +106,16 @@ impl<'a, 'b> Rules<'a, 'b> {
         let mut found = vec![plain.clone()];
         match known.discovery {
             Discovery::ParserOffset { offset, .. } if parent == self.main => {
-                found.push(with(self.before(offset)));
+                found.push(with(self.before(phases, offset)));
                 found.push(with(self.layout.clone()));
                 if by_script {
-                    found.push(with(self.parsed()));
-                    self.answers_to(parent, child, &mut found);
+                    found.push(with(self.parsed(phases)));
+                    self.answers_to(phases, parent, child, &mut found);
                 }
             }
             Discovery::AfterCompletion { .. } if parent == self.main => {
-                found.push(with(self.before(Bytes::MAX)));
-                self.answers_to(parent, child, &mut found);
+                found.push(with(self.before(phases, Bytes::MAX)));
+                self.answers_to(phases, parent, child, &mut found);
             }
             Discovery::AfterCompletion { .. } => match self.drafts[parent].kind {
                 ObjectKind::Stylesheet => found.push(with(self.layout.clone())),
@@ -133,7 +123,7 @@ impl<'a, 'b> Rules<'a, 'b> {
                     if let Some(run) = self.runs.get(&parent) {
                         found.push(with(run.clone()));
                     }
-                    self.answers_to(parent, child, &mut found);
+                    self.answers_to(phases, parent, child, &mut found);
                 }
             },
             _ => {}
@@ -142,10 +132,16 @@ impl<'a, 'b> Rules<'a, 'b> {
     }
 
     /// The answers to other requests of the one who asked for `child`.
-    fn answers_to(&self, parent: usize, child: usize, found: &mut Vec<Hypothesis>) {
+    fn answers_to(
+        &self,
+        phases: &Phases,
+        parent: usize,
+        child: usize,
+        found: &mut Vec<Hypothesis>,
+    ) {
         let Some(answers) = self.answers.get(&parent) else { return };
-        let start = self.phases.all[child].start;
-        let ended = answers.partition_point(|&at| self.phases.all[at].end <= start + SLACK);
+        let start = phases.all[child].start;
+        let ended = answers.partition_point(|&at| phases.all[at].end <= start + SLACK);
         for &answer in answers[..ended].iter().rev().take(TRIED) {
             if answer != child {
                 let discovery = after(answer);
@@ -155,19 +151,19 @@ impl<'a, 'b> Rules<'a, 'b> {
     }
 
     /// What may explain a draft whose initiator nobody names.
-    fn unnamed(&self, child: usize, plain: Hypothesis) -> Vec<Hypothesis> {
-        let (start, kind) = (self.phases.all[child].start, self.drafts[child].kind);
-        let main = self.phases.all[self.main];
+    fn unnamed(&self, phases: &Phases, child: usize, plain: Hypothesis) -> Vec<Hypothesis> {
+        let (start, kind) = (phases.all[child].start, self.drafts[child].kind);
+        let main = phases.all[self.main];
         let mut found = vec![plain];
         let parsed = !matches!(kind, ObjectKind::Font | ObjectKind::Xhr | ObjectKind::Fetch);
         if parsed && start >= main.first_byte && start <= main.end + SLACK {
             let whole = self.drafts[self.main].sizes.body;
-            let offset = self.phases.arrived(self.main, start, whole);
+            let offset = phases.arrived(self.main, start, whole);
             let parent = super::super::discovery::id_of(self.main);
             let discovery = Discovery::ParserOffset { parent, offset };
             return vec![Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.0 }];
         }
-        let ended = self.askers.partition_point(|&at| self.phases.all[at].end <= start + SLACK);
+        let ended = self.askers.partition_point(|&at| phases.all[at].end <= start + SLACK);
         let fits = |at: &&usize| {
             **at != child
                 && match self.drafts[**at].kind {
@@ -188,35 +184,35 @@ impl<'a, 'b> Rules<'a, 'b> {
             found.push(Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.0 });
         }
         if start >= main.end {
-            let waits_for = self.before(Bytes::MAX);
+            let waits_for = self.before(phases, Bytes::MAX);
             found.push(Hypothesis { discovery: after(self.main), waits_for, doubt: 1.0 });
         }
         found
     }
 
     /// What the parser of the main document waits for before it comes to `offset`.
-    fn before(&self, offset: Bytes) -> Vec<usize> {
+    fn before(&self, phases: &Phases, offset: Bytes) -> Vec<usize> {
         let ends = self.blocking.partition_point(|(at, _)| *at < offset);
-        self.latest(self.blocking[..ends].iter().map(|&(_, at)| at).collect())
+        Self::latest(phases, self.blocking[..ends].iter().map(|&(_, at)| at).collect())
     }
 
     /// What must be there before the main document is parsed to its end.
-    fn parsed(&self) -> Vec<usize> {
-        let mut all = self.before(Bytes::MAX);
+    fn parsed(&self, phases: &Phases) -> Vec<usize> {
+        let mut all = self.before(phases, Bytes::MAX);
         all.push(self.main);
         all
     }
 
-    fn latest(&self, mut waits: Vec<usize>) -> Vec<usize> {
+    fn latest(phases: &Phases, mut waits: Vec<usize>) -> Vec<usize> {
         if waits.len() > MOST_WAITS {
-            waits.sort_by_key(|&at| self.phases.all[at].end);
+            waits.sort_by_key(|&at| phases.all[at].end);
             waits.drain(..waits.len() - MOST_WAITS);
         }
         waits
     }
 
     /// What each script that asks for others had waited for, as the first request of it tells.
-    fn runs(&self) -> BTreeMap<usize, Vec<usize>> {
+    fn runs(&self, phases: &Phases) -> BTreeMap<usize, Vec<usize>> {
         let mut first: BTreeMap<usize, usize> = BTreeMap::new();
         for (child, draft) in self.drafts.iter().enumerate() {
             if let (Some(parent), Edge::Initiator { .. }) = (draft.parent, draft.edge)
@@ -228,12 +224,12 @@ impl<'a, 'b> Rules<'a, 'b> {
         }
         let run = |(script, child): (usize, usize)| {
             let place = place_in(self.known, script, self.main)?;
-            let start = self.phases.all[child].start;
+            let start = phases.all[child].start;
             let waits = match self.known[script].blocking {
-                Blocking::Parser => self.before(place),
-                _ => self.parsed(),
+                Blocking::Parser => self.before(phases, place),
+                _ => self.parsed(phases),
             };
-            let all_there = waits.iter().all(|&at| self.phases.all[at].end <= start + SLACK);
+            let all_there = waits.iter().all(|&at| phases.all[at].end <= start + SLACK);
             (all_there && !waits.is_empty()).then_some((script, waits))
         };
         first.into_iter().filter_map(run).collect()

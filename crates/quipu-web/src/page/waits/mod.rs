@@ -9,19 +9,32 @@
 //! - [`choose`]: which of these explains its start with the least delay that nothing explains.
 //!
 //! What a busy network hid is not known. So each of them has a range, from [`Compute::Low`] to [`Compute::High`].
+//!
+//! Several recordings of one page, at different speeds, tell more than one: what a request waited for is what leaves the
+//! same delay in all of them, and what was hidden in one may be plain in another.
 
 mod choose;
 mod hypotheses;
 mod phases;
 mod think;
+mod view;
 
 use quipu_base::Duration;
 
 use super::Discovery;
 use super::build::Compute;
 use super::select::Draft;
+use view::View;
 
 pub(super) use hypotheses::Known;
+
+/// A recorded load, whose drafts have their parents.
+pub(super) struct Linked<'a, 'b> {
+    pub(super) drafts: &'a [Draft<'b>],
+    pub(super) known: &'a [Known],
+    /// Position of the main document.
+    pub(super) main: usize,
+}
 
 /// What one object waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +46,12 @@ pub(super) struct Wait {
     pub(super) think: Duration,
 }
 
-/// What each draft waits for.
-pub(super) fn waits(
-    drafts: &[Draft<'_>],
-    known: &[Known],
-    main: usize,
-    compute: Compute,
-) -> Vec<Wait> {
-    let phases = phases::Phases::of(drafts);
-    let thoughts = think::thoughts(drafts, &phases);
-    let chosen = choose::choose(drafts, known, &phases, main, compute);
+/// What each draft of the first load waits for, as all of them tell. There is at least one.
+pub(super) fn waits(loads: &[Linked<'_, '_>], compute: Compute) -> Vec<Wait> {
+    let Some(first) = loads.first() else { return Vec::new() };
+    let views: Vec<View<'_, '_>> = loads.iter().map(|load| View::new(first, load)).collect();
+    let thoughts = think::thoughts(&views);
+    let chosen = choose::choose(&views, compute);
     let think = |at: usize| match compute {
         Compute::Low => thoughts[at].low,
         Compute::AsRecorded | Compute::High => thoughts[at].high,

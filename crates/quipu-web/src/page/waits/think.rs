@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use quipu_base::Duration;
 
 use super::phases::{Phase, Phases, merged};
+use super::view::View;
 use crate::page::ObjectKind;
 use crate::page::discovery::MAX_DELAY;
 use crate::page::object::host_of;
@@ -36,8 +37,29 @@ pub(super) struct Thought {
     pub(super) high: Duration,
 }
 
-/// By draft.
-pub(super) fn thoughts(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
+/// By draft of the first view, as all of them tell.
+pub(super) fn thoughts(views: &[View<'_, '_>]) -> Vec<Thought> {
+    let all: Vec<Vec<Thought>> =
+        views.iter().map(|view| of_load(view.drafts, &view.phases)).collect();
+    let joined = |child: usize| {
+        let known = views.iter().zip(&all);
+        let known = known.filter_map(|(view, thoughts)| thoughts.get(view.here(child)?).copied());
+        known.reduce(Thought::and).unwrap_or_default()
+    };
+    (0..views.first().map_or(0, |first| first.drafts.len())).map(joined).collect()
+}
+
+impl Thought {
+    /// The same thinking, seen in a slower load too, which tells it if it is hidden in this one.
+    fn and(self, slower: Thought) -> Thought {
+        let plain = if self.low.is_zero() && !slower.low.is_zero() { slower } else { self };
+        let high = self.high.min(slower.high).max(plain.likely);
+        Thought { low: plain.low.min(slower.likely), likely: plain.likely, high }
+    }
+}
+
+/// By draft of one load.
+fn of_load(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
     let round_trips = round_trips(drafts, phases);
     let busy = Busy::of(phases);
     let mut thoughts = Vec::with_capacity(drafts.len());
