@@ -13,8 +13,12 @@
 //!    index and critical time.
 //! 7. [`recording::write`] makes a HAR file of a load, for the viewers of others and for [`page::read`].
 //!
+//! 8. [`trace`] reads what the main thread of a browser did during a load, [`archive`] unpacks what holds recordings
+//!    and traces.
+//!
 //! Not here: any connection. A driver carries the requests over whatever it drives.
 
+pub mod archive;
 pub mod har;
 pub mod layout;
 pub mod load;
@@ -26,5 +30,6 @@ pub mod push;
 pub mod recording;
 pub mod scheme;
 pub mod synthetic;
+pub mod trace;
 
 pub use name::UnknownName;
