@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 19] = [
+const TABLE: [(&str, &[&str]); 20] = [
     // For build scripts, which look at the others as text.
     ("build", &[]),
     ("base", &[]),
@@ -24,6 +24,7 @@ const TABLE: [(&str, &[&str]); 19] = [
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
+    ("recorder", &["base", "web"]),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),
     (
@@ -35,7 +36,13 @@ const TABLE: [(&str, &[&str]); 19] = [
     ),
     ("study", &["base", "web", "record", "scenario", "lab"]),
     ("report", &["base", "record"]),
-    ("cli", &["base", "record", "scenario", "lab", "study", "report", "tokio", "emu", "build"]),
+    (
+        "cli",
+        &[
+            "base", "record", "recorder", "scenario", "lab", "study", "report", "tokio", "emu",
+            "build",
+        ],
+    ),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
 ];
 
@@ -68,8 +75,10 @@ const CLOCKS: [&str; 12] = [
 ];
 
 /// Who may use foreign crates that bring a clock. `web` reads times in recordings.
-const MAY_USE_CLOCKS: [(&str, &[&str]); 4] = [
+const MAY_USE_CLOCKS: [(&str, &[&str]); 5] = [
     ("web", &["jiff"]),
+    // It writes when a real browser asked for what.
+    ("recorder", &["jiff"]),
     ("emu", &CLOCKS),
     ("tokio", &CLOCKS),
     // The command line draws progress.

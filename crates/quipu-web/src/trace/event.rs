@@ -203,6 +203,40 @@ impl Written {
     }
 }
 
+/// Names of events that are read beside those of work.
+const OTHERS: [&str; 10] = [
+    "thread_name",
+    "TimerInstall",
+    "TimerFire",
+    "ResourceWillSendRequest",
+    "ResourceSendRequest",
+    "ResourceReceiveResponse",
+    "ResourceReceivedData",
+    "ResourceFinish",
+    "navigationStart",
+    "CommitLoad",
+];
+
+/// The fields of `args.data` and `args.beginData` that are read; of `args` itself there are `name` and `fileName`.
+pub const ARGUMENTS: [&str; 11] = [
+    "url",
+    "frame",
+    "requestId",
+    "encodedDataLength",
+    "finishTime",
+    "timerId",
+    "timeout",
+    "singleShot",
+    "isMainFrame",
+    "isLoadingMainFrame",
+    "documentLoaderURL",
+];
+
+/// Whether events of this name are read: a trace without all others tells the same.
+pub fn is_read(name: &str) -> bool {
+    work_kind(name).is_some() || OTHERS.contains(&name)
+}
+
 /// What the main thread does in events of this name, if they are looked at.
 fn work_kind(name: &str) -> Option<WorkKind> {
     Some(match name {

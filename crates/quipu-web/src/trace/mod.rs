@@ -16,6 +16,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, SignedDuration};
 
 pub use error::TraceError;
+pub use event::{ARGUMENTS, is_read};
 
 /// The largest file that is read, in bytes: 512 MiB. Our choice; traces with screenshots and samples of scripts have up
 /// to 200 MB.
