@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -166,6 +168,8 @@ impl Process {
                 command.arg("--no-sandbox");
             }
         }
+        #[cfg(target_os = "linux")]
+        crate::orphans::adopt();
         command.arg("about:blank");
         let child = command.spawn().map_err(|error| not_started(error.to_string()))?;
         Ok(Process { child, profile: Some(profile) })
@@ -211,16 +215,20 @@ impl Process {
         }
     }
 
-    /// Ends all processes that are left of the group.
+    /// Ends all processes that are left of the group, and waits for them.
     fn kill(&mut self) {
         #[cfg(unix)]
-        if let Some(group) =
-            i32::try_from(self.child.id()).ok().and_then(rustix::process::Pid::from_raw)
-        {
-            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        #[cfg(unix)]
+        if let Some(group) = group {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+        #[cfg(target_os = "linux")]
+        if let Some(group) = group {
+            crate::orphans::wait(group);
+        }
     }
 }
 

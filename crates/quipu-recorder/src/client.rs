@@ -134,7 +134,11 @@ impl<'s> Client<'s> {
                 .map_err(|error| RecordError::Lost { message: error.to_string() }),
             Ok(_) => Ok(None),
             Err(tungstenite::Error::Io(error))
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+                if matches!(
+                    error.kind(),
+                    // The last is a signal, such as Ctrl-C, which is looked at next time.
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
             {
                 Ok(None)
             }

@@ -20,6 +20,8 @@ mod har;
 mod network;
 mod observed;
 mod options;
+#[cfg(target_os = "linux")]
+mod orphans;
 mod progress;
 mod session;
 mod timing;

@@ -33,6 +33,10 @@ pub(crate) fn load(
     let mut page = Page { client, session, network, observed: Observed::default() };
     page.set_up(options)?;
     page.load(options)?;
+    if !page.observed.has_begun() {
+        let message = format!("it sent no request for {}", options.url);
+        return Err(RecordError::Lost { message });
+    }
     page.take_trace()?;
     Ok(page.observed)
 }
