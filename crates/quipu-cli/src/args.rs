@@ -1,6 +1,7 @@
 //! The command line.
 
 mod examples;
+mod record;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,6 +11,8 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use quipu_record::Metric;
+
+pub(crate) use record::RecordOptions;
 
 use crate::failure::Failure;
 
@@ -131,6 +134,9 @@ pub(crate) enum PageCommand {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
+    /// Record a page with Chromium: a HAR file with traces, over the present network or at several rates
+    #[command(after_help = examples::RECORD)]
+    Record(RecordOptions),
     /// Draw pages from a model, and tell their means beside those that it was fitted to
     Model {
         /// The model

@@ -15,6 +15,7 @@ mod logs;
 mod own;
 mod page;
 mod progress;
+mod record;
 mod report;
 mod reproduce;
 mod run;
@@ -61,6 +62,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Report(options) => report::run(&options, registry),
         Command::Page { command } => match command {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
+            PageCommand::Record(options) => record::run(&options),
             PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
             PageCommand::SelfTest { pages, seed, all, out } => {
                 page::self_test(pages, seed, all, out.as_deref())

@@ -101,3 +101,15 @@ Examples:
 
 What is done stays done: after Ctrl-C the same command goes on. Exit code 1 if a rule ends otherwise
 than its file expects.";
+
+pub(super) const RECORD: &str = "\
+Examples:
+  quipu page record https://example.org/
+  quipu page record https://example.org/ --at 2mbit,20mbit,unlimited --rtt 40ms --repeat 3
+  quipu page record file:///site/index.html --out site.har.gz
+  quipu page record http://127.0.0.1:8000/ --viewport 390x844 --settle 5s
+
+Each load has a new browser with an empty cache. The browser's own throttle makes the rates: all
+responses share one, and each request waits for a round trip, but connections are opened at once and
+TCP is that of the machine's network (docs/recording.md). Ctrl-C keeps the loads that have ended.
+Exit code 2 if the page cannot be loaded or there is no browser, 130 after Ctrl-C.";
