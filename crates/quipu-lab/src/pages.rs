@@ -4,9 +4,11 @@ mod body;
 pub(crate) mod note;
 mod planned;
 
+use std::io;
 use std::path::Path;
 
 use quipu_base::{Bytes, Seed};
+use quipu_web::archive;
 use quipu_web::har::HarError;
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::scheme::BrowserScheme;
@@ -179,8 +181,13 @@ fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
     let Some(bytes) = read_at_most(Path::new(name), MOST_BYTES).map_err(failed)? else {
         return Err(PageLoadError::TooLarge { file: name.to_owned() });
     };
+    let bytes = match archive::is_packed(&bytes) {
+        true => archive::read(&bytes, None).map_err(|error| failed(io::Error::other(error)))?.har,
+        false => bytes,
+    };
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    Ok((bytes, stem.unwrap_or_else(|| name.to_owned())))
+    let stem = stem.unwrap_or_else(|| name.to_owned());
+    Ok((bytes, stem.strip_suffix(".har").unwrap_or(&stem).to_owned()))
 }
 
 /// What `pages` pages yield that the model called `name` draws from `seed`, each read for a time.

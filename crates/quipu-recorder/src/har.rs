@@ -108,8 +108,7 @@ impl<'a> Page<'a> {
 
     /// The entry of a request with its start, if the request is one for a resource.
     fn entry(&self, request: &Request) -> Option<(f64, Value)> {
-        let (scheme, _) = request.url().split_once(':')?;
-        if !["http", "https", "file"].contains(&scheme) {
+        if !request.is_for_resource() {
             return None;
         }
         let observed = &self.load.observed;

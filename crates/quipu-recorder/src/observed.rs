@@ -260,6 +260,11 @@ impl Request {
         self.error.is_some()
     }
 
+    /// Whether it is for a resource, and not one that the page holds itself, such as `data:`.
+    pub(crate) fn is_for_resource(&self) -> bool {
+        ["http:", "https:", "file:"].iter().any(|scheme| self.url().starts_with(scheme))
+    }
+
     /// Bytes of the body as the page has them.
     pub(crate) fn decoded(&self) -> f64 {
         self.data.iter().map(|&(_, decoded, _)| decoded).sum()

@@ -34,14 +34,14 @@ impl fmt::Display for Progress<'_> {
             }
             Progress::Ended { load } => {
                 let observed = &load.observed;
+                let requests = || observed.requests().iter().filter(|it| it.is_for_resource());
                 let bytes = observed.transferred() / 1e3;
-                write!(f, "  {} requests, {bytes:.0} kB, ", observed.requests().len())?;
+                write!(f, "  {} requests, {bytes:.0} kB, ", requests().count())?;
                 match observed.on_load() {
                     Some(seconds) => write!(f, "load event after {seconds:.2} s")?,
                     None => f.write_str("no load event before the time was up")?,
                 }
-                let failed =
-                    observed.requests().iter().filter(|request| request.has_failed()).count();
+                let failed = requests().filter(|request| request.has_failed()).count();
                 if failed > 0 {
                     write!(f, ", {failed} failed")?;
                 }

@@ -42,7 +42,9 @@ impl<'a> PageName<'a> {
     /// True if the recording called `name` is a file rather than one that comes with the program.
     pub fn is_file(name: &str) -> bool {
         let ending = Path::new(name).extension();
-        name.contains(['/', '\\']) || ending.is_some_and(|ending| ending == "har")
+        name.contains(['/', '\\'])
+            || name.ends_with(".har.gz")
+            || ending.is_some_and(|ending| ending == "har" || ending == "zip")
     }
 }
 

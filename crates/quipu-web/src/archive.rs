@@ -109,6 +109,16 @@ fn read_bounded(what: &str, from: impl Read, limit: usize) -> Result<Vec<u8>, Ar
     Ok(bytes)
 }
 
+/// Whether `file` is gzip or a zip archive.
+pub fn is_packed(file: &[u8]) -> bool {
+    file.starts_with(&[0x1f, 0x8b]) || is_zip(file)
+}
+
+fn is_zip(file: &[u8]) -> bool {
+    // An archive without files has the second.
+    file.starts_with(b"PK\x03\x04") || file.starts_with(b"PK\x05\x06")
+}
+
 /// Unpacks a HAR file as it is, gzip of one, or a zip archive, of which run number `run` is taken, from 1; without a
 /// wish the first.
 ///
@@ -119,7 +129,7 @@ fn read_bounded(what: &str, from: impl Read, limit: usize) -> Result<Vec<u8>, Ar
 /// # Errors
 /// If the file is damaged or too large, or an archive has no HAR file or no such run.
 pub fn read(file: &[u8], run: Option<usize>) -> Result<Unpacked, ArchiveError> {
-    if file.starts_with(b"PK\x03\x04") || file.starts_with(b"PK\x05\x06") {
+    if is_zip(file) {
         return read_zip(file, run);
     }
     let har = inflate(file, har::MAX_FILE_BYTES)?.into_owned();
