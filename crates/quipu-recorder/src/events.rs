@@ -22,6 +22,7 @@ pub(crate) struct Events {
     kept: Vec<Value>,
     /// Main threads of renderers.
     main: BTreeSet<(i64, i64)>,
+    lost_some: bool,
 }
 
 impl Events {
@@ -38,6 +39,16 @@ impl Events {
                 self.kept.push(stripped(event));
             }
         }
+    }
+
+    /// Takes the end of the trace, which says whether the browser lost events.
+    pub(crate) fn end(&mut self, complete: &Value) {
+        self.lost_some = complete["dataLossOccurred"] == true;
+    }
+
+    /// Whether the browser lost events.
+    pub(crate) fn lost_some(&self) -> bool {
+        self.lost_some
     }
 
     /// What a recording has: the events of main threads, and requests of any.

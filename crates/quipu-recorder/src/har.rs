@@ -71,7 +71,7 @@ fn page(load: &Load, id: &str) -> Value {
             timings[name] = since(mark);
         }
     }
-    json!({
+    let mut page = json!({
         "id": id,
         "title": format!("{} at {}, repeat {}", load.url, load.network, load.repeat),
         "startedDateTime": date(wall),
@@ -83,7 +83,11 @@ fn page(load: &Load, id: &str) -> Value {
         // What the trace's clock read at startedDateTime, in ms.
         "_traceOffset": rounded(start * 1e3),
         "_traceEvents": observed.trace().written(),
-    })
+    });
+    if observed.trace().lost_some() {
+        page["_traceIncomplete"] = json!(true);
+    }
+    page
 }
 
 /// A date to the µs of seconds of Unix time.
@@ -179,11 +183,13 @@ impl<'a> Page<'a> {
 
 /// The cache that a response came out of.
 fn from_cache(request: &Request) -> Option<&'static str> {
-    match () {
-        () if request.from_memory => Some("memory"),
-        () if request.response["fromDiskCache"] == true => Some("disk"),
-        () if request.response["fromPrefetchCache"] == true => Some("disk"),
-        () => None,
+    let told = |field: &str| request.response[field] == true;
+    if request.from_memory {
+        Some("memory")
+    } else if told("fromDiskCache") || told("fromPrefetchCache") {
+        Some("disk")
+    } else {
+        None
     }
 }
 
@@ -192,7 +198,8 @@ fn body_bytes(request: &Request) -> f64 {
     let decoded = request.decoded();
     if request.finished.is_none() || request.error.is_some() {
         // Without an end only what came is known.
-        return request.data.iter().map(|&(_, decoded, encoded)| decoded.max(encoded)).sum();
+        let encoded: f64 = request.data.iter().map(|&(_, _, encoded)| encoded).sum();
+        return if encoded > 0.0 { encoded } else { decoded };
     }
     let body = (request.encoded - head_bytes(request)).max(0.0);
     // What the renderer ended, such as a picture that it cannot read, is told without its head.

@@ -124,6 +124,7 @@ impl Observed {
             }
             "Page.lifecycleEvent" => self.mark(params),
             "Tracing.dataCollected" => self.trace.take(&params["value"]),
+            "Tracing.tracingComplete" => self.trace.end(params),
             _ => {}
         }
     }

@@ -106,6 +106,12 @@ impl Page<'_, '_> {
             if event.method == "Target.attachedToTarget" {
                 self.watch(event.params["sessionId"].as_str().unwrap_or_default())?;
             }
+            if event.method == "Page.javascriptDialogOpening" {
+                // Nobody is there to read it, and the page waits.
+                let accept = json!({ "accept": true });
+                let session = event.session.as_deref();
+                self.client.send(session, "Page.handleJavaScriptDialog", accept)?;
+            }
             let of_page = event.session.as_deref() == Some(&self.session);
             if event.method.starts_with("Network.") {
                 active = Instant::now();
@@ -136,10 +142,11 @@ impl Page<'_, '_> {
         let deadline = Instant::now() + TRACE;
         while Instant::now() < deadline {
             let Some(event) = self.client.next()? else { continue };
-            match event.method.as_str() {
-                "Tracing.dataCollected" => self.observed.take(&event.method, &event.params),
-                "Tracing.tracingComplete" => return Ok(()),
-                _ => {}
+            if event.method.starts_with("Tracing.") {
+                self.observed.take(&event.method, &event.params);
+            }
+            if event.method == "Tracing.tracingComplete" {
+                return Ok(());
             }
         }
         Err(RecordError::NoAnswer { method: "Tracing.end".to_owned() })

@@ -153,10 +153,12 @@ fn hops_of_a_redirect_are_entries_with_their_own_headers() {
 
 #[test]
 fn what_failed_or_did_not_end_is_marked() {
-    let (_, entries) = written(load(&[
+    let (told, entries) = written(load(&[
         asked("D", "https://a.test/", 1.0, "Document"),
         answered("D", 1.1, 1.0),
         data("D", 1.2, 500, 0),
+        data("D", 1.3, 0, 300),
+        ("Tracing.tracingComplete", json!({ "dataLossOccurred": true })),
         asked("1", "https://a.test/a", 2.0, "Fetch"),
         asked("2", "https://a.test/b", 3.0, "Script"),
         (
@@ -167,7 +169,8 @@ fn what_failed_or_did_not_end_is_marked() {
         ("Network.requestServedFromCache", json!({ "requestId": "D" })),
     ]));
     let [page, waits, failed] = entries.as_slice() else { panic!("data: is no entry") };
-    assert_eq!((&page["_unfinished"], &page["response"]["bodySize"]), (&json!(true), &json!(500)));
+    assert_eq!((&page["_unfinished"], &page["response"]["bodySize"]), (&json!(true), &json!(300)));
+    assert_eq!(told["_traceIncomplete"], true);
     assert_eq!(page["_fromCache"], "memory");
     assert_eq!(waits["response"]["_error"], "no response before the time was up");
     assert_eq!((&waits["time"], &waits["_unfinished"]), (&json!(1_500.0), &json!(true)));

@@ -71,6 +71,7 @@ fn content(path: &str) -> Option<(&'static str, String)> {
 }
 
 const DOCUMENT: &str = "<!doctype html><title>A site</title>
+<script>alert('nobody reads this')</script>
 <link rel=stylesheet href=/style.css>
 <script src=/work.js></script>
 <script src=/late.js defer></script>
