@@ -406,6 +406,12 @@ pub(crate) struct ScenarioOptions {
     /// When objects are asked for: recorded or all-at-once
     #[arg(long, value_name = "HOW")]
     pub(crate) discovery: Option<String>,
+    /// How much of a recording is computing and thinking: as-recorded, low, likely or high
+    #[arg(long, value_name = "HOW")]
+    pub(crate) compute: Option<String>,
+    /// Computing takes so many times as long as in the recording: 0 to 4
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) compute_scale: Option<String>,
     /// How HTTP is carried: h2, over QUIC's streams as in the papers, or h2-tcp, over one byte stream
     /// as over TCP; compare takes several, separated by commas
     #[arg(long, value_name = "LIST")]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::base::Seed;
-use quipu_lab::pages::{LoadedPage, draw_sample};
+use quipu_lab::pages::{LoadedPage, Reading, draw_sample};
 use quipu_lab::table;
 
 use quipu_record::write_whole;
+use quipu_scenario::{Compute, Scenario};
 use quipu_study::self_test::{self, SelfTest};
 
 use crate::failure::Failure;
@@ -47,7 +48,20 @@ pub(crate) fn model(name: &str, pages: u64, seed: u64) -> Result<(), Failure> {
 }
 
 pub(crate) fn show(name: &str, all: bool, seed: u64) -> Result<(), Failure> {
-    let page = LoadedPage::load_or_draw(name, Seed::new(seed)).map_err(Failure::usage)?;
+    let load = |compute: Compute| {
+        let scenario = Scenario { compute, ..Scenario::default() };
+        let page = LoadedPage::load_or_draw(name, Seed::new(seed), Reading::of(&scenario));
+        page.map_err(Failure::usage)
+    };
+    let page = load(Compute::default())?;
     let report = &page.report;
-    crate::print(&if all { format!("{report:#}\n") } else { format!("{report}\n") })
+    let mut text = if all { format!("{report:#}\n") } else { format!("{report}\n") };
+    let ways = [Compute::Low, Compute::Likely, Compute::High];
+    let mut ways = ways
+        .map(|compute| load(compute).map(|page| (compute, page)))
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
+    ways.push((Compute::AsRecorded, page));
+    text.push_str(&table::floors(&ways));
+    crate::print(&text)
 }

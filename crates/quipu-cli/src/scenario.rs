@@ -124,6 +124,8 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
         ("policies.ack", "--ack", &options.ack),
         ("policies.congestion", "--congestion", &options.congestion),
         ("discovery", "--discovery", &options.discovery),
+        ("compute", "--compute", &options.compute),
+        ("compute_scale", "--compute-scale", &options.compute_scale),
         ("http", "--http", &options.http),
         ("transport.tls", "--tls", &options.tls),
         ("transport.start", "--start", &options.start),

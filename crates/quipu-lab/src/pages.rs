@@ -3,6 +3,7 @@
 mod body;
 pub(crate) mod note;
 mod planned;
+mod reading;
 
 use std::io;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use quipu_base::{Bytes, Seed};
 use quipu_web::archive;
 use quipu_web::har::HarError;
-use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
+use quipu_web::page::{Page, PageError, PageReport, ReadPage, read};
 use quipu_web::scheme::BrowserScheme;
 use quipu_web::synthetic::Sample;
 use thiserror::Error;
@@ -24,6 +25,7 @@ use quipu_record::PageNote;
 use quipu_scenario::{
     Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, read_at_most,
 };
+pub use reading::Reading;
 
 /// The largest HAR file that is read: 256 MiB.
 const MOST_BYTES: u64 = 256 << 20;
@@ -131,10 +133,11 @@ impl LoadedPage {
     ///
     /// # Errors
     /// If there is no such page, or the file is unreadable or describes none.
-    pub fn load(name: &str) -> Result<LoadedPage, PageLoadError> {
+    pub fn load(name: &str, reading: Reading) -> Result<LoadedPage, PageLoadError> {
         let (bytes, short) = content(name)?;
-        let ReadPage { page, report } = read(&short, &bytes, &ReadOptions::default())
+        let ReadPage { page, report } = read(&short, &bytes, &reading.options())
             .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;
+        let page = page.with_computing(reading.scale());
         check_size(name, &page)?;
         let note = note::of_page(&page, short, file_hash(&bytes));
         Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
@@ -145,9 +148,13 @@ impl LoadedPage {
     ///
     /// # Errors
     /// As [`LoadedPage::load`]; and if `name` is a model, not a page.
-    pub fn load_or_draw(name: &str, seed: Seed) -> Result<LoadedPage, PageLoadError> {
+    pub fn load_or_draw(
+        name: &str,
+        seed: Seed,
+        reading: Reading,
+    ) -> Result<LoadedPage, PageLoadError> {
         match PageName::parse(name)? {
-            PageName::Recorded(name) => LoadedPage::load(name),
+            PageName::Recorded(name) => LoadedPage::load(name, reading),
             PageName::DrawnAt(index) => LoadedPage::drawn(seed, index),
             PageName::Drawn => {
                 let expected = "one page of the model, such as pries:0";

@@ -11,7 +11,7 @@ use quipu_web::page::host_of_origin;
 use quipu_web::scheme::BrowserScheme;
 use thiserror::Error;
 
-use crate::pages::{Extent, PageLoadError, PlannedPage, RunPage};
+use crate::pages::{Extent, PageLoadError, PlannedPage, Reading, RunPage};
 use crate::policies::{self, AlonePath, PolicyRow, Registry};
 use crate::program::Program;
 use quipu_record::Provenance;
@@ -314,7 +314,10 @@ fn browser(scenario: &Scenario) -> Result<BrowserScheme, PlanError> {
 
 /// Pages that were read, for plans that have the same.
 #[derive(Debug, Default)]
-pub struct Shelf(BTreeMap<(String, u64, Extent), PlannedPage>);
+pub struct Shelf(BTreeMap<ShelfKey, PlannedPage>);
+
+/// Name and seed of a page, how many loads there are, and how it is read.
+type ShelfKey = (String, u64, Extent, (String, u64));
 
 impl Shelf {
     fn page(
@@ -322,12 +325,13 @@ impl Shelf {
         name: &str,
         seed: u64,
         extent: Extent,
+        reading: Reading,
     ) -> Result<PlannedPage, PageLoadError> {
-        let key = (name.to_owned(), seed, extent);
+        let key = (name.to_owned(), seed, extent, reading.key());
         if let Some(known) = self.0.get(&key) {
             return Ok(known.clone());
         }
-        let page = PlannedPage::new(name, Seed::new(seed), extent)?;
+        let page = PlannedPage::new(name, Seed::new(seed), extent, reading)?;
         self.0.insert(key, page.clone());
         Ok(page)
     }
@@ -346,7 +350,7 @@ fn pages(
     }
     let pages = scenario.pages.iter().enumerate();
     let read = pages.map(|(index, name)| {
-        let page = shelf.page(name, scenario.seed, extent);
+        let page = shelf.page(name, scenario.seed, extent, Reading::of(scenario));
         page.map_err(failed(format!("pages[{index}]")))
     });
     read.collect()

@@ -61,7 +61,7 @@ pub mod wildcard;
 pub use bounded::read_at_most;
 pub use checks::check_origins;
 pub use choice::{
-    Certificate, CrossKind, Direction, Discovery, EnergyModel, HttpVersion, KeyExchange,
+    Certificate, Compute, CrossKind, Direction, Discovery, EnergyModel, HttpVersion, KeyExchange,
     LossDetection, Origins, Priorities, Push, RadioTiming, Reprioritise, ReturnPaths, Sender,
     SeriesEnds, Tls, TraceEnd, WriteOrder,
 };

@@ -9,7 +9,9 @@ use quipu_web::scheme::BrowserScheme;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serializer};
 
-use crate::choice::{Discovery, Origins, Priorities, Push, Reprioritise, Sender, SeriesEnds, Tls};
+use crate::choice::{
+    Compute, Discovery, Origins, Priorities, Push, Reprioritise, Sender, SeriesEnds, Tls,
+};
 use crate::error::ScenarioError;
 use crate::experiment::Experiment;
 use crate::form::{FieldType, Kind, table};
@@ -56,6 +58,13 @@ table! {
         pub visible_images: u32 [0..=1_000] = 5,
         /// When objects are requested: when the parser or a parent comes to them, or all at time 0.
         pub discovery: Discovery = Discovery::Recorded,
+        /// How much of what passed in a page's recording is taken for computing and thinking, which take as long
+        /// over any network: all of it (`as-recorded`), what is `likely` once the recording's own network is
+        /// taken out, or as little (`low`) and as much (`high`) as the recording allows.
+        pub compute: Compute = Compute::AsRecorded,
+        /// The browser's computing takes so many times as long as in the recording. Thinking of servers and timers
+        /// of scripts stay as they are.
+        pub compute_scale: f64 [0.0..=4.0] = 1.0,
         /// Which objects the server pushes with the main document, of those that are found from it and
         /// have its server: none, those that it pushed in the recording, those that block rendering
         /// (`critical`), images, or these with all style sheets, scripts, fonts and media (`assets`).

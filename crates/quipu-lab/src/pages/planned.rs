@@ -7,7 +7,7 @@ use quipu_web::page::{Object, ObjectId, ObjectKind, Page, PageReport};
 use quipu_web::synthetic::{self, Quantity, Sample};
 
 use super::body::{Bodies, file_hash};
-use super::{LoadedPage, PageLoadError, check_size, note};
+use super::{LoadedPage, PageLoadError, Reading, check_size, note};
 use quipu_record::{DrawnNote, PageNote};
 use quipu_scenario::{Origins, PRIES, PageName, Raw, Scenario};
 
@@ -77,10 +77,11 @@ impl PlannedPage {
         name: &str,
         seed: Seed,
         extent: Extent,
+        reading: Reading,
     ) -> Result<PlannedPage, PageLoadError> {
         let index = match PageName::parse(name)? {
             PageName::Recorded(name) => {
-                return Ok(PlannedPage::same(LoadedPage::load(name)?, seed));
+                return Ok(PlannedPage::same(LoadedPage::load(name, reading)?, seed));
             }
             PageName::DrawnAt(index) if extent.session == 1 => {
                 return Ok(PlannedPage::same(LoadedPage::drawn(seed, index)?, seed));
@@ -282,7 +283,7 @@ mod tests {
 
     fn planned(name: &str, session: u32) -> PlannedPage {
         let scenario = Scenario { runs: 5, session, ..Scenario::default() };
-        PlannedPage::new(name, Seed::new(1), Extent::of(&scenario)).unwrap()
+        PlannedPage::new(name, Seed::new(1), Extent::of(&scenario), Reading::of(&scenario)).unwrap()
     }
 
     #[test]
@@ -306,7 +307,9 @@ mod tests {
         let third = planned("pries:3", 1);
         assert_eq!(page(&third, 4), page(&third, 0));
         let scenario = Scenario { runs: 5, clients: Clients::of(3), ..Scenario::default() };
-        let note = PlannedPage::new("pries", Seed::new(1), Extent::of(&scenario)).unwrap().note;
+        let reading = Reading::of(&scenario);
+        let note =
+            PlannedPage::new("pries", Seed::new(1), Extent::of(&scenario), reading).unwrap().note;
         assert_eq!(note.drawn.unwrap().pages, 15);
         let recorded = planned("sitespeed", 2);
         assert_ne!(recorded.reading_time_of(0, 1, 0), recorded.reading_time(0, 0));

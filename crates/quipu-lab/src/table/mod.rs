@@ -10,7 +10,7 @@ mod words;
 
 pub use compare::compare;
 pub use grid::{Align, Grid};
-pub use page::model;
+pub use page::{floors, model};
 pub use waterfall::{WaterfallOptions, load_summary, waterfall};
 
 use quipu_base::Duration;

@@ -1,12 +1,14 @@
 //! What a comparison says about its pages.
 
+use quipu_base::Duration;
 use quipu_web::synthetic::{Measured, Quantity, Sample};
 
-use super::bytes;
 use super::grid::{Align, Grid};
+use super::{bytes, time};
+use crate::pages::LoadedPage;
 use crate::pages::note::of_quantity;
 use quipu_record::{PageNote, QuantityNote};
-use quipu_scenario::Origins;
+use quipu_scenario::{Compute, Origins};
 
 /// One line about a page.
 pub(super) fn headline(note: &PageNote, origins: Origins) -> String {
@@ -67,4 +69,41 @@ fn quantities(quantities: &[QuantityNote]) -> Grid {
 /// Whole from 1,000 on, with two decimals below.
 fn number(value: f64) -> String {
     if value < 1_000.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+}
+
+/// What of a recorded page no network makes faster, by how its recording is read; empty if nothing is.
+pub fn floors(ways: &[(Compute, LoadedPage)]) -> String {
+    let mut grid = Grid::new([
+        ("", Align::Left),
+        ("floor", Align::Right),
+        ("of the recording", Align::Right),
+        ("computing", Align::Right),
+        ("thinking", Align::Right),
+    ]);
+    for (compute, loaded) in ways {
+        let page = &loaded.page.page;
+        let floor = page.floor();
+        if floor.is_zero() {
+            continue;
+        }
+        let share =
+            loaded.report.load.on_load.filter(|on_load| !on_load.is_zero()).map(|on_load| {
+                format!("{:.0} %", 100.0 * floor.as_secs_f64() / on_load.as_secs_f64())
+            });
+        let objects = page.objects().iter();
+        let sum = |all: Duration, one: Duration| all + one;
+        let computing = objects.clone().map(|object| object.gap.total()).fold(Duration::ZERO, sum);
+        let thinking = objects.map(|object| object.think_time).fold(Duration::ZERO, sum);
+        grid.row([
+            compute.to_string(),
+            time(floor),
+            share.unwrap_or_else(|| "–".to_owned()),
+            time(computing),
+            time(thinking),
+        ]);
+    }
+    if grid.is_empty() {
+        return String::new();
+    }
+    format!("\non an infinitely fast network, by what is taken for computing and thinking\n{grid}")
 }

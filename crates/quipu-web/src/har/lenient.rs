@@ -93,6 +93,11 @@ pub(super) fn timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Tim
     Ok(text(from)?.and_then(|text| text.parse().ok()))
 }
 
+/// True for any value but null.
+pub(super) fn is_there<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Ok(Option::<IgnoredAny>::deserialize(from)?.is_some())
+}
+
 /// A structure that may be null.
 pub(super) fn or_default<'de, D, T>(from: D) -> Result<T, D::Error>
 where

@@ -23,7 +23,7 @@ use crate::har::{Entry, Har};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Which load of a file that holds several: the `pageref` of its entries, or its number from
-    /// 1. The first by default.
+    /// 1. By default the first, or all together if they are recordings of one page by `quipu page record`.
     pub load: Option<String>,
     /// Whether all loads of the file are taken together, as several recordings of one page.
     pub join: bool,
@@ -76,10 +76,12 @@ pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, 
     Ok(ReadPage { page, report })
 }
 
-/// The loads that a page is made of: one, or all that are no repeated views out of a cache.
+/// The loads that a page is made of: one, or all of a file.
 fn chosen<'a>(har: &'a Har, options: &ReadOptions) -> Result<Vec<Load<'a>>, PageError> {
     let first = choose(har, options.load.as_deref())?;
-    if !options.join || options.compute == Compute::AsRecorded {
+    let of_one_page = har.pages.iter().all(|page| page.has_network) && !har.pages.is_empty();
+    let join = options.join || (of_one_page && options.load.is_none());
+    if !join || options.compute == Compute::AsRecorded {
         return Ok(vec![first]);
     }
     let loads = 1..=first.loads;

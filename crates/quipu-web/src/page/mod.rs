@@ -24,7 +24,7 @@ mod waits;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use quipu_base::Bytes;
+use quipu_base::{Bytes, Duration};
 use thiserror::Error;
 
 pub use build::{Compute, ReadOptions, ReadPage, read};
@@ -191,6 +191,20 @@ impl Page {
         depths.into_iter().flatten().max().unwrap_or(0)
     }
 
+    /// When all that the load waits for would be there over an infinitely fast network without any delay: what
+    /// thinking of servers, computing and timers take by themselves.
+    pub fn floor(&self) -> Duration {
+        let mut done = vec![Duration::ZERO; self.objects.len()];
+        // Pages have no cycles.
+        for id in order_of(&self.objects).unwrap_or_default() {
+            let object = &self.objects[id.index()];
+            let last = object.needs().map(|need| done[need.index()]).max();
+            done[id.index()] = last.unwrap_or_default() + object.gap.total() + object.think_time;
+        }
+        let held = self.objects.iter().filter(|object| object.holds_load());
+        held.map(|object| done[object.id.index()]).max().unwrap_or_default()
+    }
+
     /// The same page with every object asked for at time 0, in order of ids, as the client of
     /// the framework paper does. Nothing else changes.
     #[must_use]
@@ -202,6 +216,16 @@ impl Page {
             object.gap = Gap::default();
         }
         page
+    }
+
+    /// The same page with computing that takes `factor` times as long.
+    #[must_use]
+    pub fn with_computing(mut self, factor: f64) -> Page {
+        for object in &mut self.objects {
+            let computing = object.gap.computing.as_secs_f64() * factor.max(0.0);
+            object.gap.computing = Duration::from_secs_f64(computing);
+        }
+        self
     }
 
     /// The page in a shared pointer, as page loads want it.
