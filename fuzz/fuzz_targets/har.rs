@@ -1,13 +1,20 @@
-//! A HAR file: a page that is read can be described, and all of it comes in one load.
+//! A HAR file: a page that is read can be described, and all of it comes in one load, whatever is taken for computing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use quipu_base::Instant;
 use quipu_web::load::{DiscoveryMode, PageLoad};
-use quipu_web::page::{ReadOptions, read};
+use quipu_web::page::{Compute, ReadOptions, ReadPage, read};
 
 fuzz_target!(|file: &[u8]| {
-    let Ok(page) = read("fuzz", file, &ReadOptions::default()) else { return };
+    for compute in [Compute::AsRecorded, Compute::Low, Compute::Likely, Compute::High] {
+        let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
+        let Ok(page) = read("fuzz", file, &options) else { return };
+        check(page);
+    }
+});
+
+fn check(page: ReadPage) {
     let _ = format!("{}{:#}", page.report, page.report);
     let page = page.page.shared();
     let mut load = PageLoad::new(page.clone(), DiscoveryMode::Recorded, Instant::ZERO);
@@ -23,4 +30,4 @@ fuzz_target!(|file: &[u8]| {
     }
     assert!(load.is_finished());
     assert_eq!(loaded, page.objects().len());
-});
+}

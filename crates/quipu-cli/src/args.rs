@@ -137,6 +137,16 @@ pub(crate) enum PageCommand {
     /// Record a page with Chromium: a HAR file with traces, over the present network or at several rates
     #[command(after_help = examples::RECORD)]
     Record(RecordOptions),
+    /// Join recordings of one page, at different speeds: together they tell more than each
+    #[command(after_help = examples::INFER)]
+    Infer {
+        /// HAR files, or names of pages that come with the program
+        #[arg(required = true, value_name = "FILE.har")]
+        files: Vec<String>,
+        /// The file to write
+        #[arg(long, value_name = "FILE.har")]
+        out: PathBuf,
+    },
     /// Draw pages from a model, and tell their means beside those that it was fitted to
     Model {
         /// The model

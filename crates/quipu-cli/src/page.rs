@@ -38,6 +38,28 @@ pub(crate) fn self_test(
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
+/// Several recordings as one.
+pub(crate) fn infer(files: &[String], out: &Path) -> Result<(), Failure> {
+    let joined = quipu_lab::pages::join(files).map_err(Failure::usage)?;
+    write_whole(out, joined)
+        .map_err(|error| Failure::Run(format!("cannot write {}: {error}", out.display())))?;
+    let name = out.to_string_lossy();
+    let name = if name.contains('/') { name.into_owned() } else { format!("./{name}") };
+    let ways = readings(&name, Seed::new(1))?;
+    crate::print(&table::floors(&ways))
+}
+
+/// The page called `name`, however recordings may be read.
+fn readings(name: &str, seed: Seed) -> Result<Vec<(Compute, LoadedPage)>, Failure> {
+    let ways = [Compute::AsRecorded, Compute::Low, Compute::Likely, Compute::High];
+    let load = |compute| {
+        let scenario = Scenario { compute, ..Scenario::default() };
+        let page = LoadedPage::load_or_draw(name, seed, Reading::of(&scenario));
+        page.map(|page| (compute, page)).map_err(Failure::usage)
+    };
+    ways.into_iter().map(load).collect()
+}
+
 /// What the model of Pries et al. yields in `pages` pages, beside what it was fitted to.
 pub(crate) fn model(name: &str, pages: u64, seed: u64) -> Result<(), Failure> {
     let sample = draw_sample(name, Seed::new(seed), pages).map_err(Failure::usage)?;
@@ -48,20 +70,12 @@ pub(crate) fn model(name: &str, pages: u64, seed: u64) -> Result<(), Failure> {
 }
 
 pub(crate) fn show(name: &str, all: bool, seed: u64) -> Result<(), Failure> {
-    let load = |compute: Compute| {
-        let scenario = Scenario { compute, ..Scenario::default() };
-        let page = LoadedPage::load_or_draw(name, Seed::new(seed), Reading::of(&scenario));
-        page.map_err(Failure::usage)
-    };
-    let page = load(Compute::default())?;
-    let report = &page.report;
-    let mut text = if all { format!("{report:#}\n") } else { format!("{report}\n") };
-    let ways = [Compute::Low, Compute::Likely, Compute::High];
-    let mut ways = ways
-        .map(|compute| load(compute).map(|page| (compute, page)))
-        .into_iter()
-        .collect::<Result<Vec<_>, _>>()?;
-    ways.push((Compute::AsRecorded, page));
+    let ways = readings(name, Seed::new(seed))?;
+    let mut text = String::new();
+    if let Some((_, page)) = ways.first() {
+        let report = &page.report;
+        text = if all { format!("{report:#}\n") } else { format!("{report}\n") };
+    }
     text.push_str(&table::floors(&ways));
     crate::print(&text)
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use quipu_base::{Bytes, Seed};
 use quipu_web::archive;
 use quipu_web::har::HarError;
-use quipu_web::page::{Page, PageError, PageReport, ReadPage, read};
+use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::scheme::BrowserScheme;
 use quipu_web::synthetic::Sample;
 use thiserror::Error;
@@ -195,6 +195,25 @@ fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| name.to_owned());
     Ok((bytes, stem.strip_suffix(".har").unwrap_or(&stem).to_owned()))
+}
+
+/// The recordings called `names`, files or pages that come with the program, as one file with the loads of one page.
+///
+/// # Errors
+/// If one of them does not exist or is no recording.
+pub fn join(names: &[String]) -> Result<Vec<u8>, PageLoadError> {
+    let mut files = Vec::with_capacity(names.len());
+    for name in names {
+        let (bytes, _) = content(name)?;
+        // What is wrong with a file is told with its name.
+        read(name, &bytes, &ReadOptions::default())
+            .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;
+        files.push(bytes);
+    }
+    let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    let failed =
+        |source| PageLoadError::Page { page: names.join(", "), source: PageError::Har(source) };
+    quipu_web::recording::join(&files).map_err(failed)
 }
 
 /// What `pages` pages yield that the model called `name` draws from `seed`, each read for a time.

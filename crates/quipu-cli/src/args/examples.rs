@@ -102,6 +102,14 @@ Examples:
 What is done stays done: after Ctrl-C the same command goes on. Exit code 1 if a rule ends otherwise
 than its file expects.";
 
+pub(super) const INFER: &str = "\
+Examples:
+  quipu page infer slow.har fast.har --out both.har
+  quipu compare --page both.har --compute likely
+
+The file has all loads of all files; the program reads them as one page. Exit code 2 if a file is no
+recording.";
+
 pub(super) const RECORD: &str = "\
 Examples:
   quipu page record https://example.org/

@@ -60,7 +60,7 @@ pub enum SelfTestError {
     Har(#[from] HarError),
     /// A page is too large to be loaded.
     #[error(transparent)]
-    TooLarge(#[from] PageLoadError),
+    TooLarge(Box<PageLoadError>),
     /// A rate that no path has.
     #[error("{rate} Mbit/s is no rate of a path: {source}")]
     Rate {
@@ -71,13 +71,31 @@ pub enum SelfTestError {
     },
     /// The scenario makes no sense.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(Box<PlanError>),
     /// A load did not end.
     #[error(transparent)]
     Run(#[from] RunError),
     /// A load could not be recorded.
     #[error(transparent)]
-    Recording(#[from] DetailError),
+    Recording(Box<DetailError>),
+}
+
+impl From<PageLoadError> for SelfTestError {
+    fn from(error: PageLoadError) -> Self {
+        SelfTestError::TooLarge(Box::new(error))
+    }
+}
+
+impl From<PlanError> for SelfTestError {
+    fn from(error: PlanError) -> Self {
+        SelfTestError::Plan(Box::new(error))
+    }
+}
+
+impl From<DetailError> for SelfTestError {
+    fn from(error: DetailError) -> Self {
+        SelfTestError::Recording(Box::new(error))
+    }
 }
 
 impl SelfTest {

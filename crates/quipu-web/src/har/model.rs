@@ -58,8 +58,8 @@ pub struct HarPage {
     /// When its events fired.
     #[serde(deserialize_with = "lenient::or_default")]
     pub page_timings: PageTimings,
-    /// `quipu page record`: whether it says over which network it was recorded. All loads of such a file are of one
-    /// page.
+    /// `quipu page record` and `quipu page infer`: whether it says over which network it was recorded. All loads of
+    /// such a file are of one page.
     #[serde(rename = "_network", deserialize_with = "lenient::is_there")]
     pub has_network: bool,
 }

@@ -7,6 +7,8 @@ fn read_text(text: &str) -> ReadPage {
     read("test", text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
+const ALL: [Compute; 4] = [Compute::AsRecorded, Compute::Low, Compute::Likely, Compute::High];
+
 /// An entry that starts `start` ms into the load and takes `time` ms.
 fn entry(path: &str, kind: &str, start: u64, time: u64, more: &str) -> String {
     format!(
@@ -285,8 +287,11 @@ proptest! {
         if cut % 3 == 0 {
             bytes.truncate(cut);
         }
-        if let Err(error) = read("test", &bytes, &ReadOptions::default()) {
-            prop_assert!(!error.to_string().contains('\n'));
+        for compute in ALL {
+            let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
+            if let Err(error) = read("test", &bytes, &options) {
+                prop_assert!(!error.to_string().contains('\n'));
+            }
         }
     }
 
@@ -305,8 +310,11 @@ proptest! {
         let start = names[which % names.len()];
         let end = text[start..].find([',', '}']).map_or(text.len(), |end| start + end);
         let changed = format!("{}{value}{}", &text[..start], &text[end..]);
-        if let Ok(read) = read("test", changed.as_bytes(), &ReadOptions::default()) {
-            prop_assert!(!read.report.to_string().is_empty());
+        for compute in ALL {
+            let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
+            if let Ok(read) = read("test", changed.as_bytes(), &options) {
+                prop_assert!(!read.report.to_string().is_empty());
+            }
         }
     }
 
@@ -319,7 +327,12 @@ proptest! {
             let path = format!("{index}.js");
             entries.push(entry(&path, "script", *start, *time, &by_script(&format!("{to}.js"))));
         }
-        let page = read_text(&file(&entries)).page;
+        let text = file(&entries);
+        for compute in ALL {
+            let options = ReadOptions { compute, ..ReadOptions::default() };
+            prop_assert!(read("test", text.as_bytes(), &options).is_ok(), "{:?}", compute);
+        }
+        let page = read_text(&text).page;
         prop_assert_eq!(page.objects().len(), entries.len());
         let roots = page.objects().iter().filter(|object| object.discovery.parent().is_none());
         prop_assert_eq!(roots.count(), 1);

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::har::{Har, HarError};
 
-/// A HAR file with the loads of all `files`, in their order; a load's number becomes its id. What the files say beside
-/// their pages and entries is taken from the first.
+/// A HAR file with the loads of all `files`, in their order, as loads of one page; a load's number becomes its id. What
+/// the files say beside their pages and entries is taken from the first.
 ///
 /// # Errors
 /// If one of them is no HAR file.
@@ -46,6 +46,8 @@ fn add(log: &Value, pages: &mut Vec<Value>, entries: &mut Vec<Value>) {
     for (number, mut page) in (first..).zip(own) {
         if let Some(fields) = page.as_object_mut() {
             fields.insert("id".to_owned(), id(number));
+            // So the reader takes the loads together.
+            fields.entry("_network").or_insert_with(|| "unknown".into());
             pages.push(page);
         }
     }

@@ -65,3 +65,6 @@ pub(super) fn waits(loads: &[Linked<'_, '_>], compute: Compute) -> Vec<Wait> {
     };
     chosen.into_iter().enumerate().map(wait).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,6 +32,8 @@ const ANSWER: Duration = Duration::from_millis(28);
 /// The time that a server thought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Thought {
+    /// Nothing hid it.
+    plain: bool,
     pub(super) low: Duration,
     pub(super) likely: Duration,
     pub(super) high: Duration,
@@ -52,9 +54,9 @@ pub(super) fn thoughts(views: &[View<'_, '_>]) -> Vec<Thought> {
 impl Thought {
     /// The same thinking, seen in a slower load too, which tells it if it is hidden in this one.
     fn and(self, slower: Thought) -> Thought {
-        let plain = if self.low.is_zero() && !slower.low.is_zero() { slower } else { self };
-        let high = self.high.min(slower.high).max(plain.likely);
-        Thought { low: plain.low.min(slower.likely), likely: plain.likely, high }
+        let told = if slower.plain && !self.plain { slower } else { self };
+        let high = self.high.min(slower.high).max(told.likely);
+        Thought { low: told.low.min(slower.likely), high, ..told }
     }
 }
 
@@ -75,23 +77,22 @@ fn of_load(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
         let thought = if busy.is_used(at, phase) || upload {
             let pause = phases.pause.max(round_trip);
             let likely = busy.idle(phase, ready, pause).max(unknown(draft)).min(known);
-            Thought { low: Duration::ZERO, likely, high }
+            Thought { plain: false, low: Duration::ZERO, likely, high }
         } else {
-            Thought { low: known.saturating_sub(phases.pause), likely: known, high }
+            let low = known.saturating_sub(phases.pause);
+            Thought { plain: true, low, likely: known, high }
         };
-        let hidden = thought.low.is_zero() && thought.likely <= FILE;
-        if sort(draft.kind) == Sort::File && !hidden {
+        let tells = thought.plain || thought.likely > FILE;
+        if sort(draft.kind) == Sort::File && tells {
             spread.add(draft, thought.likely);
         }
         thoughts.push(thought);
     }
     let usual = spread.medians();
     for (draft, thought) in drafts.iter().zip(&mut thoughts) {
-        if sort(draft.kind) == Sort::File {
+        if sort(draft.kind) == Sort::File && !thought.plain {
             let usual = usual.get(host_of(draft.url)).copied().unwrap_or(FILE);
-            if thought.low.is_zero() {
-                thought.likely = usual.min(thought.high);
-            }
+            thought.likely = usual.min(thought.high);
         }
     }
     thoughts

@@ -1,0 +1,205 @@
+use quipu_base::Duration;
+use serde_json::{Value, json};
+
+use crate::page::{Compute, Discovery, Object, Page, ReadOptions, read};
+use crate::recording::join;
+
+/// A request of a recording, all times in ms.
+struct Request {
+    path: &'static str,
+    kind: &'static str,
+    start: u64,
+    wait: u64,
+    receive: u64,
+    asked_by: Option<(&'static str, &'static str)>,
+    blocks: bool,
+}
+
+fn request(path: &'static str, kind: &'static str, start: u64, wait: u64, receive: u64) -> Request {
+    Request { path, kind, start, wait, receive, asked_by: None, blocks: false }
+}
+
+impl Request {
+    fn by(mut self, how: &'static str, path: &'static str) -> Request {
+        self.asked_by = Some((how, path));
+        self
+    }
+
+    fn blocking(mut self) -> Request {
+        self.blocks = true;
+        self
+    }
+
+    fn entry(&self) -> Value {
+        let mut entry = json!({
+            "startedDateTime": format!("2026-01-01T00:00:{:02}.{:03}Z", self.start / 1_000, self.start % 1_000),
+            "time": self.wait + self.receive,
+            "connection": "7",
+            "request": { "url": format!("https://a.test/{}", self.path) },
+            "response": { "status": 200, "bodySize": 10_000, "content": { "size": 10_000 } },
+            "timings": { "wait": self.wait, "receive": self.receive },
+            "_resourceType": self.kind,
+            "_renderBlocking": if self.blocks { "blocking" } else { "non_blocking" },
+        });
+        if let (Some((how, path)), Some(fields)) = (self.asked_by, entry.as_object_mut()) {
+            fields.insert("_initiator".to_owned(), format!("https://a.test/{path}").into());
+            fields.insert("_initiator_type".to_owned(), how.into());
+            fields.insert("_initiator_line".to_owned(), 0.into());
+        }
+        entry
+    }
+}
+
+fn file(requests: &[Request]) -> Vec<u8> {
+    let entries: Vec<Value> = requests.iter().map(Request::entry).collect();
+    json!({ "log": { "entries": entries } }).to_string().into_bytes()
+}
+
+fn inferred(file: &[u8], compute: Compute) -> Page {
+    let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
+    read("test", file, &options).unwrap().page
+}
+
+fn object<'a>(page: &'a Page, path: &str) -> &'a Object {
+    page.objects().iter().find(|object| object.path() == path).unwrap()
+}
+
+fn waits<'a>(page: &'a Page, path: &str) -> Vec<&'a str> {
+    let of = object(page, path);
+    let mut paths: Vec<&str> = of.needs().map(|need| page.object(need).unwrap().path()).collect();
+    paths.sort_unstable();
+    paths.dedup();
+    paths
+}
+
+fn ms(time: Duration) -> u64 {
+    time.as_millis()
+}
+
+#[test]
+fn thinking_is_all_but_the_round_trip_where_nothing_else_arrives() {
+    let requests = [
+        request("", "document", 0, 60, 10),
+        request("a", "xhr", 100, 20, 1).by("script", ""),
+        request("b", "xhr", 200, 90, 1).by("script", ""),
+    ];
+    let page = inferred(&file(&requests), Compute::Likely);
+    // The shortest wait counts as the round trip.
+    let thoughts = ["/", "/a", "/b"].map(|path| ms(object(&page, path).think_time));
+    assert_eq!(thoughts, [40, 0, 70]);
+}
+
+#[test]
+fn thinking_that_other_responses_hide_is_what_servers_usually_take_and_has_a_range() {
+    let requests = [
+        request("", "document", 0, 20, 10),
+        request("big", "image", 100, 20, 900).by("parser", ""),
+        request("behind", "image", 101, 819, 1).by("parser", ""),
+        request("alone", "image", 2_000, 30, 1).by("parser", ""),
+    ];
+    let think = |compute| ms(object(&inferred(&file(&requests), compute), "/behind").think_time);
+    assert_eq!(think(Compute::Low), 0);
+    // What the host took for its other files, in the median.
+    assert_eq!(think(Compute::Likely), 0);
+    assert!((799..=819).contains(&think(Compute::High)), "{}", think(Compute::High));
+    assert_eq!(think(Compute::AsRecorded), 799);
+}
+
+#[test]
+fn fonts_wait_for_all_that_blocks_rendering() {
+    let requests = [
+        request("", "document", 0, 20, 10),
+        request("a.css", "stylesheet", 30, 20, 10).by("parser", "").blocking(),
+        request("b.css", "stylesheet", 30, 20, 300).by("parser", "").blocking(),
+        request("f.woff2", "font", 365, 20, 10).by("parser", "a.css"),
+    ];
+    let page = inferred(&file(&requests), Compute::Likely);
+    assert_eq!(waits(&page, "/f.woff2"), ["/a.css", "/b.css"]);
+    assert_eq!(ms(object(&page, "/f.woff2").gap.computing), 15);
+    // At most all of it is computing, since the one that names it.
+    let most = inferred(&file(&requests), Compute::High);
+    assert_eq!(waits(&most, "/f.woff2"), ["/a.css"]);
+    assert_eq!(ms(object(&most, "/f.woff2").gap.computing), 305);
+}
+
+#[test]
+fn a_script_that_blocks_runs_behind_those_before_it() {
+    let requests = [
+        request("", "document", 0, 20, 10),
+        request("a.css", "stylesheet", 30, 20, 400).by("parser", "").blocking(),
+        request("b.js", "script", 31, 20, 10).by("parser", "").blocking(),
+        request("c.json", "xhr", 460, 20, 10).by("script", "b.js"),
+    ];
+    // Both stand in line 0; the style sheet before the script.
+    let mut entries: Vec<Value> = requests.iter().map(Request::entry).collect();
+    entries[1]["_initiator_column"] = 10.into();
+    entries[2]["_initiator_column"] = 90.into();
+    let file = json!({ "log": { "entries": entries } }).to_string().into_bytes();
+    let page = inferred(&file, Compute::Likely);
+    assert_eq!(waits(&page, "/c.json"), ["/a.css", "/b.js"]);
+    assert_eq!(ms(object(&page, "/c.json").gap.computing), 10);
+}
+
+#[test]
+fn what_a_script_asks_for_may_have_waited_for_an_answer_to_it() {
+    let requests = [
+        request("", "document", 0, 20, 10),
+        request("a.js", "script", 30, 20, 10).by("parser", ""),
+        request("b.json", "xhr", 70, 500, 10).by("script", "a.js"),
+        request("c.png", "image", 585, 20, 10).by("script", "a.js"),
+    ];
+    let page = inferred(&file(&requests), Compute::Likely);
+    assert_eq!(waits(&page, "/c.png"), ["/b.json"]);
+    assert_eq!(ms(object(&page, "/c.png").gap.computing), 5);
+}
+
+/// A script whose answer was late, and an image that it asks for: 100 ms after the answer, or 100 ms after itself.
+fn loads(slow: bool, after_answer: bool) -> Vec<u8> {
+    let answer = if slow { 900 } else { 90 };
+    let image = if after_answer { 70 + answer + 100 } else { 170 };
+    file(&[
+        request("", "document", 0, 20, 10),
+        request("a.js", "script", 30, 20, 10).by("parser", ""),
+        request("b.json", "xhr", 70, answer, 0).by("script", "a.js"),
+        request("c.png", "image", image, 20, 10).by("script", "a.js"),
+    ])
+}
+
+#[test]
+fn two_recordings_tell_what_was_waited_for() {
+    for after_answer in [false, true] {
+        let (fast, slow) = (loads(false, after_answer), loads(true, after_answer));
+        let page = inferred(&join(&[&slow, &fast]).unwrap(), Compute::Likely);
+        let (named, computing) = if after_answer { ("/b.json", 100) } else { ("/a.js", 110) };
+        assert_eq!(waits(&page, "/c.png"), [named]);
+        assert_eq!(ms(object(&page, "/c.png").gap.computing), computing);
+    }
+}
+
+#[test]
+fn an_object_that_nobody_named_while_the_document_arrived_was_found_in_what_had_come() {
+    let requests = [
+        request("", "document", 0, 100, 1_000),
+        request("a.png", "image", 600, 20, 10),
+        request("b.json", "xhr", 1_150, 20, 10),
+    ];
+    let page = inferred(&file(&requests), Compute::Likely);
+    match object(&page, "/a.png").discovery {
+        Discovery::ParserOffset { offset, .. } => assert_eq!(offset.0, 5_000),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(waits(&page, "/b.json"), ["/"]);
+}
+
+#[test]
+fn the_floor_is_what_no_network_makes_faster() {
+    let requests = [
+        request("", "document", 0, 60, 500),
+        request("a.css", "stylesheet", 62, 20, 798).by("parser", "").blocking(),
+        request("f.woff2", "font", 900, 20, 100).by("parser", "a.css"),
+    ];
+    let page = inferred(&file(&requests), Compute::Likely);
+    // The document's thinking and the computing before the font.
+    assert_eq!(ms(page.floor()), 40 + 20);
+    assert_eq!(ms(page.with_computing(3.0).floor()), 40 + 60);
+}
