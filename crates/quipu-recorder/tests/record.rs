@@ -52,7 +52,9 @@ fn profiles() -> BTreeSet<PathBuf> {
 }
 
 fn page_of(file: &[u8], load: &str) -> Page {
-    read("site", file, &ReadOptions { load: Some(load.to_owned()) }).unwrap().page
+    read("site", file, &ReadOptions { load: Some(load.to_owned()), ..ReadOptions::default() })
+        .unwrap()
+        .page
 }
 
 #[test]

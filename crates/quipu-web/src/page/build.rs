@@ -3,6 +3,7 @@
 use quipu_base::{Bytes, Duration};
 
 use super::blocking::{Place, blocking, first_images};
+use super::compute::Compute;
 use super::discovery::{Basis, discoveries, gap, id_of};
 use super::hold::Holding;
 use super::inference::Candidates;
@@ -29,21 +30,6 @@ pub struct ReadOptions {
     pub join: bool,
     /// How much of the recorded waiting is taken for computing and thinking.
     pub compute: Compute,
-}
-
-/// How much of what passed in a recording is taken for computing and thinking, which take as long over every
-/// network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Compute {
-    /// All of it, but the shortest round trip to each host: nothing waits for more than one other.
-    #[default]
-    AsRecorded,
-    /// As little as the recording allows.
-    Low,
-    /// What is most likely.
-    Likely,
-    /// As much as the recording allows.
-    High,
 }
 
 /// A page, and what was done to get it.

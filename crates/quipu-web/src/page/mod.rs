@@ -7,6 +7,7 @@
 
 mod blocking;
 mod build;
+mod compute;
 mod discovery;
 mod hold;
 mod inference;
@@ -27,7 +28,8 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration};
 use thiserror::Error;
 
-pub use build::{Compute, ReadOptions, ReadPage, read};
+pub use build::{ReadOptions, ReadPage, read};
+pub use compute::Compute;
 pub use kind::{ObjectKind, SniffedClass};
 pub use object::{
     Blocking, Discovery, Evidence, Gap, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,

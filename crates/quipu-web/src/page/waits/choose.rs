@@ -10,7 +10,7 @@ use super::hypotheses::Hypothesis;
 use super::phases::SLACK;
 use super::view::View;
 use crate::page::Discovery;
-use crate::page::build::Compute;
+use crate::page::compute::Compute;
 use crate::page::discovery::MAX_DELAY;
 
 /// A place in a document is known to so much of it, and so much of the time in which it arrived. Our choice.
@@ -38,19 +38,22 @@ fn choice(views: &[View<'_, '_>], first: &View<'_, '_>, child: usize, compute: C
     let best = match compute {
         Compute::High | Compute::AsRecorded => 0,
         Compute::Low | Compute::Likely => {
-            hypotheses.extend(views.iter().skip(1).flat_map(|view| view.hypotheses(child)));
+            // What another load names need not have been there in the first.
+            let others = views.iter().skip(1).flat_map(|view| view.hypotheses(child));
+            hypotheses.extend(others.map(|other| Hypothesis { named: false, ..other }));
             best(views, child, &hypotheses)
         }
     };
-    let Hypothesis { discovery, waits_for, .. } = hypotheses.swap_remove(best);
+    let chosen = hypotheses.swap_remove(best);
     let known = |view: &View<'_, '_>| {
-        let left = left(view, child, discovery, &waits_for)?;
+        let left = left(view, child, &chosen)?;
         Some(match compute {
             Compute::Low => view.phases.idle(left.since, left.start).min(left.delay),
             _ => left.delay,
         })
     };
     let computing = views.iter().filter_map(known).min().unwrap_or_default().min(MAX_DELAY);
+    let Hypothesis { discovery, waits_for, .. } = chosen;
     Chosen { discovery: moved(first, discovery, compute), waits_for, computing }
 }
 
@@ -58,10 +61,9 @@ fn choice(views: &[View<'_, '_>], first: &View<'_, '_>, child: usize, compute: C
 fn best(views: &[View<'_, '_>], child: usize, hypotheses: &[Hypothesis]) -> usize {
     let mut best = (0, f64::INFINITY);
     for (position, hypothesis) in hypotheses.iter().enumerate() {
-        let Hypothesis { discovery, waits_for, doubt } = hypothesis;
-        let of = |view: &View<'_, '_>| {
-            view.here(child).is_some().then(|| left(view, child, *discovery, waits_for))
-        };
+        let doubt = hypothesis.doubt;
+        let of =
+            |view: &View<'_, '_>| view.here(child).is_some().then(|| left(view, child, hypothesis));
         // One load in which it does not hold is enough.
         let delays: Option<Vec<f64>> = views
             .iter()
@@ -92,27 +94,29 @@ struct Left {
 
 /// `None` if the load has not all of it, or not all of it was there when `child` started. Positions are those of the
 /// first load.
-fn left(
-    view: &View<'_, '_>,
-    child: usize,
-    discovery: Discovery,
-    waits_for: &[usize],
-) -> Option<Left> {
+fn left(view: &View<'_, '_>, child: usize, hypothesis: &Hypothesis) -> Option<Left> {
     let child = view.here(child)?;
     let start = view.phases.all[child].start;
-    let (mut since, tolerance) = match discovery {
+    // So nothing waits for itself: all that is not named was asked for earlier.
+    let here = |there: usize| {
+        let here = view.here(there)?;
+        let earlier = hypothesis.named || view.phases.all[here].start < start;
+        (earlier && here != child).then_some(here)
+    };
+    let (mut since, tolerance) = match hypothesis.discovery {
         Discovery::Root => return Some(Left { since: start, start, delay: Duration::ZERO }),
-        Discovery::ParserOffset { parent, offset } => {
-            parsed(view, view.here(parent.index())?, offset)
-        }
+        Discovery::ParserOffset { parent, offset } => parsed(view, here(parent.index())?, offset),
         Discovery::AfterCompletion { parent } => {
-            (view.phases.all[view.here(parent.index())?].end, SLACK)
+            let end = view.phases.all[here(parent.index())?].end;
+            if !hypothesis.named && end > start + SLACK {
+                return None;
+            }
+            (end, SLACK)
         }
     };
-    for &need in waits_for {
-        let need = view.here(need)?;
-        let phase = view.phases.all[need];
-        if phase.end > start + SLACK || phase.start >= start || need == child {
+    for &need in &hypothesis.waits_for {
+        let phase = view.phases.all[here(need)?];
+        if phase.end > start + SLACK || phase.start >= start {
             return None;
         }
         since = since.max(phase.end);

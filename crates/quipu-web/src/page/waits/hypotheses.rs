@@ -41,6 +41,8 @@ pub(super) struct Hypothesis {
     pub(super) waits_for: Vec<usize>,
     /// Unexplained delay counts so many times as much: rules come before coincidences.
     pub(super) doubt: f64,
+    /// The recording itself says so.
+    pub(super) named: bool,
 }
 
 /// The rules, for one recording.
@@ -93,7 +95,12 @@ impl<'a, 'b> Rules<'a, 'b> {
     /// What explains the start of a draft, the plainest first: what the recording names, without anything else.
     pub(super) fn of(&self, phases: &Phases, child: usize) -> Vec<Hypothesis> {
         let known = self.known[child];
-        let plain = Hypothesis { discovery: known.discovery, waits_for: Vec::new(), doubt: 1.0 };
+        let plain = Hypothesis {
+            discovery: known.discovery,
+            waits_for: Vec::new(),
+            doubt: 1.0,
+            named: true,
+        };
         let (Some(parent), Edge::Initiator { by_script, .. }) =
             (self.drafts[child].parent, self.drafts[child].edge)
         else {
@@ -145,7 +152,12 @@ impl<'a, 'b> Rules<'a, 'b> {
         for &answer in answers[..ended].iter().rev().take(TRIED) {
             if answer != child {
                 let discovery = after(answer);
-                found.push(Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.5 });
+                found.push(Hypothesis {
+                    discovery,
+                    waits_for: Vec::new(),
+                    doubt: 1.5,
+                    named: false,
+                });
             }
         }
     }
@@ -161,7 +173,7 @@ impl<'a, 'b> Rules<'a, 'b> {
             let offset = phases.arrived(self.main, start, whole);
             let parent = super::super::discovery::id_of(self.main);
             let discovery = Discovery::ParserOffset { parent, offset };
-            return vec![Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.0 }];
+            return vec![Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.0, named: false }];
         }
         let ended = self.askers.partition_point(|&at| phases.all[at].end <= start + SLACK);
         let fits = |at: &&usize| {
@@ -179,13 +191,23 @@ impl<'a, 'b> Rules<'a, 'b> {
         for &asker in self.askers[..ended].iter().rev().filter(fits).take(TRIED) {
             let discovery = after(asker);
             if self.drafts[asker].kind == ObjectKind::Stylesheet {
-                found.push(Hypothesis { discovery, waits_for: self.layout.clone(), doubt: 1.0 });
+                found.push(Hypothesis {
+                    discovery,
+                    waits_for: self.layout.clone(),
+                    doubt: 1.0,
+                    named: false,
+                });
             }
-            found.push(Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.0 });
+            found.push(Hypothesis { discovery, waits_for: Vec::new(), doubt: 1.0, named: false });
         }
         if start >= main.end {
             let waits_for = self.before(phases, Bytes::MAX);
-            found.push(Hypothesis { discovery: after(self.main), waits_for, doubt: 1.0 });
+            found.push(Hypothesis {
+                discovery: after(self.main),
+                waits_for,
+                doubt: 1.0,
+                named: false,
+            });
         }
         found
     }

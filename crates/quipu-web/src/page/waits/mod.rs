@@ -22,7 +22,7 @@ mod view;
 use quipu_base::Duration;
 
 use super::Discovery;
-use super::build::Compute;
+use super::compute::Compute;
 use super::select::Draft;
 use view::View;
 

@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use quipu_base::Duration;
 use serde_json::{Value, json};
 
@@ -202,4 +203,36 @@ fn the_floor_is_what_no_network_makes_faster() {
     // The document's thinking and the computing before the font.
     assert_eq!(ms(page.floor()), 40 + 20);
     assert_eq!(ms(page.with_computing(3.0).floor()), 40 + 60);
+}
+
+const PATHS: [&str; 8] = ["", "1.js", "2.js", "3.css", "4.json", "5.woff2", "6.png", "7.html"];
+const KINDS: [&str; 8] =
+    ["document", "script", "script", "stylesheet", "xhr", "font", "image", "document"];
+
+fn any_load() -> impl Strategy<Value = Vec<u8>> {
+    let times = (0_u64..40, 0_u64..20, 0_u64..20, proptest::option::of(0_usize..8), any::<bool>());
+    proptest::collection::vec((0_usize..8, times), 1..14).prop_map(|requests| {
+        let request = |(at, (start, wait, receive, by, blocks))| {
+            let at: usize = at;
+            let by: Option<usize> = by;
+            let kind = if at < 4 { "script" } else { "parser" };
+            let asked_by = by.map(|by| (kind, PATHS[by]));
+            Request { asked_by, blocks, ..request(PATHS[at], KINDS[at], start, wait, receive) }
+        };
+        let mut requests: Vec<Request> = requests.into_iter().map(request).collect();
+        requests.sort_by_key(|request| request.start);
+        file(&requests)
+    })
+}
+
+proptest! {
+    /// Whatever two recordings say, no object waits for itself, and a load of the page ends.
+    #[test]
+    fn any_two_recordings_make_a_page(one in any_load(), other in any_load()) {
+        let joined = join(&[&one, &other]).unwrap();
+        for compute in [Compute::AsRecorded, Compute::Low, Compute::Likely, Compute::High] {
+            let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
+            prop_assert!(read("test", &joined, &options).is_ok(), "{:?}", compute);
+        }
+    }
 }

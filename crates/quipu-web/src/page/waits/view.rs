@@ -59,7 +59,7 @@ impl<'a, 'b> View<'a, 'b> {
             }
         };
         let waits_for = hypothesis.waits_for.into_iter().map(there).collect::<Option<Vec<_>>>()?;
-        Some(Hypothesis { discovery, waits_for, doubt: hypothesis.doubt })
+        Some(Hypothesis { discovery, waits_for, ..hypothesis })
     }
 }
 
