@@ -101,6 +101,9 @@ pub struct Entry {
     /// WebPageTest: the same.
     #[serde(rename = "_socket", deserialize_with = "lenient::text")]
     pub socket: Option<String>,
+    /// `quipu page record`: when the body came, as ms since the entry's start and bytes since the point before.
+    #[serde(rename = "_arrivals", deserialize_with = "lenient::or_default")]
+    pub arrivals: Vec<(f64, f64)>,
     /// Chrome's type of the resource.
     #[serde(rename = "_resourceType", deserialize_with = "lenient::text")]
     pub resource_type: Option<String>,

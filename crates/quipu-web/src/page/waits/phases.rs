@@ -26,6 +26,8 @@ pub(super) struct Phases {
     pub(super) pause: Duration,
     /// Times in which some request was open, whichever.
     flights: Vec<(Duration, Duration)>,
+    /// By draft whose recording tells it: when which share of its body had come, in order.
+    curves: BTreeMap<usize, Vec<(Duration, f64)>>,
 }
 
 /// One request. Times count as the drafts' do.
@@ -52,13 +54,19 @@ impl Phases {
             all.iter().map(|phase: &Phase| (phase.start, phase.end)).collect();
         spans.sort_unstable();
         let pause = pause(drafts, &all);
-        Phases { all, pause, flights: merged(&spans) }
+        let curve = |(at, draft): (usize, &Draft<'_>)| Some((at, curve(draft)?));
+        let curves = drafts.iter().enumerate().filter_map(curve).collect();
+        Phases { all, pause, flights: merged(&spans), curves }
     }
 
-    /// When `offset` bytes of a body of `whole` had arrived, if it arrived evenly.
+    /// When `offset` bytes of a body of `whole` had arrived: as recorded, or as if it arrived evenly.
     pub(super) fn arrival(&self, draft: usize, offset: Bytes, whole: Bytes) -> Duration {
         let phase = self.all[draft];
         let share = if whole.is_zero() { 1.0 } else { offset.0 as f64 / whole.0 as f64 };
+        if let Some(curve) = self.curves.get(&draft) {
+            let point = curve.partition_point(|(_, come)| *come < share);
+            return curve.get(point).map_or(phase.end, |(time, _)| *time);
+        }
         let span = phase.end.saturating_sub(phase.first_byte).as_secs_f64();
         phase.first_byte + Duration::from_secs_f64(span * share.clamp(0.0, 1.0))
     }
@@ -66,9 +74,14 @@ impl Phases {
     /// Bytes of a body of `whole` that had arrived at `time`.
     pub(super) fn arrived(&self, draft: usize, time: Duration, whole: Bytes) -> Bytes {
         let phase = self.all[draft];
-        let span = phase.end.saturating_sub(phase.first_byte).as_secs_f64();
-        let passed = time.saturating_sub(phase.first_byte).as_secs_f64();
-        let share = if span > 0.0 { (passed / span).min(1.0) } else { 1.0 };
+        let share = if let Some(curve) = self.curves.get(&draft) {
+            let points = curve.partition_point(|(come, _)| *come <= time);
+            points.checked_sub(1).map_or(0.0, |last| curve[last].1)
+        } else {
+            let span = phase.end.saturating_sub(phase.first_byte).as_secs_f64();
+            let passed = time.saturating_sub(phase.first_byte).as_secs_f64();
+            if span > 0.0 { (passed / span).min(1.0) } else { 1.0 }
+        };
         Bytes((whole.0 as f64 * share) as u64)
     }
 
@@ -94,6 +107,23 @@ fn phase(draft: &Draft<'_>, connection: usize) -> Phase {
     let sent = (draft.start + before).min(draft.end);
     let first_byte = (sent + millis(timings.wait)).min(draft.end);
     Phase { start: draft.start, sent, first_byte, end: draft.end, connection }
+}
+
+/// When which share of a body had come, if the recording tells.
+fn curve(draft: &Draft<'_>) -> Option<Vec<(Duration, f64)>> {
+    let points = &draft.entry.arrivals;
+    let whole: f64 = points.iter().map(|(_, bytes)| bytes.max(0.0)).sum();
+    if !(whole > 0.0 && whole.is_finite()) {
+        return None;
+    }
+    let mut come = 0.0;
+    let mut last = Duration::ZERO;
+    let point = |(time, bytes): &(f64, f64)| {
+        come += bytes.max(0.0);
+        last = last.max(draft.start + millis(Some(*time)));
+        (last.min(draft.end), come / whole)
+    };
+    Some(points.iter().map(point).collect())
 }
 
 /// The time of two packets at the highest rate at which a response of some size arrived.

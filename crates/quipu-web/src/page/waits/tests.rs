@@ -193,6 +193,19 @@ fn an_object_that_nobody_named_while_the_document_arrived_was_found_in_what_had_
 }
 
 #[test]
+fn a_recording_that_tells_when_bytes_came_is_believed() {
+    let requests = [request("", "document", 0, 100, 1_000), request("a.png", "image", 600, 20, 10)];
+    let mut entries: Vec<Value> = requests.iter().map(Request::entry).collect();
+    // Nearly all of it came at the end.
+    entries[0]["_arrivals"] = json!([[100.0, 300], [590.0, 100], [1_100.0, 600]]);
+    let file = json!({ "log": { "entries": entries } }).to_string().into_bytes();
+    match object(&inferred(&file, Compute::Likely), "/a.png").discovery {
+        Discovery::ParserOffset { offset, .. } => assert_eq!(offset.0, 4_000),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
 fn the_floor_is_what_no_network_makes_faster() {
     let requests = [
         request("", "document", 0, 60, 500),
