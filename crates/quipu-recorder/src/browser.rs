@@ -144,7 +144,7 @@ impl Process {
         let not_started =
             |message: String| RecordError::NotStarted { program: program.to_owned(), message };
         let profile = tempfile::Builder::new()
-            .prefix("quipu-recorder-")
+            .prefix(&format!("quipu-recorder-{}-", std::process::id()))
             .tempdir()
             .map_err(|error| not_started(format!("no folder for its profile: {error}")))?;
         let errors = fs::File::create(profile.path().join(ERRORS))

@@ -24,6 +24,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 /// The machine for this test, if there is a browser on it.
 fn with_browser() -> Option<MutexGuard<'static, ()>> {
+    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut options = Options::new("http://127.0.0.1:1/").unwrap();
     options.timeout = Span::from_secs(1);
     let stop = AtomicBool::new(true);
@@ -34,7 +35,7 @@ fn with_browser() -> Option<MutexGuard<'static, ()>> {
             eprintln!("passed over: no Chromium is installed");
             None
         }
-        _ => Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner)),
+        _ => Some(alone),
     }
 }
 
@@ -42,11 +43,12 @@ fn record_all(options: &Options) -> Outcome {
     record(options, &AtomicBool::new(false), &mut |progress| eprintln!("{progress}"))
 }
 
-/// Profiles of browsers that are there.
+/// Profiles of this process' browsers that are there.
 fn profiles() -> BTreeSet<PathBuf> {
     let entries = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    let prefix = format!("quipu-recorder-{}-", std::process::id());
     let ours = |path: &PathBuf| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("quipu-recorder-"))
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix))
     };
     entries.map(|entry| entry.path()).filter(ours).collect()
 }
