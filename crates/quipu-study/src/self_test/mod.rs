@@ -1,7 +1,7 @@
 //! How well pages are inferred from recordings: pages whose truth is known are loaded, recorded, inferred and
 //! loaded again over other links.
 //!
-//! The inference gets the bytes of a HAR file and nothing else: [`world::Truth`] and [`world::Recording`] are
+//! The inference gets the bytes of a HAR file and nothing else: the truth and a recording are
 //! types of their own, and only the second can be inferred from.
 
 mod cases;
