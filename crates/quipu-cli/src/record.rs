@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_record::write_whole;
-use quipu_recorder::{Network, OptionError, Options, RecordError, parse_time, parse_viewport};
+use quipu_recorder::{
+    Network, OptionError, Options, RecordError, parse_host, parse_time, parse_viewport,
+};
 
 use crate::args::RecordOptions;
 use crate::failure::Failure;
@@ -46,6 +48,9 @@ fn options(given: &RecordOptions) -> Result<Options, OptionError> {
     options.timeout = parse_time("--timeout", &given.timeout)?;
     options.settle = parse_time("--settle", &given.settle)?;
     options.viewport = parse_viewport(&given.viewport)?;
+    options.hosts = given.hosts.iter().map(|text| parse_host(text)).collect::<Result<_, _>>()?;
+    options.insecure = given.insecure;
+    options.shaper.clone_from(&given.shaper);
     Ok(options)
 }
 

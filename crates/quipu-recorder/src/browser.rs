@@ -155,6 +155,7 @@ impl Process {
             .args(ARGUMENTS)
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--window-size={width},{height}"))
+            .args(network_arguments(options))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(errors);
@@ -232,6 +233,20 @@ impl Process {
     }
 }
 
+/// How names are looked up, and which certificates are good.
+fn network_arguments(options: &Options) -> Vec<String> {
+    let rules: Vec<String> =
+        options.hosts.iter().map(|(host, address)| format!("MAP {host} {address}")).collect();
+    let mut arguments = Vec::new();
+    if !rules.is_empty() {
+        arguments.push(format!("--host-resolver-rules={}", rules.join(",")));
+    }
+    if options.insecure {
+        arguments.push("--ignore-certificate-errors".to_owned());
+    }
+    arguments
+}
+
 /// What the browser writes to its standard error.
 const ERRORS: &str = "quipu-errors.txt";
 
@@ -271,6 +286,24 @@ mod tests {
         assert!(
             error.to_string().contains("does not start: it ended with exit status: 1"),
             "{error}"
+        );
+    }
+
+    #[test]
+    fn hosts_and_certificates_become_arguments() {
+        let mut options = Options::new("https://a.test/").unwrap();
+        assert!(network_arguments(&options).is_empty());
+        options.hosts = vec![
+            ("*.test".to_owned(), "127.0.0.1".to_owned()),
+            ("b.org".to_owned(), "[::1]:8443".to_owned()),
+        ];
+        options.insecure = true;
+        assert_eq!(
+            network_arguments(&options),
+            [
+                "--host-resolver-rules=MAP *.test 127.0.0.1,MAP b.org [::1]:8443",
+                "--ignore-certificate-errors"
+            ]
         );
     }
 

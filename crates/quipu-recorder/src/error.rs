@@ -19,6 +19,14 @@ pub enum RecordError {
         /// The programs that were looked for.
         tried: Vec<String>,
     },
+    /// The program that sets up the network did not do so.
+    #[error("{} did not set up the network: {message}", .program.display())]
+    NotShaped {
+        /// The program.
+        program: PathBuf,
+        /// Why.
+        message: String,
+    },
     /// The browser does not start.
     #[error("{} does not start: {message}", .program.display())]
     NotStarted {
@@ -74,6 +82,7 @@ impl RecordError {
         matches!(
             self,
             RecordError::NoBrowser { .. }
+                | RecordError::NotShaped { .. }
                 | RecordError::NotStarted { .. }
                 | RecordError::TooOld { .. }
                 | RecordError::NotLoaded { .. }

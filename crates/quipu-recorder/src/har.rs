@@ -1,5 +1,5 @@
 //! Recordings as HAR 1.2 files with the fields of chrome-har, and with our own for what it has none: `_network`,
-//! `_repeat`, `_viewport`, `_traceOffset` and `_traceEvents` of a page, `_arrivals` and `_unfinished` of an entry.
+//! `_shaped`, `_repeat`, `_viewport`, `_traceOffset` and `_traceEvents` of a page, `_arrivals` and `_unfinished` of an entry.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -84,6 +84,9 @@ fn page(load: &Load, id: &str) -> Value {
         "_traceOffset": rounded(start * 1e3),
         "_traceEvents": observed.trace().written(),
     });
+    if load.shaped {
+        page["_shaped"] = json!(true);
+    }
     if observed.trace().lost_some() {
         page["_traceIncomplete"] = json!(true);
     }

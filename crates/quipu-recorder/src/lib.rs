@@ -5,9 +5,10 @@
 //!
 //! 1. `browser` finds and starts a Chromium with a new profile, and ends it whatever happens.
 //! 2. `client` speaks the DevTools protocol over a web socket: commands, answers, events.
-//! 3. `session` loads one page and collects what the browser tells, until the page is quiet.
-//! 4. `observed` makes requests out of these events; `timing` their phases; `events` keeps what is read of a trace.
-//! 5. `har` writes them with the fields of chrome-har.
+//! 3. `shaper` calls a program that sets up the network, if one is given.
+//! 4. `session` loads one page and collects what the browser tells, until the page is quiet.
+//! 5. `observed` makes requests out of these events; `timing` their phases; `events` keeps what is read of a trace.
+//! 6. `har` writes them with the fields of chrome-har.
 //!
 //! Not here: what a recording means for a page, which [`quipu_web::page`] and [`quipu_web::trace`] know.
 #![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
@@ -24,6 +25,7 @@ mod options;
 mod orphans;
 mod progress;
 mod session;
+mod shaper;
 mod timing;
 mod values;
 
@@ -34,7 +36,7 @@ pub use har::file;
 pub use network::Network;
 pub use options::Options;
 pub use progress::Progress;
-pub use values::{OptionError, parse_time, parse_viewport};
+pub use values::{OptionError, parse_host, parse_time, parse_viewport};
 
 use browser::Browser;
 use observed::Observed;
@@ -52,6 +54,7 @@ pub struct Load {
     url: String,
     browser: String,
     viewport: (u32, u32),
+    shaped: bool,
     observed: Observed,
 }
 
@@ -93,6 +96,9 @@ fn record_all(
             if stop.load(Ordering::Relaxed) {
                 return Err(RecordError::Interrupted);
             }
+            if let Some(shaper) = &options.shaper {
+                shaper::set(shaper, network)?;
+            }
             let mut browser = Browser::start(&program, options, stop)?;
             let observed = session::load(&mut browser, options, network)?;
             let version = browser.version().to_owned();
@@ -103,6 +109,7 @@ fn record_all(
                 url: options.url.clone(),
                 browser: version,
                 viewport: options.viewport,
+                shaped: options.shaper.is_some(),
                 observed,
             };
             tell(&Progress::Ended { load: &load });

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::values::{OptionError, parse_time};
 
-/// What the browser's own throttle does to each request; without any of it the network is the machine's.
+/// What the browser's own throttle does to each request, or the network that a shaper sets up; without any of it the
+/// network is the machine's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Network {
     /// Rate of all responses together.
@@ -50,14 +51,19 @@ impl Network {
         *self == Network::default()
     }
 
+    /// As programs that set up a network take it: rates of responses and requests, and the round trip.
+    pub(crate) fn arguments(&self) -> [String; 3] {
+        let rate = |rate: Option<Rate>| rate.map_or_else(|| "unlimited".to_owned(), rate_text);
+        [rate(self.down), rate(self.up), time_text(self.rtt.unwrap_or_default())]
+    }
+
     /// As recordings have it in `_network`.
     pub(crate) fn written(&self) -> Value {
         if self.is_unlimited() {
             return json!("unlimited");
         }
-        let rate = |rate: Option<Rate>| rate.map_or_else(|| "unlimited".to_owned(), rate_text);
-        let rtt = self.rtt.unwrap_or_default();
-        json!({ "down": rate(self.down), "up": rate(self.up), "rtt": time_text(rtt) })
+        let [down, up, rtt] = self.arguments();
+        json!({ "down": down, "up": up, "rtt": rtt })
     }
 }
 

@@ -25,6 +25,14 @@ pub struct Options {
     pub settle: Duration,
     /// Width and height of the page in pixels of style sheets; 1280 by 900 by default.
     pub viewport: (u32, u32),
+    /// Hosts whose name is not looked up, each with the address that takes its place; none by default. A `*` at the
+    /// begin of a host stands for any text.
+    pub hosts: Vec<(String, String)>,
+    /// Accept certificates that no authority has signed; false by default.
+    pub insecure: bool,
+    /// A program that sets up the network in place of Chromium's throttle; none by default. It is called before each load
+    /// with the rate of responses, that of requests and the round trip, as `2mbit 2mbit 40ms`.
+    pub shaper: Option<PathBuf>,
 }
 
 impl Options {
@@ -42,6 +50,9 @@ impl Options {
             timeout: Duration::from_secs(60),
             settle: Duration::from_secs(2),
             viewport: (1280, 900),
+            hosts: Vec::new(),
+            insecure: false,
+            shaper: None,
         })
     }
 

@@ -30,7 +30,9 @@ pub(crate) fn load(
     let attach = json!({ "targetId": target["targetId"], "flatten": true });
     let session = client.call(None, "Target.attachToTarget", attach)?;
     let session = session["sessionId"].as_str().unwrap_or_default().to_owned();
-    let mut page = Page { client, session, network, observed: Observed::default() };
+    // The throttle stays away where the network itself has the rates.
+    let throttle = if options.shaper.is_some() { Network::default() } else { network };
+    let mut page = Page { client, session, network: throttle, observed: Observed::default() };
     page.set_up(options)?;
     page.load(options)?;
     if !page.observed.has_begun() {

@@ -50,16 +50,42 @@ pub fn parse_viewport(text: &str) -> Result<(u32, u32), OptionError> {
     )
 }
 
+/// A host and the address in its place, such as `docs.test=127.0.0.1` or `*.test=[::1]:8443`.
+///
+/// # Errors
+/// If one of them is missing, or has a sign that no host or address has.
+pub fn parse_host(text: &str) -> Result<(String, String), OptionError> {
+    let usual = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '-' | '_');
+    let host = |text: &str| !text.is_empty() && text.chars().all(|it| usual(it) || it == '*');
+    let address = |text: &str| {
+        !text.is_empty() && text.chars().all(|it| usual(it) || matches!(it, ':' | '[' | ']'))
+    };
+    text.split_once('=')
+        .filter(|&(name, place)| host(name) && address(place))
+        .map(|(name, place)| (name.to_owned(), place.to_owned()))
+        .ok_or_else(|| OptionError {
+            option: "--map",
+            value: text.to_owned(),
+            expected: "a host and an address, such as docs.test=127.0.0.1 or *.test=[::1]:8443",
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn times_and_sizes_have_units_and_bounds() {
+    fn times_sizes_and_hosts_are_checked() {
         assert_eq!(parse_time("--rtt", "40ms"), Ok(Duration::from_millis(40)));
         assert_eq!(parse_time("--settle", "1.5s"), Ok(Duration::from_millis(1_500)));
         for text in ["", "40", "-1s", "nans", "3601s", "1h"] {
             assert!(parse_time("--rtt", text).is_err(), "{text}");
+        }
+        let host = |name: &str, place: &str| Ok((name.to_owned(), place.to_owned()));
+        assert_eq!(parse_host("docs.test=127.0.0.1"), host("docs.test", "127.0.0.1"));
+        assert_eq!(parse_host("*.test=[::1]:8443"), host("*.test", "[::1]:8443"));
+        for text in ["", "docs.test", "=127.0.0.1", "a.test=", "a.test=1,MAP b 2", "a b=1"] {
+            assert!(parse_host(text).is_err(), "{text}");
         }
         assert_eq!(parse_viewport("1280x900"), Ok((1280, 900)));
         for text in ["", "1280", "0x900", "1280x90000", "x"] {

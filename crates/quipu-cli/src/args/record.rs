@@ -34,4 +34,13 @@ pub(crate) struct RecordOptions {
     /// Width and height of the page in pixels
     #[arg(long, value_name = "WxH", default_value = "1280x900")]
     pub(crate) viewport: String,
+    /// Address in place of a host's name; may be given several times
+    #[arg(long = "map", value_name = "HOST=ADDRESS")]
+    pub(crate) hosts: Vec<String>,
+    /// Accept certificates that no authority has signed
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Program that sets up the network in place of Chromium's throttle, called as PATH 2mbit 2mbit 40ms
+    #[arg(long, value_name = "PATH")]
+    pub(crate) shaper: Option<PathBuf>,
 }

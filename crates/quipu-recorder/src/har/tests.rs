@@ -20,6 +20,7 @@ fn load(events: &[(&str, Value)]) -> Load {
         url: "https://a.test/".to_owned(),
         browser: "Chrome/156.0".to_owned(),
         viewport: (1280, 900),
+        shaped: true,
         observed,
     }
 }
@@ -92,6 +93,7 @@ fn an_entry_has_the_fields_of_chrome_har() {
         json!({ "onContentLoad": 100.0, "onLoad": 200.0, "_firstContentfulPaint": 150.0 });
     assert_eq!(page["pageTimings"], timings);
     assert_eq!((&page["_repeat"], &page["_network"]), (&json!(2), &json!("unlimited")));
+    assert_eq!(page["_shaped"], true);
     assert_eq!(page["_traceOffset"], 100_000.0);
 
     let [entry] = entries.as_slice() else { panic!("one entry") };
