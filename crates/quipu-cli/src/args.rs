@@ -147,6 +147,13 @@ pub(crate) enum PageCommand {
         #[arg(long, value_name = "FILE.har")]
         out: PathBuf,
     },
+    /// Predict page times at other speeds than that of a recording, beside those that were measured
+    #[command(after_help = examples::PREDICT)]
+    Predict {
+        /// HAR files of `quipu page record` at several speeds, or names of pages that come with the program
+        #[arg(required = true, value_name = "FILE.har")]
+        files: Vec<String>,
+    },
     /// Draw pages from a model, and tell their means beside those that it was fitted to
     Model {
         /// The model

@@ -64,6 +64,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
             PageCommand::Record(options) => record::run(&options),
             PageCommand::Infer { files, out } => page::infer(&files, &out),
+            PageCommand::Predict { files } => page::predict(&files),
             PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
             PageCommand::SelfTest { pages, seed, all, out } => {
                 page::self_test(pages, seed, all, out.as_deref())

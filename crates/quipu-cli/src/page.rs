@@ -10,6 +10,7 @@ use quipu_lab::table;
 
 use quipu_record::write_whole;
 use quipu_scenario::{Compute, Scenario};
+use quipu_study::predict::{self, PredictError};
 use quipu_study::self_test::{self, SelfTest};
 
 use crate::failure::Failure;
@@ -47,6 +48,18 @@ pub(crate) fn infer(files: &[String], out: &Path) -> Result<(), Failure> {
     let name = if name.contains('/') { name.into_owned() } else { format!("./{name}") };
     let ways = readings(&name, Seed::new(1))?;
     crate::print(&table::floors(&ways))
+}
+
+/// What recordings at one speed say of others.
+pub(crate) fn predict(files: &[String]) -> Result<(), Failure> {
+    let mut predictions = Vec::new();
+    for file in files {
+        predictions.extend(predict::predict(file).map_err(|error| match error {
+            PredictError::Load(_) => Failure::run(error),
+            error => Failure::usage(error),
+        })?);
+    }
+    crate::print(&predict::table(&predictions))
 }
 
 /// The page called `name`, however recordings may be read.

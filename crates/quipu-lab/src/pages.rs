@@ -134,7 +134,7 @@ impl LoadedPage {
     /// # Errors
     /// If there is no such page, or the file is unreadable or describes none.
     pub fn load(name: &str, reading: Reading) -> Result<LoadedPage, PageLoadError> {
-        let (bytes, short) = content(name)?;
+        let (bytes, short) = recording(name)?;
         let ReadPage { page, report } = read(&short, &bytes, &reading.options())
             .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;
         let page = page.with_computing(reading.scale());
@@ -172,11 +172,17 @@ fn check_size(name: &str, page: &Page) -> Result<(), PageLoadError> {
     }
 }
 
-/// The bytes of a HAR file and a short name for it.
-fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
+/// The bytes of the HAR file `name`, or of the page of that name that comes with the program, and a short name for it.
+///
+/// # Errors
+/// If there is none, or it cannot be read.
+pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
     if !PageName::is_file(name) {
         return match quipu_web::pages::find(name) {
-            Ok(builtin) => Ok((builtin.bytes.to_vec(), builtin.name.to_owned())),
+            Ok(builtin) => match builtin.har() {
+                Ok(har) => Ok((har.into_owned(), builtin.name.to_owned())),
+                Err(error) => Err(PageLoadError::of_page(name, &[], error)),
+            },
             Err(_) => {
                 let known = quipu_web::pages::builtin().iter().map(|page| page.name);
                 let known = known.chain([PRIES]);
@@ -204,7 +210,7 @@ fn content(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
 pub fn join(names: &[String]) -> Result<Vec<u8>, PageLoadError> {
     let mut files = Vec::with_capacity(names.len());
     for name in names {
-        let (bytes, _) = content(name)?;
+        let (bytes, _) = recording(name)?;
         // What is wrong with a file is told with its name.
         read(name, &bytes, &ReadOptions::default())
             .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;

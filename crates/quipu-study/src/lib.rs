@@ -6,6 +6,7 @@
 //! - [`check`]: everything that is wrong with a scenario file, with its experiment and its sweep.
 //! - [`replay`]: loads of results run again, to be shown in full.
 //! - [`self_test`]: how well pages are inferred from recordings.
+//! - [`predict`]: what a recording at one speed says of others, beside what was measured there.
 //! - [`cost`]: what decisions of policies cost.
 //!
 //! Start with [`Sweep`](sweep::Sweep), [`Job`](reproduce::Job) and [`check()`](check::check).
@@ -15,8 +16,12 @@
 
 pub mod check;
 pub mod cost;
+mod one_path;
+pub mod predict;
 pub mod replay;
 pub mod reproduce;
 mod run_key;
 pub mod self_test;
 pub mod sweep;
+
+pub use one_path::LoadError;

@@ -110,6 +110,14 @@ Examples:
 The file has all loads of all files; the program reads them as one page. Exit code 2 if a file is no
 recording.";
 
+pub(super) const PREDICT: &str = "\
+Examples:
+  quipu page predict kicad-start rust-vec
+  quipu page predict recorded.har.gz
+
+Each load is inferred as a page of its own, and loaded over the network of the others. Exit code 2 if a file has
+no loads at two speeds.";
+
 pub(super) const RECORD: &str = "\
 Examples:
   quipu page record https://example.org/

@@ -12,13 +12,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_base::Seed;
 use quipu_lab::detail::DetailError;
-use quipu_lab::pages::PageLoadError;
-use quipu_lab::plan::PlanError;
-use quipu_lab::run::RunError;
 use quipu_web::har::HarError;
 use quipu_web::page::PageError;
 use rayon::prelude::*;
 use thiserror::Error;
+
+use crate::one_path::LoadError;
 
 pub use cases::{Case, Inference, Knowledge, METRICS};
 pub use table::{Reach, Row, rows, table, to_csv};
@@ -58,9 +57,6 @@ pub enum SelfTestError {
     /// Recordings could not be joined.
     #[error(transparent)]
     Har(#[from] HarError),
-    /// A page is too large to be loaded.
-    #[error(transparent)]
-    TooLarge(Box<PageLoadError>),
     /// A rate that no path has.
     #[error("{rate} Mbit/s is no rate of a path: {source}")]
     Rate {
@@ -69,27 +65,12 @@ pub enum SelfTestError {
         /// Why.
         source: quipu_scenario::LinkError,
     },
-    /// The scenario makes no sense.
+    /// A load could not be made.
     #[error(transparent)]
-    Plan(Box<PlanError>),
-    /// A load did not end.
-    #[error(transparent)]
-    Run(#[from] RunError),
+    Load(#[from] LoadError),
     /// A load could not be recorded.
     #[error(transparent)]
     Recording(Box<DetailError>),
-}
-
-impl From<PageLoadError> for SelfTestError {
-    fn from(error: PageLoadError) -> Self {
-        SelfTestError::TooLarge(Box::new(error))
-    }
-}
-
-impl From<PlanError> for SelfTestError {
-    fn from(error: PlanError) -> Self {
-        SelfTestError::Plan(Box::new(error))
-    }
 }
 
 impl From<DetailError> for SelfTestError {

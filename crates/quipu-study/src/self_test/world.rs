@@ -1,22 +1,20 @@
 //! The worlds of the test: one path of some rate, and what is known of a load in it.
 
-use quipu_base::{Duration, Seed};
-use quipu_lab::batch::Runner;
+use quipu_base::Seed;
 use quipu_lab::detail;
-use quipu_lab::pages::PlannedPage;
-use quipu_lab::plan::{Cell, Plan};
-use quipu_scenario::{Network, Scenario};
+use quipu_lab::plan::Plan;
+use quipu_scenario::Scenario;
 use quipu_web::page::{Compute, Page, ReadOptions, read};
 use quipu_web::recording::join;
 use quipu_web::synthetic;
 
 use super::SelfTestError;
+use crate::one_path::{self, CELL};
+
+pub(super) use crate::one_path::Times;
 
 /// Delay of the path in either direction: our choice.
 const DELAY: &str = "15ms";
-
-/// The only run of each plan.
-const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 0 };
 
 /// A page whose dependencies, think times and computing are known. What infers pages gets its recordings alone.
 #[derive(Debug)]
@@ -25,9 +23,6 @@ pub(super) struct Truth(Page);
 /// What a browser would have written of a load.
 #[derive(Debug)]
 pub(super) struct Recording(Vec<u8>);
-
-/// What was measured of a load, in ns: page time, critical time, ObjectIndex.
-pub(super) type Times = [f64; 3];
 
 impl Truth {
     /// The `index`-th random page of `seed`.
@@ -72,30 +67,12 @@ impl Inferred {
 }
 
 fn plan(page: &Page, rate: u64) -> Result<Plan, SelfTestError> {
-    let mut scenario = Scenario {
-        runs: 1,
-        host_jitter: Duration::ZERO,
-        browser: "chrome".to_owned(),
-        ..Scenario::default()
-    };
-    scenario.networks = vec![Network::from_links(vec![
-        format!("rate={rate}mbit,delay={DELAY}")
-            .parse()
-            .map_err(|source| SelfTestError::Rate { rate, source })?,
-    ])];
-    scenario.policies.stream = vec!["wrr".to_owned()];
-    scenario.policies.path = vec!["minrtt".to_owned()];
-    scenario.policies.joint = Vec::new();
-    scenario.policies.baselines = false;
-    let mut plan = Plan::new(scenario)?;
-    plan.pages = vec![PlannedPage::of_page(page.clone(), Seed::new(1))?];
-    Ok(plan)
+    let path = format!("rate={rate}mbit,delay={DELAY}")
+        .parse()
+        .map_err(|source| SelfTestError::Rate { rate, source })?;
+    Ok(one_path::plan(page, path, Scenario::default())?)
 }
 
 fn load(page: &Page, rate: u64) -> Result<Times, SelfTestError> {
-    let plan = plan(page, rate)?;
-    let records = Runner::new(&plan).without_bounds().run_session(CELL)?;
-    let times =
-        records.first().map(|record| [record.page_time, record.critical_time, record.object_index]);
-    Ok(times.unwrap_or_default().map(|time| time.as_nanos() as f64))
+    Ok(one_path::load(&plan(page, rate)?)?)
 }

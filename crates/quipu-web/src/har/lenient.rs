@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde::de::{
     Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer,
 };
+use serde_json::Value;
 
-use super::model::{DevToolsInitiator, Initiator};
+use super::model::{DevToolsInitiator, HarNetwork, Initiator};
 
 /// A JSON value, as far as it may stand for a number, a text or a truth value.
 enum Scalar {
@@ -93,9 +94,15 @@ pub(super) fn timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Tim
     Ok(text(from)?.and_then(|text| text.parse().ok()))
 }
 
-/// True for any value but null.
-pub(super) fn is_there<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
-    Ok(Option::<IgnoredAny>::deserialize(from)?.is_some())
+/// A network with limits has all three; any other value but null stands for the present one.
+pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HarNetwork>, D::Error> {
+    let value = Value::deserialize(from)?;
+    let field = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+    let limited = || {
+        let (down, up, rtt) = (field("down")?, field("up")?, field("rtt")?);
+        Some(HarNetwork::Limited { down, up, rtt })
+    };
+    Ok((!value.is_null()).then(|| limited().unwrap_or(HarNetwork::Present)))
 }
 
 /// A structure that may be null.

@@ -15,8 +15,8 @@ mod place;
 
 pub use error::HarError;
 pub use model::{
-    CallFrame, Content, Creator, DevToolsInitiator, Entry, Har, HarPage, Initiator, PageTimings,
-    Request, Response, Stack, Timings,
+    CallFrame, Content, Creator, DevToolsInitiator, Entry, Har, HarNetwork, HarPage, Initiator,
+    PageTimings, Request, Response, Stack, Timings,
 };
 
 use model::Document;
@@ -30,6 +30,9 @@ pub const MAX_ENTRIES: usize = 20_000;
 
 /// The largest size of one object in bytes that is believed: 1 GiB. Our choice.
 pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
+
+/// Creators of the files that come with the library and were not recorded.
+const MADE_UP: [&str; 3] = ["make_synthetic", "generated from hosted files", "written by hand"];
 
 impl Har {
     /// Reads a HAR file: UTF-8 JSON, with or without a byte order mark.
@@ -60,6 +63,12 @@ impl Har {
             check_sizes(index, entry)?;
         }
         Ok(har)
+    }
+
+    /// Whether nothing of it was recorded: its times, if it has any, are those of the page alone.
+    pub fn is_made_up(&self) -> bool {
+        let name = self.creator.name.as_deref();
+        name.is_some_and(|name| MADE_UP.contains(&name))
     }
 }
 

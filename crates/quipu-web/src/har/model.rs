@@ -58,10 +58,26 @@ pub struct HarPage {
     /// When its events fired.
     #[serde(deserialize_with = "lenient::or_default")]
     pub page_timings: PageTimings,
-    /// `quipu page record` and `quipu page infer`: whether it says over which network it was recorded. All loads of
-    /// such a file are of one page.
-    #[serde(rename = "_network", deserialize_with = "lenient::is_there")]
-    pub has_network: bool,
+    /// `quipu page record` and `quipu page infer`: over which network it was recorded. All loads of such a file are
+    /// of one page.
+    #[serde(rename = "_network", deserialize_with = "lenient::network")]
+    pub network: Option<HarNetwork>,
+}
+
+/// The network of a recording, as `quipu page record` writes it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HarNetwork {
+    /// The one that was there, or an unknown one: nothing is said about it.
+    Present,
+    /// One with these limits.
+    Limited {
+        /// The rate to the browser, such as `2mbit`, or `unlimited`.
+        down: String,
+        /// The rate from it.
+        up: String,
+        /// The round trip that was added, such as `40ms`.
+        rtt: String,
+    },
 }
 
 /// Times of a page's events from its start.

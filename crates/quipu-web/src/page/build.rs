@@ -53,7 +53,8 @@ pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, 
     }
     // The fastest hides the least.
     loads.sort_by_key(|prepared| prepared.load.drafts.iter().map(|draft| draft.end).max());
-    let objects = make_objects(&mut loads, options.compute);
+    let compute = if har.is_made_up() { Compute::AsRecorded } else { options.compute };
+    let objects = make_objects(&mut loads, compute);
     let Some(Prepared { load, main, findings, .. }) = loads.into_iter().next() else {
         return Err(PageError::NothingToLoad { entries: 0 });
     };
@@ -65,7 +66,7 @@ pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, 
 /// The loads that a page is made of: one, or all of a file.
 fn chosen<'a>(har: &'a Har, options: &ReadOptions) -> Result<Vec<Load<'a>>, PageError> {
     let first = choose(har, options.load.as_deref())?;
-    let of_one_page = har.pages.iter().all(|page| page.has_network) && !har.pages.is_empty();
+    let of_one_page = har.pages.iter().all(|page| page.network.is_some()) && !har.pages.is_empty();
     let join = options.join || (of_one_page && options.load.is_none());
     if !join || options.compute == Compute::AsRecorded {
         return Ok(vec![first]);
@@ -75,15 +76,15 @@ fn chosen<'a>(har: &'a Har, options: &ReadOptions) -> Result<Vec<Load<'a>>, Page
 }
 
 /// A load whose drafts have parents.
-struct Prepared<'a> {
-    load: Load<'a>,
-    main: usize,
+pub(super) struct Prepared<'a> {
+    pub(super) load: Load<'a>,
+    pub(super) main: usize,
     places: Vec<Placed>,
     findings: Findings,
 }
 
 impl<'a> Prepared<'a> {
-    fn new(mut load: Load<'a>) -> Result<Prepared<'a>, PageError> {
+    pub(super) fn new(mut load: Load<'a>) -> Result<Prepared<'a>, PageError> {
         if load.drafts.is_empty() {
             return Err(PageError::NothingToLoad { entries: load.entries });
         }

@@ -46,11 +46,18 @@ impl Holding {
             _ if self.on_load.is_some_and(|on_load| draft.start > on_load) => {
                 Some(NotHeld::AfterOnLoad)
             }
+            _ if is_icon(draft.url) => Some(NotHeld::Icon),
             _ if later_segment => Some(NotHeld::LaterSegment),
             _ if by_script && open_after_load => Some(NotHeld::LongPoll),
             _ => None,
         }
     }
+}
+
+/// True for the icon that browsers look for, by its usual name.
+fn is_icon(url: &str) -> bool {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.rsplit('/').next().is_some_and(|name| name.starts_with("favicon."))
 }
 
 /// True for audio and video, also where a script fetches it.

@@ -13,6 +13,7 @@ mod hold;
 mod inference;
 mod initiator;
 mod kind;
+mod measured;
 mod object;
 mod origin;
 mod priority;
@@ -31,6 +32,7 @@ use thiserror::Error;
 pub use build::{ReadOptions, ReadPage, read};
 pub use compute::Compute;
 pub use kind::{ObjectKind, SniffedClass};
+pub use measured::{MeasuredLoad, measured};
 pub use object::{
     Blocking, Discovery, Evidence, Gap, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,
 };

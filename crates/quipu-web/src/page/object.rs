@@ -123,6 +123,8 @@ pub enum NotHeld {
     LaterSegment,
     /// Fetched ahead for another page.
     Prefetch,
+    /// The icon of the page, which browsers request on their own.
+    Icon,
 }
 
 /// What waits for an object.
@@ -266,6 +268,7 @@ impl fmt::Display for NotHeld {
             NotHeld::LongPoll => "still open at the load event",
             NotHeld::LaterSegment => "media beyond the first segment",
             NotHeld::Prefetch => "prefetch",
+            NotHeld::Icon => "icon of the page",
         })
     }
 }

@@ -19,6 +19,9 @@ const PLACE_ERROR: f64 = 0.1;
 /// Of several loads, how much a delay that is the same in all of them counts against one that is not. Our choice.
 const SAME_DELAY: f64 = 0.1;
 
+/// No browser computes for so long without asking for anything in most cases: something else was waited for. Our choice.
+const LONG: Duration = Duration::from_millis(500);
+
 /// What was chosen for a draft.
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
@@ -41,7 +44,14 @@ fn choice(views: &[View<'_, '_>], first: &View<'_, '_>, child: usize, compute: C
             // What another load names need not have been there in the first.
             let others = views.iter().skip(1).flat_map(|view| view.hypotheses(child));
             hypotheses.extend(others.map(|other| Hypothesis { named: false, ..other }));
-            best(views, child, &hypotheses)
+            let found = best(views, child, &hypotheses);
+            let left = left(first, child, &hypotheses[found]);
+            if left.is_none_or(|left| left.delay <= LONG) {
+                found
+            } else {
+                hypotheses.extend(first.strangers(child));
+                best(views, child, &hypotheses)
+            }
         }
     };
     let chosen = hypotheses.swap_remove(best);

@@ -7,9 +7,10 @@
 //! - a deferred script runs when the document and all that blocks its parser are there;
 //! - fonts, images of style sheets and images that layout chooses wait for all that blocks rendering;
 //! - what a script asks for may have waited for the answer to an earlier request of the same script, whom Chrome names for
-//!   both.
+//!   both; the answer may be a script, as loaders of modules have it.
 //!
-//! Where nobody is named, the latest-ended script, style sheet or answer may have asked.
+//! Where nobody is named, the latest-ended script, style sheet or answer may have asked; and where all of that leaves a
+//! delay that is too long for computing, although somebody is named.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,9 @@ use crate::page::{Blocking, Discovery, ObjectKind};
 
 /// Explanations by other requests that are tried for an object, the latest-ended first.
 const TRIED: usize = 4;
+
+/// Scripts that are looked at from one that asks upwards: a loader of modules asks in the name of a module.
+const CALLERS: usize = 3;
 
 /// Others that an object waits for at most, the latest-ended of all that rules name: a bound, our choice.
 const MOST_WAITS: usize = 32;
@@ -80,7 +84,8 @@ impl<'a, 'b> Rules<'a, 'b> {
         askers.sort_by_key(|&at| (phases.all[at].end, at));
         let mut answers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &at in &askers {
-            if matches!(drafts[at].kind, ObjectKind::Xhr | ObjectKind::Fetch)
+            if matches!(drafts[at].kind, ObjectKind::Xhr | ObjectKind::Fetch | ObjectKind::Script)
+                && drafts[at].named.by_script
                 && let Some(by) = drafts[at].parent
             {
                 answers.entry(by).or_default().push(at);
@@ -138,8 +143,23 @@ impl<'a, 'b> Rules<'a, 'b> {
         found
     }
 
-    /// The answers to other requests of the one who asked for `child`.
+    /// The answers to other requests of the one who asked for `child`, and of the scripts that asked for that one.
     fn answers_to(
+        &self,
+        phases: &Phases,
+        parent: usize,
+        child: usize,
+        found: &mut Vec<Hypothesis>,
+    ) {
+        let mut asker = Some(parent);
+        for _ in 0..CALLERS {
+            let Some(at) = asker else { return };
+            self.answers_to_one(phases, at, child, found);
+            asker = self.drafts[at].parent.filter(|_| self.drafts[at].named.by_script);
+        }
+    }
+
+    fn answers_to_one(
         &self,
         phases: &Phases,
         parent: usize,
@@ -210,6 +230,20 @@ impl<'a, 'b> Rules<'a, 'b> {
             });
         }
         found
+    }
+
+    /// Whatever may have asked for `child` by a way that nobody names, such as a message between frames or an event.
+    pub(super) fn strangers(&self, phases: &Phases, child: usize) -> Vec<Hypothesis> {
+        let start = phases.all[child].start;
+        let ended = self.askers.partition_point(|&at| phases.all[at].end <= start + SLACK);
+        let latest = self.askers[..ended].iter().rev().filter(|&&at| at != child).take(TRIED);
+        let stranger = |&asker: &usize| Hypothesis {
+            discovery: after(asker),
+            waits_for: Vec::new(),
+            doubt: 4.0,
+            named: false,
+        };
+        latest.map(stranger).collect()
     }
 
     /// What the parser of the main document waits for before it comes to `offset`.

@@ -16,6 +16,16 @@ const SOME_SIZE: f64 = 20_000.0;
 /// Bytes on the wire of two full packets.
 const TWO_PACKETS: f64 = 3_000.0;
 
+/// The largest record of TLS: servers often put the begin of a body into one with the head of its response, and
+/// nothing of a record is there before all of it is. <https://www.rfc-editor.org/rfc/rfc8446#section-5.1>
+const RECORD: f64 = 16_384.0;
+
+/// Small bodies tell whether records come as a whole if they had to take so long, in seconds, there are so many, and they
+/// took less than this share of it. Our choice.
+const SHORTEST: f64 = 0.004;
+const FEWEST: usize = 3;
+const AT_ONCE: f64 = 0.25;
+
 /// No pause is taken for none beyond this. Our choice.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -36,6 +46,8 @@ pub(super) struct Phase {
     pub(super) start: Duration,
     pub(super) sent: Duration,
     pub(super) first_byte: Duration,
+    /// When the response most likely began to come: records of TLS are there as a whole.
+    pub(super) began: Duration,
     pub(super) end: Duration,
     /// Number of the connection.
     pub(super) connection: usize,
@@ -56,6 +68,11 @@ impl Phases {
         let pause = pause(drafts, &all);
         let curve = |(at, draft): (usize, &Draft<'_>)| Some((at, curve(draft)?));
         let curves = drafts.iter().enumerate().filter_map(curve).collect();
+        if let Some(rate) = rate_of_records(drafts, &all) {
+            for (draft, phase) in drafts.iter().zip(&mut all) {
+                phase.began = phase.first_byte.saturating_sub(with_head(draft, phase, rate));
+            }
+        }
         Phases { all, pause, flights: merged(&spans), curves }
     }
 
@@ -106,7 +123,7 @@ fn phase(draft: &Draft<'_>, connection: usize) -> Phase {
     let before = before.into_iter().map(millis).fold(Duration::ZERO, |sum, time| sum + time);
     let sent = (draft.start + before).min(draft.end);
     let first_byte = (sent + millis(timings.wait)).min(draft.end);
-    Phase { start: draft.start, sent, first_byte, end: draft.end, connection }
+    Phase { start: draft.start, sent, first_byte, began: first_byte, end: draft.end, connection }
 }
 
 /// When which share of a body had come, if the recording tells.
@@ -136,6 +153,46 @@ fn pause(drafts: &[Draft<'_>], phases: &[Phase]) -> Duration {
     let rate = rates.fold(0.0, f64::max);
     let packets = if rate > 0.0 { TWO_PACKETS / rate } else { 0.0 };
     Duration::from_secs_f64(packets).clamp(SLACK, LONGEST_PAUSE)
+}
+
+/// How much of the wait for a response was for the begin of its body, which came with the head: what its body took less
+/// than it had to at `rate`.
+fn with_head(draft: &Draft<'_>, phase: &Phase, rate: f64) -> Duration {
+    let had_to = Duration::from_secs_f64(draft.sizes.body.0 as f64 / rate);
+    let less = had_to.saturating_sub(phase.end.saturating_sub(phase.first_byte));
+    less.min(Duration::from_secs_f64(RECORD / rate))
+        .min(phase.first_byte.saturating_sub(phase.sent))
+}
+
+/// The rate at which bodies came behind their first record, in bytes per second, if heads of responses seem to have
+/// come in one record with the begin of their bodies: then small bodies were there at once.
+fn rate_of_records(drafts: &[Draft<'_>], phases: &[Phase]) -> Option<f64> {
+    let took = |phase: &Phase| phase.end.saturating_sub(phase.first_byte).as_secs_f64();
+    let all =
+        || drafts.iter().zip(phases).map(|(draft, phase)| (draft.sizes.body.0 as f64, took(phase)));
+    let usual = usual_rate(all().map(|(bytes, took)| (bytes, took, bytes)))?;
+    // How long small bodies took, as a share of what they had to.
+    let small = all().filter(|(bytes, _)| *bytes <= RECORD && bytes / usual >= SHORTEST);
+    let mut shares: Vec<f64> = small.map(|(bytes, took)| took * usual / bytes).collect();
+    shares.sort_by(f64::total_cmp);
+    let median = shares.get(shares.len() / 2).filter(|_| shares.len() >= FEWEST)?;
+    let behind = all().map(|(bytes, took)| (bytes, took, bytes - RECORD));
+    (*median < AT_ONCE).then(|| usual_rate(behind)).flatten()
+}
+
+/// The rate of bodies of some size, given their bytes, how long they took, and how many bytes came meanwhile: that of
+/// three quarters of the bytes or of fewer, as what waited for a lost packet comes all at once.
+fn usual_rate(bodies: impl Iterator<Item = (f64, f64, f64)>) -> Option<f64> {
+    let some = bodies.filter(|(bytes, took, _)| *bytes >= SOME_SIZE && *took > 0.0);
+    let mut rates: Vec<(f64, f64)> = some.map(|(bytes, took, came)| (came / took, bytes)).collect();
+    rates.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let all: f64 = rates.iter().map(|(_, bytes)| bytes).sum();
+    let mut slower = 0.0;
+    let mut slower = |bytes: f64| {
+        slower += bytes;
+        slower
+    };
+    rates.iter().find(|(_, bytes)| slower(*bytes) >= 0.75 * all).map(|(rate, _)| *rate)
 }
 
 /// What tells connections apart: a number of the recorder, or the host. Firefox writes the port for a number.

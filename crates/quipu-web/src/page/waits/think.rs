@@ -22,6 +22,14 @@ use crate::page::select::{Draft, millis};
 /// Bytes of a request's body from which its sending may take longer than thinking. Our choice.
 const UPLOAD: f64 = 4_000.0;
 
+/// A pause of a connection is one of its sender if it is so long, about the shortest retransmission timeout of TCP, and so
+/// many responses are due. Our choice.
+const STALL: Duration = Duration::from_millis(150);
+const MANY: usize = 4;
+
+/// So many plain thoughts about files of a host tell what is usual there. Our choice.
+const ENOUGH: usize = 3;
+
 /// Thinking about a file of which nothing is known: the median of the medians of what is known exactly in the nine
 /// recordings that come with the library and have three such files or more.
 const FILE: Duration = Duration::from_millis(4);
@@ -70,9 +78,10 @@ fn of_load(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
         let phase = phases.all[at];
         let round_trip = round_trips[at];
         let ready = phase.sent + round_trip;
-        let known = phase.first_byte.saturating_sub(ready).min(MAX_DELAY);
+        let passed = phase.first_byte.saturating_sub(ready).min(MAX_DELAY);
         // The shortest wait that was measured is a round trip and what came to it.
-        let high = known + Duration::from_nanos(round_trip.as_nanos() / 2);
+        let high = passed + Duration::from_nanos(round_trip.as_nanos() / 2);
+        let known = phase.began.saturating_sub(ready).min(passed);
         let upload = draft.entry.request.body_size.unwrap_or(0.0) > UPLOAD;
         let thought = if busy.is_used(at, phase) || upload {
             let pause = phases.pause.max(round_trip);
@@ -82,9 +91,8 @@ fn of_load(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
             let low = known.saturating_sub(phases.pause);
             Thought { plain: true, low, likely: known, high }
         };
-        let tells = thought.plain || thought.likely > FILE;
-        if sort(draft.kind) == Sort::File && tells {
-            spread.add(draft, thought.likely);
+        if sort(draft.kind) == Sort::File {
+            spread.add(draft, &thought);
         }
         thoughts.push(thought);
     }
@@ -154,10 +162,15 @@ impl Busy {
                 let phase = phases.all[at];
                 until[at] = last;
                 last = last.max(phase.end);
-                arrivals.push((phase.first_byte, phase.end));
+                arrivals.push((phase.began, phase.end));
             }
             if let Some(&first) = connection.first() {
-                spans[phases.all[first].connection] = merged(&arrivals);
+                arrivals.sort_unstable();
+                let mut spans_here = merged(&arrivals);
+                let of_connection = connection.iter().map(|&at| phases.all[at]);
+                spans_here.extend(stalls(&spans_here, of_connection));
+                spans_here.sort_unstable();
+                spans[phases.all[first].connection] = merged(&spans_here);
             }
         }
         Busy { spans, until }
@@ -186,9 +199,34 @@ impl Busy {
     }
 }
 
-/// Thinking by host.
+/// The long pauses between `arrivals` of a connection in which many responses were due: a lost packet holds up all that
+/// come after it.
+fn stalls(
+    arrivals: &[(Duration, Duration)],
+    phases: impl Iterator<Item = Phase>,
+) -> Vec<(Duration, Duration)> {
+    let (mut sent, mut began): (Vec<Duration>, Vec<Duration>) =
+        phases.map(|phase| (phase.sent, phase.began)).unzip();
+    sent.sort_unstable();
+    began.sort_unstable();
+    let due = |time: Duration| {
+        let before = |times: &[Duration]| times.partition_point(|&other| other <= time);
+        before(&sent).saturating_sub(before(&began))
+    };
+    let pauses = arrivals.windows(2).map(|pair| (pair[0].1, pair[1].0));
+    pauses.filter(|&(from, to)| to.saturating_sub(from) >= STALL && due(from) >= MANY).collect()
+}
+
+/// Thinking about files, by host.
 #[derive(Default)]
-struct Spread<'a>(BTreeMap<&'a str, Vec<Duration>>);
+struct Spread<'a>(BTreeMap<&'a str, Told>);
+
+/// What nothing hid, and what the time tells in which nothing arrived.
+#[derive(Default)]
+struct Told {
+    plain: Vec<Duration>,
+    idle: Vec<Duration>,
+}
 
 /// What servers think about: files, or answers that they make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -213,15 +251,25 @@ fn sort(kind: ObjectKind) -> Sort {
 }
 
 impl<'a> Spread<'a> {
-    fn add(&mut self, draft: &Draft<'a>, thought: Duration) {
-        self.0.entry(host_of(draft.url)).or_default().push(thought);
+    fn add(&mut self, draft: &Draft<'a>, thought: &Thought) {
+        let told = self.0.entry(host_of(draft.url)).or_default();
+        if thought.plain {
+            told.plain.push(thought.likely);
+        } else if thought.likely > FILE {
+            told.idle.push(thought.likely);
+        }
     }
 
     fn medians(self) -> BTreeMap<&'a str, Duration> {
-        let median = |mut thoughts: Vec<Duration>| {
+        let median = |told: Told| {
+            let mut thoughts = told.plain;
+            // While many wait for a lost packet, nothing arrives either: so what is plain comes first.
+            if thoughts.len() < ENOUGH {
+                thoughts.extend(told.idle);
+            }
             thoughts.sort_unstable();
-            thoughts.get((thoughts.len() - 1) / 2).copied().unwrap_or_default()
+            thoughts.get(thoughts.len().checked_sub(1)? / 2).copied()
         };
-        self.0.into_iter().map(|(host, thoughts)| (host, median(thoughts))).collect()
+        self.0.into_iter().filter_map(|(host, told)| Some((host, median(told)?))).collect()
     }
 }

@@ -46,6 +46,13 @@ impl<'a, 'b> View<'a, 'b> {
         found.filter_map(|hypothesis| self.seen_from_there(hypothesis)).collect()
     }
 
+    /// The same of what no rule names.
+    pub(super) fn strangers(&self, child: usize) -> Vec<Hypothesis> {
+        let Some(here) = self.here(child) else { return Vec::new() };
+        let found = self.rules.strangers(&self.phases, here).into_iter();
+        found.filter_map(|hypothesis| self.seen_from_there(hypothesis)).collect()
+    }
+
     fn seen_from_there(&self, hypothesis: Hypothesis) -> Option<Hypothesis> {
         let there = |here: usize| self.there.get(here).copied().flatten();
         let id = |here: ObjectId| there(here.index()).map(id_of);
