@@ -109,9 +109,9 @@ fn a_replay_is_the_run_of_the_sweep_and_both_paths_have_their_part() {
     assert!(by_path(&detail).iter().all(|(bytes, _)| *bytes > Bytes(50_000)));
     let [page] = &detail.series[..] else { panic!("one connection") };
     assert_eq!((&*page.flow, page.end, page.paths.len()), ("page", End::Server, 2));
-    // What the bound says of the page is that of its objects.
+    // The page as a whole needs no less than any of its objects.
     let latest = detail.objects.iter().map(|object| object.bound.tight).max();
-    assert_eq!(latest, Some(detail.record.page_bound.tight));
+    assert!(latest.unwrap() <= detail.record.page_bound.tight);
 }
 
 #[test]
@@ -178,7 +178,9 @@ fn visits_clients_and_origins_are_told_apart() {
     let options = Options { connections: 3, segments: 5, points: 40, ..Options::default() };
     let detail = replayed(&origins, &options);
     assert_eq!(detail.series.len(), 3);
-    assert_eq!(detail.series.len() + detail.series_left_out, detail.record.connections.len());
+    // Some lived between two samples.
+    assert!(detail.series.len() + detail.series_left_out <= detail.record.connections.len());
+    assert!(detail.series_left_out > 200, "{}", detail.series_left_out);
     assert_eq!(&*detail.series[0].flow, "page");
     assert!(detail.series[1].flow.starts_with("page@"), "{}", detail.series[1].flow);
 }

@@ -151,6 +151,12 @@ fn of_page(record: &RunRecord, time: Duration) -> Option<u64> {
     (!record.objects.is_empty()).then_some(time.as_nanos())
 }
 
+fn above_floor(record: &RunRecord) -> Option<u64> {
+    let time = of_page(record, record.page_time)?;
+    let floor = record.page_floor.as_nanos();
+    (floor > 0).then(|| time.saturating_sub(floor))
+}
+
 fn of_sender(record: &RunRecord, bytes: Bytes) -> Option<u64> {
     (record.sender_packets() > 0).then_some(bytes.0)
 }
@@ -190,6 +196,13 @@ metrics! {
         }),
         shown: shown("page ms", true, "page"),
         ..of_load(|record| of_page(record, record.page_time))
+    });
+    /// The part of the page time that a network can change: what is above the time that the page would take on an
+    /// infinitely fast one. A page that takes none there has no such number, as it would be the page time.
+    PageAboveFloor = "page-above-floor", "page time above the floor", Time, Scope::Load(OfLoad {
+        column: Some("page_above_floor_ns"),
+        shown: shown("above floor", false, "page above floor"),
+        ..of_load(above_floor)
     });
     /// ObjectIndex: mean over the page's objects of the time to their completion.
     ObjectIndex = "objects", "ObjectIndex", Time, Scope::Load(OfLoad {
@@ -244,6 +257,11 @@ metrics! {
     /// Critical time by its bound.
     CriticalOverBound = "critical-over-bound", "critical time over its bound", Plain,
         Scope::OverBound(Metric::CriticalTime);
+    /// The part of the page time that is above the floor: the network's share of it.
+    NetworkShare = "network-share", "the network's share of the page time", Plain, Scope::Number(|record| {
+        let page = of_page(record, record.page_time).filter(|time| *time > 0)?;
+        Some(page.saturating_sub(record.page_floor.as_nanos()) as f64 / page as f64)
+    });
     /// A path's part of the bytes that the sender sent. Needs `path`.
     Share = "share", "share of a path", Plain, Scope::Path(share);
     /// Energy of the client's radio on a path, which has a model of it. Needs `path`.

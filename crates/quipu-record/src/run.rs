@@ -24,6 +24,10 @@ pub struct RunRecord {
     pub connect_time: Duration,
     /// From the first request to the last byte of the last object that the load waits for.
     pub page_time: Duration,
+    /// What thinking of servers, computing and timers take of it by themselves: the page time over an infinitely fast
+    /// network. Zero for pages without any of that.
+    #[serde(default)]
+    pub page_floor: Duration,
     /// Mean over the objects of the time from the page's start to their completion.
     pub object_index: Duration,
     /// Integral over time of the share of body bytes that is still missing.

@@ -129,11 +129,11 @@ choices! {
     /// How much of what passed in a recording is taken for computing and thinking.
     Compute, "compute" {
         /// All of it but round trips: every wait of the recording is kept.
-        #[default]
         AsRecorded = "as-recorded",
         /// As little as the recording allows.
         Low = "low",
         /// What is most likely: the network of the recording is taken out.
+        #[default]
         Likely = "likely",
         /// As much as the recording allows.
         High = "high",

@@ -41,7 +41,7 @@ table! {
         /// the model of Pries et al.) or `pries:N` (the page that run N draws). May be empty if there
         /// are flows.
         pub pages: Vec<String> [text PAGE] =
-            ["framework-youtube", "ilmessaggero"].map(str::to_owned).to_vec(),
+            ["framework-youtube", "rust-book"].map(str::to_owned).to_vec(),
         /// Pages that a run loads one after the other over its connection, each read for a time drawn
         /// from the model of Pries et al.; `pries` draws each, any other page is loaded again.
         pub session: u32 [1..=MOST_SESSION] = 1,
@@ -59,9 +59,9 @@ table! {
         /// When objects are requested: when the parser or a parent comes to them, or all at time 0.
         pub discovery: Discovery = Discovery::Recorded,
         /// How much of what passed in a page's recording is taken for computing and thinking, which take as long
-        /// over any network: all of it (`as-recorded`), what is `likely` once the recording's own network is
-        /// taken out, or as little (`low`) and as much (`high`) as the recording allows.
-        pub compute: Compute = Compute::AsRecorded,
+        /// over any network: what is `likely` once the recording's own network is taken out, as little (`low`) or
+        /// as much (`high`) as the recording allows, or all of it (`as-recorded`).
+        pub compute: Compute = Compute::Likely,
         /// The browser's computing takes so many times as long as in the recording. Thinking of servers and timers
         /// of scripts stay as they are.
         pub compute_scale: f64 [0.0..=4.0] = 1.0,

@@ -390,8 +390,8 @@ mod tests {
         };
         assert_eq!(parent(1), "/");
         assert_eq!(parent(3), "/a.css");
-        // Chrome names the script, not the answer that it had waited for.
-        assert_eq!((parent(4), parent(5)), ("/b.js?x=1&y".to_owned(), "/b.js?x=1&y".to_owned()));
+        // Chrome names the script for both; that it had waited for an answer is inferred.
+        assert_eq!((parent(4), parent(5)), ("/b.js?x=1&y".to_owned(), "/c.json".to_owned()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use quipu_base::Instant;
+use quipu_base::{Duration, Instant};
 use quipu_web::layout::Viewport;
 use quipu_web::load::{DiscoveryMode, PageLoad};
 use quipu_web::metrics::Timeline;
@@ -79,6 +79,14 @@ impl Loading {
     /// All objects.
     pub(super) fn objects(&self) -> &[Object] {
         self.page.objects()
+    }
+
+    /// When the page would be there over an infinitely fast network.
+    pub(super) fn floor(&self) -> Duration {
+        match self.mode {
+            DiscoveryMode::Recorded => self.page.floor(),
+            DiscoveryMode::AllAtOnce => self.page.all_at_once().floor(),
+        }
     }
 
     pub(super) fn timeline(&self) -> Option<&Timeline> {

@@ -305,6 +305,7 @@ fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
     Some(RunRecord {
         sender,
         page_time: metrics.page_time,
+        page_floor: loading.floor(),
         object_index: metrics.object_index,
         byte_index: metrics.byte_index,
         critical_time: metrics.critical_time,

@@ -8,7 +8,8 @@ use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
 use quipu_record::{
-    Dimension, Fairness, FasterAlone, Metric, MetricSummary, OfLoad, RowSummary, Shown, Summary,
+    Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad, RowSummary,
+    Shown, Summary,
 };
 use quipu_scenario::{Clients, Priorities, Push};
 
@@ -27,7 +28,9 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
             }
             let note = &page.note;
             text.push_str(&page::headline(note, plan.scenario.origins));
-            text.push_str(&format!("{}\n\n", conditions(plan, network)));
+            text.push_str(&format!("{}\n", conditions(plan, network)));
+            text.push_str(&floor(&block));
+            text.push('\n');
             text.push_str(&values(network, &block).to_string());
             let ratios = ratios(&block, base);
             if !ratios.is_empty() {
@@ -60,6 +63,19 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
     }
     text.push_str(&notes(summary));
     text
+}
+
+/// How much of the page time a network can change; nothing of a page that needs nothing but the network.
+fn floor(block: &[&RowSummary]) -> String {
+    let of = |row: &RowSummary| {
+        let page = row.metric(Metric::PageTime)?.median;
+        Some((page, row.metric(Metric::PageAboveFloor)?.median))
+    };
+    let Some((page, above)) = block.iter().filter_map(|row| of(row)).min() else {
+        return String::new();
+    };
+    let floor = page.saturating_sub(above);
+    format!("{}\n", NetworkShare::of(above, page).sentence(&format!("{} ms", millis(floor))))
 }
 
 fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
@@ -136,6 +152,11 @@ fn columns(metric: Metric, of: &OfLoad, shown: &Shown) -> Vec<Cells> {
     columns
 }
 
+/// Whether `metric` stands in the tables of `rows`: the part above the floor only if the page has one.
+fn is_known(metric: Metric, rows: &[&RowSummary]) -> bool {
+    metric != Metric::PageAboveFloor || rows.iter().any(|row| row.metric(metric).is_some())
+}
+
 /// Medians of the metrics that are shown, and what else belongs to a row.
 fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
     let names: Vec<&str> = network.network.paths.iter().map(|path| path.name.as_str()).collect();
@@ -144,7 +165,10 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
         if row.runs == 0 { NOTHING.to_owned() } else { shares.join("/") }
     };
     let shares: Cells = (format!("% {}", names.join("/")), Box::new(shares));
-    let shown = || Metric::of_loads().filter_map(|(metric, of)| Some((metric, of, of.shown?)));
+    let shown = || {
+        let all = Metric::of_loads().filter(|(metric, _)| is_known(*metric, rows));
+        all.filter_map(|(metric, of)| Some((metric, of, of.shown?)))
+    };
     let of_metrics = |behind: bool| {
         let shown = shown().filter(move |(.., shown)| shown.behind_shares == behind);
         shown.flat_map(|(metric, of, shown)| columns(metric, of, &shown))
@@ -181,8 +205,10 @@ fn fairness(rows: &[&RowSummary]) -> Grid {
 
 /// Each row but the one that is called `base` as a ratio to it.
 fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
-    let compared =
-        || Metric::of_loads().filter_map(|(metric, of)| Some((metric, of.shown?.ratio?)));
+    let compared = || {
+        let all = Metric::of_loads().filter(|(metric, _)| is_known(*metric, rows));
+        all.filter_map(|(metric, of)| Some((metric, of.shown?.ratio?)))
+    };
     let titles = std::iter::once("policy").chain(compared().map(|(_, title)| title));
     let mut grid = Grid::new(titles.map(|title| (title, Align::Left)));
     for row in rows.iter().filter(|row| row.policy != base) {

@@ -44,6 +44,10 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             format!("no scheduler can beat page {page}, critical {critical}\n")
         }
     };
+    let floor = match record.page_floor {
+        floor if floor.is_zero() => String::new(),
+        floor => format!("an infinitely fast network would take page {}\n", time(floor)),
+    };
     let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
     [
         title,
@@ -55,7 +59,7 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             time(record.byte_index),
             time(record.critical_time),
         ),
-        format!("{bound}{} sent: {}; {resent} again\n", record.sender, shares.join("; ")),
+        format!("{bound}{floor}{} sent: {}; {resent} again\n", record.sender, shares.join("; ")),
     ]
     .join("\n")
 }

@@ -18,6 +18,9 @@ sheet! {
     connect_time_ns: Whole = Metric::ConnectTime.of(it),
     /// from the first request to the last byte of the last object that the load waits for
     page_time_ns: Whole = Metric::PageTime.of(it),
+    /// what of `page_time_ns` is above the time that the page would take on an infinitely fast network: the
+    /// part that a network can change; empty for pages that take none there
+    page_above_floor_ns: Whole = Metric::PageAboveFloor.of(it),
     /// mean over the objects of the time to their completion
     object_index_ns: Whole = Metric::ObjectIndex.of(it),
     /// integral over time of the share of body bytes that is missing

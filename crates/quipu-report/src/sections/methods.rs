@@ -138,7 +138,8 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
          for. Critical time: until the document, blocking style sheets and blocking scripts are \
          complete. ObjectIndex: mean over the objects of the time to their completion. ByteIndex: \
          integral over time of the share of bytes that is missing. Bound: a time that no scheduler can \
-         be below."
+         be below. Floor: the page time on an infinitely fast network, which thinking of servers and \
+         computing take by themselves; what is above it is the part that a network can change."
             .to_owned(),
     );
     text.push(

@@ -63,7 +63,7 @@ fn ratios(scene: &Scene) -> Vec<(&Cell, Ratio)> {
 fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     let id = "ratio-intervals";
     let axes = context.select.columns();
-    let columns = ["policy", "ratio", "low", "high", "one"].map(str::to_owned);
+    let columns = ["policy", "ratio", "low", "high", "above", "one"].map(str::to_owned);
     let mut rows = Rows::new(axes.chain(columns));
     let mut told = None;
     for scene in &context.scenes {
@@ -71,14 +71,25 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
         let found = ratios(scene);
         for (cell, ratio) in &found {
             let (low, high) = ratio.interval.unwrap_or((ratio.mean, ratio.mean));
-            let cells = [text(&cell.policy), number(ratio.mean), number(low), number(high)];
+            let above = cell.ratios.get(&Metric::PageAboveFloor);
+            let above = above.map_or(Value::Null, |ratio| number(ratio.mean));
+            let cells = [text(&cell.policy), number(ratio.mean), number(low), number(high), above];
             rows.row(place.iter().cloned().chain(cells).chain([Value::from(1)]));
         }
         if told.is_none() && !found.is_empty() {
             let each: Vec<String> = found
                 .iter()
                 .map(|(cell, it)| {
-                    format!("{} {}{}", cell.policy, words::ratio(it.mean), words::interval(it))
+                    let above = cell.ratios.get(&Metric::PageAboveFloor);
+                    let above = above.map_or(String::new(), |ratio| {
+                        format!(", above the floor {}", words::ratio(ratio.mean))
+                    });
+                    format!(
+                        "{} {}{}{above}",
+                        cell.policy,
+                        words::ratio(it.mean),
+                        words::interval(it)
+                    )
                 })
                 .collect();
             told = Some(format!(
@@ -96,6 +107,7 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
             Field::number("ratio", "ratio of page times"),
             Field::number("low", "95 % from"),
             Field::number("high", "95 % to"),
+            Field::number("above", "ratio above the floor"),
         ]
     };
     let title = "page time to the first policy, ratio";

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Context, times, verdicts, words};
 use crate::aggregate::ratios::{Difference, Standing};
-use crate::results::Scene;
-use quipu_record::Metric;
+use crate::results::{Cell, Scene};
+use quipu_record::{Metric, NetworkShare};
 
 /// Scenes that are told one by one.
 const FEW_SCENES: usize = 3;
@@ -30,6 +30,7 @@ pub(super) fn summary(context: &Context<'_>) -> Vec<String> {
                 sentences.extend(of_scene(context, scene, standing));
             }
         }
+        sentences.extend(network_shares(context));
         sentences.extend(alone(context));
         sentences.extend(only_one(context));
         sentences.extend(flows(context));
@@ -277,6 +278,40 @@ fn alone(context: &Context<'_>) -> Vec<String> {
         combination(context),
         words::list(&paths, MOST_NAMES)
     )]
+}
+
+/// How much of page times a network can change: scene by scene, or of many scenes in how many it is little.
+fn network_shares(context: &Context<'_>) -> Vec<String> {
+    let median = quipu_record::stats::median;
+    let of = |scene: &Scene| {
+        let of_cell = |cell: &Cell| {
+            let above = median(&cell.values(Metric::PageAboveFloor))?;
+            Some((median(&cell.values(Metric::PageTime))?, above))
+        };
+        let (page, above) = scene.cells.iter().filter_map(of_cell).min()?;
+        Some((NetworkShare::of(above, page), page.saturating_sub(above)))
+    };
+    let scenes = context.scenes.iter();
+    let found: Vec<(&Scene, NetworkShare, u64)> =
+        scenes.filter_map(|scene| of(scene).map(|(share, floor)| (*scene, share, floor))).collect();
+    if context.scenes.len() <= FEW_SCENES {
+        let sentence = |(scene, share, floor): &(&Scene, NetworkShare, u64)| {
+            let name = context.name(scene);
+            format!("On {name}, the page would take {}.", share.sentence(&words::time(*floor)))
+        };
+        return found.iter().map(sentence).collect();
+    }
+    let little = found.iter().filter(|(_, share, _)| share.is_little()).count() as u64;
+    match little {
+        0 => Vec::new(),
+        little => vec![format!(
+            "In {} of {} {} less than a third of the fastest page time is the network's, so that ratios of whole \
+             page times say little there; see those above the floor.",
+            words::grouped(little),
+            words::grouped(context.scenes.len() as u64),
+            combination(context)
+        )],
+    }
 }
 
 /// What a single policy needs, if there is nothing to compare.

@@ -8,15 +8,15 @@ use super::discovery::{Basis, discoveries, gap, id_of};
 use super::hold::Holding;
 use super::inference::Candidates;
 use super::initiator::{ByUrl, Edge, Found, find_initiator, link_redirects, main_document};
-use super::priority::Vocabulary;
 use super::report::{Findings, PageReport};
 use super::select::{Draft, KindSource, Load, choose};
 use super::size::{SizeSource, came_from_cache, request_size};
+use super::stated_priority::recorded_priority;
 use super::timing::RoundTrips;
 use super::waits::{Known, Linked, Wait, waits};
 use super::{
     ChromePriority, Discovery, Evidence, Gap, GuessKind, Http2Priority, Object, ObjectKind, Page,
-    PageError, RecordedPriority, SniffedClass,
+    PageError, SniffedClass,
 };
 use crate::har::{Entry, Har};
 
@@ -309,19 +309,6 @@ fn sniffed(draft: &Draft<'_>) -> SniffedClass {
     let recorded = draft.entry.client_class.as_deref().and_then(SniffedClass::from_word);
     let mime = draft.entry.response.content.mime_type.as_deref().unwrap_or_default();
     recorded.unwrap_or_else(|| SniffedClass::detect(mime, draft.sizes.body.is_zero()))
-}
-
-/// Where only the last priority is recorded, an image began with Low and was raised; other types
-/// keep theirs.
-fn recorded_priority(draft: &Draft<'_>) -> Option<RecordedPriority> {
-    let entry = draft.entry;
-    let read = |word: &String| ChromePriority::from_word(word, Vocabulary::of(word));
-    let first = entry.initial_priority_camel.as_ref().or(entry.initial_priority_snake.as_ref());
-    let first = first.and_then(read);
-    let last = entry.priority.as_ref().and_then(read).or(first)?;
-    let unraised =
-        if draft.kind == ObjectKind::Image { last.max(ChromePriority::Low) } else { last };
-    Some(RecordedPriority { initial: first.unwrap_or(unraised), last })
 }
 
 fn http2_priority(entry: &Entry) -> Option<Http2Priority> {

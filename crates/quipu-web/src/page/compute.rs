@@ -5,11 +5,11 @@
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Compute {
     /// All of it, but the shortest round trip to each host: nothing waits for more than one other.
-    #[default]
     AsRecorded,
     /// As little as the recording allows.
     Low,
     /// What is most likely.
+    #[default]
     Likely,
     /// As much as the recording allows.
     High,

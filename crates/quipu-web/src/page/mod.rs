@@ -20,6 +20,7 @@ mod priority;
 mod report;
 mod select;
 mod size;
+mod stated_priority;
 mod timing;
 mod waits;
 

@@ -4,7 +4,9 @@ use quipu_base::{Bytes, Duration};
 use super::*;
 
 fn read_text(text: &str) -> ReadPage {
-    read("test", text.as_bytes(), &ReadOptions::default()).unwrap()
+    // What the recording says, before anything is taken out of it.
+    let options = ReadOptions { compute: Compute::AsRecorded, ..ReadOptions::default() };
+    read("test", text.as_bytes(), &options).unwrap()
 }
 
 const ALL: [Compute; 4] = [Compute::AsRecorded, Compute::Low, Compute::Likely, Compute::High];

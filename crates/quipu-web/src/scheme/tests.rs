@@ -102,7 +102,7 @@ fn the_printed_tree_of_chrome_has_three_batches_and_pushed_objects_are_in_the_la
 fn the_framework_schemes_send_what_the_papers_client_sent() {
     for page in ["framework-amazon", "framework-google", "framework-youtube"] {
         let builtin = crate::pages::find(page).unwrap();
-        let json: serde_json::Value = serde_json::from_slice(builtin.bytes).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&builtin.har().unwrap()).unwrap();
         let page = builtin.read().unwrap().page;
         for (id, entry) in (0..).zip(json["log"]["entries"].as_array().unwrap()) {
             let facts = RequestFacts::of(&page, ObjectId(id)).unwrap();

@@ -26,6 +26,9 @@ const SHORTEST: f64 = 0.004;
 const FEWEST: usize = 3;
 const AT_ONCE: f64 = 0.25;
 
+/// Bytes that wait in buffers in front of a link that is busy. Our choice.
+const BUFFERED: f64 = 65_536.0;
+
 /// No pause is taken for none beyond this. Our choice.
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -34,6 +37,8 @@ pub(super) struct Phases {
     pub(super) all: Vec<Phase>,
     /// Pauses that are none: so long may a link take for two packets.
     pub(super) pause: Duration,
+    /// How long what is in buffers takes to arrive.
+    pub(super) buffered: Duration,
     /// Times in which some request was open, whichever.
     flights: Vec<(Duration, Duration)>,
     /// By draft whose recording tells it: when which share of its body had come, in order.
@@ -73,7 +78,10 @@ impl Phases {
                 phase.began = phase.first_byte.saturating_sub(with_head(draft, phase, rate));
             }
         }
-        Phases { all, pause, flights: merged(&spans), curves }
+        let rate = usual_rate(bodies(drafts, &all).map(|(bytes, took)| (bytes, took, bytes)));
+        let buffered = rate.map_or(0.0, |rate| BUFFERED / rate);
+        let buffered = Duration::from_secs_f64(buffered);
+        Phases { all, pause, buffered, flights: merged(&spans), curves }
     }
 
     /// When `offset` bytes of a body of `whole` had arrived: as recorded, or as if it arrived evenly.
@@ -164,12 +172,21 @@ fn with_head(draft: &Draft<'_>, phase: &Phase, rate: f64) -> Duration {
         .min(phase.first_byte.saturating_sub(phase.sent))
 }
 
+/// Bytes of each body, and how long they took, in seconds.
+fn bodies<'a>(
+    drafts: &'a [Draft<'_>],
+    phases: &'a [Phase],
+) -> impl Iterator<Item = (f64, f64)> + 'a {
+    drafts.iter().zip(phases).map(|(draft, phase)| {
+        let took = phase.end.saturating_sub(phase.first_byte);
+        (draft.sizes.body.0 as f64, took.as_secs_f64())
+    })
+}
+
 /// The rate at which bodies came behind their first record, in bytes per second, if heads of responses seem to have
 /// come in one record with the begin of their bodies: then small bodies were there at once.
 fn rate_of_records(drafts: &[Draft<'_>], phases: &[Phase]) -> Option<f64> {
-    let took = |phase: &Phase| phase.end.saturating_sub(phase.first_byte).as_secs_f64();
-    let all =
-        || drafts.iter().zip(phases).map(|(draft, phase)| (draft.sizes.body.0 as f64, took(phase)));
+    let all = || bodies(drafts, phases);
     let usual = usual_rate(all().map(|(bytes, took)| (bytes, took, bytes)))?;
     // How long small bodies took, as a share of what they had to.
     let small = all().filter(|(bytes, _)| *bytes <= RECORD && bytes / usual >= SHORTEST);

@@ -12,17 +12,23 @@ struct Request {
     start: u64,
     wait: u64,
     receive: u64,
+    bytes: u64,
     asked_by: Option<(&'static str, &'static str)>,
     blocks: bool,
 }
 
 fn request(path: &'static str, kind: &'static str, start: u64, wait: u64, receive: u64) -> Request {
-    Request { path, kind, start, wait, receive, asked_by: None, blocks: false }
+    Request { path, kind, start, wait, receive, bytes: 10_000, asked_by: None, blocks: false }
 }
 
 impl Request {
     fn by(mut self, how: &'static str, path: &'static str) -> Request {
         self.asked_by = Some((how, path));
+        self
+    }
+
+    fn of(mut self, bytes: u64) -> Request {
+        self.bytes = bytes;
         self
     }
 
@@ -37,7 +43,7 @@ impl Request {
             "time": self.wait + self.receive,
             "connection": "7",
             "request": { "url": format!("https://a.test/{}", self.path) },
-            "response": { "status": 200, "bodySize": 10_000, "content": { "size": 10_000 } },
+            "response": { "status": 200, "bodySize": self.bytes, "content": { "size": self.bytes } },
             "timings": { "wait": self.wait, "receive": self.receive },
             "_resourceType": self.kind,
             "_renderBlocking": if self.blocks { "blocking" } else { "non_blocking" },
@@ -152,6 +158,97 @@ fn what_a_script_asks_for_may_have_waited_for_an_answer_to_it() {
     let page = inferred(&file(&requests), Compute::Likely);
     assert_eq!(waits(&page, "/c.png"), ["/b.json"]);
     assert_eq!(ms(object(&page, "/c.png").gap.computing), 5);
+}
+
+#[test]
+fn the_begin_of_a_body_that_came_in_one_record_with_its_head_is_no_thinking() {
+    // A link of 250 kB/s, over which nothing of a record of 16 kB is seen before all of it is there.
+    let small = |path, start| request(path, "image", start, 60, 0).by("parser", "");
+    let load = |receive| {
+        let page = inferred(
+            &file(&[
+                request("", "document", 0, 20, 1).of(1_000),
+                request("big", "image", 100, 86, 334).of(100_000).by("parser", ""),
+                Request { receive, ..small("a", 1_000) },
+                Request { receive, ..small("b", 1_200) },
+                Request { receive, ..small("c", 1_400) },
+            ]),
+            Compute::Likely,
+        );
+        ["/a", "/b", "/c"].map(|path| ms(object(&page, path).think_time))
+    };
+    assert_eq!(load(0), [0, 0, 0]);
+    // Bodies that took their time began to come with their first byte.
+    assert_eq!(load(40), [40, 40, 40]);
+}
+
+#[test]
+fn while_many_responses_wait_for_a_lost_packet_no_server_thinks() {
+    let late = |path, wait| request(path, "image", 101, wait, 5).by("parser", "");
+    let page = inferred(
+        &file(&[
+            request("", "document", 0, 20, 10),
+            request("first", "image", 100, 20, 80).by("parser", ""),
+            late("a", 500),
+            late("b", 505),
+            late("c", 510),
+            late("d", 515),
+        ]),
+        Compute::Likely,
+    );
+    for path in ["/a", "/b", "/c", "/d"] {
+        assert_eq!(ms(object(&page, path).think_time), 0, "{path}");
+    }
+}
+
+#[test]
+fn a_module_waits_for_the_module_that_needs_it_although_the_loader_asks() {
+    let requests = [
+        request("", "document", 0, 20, 10),
+        request("loader.js", "script", 30, 20, 10).by("parser", ""),
+        request("a.js", "script", 70, 500, 10).by("script", "loader.js"),
+        request("b.js", "script", 585, 90, 10).by("script", "loader.js"),
+        // In the name of a module that the loader has run.
+        request("c.js", "script", 690, 20, 10).by("script", "a.js"),
+    ];
+    let page = inferred(&file(&requests), Compute::Likely);
+    assert_eq!(waits(&page, "/b.js"), ["/a.js"]);
+    assert_eq!(waits(&page, "/c.js"), ["/b.js"]);
+    assert_eq!(ms(object(&page, "/c.js").gap.computing), 5);
+}
+
+#[test]
+fn a_delay_too_long_for_computing_has_a_cause_that_nobody_names() {
+    let image = |late| {
+        let requests = [
+            request("", "document", 0, 20, 10),
+            request("frame.html", "document", 40, 20, late).by("parser", ""),
+            request("pixel.png", "image", 70 + late, 20, 10).by("script", ""),
+        ];
+        let page = inferred(&file(&requests), Compute::Likely);
+        waits(&page, "/pixel.png").into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(image(3_000), ["/frame.html"]);
+    assert_eq!(image(300), ["/"], "the document computed, as the recording has it");
+}
+
+#[test]
+fn a_file_that_was_made_up_is_taken_as_it_is() {
+    let requests = [
+        request("", "document", 0, 60, 500),
+        request("a.css", "stylesheet", 62, 20, 798).by("parser", "").blocking(),
+        request("f.woff2", "font", 900, 20, 100).by("parser", "a.css"),
+    ];
+    let entries: Vec<Value> = requests.iter().map(Request::entry).collect();
+    let of = |creator: &str| {
+        let log = json!({ "creator": { "name": creator }, "entries": entries });
+        let file = json!({ "log": log }).to_string().into_bytes();
+        [Compute::AsRecorded, Compute::Low, Compute::High].map(|it| inferred(&file, it).floor())
+    };
+    let made_up = of("written by hand");
+    assert!(made_up.iter().all(|floor| *floor == made_up[0]), "{made_up:?}");
+    let recorded = of("WebInspector");
+    assert!(recorded[1] < recorded[2], "{recorded:?}");
 }
 
 /// A script whose answer was late, and an image that it asks for: 100 ms after the answer, or 100 ms after itself.

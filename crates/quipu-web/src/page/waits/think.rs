@@ -4,7 +4,8 @@
 //! was on its way when this one could have been, thinking is all but the round trip, exactly. Else it is hidden behind them, and
 //! anything from nothing to that.
 //!
-//! Most likely an answer that a server makes took it the time in which nothing arrived; pauses of a round trip are those of a
+//! An answer that a server makes comes ahead of less urgent responses, behind what is in the buffers already: while it did
+//! not come, the server most likely thought. Else it most likely took it the time in which nothing arrived; pauses of a round trip are those of a
 //! sender that must wait for acknowledgements. A file most likely took it what it takes for the files of the same host in the
 //! median. Where nothing at all is known, it took what it takes in the recordings that come with the library.
 
@@ -18,6 +19,7 @@ use crate::page::ObjectKind;
 use crate::page::discovery::MAX_DELAY;
 use crate::page::object::host_of;
 use crate::page::select::{Draft, millis};
+use crate::page::stated_priority::recorded_priority;
 
 /// Bytes of a request's body from which its sending may take longer than thinking. Our choice.
 const UPLOAD: f64 = 4_000.0;
@@ -71,7 +73,7 @@ impl Thought {
 /// By draft of one load.
 fn of_load(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
     let round_trips = round_trips(drafts, phases);
-    let busy = Busy::of(phases);
+    let busy = Busy::of(drafts, phases);
     let mut thoughts = Vec::with_capacity(drafts.len());
     let mut spread = Spread::default();
     for (at, draft) in drafts.iter().enumerate() {
@@ -85,8 +87,14 @@ fn of_load(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Thought> {
         let upload = draft.entry.request.body_size.unwrap_or(0.0) > UPLOAD;
         let thought = if busy.is_used(at, phase) || upload {
             let pause = phases.pause.max(round_trip);
-            let likely = busy.idle(phase, ready, pause).max(unknown(draft)).min(known);
-            Thought { plain: false, low: Duration::ZERO, likely, high }
+            let idle = busy.idle(phase, ready, pause).max(unknown(draft)).min(known);
+            let ahead = match sort(draft.kind) {
+                Sort::Answer if !upload => {
+                    busy.ahead(at, phase, ready).saturating_sub(phases.buffered)
+                }
+                _ => Duration::ZERO,
+            };
+            Thought { plain: false, low: Duration::ZERO, likely: idle.max(ahead), high }
         } else {
             let low = known.saturating_sub(phases.pause);
             Thought { plain: true, low, likely: known, high }
@@ -138,47 +146,78 @@ fn round_trips(drafts: &[Draft<'_>], phases: &Phases) -> Vec<Duration> {
     drafts.iter().zip(&phases.all).map(of).collect()
 }
 
+/// Priorities of Chrome.
+const URGENCIES: usize = 5;
+
+/// How urgent a browser said that a response is, 0 for the most urgent.
+fn urgency(draft: &Draft<'_>) -> Option<usize> {
+    recorded_priority(draft).map(|priority| priority.last as usize)
+}
+
 /// What each connection did when.
 struct Busy {
     /// By connection: times in which some response arrived.
     spans: Vec<Vec<(Duration, Duration)>>,
+    /// By connection: times in which nothing arrived, for a lost packet most likely.
+    stalls: Vec<Vec<(Duration, Duration)>>,
     /// By draft: when the last of the responses ended that had begun before it.
     until: Vec<Duration>,
+    /// The same of those that are not less urgent.
+    until_as_urgent: Vec<Duration>,
 }
 
 impl Busy {
-    fn of(phases: &Phases) -> Busy {
+    fn of(drafts: &[Draft<'_>], phases: &Phases) -> Busy {
         let mut order: Vec<usize> = (0..phases.all.len()).collect();
         order.sort_by_key(|&at| (phases.all[at].connection, phases.all[at].first_byte, at));
         let mut until = vec![Duration::ZERO; phases.all.len()];
+        let mut until_as_urgent = until.clone();
         let mut spans = vec![Vec::new(); phases.all.len()];
+        let mut stalls = spans.clone();
         let same = |&one: &usize, &other: &usize| {
             phases.all[one].connection == phases.all[other].connection
         };
         for connection in order.chunk_by(same) {
-            let mut last = Duration::ZERO;
+            // By priority; what has none is as urgent as any.
+            let mut last = [Duration::ZERO; URGENCIES];
             let mut arrivals = Vec::with_capacity(connection.len());
             for &at in connection {
                 let phase = phases.all[at];
-                until[at] = last;
-                last = last.max(phase.end);
+                let urgency = urgency(&drafts[at]);
+                let latest = |last: &[Duration]| last.iter().copied().max().unwrap_or_default();
+                until[at] = latest(&last);
+                until_as_urgent[at] = latest(&last[..=urgency.unwrap_or(URGENCIES - 1)]);
+                let of_urgency = &mut last[urgency.unwrap_or(0)];
+                *of_urgency = phase.end.max(*of_urgency);
                 arrivals.push((phase.began, phase.end));
             }
             if let Some(&first) = connection.first() {
                 arrivals.sort_unstable();
                 let mut spans_here = merged(&arrivals);
                 let of_connection = connection.iter().map(|&at| phases.all[at]);
-                spans_here.extend(stalls(&spans_here, of_connection));
+                let stalls_here = stalls_between(&spans_here, of_connection);
+                spans_here.extend(&stalls_here);
                 spans_here.sort_unstable();
                 spans[phases.all[first].connection] = merged(&spans_here);
+                stalls[phases.all[first].connection] = stalls_here;
             }
         }
-        Busy { spans, until }
+        Busy { spans, stalls, until, until_as_urgent }
     }
 
     /// True if others arrived when the response to `at` could have been on its way.
     fn is_used(&self, at: usize, phase: Phase) -> bool {
         self.until[at] > phase.sent
+    }
+
+    /// How long a response had not begun although nothing that is as urgent was in the way: servers that heed priorities
+    /// send it first.
+    fn ahead(&self, at: usize, phase: Phase, ready: Duration) -> Duration {
+        let since = self.until_as_urgent[at].max(ready);
+        let stalls = self.stalls[phase.connection].iter();
+        let stalled = stalls.map(|&(from, to)| to.min(phase.began).saturating_sub(from.max(since)));
+        let stalled = stalled.fold(Duration::ZERO, |sum, time| sum + time);
+        phase.began.saturating_sub(since).saturating_sub(stalled)
     }
 
     /// How much of the time until the first byte passed with nothing arriving, without so much of each pause.
@@ -201,7 +240,7 @@ impl Busy {
 
 /// The long pauses between `arrivals` of a connection in which many responses were due: a lost packet holds up all that
 /// come after it.
-fn stalls(
+fn stalls_between(
     arrivals: &[(Duration, Duration)],
     phases: impl Iterator<Item = Phase>,
 ) -> Vec<(Duration, Duration)> {
