@@ -17,7 +17,7 @@ use crate::page::discovery::MAX_DELAY;
 const PLACE_ERROR: f64 = 0.1;
 
 /// Of several loads, how much a delay that is the same in all of them counts against one that is not. Our choice.
-const SAME_DELAY: f64 = 0.1;
+const SAME_DELAY: f64 = 0.02;
 
 /// No browser computes for so long without asking for anything in most cases: something else was waited for. Our choice.
 const LONG: Duration = Duration::from_millis(500);
