@@ -15,10 +15,12 @@ struct Request {
     bytes: u64,
     asked_by: Option<(&'static str, &'static str)>,
     blocks: bool,
+    priority: Option<&'static str>,
 }
 
 fn request(path: &'static str, kind: &'static str, start: u64, wait: u64, receive: u64) -> Request {
-    Request { path, kind, start, wait, receive, bytes: 10_000, asked_by: None, blocks: false }
+    let (bytes, asked_by, blocks, priority) = (10_000, None, false, None);
+    Request { path, kind, start, wait, receive, bytes, asked_by, blocks, priority }
 }
 
 impl Request {
@@ -46,6 +48,7 @@ impl Request {
             "response": { "status": 200, "bodySize": self.bytes, "content": { "size": self.bytes } },
             "timings": { "wait": self.wait, "receive": self.receive },
             "_resourceType": self.kind,
+            "_priority": self.priority,
             "_renderBlocking": if self.blocks { "blocking" } else { "non_blocking" },
         });
         if let (Some((how, path)), Some(fields)) = (self.asked_by, entry.as_object_mut()) {
@@ -199,6 +202,28 @@ fn while_many_responses_wait_for_a_lost_packet_no_server_thinks() {
     for path in ["/a", "/b", "/c", "/d"] {
         assert_eq!(ms(object(&page, path).think_time), 0, "{path}");
     }
+}
+
+#[test]
+fn an_answer_that_only_less_urgent_responses_could_hide_was_thought_about() {
+    let think = |urgent| {
+        let requests = [
+            request("", "document", 0, 20, 10),
+            Request {
+                priority: Some("Low"),
+                ..request("big", "image", 100, 20, 500).of(500_000).by("parser", "")
+            },
+            Request {
+                priority: Some(urgent),
+                ..request("answer", "xhr", 150, 400, 5).by("script", "")
+            },
+        ];
+        ms(object(&inferred(&file(&requests), Compute::Likely), "/answer").think_time)
+    };
+    // All of the wait but the round trip and 64 kB in buffers at 1 MB/s.
+    assert_eq!(think("High"), 400 - 20 - 65);
+    // Nothing is known of what came behind the image.
+    assert_eq!(think("Low"), 48);
 }
 
 #[test]
