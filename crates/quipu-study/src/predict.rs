@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::one_path::{self, LoadError};
 
-/// The rate of a link without one, in Mbit/s: what the links of our recordings carry.
+/// The rate of a link without one: what the links of our recordings carry.
 const UNLIMITED: &str = "900mbit";
 
 /// Packets that wait in front of a link with a rate.
@@ -45,7 +45,7 @@ pub enum PredictError {
     /// The file has no loads to compare.
     #[error(
         "page {page} has recordings at {speeds} speeds with `_network`; expected two or more, as \
-         `quipu page record --at` writes them"
+         `quipu page record --at 2mbit,20mbit --rtt 40ms` writes them"
     )]
     OneSpeed {
         /// The page.

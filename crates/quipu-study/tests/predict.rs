@@ -31,6 +31,27 @@ fn recordings_at_one_speed_say_nothing_of_predictions() {
     let error = predict("google").unwrap_err();
     assert!(matches!(error, PredictError::OneSpeed { speeds: 0, .. }), "{error}");
     assert!(error.to_string().contains("quipu page record --at"), "{error}");
+    // What a file calls a network is no text that could name other things than a rate and a delay.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("made.har");
+    let network = |rate: &str| {
+        format!(r#"{{"down": "{rate},trace=us-drive-08", "up": "{rate}", "rtt": "40ms"}}"#)
+    };
+    let page = |id: &str, rate: &str| format!(r#"{{"id": "{id}", "_network": {}}}"#, network(rate));
+    let entry = |id: &str| {
+        format!(
+            r#"{{"pageref": "{id}", "time": 5, "request": {{"url": "https://a.test/"}}, "response": {{"status": 200, "bodySize": 9}}}}"#
+        )
+    };
+    let [one, two] = [page("1", "2mbit"), page("2", "20mbit")];
+    let log = format!(
+        r#"{{"log": {{"pages": [{one}, {two}], "entries": [{}, {}]}}}}"#,
+        entry("1"),
+        entry("2")
+    );
+    std::fs::write(&file, log).unwrap();
+    let error = predict(&file.to_string_lossy()).unwrap_err();
+    assert!(matches!(error, PredictError::OneSpeed { speeds: 0, .. }), "{error}");
     let error = predict("./no-such.har").unwrap_err();
     assert!(matches!(error, PredictError::Read(_)), "{error}");
 }

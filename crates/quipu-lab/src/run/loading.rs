@@ -20,6 +20,7 @@ pub(super) struct Loading {
     /// Whether layout tells anything.
     sees_layout: bool,
     mode: DiscoveryMode,
+    floor: Duration,
     /// What the server is to push.
     to_push: Vec<ObjectId>,
     /// By object: whether it was promised.
@@ -38,17 +39,28 @@ impl Loading {
         let objects = page.objects().len();
         // At most 1,000, as the scenario was checked.
         let images = usize::try_from(scenario.visible_images).unwrap_or(usize::MAX);
+        let mode = match scenario.discovery {
+            // Over raw streams nobody asks for single objects.
+            Discovery::Recorded if !scenario.http.is_raw() => DiscoveryMode::Recorded,
+            Discovery::Recorded | Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
+        };
+        let floor = match mode {
+            // No server thinks there.
+            _ if scenario.http.is_raw() => Duration::ZERO,
+            DiscoveryMode::Recorded => page.floor(),
+            DiscoveryMode::AllAtOnce => {
+                let held = page.objects().iter().filter(|object| object.holds_load());
+                held.map(|object| object.think_time).max().unwrap_or_default()
+            }
+        };
         Loading {
+            floor,
             viewport: Viewport::of(&page, images),
             to_push: scenario.pushed(&page),
             promised: vec![false; objects],
             page,
             sees_layout: scenario.reprioritise == Reprioritise::Browser,
-            mode: match scenario.discovery {
-                // Over raw streams nobody asks for single objects.
-                Discovery::Recorded if !scenario.http.is_raw() => DiscoveryMode::Recorded,
-                Discovery::Recorded | Discovery::AllAtOnce => DiscoveryMode::AllAtOnce,
-            },
+            mode,
             bodies,
             running: None,
             checks: std::iter::repeat_with(|| None).take(objects).collect(),
@@ -83,10 +95,7 @@ impl Loading {
 
     /// When the page would be there over an infinitely fast network.
     pub(super) fn floor(&self) -> Duration {
-        match self.mode {
-            DiscoveryMode::Recorded => self.page.floor(),
-            DiscoveryMode::AllAtOnce => self.page.all_at_once().floor(),
-        }
+        self.floor
     }
 
     pub(super) fn timeline(&self) -> Option<&Timeline> {

@@ -94,10 +94,13 @@ pub(super) fn timestamp<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Tim
     Ok(text(from)?.and_then(|text| text.parse().ok()))
 }
 
-/// A network with limits has all three; any other value but null stands for the present one.
+/// A network with limits has all three, each an amount such as `2mbit`, `40ms` or `unlimited`; any other value but null
+/// stands for the present one.
 pub(super) fn network<'de, D: Deserializer<'de>>(from: D) -> Result<Option<HarNetwork>, D::Error> {
     let value = Value::deserialize(from)?;
-    let field = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
+    let is_amount =
+        |text: &&str| text.bytes().all(|sign| sign.is_ascii_alphanumeric() || sign == b'.');
+    let field = |name: &str| Some(value.get(name)?.as_str().filter(is_amount)?.to_owned());
     let limited = || {
         let (down, up, rtt) = (field("down")?, field("up")?, field("rtt")?);
         Some(HarNetwork::Limited { down, up, rtt })
