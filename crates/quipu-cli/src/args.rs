@@ -137,12 +137,16 @@ pub(crate) enum PageCommand {
     /// Record a page with Chromium: a HAR file with traces, over the present network or at several rates
     #[command(after_help = examples::RECORD)]
     Record(RecordOptions),
-    /// Join recordings of one page, at different speeds: together they tell more than each
+    /// Join recordings of one page, at different speeds, or a recording and its trace: together they tell more than each
     #[command(after_help = examples::INFER)]
     Infer {
         /// HAR files, or names of pages that come with the program
         #[arg(required = true, value_name = "FILE.har")]
         files: Vec<String>,
+        /// A trace of the load in the only HAR file, as developer tools, Lighthouse and WebPageTest write it, plain or gzip:
+        /// it tells computing and timers
+        #[arg(long, value_name = "TRACE.json")]
+        trace: Option<PathBuf>,
         /// The file to write
         #[arg(long, value_name = "FILE.har")]
         out: PathBuf,
@@ -334,6 +338,9 @@ pub(crate) struct BatchOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
+    /// Load recorded pages with low and high computing too, and mark what this turns: up to three times the runs
+    #[arg(long)]
+    pub(crate) range: bool,
     #[command(flatten)]
     pub(crate) logs: LogOptions,
     /// Runs of each combination that are logged, from the first [default: all]

@@ -7,16 +7,17 @@ use quipu_lab::batch::{Batch, Runner, run_all};
 use quipu_lab::plan::Plan;
 use quipu_lab::run::Instruments;
 use quipu_lab::table;
-use quipu_record::{Metric, Output};
+use quipu_record::{Metric, Output, computing_range};
 
 use crate::args::BatchOptions;
 use crate::failure::Failure;
+use crate::scenario::Plans;
 use crate::{logs, progress, scenario};
 
 /// Runs the plan, writes its results if they are asked for, and prints its tables. After Ctrl-C, with
-/// the runs that were finished.
+/// the runs that were finished. With a range, it is told what other readings of recordings turn.
 pub(crate) fn run(
-    plan: &Plan,
+    Plans { plan, range }: &Plans,
     options: &BatchOptions,
     sort: Option<Metric>,
 ) -> Result<(), Failure> {
@@ -29,7 +30,19 @@ pub(crate) fn run(
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
 
-    let batch = with_progress(plan, instruments, options.jobs, cancelled, output.as_ref())?;
+    let mut batch = with_progress(plan, instruments, options.jobs, cancelled, output.as_ref())?;
+    if let Some(range) = range {
+        let mut others = Vec::with_capacity(range.len());
+        for (compute, other) in range {
+            let other =
+                with_progress(other, Instruments::default(), options.jobs, cancelled, None)?;
+            others.push((compute.to_string(), other.summary));
+        }
+        // Some runs alone would tell of turns that are none.
+        if !cancelled.load(Ordering::Relaxed) {
+            batch.summary.computing_range = Some(computing_range(&batch.summary, &others));
+        }
+    }
     if let Some(output) = output {
         quipu_lab::results::write(output, plan, &batch.finished, &batch.summary)
             .map_err(Failure::run)?;

@@ -1,18 +1,17 @@
 //! `quipu compare`.
 
-use quipu_lab::plan::Plan;
-
 use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::own::Own;
+use crate::scenario::Given;
 use crate::{batch, scenario};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let plan = plan(options, own)?;
-    batch::run(&plan, &options.batch, options.sort)
+    let plans = given(options)?.plans(own, options.batch.range)?;
+    batch::run(&plans, &options.batch, options.sort)
 }
 
-fn plan(options: &CompareOptions, own: &Own<'_>) -> Result<Plan, Failure> {
+fn given(options: &CompareOptions) -> Result<Given, Failure> {
     let mut given = scenario::build(&options.scenario)?;
     let fields = [
         ("runs", "--runs", &options.runs),
@@ -24,5 +23,5 @@ fn plan(options: &CompareOptions, own: &Own<'_>) -> Result<Plan, Failure> {
         given.set(field, option, value.as_deref())?;
     }
     given.scenario.policies.baselines &= !options.no_baselines;
-    given.plan(own)
+    Ok(given)
 }

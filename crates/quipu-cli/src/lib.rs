@@ -63,7 +63,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Page { command } => match command {
             PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
             PageCommand::Record(options) => record::run(&options),
-            PageCommand::Infer { files, out } => page::infer(&files, &out),
+            PageCommand::Infer { files, trace, out } => page::infer(&files, trace.as_deref(), &out),
             PageCommand::Predict { files } => page::predict(&files),
             PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
             PageCommand::SelfTest { pages, seed, all, out } => {

@@ -39,9 +39,19 @@ pub(crate) fn self_test(
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
-/// Several recordings as one.
-pub(crate) fn infer(files: &[String], out: &Path) -> Result<(), Failure> {
-    let joined = quipu_lab::pages::join(files).map_err(Failure::usage)?;
+/// Several recordings as one, or one with its trace.
+pub(crate) fn infer(files: &[String], trace: Option<&Path>, out: &Path) -> Result<(), Failure> {
+    let joined = match (trace, files) {
+        (None, _) => quipu_lab::pages::join(files),
+        (Some(trace), [file]) => quipu_lab::pages::with_trace(file, trace),
+        (Some(_), _) => {
+            let count = files.len();
+            return Err(Failure::Usage(format!(
+                "--trace is of one HAR file, not of {count}; add traces one by one, then join the files"
+            )));
+        }
+    };
+    let joined = joined.map_err(Failure::usage)?;
     write_whole(out, joined)
         .map_err(|error| Failure::Run(format!("cannot write {}: {error}", out.display())))?;
     let name = out.to_string_lossy();

@@ -10,6 +10,6 @@ pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     let mut given = Given::load(Some(&options.file))?;
     given.set("runs", "--runs", options.runs.as_deref())?;
     given.assign(&options.set)?;
-    let plan = given.plan(own)?;
-    batch::run(&plan, &options.batch, options.sort)
+    let plans = given.plans(own, options.batch.range)?;
+    batch::run(&plans, &options.batch, options.sort)
 }

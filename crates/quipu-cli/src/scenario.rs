@@ -7,8 +7,8 @@ use quipu_lab::plan::Plan;
 use quipu_record::Output;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
-    Document, Finding, Network, Origin, PROFILE, PathSpec, Scenario, ScenarioError, Series,
-    find_network, resolve_field,
+    Compute, Document, Finding, Network, Origin, PROFILE, PathSpec, Scenario, ScenarioError,
+    Series, find_network, resolve_field,
 };
 
 use crate::args::ScenarioOptions;
@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::own::Own;
 
 /// A scenario, and where its values come from.
+#[derive(Clone)]
 pub(crate) struct Given {
     pub(crate) scenario: Scenario,
     origin: Origin,
@@ -70,6 +71,26 @@ impl Given {
         Ok(plan)
     }
 
+    /// The plan, and with `range` the same for other readings of recordings.
+    pub(crate) fn plans(self, own: &Own<'_>, range: bool) -> Result<Plans, Failure> {
+        let readings = [Compute::Low, Compute::Likely, Compute::High].into_iter();
+        let others: Vec<Given> = readings
+            .filter(|compute| range && *compute != self.scenario.compute)
+            .map(|compute| {
+                let mut other = self.clone();
+                other.scenario.compute = compute;
+                other
+            })
+            .collect();
+        let plan = self.plan(own)?;
+        let mut unlike = Vec::new();
+        for other in others {
+            let compute = other.scenario.compute;
+            unlike.extend(other.plan(own)?.where_unlike(&plan).map(|other| (compute, other)));
+        }
+        Ok(Plans { plan, range: range.then_some(unlike) })
+    }
+
     /// The scenario, if all is right that can be known without pages, browsers and policies.
     pub(crate) fn checked(self) -> Result<Scenario, Failure> {
         let problems = self.scenario.problems();
@@ -85,6 +106,13 @@ impl Given {
     fn refused(&self, findings: Vec<Finding>) -> Failure {
         explained(&self.origin, findings)
     }
+}
+
+/// What is to be run.
+pub(crate) struct Plans {
+    pub(crate) plan: Plan,
+    /// The same for other readings of those recordings that allow any, if they are asked for.
+    pub(crate) range: Option<Vec<(Compute, Plan)>>,
 }
 
 fn explained(origin: &Origin, findings: Vec<Finding>) -> Failure {

@@ -203,10 +203,13 @@ fn a_load_is_written_as_a_har_file_that_is_a_page_again() {
     assert_eq!(files(folder.path()), ["load.har"]);
     let page = stdout(&quipu(folder.path(), &["page", "show", "load.har"]));
     let time = drawn.split("page ").nth(1).and_then(|rest| rest.split(" ms").next());
-    let time = time.expect("a page time").to_owned();
-    for told in ["8 of 8 entries", "7 of 8 known", &format!("load event  {time}")] {
+    let time: f64 = time.and_then(|time| time.parse().ok()).expect("a page time");
+    for told in ["8 of 8 entries", "7 of 8 known"] {
         assert!(page.contains(told), "{told}: {page}");
     }
+    let on_load = page.split("load event ").nth(1).and_then(|rest| rest.split(" ms").next());
+    let on_load: f64 = on_load.and_then(|time| time.trim().parse().ok()).expect("its load event");
+    assert!((on_load - time).abs() < 0.06, "{time} ms, {on_load} ms");
     let output = quipu(folder.path(), &["load", "--page", "load.har"]);
     assert!(output.status.success(), "{output:?}");
     let output = quipu(folder.path(), &[&load[..3], &["--har", "no/such/folder.har"]].concat());
@@ -653,4 +656,64 @@ fn wrong_options_of_logs_are_told() {
     assert!(lonely.starts_with("--qlog-version: expected --qlog DIR"), "{lonely}");
     let lonely = refused(&["compare", "--qlog-runs", "3"]);
     assert!(lonely.starts_with("--qlog-runs: expected --qlog DIR"), "{lonely}");
+}
+
+#[test]
+fn what_another_reading_of_a_recording_turns_is_marked() {
+    let folder = folder();
+    let output = quipu(
+        folder.path(),
+        &[
+            "compare",
+            "--page",
+            "rust-book",
+            "--page",
+            "framework-google",
+            "--runs",
+            "3",
+            "--range",
+            "--out",
+            "out",
+        ],
+    );
+    let text = stdout(&output);
+    let (tables, turned) = text
+        .split_once("† is not the same with low and high computing of rust-book:\n")
+        .unwrap_or_else(|| panic!("{text}"));
+    // fifo is ahead because of what is taken for computing.
+    let row = tables.lines().find(|line| line.starts_with("fifo") && line.contains('†'));
+    assert!(row.is_some(), "{tables}");
+    let told = "  rust-book over wifi+lte, fifo + minrtt: page is less than with rr + minrtt (";
+    assert!(turned.contains(told), "{turned}");
+    let google = tables.split("framework-google").nth(1).unwrap_or_default();
+    assert!(!google.contains('†'), "nothing of it is hidden: {google}");
+
+    let summary = std::fs::read(folder.path().join("out/summary.json")).expect("a file");
+    let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
+    let range = &summary["computing_range"];
+    assert_eq!(range["with"], serde_json::json!(["low", "high"]));
+    assert_eq!(range["pages"], serde_json::json!(["rust-book"]));
+    let report = quipu(folder.path(), &["report", "out"]);
+    assert_eq!(report.status.code(), Some(0));
+    let report = std::fs::read_to_string(folder.path().join("out/report.html")).expect("a file");
+    assert!(report.contains("what the recording hides decides some of this: "));
+
+    // The same numbers as without it.
+    let plain = quipu(
+        folder.path(),
+        &["compare", "--page", "rust-book", "--page", "framework-google", "--runs", "3"],
+    );
+    let medians = |text: &str| -> Vec<String> {
+        let rows = text.lines().filter(|line| line.contains('/'));
+        rows.filter(|line| line.starts_with("fifo")).map(str::to_owned).collect()
+    };
+    assert_eq!(medians(&stdout(&plain)), medians(&text));
+    assert!(stdout(&plain).contains("(--range tells what the recording leaves open)"));
+}
+
+#[test]
+fn pages_that_hide_nothing_have_no_range() {
+    let arguments = ["compare", "--page", "framework-google", "--runs", "2", "--range"];
+    let text = stdout(&quipu(folder().path(), &arguments));
+    assert!(text.contains("No page hides how long computing takes"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! `quipu page record` as far as it goes without a browser, and pages in compressed files.
+//! `quipu page record` as far as it goes without a browser, pages in compressed files, and traces beside them.
 
 use std::io::Write;
 use std::path::Path;
@@ -61,4 +61,78 @@ fn a_compressed_recording_is_a_page() {
         error.starts_with("error: cannot read page b.zip: the archive is damaged: "),
         "{error}"
     );
+}
+
+/// A script asks for `answer` 300 ms after it came, while another response was on its way.
+const SCRIPTED: &str = r#"{"log":{"entries":[
+    {"startedDateTime":"2020-01-01T00:00:00Z","time":100,"request":{"url":"https://a.test/"},
+     "response":{"status":200,"bodySize":500,"content":{"mimeType":"text/html"}}},
+    {"startedDateTime":"2020-01-01T00:00:00Z","time":900,"request":{"url":"https://a.test/long"},
+     "_initiator":"https://a.test/","_resourceType":"image","response":{"status":200,"bodySize":500}},
+    {"startedDateTime":"2020-01-01T00:00:00.400Z","time":100,"request":{"url":"https://a.test/answer"},
+     "_initiator":"https://a.test/","_initiator_type":"script","_resourceType":"xhr",
+     "response":{"status":200,"bodySize":500}}]}}"#;
+
+/// Its main thread worked for 120 ms of these.
+const TRACE: &str = r#"{"traceEvents":[
+    {"name":"ResourceSendRequest","ph":"I","ts":1000000,"pid":1,"tid":1,
+     "args":{"data":{"requestId":"1","url":"https://a.test/"}}},
+    {"name":"FunctionCall","ph":"X","ts":1150000,"dur":120000,"pid":1,"tid":1,"args":{}}]}"#;
+
+/// The line of `page show` for `--compute low`.
+fn low(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().find(|line| line.starts_with("low"));
+    line.unwrap_or_else(|| panic!("no line in {text}")).to_owned()
+}
+
+#[test]
+fn a_trace_beside_a_recording_tells_computing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    write("a.har", SCRIPTED).and_then(|()| write("a.json", TRACE)).expect("they are written");
+    let plain = quipu(folder.path(), &["page", "show", "a.har"]);
+    assert!(!low(&plain.stdout).contains("120"), "{}", low(&plain.stdout));
+
+    let infer = ["page", "infer", "a.har", "--trace", "a.json", "--out", "both.har"];
+    let inferred = quipu(folder.path(), &infer);
+    assert!(low(&inferred.stdout).contains(" 120.0 ms "), "{}", low(&inferred.stdout));
+    let shown = quipu(folder.path(), &["page", "show", "both.har"]);
+    assert_eq!(low(&shown.stdout), low(&inferred.stdout));
+
+    // An archive has both.
+    let file = std::fs::File::create(folder.path().join("a.zip")).expect("a file");
+    let mut archive = zip::ZipWriter::new(file);
+    for (name, text) in [("1.har", SCRIPTED), ("1_trace.json", TRACE)] {
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).expect("it begins");
+        archive.write_all(text.as_bytes()).expect("it is written");
+    }
+    archive.finish().expect("it is closed");
+    let archived = quipu(folder.path(), &["page", "show", "a.zip"]);
+    assert_eq!(low(&archived.stdout), low(&inferred.stdout));
+}
+
+#[test]
+fn a_trace_that_is_of_no_use_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text);
+    let other = TRACE.replace("a.test", "b.test");
+    let of_another = "error: trace in t.json: the trace is of another load: none of its 1 requests";
+    for (trace, expected) in [
+        ("", "error: trace in t.json: the trace ends in the middle, at line 1, column 0"),
+        ("{}", "error: trace in t.json: not a trace: no field `traceEvents` in the outer object"),
+        ("[]", "error: trace in t.json: no main thread of a renderer in the trace"),
+        (&other, of_another),
+    ] {
+        write("a.har", SCRIPTED).and_then(|()| write("t.json", trace)).expect("they are written");
+        let infer = ["page", "infer", "a.har", "--trace", "t.json", "--out", "both.har"];
+        let output = quipu(folder.path(), &infer);
+        let error = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.starts_with(expected), "{error}");
+        assert!(!folder.path().join("both.har").exists());
+    }
+    let two = ["page", "infer", "a.har", "a.har", "--trace", "t.json", "--out", "both.har"];
+    let error = String::from_utf8(quipu(folder.path(), &two).stderr).expect("text");
+    assert!(error.starts_with("error: --trace is of one HAR file, not of 2"), "{error}");
 }

@@ -12,8 +12,10 @@ use quipu_base::{Bytes, Seed};
 use quipu_web::archive;
 use quipu_web::har::HarError;
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
+use quipu_web::recording::AddTraceError;
 use quipu_web::scheme::BrowserScheme;
 use quipu_web::synthetic::Sample;
+use quipu_web::trace::{MAX_FILE_BYTES, TraceError};
 use thiserror::Error;
 
 pub use body::Bodies;
@@ -82,6 +84,14 @@ pub enum PageLoadError {
         spot: Box<Spot>,
         /// Why.
         source: HarError,
+    },
+    /// The trace cannot be read, or is of another load.
+    #[error("trace in {file}: {source}")]
+    Trace {
+        /// The file.
+        file: String,
+        /// Why.
+        source: AddTraceError,
     },
     /// The file describes no page.
     #[error("page {page}: {source}")]
@@ -195,12 +205,52 @@ pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
         return Err(PageLoadError::TooLarge { file: name.to_owned() });
     };
     let bytes = match archive::is_packed(&bytes) {
-        true => archive::read(&bytes, None).map_err(|error| failed(io::Error::other(error)))?.har,
+        true => {
+            let unpacked = archive::read(&bytes, None);
+            let unpacked = unpacked.map_err(|error| failed(io::Error::other(error)))?;
+            let traced = |trace: Vec<u8>| traced(name, &unpacked.har, name, &trace);
+            match unpacked.trace.map(traced) {
+                // That it was recorded without what is needed is no fault of the recording.
+                None
+                | Some(Err(PageLoadError::Trace {
+                    source: AddTraceError::Trace(TraceError::NoMainThread),
+                    ..
+                })) => unpacked.har,
+                Some(file) => file?,
+            }
+        }
         false => bytes,
     };
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| name.to_owned());
     Ok((bytes, stem.strip_suffix(".har").unwrap_or(&stem).to_owned()))
+}
+
+/// The HAR file `name`, or the page of that name that comes with the program, with the trace in the file `trace`, as it is or
+/// gzip, as the trace of its first load.
+///
+/// # Errors
+/// If one of them does not exist or cannot be read, or the trace is of another load.
+pub fn with_trace(name: &str, trace: &Path) -> Result<Vec<u8>, PageLoadError> {
+    let (har, _) = recording(name)?;
+    let file = trace.to_string_lossy().into_owned();
+    let failed = |source| PageLoadError::Read { file: file.clone(), source };
+    let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let Some(packed) = read_at_most(trace, most).map_err(failed)? else {
+        return Err(PageLoadError::TooLarge { file });
+    };
+    let bytes = archive::inflate(&packed, MAX_FILE_BYTES);
+    let bytes = bytes.map_err(|error| failed(io::Error::other(error)))?;
+    traced(name, &har, &file, &bytes)
+}
+
+/// The HAR file `har`, called `name`, with the trace in the file `file`.
+fn traced(name: &str, har: &[u8], file: &str, trace: &[u8]) -> Result<Vec<u8>, PageLoadError> {
+    quipu_web::recording::with_trace(har, trace).map_err(|error| match error {
+        AddTraceError::Har(source) => PageLoadError::of_page(name, har, PageError::Har(source)),
+        AddTraceError::Page(source) => PageLoadError::of_page(name, har, source),
+        error => PageLoadError::Trace { file: file.to_owned(), source: error },
+    })
 }
 
 /// The recordings called `names`, files or pages that come with the program, as one file with the loads of one page.

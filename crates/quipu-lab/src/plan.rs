@@ -92,6 +92,16 @@ impl PlanError {
 }
 
 impl Plan {
+    /// The same plan, which took otherwise how recordings are to be read, for the pages that this makes different from those of
+    /// `base`; `None` if there is none. Whoever stops `base` stops it too.
+    #[must_use]
+    pub fn where_unlike(mut self, base: &Plan) -> Option<Plan> {
+        let same = |page: &PlannedPage| base.pages.iter().any(|other| other.is_same(page));
+        self.pages.retain(|page| !same(page));
+        self.stop = Arc::clone(&base.stop);
+        (!self.pages.is_empty()).then_some(self)
+    }
+
     /// Checks everything in `scenario` and reads its pages. Policies are those that come with the
     /// program.
     ///

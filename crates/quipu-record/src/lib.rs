@@ -40,6 +40,7 @@ mod summary;
 mod tables;
 pub mod threshold;
 mod traffic;
+mod turned;
 pub mod verdict;
 mod whole_file;
 
@@ -67,4 +68,5 @@ pub use tables::{Column, Form, Kind, TableFile, Value};
 pub use traffic::{
     CrossRecord, Direction, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord, per_mille,
 };
+pub use turned::{ComputingRange, RatioTo, Turned, computing_range};
 pub use whole_file::write_whole;

@@ -9,6 +9,7 @@ use crate::page::PageNote;
 use crate::provenance::Provenance;
 use crate::sharing::{PathShare, Sharing};
 use crate::streams::StreamSummary;
+use crate::turned::ComputingRange;
 
 /// The runs of one metric; of sessions, all their pages, and of all clients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -121,6 +122,9 @@ pub struct Summary {
     /// Paths alone that are faster than every policy over all paths.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faster_alone: Vec<FasterAlone>,
+    /// What other readings of the recordings turn, if they were tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub computing_range: Option<ComputingRange>,
 }
 
 impl RowSummary {

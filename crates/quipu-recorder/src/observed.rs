@@ -263,7 +263,7 @@ impl Request {
 
     /// Whether it is for a resource, and not one that the page holds itself, such as `data:`.
     pub(crate) fn is_for_resource(&self) -> bool {
-        ["http:", "https:", "file:"].iter().any(|scheme| self.url().starts_with(scheme))
+        ["http:", "https:"].iter().any(|scheme| self.url().starts_with(scheme))
     }
 
     /// Bytes of the body as the page has them.

@@ -59,14 +59,9 @@ impl Options {
     /// The file that a recording goes to without another wish: the name of the host, or of the file, with `.har`.
     pub fn default_file(&self) -> PathBuf {
         let (_, rest) = self.url.split_once("://").unwrap_or_default();
-        let (host, path) = rest.split_once(['/', '?', '#']).unwrap_or((rest, ""));
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let host = host.rsplit('@').next().unwrap_or_default();
-        let name = if host.is_empty() {
-            let file = path.rsplit('/').next().unwrap_or_default();
-            file.split('.').next().unwrap_or_default()
-        } else {
-            host.split(':').next().unwrap_or_default()
-        };
+        let name = host.split(':').next().unwrap_or_default();
         let usual = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '.' | '-' | '_');
         let name: String = name.chars().filter(|&sign| usual(sign)).take(100).collect();
         PathBuf::from(if name.trim_matches('.').is_empty() {
@@ -83,18 +78,18 @@ fn check_url(url: &str) -> Result<(), OptionError> {
         return Err(fault("a URL without blanks, such as https://example.org/"));
     }
     let Some((scheme, rest)) = url.split_once("://") else {
-        return Err(fault(
-            "a URL with its scheme, such as https://example.org/ or file:///site/index.html",
-        ));
+        return Err(fault("a URL with its scheme, such as https://example.org/"));
     };
     match scheme.to_ascii_lowercase().as_str() {
         "http" | "https" if rest.starts_with(['/', '?', '#', ':']) || rest.is_empty() => {
             Err(fault("a host after the scheme, such as https://example.org/"))
         }
         "http" | "https" => Ok(()),
-        "file" if rest.starts_with('/') => Ok(()),
-        "file" => Err(fault("an absolute path after file://, such as file:///site/index.html")),
-        _ => Err(fault("a URL that begins with http://, https:// or file://")),
+        "file" => Err(fault(
+            "a URL of a server, since files come over no network; serve their folder, \
+             as with `python3 -m http.server`",
+        )),
+        _ => Err(fault("a URL that begins with http:// or https://")),
     }
 }
 
@@ -104,7 +99,7 @@ mod tests {
 
     #[test]
     fn urls_are_checked_before_a_browser_is_started() {
-        for url in ["https://a.test", "http://127.0.0.1:8080/x?y#z", "file:///a/b.html"] {
+        for url in ["https://a.test", "http://127.0.0.1:8080/x?y#z"] {
             assert!(Options::new(url).is_ok(), "{url}");
         }
         for (url, expected) in [
@@ -112,7 +107,7 @@ mod tests {
             ("https://a b", "a URL without blanks"),
             ("example.org", "a URL with its scheme"),
             ("https:///x", "a host after the scheme"),
-            ("file://x", "an absolute path"),
+            ("file:///a/b.html", "a URL of a server"),
             ("ftp://a.test/", "a URL that begins with"),
         ] {
             let error = Options::new(url).unwrap_err().to_string();
@@ -126,8 +121,6 @@ mod tests {
         assert_eq!(name("https://www.example.org/a/b.html"), "www.example.org.har");
         assert_eq!(name("http://me@127.0.0.1:8000"), "127.0.0.1.har");
         assert_eq!(name("http://a.test?x=/y"), "a.test.har");
-        assert_eq!(name("file:///site/index.html"), "index.har");
-        assert_eq!(name("file:///site/"), "page.har");
         assert_eq!(name("https://[::1]/"), "page.har");
         assert_eq!(name("https://../"), "page.har");
     }

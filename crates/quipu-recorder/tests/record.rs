@@ -160,21 +160,6 @@ fn look_at_trace(text: &[u8], har: &Har, load: &str) {
 }
 
 #[test]
-fn a_file_is_recorded() {
-    let Some(_alone) = with_browser() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("page.html");
-    std::fs::write(&page, "<!doctype html><link rel=stylesheet href=a.css>text").unwrap();
-    std::fs::write(folder.path().join("a.css"), "body { color: teal }").unwrap();
-    let mut options = Options::new(&format!("file://{}", page.display())).unwrap();
-    options.settle = Span::from_millis(200);
-    let outcome = record_all(&options);
-    outcome.ended.unwrap();
-    let har = Har::parse(&file(&outcome.loads, "test", false)).unwrap();
-    assert!(har.entries.len() >= 2);
-}
-
-#[test]
 fn a_page_that_never_ends_is_left_when_its_time_is_up_or_on_request() {
     let Some(_alone) = with_browser() else { return };
     let before = profiles();

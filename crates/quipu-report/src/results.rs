@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_record::{FasterAlone, Metric};
+use quipu_record::{FasterAlone, Metric, Turned};
 
 use crate::aggregate::samples::Samples;
 
@@ -40,6 +40,8 @@ pub struct Scene {
     pub cells: Vec<Cell>,
     /// Paths alone that are faster than every policy over all paths, as the folder's summary has them.
     pub faster_alone: Vec<FasterAlone>,
+    /// What other readings of the recording turn, as the folder's summary has it.
+    pub turned: Vec<Turned>,
 }
 
 /// One policy in one place.

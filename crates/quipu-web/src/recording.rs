@@ -4,6 +4,7 @@
 //! own: `_pathBytes`, `_pathSegments`, `_held`. Cookies, headers and bodies are left out, as there are none.
 
 mod join;
+mod traced;
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,7 @@ use quipu_base::{Bytes, Duration};
 use serde_json::{Map, Value, json};
 
 pub use join::join;
+pub use traced::{AddTraceError, with_trace};
 
 use crate::page::{Blocking, ChromePriority, Discovery, Object, ObjectId, ObjectKind, Page};
 

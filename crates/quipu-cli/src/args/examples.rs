@@ -105,10 +105,11 @@ than its file expects.";
 pub(super) const INFER: &str = "\
 Examples:
   quipu page infer slow.har fast.har --out both.har
+  quipu page infer page.har --trace trace.json.gz --out traced.har
   quipu compare --page both.har --compute likely
 
-The file has all loads of all files; the program reads them as one page. Exit code 2 if a file is no
-recording.";
+The file has all loads of all files; the program reads them as one page. With --trace it is the HAR
+file with the trace in it. Exit code 2 if a file is no recording, or the trace is of another load.";
 
 pub(super) const PREDICT: &str = "\
 Examples:
@@ -122,7 +123,7 @@ pub(super) const RECORD: &str = "\
 Examples:
   quipu page record https://example.org/
   quipu page record https://example.org/ --at 2mbit,20mbit,unlimited --rtt 40ms --repeat 3
-  quipu page record file:///site/index.html --out site.har.gz
+  quipu page record http://127.0.0.1:8000/ --out site.har.gz
   quipu page record http://127.0.0.1:8000/ --viewport 390x844 --settle 5s
 
 Each load has a new browser with an empty cache. The browser's own throttle makes the rates: all

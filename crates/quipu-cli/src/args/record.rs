@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordOptions {
-    /// The page: http://, https:// or file://
+    /// The page: http:// or https://
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// File for the recording; .har.gz is compressed [default: the host's name with .har]

@@ -69,6 +69,19 @@ impl RunPage {
 }
 
 impl PlannedPage {
+    /// Whether both load the same objects in the same way.
+    pub fn is_same(&self, other: &PlannedPage) -> bool {
+        match (&self.source, &other.source) {
+            (Source::Same { page: one, .. }, Source::Same { page: other, .. }) => {
+                one.page == other.page
+            }
+            (Source::Drawn { seed, index }, Source::Drawn { seed: other, index: of_other }) => {
+                (seed, index) == (other, of_other)
+            }
+            _ => false,
+        }
+    }
+
     /// The page called `name`, drawn from `seed` if it is drawn, for so many loads.
     ///
     /// # Errors

@@ -45,6 +45,7 @@ pub fn summary(plan: &Plan, finished: &[(Cell, RunRecord)], failures: Vec<Failur
         sharing: sharing::all(plan, finished),
         identical: identical(plan, finished),
         faster_alone: alone(plan, finished),
+        computing_range: None,
     }
 }
 

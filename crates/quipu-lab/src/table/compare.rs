@@ -8,10 +8,13 @@ use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
 use quipu_record::{
-    Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad, RowSummary,
-    Shown, Summary,
+    ComputingRange, Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad,
+    RowSummary, Shown, Summary, Turned,
 };
 use quipu_scenario::{Clients, Priorities, Push};
+
+/// What marks a ratio that another reading of the recording turns.
+const TURNS: &str = " †";
 
 /// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
 /// least first; rows without it last. Ratios are to the first row as planned.
@@ -29,10 +32,10 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
             let note = &page.note;
             text.push_str(&page::headline(note, plan.scenario.origins));
             text.push_str(&format!("{}\n", conditions(plan, network)));
-            text.push_str(&floor(&block));
+            text.push_str(&floor(&block, summary.computing_range.is_none()));
             text.push('\n');
             text.push_str(&values(network, &block).to_string());
-            let ratios = ratios(&block, base);
+            let ratios = ratios(&block, base, summary.computing_range.as_ref());
             if !ratios.is_empty() {
                 text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
                 text.push_str(&ratios.to_string());
@@ -57,6 +60,7 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
             text.push('\n');
         }
     }
+    text.push_str(&summary.computing_range.as_ref().map(range).unwrap_or_default());
     text.push_str(&flows::flows(plan, summary));
     for note in &summary.pages {
         text.push_str(&page::drawn(note));
@@ -66,7 +70,7 @@ pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
 }
 
 /// How much of the page time a network can change; nothing of a page that needs nothing but the network.
-fn floor(block: &[&RowSummary]) -> String {
+fn floor(block: &[&RowSummary], one_reading: bool) -> String {
     let of = |row: &RowSummary| {
         let page = row.metric(Metric::PageTime)?.median;
         Some((page, row.metric(Metric::PageAboveFloor)?.median))
@@ -75,7 +79,9 @@ fn floor(block: &[&RowSummary]) -> String {
         return String::new();
     };
     let floor = page.saturating_sub(above);
-    format!("{}\n", NetworkShare::of(above, page).sentence(&format!("{} ms", millis(floor))))
+    let sentence = NetworkShare::of(above, page).sentence(&format!("{} ms", millis(floor)));
+    let more = if one_reading { " (--range tells what the recording leaves open)" } else { "" };
+    format!("{sentence}{more}\n")
 }
 
 fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
@@ -203,8 +209,8 @@ fn fairness(rows: &[&RowSummary]) -> Grid {
     grid
 }
 
-/// Each row but the one that is called `base` as a ratio to it.
-fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
+/// Each row but the one that is called `base` as a ratio to it, marked where another reading of the recording turns it.
+fn ratios(rows: &[&RowSummary], base: &str, range: Option<&ComputingRange>) -> Grid {
     let compared = || {
         let all = Metric::of_loads().filter(|(metric, _)| is_known(*metric, rows));
         all.filter_map(|(metric, of)| Some((metric, of.shown?.ratio?)))
@@ -212,7 +218,10 @@ fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
     let titles = std::iter::once("policy").chain(compared().map(|(_, title)| title));
     let mut grid = Grid::new(titles.map(|title| (title, Align::Left)));
     for row in rows.iter().filter(|row| row.policy != base) {
-        let ratios = compared().map(|(metric, _)| ratio(row.metric(metric)));
+        let ratios = compared().map(|(metric, _)| {
+            let turns = range.is_some_and(|range| range.turns(row, metric));
+            ratio(row.metric(metric)) + if turns { TURNS } else { "" }
+        });
         grid.row(std::iter::once(row.policy.clone()).chain(ratios));
     }
     grid
@@ -221,6 +230,32 @@ fn ratios(rows: &[&RowSummary], base: &str) -> Grid {
 fn ratio(summary: Option<&MetricSummary>) -> String {
     let of = |it: &MetricSummary| ratio_text(it.ratio, it.ratio_low, it.ratio_high);
     summary.map_or(NOTHING.to_owned(), of)
+}
+
+/// What else the recordings allow, and what that makes of the ratios.
+fn range(range: &ComputingRange) -> String {
+    /// More are counted, not told.
+    const MOST: usize = 12;
+
+    if range.pages.is_empty() {
+        return "No page hides how long computing takes: there is no other reading.\n".to_owned();
+    }
+    let (with, pages) = (range.with.join(" and "), range.pages.join(", "));
+    if range.turned.is_empty() {
+        return format!("The same holds with {with} computing of {pages}.\n");
+    }
+    let mut text = format!("{} is not the same with {with} computing of {pages}:\n", TURNS.trim());
+    // What says the opposite first.
+    let mut turned: Vec<&Turned> = range.turned.iter().collect();
+    turned.sort_by_key(|turned| !turned.is_opposite());
+    for turned in turned.iter().take(MOST) {
+        let (page, network) = (&turned.page, &turned.network);
+        text.push_str(&format!("  {page} over {network}, {turned}\n"));
+    }
+    if turned.len() > MOST {
+        text.push_str(&format!("  and {} more; summary.json has all\n", turned.len() - MOST));
+    }
+    text
 }
 
 /// What is told of a page by name; of none, flows.

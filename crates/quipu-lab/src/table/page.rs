@@ -73,37 +73,38 @@ fn number(value: f64) -> String {
 
 /// What of a recorded page no network makes faster, by how its recording is read; empty if nothing is.
 pub fn floors(ways: &[(Compute, LoadedPage)]) -> String {
+    if ways.iter().all(|(_, loaded)| loaded.page.page.floor().is_zero()) {
+        return String::new();
+    }
     let mut grid = Grid::new([
         ("", Align::Left),
         ("floor", Align::Right),
         ("of the recording", Align::Right),
         ("computing", Align::Right),
+        ("timers", Align::Right),
         ("thinking", Align::Right),
     ]);
     for (compute, loaded) in ways {
         let page = &loaded.page.page;
         let floor = page.floor();
-        if floor.is_zero() {
-            continue;
-        }
         let share =
             loaded.report.load.on_load.filter(|on_load| !on_load.is_zero()).map(|on_load| {
                 format!("{:.0} %", 100.0 * floor.as_secs_f64() / on_load.as_secs_f64())
             });
         let objects = page.objects().iter();
         let sum = |all: Duration, one: Duration| all + one;
-        let computing = objects.clone().map(|object| object.gap.total()).fold(Duration::ZERO, sum);
+        let computing = objects.clone().map(|object| object.gap.computing);
+        let computing = computing.fold(Duration::ZERO, sum);
+        let timers = objects.clone().map(|object| object.gap.timer).fold(Duration::ZERO, sum);
         let thinking = objects.map(|object| object.think_time).fold(Duration::ZERO, sum);
         grid.row([
             compute.to_string(),
             time(floor),
             share.unwrap_or_else(|| "–".to_owned()),
             time(computing),
+            time(timers),
             time(thinking),
         ]);
-    }
-    if grid.is_empty() {
-        return String::new();
     }
     format!("\non an infinitely fast network, by what is taken for computing and thinking\n{grid}")
 }

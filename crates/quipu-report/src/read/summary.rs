@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use quipu_record::{FasterAlone, Metric};
+use quipu_record::{ComputingRange, FasterAlone, Metric, Turned};
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as Unknown, StrDeserializer};
 use serde::{Deserialize, Deserializer};
@@ -36,6 +36,7 @@ pub(crate) struct Summary {
     pub(crate) identical: Vec<Identical>,
     pub(crate) sharing: Vec<Sharing>,
     faster_alone: Vec<Alone>,
+    computing_range: Option<ComputingRange>,
 }
 
 /// A path alone that is faster than every policy over all paths.
@@ -195,6 +196,17 @@ impl Summary {
                 let interval = it.ratio_low.zip(it.ratio_high);
                 cell.ratios.insert(metric, Ratio { mean, interval });
             }
+        }
+        for found in self.computing_range.iter().flat_map(|range| &range.turned) {
+            let fields = Fields::default();
+            let place = place(results, folder, &found.page, &found.network, &fields);
+            let Some(scene) = results.position(&place) else { continue };
+            results.scenes[scene].turned.push(Turned {
+                policy: clean(&found.policy),
+                base: clean(&found.base),
+                compute: clean(&found.compute),
+                ..found.clone()
+            });
         }
         for Alone { found, fields } in &self.faster_alone {
             let place = place(results, folder, &found.page, &found.network, fields);

@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Context, times, verdicts, words};
 use crate::aggregate::ratios::{Difference, Standing};
 use crate::results::{Cell, Scene};
-use quipu_record::{Metric, NetworkShare};
+use quipu_record::{Metric, NetworkShare, Turned};
 
 /// Scenes that are told one by one.
 const FEW_SCENES: usize = 3;
 /// Names in a list.
 const MOST_NAMES: usize = 4;
+
+/// Turns of one scene that are told, more are counted.
+const MOST_TURNED: usize = 3;
 
 /// The sentences, most important first.
 pub(super) fn summary(context: &Context<'_>) -> Vec<String> {
@@ -32,6 +35,7 @@ pub(super) fn summary(context: &Context<'_>) -> Vec<String> {
         }
         sentences.extend(network_shares(context));
         sentences.extend(alone(context));
+        sentences.extend(turned(context));
         sentences.extend(only_one(context));
         sentences.extend(flows(context));
     }
@@ -278,6 +282,27 @@ fn alone(context: &Context<'_>) -> Vec<String> {
         combination(context),
         words::list(&paths, MOST_NAMES)
     )]
+}
+
+/// What other readings of the recordings turn, scene by scene.
+fn turned(context: &Context<'_>) -> Vec<String> {
+    let found = context.scenes.iter().filter(|scene| !scene.turned.is_empty());
+    let of = |scene: &&Scene| {
+        // What says the opposite first.
+        let mut turned: Vec<&Turned> = scene.turned.iter().collect();
+        turned.sort_by_key(|turned| !turned.is_opposite());
+        let more = match turned.len().saturating_sub(MOST_TURNED) {
+            0 => String::new(),
+            more => format!("; and {} more", words::grouped(more as u64)),
+        };
+        let told: Vec<String> = turned.iter().take(MOST_TURNED).map(|it| it.to_string()).collect();
+        let name = context.name(scene);
+        format!(
+            "On {name}, what the recording hides decides some of this: {}{more}.",
+            told.join("; ")
+        )
+    };
+    found.map(|scene| of(&scene)).collect()
 }
 
 /// How much of page times a network can change: scene by scene, or of many scenes in how many it is little.

@@ -159,3 +159,8 @@ pub(super) fn initiator<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Ini
 
     from.deserialize_any(InitiatorVisitor)
 }
+
+/// Whether there is any value but `null`.
+pub(super) fn is_there<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Option::<IgnoredAny>::deserialize(from).map(|value| value.is_some())
+}

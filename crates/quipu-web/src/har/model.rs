@@ -62,6 +62,9 @@ pub struct HarPage {
     /// of one page.
     #[serde(rename = "_network", deserialize_with = "lenient::network")]
     pub network: Option<HarNetwork>,
+    /// `quipu page record`: whether there is a trace of it, which [`crate::trace::read_recordings`] reads.
+    #[serde(rename = "_traceEvents", deserialize_with = "lenient::is_there")]
+    pub is_traced: bool,
 }
 
 /// The network of a recording, as `quipu page record` writes it.
@@ -261,6 +264,12 @@ pub struct Content {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Timings {
+    /// chrome-har: waiting in the browser before the entry starts, from when it was asked for.
+    #[serde(rename = "_queued", deserialize_with = "lenient::number")]
+    pub queued: Option<f64>,
+    /// Chrome's developer tools: the same, as a part of `blocked`.
+    #[serde(rename = "_blocked_queueing", deserialize_with = "lenient::number")]
+    pub blocked_queueing: Option<f64>,
     /// Waiting in the browser, for a connection or because others are more important.
     #[serde(deserialize_with = "lenient::number")]
     pub blocked: Option<f64>,

@@ -9,7 +9,7 @@ use super::hold::Holding;
 use super::inference::Candidates;
 use super::initiator::{ByUrl, Edge, Found, find_initiator, link_redirects, main_document};
 use super::report::{Findings, PageReport};
-use super::select::{Draft, KindSource, Load, choose};
+use super::select::{Draft, KindSource, Load, asked, choose};
 use super::size::{SizeSource, came_from_cache, request_size};
 use super::stated_priority::recorded_priority;
 use super::timing::RoundTrips;
@@ -19,6 +19,7 @@ use super::{
     PageError, SniffedClass,
 };
 use crate::har::{Entry, Har};
+use crate::trace::{self, Activity};
 
 /// How to read a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -51,9 +52,12 @@ pub fn read(name: &str, file: &[u8], options: &ReadOptions) -> Result<ReadPage, 
     for load in chosen(&har, options)? {
         loads.push(Prepared::new(load)?);
     }
+    let compute = if har.is_made_up() { Compute::AsRecorded } else { options.compute };
+    if compute != Compute::AsRecorded {
+        add_traces(&mut loads, file)?;
+    }
     // The fastest hides the least.
     loads.sort_by_key(|prepared| prepared.load.drafts.iter().map(|draft| draft.end).max());
-    let compute = if har.is_made_up() { Compute::AsRecorded } else { options.compute };
     let objects = make_objects(&mut loads, compute);
     let Some(Prepared { load, main, findings, .. }) = loads.into_iter().next() else {
         return Err(PageError::NothingToLoad { entries: 0 });
@@ -75,10 +79,29 @@ fn chosen<'a>(har: &'a Har, options: &ReadOptions) -> Result<Vec<Load<'a>>, Page
     loads.map(|number| choose(har, Some(&number.to_string()))).collect()
 }
 
+/// Gives loads the traces that are in the file.
+fn add_traces(loads: &mut [Prepared<'_>], file: &[u8]) -> Result<(), PageError> {
+    let is_traced = |prepared: &Prepared<'_>| prepared.load.page.is_some_and(|page| page.is_traced);
+    if !loads.iter().any(is_traced) {
+        return Ok(());
+    }
+    let mut traces = trace::read_recordings(file)?;
+    for prepared in loads {
+        let id = prepared.load.page.and_then(|page| page.id.as_deref());
+        if let Some(activity) = id.and_then(|id| traces.remove(id)) {
+            let recorded = prepared.load.drafts.iter().map(|draft| (draft.url, asked(draft)));
+            prepared.activity = activity.aligned(recorded);
+        }
+    }
+    Ok(())
+}
+
 /// A load whose drafts have parents.
 pub(super) struct Prepared<'a> {
     pub(super) load: Load<'a>,
     pub(super) main: usize,
+    /// What the browser did, as its trace tells; times count as the drafts' do.
+    activity: Option<Activity>,
     places: Vec<Placed>,
     findings: Findings,
 }
@@ -101,7 +124,7 @@ impl<'a> Prepared<'a> {
         }
         link_parents(&mut load.drafts, &by_url, head, main, &mut findings);
         let places = places(&load.drafts, main);
-        Ok(Prepared { load, main, places, findings })
+        Ok(Prepared { load, main, activity: None, places, findings })
     }
 }
 
@@ -209,9 +232,11 @@ fn as_recorded(drafts: &[Draft<'_>], known: &[Known]) -> Vec<Wait> {
     let wait = |(draft, &Known { discovery, .. }): (&Draft<'_>, &Known)| Wait {
         discovery,
         waits_for: Vec::new(),
-        computing: match discovery {
-            Discovery::AfterCompletion { .. } => gap(drafts, draft),
-            _ => Duration::ZERO,
+        gap: match discovery {
+            Discovery::AfterCompletion { .. } => {
+                Gap { computing: gap(drafts, draft), timer: Duration::ZERO }
+            }
+            _ => Gap::default(),
         },
         think: round_trips.think_time(draft),
     };
@@ -231,13 +256,14 @@ fn make_objects(loads: &mut [Prepared<'_>], compute: Compute) -> Vec<Object> {
             drafts: &prepared.load.drafts,
             known,
             main: prepared.main,
+            activity: prepared.activity.as_ref(),
         })
         .collect();
     let waits = match (compute, linked.first()) {
         (Compute::AsRecorded, Some(first)) => as_recorded(first.drafts, first.known),
         _ => waits(&linked, compute),
     };
-    let Some(Prepared { load, main, places, findings }) = loads.first_mut() else {
+    let Some(Prepared { load, main, places, findings, .. }) = loads.first_mut() else {
         return Vec::new();
     };
     let (drafts, main) = (&load.drafts, *main);
@@ -267,7 +293,7 @@ fn make_objects(loads: &mut [Prepared<'_>], compute: Compute) -> Vec<Object> {
             think_time: wait.think,
             discovery: wait.discovery,
             waits_for: wait.waits_for.into_iter().map(id_of).collect(),
-            gap: Gap { computing: wait.computing, timer: Duration::ZERO },
+            gap: wait.gap,
             evidence,
             not_held: holding.not_held(draft),
             blocking,

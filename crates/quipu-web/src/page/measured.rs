@@ -5,8 +5,9 @@ use quipu_base::Duration;
 use super::PageError;
 use super::build::Prepared;
 use super::hold::Holding;
-use super::select::choose;
+use super::select::{asked, choose};
 use crate::har::{Har, HarNetwork};
+use crate::trace::Activity;
 
 /// A load of a file, and what was measured of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,13 @@ pub fn measured(file: &[u8]) -> Result<Vec<MeasuredLoad>, PageError> {
     let har = Har::parse(file)?;
     let loads = 1..=choose(&har, None)?.loads;
     loads.map(|number| measured_load(&har, number)).collect()
+}
+
+/// Whether `activity` is of the first load of a HAR file: it has requests of that.
+pub(crate) fn is_of_first_load(har: &Har, activity: &Activity) -> Result<bool, PageError> {
+    let load = choose(har, None)?;
+    let recorded = load.drafts.iter().map(|draft| (draft.url, asked(draft)));
+    Ok(activity.shift_to(recorded).is_some())
 }
 
 fn measured_load(har: &Har, number: usize) -> Result<MeasuredLoad, PageError> {

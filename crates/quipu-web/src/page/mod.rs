@@ -33,6 +33,7 @@ use thiserror::Error;
 pub use build::{ReadOptions, ReadPage, read};
 pub use compute::Compute;
 pub use kind::{ObjectKind, SniffedClass};
+pub(crate) use measured::is_of_first_load;
 pub use measured::{MeasuredLoad, measured};
 pub use object::{
     Blocking, Discovery, Evidence, Gap, NotHeld, Object, ObjectId, PRIVATE_HOST, RequestSize,
@@ -44,6 +45,7 @@ pub use report::{
 };
 
 use crate::har::HarError;
+use crate::trace::TraceError;
 
 /// A page: its objects in the order in which a recording asked for them.
 #[derive(Debug, Clone, PartialEq)]
@@ -60,6 +62,9 @@ pub enum PageError {
     /// The file was not read.
     #[error(transparent)]
     Har(#[from] HarError),
+    /// The trace in the file was not read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
     /// The file has no such load.
     #[error("no load `{asked}` in the file; it has: {}", .known.join(", "))]
     NoSuchLoad {

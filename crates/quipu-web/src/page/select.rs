@@ -170,6 +170,17 @@ pub(super) fn millis(time: Option<f64>) -> Duration {
     Duration::from_secs_f64(time.unwrap_or(0.0).max(0.0) / 1_000.0)
 }
 
+/// When a draft was asked for: before it starts, where the browser's own queue is told apart.
+pub(super) fn asked(draft: &Draft<'_>) -> Duration {
+    let timings = &draft.entry.timings;
+    let queued = match timings.blocked_queueing {
+        // It is a part of the entry.
+        Some(_) => Duration::ZERO,
+        None => millis(timings.queued),
+    };
+    draft.start.saturating_sub(queued)
+}
+
 /// True if `entry` is a redirect.
 pub(super) fn is_redirect(entry: &Entry) -> bool {
     matches!(entry.response.status, Some(301.0 | 302.0 | 303.0 | 307.0 | 308.0))

@@ -1,8 +1,8 @@
 //! Traces of Chromium: when the main thread of a page was busy, with what, and what it asked for.
 //!
 //! [`read`] takes what "Save profile" of the developer tools, Lighthouse and WebPageTest write: `{"traceEvents": […]}`
-//! or the list alone. [`read_recording`] takes the trace that `quipu page record` puts into a HAR file. [`Activity`]
-//! has the result. Unknown events and fields are passed over; what they say of a load is the business of others.
+//! or the list alone. [`read_recording`] and [`read_recordings`] take those that `quipu page record` puts into a HAR
+//! file. [`Activity`] has the result. Unknown events and fields are passed over; what they say of a load is the business of others.
 
 mod error;
 mod event;
@@ -11,12 +11,14 @@ mod load;
 mod read;
 mod spans;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, SignedDuration};
 
 pub use error::TraceError;
 pub use event::{ARGUMENTS, is_read};
+use read::RecordedPage;
 
 /// The largest file that is read, in bytes: 512 MiB. Our choice; traces with screenshots and samples of scripts have up
 /// to 200 MB.
@@ -140,7 +142,30 @@ pub fn read_recording(file: &[u8], wanted: Option<&str>) -> Result<Option<Activi
                     .collect(),
             })?,
     };
-    let Some(page) = pages.get_mut(index) else { return Ok(None) };
+    pages.get_mut(index).map_or(Ok(None), of_load)
+}
+
+/// The traces in a recording of `quipu page record`, by the ids of their loads. A load whose trace has no main thread, as
+/// of a browser that stopped early, has none.
+///
+/// # Errors
+/// As of [`read`] otherwise.
+pub fn read_recordings(file: &[u8]) -> Result<BTreeMap<Arc<str>, Activity>, TraceError> {
+    check_file(file)?;
+    let mut traces = BTreeMap::new();
+    for mut page in read::recorded(file)? {
+        let activity = match of_load(&mut page) {
+            Err(TraceError::NoMainThread) => None,
+            activity => activity?,
+        };
+        if let (Some(activity), Some(id)) = (activity, page.id) {
+            traces.insert(id, activity);
+        }
+    }
+    Ok(traces)
+}
+
+fn of_load(page: &mut RecordedPage) -> Result<Option<Activity>, TraceError> {
     let Some(collected) = page.events.take() else { return Ok(None) };
     let activity = load::activity(collected.events)?;
     Ok(Some(match page.offset {
@@ -255,6 +280,15 @@ impl Activity {
         self,
         recorded: impl IntoIterator<Item = (&'a str, Duration)>,
     ) -> Option<Activity> {
+        let by = self.shift_to(recorded)?;
+        Some(self.shifted(by))
+    }
+
+    /// By how much times of `recorded` are later, as [`Activity::aligned`] has it.
+    pub(crate) fn shift_to<'a>(
+        &self,
+        recorded: impl IntoIterator<Item = (&'a str, Duration)>,
+    ) -> Option<SignedDuration> {
         let traced = once_each(self.requests.iter().map(|request| (&*request.url, request.asked)));
         let recorded = once_each(recorded.into_iter());
         let mut shifts: Vec<SignedDuration> = traced
@@ -262,16 +296,15 @@ impl Activity {
             .filter_map(|(url, asked)| Some((*recorded.get(url)?)?.signed_sub((*asked)?)))
             .collect();
         shifts.sort_unstable();
-        let median = *shifts.get(shifts.len() / 2)?;
-        Some(self.shifted(median))
+        shifts.get(shifts.len() / 2).copied()
     }
 }
 
 /// The time of each URL that is there exactly once; `None` for others.
 fn once_each<'a>(
     requests: impl Iterator<Item = (&'a str, Duration)>,
-) -> std::collections::BTreeMap<&'a str, Option<Duration>> {
-    let mut times = std::collections::BTreeMap::new();
+) -> BTreeMap<&'a str, Option<Duration>> {
+    let mut times = BTreeMap::new();
     for (url, asked) in requests {
         times.entry(url).and_modify(|time| *time = None).or_insert(Some(asked));
     }

@@ -363,6 +363,7 @@ fn distances_to_the_bound_are_those_of_rows_that_have_one() {
         sharing: Vec::new(),
         identical: Vec::new(),
         faster_alone: Vec::new(),
+        computing_range: None,
     };
     let found: Vec<_> = bounds(&summary)
         .into_iter()

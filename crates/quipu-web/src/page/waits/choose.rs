@@ -2,16 +2,18 @@
 //!
 //! Of one load, the one that leaves the least delay without explanation. Of several, the one that leaves the same delay in all of
 //! them. That delay is computing or a timer. Beyond it nothing is known of what was going on meanwhile: at least the time
-//! in which no request at all was open was not the network's, and at most all time since the one who is named asked.
+//! in which no request at all was open was not the network's, nor that in which the main thread was busy, if a trace tells;
+//! and at most all time since the one who is named asked.
 
 use quipu_base::{Bytes, Duration};
 
 use super::hypotheses::Hypothesis;
 use super::phases::SLACK;
+use super::timers;
 use super::view::View;
-use crate::page::Discovery;
 use crate::page::compute::Compute;
 use crate::page::discovery::MAX_DELAY;
+use crate::page::{Discovery, Gap};
 
 /// A place in a document is known to so much of it, and so much of the time in which it arrived. Our choice.
 const PLACE_ERROR: f64 = 0.1;
@@ -27,7 +29,7 @@ const LONG: Duration = Duration::from_millis(500);
 pub(super) struct Chosen {
     pub(super) discovery: Discovery,
     pub(super) waits_for: Vec<usize>,
-    pub(super) computing: Duration,
+    pub(super) gap: Gap,
 }
 
 /// The choice for each draft of the first view.
@@ -55,16 +57,35 @@ fn choice(views: &[View<'_, '_>], first: &View<'_, '_>, child: usize, compute: C
         }
     };
     let chosen = hypotheses.swap_remove(best);
-    let known = |view: &View<'_, '_>| {
-        let left = left(view, child, &chosen)?;
-        Some(match compute {
-            Compute::Low => view.phases.idle(left.since, left.start).min(left.delay),
-            _ => left.delay,
-        })
-    };
-    let computing = views.iter().filter_map(known).min().unwrap_or_default().min(MAX_DELAY);
+    let gap = gap(views, child, &chosen, compute);
     let Hypothesis { discovery, waits_for, .. } = chosen;
-    Chosen { discovery: moved(first, discovery, compute), waits_for, computing }
+    Chosen { discovery: moved(first, discovery, compute), waits_for, gap }
+}
+
+/// The delay that a hypothesis leaves: the least of all loads, since nothing makes it shorter, and as much of it a
+/// timer's as any of them tells.
+fn gap(views: &[View<'_, '_>], child: usize, chosen: &Hypothesis, compute: Compute) -> Gap {
+    let mut least = None;
+    let mut timer = Duration::ZERO;
+    let mut delays = Vec::with_capacity(views.len());
+    for view in views {
+        let Some((left, here)) = left(view, child, chosen).zip(view.here(child)) else { continue };
+        delays.push(left.delay);
+        let told = view.timer(here, left.since, left.start).min(left.delay);
+        timer = timer.max(told);
+        let delay = match compute {
+            Compute::Low => (view.own(left.since, left.start) + told).min(left.delay),
+            _ => left.delay,
+        };
+        least = Some(least.map_or(delay, |least: Duration| least.min(delay)));
+    }
+    if !views.iter().all(View::is_traced) && timers::is_same(&delays) {
+        timer = delays.iter().copied().min().unwrap_or_default();
+        least = Some(timer);
+    }
+    let least = least.unwrap_or_default().min(MAX_DELAY);
+    let timer = timer.min(least);
+    Gap { computing: least.saturating_sub(timer), timer }
 }
 
 /// Position of the best hypothesis. There is at least one.

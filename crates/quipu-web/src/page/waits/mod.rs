@@ -7,6 +7,7 @@
 //!   taken out.
 //! - [`hypotheses`]: what an object may have waited for, by the rules of browsers.
 //! - [`choose`]: which of these explains its start with the least delay that nothing explains.
+//! - [`timers`]: which of these delays a script set itself.
 //!
 //! What a busy network hid is not known. So each of them has a range, from [`Compute::Low`] to [`Compute::High`].
 //!
@@ -17,13 +18,15 @@ mod choose;
 mod hypotheses;
 mod phases;
 mod think;
+mod timers;
 mod view;
 
 use quipu_base::Duration;
 
-use super::Discovery;
 use super::compute::Compute;
 use super::select::Draft;
+use super::{Discovery, Gap};
+use crate::trace::Activity;
 use view::View;
 
 pub(super) use hypotheses::Known;
@@ -34,6 +37,8 @@ pub(super) struct Linked<'a, 'b> {
     pub(super) known: &'a [Known],
     /// Position of the main document.
     pub(super) main: usize,
+    /// What the browser did meanwhile, if a trace tells. Its times count as the drafts' do.
+    pub(super) activity: Option<&'a Activity>,
 }
 
 /// What one object waits for.
@@ -42,7 +47,7 @@ pub(super) struct Wait {
     pub(super) discovery: Discovery,
     /// Positions of others that must be complete.
     pub(super) waits_for: Vec<usize>,
-    pub(super) computing: Duration,
+    pub(super) gap: Gap,
     pub(super) think: Duration,
 }
 
@@ -60,7 +65,7 @@ pub(super) fn waits(loads: &[Linked<'_, '_>], compute: Compute) -> Vec<Wait> {
     let wait = |(at, chosen): (usize, choose::Chosen)| Wait {
         discovery: chosen.discovery,
         waits_for: chosen.waits_for,
-        computing: chosen.computing,
+        gap: chosen.gap,
         think: think(at),
     };
     chosen.into_iter().enumerate().map(wait).collect()

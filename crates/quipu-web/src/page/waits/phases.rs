@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use quipu_base::{Bytes, Duration};
 
 use crate::page::object::host_of;
-use crate::page::select::{Draft, millis};
+use crate::page::select::{Draft, asked, millis};
 
 /// What ends within this time of another's start may have held it up: recorders round to a millisecond.
 pub(super) const SLACK: Duration = Duration::from_millis(1);
@@ -48,6 +48,7 @@ pub(super) struct Phases {
 /// One request. Times count as the drafts' do.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Phase {
+    /// When it was asked for.
     pub(super) start: Duration,
     pub(super) sent: Duration,
     pub(super) first_byte: Duration,
@@ -110,18 +111,15 @@ impl Phases {
         Bytes((whole.0 as f64 * share) as u64)
     }
 
-    /// How much of a span of time passed with no request open.
-    pub(super) fn idle(&self, from: Duration, to: Duration) -> Duration {
-        let mut idle = to.saturating_sub(from);
+    /// The parts of a span of time in which some request was open.
+    pub(super) fn open(
+        &self,
+        from: Duration,
+        to: Duration,
+    ) -> impl Iterator<Item = (Duration, Duration)> {
         let first = self.flights.partition_point(|(_, end)| *end <= from);
-        for (start, end) in &self.flights[first..] {
-            if *start >= to {
-                break;
-            }
-            let busy = (*end).min(to).saturating_sub((*start).max(from));
-            idle = idle.saturating_sub(busy);
-        }
-        idle
+        let flights = self.flights[first..].iter().take_while(move |(start, _)| *start < to);
+        flights.map(move |&(start, end)| (start.max(from), end.min(to)))
     }
 }
 
@@ -131,7 +129,7 @@ fn phase(draft: &Draft<'_>, connection: usize) -> Phase {
     let before = before.into_iter().map(millis).fold(Duration::ZERO, |sum, time| sum + time);
     let sent = (draft.start + before).min(draft.end);
     let first_byte = (sent + millis(timings.wait)).min(draft.end);
-    Phase { start: draft.start, sent, first_byte, began: first_byte, end: draft.end, connection }
+    Phase { start: asked(draft), sent, first_byte, began: first_byte, end: draft.end, connection }
 }
 
 /// When which share of a body had come, if the recording tells.

@@ -293,9 +293,11 @@ fn two_recordings_tell_what_was_waited_for() {
     for after_answer in [false, true] {
         let (fast, slow) = (loads(false, after_answer), loads(true, after_answer));
         let page = inferred(&join(&[&slow, &fast]).unwrap(), Compute::Likely);
-        let (named, computing) = if after_answer { ("/b.json", 100) } else { ("/a.js", 110) };
+        let (named, delay) = if after_answer { ("/b.json", 100) } else { ("/a.js", 110) };
         assert_eq!(waits(&page, "/c.png"), [named]);
-        assert_eq!(ms(object(&page, "/c.png").gap.computing), computing);
+        let gap = object(&page, "/c.png").gap;
+        // Nothing but a timer is as exact, whatever the network did.
+        assert_eq!((ms(gap.computing), ms(gap.timer)), (0, delay));
     }
 }
 

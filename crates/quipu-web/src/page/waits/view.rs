@@ -2,18 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use quipu_base::Duration;
+
 use super::Linked;
 use super::hypotheses::{Hypothesis, Rules};
 use super::phases::Phases;
+use super::timers::Timers;
 use crate::page::discovery::id_of;
 use crate::page::select::Draft;
 use crate::page::{Discovery, ObjectId};
+use crate::trace::Activity;
 
 /// A load, and which of its drafts is which of the first load's.
 pub(super) struct View<'a, 'b> {
     pub(super) drafts: &'a [Draft<'b>],
     pub(super) phases: Phases,
     rules: Rules<'a, 'b>,
+    timers: Timers,
+    activity: Option<&'a Activity>,
     /// By draft of the first load, the position here; and back.
     here: Vec<Option<usize>>,
     there: Vec<Option<usize>>,
@@ -24,6 +30,7 @@ impl<'a, 'b> View<'a, 'b> {
     pub(super) fn new(first: &Linked<'_, '_>, load: &Linked<'a, 'b>) -> View<'a, 'b> {
         let phases = Phases::of(load.drafts);
         let rules = Rules::new(load.drafts, load.known, &phases, load.main);
+        let timers = Timers::of(load.drafts, &phases, load.activity);
         let here = same_urls(first.drafts, load.drafts);
         let mut there = vec![None; load.drafts.len()];
         for (from, to) in here.iter().enumerate() {
@@ -31,7 +38,28 @@ impl<'a, 'b> View<'a, 'b> {
                 there[*to] = Some(from);
             }
         }
-        View { drafts: load.drafts, phases, rules, here, there }
+        View { drafts: load.drafts, phases, rules, timers, activity: load.activity, here, there }
+    }
+
+    /// Whether a trace tells what the browser did.
+    pub(super) fn is_traced(&self) -> bool {
+        self.activity.is_some()
+    }
+
+    /// How much of a span of time was certainly the browser's own: no request was open, or its main thread was busy as
+    /// its trace tells.
+    pub(super) fn own(&self, from: Duration, to: Duration) -> Duration {
+        let of_network = |(start, end): (Duration, Duration)| {
+            let busy = self.activity.map_or(Duration::ZERO, |activity| activity.busy(start, end));
+            end.saturating_sub(start).saturating_sub(busy)
+        };
+        let network = self.phases.open(from, to).map(of_network);
+        network.fold(to.saturating_sub(from), Duration::saturating_sub)
+    }
+
+    /// How much of the delay of a draft, by its position here, was a timer.
+    pub(super) fn timer(&self, here: usize, since: Duration, start: Duration) -> Duration {
+        self.timers.during(here, since, start, self.activity)
     }
 
     /// Position here of a draft of the first load.
