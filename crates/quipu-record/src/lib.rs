@@ -14,6 +14,7 @@
 //! Not here: runs, plans, policies and scenarios. A record holds numbers and positions, so that whoever reads
 //! results needs no engine.
 
+mod computing_range;
 mod detail;
 pub mod energy;
 mod fairness;
@@ -44,6 +45,7 @@ mod turned;
 pub mod verdict;
 mod whole_file;
 
+pub use computing_range::computing_range;
 pub use detail::{Carried, ConnectionSeries, Detail, Mismatch, ObjectDetail, PathSeries, Segment};
 pub use fairness::{Fairness, between_clients, jain};
 pub use faster_alone::{Contender, FasterAlone, faster_alone};
@@ -68,5 +70,5 @@ pub use tables::{Column, Form, Kind, TableFile, Value};
 pub use traffic::{
     CrossRecord, Direction, FlowPathRecord, FlowRecord, LinkRecord, TrafficRecord, per_mille,
 };
-pub use turned::{ComputingRange, RatioTo, Turned, computing_range};
+pub use turned::{ComputingRange, RatioTo, Turned};
 pub use whole_file::write_whole;

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
-use crate::summary::{MetricSummary, RowSummary, Summary};
 
 /// What became of a comparison when as little and as much as the recordings allow was taken for computing and thinking.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -60,19 +59,19 @@ enum Says {
 }
 
 impl ComputingRange {
-    /// Whether another reading turns what is said about `metric` of `row`.
-    pub fn turns(&self, row: &RowSummary, metric: Metric) -> bool {
+    /// Whether another reading turns what is said about `metric` of `policy` on this page and network.
+    pub fn turns(&self, [page, network, policy]: [&str; 3], metric: Metric) -> bool {
         self.turned.iter().any(|it| {
-            (&it.page, &it.network, &it.policy, it.metric)
-                == (&row.page, &row.network, &row.policy, metric)
+            (it.page.as_str(), it.network.as_str(), it.policy.as_str(), it.metric)
+                == (page, network, policy, metric)
         })
     }
 }
 
 impl RatioTo {
-    fn of(summary: &MetricSummary) -> Option<RatioTo> {
-        let MetricSummary { ratio, ratio_low, ratio_high, .. } = *summary;
-        Some(RatioTo { ratio: ratio?, ratio_low, ratio_high })
+    /// Whether both say the same for certain: less, more, or nothing.
+    pub(crate) fn agrees(self, other: RatioTo) -> bool {
+        self.says() == other.says()
     }
 
     fn says(self) -> Says {
@@ -111,7 +110,8 @@ impl fmt::Display for Turned {
             Says::Neither => "no other for certain",
         };
         let Turned { policy, base, metric, here, compute, there, .. } = self;
-        let name = metric.name();
+        let title = metric.of_load().and_then(|of_load| of_load.shown?.ratio);
+        let name = title.unwrap_or(metric.name());
         write!(
             f,
             "{policy}: {name} is {} than with {base} ({here}); with {compute} computing {} ({there})",
@@ -119,56 +119,6 @@ impl fmt::Display for Turned {
             words(*there)
         )
     }
-}
-
-/// What is not the same in `others`, the same comparison with other values of `compute`, by these; rows that are in one alone
-/// are passed over. Metrics are those whose ratios tables show.
-pub fn computing_range(base: &Summary, others: &[(String, Summary)]) -> ComputingRange {
-    let mut range = ComputingRange {
-        with: others.iter().map(|(compute, _)| compute.clone()).collect(),
-        ..ComputingRange::default()
-    };
-    for note in &base.pages {
-        let has =
-            |(_, other): &(String, Summary)| other.pages.iter().any(|it| it.name == note.name);
-        if others.iter().any(has) {
-            range.pages.push(note.name.clone());
-        }
-    }
-    let mut first: Option<&RowSummary> = None;
-    for row in &base.rows {
-        // Ratios are to the first row of each block.
-        if first.is_none_or(|it| (&it.page, &it.network) != (&row.page, &row.network)) {
-            first = Some(row);
-        }
-        let Some(first) = first else { continue };
-        for (compute, other) in others {
-            let same = |it: &&RowSummary| {
-                (&it.page, &it.network, &it.policy) == (&row.page, &row.network, &row.policy)
-            };
-            let Some(there) = other.rows.iter().find(same) else { continue };
-            for (metric, of_load) in Metric::of_loads() {
-                let is_shown = of_load.shown.is_some_and(|shown| shown.ratio.is_some());
-                let ratio = |row: &RowSummary| RatioTo::of(row.metric(metric)?);
-                let Some((here, there)) = ratio(row).zip(ratio(there)).filter(|_| is_shown) else {
-                    continue;
-                };
-                if here.says() != there.says() {
-                    range.turned.push(Turned {
-                        page: row.page.clone(),
-                        network: row.network.clone(),
-                        policy: row.policy.clone(),
-                        base: first.policy.clone(),
-                        metric,
-                        here,
-                        compute: compute.clone(),
-                        there,
-                    });
-                }
-            }
-        }
-    }
-    range
 }
 
 #[cfg(test)]
@@ -198,7 +148,7 @@ mod tests {
         assert!(opposite.is_opposite());
         assert_eq!(
             opposite.to_string(),
-            "dwrr: page_time is less than with rr (0.930 0.900–0.970); \
+            "dwrr: page is less than with rr (0.930 0.900–0.970); \
              with low computing more (1.040 1.010–1.070)"
         );
         let unclear = turned(ratio(0.93, 0.9, 0.97), ratio(1.0, 0.9, 1.07));

@@ -219,7 +219,8 @@ fn ratios(rows: &[&RowSummary], base: &str, range: Option<&ComputingRange>) -> G
     let mut grid = Grid::new(titles.map(|title| (title, Align::Left)));
     for row in rows.iter().filter(|row| row.policy != base) {
         let ratios = compared().map(|(metric, _)| {
-            let turns = range.is_some_and(|range| range.turns(row, metric));
+            let turns = range
+                .is_some_and(|range| range.turns([&row.page, &row.network, &row.policy], metric));
             ratio(row.metric(metric)) + if turns { TURNS } else { "" }
         });
         grid.row(std::iter::once(row.policy.clone()).chain(ratios));

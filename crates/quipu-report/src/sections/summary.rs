@@ -302,7 +302,7 @@ fn turned(context: &Context<'_>) -> Vec<String> {
             told.join("; ")
         )
     };
-    found.map(|scene| of(&scene)).collect()
+    found.map(of).collect()
 }
 
 /// How much of page times a network can change: scene by scene, or of many scenes in how many it is little.

@@ -101,13 +101,11 @@ fn add_events(log: &mut Value, events: Vec<Value>) {
         Value::Array(pages) => pages,
         _ => Vec::new(),
     };
-    let events = Value::Array(events);
-    match pages.iter_mut().find(|page| page["id"] == id.as_str()) {
-        Some(page) => page["_traceEvents"] = events,
-        None => {
-            pages.push(json!({ "id": id, "title": "", "pageTimings": {}, "_traceEvents": events }))
-        }
-    }
+    let at = pages.iter().position(|page| page["id"] == id.as_str()).unwrap_or_else(|| {
+        pages.push(json!({ "id": id, "title": "", "pageTimings": {} }));
+        pages.len() - 1
+    });
+    pages[at]["_traceEvents"] = Value::Array(events);
     log["pages"] = Value::Array(pages);
 }
 

@@ -119,10 +119,10 @@ pub(super) fn is_same(delays: &[Duration]) -> bool {
 
 fn is_known_loop(url: &str) -> bool {
     let host = host_of(url);
-    let of_host = |known: &&str| {
-        host.strip_suffix(*known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    let of_host = |known: &str| {
+        host.strip_suffix(known).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    COUNTING_HOSTS.iter().any(|known| of_host(&known)) || LOOPING_NAMES.contains(&last_name(url))
+    COUNTING_HOSTS.iter().any(|known| of_host(known)) || LOOPING_NAMES.contains(&last_name(url))
 }
 
 /// The last part of the path of a URL.
