@@ -15,6 +15,7 @@ use quipu_record::Metric;
 pub(crate) use record::RecordOptions;
 
 use crate::failure::Failure;
+use crate::terminal::{FormatOption, OutputOptions};
 
 /// HTTP over Multipath QUIC, with every scheduling decision open to choice.
 #[derive(Debug, Parser)]
@@ -22,6 +23,8 @@ use crate::failure::Failure;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) output: OutputOptions,
 }
 
 #[derive(Debug, Subcommand)]
@@ -29,7 +32,7 @@ pub(crate) enum Command {
     /// Load pages with several schedulers and compare them
     #[command(after_help = examples::COMPARE)]
     Compare(CompareOptions),
-    /// Take the processor's time of each scheduler's decisions while it serves an experiment
+    /// Measure the CPU time of each scheduler's decisions during an experiment
     #[command(after_help = examples::COST)]
     Cost(CostOptions),
     /// Load one page once and draw its waterfall
@@ -38,7 +41,7 @@ pub(crate) enum Command {
     /// Run an experiment from its file: pages, flows, or both
     #[command(after_help = examples::RUN)]
     Run(RunOptions),
-    /// Run an experiment at every point of a grid or at random ones, and go on where it was stopped
+    /// Run an experiment at every point of a grid or at random points; resumes after a stop
     #[command(after_help = examples::SWEEP)]
     Sweep(SweepOptions),
     /// Check, explain and draw scenario files
@@ -46,10 +49,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ScenarioCommand,
     },
-    /// Run the papers' experiments and tell for each claim whether it holds
+    /// Run the papers' experiments and judge each of their claims
     #[command(after_help = examples::REPRODUCE)]
     Reproduce(ReproduceOptions),
-    /// Make one HTML file of a result folder: summary, figures and tables, to open offline
+    /// Turn a result folder into a single HTML file that works offline
     #[command(after_help = examples::REPORT)]
     Report(ReportOptions),
     /// Look at one page
@@ -58,31 +61,62 @@ pub(crate) enum Command {
         command: PageCommand,
     },
     /// List the pages that come with the program
-    Pages,
+    Pages {
+        #[command(flatten)]
+        format: FormatOption,
+    },
     /// List the networks that come with the program
-    Networks,
+    Networks {
+        #[command(flatten)]
+        format: FormatOption,
+    },
     /// List the recorded links that come with the program, for `trace`, `delay_trace` and `loss_trace`
-    Traces,
+    Traces {
+        #[command(flatten)]
+        format: FormatOption,
+    },
     /// List the browsers whose requests and priorities are known
-    Browsers,
-    /// List the transports that have a name, or tell what one has and where that is from
+    Browsers {
+        #[command(flatten)]
+        format: FormatOption,
+    },
+    /// List the named transports, or show the parameters of one and their sources
     Transports {
-        /// The one to tell, such as `mp-quic-2018`
+        /// Name of the transport, such as `mp-quic-2018`
         name: Option<String>,
+        #[command(flatten)]
+        format: FormatOption,
     },
     /// List all schedulers and other policies, or explain one
     Schedulers {
-        /// The one to explain, such as `dwrr`
+        /// Name of the policy, such as `dwrr`
         name: Option<String>,
-        /// Hold it to the rules of the seam, in random scripts on 1, 2, 3 and 8 paths
+        /// Check it against the rules of the seam, with random scripts on 1, 2, 3 and 8 paths
         #[arg(long, requires = "name")]
         check: bool,
+        /// List one layer alone: stream, path, joint, ack or congestion
+        #[arg(long, value_name = "LAYER", conflicts_with = "name")]
+        layer: Option<String>,
+        #[command(flatten)]
+        format: FormatOption,
+    },
+    /// Print completions for a shell
+    #[command(after_help = examples::COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands
+    Man {
+        /// Folder for a manual page of each command
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScenarioCommand {
-    /// Tell everything that is wrong with scenario files, with line and column
+    /// Report every error in scenario files, with line and column
     #[command(after_help = examples::CHECK)]
     Check {
         /// Scenario files
@@ -123,7 +157,7 @@ pub(crate) enum FindingFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PageCommand {
-    /// Tell what a page is made of, and what was guessed
+    /// Describe a page, and what was guessed about it
     Show {
         /// A HAR file, the name of a page that comes with the program, or pries:N for a drawn one
         page: String,
@@ -137,7 +171,7 @@ pub(crate) enum PageCommand {
     /// Record a page with Chromium: a HAR file with traces, over the present network or at several rates
     #[command(after_help = examples::RECORD)]
     Record(RecordOptions),
-    /// Join recordings of one page, at different speeds, or a recording and its trace: together they tell more than each
+    /// Join recordings of one page at different speeds, or a recording and its trace, to infer more
     #[command(after_help = examples::INFER)]
     Infer {
         /// HAR files, or names of pages that come with the program
@@ -151,14 +185,16 @@ pub(crate) enum PageCommand {
         #[arg(long, value_name = "FILE.har")]
         out: PathBuf,
     },
-    /// Predict page times at other speeds than that of a recording, beside those that were measured
+    /// Predict page times at other speeds than the recording's, and compare them with the measured ones
     #[command(after_help = examples::PREDICT)]
     Predict {
         /// HAR files of `quipu page record` at several speeds, or names of pages that come with the program
         #[arg(required = true, value_name = "FILE.har")]
         files: Vec<String>,
+        #[command(flatten)]
+        format: FormatOption,
     },
-    /// Draw pages from a model, and tell their means beside those that it was fitted to
+    /// Draw pages from a model, and compare their means with the data it was fitted to
     Model {
         /// The model
         #[arg(default_value = "pries")]
@@ -186,6 +222,8 @@ pub(crate) enum PageCommand {
         /// Write all cases to this file too, as CSV
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        #[command(flatten)]
+        format: FormatOption,
     },
 }
 
@@ -222,6 +260,9 @@ pub(crate) struct CompareOptions {
     /// Sort the rows of the table [default: as the policies were named]
     #[arg(long, value_name = "METRIC", value_parser = sort_metric())]
     pub(crate) sort: Option<Metric>,
+    /// Print only the first N policies of each table and the one that others are compared with; results have all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) top: Option<u16>,
     /// Leave out the rows of each path alone
     #[arg(long)]
     pub(crate) no_baselines: bool,
@@ -264,10 +305,10 @@ pub(crate) struct SweepOptions {
     /// Threads [default: one per core]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Make again what is done already: the runs in DIR are removed first
+    /// Discard the runs in DIR and make all of them again
     #[arg(long)]
     pub(crate) force: bool,
-    /// Tell points, runs, how many are done, and how long the others take; write nothing
+    /// Print points, runs, how many are done and the time for the rest; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -304,6 +345,8 @@ pub(crate) struct ReproduceOptions {
     /// Check that such a page is unchanged and about these experiments, and run nothing
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list"])]
     pub(crate) check_docs: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format: FormatOption,
 }
 
 #[derive(Debug, Args)]
@@ -338,9 +381,11 @@ pub(crate) struct BatchOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
-    /// Load recorded pages with low and high computing too, and mark what this turns: up to three times the runs
+    /// Also load recorded pages with low and high computing, and mark conclusions that change; up to three times the runs
     #[arg(long)]
     pub(crate) range: bool,
+    #[command(flatten)]
+    pub(crate) format: FormatOption,
     #[command(flatten)]
     pub(crate) logs: LogOptions,
     /// Runs of each combination that are logged, from the first [default: all]
@@ -411,7 +456,7 @@ pub(crate) struct ScenarioOptions {
     /// Browser whose requests and priorities are used [default: chrome]
     #[arg(long, value_name = "NAME")]
     pub(crate) browser: Option<String>,
-    /// How the browser tells what is urgent: tree or urgency [default: tree]
+    /// How the browser signals priority: tree or urgency [default: tree]
     #[arg(long, value_name = "KIND")]
     pub(crate) priorities: Option<String>,
     /// Network by name, or a file that describes one; may be repeated [default: wifi+lte]
@@ -427,13 +472,13 @@ pub(crate) struct ScenarioOptions {
     /// [default: the transport's]
     #[arg(long, value_name = "LIST")]
     pub(crate) congestion: Option<String>,
-    /// When objects are asked for: recorded or all-at-once
+    /// When objects are requested: recorded or all-at-once
     #[arg(long, value_name = "HOW")]
     pub(crate) discovery: Option<String>,
-    /// How much of a recording is computing and thinking: as-recorded, low, likely or high
+    /// How much of a recording counts as computing and server think time: as-recorded, low, likely or high
     #[arg(long, value_name = "HOW")]
     pub(crate) compute: Option<String>,
-    /// Computing takes so many times as long as in the recording: 0 to 4
+    /// Factor for computing times: 0 to 4
     #[arg(long, value_name = "FACTOR")]
     pub(crate) compute_scale: Option<String>,
     /// How HTTP is carried: h2, over QUIC's streams as in the papers, or h2-tcp, over one byte stream
@@ -447,10 +492,10 @@ pub(crate) struct ScenarioOptions {
     /// transports` lists them [default: quipu]
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<String>,
-    /// What is done before the page: cold, paths-ready or warm:N
+    /// What precedes the page request: cold, paths-ready or warm:N
     #[arg(long, value_name = "HOW")]
     pub(crate) start: Option<String>,
-    /// Seed of all chance [default: 1]
+    /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,
     /// Write windows, rates, round-trip times and queues over time, once every TIME, such as 10ms

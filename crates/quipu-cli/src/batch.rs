@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use quipu_lab::batch::{Batch, Runner, run_all};
 use quipu_lab::plan::Plan;
 use quipu_lab::run::Instruments;
-use quipu_lab::table;
-use quipu_record::{Metric, Output, computing_range};
+use quipu_lab::table::{self, Order};
+use quipu_record::{Output, Summary, computing_range};
 
 use crate::args::BatchOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 use crate::scenario::Plans;
+use crate::terminal::{Format, Terminal, csv, json};
 use crate::{logs, progress, scenario};
 
 /// Runs the plan, writes its results if they are asked for, and prints its tables. After Ctrl-C, with
@@ -19,7 +21,8 @@ use crate::{logs, progress, scenario};
 pub(crate) fn run(
     Plans { plan, range }: &Plans,
     options: &BatchOptions,
-    sort: Option<Metric>,
+    order: Order,
+    own: &Own<'_>,
 ) -> Result<(), Failure> {
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     let logs = logs::of_many(plan, &options.logs, options.qlog_runs)?;
@@ -48,7 +51,7 @@ pub(crate) fn run(
             .map_err(Failure::run)?;
     }
     logs::finish(logs.as_ref())?;
-    crate::print(&table::compare(plan, &batch.summary, sort))?;
+    print(plan, &batch.summary, options, order, own.terminal)?;
     if cancelled.load(Ordering::Relaxed) {
         return Err(Failure::Interrupted);
     }
@@ -59,6 +62,62 @@ pub(crate) fn run(
             Err(Failure::Run(format!("{failures} of {planned} runs failed")))
         }
     }
+}
+
+/// Prints what came of it.
+fn print(
+    plan: &Plan,
+    summary: &Summary,
+    options: &BatchOptions,
+    order: Order,
+    terminal: Terminal,
+) -> Result<(), Failure> {
+    match options.format.format {
+        Format::Table => crate::print(&table::compare(plan, summary, order, terminal.screen)),
+        Format::Json => crate::print(&json(summary)),
+        Format::Csv => crate::print(&csv_of(summary)),
+    }
+}
+
+/// A row for each metric of each policy on each page and network.
+fn csv_of(summary: &Summary) -> String {
+    const HEADER: [&str; 13] = [
+        "page",
+        "network",
+        "policy",
+        "runs",
+        "metric",
+        "median",
+        "p95",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "fluid_bound",
+        "bound",
+        "over_bound",
+    ];
+    let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+    let count = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+    let rows = summary.rows.iter().flat_map(|row| {
+        row.metrics.iter().map(move |it| {
+            vec![
+                row.page.clone(),
+                row.network.clone(),
+                row.policy.clone(),
+                row.runs.to_string(),
+                it.metric.name().to_owned(),
+                it.median.to_string(),
+                it.p95.to_string(),
+                number(it.ratio),
+                number(it.ratio_low),
+                number(it.ratio_high),
+                count(it.fluid_bound),
+                count(it.bound),
+                number(it.over_bound),
+            ]
+        })
+    });
+    csv(HEADER.map(str::to_owned).to_vec(), rows)
 }
 
 fn with_progress(

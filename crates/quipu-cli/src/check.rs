@@ -8,20 +8,17 @@ use quipu_study::check::{check, summary};
 
 use crate::args::FindingFormat;
 use crate::failure::Failure;
+use crate::own::Own;
 
 /// Checks `files` and prints what is wrong with them.
-pub(crate) fn run(
-    files: &[PathBuf],
-    format: FindingFormat,
-    registry: &Registry,
-) -> Result<(), Failure> {
+pub(crate) fn run(files: &[PathBuf], format: FindingFormat, own: &Own<'_>) -> Result<(), Failure> {
     let mut all = Vec::new();
     let mut bad = Vec::new();
     for file in files {
-        let findings = match of_file(file, registry) {
+        let findings = match of_file(file, own.registry) {
             Ok(fine) => {
                 if format == FindingFormat::Text {
-                    crate::print(&format!("{}: fine: {fine}\n", file.display()))?;
+                    own.terminal.print(&format!("{}: fine: {fine}\n", file.display()))?;
                 }
                 continue;
             }
@@ -30,7 +27,7 @@ pub(crate) fn run(
         bad.push(file.display().to_string());
         if format == FindingFormat::Text {
             let texts = findings.iter().map(|finding| format!("{finding}\n{}", finding.excerpt()));
-            crate::print(&texts.collect::<String>())?;
+            own.terminal.print(&texts.collect::<String>())?;
         }
         all.extend(findings);
     }

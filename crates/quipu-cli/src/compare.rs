@@ -1,5 +1,7 @@
 //! `quipu compare`.
 
+use quipu_lab::table::Order;
+
 use crate::args::CompareOptions;
 use crate::failure::Failure;
 use crate::own::Own;
@@ -8,7 +10,8 @@ use crate::{batch, scenario};
 
 pub(crate) fn run(options: &CompareOptions, own: &Own<'_>) -> Result<(), Failure> {
     let plans = given(options)?.plans(own, options.batch.range)?;
-    batch::run(&plans, &options.batch, options.sort)
+    let order = Order { sort: options.sort, top: options.top.map(usize::from) };
+    batch::run(&plans, &options.batch, order, own)
 }
 
 fn given(options: &CompareOptions) -> Result<Given, Failure> {

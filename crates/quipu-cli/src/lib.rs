@@ -20,8 +20,10 @@ mod report;
 mod reproduce;
 mod run;
 mod scenario;
+mod shell;
 mod show;
 mod sweep;
+mod terminal;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -33,6 +35,7 @@ use quipu_lab::policies::Registry;
 use args::{Command, PageCommand, ScenarioCommand};
 use failure::Failure;
 use own::Own;
+use terminal::Terminal;
 
 /// Runs the command with the arguments of the process. `registry` holds the policies that can be
 /// chosen by name, usually [`Registry::builtin`] and more.
@@ -40,18 +43,22 @@ use own::Own;
 /// Exit code 0: done. 1: a run failed. 2: the arguments or an input file are wrong. 130: stopped by
 /// Ctrl-C, with what was finished written.
 pub fn run(registry: &Registry) -> ExitCode {
-    let result = Own::new(registry).and_then(|own| {
-        let version = || format!("quipu {}\n", own.program.describe());
-        obey(args::parse(std::env::args_os(), version)?.command, &own)
-    });
-    match result {
+    match begin(registry) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
 }
 
+fn begin(registry: &Registry) -> Result<(), Failure> {
+    let mut own = Own::new(registry, Terminal::default())?;
+    let version = || format!("quipu {}\n", own.program.describe());
+    let arguments = args::parse(std::env::args_os(), version)?;
+    own.terminal = Terminal::new(arguments.output);
+    obey(arguments.command, &own)
+}
+
 fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
-    let registry = own.registry;
+    let (registry, terminal) = (own.registry, own.terminal);
     match command {
         Command::Compare(options) => compare::run(&options, own),
         Command::Cost(options) => cost::run(&options, own),
@@ -59,32 +66,42 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Run(options) => run::run(&options, own),
         Command::Sweep(options) => sweep::run(&options, own),
         Command::Reproduce(options) => reproduce::run(&options, own),
-        Command::Report(options) => report::run(&options, registry),
+        Command::Report(options) => report::run(&options, own),
         Command::Page { command } => match command {
-            PageCommand::Show { page, all, seed } => page::show(&page, all, seed),
+            PageCommand::Show { page, all, seed } => page::show(&page, all, seed, terminal),
             PageCommand::Record(options) => record::run(&options),
-            PageCommand::Infer { files, trace, out } => page::infer(&files, trace.as_deref(), &out),
-            PageCommand::Predict { files } => page::predict(&files),
-            PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed),
-            PageCommand::SelfTest { pages, seed, all, out } => {
-                page::self_test(pages, seed, all, out.as_deref())
+            PageCommand::Infer { files, trace, out } => {
+                page::infer(&files, trace.as_deref(), &out, terminal)
+            }
+            PageCommand::Predict { files, format } => {
+                page::predict(&files, format.format, terminal)
+            }
+            PageCommand::Model { model, pages, seed } => page::model(&model, pages, seed, terminal),
+            PageCommand::SelfTest { pages, seed, all, out, format } => {
+                page::self_test(pages, seed, all, out.as_deref(), format.format, terminal)
             }
         },
         Command::Scenario { command } => match command {
-            ScenarioCommand::Check { files, format } => check::run(&files, format, registry),
+            ScenarioCommand::Check { files, format } => check::run(&files, format, own),
             ScenarioCommand::Show { what, network, ascii } => {
-                show::run(&what, network.as_deref(), ascii)
+                show::run(&what, network.as_deref(), ascii, terminal)
             }
             ScenarioCommand::Schema => show::schema(registry),
             ScenarioCommand::Fields => show::fields(),
         },
-        Command::Pages => list::pages(),
-        Command::Networks => list::networks(),
-        Command::Traces => list::traces(),
-        Command::Browsers => list::browsers(),
-        Command::Transports { name } => list::transports(name.as_deref()),
-        Command::Schedulers { name: Some(name), check: true } => list::check(&name, registry),
-        Command::Schedulers { name, .. } => list::schedulers(name.as_deref(), registry),
+        Command::Pages { format } => list::pages(format.format, terminal),
+        Command::Networks { format } => list::networks(format.format, terminal),
+        Command::Traces { format } => list::traces(format.format, terminal),
+        Command::Browsers { format } => list::browsers(format.format, terminal),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { folder } => shell::man(folder.as_deref()),
+        Command::Transports { name, format } => {
+            list::transports(name.as_deref(), format.format, terminal)
+        }
+        Command::Schedulers { name: Some(name), check: true, .. } => list::check(&name, own),
+        Command::Schedulers { name, layer, format, .. } => {
+            list::schedulers(name.as_deref(), layer.as_deref(), format.format, own)
+        }
     }
 }
 

@@ -1,19 +1,18 @@
 //! `quipu load`.
 
+use std::collections::BTreeMap;
+
 use quipu_lab::batch::Runner;
-use quipu_lab::detail::recording;
+use quipu_lab::detail::{Options, recording, replay};
 use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::run::Instruments;
 use quipu_lab::table::{self, WaterfallOptions};
-use quipu_record::write_whole;
+use quipu_record::{Carried, write_whole};
 
 use crate::args::LoadOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::{logs, scenario};
-
-/// Columns of a terminal of unknown width.
-const USUAL_WIDTH: usize = 100;
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     let plan = plan(options, own)?;
@@ -34,18 +33,32 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
         write_whole(file, har)
             .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
     }
-    let options = WaterfallOptions { width: width(), rows: options.rows };
+    let screen = own.terminal.screen;
+    let options = WaterfallOptions { screen, rows: options.rows };
     let mut text = String::new();
     for (cell, record) in &finished {
-        text.push_str(&table::load_summary(&plan, *cell, record));
+        text.push_str(&screen.fold(&table::load_summary(&plan, *cell, record)));
         // One drawing tells more than a thousand.
         if record.client == 0 {
             text.push('\n');
             let page = plan.visit(*cell, record.visit).map_err(Failure::run)?;
-            text.push_str(&table::waterfall(&page, record, options));
+            let (carried, paths) = carried(&plan, *cell, record.visit);
+            text.push_str(&table::waterfall(&page, record, &carried, &paths, options));
         }
     }
     crate::print(&text)
+}
+
+/// What each path brought of each object of the first client's load, and the names of paths; nothing of a load that is too
+/// large to be looked at.
+fn carried(plan: &Plan, cell: Cell, visit: u32) -> (BTreeMap<u32, Vec<Carried>>, Vec<String>) {
+    match replay(plan, cell, &Options { visit, ..Options::default() }) {
+        Ok(detail) => {
+            let objects = detail.objects.into_iter();
+            (objects.map(|object| (object.object, object.carried)).collect(), detail.paths)
+        }
+        Err(_) => (BTreeMap::new(), Vec::new()),
+    }
 }
 
 fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
@@ -91,14 +104,4 @@ fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
         )));
     }
     Ok(plan)
-}
-
-/// Columns of the terminal: as it says, else as `COLUMNS` says, else the usual.
-fn width() -> usize {
-    let told = || std::env::var("COLUMNS").ok()?.parse().ok();
-    terminal_size::terminal_size()
-        .map(|(width, _)| usize::from(width.0))
-        .or_else(told)
-        .unwrap_or(USUAL_WIDTH)
-        .clamp(40, 400)
 }

@@ -6,6 +6,7 @@ use quipu_lab::policies::Registry;
 use quipu_lab::program::{BuiltFrom, Program};
 
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 
 /// What the sources of this command are, from its build script.
 const BUILT_FROM: BuiltFrom = include!(concat!(env!("OUT_DIR"), "/built_from.rs"));
@@ -16,12 +17,14 @@ pub(crate) struct Own<'r> {
     pub(crate) registry: &'r Registry,
     /// The program that runs them.
     pub(crate) program: Arc<Program>,
+    /// Where results are printed.
+    pub(crate) terminal: Terminal,
 }
 
 impl<'r> Own<'r> {
     /// This program with the policies of `registry`.
-    pub(crate) fn new(registry: &'r Registry) -> Result<Own<'r>, Failure> {
+    pub(crate) fn new(registry: &'r Registry, terminal: Terminal) -> Result<Own<'r>, Failure> {
         let program = Program::new(BUILT_FROM, registry).map_err(Failure::run)?;
-        Ok(Own { registry, program: Arc::new(program) })
+        Ok(Own { registry, program: Arc::new(program), terminal })
     }
 }

@@ -15,6 +15,7 @@ use quipu_study::self_test::{self, SelfTest};
 
 use crate::failure::Failure;
 use crate::progress;
+use crate::terminal::{Format, Terminal};
 
 /// How well pages are inferred from recordings.
 pub(crate) fn self_test(
@@ -22,6 +23,8 @@ pub(crate) fn self_test(
     seed: u64,
     all: bool,
     out: Option<&Path>,
+    format: Format,
+    terminal: Terminal,
 ) -> Result<(), Failure> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
@@ -35,12 +38,17 @@ pub(crate) fn self_test(
         write_whole(file, self_test::to_csv(&cases))
             .map_err(|error| Failure::Run(format!("cannot write {}: {error}", file.display())))?;
     }
-    crate::print(&self_test::table(&self_test::rows(&cases), all))?;
+    terminal.print_grid(&self_test::table(&self_test::rows(&cases), all), format)?;
     if cancelled.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
 }
 
 /// Several recordings as one, or one with its trace.
-pub(crate) fn infer(files: &[String], trace: Option<&Path>, out: &Path) -> Result<(), Failure> {
+pub(crate) fn infer(
+    files: &[String],
+    trace: Option<&Path>,
+    out: &Path,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let joined = match (trace, files) {
         (None, _) => quipu_lab::pages::join(files),
         (Some(trace), [file]) => quipu_lab::pages::with_trace(file, trace),
@@ -57,11 +65,11 @@ pub(crate) fn infer(files: &[String], trace: Option<&Path>, out: &Path) -> Resul
     let name = out.to_string_lossy();
     let name = if name.contains('/') { name.into_owned() } else { format!("./{name}") };
     let ways = readings(&name, Seed::new(1))?;
-    crate::print(&table::floors(&ways))
+    crate::print(&table::floors(&ways, terminal.screen))
 }
 
 /// What recordings at one speed say of others.
-pub(crate) fn predict(files: &[String]) -> Result<(), Failure> {
+pub(crate) fn predict(files: &[String], format: Format, terminal: Terminal) -> Result<(), Failure> {
     let mut predictions = Vec::new();
     for file in files {
         predictions.extend(predict::predict(file).map_err(|error| match error {
@@ -69,7 +77,11 @@ pub(crate) fn predict(files: &[String]) -> Result<(), Failure> {
             error => Failure::usage(error),
         })?);
     }
-    crate::print(&predict::table(&predictions))
+    terminal.print_grid(&predict::table(&predictions), format)?;
+    match format {
+        Format::Table => terminal.print(&predict::sentences(&predictions)),
+        Format::Json | Format::Csv => Ok(()),
+    }
 }
 
 /// The page called `name`, however recordings may be read.
@@ -84,21 +96,21 @@ fn readings(name: &str, seed: Seed) -> Result<Vec<(Compute, LoadedPage)>, Failur
 }
 
 /// What the model of Pries et al. yields in `pages` pages, beside what it was fitted to.
-pub(crate) fn model(name: &str, pages: u64, seed: u64) -> Result<(), Failure> {
+pub(crate) fn model(name: &str, pages: u64, seed: u64, terminal: Terminal) -> Result<(), Failure> {
     let sample = draw_sample(name, Seed::new(seed), pages).map_err(Failure::usage)?;
-    crate::print(&format!(
-        "{name}: {pages} pages of seed {seed}, beside Table 1 of the ns-3 QUIC paper\n{}",
-        table::model(&sample)
-    ))
+    terminal.print(&format!(
+        "{name}: {pages} pages of seed {seed}, compared with Table 1 of the ns-3 QUIC paper\n"
+    ))?;
+    terminal.print_grid(&table::model(&sample), Format::Table)
 }
 
-pub(crate) fn show(name: &str, all: bool, seed: u64) -> Result<(), Failure> {
+pub(crate) fn show(name: &str, all: bool, seed: u64, terminal: Terminal) -> Result<(), Failure> {
     let ways = readings(name, Seed::new(seed))?;
     let mut text = String::new();
     if let Some((_, page)) = ways.first() {
         let report = &page.report;
         text = if all { format!("{report:#}\n") } else { format!("{report}\n") };
     }
-    text.push_str(&table::floors(&ways));
-    crate::print(&text)
+    terminal.print(&text)?;
+    crate::print(&table::floors(&ways, terminal.screen))
 }

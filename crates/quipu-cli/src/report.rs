@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
-use quipu_lab::policies::Registry;
 use quipu_record::write_whole;
 use quipu_report::document::Document;
 use quipu_report::page::{inline, page};
@@ -13,6 +12,7 @@ use quipu_study::replay::Replayer;
 
 use crate::args::ReportOptions;
 use crate::failure::Failure;
+use crate::own::Own;
 
 /// The name of the file in the folder of the results.
 const FILE: &str = "report.html";
@@ -20,13 +20,13 @@ const FILE: &str = "report.html";
 /// What the first bytes of a report have.
 const BEGINNING: &str = "<!doctype html>";
 
-pub(crate) fn run(options: &ReportOptions, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run(options: &ReportOptions, own: &Own<'_>) -> Result<(), Failure> {
     let load = options.load.as_deref().map(str::parse).transpose();
     let load = load.map_err(|reason| Failure::Usage(format!("--load: {reason}")))?;
     let file = options.out.clone().unwrap_or_else(|| options.folder.join(FILE));
     check(&file, options.force)?;
-    let document =
-        report(&options.folder, &Options { load }, &Replayer(registry)).map_err(Failure::usage)?;
+    let document = report(&options.folder, &Options { load }, &Replayer(own.registry))
+        .map_err(Failure::usage)?;
     for notice in &document.notices {
         eprintln!("note: {notice}");
     }
@@ -43,7 +43,7 @@ pub(crate) fn run(options: &ReportOptions, registry: &Registry) -> Result<(), Fa
         1 => line.push_str("; 1 notice"),
         notices => line.push_str(&format!("; {notices} notices")),
     }
-    crate::print(&format!("{line}\n"))
+    own.terminal.print(&format!("{line}\n"))
 }
 
 /// Makes sure, before anything is read, that `file` may be written: it is new, or a report.

@@ -8,13 +8,15 @@ use quipu_lab::table::{Align, Grid};
 use quipu_record::verdict::{Counts, Judged};
 use quipu_scenario::experiment::Case;
 use quipu_study::reproduce::{
-    Job, Page, Place, Progress, Todo, builtin, choose, reproduce, survivors, terminal, unexplained,
+    Job, Page, Place, Progress, Todo, builtin, choose, reproduce, rules, survivors, terminal,
+    unexplained,
 };
 
 use crate::args::ReproduceOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::progress;
+use crate::terminal::{Format, Terminal, json};
 
 pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
@@ -28,7 +30,7 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
     }
     let chosen = choose(&options.names).map_err(Failure::usage)?;
     if options.list {
-        return list(chosen.iter().map(|(case, _)| case));
+        return list(chosen.iter().map(|(case, _)| case), options.format.format, own.terminal);
     }
     let jobs = chosen
         .into_iter()
@@ -47,10 +49,17 @@ pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failu
         deals: options.shuffles,
     };
     let todo = Todo::new(jobs, &place).map_err(Failure::usage)?;
-    let all = run_all(todo, &place, ids)?;
-    crate::print(&format!("{}\n", Counts::of(&all)))?;
-    if options.shuffles > 0 {
-        crate::print(&survivors(&all))?;
+    let table = (options.format.format == Format::Table).then_some(own.terminal);
+    let all = run_all(todo, &place, ids, table)?;
+    match options.format.format {
+        Format::Table => {
+            own.terminal.print(&format!("{}\n", Counts::of(&all)))?;
+            if options.shuffles > 0 {
+                own.terminal.print(&survivors(&all))?;
+            }
+        }
+        Format::Json => crate::print(&json(&all))?,
+        Format::Csv => crate::print(&rules(&all))?,
     }
     if let Some((file, before)) = docs {
         let page = before.with(&all, &builtin().map_err(Failure::usage)?);
@@ -83,20 +92,29 @@ fn page_before(file: &Path, names: &[String], jobs: &[Job]) -> Result<Page, Fail
 }
 
 /// Runs what is to be run, with a progress bar and a table for each id as it ends.
-fn run_all(todo: Todo, place: &Place, ids: usize) -> Result<Vec<Judged>, Failure> {
+fn run_all(
+    todo: Todo,
+    place: &Place,
+    ids: usize,
+    table: Option<Terminal>,
+) -> Result<Vec<Judged>, Failure> {
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
         .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    let show = |judged: &Judged| match table {
+        Some(on) => on.print(&terminal(judged, on.screen)),
+        None => Ok(()),
+    };
     for judged in todo.kept() {
-        crate::print(&terminal(judged))?;
+        show(judged)?;
     }
     let bar = progress::bar(todo.runs() as u64);
     let tell = |what: Progress<'_>| match what {
         Progress::Run => bar.inc(1),
         Progress::Judged(judged) => {
             // Results are on disk; a terminal that is gone is no reason to stop.
-            bar.suspend(|| crate::print(&terminal(judged)).unwrap_or_default());
+            bar.suspend(|| show(judged).unwrap_or_default());
         }
     };
     let all = reproduce(todo, place, &cancelled, &tell);
@@ -131,7 +149,11 @@ fn judge(all: &[Judged]) -> Result<(), Failure> {
     }
 }
 
-fn list<'a>(cases: impl Iterator<Item = &'a Case>) -> Result<(), Failure> {
+fn list<'a>(
+    cases: impl Iterator<Item = &'a Case>,
+    format: Format,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let mut grid = Grid::new(
         ["id", "paper", "figure", "rules", "what it shows"].map(|title| (title, Align::Left)),
     );
@@ -145,5 +167,5 @@ fn list<'a>(cases: impl Iterator<Item = &'a Case>) -> Result<(), Failure> {
             experiment.title.clone(),
         ]);
     }
-    crate::print(&grid.to_string())
+    terminal.print_grid(&grid, format)
 }

@@ -1,5 +1,7 @@
 //! `quipu run`.
 
+use quipu_lab::table::Order;
+
 use crate::args::RunOptions;
 use crate::batch;
 use crate::failure::Failure;
@@ -11,5 +13,6 @@ pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     given.set("runs", "--runs", options.runs.as_deref())?;
     given.assign(&options.set)?;
     let plans = given.plans(own, options.batch.range)?;
-    batch::run(&plans, &options.batch, options.sort)
+    let order = Order { sort: options.sort, top: None };
+    batch::run(&plans, &options.batch, order, own)
 }

@@ -8,9 +8,15 @@ use quipu_scenario::{Network, Scenario, ScenarioError, find_network, reference, 
 
 use crate::failure::Failure;
 use crate::scenario::Given;
+use crate::terminal::Terminal;
 
 /// Draws the networks of the scenario `what`, or the network of that name.
-pub(crate) fn run(what: &str, network: Option<&str>, ascii: bool) -> Result<(), Failure> {
+pub(crate) fn run(
+    what: &str,
+    network: Option<&str>,
+    ascii: bool,
+    terminal: Terminal,
+) -> Result<(), Failure> {
     let scenario = match Path::new(what).extension().is_some_and(|ending| ending == "toml") {
         true => Given::load(Some(Path::new(what)))?.checked()?,
         false => {
@@ -28,8 +34,10 @@ pub(crate) fn run(what: &str, network: Option<&str>, ascii: bool) -> Result<(), 
         }
     };
     let signs = if ascii { Signs::Ascii } else { Signs::Unicode };
-    let drawn: Result<Vec<String>, _> =
-        chosen.into_iter().map(|network| draw(&scenario, network, signs)).collect();
+    let drawn: Result<Vec<String>, _> = chosen
+        .into_iter()
+        .map(|network| draw(&scenario, network, signs, terminal.screen))
+        .collect();
     crate::print(&drawn.map_err(Failure::usage)?.join("\n"))
 }
 

@@ -13,6 +13,7 @@ use crate::args::SweepOptions;
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::progress;
+use crate::terminal::Terminal;
 
 /// Points that a dry run tells one by one.
 const MOST_POINTS: usize = 20;
@@ -41,7 +42,7 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         eprintln!("note: {note}");
     }
     if options.dry_run {
-        return tell(&todo, options);
+        return tell(&todo, options, own.terminal);
     }
     let cancelled = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&cancelled);
@@ -55,12 +56,12 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
     let folder = options.out.display().to_string();
     let status = match &written {
         Some(written) => {
-            crate::print(&overview(todo.sweep(), written, &folder))?;
+            crate::print(&overview(todo.sweep(), written, &folder, own.terminal.screen))?;
             &written.status
         }
         None => todo.status(),
     };
-    end(status, &todo, options, cancelled.load(Ordering::Relaxed))
+    end(status, &todo, options, cancelled.load(Ordering::Relaxed), own.terminal)
 }
 
 /// Tells how it ended, if not all is there or not all went well.
@@ -69,17 +70,18 @@ fn end(
     todo: &Todo,
     options: &SweepOptions,
     was_cancelled: bool,
+    terminal: Terminal,
 ) -> Result<(), Failure> {
     let (file, folder) = (options.file.display(), options.out.display());
     let left = todo.runs();
     if let Some(shard) = &options.shard {
         let Status { done, planned, .. } = status;
-        crate::print(&format!(
+        terminal.print(&format!(
             "part {shard}: {left} of its runs are missing; {done} of {planned} runs of all parts are in \
              {folder}\n`quipu sweep {file} --out {folder}` joins the parts and writes the tables\n"
         ))?;
     } else if status.state == State::Incomplete {
-        crate::print(&format!(
+        terminal.print(&format!(
             "{} runs are missing: `quipu sweep {file} --out {folder}` goes on\n",
             status.missing
         ))?;
@@ -94,7 +96,7 @@ fn end(
 }
 
 /// What would be done, and how long that takes.
-fn tell(todo: &Todo, options: &SweepOptions) -> Result<(), Failure> {
+fn tell(todo: &Todo, options: &SweepOptions, terminal: Terminal) -> Result<(), Failure> {
     let sweep = todo.sweep();
     let mut columns = vec![("point".to_owned(), Align::Right)];
     columns.extend(sweep.fields().map(|field| (field.to_owned(), Align::Left)));
@@ -106,7 +108,8 @@ fn tell(todo: &Todo, options: &SweepOptions) -> Result<(), Failure> {
         row.push(point.plan.cells().count().to_string());
         grid.row(row);
     }
-    let mut text = grid.to_string();
+    let mut text = String::new();
+    crate::print(&grid.on(terminal.screen))?;
     let points = sweep.points.len();
     if points > MOST_POINTS {
         text.push_str(&format!("and {} more points\n", points - MOST_POINTS));
@@ -117,11 +120,11 @@ fn tell(todo: &Todo, options: &SweepOptions) -> Result<(), Failure> {
     text.push_str(&format!(
         "\n{points} points, {planned} runs: {kept} are done, {left}{own} are to be made\n"
     ));
-    crate::print(&text)?;
+    terminal.print(&text)?;
     if left > 0 {
         let jobs = options.jobs.map(usize::from);
         let jobs = jobs.unwrap_or(std::thread::available_parallelism().map_or(1, usize::from));
-        crate::print(&estimate(todo, jobs))?;
+        terminal.print(&estimate(todo, jobs))?;
     }
     Ok(())
 }

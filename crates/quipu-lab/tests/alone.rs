@@ -217,7 +217,12 @@ fn files_have_the_same_bytes_but_for_names_and_positions() {
     };
     assert_eq!(sharing("rr + minrtt"), (2, vec!["wifi", "wifi", "lte", "lte"]));
     assert_eq!(sharing("lte alone"), (1, vec!["lte", "lte"]));
-    let table = quipu_lab::table::compare(&whole, &batch.summary, None);
+    let table = quipu_lab::table::compare(
+        &whole,
+        &batch.summary,
+        quipu_lab::table::Order::default(),
+        quipu_lab::table::Screen::ANY,
+    );
     let links = table.split("Links: % of capacity").nth(1).unwrap();
     let lte = links.lines().find(|line| line.starts_with("lte alone")).unwrap();
     assert_eq!(lte.split_whitespace().filter(|cell| *cell == "–").count(), 4, "{links}");
@@ -272,7 +277,12 @@ fn the_table_says_where_a_path_alone_is_faster() {
     assert_eq!((found.page.as_str(), found.network.as_str()), ("sitespeed", "wifi+lte"));
     assert_eq!((found.path.as_str(), found.nearest.as_str()), ("lte", "rr + minrtt"));
     assert!(found.ratio_high.unwrap() < 1.0);
-    let table = quipu_lab::table::compare(&plan, &summary, None);
+    let table = quipu_lab::table::compare(
+        &plan,
+        &summary,
+        quipu_lab::table::Order::default(),
+        quipu_lab::table::Screen::ANY,
+    );
     let blocks: Vec<&str> = table.split("· simulated").collect();
     let told = blocks.iter().map(|block| block.matches("alone is faster than").count());
     assert_eq!(

@@ -75,7 +75,12 @@ fn fair_controllers_serve_clients_evenly() {
     assert_eq!(fairness.clients, 8);
     assert!(fairness.page_time.median > 970_000, "{fairness:?}");
     assert!(fairness.goodput.median > 950_000, "{fairness:?}");
-    let text = quipu_lab::table::compare(&plan, &batch.summary, None);
+    let text = quipu_lab::table::compare(
+        &plan,
+        &batch.summary,
+        quipu_lab::table::Order::default(),
+        quipu_lab::table::Screen::ANY,
+    );
     assert!(text.contains("8 clients") && text.contains("Jain's index"), "{text}");
 }
 

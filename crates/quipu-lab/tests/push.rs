@@ -155,9 +155,15 @@ fn raw_streams_push_nothing() {
 fn the_waterfall_marks_what_was_pushed() {
     let plan = Plan::new(scenario("framework-youtube", "chrome", Push::Critical)).unwrap();
     let record = run(&plan, CELL).unwrap();
-    let options = WaterfallOptions { width: 100, rows: 100 };
-    let text = waterfall(&plan.page(CELL).unwrap(), &record, options);
-    let marked = |line: &&str| line.chars().nth(5) == Some('+');
+    let options = WaterfallOptions { screen: quipu_lab::table::Screen::ANY, rows: 100 };
+    let text = waterfall(
+        &plan.page(CELL).unwrap(),
+        &record,
+        &std::collections::BTreeMap::new(),
+        &[],
+        options,
+    );
+    let marked = |line: &&str| line.chars().nth(3) == Some('+');
     assert_eq!(text.lines().filter(marked).count(), 7, "{text}");
-    assert!(text.contains("+ pushed: from its promise"), "{text}");
+    assert!(text.contains("+ pushed, from its promise"), "{text}");
 }

@@ -230,7 +230,7 @@ metrics! {
     /// Stream bytes that the sender retransmitted after a loss.
     BytesResent = "resent", "retransmitted bytes", Size, Scope::Load(OfLoad {
         column: Some("bytes_resent"),
-        shown: Some(Shown { median: "resent", p95: false, ratio: None, behind_shares: true }),
+        shown: Some(Shown { median: "retransmitted", p95: false, ratio: None, behind_shares: true }),
         ..of_load(|record| of_sender(record, record.sender_total(|path| path.bytes_resent)))
     });
     /// Stream bytes that the sender sent as copies of bytes in flight.
@@ -252,7 +252,7 @@ metrics! {
         Some(all.reduce(u64::saturating_add)? as f64 / 1e6)
     });
     /// Page time by the bound that no scheduler can beat.
-    PageOverBound = "page-over-bound", "page time over its bound", Plain,
+    PageOverBound = "page-over-bound", "page time / bound", Plain,
         Scope::OverBound(Metric::PageTime);
     /// Critical time by its bound.
     CriticalOverBound = "critical-over-bound", "critical time over its bound", Plain,
@@ -278,7 +278,7 @@ metrics! {
     /// same run: 1 for the same order, −1 for the reverse. Needs `against`.
     Order = "order", "agreement of the order of objects", Plain, Scope::Order;
     /// Completion of objects since the start of the page.
-    Object = "object", "completion of objects", Time, Scope::Object;
+    Object = "object", "object completion time", Time, Scope::Object;
     /// Load time of a raw stream. Needs `stream`.
     Stream = "stream", "load time of a stream", Time, Scope::Stream;
     /// What a flow's receiver got per second. Needs `flow`.

@@ -23,11 +23,11 @@ impl NetworkShare {
     pub fn sentence(self, floor: &str) -> String {
         let per_cent = (self.0 + 5) / 10;
         let of_fastest = format!(
-            "{floor} on an infinitely fast network: {per_cent} % of the fastest page time are the network's"
+            "floor: {floor} on an infinitely fast network; the network accounts for {per_cent} % of the fastest page time"
         );
         match self.is_little() {
             true => format!(
-                "{of_fastest}, less than a third, so that ratios of whole page times say little; see those above the floor"
+                "{of_fastest}, less than a third, so compare the times above the floor rather than whole page times"
             ),
             false => of_fastest,
         }
@@ -44,14 +44,12 @@ mod tests {
         assert!(little.is_little());
         assert_eq!(
             little.sentence("1323.0 ms"),
-            "1323.0 ms on an infinitely fast network: 8 % of the fastest page time are the network's, less than a third, \
-             so that ratios of whole page times say little; see those above the floor"
+            "floor: 1323.0 ms on an infinitely fast network; the network accounts for 8 % of the fastest page time, \
+             less than a third, so compare the times above the floor rather than whole page times"
         );
         let much = NetworkShare::of(400, 600);
         assert!(!much.is_little());
-        assert!(
-            much.sentence("200 ns").ends_with("67 % of the fastest page time are the network's")
-        );
+        assert!(much.sentence("200 ns").ends_with("accounts for 67 % of the fastest page time"));
         assert_eq!(NetworkShare::of(5, 0), NetworkShare::of(7, 3), "all of it at most");
     }
 }

@@ -9,6 +9,9 @@ pub struct PageNote {
     pub name: String,
     /// Its objects; the mean if it is another in each run.
     pub objects: usize,
+    /// Those that the page's time waits for; `null` if it is another page in each run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<usize>,
     /// Bytes of their bodies; the mean if it is another in each run.
     pub bytes: u64,
     /// Hosts that were folded into one server.

@@ -105,17 +105,20 @@ impl fmt::Display for Turned {
     /// One sentence without place and full stop.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |ratio: RatioTo| match ratio.says() {
-            Says::Less => "less",
-            Says::More => "more",
-            Says::Neither => "no other for certain",
+            Says::Less => "lower",
+            Says::More => "higher",
+            Says::Neither => "not distinguishable",
         };
         let Turned { policy, base, metric, here, compute, there, .. } = self;
         let title = metric.of_load().and_then(|of_load| of_load.shown?.ratio);
         let name = title.unwrap_or(metric.name());
         write!(
             f,
-            "{policy}: {name} is {} than with {base} ({here}); with {compute} computing {} ({there})",
-            words(*here),
+            "{policy}: {name} is {} {base} ({here}); with {compute} computing it is {} ({there})",
+            match here.says() {
+                Says::Neither => "not distinguishable from".to_owned(),
+                _ => format!("{} than with", words(*here)),
+            },
             words(*there)
         )
     }
@@ -148,15 +151,15 @@ mod tests {
         assert!(opposite.is_opposite());
         assert_eq!(
             opposite.to_string(),
-            "dwrr: page is less than with rr (0.930 0.900–0.970); \
-             with low computing more (1.040 1.010–1.070)"
+            "dwrr: page is lower than with rr (0.930 0.900–0.970); \
+             with low computing it is higher (1.040 1.010–1.070)"
         );
         let unclear = turned(ratio(0.93, 0.9, 0.97), ratio(1.0, 0.9, 1.07));
         assert!(!unclear.is_opposite());
         assert!(
             unclear
                 .to_string()
-                .ends_with("with low computing no other for certain (1.000 0.900–1.070)")
+                .ends_with("with low computing it is not distinguishable (1.000 0.900–1.070)")
         );
     }
 

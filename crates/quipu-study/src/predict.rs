@@ -6,6 +6,7 @@
 
 use quipu_base::{Bytes, Duration};
 use quipu_lab::pages::{self, PageLoadError};
+use quipu_lab::table::{Align, Grid};
 use quipu_record::stats::quantile_of_numbers;
 use quipu_scenario::{HttpVersion, LinkError, LinksSpec, PathSpec, Scenario};
 use quipu_web::har::HarNetwork;
@@ -115,35 +116,35 @@ pub fn errors(predictions: &[Prediction]) -> [(f64, f64); 2] {
     [of(|prediction| prediction.as_recorded), of(|prediction| prediction.likely)]
 }
 
-/// The predictions as a table, and their errors.
-pub fn table(predictions: &[Prediction]) -> String {
-    let mut text = format!(
-        "{:<18}{:>10}{:>10}{:>10}{:>12}{:>10}{:>10}{:>10}{:>9}\n",
-        "page", "from", "at", "measured", "as recorded", "low", "likely", "high", "error"
-    );
+/// The predictions as a table.
+pub fn table(predictions: &[Prediction]) -> Grid {
+    let titles = ["from", "at", "measured ms", "as recorded", "low", "likely", "high", "error %"];
+    let columns = titles.map(|title| (title, Align::Right));
+    let mut grid = Grid::new([("page", Align::Left)].into_iter().chain(columns));
     for prediction in predictions {
-        let ms = |time: Duration| format!("{:.0} ms", time.as_secs_f64() * 1e3);
+        let ms = |time: Duration| format!("{:.0}", time.as_secs_f64() * 1e3);
         let Prediction { page, recorded, replayed, measured, as_recorded, low, likely, high } =
             prediction;
-        text.push_str(&format!(
-            "{page:<18}{recorded:>10}{replayed:>10}{:>10}{:>12}{:>10}{:>10}{:>10}{:>+8.1} %\n",
-            ms(*measured),
-            ms(*as_recorded),
-            ms(*low),
-            ms(*likely),
-            ms(*high),
-            prediction.error(*likely) * 100.0,
-        ));
+        let [measured, as_recorded, low, shown, high] =
+            [measured, as_recorded, low, likely, high].map(|time| ms(*time));
+        let error = format!("{:+.1}", prediction.error(*likely) * 100.0);
+        let (page, recorded, replayed) = (page.clone(), recorded.clone(), replayed.clone());
+        grid.row([page, recorded, replayed, measured, as_recorded, low, shown, high, error]);
     }
+    grid
+}
+
+/// How far off they are.
+pub fn sentences(predictions: &[Prediction]) -> String {
     let [as_recorded, likely] = errors(predictions);
-    for (name, (median, most)) in [("as recorded", as_recorded), ("likely", likely)] {
-        text.push_str(&format!(
+    let sentence = |(name, (median, most)): (&str, (f64, f64))| {
+        format!(
             "error at other speeds, {name}: median {:.1} %, 90th percentile {:.1} %\n",
             median * 100.0,
             most * 100.0
-        ));
-    }
-    text
+        )
+    };
+    [("as recorded", as_recorded), ("likely", likely)].map(sentence).concat()
 }
 
 /// Recordings at one speed.

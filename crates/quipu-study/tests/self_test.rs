@@ -23,12 +23,12 @@ fn inferred_pages_take_the_time_of_the_true_ones() {
             Knowledge::Initiators => (0.05, 0.15),
             Knowledge::Times => (0.10, 0.25),
         };
-        assert!(row.error.0 <= median && row.error.1 <= most, "{row}");
+        assert!(row.error.0 <= median && row.error.1 <= most, "{row:?}");
     }
     // What was hidden behind a slow network is in the range.
     let far: Vec<&Row> = of(Inference::TakenOut, Reach::Far).collect();
     for row in &far {
-        assert!(row.range.is_some_and(|(holds, _)| holds >= 0.85), "{row}");
+        assert!(row.range.is_some_and(|(holds, _)| holds >= 0.85), "{row:?}");
     }
     // The waits as recorded are no model of a faster network.
     let slow_to_fast = |inference| {

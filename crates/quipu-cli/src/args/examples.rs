@@ -14,7 +14,14 @@ Fields of --link: name, rate, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter
 loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue (default, 1bdp, 50p, 64KiB,
 unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the
 uplink as up.FIELD, and for links of the client and the server in front of it as access.FIELD. A
-path with bottleneck=NAME leads over the links of the path of that name.";
+path with bottleneck=NAME leads over the links of the path of that name.
+
+Columns: medians over all runs, in milliseconds. p95: 95 % of the runs are as fast. page: until
+the last object that the load event waits for. critical: until all that blocks rendering is there.
+page/bound, critical/bound: times the least that any scheduler could need. above floor: page time
+less what an infinitely fast network would take. ObjectIndex, ByteIndex: mean time at which objects
+and bytes are complete. retransmitted: in bytes. A row such as `lte alone` is a network of
+that path and nothing else. Null TLS: handshakes of the usual length without encryption.";
 
 pub(super) const LOAD: &str = "\
 Examples:
@@ -41,7 +48,7 @@ Examples:
 
 A file may have `pages`, `[[flows]]` and `[[cross]]`. Flows fill what congestion control lets them
 have: name, start, stop, bytes, direction (down, up), paths, congestion, path, streams,
-initial_window. Cross traffic takes no notice: name, rate, packet, kind (constant, poisson, on-off),
+initial_window. Cross traffic does not react to congestion: name, rate, packet, kind (constant, poisson, on-off),
 on, off, path, direction, start, stop. `duration` ends a run without pages; `measure.from` and
 `measure.until` bound what is measured of flows and links.";
 
@@ -99,7 +106,7 @@ Examples:
   quipu reproduce pw-pats --out results/pw-pats
   quipu reproduce my-experiment.toml
 
-What is done stays done: after Ctrl-C the same command goes on. Exit code 1 if a rule ends otherwise
+Finished runs are kept: after Ctrl-C the same command resumes. Exit code 1 if a rule ends otherwise
 than its file expects.";
 
 pub(super) const INFER: &str = "\
@@ -130,3 +137,9 @@ Each load has a new browser with an empty cache. The browser's own throttle make
 responses share one, and each request waits for a round trip, but connections are opened at once and
 TCP is that of the machine's network (docs/recording.md). Ctrl-C keeps the loads that have ended.
 Exit code 2 if the page cannot be loaded or there is no browser, 130 after Ctrl-C.";
+
+pub(super) const COMPLETIONS: &str = "\
+Examples:
+  quipu completions bash > ~/.local/share/bash-completion/completions/quipu
+  quipu completions zsh > ~/.zfunc/_quipu
+  quipu completions fish > ~/.config/fish/completions/quipu.fish";

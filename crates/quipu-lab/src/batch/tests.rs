@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use std::sync::Mutex;
 
+use crate::table::{Order, Screen, compare};
 use quipu_base::{Bytes, Duration, Instant};
 use rand::Rng;
 
@@ -298,7 +301,7 @@ fn the_comparison_reads_as_a_table() {
     let plan = plan(10);
     let mut summary = batch(&plan, 2).summary;
     summary.rows[1].refused = 3;
-    insta::assert_snapshot!(crate::table::compare(&plan, &summary, None));
+    insta::assert_snapshot!(compare(&plan, &summary, Order::default(), Screen::ANY));
 }
 
 #[test]
@@ -311,6 +314,12 @@ fn a_load_reads_as_a_waterfall() {
         object.completed_at = object.first_byte_at + Duration::from_millis(index * 4);
         object.held = index != 3;
     }
-    let options = crate::table::WaterfallOptions { width: 100, rows: 8 };
-    insta::assert_snapshot!(crate::table::waterfall(&page(&plan), &record, options));
+    let options = crate::table::WaterfallOptions { screen: Screen::ANY, rows: 8 };
+    insta::assert_snapshot!(crate::table::waterfall(
+        &page(&plan),
+        &record,
+        &BTreeMap::new(),
+        &[],
+        options
+    ));
 }

@@ -12,7 +12,7 @@ mod traffic;
 
 use std::fmt::Write;
 
-use crate::table::{Align, Grid};
+use crate::table::{Align, Grid, Screen};
 use quipu_scenario::{Direction, LinkError, Network, Scenario};
 
 /// Which signs a drawing is made of.
@@ -28,18 +28,35 @@ pub enum Signs {
 ///
 /// # Errors
 /// If a path names a bottleneck that is none.
-pub fn draw(scenario: &Scenario, network: &Network, signs: Signs) -> Result<String, LinkError> {
+pub fn draw(
+    scenario: &Scenario,
+    network: &Network,
+    signs: Signs,
+    screen: Screen,
+) -> Result<String, LinkError> {
     let mut text = network.name.clone();
     if !network.about.is_empty() {
         let _ = write!(text, ": {}", network.about);
     }
     text.push_str("\n\n");
-    text.push_str(&picture::picture(network, signs)?);
+    let mut text = screen.fold(&text);
+    let picture = picture::picture(network, signs)?;
+    let widest = picture.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    match screen.width {
+        Some(width) if widest > width => {
+            for path in &network.paths {
+                text.push_str(&screen.fold(&format!("{}\n", path.summary())));
+            }
+            let hint = format!("the drawing takes {widest} columns; --wide draws it\n");
+            text.push_str(&screen.fold(&hint));
+        }
+        _ => text.push_str(&picture),
+    }
     text.push('\n');
-    text.push_str(&table(scenario, network)?);
+    text.push_str(&table(scenario, network)?.on(screen));
     let notes = link::notes(network);
     if !notes.is_empty() {
-        let _ = write!(text, "\n{notes}");
+        let _ = write!(text, "\n{}", screen.fold(&notes));
     }
     let curves = curve::curves(network, signs);
     if !curves.is_empty() {
@@ -47,7 +64,7 @@ pub fn draw(scenario: &Scenario, network: &Network, signs: Signs) -> Result<Stri
     }
     let traffic = traffic::traffic(scenario);
     if !traffic.is_empty() {
-        let _ = write!(text, "\n{traffic}");
+        let _ = write!(text, "\n{}", screen.fold(&traffic));
     }
     Ok(match signs {
         Signs::Unicode => text,
@@ -67,18 +84,19 @@ fn ascii(sign: char) -> char {
 }
 
 /// Per path and direction what the scenario does not say: round trip, product, queue.
-fn table(scenario: &Scenario, network: &Network) -> Result<String, LinkError> {
+fn table(scenario: &Scenario, network: &Network) -> Result<Grid, LinkError> {
     let mut grid = Grid::new([
         ("path", Align::Left),
-        ("way", Align::Left),
+        ("direction", Align::Left),
         ("rate", Align::Right),
-        ("one way", Align::Right),
+        ("one-way delay", Align::Right),
         ("round trip", Align::Right),
-        ("rate x round trip", Align::Right),
+        ("BDP", Align::Right),
         ("queue", Align::Right),
-        ("in bytes", Align::Right),
-        ("in time", Align::Right),
-    ]);
+        ("queue (bytes)", Align::Right),
+        ("queue (time)", Align::Right),
+    ])
+    .optional([(5, 0), (7, 1), (4, 2)]);
     for (index, path) in network.paths.iter().enumerate() {
         let owner = network.bottleneck(index)?;
         let Some(links) = network.paths.get(owner).and_then(|path| path.own_links()) else {
@@ -108,7 +126,7 @@ fn table(scenario: &Scenario, network: &Network) -> Result<String, LinkError> {
             ]);
         }
     }
-    Ok(grid.to_string())
+    Ok(grid)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use quipu_scenario::find_network;
 fn drawn(text: &str, signs: Signs) -> String {
     let scenario = Scenario::from_toml(text, "a.toml").unwrap();
     scenario.validate().unwrap();
-    draw(&scenario, &scenario.networks[0], signs).unwrap()
+    draw(&scenario, &scenario.networks[0], signs, Screen::ANY).unwrap()
 }
 
 const DUMBBELL: &str = r#"
@@ -52,7 +52,10 @@ up = { steps = [] }
 fn two_paths_have_a_box_each() {
     let scenario = Scenario::default();
     let network = find_network("wifi+lte").unwrap();
-    insta::assert_snapshot!("wifi_lte", draw(&scenario, &network, Signs::Unicode).unwrap());
+    insta::assert_snapshot!(
+        "wifi_lte",
+        draw(&scenario, &network, Signs::Unicode, Screen::ANY).unwrap()
+    );
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn steps_have_a_curve() {
 #[test]
 fn every_network_that_ships_can_be_drawn_in_lines_of_one_length() {
     for network in quipu_scenario::builtin_networks() {
-        let text = draw(&Scenario::default(), &network, Signs::Unicode).unwrap();
+        let text = draw(&Scenario::default(), &network, Signs::Unicode, Screen::ANY).unwrap();
         let picture = text.split("\n\n").nth(1).unwrap();
         let walls: Vec<usize> = picture
             .lines()
@@ -85,7 +88,7 @@ fn every_network_that_ships_can_be_drawn_in_lines_of_one_length() {
 #[test]
 fn the_radio_is_at_the_client_and_named_links_are_at_the_server() {
     let network = find_network("framework-scene-low-b").unwrap();
-    let text = draw(&Scenario::default(), &network, Signs::Unicode).unwrap();
+    let text = draw(&Scenario::default(), &network, Signs::Unicode, Screen::ANY).unwrap();
     let row = text.lines().find(|line| line.contains("◀ 55mbit")).unwrap();
     let at = |what: &str| row.find(what).unwrap();
     assert!(at("( radio wifi )") < at("◀ 55mbit") && at("◀ 55mbit") < at("[ server ]"), "{row}");
@@ -96,7 +99,7 @@ fn the_radio_is_at_the_client_and_named_links_are_at_the_server() {
 #[test]
 fn recordings_have_curves_of_both_directions() {
     let network = find_network("wifi-weak+lte-recorded").unwrap();
-    let text = draw(&Scenario::default(), &network, Signs::Ascii).unwrap();
+    let text = draw(&Scenario::default(), &network, Signs::Ascii, Screen::ANY).unwrap();
     assert!(text.contains("trace us-drive-08-att"), "{text}");
     for curve in ["lte down: 0 to ", "lte up: 0 to "] {
         assert!(text.lines().any(|line| line.starts_with(curve)), "{text}");

@@ -9,6 +9,7 @@ pub(super) fn of_page(page: &Page, name: String, hash: String) -> PageNote {
     PageNote {
         name,
         objects: page.objects().len(),
+        held: Some(page.objects().iter().filter(|object| object.not_held.is_none()).count()),
         bytes: page.body_bytes().0,
         hosts: page.hosts(),
         hash,

@@ -279,6 +279,7 @@ fn note(
     }
     let quantities = Quantity::ALL.map(|quantity| note::of_quantity(quantity, sample.of(quantity)));
     Ok(PageNote {
+        held: None,
         name: name.to_owned(),
         // Both are means, of at least one page.
         objects: usize::try_from(total_objects / pages.max(1)).unwrap_or(usize::MAX),

@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::grid::{Align, Grid};
+use super::grid::{Align, Cell, Grid};
+use super::screen::{Screen, Tone};
 use super::words::{NOTHING, percent, ratio_text};
 use super::{bytes, flows, millis, page, streams};
 use crate::plan::{Plan, PlannedNetwork};
@@ -16,56 +17,73 @@ use quipu_scenario::{Clients, Priorities, Push};
 /// What marks a ratio that another reading of the recording turns.
 const TURNS: &str = " †";
 
-/// The whole comparison as text. Rows stand as planned, or with `sort` by the median of that metric,
-/// least first; rows without it last. Ratios are to the first row as planned.
-pub fn compare(plan: &Plan, summary: &Summary, sort: Option<Metric>) -> String {
+/// Which rows of a table stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Order {
+    /// By the median of this metric, least first, rows without it last; else as planned.
+    pub sort: Option<Metric>,
+    /// So many rows at most, beside the one that others are compared with.
+    pub top: Option<usize>,
+}
+
+/// The whole comparison as text. Ratios are to the first row as planned.
+pub fn compare(plan: &Plan, summary: &Summary, order: Order, screen: Screen) -> String {
     let mut text = String::new();
     let mut rows = summary.rows.iter();
     for page in &plan.pages {
         for network in &plan.networks {
             let mut block: Vec<&RowSummary> = rows.by_ref().take(network.policies.len()).collect();
             let base = block.first().map_or(NOTHING, |row| &row.policy);
-            if let Some(metric) = sort {
+            if let Some(metric) = order.sort {
                 let median = |row: &RowSummary| row.metric(metric).map(|it| it.median);
                 block.sort_by_key(|row| (median(row).is_none(), median(row)));
             }
+            if let Some(top) = order.top {
+                let mut kept = 0;
+                block.retain(|row| {
+                    kept += 1;
+                    kept <= top || row.policy == base
+                });
+            }
             let note = &page.note;
-            text.push_str(&page::headline(note, plan.scenario.origins));
-            text.push_str(&format!("{}\n", conditions(plan, network)));
-            text.push_str(&floor(&block, summary.computing_range.is_none()));
+            text.push_str(&screen.fold(&page::headline(note, plan.scenario.origins)));
+            text.push_str(&screen.fold(&format!("{}\n", conditions(plan, network))));
+            text.push_str(&screen.fold(&floor(&block, summary.computing_range.is_none())));
             text.push('\n');
-            text.push_str(&values(network, &block).to_string());
+            text.push_str(&values(network, &block).on(screen));
             let ratios = ratios(&block, base, summary.computing_range.as_ref());
             if !ratios.is_empty() {
-                text.push_str(&format!("\nRatio to {base}, with its 95 % interval\n"));
-                text.push_str(&ratios.to_string());
+                let title = format!("\nRatio to {base}, with its 95 % interval\n");
+                text.push_str(&screen.fold(&title));
+                text.push_str(&ratios.on(screen));
             }
             let of_block = |it: &&FasterAlone| {
                 (it.page.as_str(), &it.network) == (page.note.name.as_str(), &network.network.name)
             };
             for (index, found) in summary.faster_alone.iter().filter(of_block).enumerate() {
                 let gap = if index == 0 { "\n" } else { "" };
-                text.push_str(&format!("{gap}{found}\n"));
+                text.push_str(&screen.fold(&format!("{gap}{found}\n")));
             }
             let fairness = fairness(&block);
             if !fairness.is_empty() {
                 text.push_str("\nHow evenly clients are served: Jain's index\n");
-                text.push_str(&fairness.to_string());
+                text.push_str(&fairness.on(screen));
             }
             let boxes = streams::boxes(&block, base);
             if !boxes.is_empty() {
                 text.push_str("\nLoad time of each stream, ms\n");
-                text.push_str(&boxes.to_string());
+                text.push_str(&boxes.on(screen));
             }
             text.push('\n');
         }
     }
-    text.push_str(&summary.computing_range.as_ref().map(range).unwrap_or_default());
-    text.push_str(&flows::flows(plan, summary));
+    let range = summary.computing_range.as_ref().map(range).unwrap_or_default();
+    text.push_str(&screen.fold(&range));
+    text.push_str(&flows::flows(plan, summary, screen));
     for note in &summary.pages {
-        text.push_str(&page::drawn(note));
+        text.push_str(&page::drawn(note, screen));
     }
-    text.push_str(&notes(summary));
+    text.push_str(&screen.fold(&notes(summary)));
     text
 }
 
@@ -80,7 +98,8 @@ fn floor(block: &[&RowSummary], one_reading: bool) -> String {
     };
     let floor = page.saturating_sub(above);
     let sentence = NetworkShare::of(above, page).sentence(&format!("{} ms", millis(floor)));
-    let more = if one_reading { " (--range tells what the recording leaves open)" } else { "" };
+    let more =
+        if one_reading { " (use --range to see what the recording leaves open)" } else { "" };
     format!("{sentence}{more}\n")
 }
 
@@ -126,8 +145,25 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
     )
 }
 
-/// A column of medians and what goes with it: title, and what stands in a row.
-type Cells = (String, Box<dyn Fn(&RowSummary) -> String>);
+/// A column of medians and what goes with it: title, when it is left out on narrow screens, and what stands in a row.
+type Cells = (String, Option<u8>, Box<dyn Fn(&RowSummary) -> String>);
+
+/// When columns are left out, the first of these first: percentiles, distances from the bound, what is sent again, then
+/// metrics.
+const P95: u8 = 0;
+const OVER_BOUND: u8 = 1;
+const BEHIND_SHARES: u8 = 2;
+
+/// When the column of a metric is left out: a page's time and what blocks it stay. Our choice.
+fn rank(metric: Metric) -> Option<u8> {
+    match metric {
+        Metric::PageTime | Metric::CriticalTime => None,
+        Metric::ConnectTime => Some(3),
+        Metric::ByteIndex => Some(4),
+        Metric::PageAboveFloor => Some(5),
+        _ => Some(6),
+    }
+}
 
 /// The columns of a metric: its medians, and its 95th percentiles and distances from the bound where the
 /// registry says so.
@@ -147,13 +183,18 @@ fn columns(metric: Metric, of: &OfLoad, shown: &Shown) -> Vec<Cells> {
         let over = row.metric(metric).and_then(|summary| summary.over_bound);
         over.map_or(NOTHING.to_owned(), |over| format!("{over:.2}"))
     };
+    let median = if shown.behind_shares { Some(BEHIND_SHARES) } else { rank(metric) };
     let mut columns: Vec<Cells> =
-        vec![(shown.median.to_owned(), Box::new(cell(|summary| summary.median)))];
+        vec![(shown.median.to_owned(), median, Box::new(cell(|summary| summary.median)))];
     if shown.p95 {
-        columns.push(("p95".to_owned(), Box::new(cell(|summary| summary.p95))));
+        columns.push(("p95".to_owned(), Some(P95), Box::new(cell(|summary| summary.p95))));
     }
     if of.bound.is_some() {
-        columns.push(("x bound".to_owned(), Box::new(over_bound)));
+        columns.push((
+            format!("{}/bound", shown.median.trim_end_matches(" ms")),
+            Some(OVER_BOUND),
+            Box::new(over_bound),
+        ));
     }
     columns
 }
@@ -170,7 +211,7 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
         let shares: Vec<String> = row.shares.iter().map(|share| percent(share.per_mille)).collect();
         if row.runs == 0 { NOTHING.to_owned() } else { shares.join("/") }
     };
-    let shares: Cells = (format!("% {}", names.join("/")), Box::new(shares));
+    let shares: Cells = (format!("% {}", names.join("/")), Some(7), Box::new(shares));
     let shown = || {
         let all = Metric::of_loads().filter(|(metric, _)| is_known(*metric, rows));
         all.filter_map(|(metric, of)| Some((metric, of, of.shown?)))
@@ -180,10 +221,12 @@ fn values(network: &PlannedNetwork, rows: &[&RowSummary]) -> Grid {
         shown.flat_map(|(metric, of, shown)| columns(metric, of, &shown))
     };
     let cells: Vec<Cells> = of_metrics(false).chain([shares]).chain(of_metrics(true)).collect();
-    let titles = cells.iter().map(|(title, _)| (title.clone(), Align::Right));
-    let mut grid = Grid::new([("policy".to_owned(), Align::Left)].into_iter().chain(titles));
+    let titles = cells.iter().map(|(title, ..)| (title.clone(), Align::Right));
+    let ranks = (1..).zip(&cells).filter_map(|(index, (_, rank, _))| Some((index, (*rank)?)));
+    let grid = Grid::new([("policy".to_owned(), Align::Left)].into_iter().chain(titles));
+    let mut grid = grid.optional(ranks);
     for row in rows {
-        let values = cells.iter().map(|(_, value)| value(row));
+        let values = cells.iter().map(|(.., value)| value(row));
         grid.row([row.policy.clone()].into_iter().chain(values));
     }
     grid
@@ -215,22 +258,37 @@ fn ratios(rows: &[&RowSummary], base: &str, range: Option<&ComputingRange>) -> G
         let all = Metric::of_loads().filter(|(metric, _)| is_known(*metric, rows));
         all.filter_map(|(metric, of)| Some((metric, of.shown?.ratio?)))
     };
-    let titles = std::iter::once("policy").chain(compared().map(|(_, title)| title));
-    let mut grid = Grid::new(titles.map(|title| (title, Align::Left)));
+    // Ratios are no texts: they are not broken.
+    let titles = compared().map(|(_, title)| (title, Align::Right));
+    let ranks =
+        (1..).zip(compared()).filter_map(|(index, (metric, _))| Some((index, rank(metric)?)));
+    let grid = Grid::new(std::iter::once(("policy", Align::Left)).chain(titles));
+    let mut grid = grid.optional(ranks);
     for row in rows.iter().filter(|row| row.policy != base) {
         let ratios = compared().map(|(metric, _)| {
-            let turns = range
-                .is_some_and(|range| range.turns([&row.page, &row.network, &row.policy], metric));
-            ratio(row.metric(metric)) + if turns { TURNS } else { "" }
+            let names = [row.page.as_str(), &row.network, &row.policy];
+            let turns = range.is_some_and(|range| range.turns(names, metric));
+            ratio(row.metric(metric), if turns { TURNS } else { "" })
         });
-        grid.row(std::iter::once(row.policy.clone()).chain(ratios));
+        grid.row(std::iter::once(Cell::from(row.policy.clone())).chain(ratios));
     }
     grid
 }
 
-fn ratio(summary: Option<&MetricSummary>) -> String {
-    let of = |it: &MetricSummary| ratio_text(it.ratio, it.ratio_low, it.ratio_high);
-    summary.map_or(NOTHING.to_owned(), of)
+/// A ratio with its interval, in the tone of what it says, and a mark behind it.
+fn ratio(summary: Option<&MetricSummary>, mark: &str) -> Cell {
+    let Some(it) = summary else { return Cell::from(NOTHING) };
+    let (least, most) = match (it.ratio, it.ratio_low, it.ratio_high) {
+        (_, Some(low), Some(high)) => (low, high),
+        (Some(ratio), ..) => (ratio, ratio),
+        _ => (1.0, 1.0),
+    };
+    let tone = match (most < 1.0, least > 1.0) {
+        (true, _) => Tone::Good,
+        (_, true) => Tone::Bad,
+        _ => Tone::Plain,
+    };
+    Cell::toned(ratio_text(it.ratio, it.ratio_low, it.ratio_high) + mark, tone)
 }
 
 /// What else the recordings allow, and what that makes of the ratios.
@@ -239,13 +297,14 @@ fn range(range: &ComputingRange) -> String {
     const MOST: usize = 12;
 
     if range.pages.is_empty() {
-        return "No page hides how long computing takes: there is no other reading.\n".to_owned();
+        return "No page leaves open how long computing takes: there is no other reading.\n"
+            .to_owned();
     }
     let (with, pages) = (range.with.join(" and "), range.pages.join(", "));
     if range.turned.is_empty() {
-        return format!("The same holds with {with} computing of {pages}.\n");
+        return format!("The conclusions are the same with {with} computing of {pages}.\n");
     }
-    let mut text = format!("{} is not the same with {with} computing of {pages}:\n", TURNS.trim());
+    let mut text = format!("{} differs with {with} computing of {pages}:\n", TURNS.trim());
     // What says the opposite first.
     let mut turned: Vec<&Turned> = range.turned.iter().collect();
     turned.sort_by_key(|turned| !turned.is_opposite());
@@ -276,7 +335,7 @@ fn notes(summary: &Summary) -> String {
     };
     if !summary.complete {
         let (finished, planned) = (summary.runs_finished, summary.runs_planned);
-        note(format!("Incomplete: {finished} of {planned} runs ended well."));
+        note(format!("Incomplete: {finished} of {planned} runs succeeded."));
     }
     for failure in summary.failures.iter().take(MOST_FAILURES) {
         let (page, network, policy) = (subject(&failure.page), &failure.network, &failure.policy);
@@ -289,7 +348,7 @@ fn notes(summary: &Summary) -> String {
     for same in &summary.identical {
         let page = subject(&same.page);
         let (policies, network) = (same.policies.join(", "), &same.network);
-        note(format!("The same in every run on {page} over {network}: {policies}"));
+        note(format!("Identical in every run on {page} over {network}: {policies}"));
     }
     for row in summary.rows.iter().filter(|row| row.refused + row.overridden > 0) {
         note(format!(

@@ -2,6 +2,7 @@
 
 use super::grid::{Align, Grid};
 use super::millis;
+use super::screen::Screen;
 use super::words::{NOTHING, hundredths, mbit, percent, range, thousandths};
 use crate::plan::{Plan, PlannedNetwork};
 use crate::results::WORLD;
@@ -9,7 +10,7 @@ use quipu_record::{CrossSummary, FlowSummary, LinkSummary, Sharing, Spread, Summ
 use quipu_scenario::units::Unit;
 
 /// The tables of all traffic as text; nothing if the scenario has none.
-pub(super) fn flows(plan: &Plan, summary: &Summary) -> String {
+pub(super) fn flows(plan: &Plan, summary: &Summary, screen: Screen) -> String {
     let mut text = String::new();
     let mut rows = summary.sharing.iter();
     for page in 0..plan.page_count() {
@@ -18,15 +19,15 @@ pub(super) fn flows(plan: &Plan, summary: &Summary) -> String {
             if block.is_empty() {
                 return text;
             }
-            text.push_str(&title(plan, network, plan.page_name(page)));
-            text.push_str(&goodputs(network, &block).to_string());
+            text.push_str(&screen.fold(&title(plan, network, plan.page_name(page))));
+            text.push_str(&goodputs(network, &block).on(screen));
             text.push_str("\nLinks: % of capacity");
             text.push_str(if has_fairness(&block) {
                 "; Jain's index of the flows\n"
             } else {
                 "\n"
             });
-            text.push_str(&links(&block).to_string());
+            text.push_str(&links(&block).on(screen));
             text.push('\n');
         }
     }
@@ -68,15 +69,16 @@ fn goodputs(network: &PlannedNetwork, block: &[&Sharing]) -> Grid {
         ("policy".to_owned(), Align::Left),
         ("flow".to_owned(), Align::Left),
         ("congestion".to_owned(), Align::Left),
-        ("way".to_owned(), Align::Left),
+        ("direction".to_owned(), Align::Left),
         ("Mbit/s".to_owned(), Align::Right),
-        ("least–most".to_owned(), Align::Right),
+        ("min–max".to_owned(), Align::Right),
         ("share %".to_owned(), Align::Right),
         ("rtt ms".to_owned(), Align::Right),
         ("p95".to_owned(), Align::Right),
         ("lost %".to_owned(), Align::Right),
         (format!("% {}", names.join("/")), Align::Right),
-    ]);
+    ])
+    .optional([(5, 0), (8, 1), (3, 2), (2, 3)]);
     for sharing in block {
         for flow in &sharing.flows {
             grid.row(flow_row(network, &sharing.policy, flow));

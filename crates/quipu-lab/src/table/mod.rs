@@ -1,16 +1,18 @@
-//! Results as text for a terminal: comparisons and waterfalls. Plain characters, no colour.
+//! Results as text for a terminal: comparisons and waterfalls.
 
 mod compare;
 mod flows;
 mod grid;
 mod page;
+mod screen;
 mod streams;
 mod waterfall;
 mod words;
 
-pub use compare::compare;
-pub use grid::{Align, Grid};
+pub use compare::{Order, compare};
+pub use grid::{Align, Cell, Grid};
 pub use page::{floors, model};
+pub use screen::{Screen, Tone};
 pub use waterfall::{WaterfallOptions, load_summary, waterfall};
 
 use quipu_base::Duration;

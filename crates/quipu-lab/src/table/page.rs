@@ -4,6 +4,7 @@ use quipu_base::Duration;
 use quipu_web::synthetic::{Measured, Quantity, Sample};
 
 use super::grid::{Align, Grid};
+use super::screen::Screen;
 use super::{bytes, time};
 use crate::pages::LoadedPage;
 use crate::pages::note::of_quantity;
@@ -14,12 +15,18 @@ use quipu_scenario::{Compute, Origins};
 pub(super) fn headline(note: &PageNote, origins: Origins) -> String {
     let hosts = match (note.hosts, origins) {
         (1, _) => "1 host".to_owned(),
-        (hosts, Origins::One) => format!("{hosts} hosts folded into one"),
+        (hosts, Origins::One) => format!("{hosts} hosts folded into one connection"),
         (hosts, Origins::Recorded) => format!("{hosts} hosts, each with a connection"),
     };
     let (name, objects, size) = (&note.name, note.objects, bytes(note.bytes));
     match &note.drawn {
-        None => format!("{name}: {objects} objects, {size}, {hosts}\n"),
+        None => {
+            let held = match note.held {
+                Some(held) if held < objects => format!(" ({held} count for the page time)"),
+                _ => String::new(),
+            };
+            format!("{name}: {objects} objects{held}, {size}, {hosts}\n")
+        }
         Some(drawn) => {
             let (pages, (fewest, most)) = (drawn.pages, drawn.objects);
             let (least, largest) = (bytes(drawn.bytes.0), bytes(drawn.bytes.1));
@@ -32,10 +39,11 @@ pub(super) fn headline(note: &PageNote, origins: Origins) -> String {
 }
 
 /// What was drawn, beside what the model was fitted to; nothing for a page that is always the same.
-pub(super) fn drawn(note: &PageNote) -> String {
+pub(super) fn drawn(note: &PageNote, screen: Screen) -> String {
     let Some(drawn) = &note.drawn else { return String::new() };
-    let title = format!("{}: what was drawn, beside Table 1 of the ns-3 QUIC paper\n", note.name);
-    format!("{title}{}\n", quantities(&drawn.quantities))
+    let title =
+        format!("{}: drawn pages compared with Table 1 of the ns-3 QUIC paper\n", note.name);
+    format!("{}{}\n", screen.fold(&title), quantities(&drawn.quantities).on(screen))
 }
 
 /// The quantities of `sample` beside those that the ns-3 QUIC paper's Table 1 gives.
@@ -72,24 +80,24 @@ fn number(value: f64) -> String {
 }
 
 /// What of a recorded page no network makes faster, by how its recording is read; empty if nothing is.
-pub fn floors(ways: &[(Compute, LoadedPage)]) -> String {
+pub fn floors(ways: &[(Compute, LoadedPage)], screen: Screen) -> String {
     if ways.iter().all(|(_, loaded)| loaded.page.page.floor().is_zero()) {
         return String::new();
     }
     let mut grid = Grid::new([
         ("", Align::Left),
         ("floor", Align::Right),
-        ("of the recording", Align::Right),
+        ("% of recording", Align::Right),
         ("computing", Align::Right),
         ("timers", Align::Right),
-        ("thinking", Align::Right),
+        ("think time", Align::Right),
     ]);
     for (compute, loaded) in ways {
         let page = &loaded.page.page;
         let floor = page.floor();
         let share =
             loaded.report.load.on_load.filter(|on_load| !on_load.is_zero()).map(|on_load| {
-                format!("{:.0} %", 100.0 * floor.as_secs_f64() / on_load.as_secs_f64())
+                format!("{:.0}", 100.0 * floor.as_secs_f64() / on_load.as_secs_f64())
             });
         let objects = page.objects().iter();
         let sum = |all: Duration, one: Duration| all + one;
@@ -106,5 +114,6 @@ pub fn floors(ways: &[(Compute, LoadedPage)]) -> String {
             time(thinking),
         ]);
     }
-    format!("\non an infinitely fast network, by what is taken for computing and thinking\n{grid}")
+    let title = "\nfloor (page time on an infinitely fast network), by reading of the recording\n";
+    format!("{}{}", screen.fold(title), grid.on(screen))
 }

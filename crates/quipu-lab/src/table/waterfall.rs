@@ -1,17 +1,25 @@
 //! One load drawn as bars: each object from its request to its completion.
 
+use std::collections::BTreeMap;
+
 use quipu_base::{Duration, Instant};
 
+use super::screen::{Screen, Tone};
+use super::words::NOTHING;
 use super::{bytes, time};
 use crate::pages::RunPage;
 use crate::plan::{Cell, Plan};
-use quipu_record::{ObjectRecord, PathRecord, RunRecord};
+use quipu_record::{Carried, ObjectRecord, PathRecord, RunRecord};
+use quipu_web::page::{Object, ObjectId, ObjectKind};
+
+/// Columns of a drawing where the width is not known.
+const USUAL_WIDTH: usize = 100;
 
 /// How a waterfall is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaterfallOptions {
-    /// Columns of the terminal.
-    pub width: usize,
+    /// What it is drawn on.
+    pub screen: Screen,
     /// Objects that are drawn at most.
     pub rows: usize,
 }
@@ -41,12 +49,12 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
         (page, _) if page.is_zero() => String::new(),
         (page, critical) => {
             let (page, critical) = (time(page), time(critical));
-            format!("no scheduler can beat page {page}, critical {critical}\n")
+            format!("lower bounds for any scheduler: page {page}, critical {critical}\n")
         }
     };
     let floor = match record.page_floor {
         floor if floor.is_zero() => String::new(),
-        floor => format!("an infinitely fast network would take page {}\n", time(floor)),
+        floor => format!("on an infinitely fast network: page {}\n", time(floor)),
     };
     let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
     [
@@ -59,7 +67,11 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             time(record.byte_index),
             time(record.critical_time),
         ),
-        format!("{bound}{floor}{} sent: {}; {resent} again\n", record.sender, shares.join("; ")),
+        format!(
+            "{bound}{floor}{} sent: {}; {resent} retransmitted\n",
+            record.sender,
+            shares.join("; ")
+        ),
     ]
     .join("\n")
 }
@@ -83,73 +95,164 @@ fn by_path(record: &RunRecord) -> Vec<PathRecord> {
 const LEAST_BAR: usize = 20;
 /// Stands where an object could be there at the earliest.
 const BOUND: char = '┊';
-/// Columns of an object's name at most.
+/// Columns of an object's name at most, and on a narrow screen.
 const MOST_NAME: usize = 36;
+const SHORT_NAME: usize = 20;
 
-/// The load of `page` that `record` measured, as text.
-pub fn waterfall(page: &RunPage, record: &RunRecord, options: WaterfallOptions) -> String {
+/// The load of `page` that `record` measured, as text. `carried` has what each path brought of each object, by its
+/// number, if that is known, and `paths` their names.
+pub fn waterfall(
+    page: &RunPage,
+    record: &RunRecord,
+    carried: &BTreeMap<u32, Vec<Carried>>,
+    paths: &[String],
+    options: WaterfallOptions,
+) -> String {
+    let screen = options.screen;
+    let width = screen.width.unwrap_or(USUAL_WIDTH).clamp(40, 400);
     let mut objects: Vec<&ObjectRecord> = record.objects.iter().collect();
+    let start = objects.iter().map(|object| object.requested_at).min().unwrap_or(Instant::ZERO);
+    let end = objects.iter().map(|object| object.completed_at).max().unwrap_or(start);
+    // Those that end last make the page's time.
+    objects.sort_by_key(|object| (std::cmp::Reverse(object.completed_at), object.object));
+    let left_out = objects.len().saturating_sub(options.rows);
+    objects.truncate(options.rows);
     objects.sort_by_key(|object| (object.requested_at, object.object));
-    let start = objects.first().map_or(Instant::ZERO, |object| object.requested_at);
-    let drawn = &objects[..objects.len().min(options.rows)];
-    let end = drawn.iter().map(|object| object.completed_at).max().unwrap_or(start);
-    let names: Vec<String> = drawn.iter().map(|object| name_of(page, object)).collect();
-    let name_width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    // Number, size and two gaps take 6 + 10 + 2 columns, the frame 2.
-    let bar_width = options.width.saturating_sub(name_width + 20).max(LEAST_BAR);
+    let most_name = if width < 100 { SHORT_NAME } else { MOST_NAME };
+    let rows: Vec<[String; 5]> = objects
+        .iter()
+        .map(|object| {
+            let shares = carried.get(&object.object).map(|list| shares(list, paths.len()));
+            [
+                object.object.to_string(),
+                name_of(page, object, most_name),
+                short(kind_of(page, object)).to_owned(),
+                bytes(object.body.0),
+                shares.unwrap_or_default(),
+            ]
+        })
+        .collect();
+    let heads =
+        ["", "object", "type", "size", &format!("% {}", paths.join("/"))].map(str::to_owned);
+    let known = rows.iter().any(|row| !row[4].is_empty());
+    let width_of = |index: usize| {
+        let cells = rows.iter().chain([&heads]).map(|row| row[index].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let [number, name, kind, size, share] = [0, 1, 2, 3, 4].map(width_of);
+    let line = |row: &[String; 5], marks: &str| {
+        let [id, called, of, large, shares] = row;
+        let shares = if known { format!("  {shares:>share$}") } else { String::new() };
+        format!("{id:>number$}{marks} {called:<name$}  {of:<kind$}  {large:>size$}{shares} ")
+    };
+    let head = line(&heads, "  ");
+    let margin = head.chars().count();
+    // The frame takes two columns.
+    let bar_width = width.saturating_sub(margin + 2).max(LEAST_BAR);
     let scale = Scale { start, span: end - start, width: bar_width };
-
-    let margin = " ".repeat(name_width + 18);
-    let mut text = format!("{margin}{}\n", scale.axis());
-    for (object, name) in drawn.iter().zip(&names) {
-        let number = object.object;
-        let size = bytes(object.body.0);
-        let bar = scale.bar(object);
+    let mut text = format!("{} {}\n", screen.toned(&head, Tone::Strong), scale.axis());
+    for (object, row) in objects.iter().zip(&rows) {
         // An object that the load does not wait for is marked, and one that was pushed.
-        let mark = match (object.held, object.pushed) {
+        let held = match (object.held, object.pushed) {
             (true, false) => ' ',
             (true, true) => '+',
             (false, false) => '*',
             (false, true) => '±',
         };
-        let line = format!("{number:>5}{mark} {name:<name_width$} {size:>9} │{bar}│");
-        text.push_str(&line);
-        text.push('\n');
+        let critical = if is_critical(page, object) { '!' } else { ' ' };
+        let bar = screen.toned(&scale.bar(object), tone(kind_of(page, object)));
+        text.push_str(&format!("{}│{bar}│\n", line(row, &format!("{critical}{held}"))));
     }
-    if drawn.len() < objects.len() {
-        text.push_str(&format!("… and {} more\n", objects.len() - drawn.len()));
+    if left_out > 0 {
+        text.push_str(&format!("… and {left_out} that end earlier (use --rows to see more)\n"));
     }
-    text.push_str("░ request to first byte   █ first byte to last");
-    if drawn.iter().any(|object| !object.bound.tight.is_zero()) {
-        text.push_str(&format!("   {BOUND} no earlier than here"));
-    }
-    if drawn.iter().any(|object| !object.held && !object.pushed) {
-        text.push_str("   * the load does not wait for it");
-    }
-    if drawn.iter().any(|object| object.pushed) {
-        text.push_str("   + pushed: from its promise");
-        if drawn.iter().any(|object| object.pushed && !object.held) {
-            text.push_str(" (± and the load does not wait for it)");
-        }
-    }
-    text.push('\n');
+    text.push_str(&screen.fold(&legend(page, &objects)));
     text
 }
 
+/// What the signs say that were drawn.
+fn legend(page: &RunPage, objects: &[&ObjectRecord]) -> String {
+    let any = |is: &dyn Fn(&ObjectRecord) -> bool| objects.iter().any(|object| is(object));
+    let signs = [
+        (true, "░ request to first byte"),
+        (true, "█ first byte to last"),
+        (any(&|object| !object.bound.tight.is_zero()), "┊ earliest possible end"),
+        (any(&|object| is_critical(page, object)), "! blocks rendering"),
+        (any(&|object| !object.held && !object.pushed), "* not counted for the page time"),
+        (any(&|object| object.held && object.pushed), "+ pushed, from its promise"),
+        (any(&|object| !object.held && object.pushed), "± pushed, and not counted"),
+    ];
+    let signs: Vec<&str> = signs.iter().filter(|(is, _)| *is).map(|(_, sign)| *sign).collect();
+    format!("{}\n", signs.join("   "))
+}
+
+/// What each path brought of an object, in per cent.
+fn shares(carried: &[Carried], paths: usize) -> String {
+    let all: u64 = carried.iter().map(|path| path.bytes.0).sum();
+    if all == 0 {
+        return NOTHING.to_owned();
+    }
+    let share = |path: usize| {
+        let of = carried.iter().filter(|it| usize::try_from(it.path).is_ok_and(|it| it == path));
+        let bytes: u64 = of.map(|it| it.bytes.0).sum();
+        ((bytes * 200 + all) / (2 * all)).to_string()
+    };
+    (0..paths).map(share).collect::<Vec<String>>().join("/")
+}
+
+fn spec<'p>(page: &'p RunPage, object: &ObjectRecord) -> Option<&'p Object> {
+    page.page.object(ObjectId(object.object))
+}
+
+fn kind_of(page: &RunPage, object: &ObjectRecord) -> ObjectKind {
+    spec(page, object).map_or(ObjectKind::Other, |object| object.kind)
+}
+
+fn is_critical(page: &RunPage, object: &ObjectRecord) -> bool {
+    spec(page, object).is_some_and(|object| object.blocking.is_critical())
+}
+
+/// A type in a few letters.
+fn short(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Document => "html",
+        ObjectKind::Stylesheet => "css",
+        ObjectKind::Script => "js",
+        ObjectKind::Font => "font",
+        ObjectKind::Xhr => "xhr",
+        ObjectKind::Fetch => "fetch",
+        ObjectKind::Image => "image",
+        ObjectKind::Media => "media",
+        ObjectKind::Ping => "ping",
+        _ => "other",
+    }
+}
+
+/// Colours of types, as the developer tools of browsers have them.
+fn tone(kind: ObjectKind) -> Tone {
+    match kind {
+        ObjectKind::Document => Tone::Blue,
+        ObjectKind::Stylesheet => Tone::Magenta,
+        ObjectKind::Script | ObjectKind::Xhr | ObjectKind::Fetch => Tone::Yellow,
+        ObjectKind::Font => Tone::Cyan,
+        ObjectKind::Image | ObjectKind::Media => Tone::Good,
+        _ => Tone::Plain,
+    }
+}
+
 /// The end of the path, which tells objects apart best.
-fn name_of(page: &RunPage, object: &ObjectRecord) -> String {
-    let index = usize::try_from(object.object).unwrap_or(usize::MAX);
-    let Some(spec) = page.page.objects().get(index) else { return String::new() };
+fn name_of(page: &RunPage, object: &ObjectRecord, most: usize) -> String {
+    let Some(spec) = spec(page, object) else { return String::new() };
     let path = spec.path();
     let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name = if last.is_empty() { spec.host() } else { last };
     // A name from a file may hold anything; a terminal gets only what it can print.
     let name: Vec<char> =
         name.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect();
-    if name.len() <= MOST_NAME {
+    if name.len() <= most {
         return name.into_iter().collect();
     }
-    let tail = &name[name.len() - (MOST_NAME - 1)..];
+    let tail = &name[name.len() - (most - 1)..];
     std::iter::once('…').chain(tail.iter().copied()).collect()
 }
 
@@ -194,10 +297,64 @@ impl Scale {
         Some(self.column(self.start + bound).min(self.width - 1))
     }
 
-    /// The ends of the scale, as text above the bars.
+    /// Times above the bars, as many as there is room for, and the end of the page.
     fn axis(&self) -> String {
         let end = time(self.span);
-        let gap = self.width.saturating_sub(1 + end.chars().count());
-        format!(" 0{}{end}", " ".repeat(gap))
+        let mut axis: Vec<char> = vec![' '; self.width];
+        let mut put = |column: usize, text: &str| {
+            for (at, sign) in (column..).zip(text.chars()) {
+                if let Some(place) = axis.get_mut(at) {
+                    *place = sign;
+                }
+            }
+        };
+        put(self.width.saturating_sub(end.chars().count()), &end);
+        put(0, "0");
+        let step = self.step();
+        let mut free = 3;
+        let mut tick = step;
+        while !step.is_zero() && tick < self.span {
+            let label = ticked(tick);
+            let at = self.column(self.start + tick);
+            let length = label.chars().count();
+            if at + length + 2 > self.width.saturating_sub(end.chars().count()) {
+                break;
+            }
+            if at >= free {
+                put(at, &format!("╷{label}"));
+                free = at + length + 3;
+            }
+            tick += step;
+        }
+        axis.into_iter().collect()
+    }
+
+    /// Time between ticks: 1, 2 or 5 of a power of ten, at least a dozen columns.
+    fn step(&self) -> Duration {
+        const APART: u64 = 12;
+        let least = self.span.as_nanos().saturating_mul(APART) / (self.width as u64).max(1);
+        let mut power: u64 = 1_000;
+        loop {
+            for factor in [1, 2, 5] {
+                let step = power.saturating_mul(factor);
+                if step >= least || step == u64::MAX {
+                    return Duration::from_nanos(step);
+                }
+            }
+            power = power.saturating_mul(10);
+        }
+    }
+}
+
+/// A round time without digits that say nothing: `50 ms`, `2 s`.
+fn ticked(tick: Duration) -> String {
+    let micros = tick.as_nanos() / 1_000;
+    match micros {
+        micros if micros % 1_000_000 == 0 => format!("{} s", micros / 1_000_000),
+        micros if micros % 100_000 == 0 && micros > 1_000_000 => {
+            format!("{}.{} s", micros / 1_000_000, micros % 1_000_000 / 100_000)
+        }
+        micros if micros % 1_000 == 0 => format!("{} ms", micros / 1_000),
+        micros => format!("{micros} µs"),
     }
 }

@@ -4,32 +4,9 @@ use std::fmt::Write;
 
 use super::entry::Entry;
 use super::error::SpecError;
-use super::layer::Layer;
 use super::{Registry, nearest};
 
 impl Registry {
-    /// A list of all policies by layer: what each does, then its parameters, how sure we are of it,
-    /// and its source.
-    pub fn list(&self) -> String {
-        let mut text = String::new();
-        let width = self.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-        for layer in Layer::ALL {
-            if self.of(layer).next().is_none() {
-                continue;
-            }
-            let space = if text.is_empty() { "" } else { "\n" };
-            let _ = writeln!(text, "{space}{layer}: {}", layer.question());
-            for entry in self.of(layer) {
-                let _ = writeln!(text, "  {:width$}  {}", entry.name, entry.about);
-                let names: Vec<&str> = entry.params.iter().map(|param| param.name).collect();
-                let params = if names.is_empty() { "–".to_owned() } else { names.join(", ") };
-                let (confidence, source) = (entry.confidence, entry.source);
-                let _ = writeln!(text, "  {:width$}  {params} · {confidence} · {source}", "");
-            }
-        }
-        text
-    }
-
     /// All about the policies of that name, in whichever layers.
     ///
     /// # Errors
@@ -68,6 +45,7 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Layer;
     use super::*;
 
     #[test]
@@ -108,19 +86,6 @@ mod tests {
         registry.explain(Layer::Path, "minrtt", "the least srtt");
         assert_eq!(registry.formula(Layer::Path, "minrtt"), Some("the least srtt"));
         assert!(registry.describe("minrtt").unwrap().contains("formula:\n    the least srtt\n"));
-    }
-
-    #[test]
-    fn the_list_has_every_policy_under_its_layer() {
-        let registry = Registry::builtin();
-        let list = registry.list();
-        for entry in registry.iter() {
-            assert!(list.contains(entry.about), "{}", entry.name);
-            assert!(list.contains(&format!("{} · {}", entry.confidence, entry.source)));
-            let params = entry.params.iter().map(|param| param.name);
-            assert!(list.contains(&params.collect::<Vec<_>>().join(", ")));
-        }
-        assert!(list.starts_with("stream: whose bytes go next\n  rr "), "{list}");
     }
 
     #[test]

@@ -298,7 +298,7 @@ fn turned(context: &Context<'_>) -> Vec<String> {
         let told: Vec<String> = turned.iter().take(MOST_TURNED).map(|it| it.to_string()).collect();
         let name = context.name(scene);
         format!(
-            "On {name}, what the recording hides decides some of this: {}{more}.",
+            "On {name}, some results depend on what the recording hides: {}{more}.",
             told.join("; ")
         )
     };
@@ -322,7 +322,7 @@ fn network_shares(context: &Context<'_>) -> Vec<String> {
     if context.scenes.len() <= FEW_SCENES {
         let sentence = |(scene, share, floor): &(&Scene, NetworkShare, u64)| {
             let name = context.name(scene);
-            format!("On {name}, the page would take {}.", share.sentence(&words::time(*floor)))
+            format!("On {name}, {}.", share.sentence(&words::time(*floor)))
         };
         return found.iter().map(sentence).collect();
     }
@@ -330,8 +330,8 @@ fn network_shares(context: &Context<'_>) -> Vec<String> {
     match little {
         0 => Vec::new(),
         little => vec![format!(
-            "In {} of {} {} less than a third of the fastest page time is the network's, so that ratios of whole \
-             page times say little there; see those above the floor.",
+            "In {} of {} {} the network accounts for less than a third of the fastest page time, so compare the \
+             times above the floor there rather than whole page times.",
             words::grouped(little),
             words::grouped(context.scenes.len() as u64),
             combination(context)

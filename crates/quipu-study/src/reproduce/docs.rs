@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use quipu_lab::table::{Align, Grid};
+use quipu_lab::table::{Align, Cell, Grid, Screen, Tone};
 use quipu_record::threshold::{Amount, Dimension};
-use quipu_record::verdict::{Agreement, Judged, Outcome, RuleVerdict, VERDICTS};
+use quipu_record::verdict::{Agreement, Judged, Outcome, RuleVerdict, VERDICTS, Verdict};
 use quipu_record::write_whole;
 use quipu_scenario::experiment::{OpenSetting, Rule};
 
@@ -39,47 +39,51 @@ pub(super) fn json(value: &impl Serialize) -> String {
 }
 
 /// What was found for one id, for a terminal.
-pub fn terminal(judged: &Judged) -> String {
+pub fn terminal(judged: &Judged, screen: Screen) -> String {
     let mut text = format!("{} · {}", judged.id, judged.title);
     if !judged.figure.is_empty() {
         let _ = write!(text, " · {}, {}", judged.paper, judged.figure);
     }
     let _ = writeln!(text, " · {} runs", judged.runs);
+    let mut text = screen.fold(&text);
     let columns = ["", "rule", "claim", "paper", "here", "95 %", "verdict"];
-    let mut grid = Grid::new(columns.map(|title| (title, Align::Left)));
+    // The interval, then the paper's words, are left out where it is narrow.
+    let grid = Grid::new(columns.map(|title| (title, Align::Left)));
+    let mut grid = grid.optional([(5, 0), (3, 1)]);
     for rule in &judged.rules {
         let mark = if rule.is_as_expected(judged.quick) { " " } else { "!" };
         grid.row([
-            mark.to_owned(),
-            rule.name.clone(),
-            cut(&rule.claim, 60),
-            cut(or_nothing(&rule.reported), 28),
-            or_nothing(&rule.here).to_owned(),
-            or_nothing(&rule.interval).to_owned(),
-            ended(rule, judged),
+            Cell::from(mark),
+            Cell::from(rule.name.clone()),
+            Cell::from(rule.claim.clone()),
+            Cell::from(or_nothing(&rule.reported)),
+            Cell::from(or_nothing(&rule.here)),
+            Cell::from(or_nothing(&rule.interval)),
+            Cell::toned(ended(rule, judged), tone(rule, judged)),
         ]);
     }
-    text.push_str(&grid.to_string());
+    text.push_str(&grid.on(screen));
+    let mut lines = String::new();
     for rule in judged.surprises() {
         let _ = writeln!(
-            text,
+            lines,
             "! {} {}, expected {}: {}",
             rule.name, rule.verdict, rule.expect, rule.rule
         );
         for finding in rule.findings.iter().filter(|finding| finding.verdict != rule.expect) {
             let problem = finding.problem.as_deref().unwrap_or_default();
             let value = finding.value.map_or(String::new(), |value| format!("{value:.4}"));
-            let _ = writeln!(text, "    {}: {} {value}{problem}", finding.place, finding.verdict);
+            let _ = writeln!(lines, "    {}: {} {value}{problem}", finding.place, finding.verdict);
         }
     }
     for failure in &judged.failures {
-        let _ = writeln!(text, "! run failed: {failure}");
+        let _ = writeln!(lines, "! run failed: {failure}");
     }
     for (place, policies) in from_bound(judged) {
-        let _ = writeln!(text, "× bound, {place}: {policies}");
+        let _ = writeln!(lines, "× bound, {place}: {policies}");
     }
-    text.push('\n');
-    text
+    lines.push('\n');
+    text + &screen.fold(&lines)
 }
 
 /// Each page and network with its bound, and how many times of it page time and critical time are under
@@ -106,12 +110,13 @@ fn from_bound(judged: &Judged) -> Vec<(String, String)> {
     places
 }
 
-fn cut(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
-        return text.to_owned();
+/// What a verdict says at a glance: good if it is as its file expects and holds, bad if it is otherwise.
+fn tone(rule: &RuleVerdict, judged: &Judged) -> Tone {
+    match rule.verdict {
+        _ if !rule.is_as_expected(judged.quick) => Tone::Bad,
+        Verdict::Holds => Tone::Good,
+        _ => Tone::Plain,
     }
-    let kept: String = text.chars().take(most - 1).collect();
-    format!("{}…", kept.trim_end())
 }
 
 fn or_nothing(text: &str) -> &str {
@@ -169,10 +174,9 @@ fn row(cells: &[&str]) -> String {
 /// Writes the files of the whole set into `folder`: JSON, CSV, Markdown.
 pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, io::Error)> {
     let page = Page::new(all, &[]).text();
-    let rules = rules_table(&all.iter().collect::<Vec<&Judged>>());
     let files = [
         (VERDICTS, json(&all)),
-        ("verdicts.csv", rules),
+        ("verdicts.csv", rules(all)),
         ("places.csv", places_table(all)),
         ("verdicts.md", page),
     ];
@@ -181,6 +185,11 @@ pub(super) fn write_set(folder: &Path, all: &[Judged]) -> Result<(), (PathBuf, i
         write_whole(&file, text).map_err(|source| (file, source))?;
     }
     Ok(())
+}
+
+/// The verdicts of all rules as comma-separated values, as `verdicts.csv` of a set has them.
+pub fn rules(all: &[Judged]) -> String {
+    rules_table(&all.iter().collect::<Vec<&Judged>>())
 }
 
 /// One row for each claim in each combination of settings; `None` if there are none.
@@ -404,12 +413,12 @@ mod tests {
 
     #[test]
     fn a_terminal_has_bounds_and_what_was_not_expected() {
-        let shown = terminal(&judged());
+        let shown = terminal(&judged(), Screen::ANY);
         assert!(shown.contains("× bound, wikipedia over dsl (250.0 ms): rr 1.25/2.00"), "{shown}");
         assert!(!shown.contains("! second"), "{shown}");
         let mut firm = judged();
         firm.rules[1].kind = RuleKind::Firm;
-        let shown = terminal(&firm);
+        let shown = terminal(&firm, Screen::ANY);
         assert!(shown.contains("! second unclear, expected holds"), "{shown}");
     }
 }

@@ -30,7 +30,7 @@ mod verdict;
 mod workshop;
 
 pub use catalogue::{Origin, builtin, choose, load};
-pub use docs::{Page, survivors, terminal, unexplained};
+pub use docs::{Page, rules, survivors, terminal, unexplained};
 pub use error::ExperimentError;
 pub use job::Job;
 pub use runner::reproduce;

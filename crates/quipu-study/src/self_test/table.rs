@@ -1,7 +1,6 @@
 //! The cases of a test, as a table and as a file.
 
-use std::fmt;
-
+use quipu_lab::table::{Align, Grid};
 use quipu_record::stats::quantile_of_numbers;
 
 use super::{Case, Inference, Knowledge, METRICS};
@@ -148,8 +147,8 @@ fn row(cases: &[&Case], metric: usize) -> Row {
     }
 }
 
-impl fmt::Display for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Row {
+    fn cells(&self) -> [String; 10] {
         let knowledge = match self.knowledge {
             Knowledge::Initiators => "initiators",
             Knowledge::Times => "times alone",
@@ -166,31 +165,37 @@ impl fmt::Display for Row {
             Reach::Far => "far".to_owned(),
         };
         let per_cent = |share: f64| format!("{:.1} %", share * 100.0);
-        write!(
-            f,
-            "{knowledge:<12}{inference:<12}{recorded:>8} {replayed:>5}  {:<14}{:>8}{:>9}{:>7.3}",
-            self.metric,
+        let (holds, width) = match self.range {
+            Some((holds, width)) => (per_cent(holds), format!("{width:.2}")),
+            None => (String::new(), String::new()),
+        };
+        [
+            knowledge.to_owned(),
+            inference.to_owned(),
+            recorded,
+            replayed,
+            self.metric.to_string(),
             per_cent(self.error.0),
             per_cent(self.error.1),
-            self.ratio,
-        )?;
-        if let Some((holds, width)) = self.range {
-            write!(f, "{:>9}{width:>7.2}", per_cent(holds))?;
-        }
-        Ok(())
+            format!("{:.3}", self.ratio),
+            holds,
+            width,
+        ]
     }
 }
 
-/// The rows under a heading: those of many rates together, or of `all` as well.
-pub fn table(rows: &[Row], all: bool) -> String {
-    let mut text = format!(
-        "{:<12}{:<12}{:>8} {:>5}  {:<14}{:>8}{:>9}{:>7}{:>9}{:>7}\n",
-        "known", "waits", "at", "over", "metric", "median", "90 %", "ratio", "in range", "width"
-    );
+/// The rows as a table: those over all pairs of rates, or with `all` each pair too.
+pub fn table(rows: &[Row], all: bool) -> Grid {
+    let left = ["known", "waits"].map(|title| (title, Align::Left));
+    let middle = [("at", Align::Right), ("over", Align::Right), ("metric", Align::Left)];
+    let right = ["median", "90 %", "ratio", "in range", "width"].map(|title| (title, Align::Right));
+    let grid = Grid::new(left.into_iter().chain(middle).chain(right));
+    // The ratio says which way errors lie.
+    let mut grid = grid.optional([(7, 0)]);
     for row in rows.iter().filter(|row| all || !matches!(row.replayed, Reach::At(_))) {
-        text.push_str(&format!("{row}\n"));
+        grid.row(row.cells());
     }
-    text
+    grid
 }
 
 /// All cases, a line each: times in ms.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::files::Written;
 use super::points::Sweep;
 use super::summary::Line;
-use quipu_lab::table::{Align, Grid, millis};
+use quipu_lab::table::{Align, Grid, Screen, millis};
 
 /// Places that are told one by one.
 const MOST_PLACES: usize = 24;
@@ -27,27 +27,28 @@ struct Tally {
 }
 
 /// The overview of `sweep`, of which `written` is in the folder called `folder`.
-pub fn overview(sweep: &Sweep, written: &Written, folder: &str) -> String {
+pub fn overview(sweep: &Sweep, written: &Written, folder: &str, screen: Screen) -> String {
     let mut text = String::new();
     let places: Vec<&[Line]> = written.lines.chunk_by(is_same_place).collect();
     if !places.is_empty() {
-        let _ = writeln!(text, "{}", policies(&places));
-        text.push_str(&best(sweep, &places, folder));
+        let _ = writeln!(text, "{}", policies(&places).on(screen));
+        text.push_str(&best(sweep, &places, folder, screen));
     }
     let status = &written.status;
+    let mut lines = String::new();
     let _ = writeln!(
-        text,
+        lines,
         "{} points, {} of {} runs in {folder}: runs, objects and paths as CSV and Parquet",
         status.points, status.done, status.planned,
     );
     for failure in &written.failures {
-        let _ = writeln!(text, "failed: {failure}");
+        let _ = writeln!(lines, "failed: {failure}");
     }
     if status.failed > written.failures.len() {
         let more = status.failed - written.failures.len();
-        let _ = writeln!(text, "and {more} more failed: see summary.json");
+        let _ = writeln!(lines, "and {more} more failed: see summary.json");
     }
-    text
+    text + &screen.fold(&lines)
 }
 
 fn is_same_place(one: &Line, next: &Line) -> bool {
@@ -110,7 +111,7 @@ fn policies(places: &[&[Line]]) -> Grid {
     grid
 }
 
-fn best(sweep: &Sweep, places: &[&[Line]], folder: &str) -> String {
+fn best(sweep: &Sweep, places: &[&[Line]], folder: &str, screen: Screen) -> String {
     let fields = sweep.fields().map(|field| (field.to_owned(), Align::Left));
     let mut columns: Vec<(String, Align)> = fields.collect();
     columns.extend(["page", "network", "best policy"].map(|it| (it.to_owned(), Align::Left)));
@@ -134,13 +135,14 @@ fn best(sweep: &Sweep, places: &[&[Line]], folder: &str) -> String {
         grid.row(row);
     }
     let more = places.len().saturating_sub(MOST_PLACES);
-    let mut text = match more {
+    let text = match more {
         0 => "The best policy of each place\n".to_owned(),
         _ => {
             format!("Where the best policy gains most: {MOST_PLACES} of {} places\n", places.len())
         }
     };
-    text.push_str(&grid.to_string());
+    let mut text = screen.fold(&text);
+    text.push_str(&grid.on(screen));
     if more > 0 {
         let _ = writeln!(text, "{more} more in {folder}/summary.json");
     }
