@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod damaged;
+mod figures;
 mod folders;
 mod kinds;
 mod large;

@@ -7,7 +7,7 @@ use super::{Context, Draft, figure, words};
 use crate::aggregate::boxes::{BoxNumbers, boxed};
 use crate::aggregate::curve::curve;
 use crate::aggregate::samples::Samples;
-use crate::document::{Figure, exact, millis, number};
+use crate::document::{Figure, millis, number, short};
 use crate::results::{Cell, Scene};
 use crate::spec::{Field, Layer, Mark, Spec};
 
@@ -156,7 +156,7 @@ pub(super) fn boxes(
         let mut seen = Vec::new();
         for cell in &scene.cells {
             let Some(numbers) = boxed(&values(cell)) else { continue };
-            let cells = [text(&cell.policy), exact(numbers.count as f64)];
+            let cells = [text(&cell.policy), number(numbers.count as f64)];
             let cells = cells.into_iter().chain(cells_of(&numbers, boxes.unit));
             rows.row(place.iter().cloned().chain(cells));
             seen.push((cell.policy.as_str(), numbers));
@@ -225,7 +225,7 @@ fn alt_of_boxes(
     boxes: &Boxes<'_>,
     seen: &[(&str, BoxNumbers)],
 ) -> String {
-    let of = |value: f64| number(value / boxes.unit).to_string();
+    let of = |value: f64| short(value / boxes.unit);
     let each: Vec<String> = seen
         .iter()
         .map(|(policy, it)| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::data::{Rows, text};
 use super::{Context, Draft, words};
 use crate::aggregate::heat::{Unlike, heat, unlike};
-use crate::document::{Choice, Control, Figure, Section, exact, number};
+use crate::document::{Choice, Control, Figure, Section, number};
 use crate::results::{Cell, Ratio, Scene};
 use crate::spec::{Field, Layer, Mark, Spec};
 use quipu_record::Metric;
@@ -260,7 +260,7 @@ fn heat_map(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
                 labels.1.insert((cell.delay.0 * 1e3) as i64, cell.delay.1.clone());
                 let named = [text(policy), text(&cell.rate.1), text(&cell.delay.1)];
                 let numbers = [number(cell.rate.0), number(cell.delay.0), number(cell.value)];
-                let shown = [text(&format!("{:.2}", cell.value)), exact(cell.count as f64)];
+                let shown = [text(&format!("{:.2}", cell.value)), number(cell.count as f64)];
                 rows.row(place.iter().cloned().chain(named).chain(numbers).chain(shown));
             }
             if told.is_none() {

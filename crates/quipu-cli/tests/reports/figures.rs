@@ -1,0 +1,60 @@
+//! What figures draw: data, axes, legends, and when there is nothing to draw.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use quipu_report::document::{Document, Figure};
+use serde_json::Value;
+
+use crate::folders::read;
+use crate::specs::check;
+
+/// Writes runs with these page times in nanoseconds, one for each run of each policy.
+fn runs(folder: &Path, policies: &[(&str, &[u64])]) {
+    let mut text =
+        "page,network,policy,run,visit,client,page_time_ns,critical_time_ns,page_bound_ns\n"
+            .to_owned();
+    for (policy, times) in policies {
+        for (run, time) in times.iter().enumerate() {
+            let (critical, bound) = (time / 2, time * 9 / 10);
+            writeln!(text, "wiki,wifi+lte,{policy},{run},0,0,{time},{critical},{bound}").unwrap();
+        }
+    }
+    fs::write(folder.join("runs.csv"), text).unwrap();
+}
+
+/// The report of [`runs`].
+fn report_of(policies: &[(&str, &[u64])]) -> Document {
+    let folder = tempfile::tempdir().unwrap();
+    runs(folder.path(), policies);
+    let document = read(folder.path());
+    check(&document);
+    document
+}
+
+fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
+    let mut figures = document.sections.iter().flat_map(|section| &section.figures);
+    figures.find(|figure| figure.id == id).unwrap()
+}
+
+/// The column `name` of the dataset `data`.
+fn column(document: &Document, data: &str, name: &str) -> Vec<Value> {
+    document.datasets[data].objects().map(|row| row[name].clone()).collect()
+}
+
+#[test]
+fn data_of_times_above_a_second_are_not_rounded() {
+    let times = [2_345_678_901, 12_345_678_902, 3_456_789_013];
+    let document = report_of(&[("rr", &times), ("fifo", &[2_000_000_001, 2_000_000_002, 9])]);
+    let millis = column(&document, "page-time-curves", "ms");
+    for exact in [2_345.678_901, 12_345.678_902, 3_456.789_013, 2_000.000_001] {
+        assert!(millis.contains(&Value::from(exact)), "{exact}: {millis:?}");
+    }
+    let medians = column(&document, "page-time-boxes", "median");
+    assert_eq!(medians, [3_456.789_013, 2_000.000_001]);
+    let table = document.sections.iter().flat_map(|section| &section.tables);
+    let table = table.clone().find(|table| table.id == "page-time-table").unwrap();
+    let at = table.columns.iter().position(|column| column.key == "page_time").unwrap();
+    assert_eq!(table.rows[0][at], 3_456.789_013);
+}
