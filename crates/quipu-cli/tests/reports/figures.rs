@@ -58,3 +58,34 @@ fn data_of_times_above_a_second_are_not_rounded() {
     let at = table.columns.iter().position(|column| column.key == "page_time").unwrap();
     assert_eq!(table.rows[0][at], 3_456.789_013);
 }
+
+/// Every encoding of `channel` in `figure` that has a field.
+fn channels<'a>(figure: &'a Figure, channel: &str) -> Vec<&'a Value> {
+    let layers = figure.spec["layer"].as_array().unwrap().iter();
+    let all = layers.chain([&figure.spec]).filter_map(|it| it["encoding"].get(channel));
+    all.filter(|it| it.get("field").is_some()).collect()
+}
+
+#[test]
+fn axes_of_times_begin_at_zero() {
+    let document =
+        report_of(&[("rr", &[1_000_000_000, 1_001_000_000]), ("fifo", &[1_003_000_000; 2])]);
+    for (id, channel) in
+        [("page-time-curves", "x"), ("page-time-boxes", "x"), ("critical-time-boxes", "x")]
+    {
+        let found = channels(figure(&document, id), channel);
+        assert!(found.iter().all(|it| it["scale"]["zero"] == true), "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn axes_of_ratios_show_five_percent_around_one_however_small_differences_are() {
+    let document =
+        report_of(&[("rr", &[1_000_000_000, 1_001_000_000]), ("fifo", &[1_003_000_000; 2])]);
+    for (id, low) in [("ratio-intervals", 0.95), ("page-bound-boxes", 1.0)] {
+        let band = &figure(&document, id).spec["layer"][0];
+        assert_eq!(band["mark"]["style"], "band", "{id}");
+        let ends = [&band["encoding"]["x"]["datum"], &band["encoding"]["x2"]["datum"]];
+        assert_eq!(ends, [low, 1.05], "{id}");
+    }
+}

@@ -93,6 +93,8 @@ function chartConfig(scheme, width, font) {
     tick: { color: colours.text, thickness: 2 },
     text: { color: colours.text, font, fontSize: 11.5 },
     rect: { stroke: colours.card, strokeWidth: 1 },
+    // Bands behind marks: no hue, as hues stand for policies.
+    style: { band: { fill: colours.muted, strokeWidth: 0 } },
     errorbar: { rule: { strokeWidth: 1.5 } },
     boxplot: {
       box: { fillOpacity: 0.55 },

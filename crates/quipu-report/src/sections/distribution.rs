@@ -21,6 +21,9 @@ const LEAST_POINTS: usize = 12;
 /// Longest span, as a factor, that a linear axis shows well. Our choice.
 const LINEAR_SPAN: f64 = 20.0;
 
+/// Multiples up to here are shaded as near to one.
+const NEAR_ONE: f64 = 1.05;
+
 /// What a figure of curves is about.
 pub(super) struct Curves<'a> {
     pub(super) id: &'a str,
@@ -135,6 +138,17 @@ pub(super) struct Boxes<'a> {
     pub(super) note: &'a str,
     /// By what values are divided to have the unit.
     pub(super) unit: f64,
+    /// Where the axis begins.
+    pub(super) axis: Begin,
+}
+
+/// Where an axis begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// At zero: of times.
+    Zero,
+    /// At one, or a little below what is shown: of multiples. What is near to one is shaded.
+    One,
 }
 
 /// Box plots of `values`, one for each policy; nothing if there are no values.
@@ -168,7 +182,10 @@ pub(super) fn boxes(
     let alt = told?;
     let what = boxes.what;
     let y = || Field::row("policy", "policy", context.policies());
-    let of = |column| Field::number(column, what);
+    let of = |column| match boxes.axis {
+        Begin::Zero => Field::number(column, what).from_zero(),
+        Begin::One => Field::number(column, what).from_least(),
+    };
     let tooltip = || {
         let named = [
             ("median", "median"),
@@ -183,17 +200,21 @@ pub(super) fn boxes(
         fields
     };
     let color = || Field::name("policy", "policy", context.colours()).no_legend();
-    let spec = Spec::steps(boxes.id, 26)
-        .with("y", y())
+    let plain = Spec::steps(boxes.id, 26).with("y", y());
+    let banded = match boxes.axis {
+        Begin::Zero => plain,
+        Begin::One => plain.band(1.0, NEAR_ONE),
+    };
+    let spec = banded
         .layer(
             Layer::new(Mark::rule())
-                .with("x", of("low").from_least())
+                .with("x", of("low"))
                 .with("x2", Field::end("high"))
                 .with("tooltip", tooltip()),
         )
         .layer(
             Layer::new(Mark::bar(0.6).opacity(0.75))
-                .with("x", of("q1").from_least())
+                .with("x", of("q1"))
                 .with("x2", Field::end("q3"))
                 .with("color", color())
                 .with("tooltip", tooltip()),

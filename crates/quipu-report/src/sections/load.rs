@@ -286,7 +286,7 @@ fn series(
         let mut spec = Spec::new(id, 220).layer(
             Layer::new(Mark::line())
                 .with("x", x())
-                .with("y", Field::number(column, unit))
+                .with("y", Field::number(column, unit).from_zero())
                 .with("color", color())
                 .with("strokeDash", color())
                 .with(
@@ -308,7 +308,7 @@ fn series(
             spec = spec.layer(
                 Layer::new(Mark::line().width(1.0).opacity(0.45))
                     .with("x", x())
-                    .with("y", Field::number("in_flight", unit))
+                    .with("y", Field::number("in_flight", unit).from_zero())
                     .with("color", color()),
             );
         }

@@ -114,6 +114,7 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     let of = |column| Field::number(column, title).from_least();
     let spec = Spec::steps(id, 24)
         .with("y", Field::row("policy", "policy", context.policies()))
+        .band(1.0 - LEAST_WIDTH, 1.0 + LEAST_WIDTH)
         .layer(
             Layer::new(Mark::rule().width(2.0))
                 .with("x", of("low"))
@@ -133,7 +134,8 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
         title: "Ratios with their intervals".to_owned(),
         caption:
             "Page time as a ratio to that of the first policy, with its 95 % interval; the faint \
-                  line is 1. An interval that does not reach 1 is a clear difference."
+                  line is 1, the band 5 % to either side, which is always shown so that small \
+                  differences look small. An interval that does not reach 1 is a clear difference."
                 .to_owned(),
         alt,
         spec: spec.value(),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::distribution::{Boxes, Curves, boxes, curves};
+use super::distribution::{Begin, Boxes, Curves, boxes, curves};
 use super::{Context, Draft, words};
 use crate::document::{Column, Section, Table, millis, number};
 use crate::results::Cell;
@@ -30,6 +30,7 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
         what: "page time, ms",
         note: "Further left is better.",
         unit: MILLI,
+        axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::PageTime));
     let figures: Vec<_> = curve.into_iter().chain(box_plot).collect();
@@ -157,6 +158,7 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
         what: "ObjectIndex, ms",
         note: "The ObjectIndex of a load is the mean over its objects. Further left is better.",
         unit: MILLI,
+        axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::ObjectIndex));
     if curve.is_none() {
@@ -193,6 +195,7 @@ pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
         what: "critical time, ms",
         note: "Further left is better.",
         unit: MILLI,
+        axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, known);
     if curve.is_none() {
@@ -213,13 +216,14 @@ pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
 
 /// How far page and critical time are from what no scheduler can beat.
 pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
-    let note = "1 is the bound, which no scheduler can beat.";
+    let note = "1 is the bound, which no scheduler can beat; the band is 5 % above it.";
     let about = Boxes {
         id: "page-bound-boxes",
         title: "Page time as a multiple of its bound",
         what: "page time by its bound",
         note,
         unit: MILLIONTHS,
+        axis: Begin::One,
     };
     let page = boxes(context, draft, &about, |cell| scaled(&cell.over_bound(Metric::PageTime)));
     let about = Boxes {
@@ -228,6 +232,7 @@ pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
         what: "critical time by its bound",
         note,
         unit: MILLIONTHS,
+        axis: Begin::One,
     };
     let critical =
         boxes(context, draft, &about, |cell| scaled(&cell.over_bound(Metric::CriticalTime)));

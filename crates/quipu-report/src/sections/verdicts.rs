@@ -173,6 +173,7 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
     };
     let spec = Spec::steps(id, 20)
         .with("y", Field::row("rule", "rule", []))
+        .band(0.95, 1.05)
         .intervals(x("ratio"), &color, &tooltip)
         .layer(end("at_least"))
         .layer(end("at_most"));
@@ -191,7 +192,8 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         title: "Ratios beside their thresholds".to_owned(),
         caption:
             "Each rule about a ratio, in each place that it looks at: the ratio with its 95 % \
-                  interval, and the ends of its threshold as upright lines."
+                  interval, and the ends of its threshold as upright lines. The band is 5 % to either \
+                  side of 1."
                 .to_owned(),
         alt,
         spec: spec.value(),
