@@ -99,7 +99,7 @@ test("a choice without runs says so", async () => {
   });
   await page.locator("#page-ecdf").scrollIntoViewIfNeeded();
   await page.locator("#page-ecdf").getByRole("radio", { name: "nowhere" }).check();
-  assert.equal(await page.locator("#page-ecdf .figure-note").innerText(), "There are no runs of this choice.");
+  assert.equal(await page.locator("#page-ecdf .figure-note").innerText(), "There is nothing to draw for this choice: no runs, or the same value in all of them.");
   await page.locator("#page-ecdf").getByRole("radio", { name: "wikipedia" }).check();
   await page.waitForSelector('#page-ecdf[data-state="drawn"]');
   assert.equal(await page.locator("#page-ecdf .figure-note").isVisible(), false);

@@ -8,7 +8,7 @@ use quipu_report::document::{Document, Figure};
 use serde_json::Value;
 
 use crate::folders::read;
-use crate::specs::check;
+use crate::specs::{check, figures};
 
 /// Writes runs with these page times in nanoseconds, one for each run of each policy.
 fn runs(folder: &Path, policies: &[(&str, &[u64])]) {
@@ -88,4 +88,53 @@ fn axes_of_ratios_show_five_percent_around_one_however_small_differences_are() {
         let ends = [&band["encoding"]["x"]["datum"], &band["encoding"]["x2"]["datum"]];
         assert_eq!(ends, [low, 1.05], "{id}");
     }
+}
+
+fn text_of(document: &Document, section: &str) -> String {
+    document.sections.iter().find(|it| it.id == section).unwrap().text.join(" ")
+}
+
+fn has_figure(document: &Document, id: &str) -> bool {
+    figures(document).contains(&id)
+}
+
+#[test]
+fn one_value_is_not_drawn_as_a_distribution() {
+    let document = report_of(&[("rr", &[1_000_000_000]), ("fifo", &[1_003_000_000])]);
+    for (id, section) in
+        [("page-time-curves", "page-time"), ("critical-time-curves", "critical-time")]
+    {
+        assert!(!has_figure(&document, id) && !document.datasets.contains_key(id), "{id}");
+        let text = text_of(&document, section);
+        assert!(
+            text.contains("Each policy has one value") && text.contains("none is drawn"),
+            "{text}"
+        );
+    }
+    let points = figure(&document, "page-time-boxes");
+    let marks: Vec<&Value> =
+        points.spec["layer"].as_array().unwrap().iter().map(|it| &it["mark"]["type"]).collect();
+    assert_eq!(marks, ["point"], "values are compared, without boxes");
+    assert!(points.caption.contains("the only value of each policy"), "{}", points.caption);
+    assert!(points.alt.starts_with("Points of page time, ms on"), "{}", points.alt);
+}
+
+#[test]
+fn runs_that_are_all_identical_are_not_drawn_as_a_distribution() {
+    let document = report_of(&[("rr", &[1_000_000_000; 3]), ("fifo", &[1_003_000_000; 3])]);
+    assert!(!has_figure(&document, "page-time-curves"));
+    let text = text_of(&document, "page-time");
+    assert!(text.contains("All loads of a policy have the same page time"), "{text}");
+}
+
+#[test]
+fn a_policy_with_one_value_beside_others_is_explained() {
+    let document =
+        report_of(&[("rr", &[1_000_000_000; 2]), ("fifo", &[1_003_000_000, 1_004_000_000])]);
+    let curves = figure(&document, "page-time-curves");
+    assert!(
+        curves.caption.contains("An upright line is a policy with one value"),
+        "{}",
+        curves.caption
+    );
 }

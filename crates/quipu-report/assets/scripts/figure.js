@@ -173,7 +173,7 @@ class Figure {
       const rows = this.#rows();
       this.#box.replaceChildren();
       if (Object.values(rows).every((list) => list.length === 0)) {
-        this.#say("There are no runs of this choice.");
+        this.#say("There is nothing to draw for this choice: no runs, or the same value in all of them.");
         this.element.dataset.state = "empty";
         return;
       }

@@ -35,26 +35,56 @@ pub(super) struct Curves<'a> {
     pub(super) of: &'a str,
 }
 
-/// Distribution functions of `samples`, one for each policy; nothing if there are no samples.
+/// What there is to say of how values are distributed.
+pub(super) enum Distribution {
+    /// Values differ: curves.
+    Drawn(Figure),
+    /// No policy has two different values anywhere: a sentence that says so.
+    Single(String),
+    /// There are no values.
+    Nothing,
+}
+
+impl Distribution {
+    /// As the figures and the sentences of a section.
+    pub(super) fn parts(self) -> (Option<Figure>, Option<String>) {
+        match self {
+            Distribution::Drawn(figure) => (Some(figure), None),
+            Distribution::Single(sentence) => (None, Some(sentence)),
+            Distribution::Nothing => (None, None),
+        }
+    }
+}
+
+/// Distribution functions of `samples`, one for each policy. One value is no distribution: scenes in which
+/// no policy has two different ones are left out.
 pub(super) fn curves(
     context: &Context<'_>,
     draft: &mut Draft,
     curves: &Curves<'_>,
     samples: impl Fn(&Cell) -> Samples,
-) -> Option<Figure> {
+) -> Distribution {
     let results = &context.folders.results;
     let most = (POINTS / context.cells().max(1)).clamp(LEAST_POINTS, MOST_POINTS);
     let axes = context.select.columns();
     let mut rows = Rows::new(axes.chain(["policy", "ms", "part"].map(str::to_owned)));
     let (mut log, mut zero) = (false, false);
     let mut told = None;
+    // Values of the policy that has most, and whether some policy has the same one in all of several.
+    let (mut values, mut upright) = (0, false);
     for scene in &context.scenes {
+        let of_cell = |cell: &Cell| samples(cell);
+        let samples: Vec<Samples> = scene.cells.iter().map(of_cell).collect();
+        values = samples.iter().map(Samples::count).fold(values, u64::max);
+        if !samples.iter().any(Samples::varies) {
+            continue;
+        }
         let place = context.select.cells(results, scene);
         let mut span: Option<(u64, u64)> = None;
         let mut medians = Vec::new();
-        for cell in &scene.cells {
-            let samples = samples(cell);
-            let points = curve(&samples, most);
+        for (cell, samples) in scene.cells.iter().zip(&samples) {
+            upright |= samples.count() > 0 && !samples.varies();
+            let points = curve(samples, most);
             let policy = text(&cell.policy);
             for (value, part) in &points {
                 let point = [policy.clone(), millis(*value), number(*part)];
@@ -72,7 +102,7 @@ pub(super) fn curves(
             told = Some(alt_of_curves(context, scene, curves, medians));
         }
     }
-    let alt = told?;
+    let Some(alt) = told else { return without_curves(values, curves) };
     // Nothing has no place on a logarithmic axis.
     let log = log && !zero;
     let (id, what) = (curves.id, curves.what);
@@ -98,13 +128,30 @@ pub(super) fn curves(
             ),
     );
     draft.dataset(id, rows.build());
-    let caption = format!(
+    let mut caption = format!(
         "Part of the {} whose {what} is at most so many milliseconds{}. A curve further left is \
          better.",
         curves.of,
         if log { ", on a logarithmic axis" } else { "" }
     );
-    Some(figure(id, curves.title, caption, alt, &spec, &context.select))
+    if upright {
+        caption.push_str(" An upright line is a policy with one value, which is no distribution.");
+    }
+    Distribution::Drawn(figure(id, curves.title, caption, alt, &spec, &context.select))
+}
+
+/// Why there are no curves, if the policy with most values has `most`.
+fn without_curves(most: u64, curves: &Curves<'_>) -> Distribution {
+    let Curves { what, of, .. } = curves;
+    match most {
+        0 => Distribution::Nothing,
+        1 => Distribution::Single(format!(
+            "Each policy has one value of the {what}, which is no distribution: none is drawn."
+        )),
+        _ => Distribution::Single(format!(
+            "All {of} of a policy have the same {what}, which is no distribution: none is drawn."
+        )),
+    }
 }
 
 /// What the curves of the first scene show.
@@ -165,11 +212,13 @@ pub(super) fn boxes(
     columns.extend(numbers.map(str::to_owned));
     let mut rows = Rows::new(columns);
     let mut told = None;
+    let mut varies = false;
     for scene in &context.scenes {
         let place = context.select.cells(results, scene);
         let mut seen = Vec::new();
         for cell in &scene.cells {
             let Some(numbers) = boxed(&values(cell)) else { continue };
+            varies |= numbers.least < numbers.most;
             let cells = [text(&cell.policy), number(numbers.count as f64)];
             let cells = cells.into_iter().chain(cells_of(&numbers, boxes.unit));
             rows.row(place.iter().cloned().chain(cells));
@@ -205,6 +254,17 @@ pub(super) fn boxes(
         Begin::Zero => plain,
         Begin::One => plain.band(1.0, NEAR_ONE),
     };
+    if !varies {
+        let point = Layer::new(Mark::point(70.0)).with("x", of("median"));
+        let spec = banded.layer(point.with("color", color()).with("tooltip", tooltip()));
+        draft.dataset(boxes.id, rows.build());
+        let caption = format!(
+            "{}: the only value of each policy, in all its runs. {}",
+            sentence(what),
+            boxes.note
+        );
+        return Some(figure(boxes.id, boxes.title, caption, alt, &spec, &context.select));
+    }
     let spec = banded
         .layer(
             Layer::new(Mark::rule())
@@ -247,6 +307,13 @@ fn alt_of_boxes(
     seen: &[(&str, BoxNumbers)],
 ) -> String {
     let of = |value: f64| short(value / boxes.unit);
+    let (one, list) = (context.name(scene), 12);
+    if seen.iter().all(|(_, it)| it.least == it.most) {
+        let each: Vec<String> =
+            seen.iter().map(|(policy, it)| format!("{policy} {}", of(it.median))).collect();
+        let each = words::list(&each, list);
+        return format!("Points of {} on {one}, one for each policy: {each}.", boxes.what);
+    }
     let each: Vec<String> = seen
         .iter()
         .map(|(policy, it)| {
@@ -254,12 +321,7 @@ fn alt_of_boxes(
             format!("{policy} {} (middle half {lower} to {upper})", of(it.median))
         })
         .collect();
-    format!(
-        "Box plots of {} on {}. Medians: {}.",
-        boxes.what,
-        context.name(scene),
-        words::list(&each, 12)
-    )
+    format!("Box plots of {} on {one}. Medians: {}.", boxes.what, words::list(&each, list))
 }
 
 /// `text` with a capital letter.

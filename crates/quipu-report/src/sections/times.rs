@@ -22,8 +22,9 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
         what: "page time",
         of: "loads",
     };
-    let curve =
-        curves(context, draft, &about, |cell| cell.values(Metric::PageTime).into_iter().collect());
+    let (curve, single) =
+        curves(context, draft, &about, |cell| cell.values(Metric::PageTime).into_iter().collect())
+            .parts();
     let about = Boxes {
         id: "page-time-boxes",
         title: "Page time of each policy",
@@ -40,14 +41,19 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
     draft.section(Section {
         id: "page-time".to_owned(),
         title: "Page time".to_owned(),
-        text: vec![
+        text: with(
             "The time from the first request to the last byte of the last object that the load waits \
-             for."
-            .to_owned(),
-        ],
+             for.",
+            single,
+        ),
         figures,
         tables: vec![medians(context)],
     });
+}
+
+/// The paragraphs `about` a section, and why it has no distribution.
+fn with(about: &str, single: Option<String>) -> Vec<String> {
+    std::iter::once(about.to_owned()).chain(single).collect()
 }
 
 /// Medians of all that is measured, a row for each policy in each scene.
@@ -151,7 +157,7 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
         what: "object time",
         of: "objects",
     };
-    let curve = curves(context, draft, &about, |cell| cell.objects.clone());
+    let (curve, single) = curves(context, draft, &about, |cell| cell.objects.clone()).parts();
     let about = Boxes {
         id: "object-index-boxes",
         title: "ObjectIndex of each policy",
@@ -161,17 +167,17 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
         axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::ObjectIndex));
-    if curve.is_none() {
+    if curve.is_none() && single.is_none() {
         return;
     }
     draft.section(Section {
         id: "object-time".to_owned(),
         title: "Object time".to_owned(),
-        text: vec![
+        text: with(
             "The time from the start of the page to the completion of an object, over all objects of \
-             all loads."
-                .to_owned(),
-        ],
+             all loads.",
+            single,
+        ),
         figures: curve.into_iter().chain(box_plot).collect(),
         tables: Vec::new(),
     });
@@ -188,7 +194,8 @@ pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
         what: "critical time",
         of: "loads",
     };
-    let curve = curves(context, draft, &about, |cell| known(cell).into_iter().collect());
+    let (curve, single) =
+        curves(context, draft, &about, |cell| known(cell).into_iter().collect()).parts();
     let about = Boxes {
         id: "critical-time-boxes",
         title: "Critical time of each policy",
@@ -198,17 +205,17 @@ pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
         axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, known);
-    if curve.is_none() {
+    if curve.is_none() && single.is_none() {
         return;
     }
     draft.section(Section {
         id: "critical-time".to_owned(),
         title: "Critical time".to_owned(),
-        text: vec![
+        text: with(
             "The time until the document, blocking style sheets and blocking scripts are complete: \
-             what a browser needs before it can show anything."
-                .to_owned(),
-        ],
+             what a browser needs before it can show anything.",
+            single,
+        ),
         figures: curve.into_iter().chain(box_plot).collect(),
         tables: Vec::new(),
     });
