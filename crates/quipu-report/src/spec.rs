@@ -4,6 +4,7 @@
 //! notebook. See <https://vega.github.io/vega-lite/docs/> for what the fields mean.
 
 mod field;
+mod meaning;
 
 use serde::Serialize;
 use serde_json::Value;

@@ -138,3 +138,32 @@ fn a_policy_with_one_value_beside_others_is_explained() {
         curves.caption
     );
 }
+
+#[test]
+fn legends_hold_only_what_their_figure_holds() {
+    let document =
+        report_of(&[("rr", &[1_000_000_000, 1_001_000_000]), ("fifo", &[1_003_000_000; 2])]);
+    for section in &document.sections {
+        for figure in &section.figures {
+            for encoding in
+                ["color", "shape", "strokeDash"].iter().flat_map(|it| channels(figure, it))
+            {
+                let names =
+                    encoding.pointer("/legend/values").or(encoding.pointer("/scale/domain"));
+                let Some(names) = names.and_then(Value::as_array) else { continue };
+                if encoding.get("legend").is_some_and(Value::is_null)
+                    || encoding["type"] != "nominal"
+                {
+                    continue;
+                }
+                let field = encoding["field"].as_str().unwrap();
+                let rows: Vec<Value> = figure
+                    .datasets
+                    .iter()
+                    .flat_map(|data| column(&document, data, field))
+                    .collect();
+                assert!(names.iter().all(|name| rows.contains(name)), "{}: {names:?}", figure.id);
+            }
+        }
+    }
+}

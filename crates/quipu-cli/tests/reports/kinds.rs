@@ -231,6 +231,11 @@ fn verdicts_have_figures_and_ids_have_variants() {
         check(&document);
         assert_eq!(document.sections[0].id, "verdicts");
         assert_eq!(figures(&document)[..2], ["verdict-counts", "verdict-ratios"]);
+        // What no rule ended as is in no legend, and has its colour nevertheless.
+        let figure = &document.sections[0].figures[1].spec["layer"][1]["encoding"]["color"];
+        assert_eq!(figure["legend"]["values"], serde_json::json!(["holds", "unclear"]));
+        assert_eq!(figure["scale"]["domain"][2], "fails");
+        assert_eq!(figure["scale"]["range"][2], "#94102a");
         assert_eq!(
             document.summary[..2],
             [

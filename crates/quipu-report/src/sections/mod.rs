@@ -6,6 +6,7 @@
 mod data;
 mod distribution;
 mod flows;
+mod legends;
 mod load;
 mod methods;
 mod ratios;
@@ -68,6 +69,7 @@ pub(crate) fn document(folders: &Folders, loads: &Loads, mut notices: Notices) -
     methods::methods(&context, &mut draft);
     let mut document = draft.document;
     settle(&mut document);
+    legends::settle(&mut document);
     document.summary = summary::summary(&context);
     document.title = title(folders);
     document.subtitle = subtitle(&context);

@@ -88,7 +88,7 @@ fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         Layer::new(Mark::bar(0.75))
             .with("x", Field::number("claims", "claims").stacked())
             .with("y", Field::row("paper", "paper", &papers))
-            .with("color", Field::name("outcome", "what became of it", &outcomes))
+            .with("color", Field::verdict("outcome", "what became of it", &outcomes))
             .with(
                 "tooltip",
                 vec![
@@ -166,7 +166,7 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         Field::number("at_most", "threshold to"),
         Field::label("verdict").titled("verdict"),
     ];
-    let color = Field::name("verdict", "verdict", &verdicts);
+    let color = Field::verdict("verdict", "verdict", &verdicts);
     let x = |column| Field::number(column, "ratio").from_least();
     let end = |column| {
         Layer::new(Mark::tick(16.0)).with("x", x(column)).with("tooltip", tooltip.to_vec())

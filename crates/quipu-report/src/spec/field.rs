@@ -53,7 +53,7 @@ struct Scale {
     #[serde(skip_serializing_if = "Option::is_none")]
     clamp: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<&'static str>,
+    range: Option<Value>,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -127,6 +127,12 @@ impl Field {
     /// The other end of marks that reach from one column to another.
     pub fn end(column: &str) -> End {
         End { field: column.to_owned() }
+    }
+
+    /// The names of the column have these colours, in the order of the names.
+    pub(super) fn colours(mut self, colours: Vec<Value>) -> Field {
+        self.scale.get_or_insert_default().range = Some(Value::from(colours));
+        self
     }
 
     /// The colours need no explanation.
@@ -216,7 +222,7 @@ impl Field {
         let scale = self.scale.get_or_insert_default();
         scale.domain = Some(serde_json::json!([1.0 - width, 1.0 + width]));
         scale.clamp = Some(true);
-        scale.range = Some("diverging");
+        scale.range = Some(Value::from("diverging"));
         self
     }
 
