@@ -56,6 +56,19 @@ for (const name of REPORTS) {
       await context.close();
     });
 
+    test("shows ratios of its tables at 1,280 pixels without scrolling sideways", async () => {
+      const { page, context } = await open(browser, fileOf(name), { width: 1280 });
+      const outside = await page.evaluate(() =>
+        [...document.querySelectorAll("section.card .scroll")].flatMap((scroll) => {
+          const end = scroll.getBoundingClientRect().right + 1;
+          const ratios = [...scroll.querySelectorAll("thead th.number")].filter((it) => /^(ratio|here to the paper)/.test(it.innerText.trim()));
+          return ratios.filter((it) => it.getBoundingClientRect().right > end).map((it) => `${scroll.getAttribute("aria-label")}: ${it.innerText}`);
+        }),
+      );
+      assert.deepEqual(outside, []);
+      await context.close();
+    });
+
     test("sorts its tables by click and by key, up and down", async () => {
       const { page, context, wrong } = await open(browser, fileOf(name), { width: 390 });
       await drawAll(page);

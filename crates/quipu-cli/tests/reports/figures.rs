@@ -167,3 +167,14 @@ fn legends_hold_only_what_their_figure_holds() {
         }
     }
 }
+
+#[test]
+fn ratios_stand_before_what_is_asked_less() {
+    let document =
+        report_of(&[("rr", &[1_000_000_000, 1_001_000_000]), ("fifo", &[1_003_000_000; 2])]);
+    let tables = document.sections.iter().flat_map(|section| &section.tables);
+    let table = tables.clone().find(|table| table.id == "page-time-table").unwrap();
+    let keys: Vec<&str> = table.columns.iter().map(|column| column.key.as_str()).collect();
+    assert_eq!(keys[..5], ["policy", "page_time", "ratio", "ratio_low", "ratio_high"]);
+    assert!(table.rows[1][2].as_f64().is_some_and(|ratio| ratio > 1.002 && ratio < 1.003));
+}

@@ -60,9 +60,10 @@ class Figure {
       { class: "card", id: figure.id, "aria-labelledby": name, "data-state": "waiting" },
       element("div", { class: "card-head" }, element("h3", { id: name, text: figure.title }), this.#actions()),
       this.#controls(),
+      // Right below the button that opens it, however high the drawing is.
+      this.#table,
       this.#note,
       this.#box,
-      this.#table,
       figure.caption ? element("figcaption", { text: figure.caption }) : null,
     );
   }

@@ -205,20 +205,20 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
 fn table_of_rules(judged: &[Judged]) -> Table {
     let columns = [
         ("id", "id"),
-        ("paper", "paper"),
-        ("figure", "figure"),
         ("rule", "rule"),
-        ("kind", "kind"),
-        ("outcome", "what became of it"),
-        ("settings", "settings that agree"),
-        ("range", "range over settings"),
-        ("moved", "moved most by"),
         ("verdict", "verdict"),
-        ("expected", "expected"),
-        ("reported", "the paper"),
         ("here", "here"),
         ("interval", "95 % interval"),
         ("threshold", "threshold"),
+        ("reported", "the paper"),
+        ("outcome", "what became of it"),
+        ("expected", "expected"),
+        ("kind", "kind"),
+        ("settings", "settings that agree"),
+        ("range", "range over settings"),
+        ("moved", "moved most by"),
+        ("paper", "paper"),
+        ("figure", "figure"),
         ("claim", "claim"),
         ("because", "reason"),
     ];
@@ -228,20 +228,20 @@ fn table_of_rules(judged: &[Judged]) -> Table {
         let moved = agreement.and_then(Agreement::moved_most_by);
         let cells = [
             judged.id.clone(),
-            judged.paper.to_string(),
-            judged.figure.clone(),
             rule.name.clone(),
-            rule.kind.to_string(),
-            judged.outcome(rule).map_or(String::new(), |outcome| outcome.to_string()),
-            agreement.map_or(String::new(), |it| format!("{} of {}", it.holds, it.of)),
-            agreement.map_or(String::new(), |it| it.range.clone()),
-            moved.map_or(String::new(), |it| format!("{} ({})", it.setting, it.moved)),
             rule.verdict.to_string(),
-            rule.expect.to_string(),
-            rule.reported.clone(),
             rule.here.clone(),
             rule.interval.clone(),
             rule.rule.clone(),
+            rule.reported.clone(),
+            judged.outcome(rule).map_or(String::new(), |outcome| outcome.to_string()),
+            rule.expect.to_string(),
+            rule.kind.to_string(),
+            agreement.map_or(String::new(), |it| format!("{} of {}", it.holds, it.of)),
+            agreement.map_or(String::new(), |it| it.range.clone()),
+            moved.map_or(String::new(), |it| format!("{} ({})", it.setting, it.moved)),
+            judged.paper.to_string(),
+            judged.figure.clone(),
             rule.claim.clone(),
             rule.because.clone(),
         ];
@@ -260,36 +260,28 @@ fn table_of_rules(judged: &[Judged]) -> Table {
 }
 
 fn table_of_numbers(judged: &[Judged]) -> Table {
-    let mut columns: Vec<Column> = [
-        ("id", "id"),
-        ("page", "page"),
-        ("network", "network"),
-        ("policy", "policy"),
+    let texts = |names: &[(&str, &str)]| -> Vec<Column> {
+        names.iter().map(|(key, title)| Column::text(key, title)).collect()
+    };
+    let mut columns =
+        texts(&[("id", "id"), ("policy", "policy"), ("paper", "the paper"), ("here", "here")]);
+    columns.push(Column::number("ratio", "here to the paper", "x", 2));
+    columns.extend(texts(&[
+        ("interval", "95 % interval"),
         ("metric", "metric"),
         ("stat", "number"),
-        ("paper", "the paper"),
-        ("here", "here"),
-        ("interval", "95 % interval"),
-    ]
-    .map(|(key, title)| Column::text(key, title))
-    .to_vec();
-    columns.push(Column::number("ratio", "here to the paper", "x", 2));
+        ("page", "page"),
+        ("network", "network"),
+    ]));
     let rows = judged.iter().flat_map(|judged| {
         judged.data.iter().map(|it| {
-            let cells = [
-                &judged.id,
-                &it.page,
-                &it.network,
-                &it.policy,
-                &it.metric,
-                &it.stat,
-                &it.paper,
-                &it.here,
-                &it.interval,
-            ];
-            let mut row: Vec<Value> = cells.map(|cell| Value::from(clean(cell))).to_vec();
+            let cells = |cells: &[&String]| -> Vec<Value> {
+                cells.iter().map(|cell| Value::from(clean(cell))).collect()
+            };
+            let mut row = cells(&[&judged.id, &it.policy, &it.paper, &it.here]);
             let ratio = it.here_value.filter(|_| it.paper_value != 0.0);
             row.push(ratio.map_or(Value::Null, |here| number(here / it.paper_value)));
+            row.extend(cells(&[&it.interval, &it.metric, &it.stat, &it.page, &it.network]));
             row
         })
     });
