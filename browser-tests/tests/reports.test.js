@@ -141,7 +141,9 @@ function checkFigures(drawn, scheme) {
  * pixel, where the box, tick or point of the same row shows where they are.
  */
 function isShortRange(figure, mark) {
-  const isRange = /(-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) && mark.name.split(" ").includes("layer_0_marks");
+  // Figures about ratios have a band below it.
+  const layer = /(-bound-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) ? "layer_1_marks" : "layer_0_marks";
+  const isRange = /(-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) && mark.name.split(" ").includes(layer);
   return isRange && mark.isPainted && mark.size < 1 && mark.besideSeen;
 }
 

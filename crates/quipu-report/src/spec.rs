@@ -160,7 +160,7 @@ impl Spec {
     /// each other the numbers are.
     #[must_use]
     pub fn band(self, low: f64, high: f64) -> Spec {
-        let mark = Mark { style: Some("band"), ..Mark::rect() }.opacity(0.12);
+        let mark = Mark::rect().styled("band").opacity(0.12);
         self.layer(Layer::new(mark).with("x", low).with("x2", high))
     }
 
@@ -258,6 +258,12 @@ impl Mark {
     #[must_use]
     pub fn width(self, pixels: f64) -> Mark {
         Mark { stroke_width: Some(pixels), ..self }
+    }
+
+    /// Looks of this name, which the page has.
+    #[must_use]
+    pub(crate) fn styled(self, style: &'static str) -> Mark {
+        Mark { style: Some(style), ..self }
     }
 
     /// Lines broken into dashes.

@@ -8,3 +8,4 @@ mod kinds;
 mod large;
 mod outline;
 mod specs;
+mod waterfall;

@@ -117,7 +117,11 @@ function chartConfig(scheme, width, font) {
     text: { color: colours.text, font, fontSize: 11.5 },
     rect: { stroke: colours.card, strokeWidth: 1 },
     // Bands behind marks: no hue, as hues stand for policies.
-    style: { band: { fill: colours.muted, strokeWidth: 0 } },
+    style: {
+      band: { fill: colours.muted, strokeWidth: 0 },
+      critical: { stroke: colours.text, strokeWidth: 2.5 },
+      event: { stroke: colours.text, strokeWidth: 1.2 },
+    },
     errorbar: { rule: { strokeWidth: 1.5 } },
     boxplot: {
       box: { fillOpacity: 0.55 },

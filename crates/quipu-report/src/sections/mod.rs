@@ -15,6 +15,7 @@ mod shares;
 mod summary;
 mod times;
 mod verdicts;
+mod waterfall;
 mod words;
 
 use serde_json::Value;

@@ -65,6 +65,10 @@ struct Axis {
     label_angle: Option<i16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     orient: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_expr: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tick_count: Option<u8>,
 }
 
 impl Field {
@@ -167,6 +171,19 @@ impl Field {
     #[must_use]
     pub fn at_top(mut self) -> Field {
         self.axis.get_or_insert_default().orient = Some("top");
+        self
+    }
+
+    /// Milliseconds along an axis whose labels have units, so that they are short at any length: `200 ms`,
+    /// `2.5 s`, `60 s`.
+    #[must_use]
+    pub fn in_time(mut self) -> Field {
+        let axis = self.axis.get_or_insert_default();
+        axis.label_expr = Some(
+            "datum.value === 0 ? '0' : abs(datum.value) < 1000 ? datum.value + ' ms' : \
+             format(datum.value / 1000, '~r') + ' s'",
+        );
+        axis.tick_count = Some(8);
         self
     }
 
