@@ -178,3 +178,18 @@ fn ratios_stand_before_what_is_asked_less() {
     assert_eq!(keys[..5], ["policy", "page_time", "ratio", "ratio_low", "ratio_high"]);
     assert!(table.rows[1][2].as_f64().is_some_and(|ratio| ratio > 1.002 && ratio < 1.003));
 }
+
+#[test]
+fn methods_tell_only_what_these_results_have() {
+    let one = report_of(&[("rr", &[1_000_000_000])]);
+    let text = text_of(&one, "methods");
+    for absent in
+        ["resamples", "clients of a run", "ByteIndex", "Floor", "20,000 objects", "virtual"]
+    {
+        assert!(!text.contains(absent), "{absent}: {text}");
+    }
+    assert!(text.contains("Page time:") && text.contains("Bound:"), "{text}");
+    let two = report_of(&[("rr", &[1_000_000_000, 1_001_000_000]), ("fifo", &[1_003_000_000; 2])]);
+    let text = text_of(&two, "methods");
+    assert!(text.contains("10,000 resamples"), "{text}");
+}

@@ -13,7 +13,7 @@ pub struct Samples {
 }
 
 /// Samples that are kept as they are. Our choice: 160 kB.
-const MOST_EXACT: usize = 20_000;
+pub(crate) const MOST_EXACT: usize = 20_000;
 
 /// Steps within a power of two, as a power of two: each is at most 0.4 % wide.
 const STEP_BITS: u32 = 8;
