@@ -1,7 +1,7 @@
 //! Vega-Lite specifications from typed parts.
 //!
-//! A [`Spec`] names its dataset and never sets colours, fonts or a width: the page does, and so can a
-//! notebook. See <https://vega.github.io/vega-lite/docs/> for what the fields mean.
+//! A [`Spec`] names its dataset and sets neither fonts nor a width, and no colours but those of verdicts: the
+//! page does, and so can a notebook. See <https://vega.github.io/vega-lite/docs/> for what the fields mean.
 
 mod field;
 mod meaning;

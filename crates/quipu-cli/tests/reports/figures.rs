@@ -183,9 +183,17 @@ fn ratios_stand_before_what_is_asked_less() {
 fn methods_tell_only_what_these_results_have() {
     let one = report_of(&[("rr", &[1_000_000_000])]);
     let text = text_of(&one, "methods");
-    for absent in
-        ["resamples", "clients of a run", "ByteIndex", "Floor", "20,000 objects", "virtual"]
-    {
+    for absent in [
+        "resamples",
+        "clients of a run",
+        "ByteIndex",
+        "Floor",
+        "20,000 objects",
+        "virtual",
+        "seed",
+        "Curves",
+        "quartiles",
+    ] {
         assert!(!text.contains(absent), "{absent}: {text}");
     }
     assert!(text.contains("Page time:") && text.contains("Bound:"), "{text}");

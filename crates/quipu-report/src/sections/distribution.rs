@@ -21,6 +21,9 @@ const LEAST_POINTS: usize = 12;
 /// Longest span, as a factor, that a linear axis shows well. Our choice.
 const LINEAR_SPAN: f64 = 20.0;
 
+/// What captions of box plots say of boxes.
+pub(super) const BOX: &str = "The box holds the middle half";
+
 /// Multiples up to here are shaded as near to one.
 const NEAR_ONE: f64 = 1.05;
 
@@ -284,7 +287,7 @@ pub(super) fn boxes(
         .layer(Layer::new(Mark::point(12.0)).with("x", of("most")).with("tooltip", tooltip()));
     draft.dataset(boxes.id, rows.build());
     let caption = format!(
-        "{}. The box holds the middle half, the line in it is the median, whiskers reach to values at \
+        "{}. {BOX}, the line in it is the median, whiskers reach to values at \
          most 1.5 boxes away, points are the least and the largest value. {}",
         sentence(what),
         boxes.note

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::distribution::BOX;
 use super::{Context, Draft, place_cells, place_columns, words};
 use crate::aggregate::samples::MOST_EXACT;
 use crate::document::{Column, Section, Table};
@@ -123,7 +124,7 @@ pub(super) fn repeat(folders: &Folders, draft: &mut Draft) {
 /// What the numbers are and how they came about.
 pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
     let folders = context.folders;
-    let text = paragraphs(context);
+    let text = paragraphs(context, draft);
     let mut columns = vec![Column::text("network", "network"), Column::text("path", "path")];
     columns.extend([
         Column::number("down", "rate down", "Mb/s", 1),
@@ -193,7 +194,7 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
 }
 
 /// What is so of these results, and nothing of what they have not.
-fn paragraphs(context: &Context<'_>) -> Vec<String> {
+fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
     let folders = context.folders;
     let cells = || folders.results.scenes.iter().flat_map(|scene| &scene.cells);
     let has = |metric: Metric| !context.scenes.is_empty() && has_metric(context, metric);
@@ -204,7 +205,12 @@ fn paragraphs(context: &Context<'_>) -> Vec<String> {
             .to_owned(),
         world => format!("World: {world}."),
     };
-    let mut text = vec![format!("{world} The seed of the first folder is {}.", folders.seed)];
+    // The same file tells world and seed.
+    let mut text = vec![match (folders.world.as_str(), folders.sources.len()) {
+        ("", _) => world,
+        (_, 1) => format!("{world} The seed is {}.", folders.seed),
+        _ => format!("{world} The seed of the first folder is {}.", folders.seed),
+    }];
     let ratios = || cells().flat_map(|cell| cell.ratios.values());
     if ratios().next().is_some() {
         let mut about =
@@ -234,17 +240,19 @@ fn paragraphs(context: &Context<'_>) -> Vec<String> {
     if !known.is_empty() {
         text.push(known);
     }
-    if !context.scenes.is_empty() {
-        let mut about =
-            "Curves have all values where they are few, else quantiles at equal distances; box \
-                         plots have quartiles by linear interpolation."
-                .to_owned();
-        if cells().any(|cell| cell.objects.count() > MOST_EXACT as u64) {
-            about.push_str(
-                " Of more than 20,000 objects in one curve times are known to 0.4 %, as here.",
-            );
-        }
-        text.push(about);
+    let figures = draft.document.sections.iter().flat_map(|section| &section.figures);
+    let mut drawn = Vec::new();
+    if figures.clone().any(|figure| figure.id.ends_with("-curves")) {
+        drawn.push("Curves have all values where they are few, else quantiles at equal distances.");
+    }
+    if figures.clone().any(|figure| figure.caption.contains(BOX)) {
+        drawn.push("Box plots have quartiles by linear interpolation.");
+    }
+    if cells().any(|cell| cell.objects.count() > MOST_EXACT as u64) {
+        drawn.push("Of more than 20,000 objects in one curve times are known to 0.4 %.");
+    }
+    if !drawn.is_empty() {
+        text.push(drawn.join(" "));
     }
     text
 }
