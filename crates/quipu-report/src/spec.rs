@@ -151,7 +151,7 @@ impl Spec {
         let point = Layer::new(Mark::point(60.0))
             .with("x", at)
             .with("color", color.clone())
-            .with("shape", color.clone())
+            .with("shape", color.clone().without_colours())
             .with("tooltip", tooltip.to_vec());
         self.layer(line).layer(point)
     }

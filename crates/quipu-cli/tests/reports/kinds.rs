@@ -237,6 +237,8 @@ fn verdicts_have_figures_and_ids_have_variants() {
         assert_eq!(figure["legend"]["values"], serde_json::json!(["holds", "unclear"]));
         assert_eq!(figure["scale"]["domain"][2], "fails");
         assert_eq!(figure["scale"]["range"][2], "#94102a");
+        let shape = &document.sections[0].figures[1].spec["layer"][2]["encoding"]["shape"];
+        assert!(shape["field"] == "verdict" && shape["scale"].get("range").is_none(), "{shape}");
         assert_eq!(
             document.summary[..2],
             [

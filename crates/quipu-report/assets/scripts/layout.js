@@ -1,5 +1,6 @@
 // How a figure's specification is fitted to the width that there is.
 
+const COLOUR_CHANNELS = ["color", "fill", "stroke"];
 const SERIES_CHANNELS = ["color", "fill", "stroke", "shape", "strokeDash", "opacity"];
 
 /** All encodings of a specification and of its layers. */
@@ -49,7 +50,7 @@ function withLegends(spec, meaning, values) {
       if (!channel?.field || channel.type === "quantitative" || !Array.isArray(domain)) continue;
       const shown = values(channel.field);
       const legend = channel.legend === null ? null : { ...channel.legend, values: domain.filter((one) => shown.has(one)) };
-      const scale = domain.every((one) => one in meaning) ? { ...channel.scale, range: domain.map((one) => meaning[one]) } : channel.scale;
+      const scale = COLOUR_CHANNELS.includes(name) && domain.every((one) => one in meaning) ? { ...channel.scale, range: domain.map((one) => meaning[one]) } : channel.scale;
       made.encoding[name] = { ...channel, legend, scale };
     }
   }

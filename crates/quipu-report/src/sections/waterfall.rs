@@ -166,20 +166,33 @@ fn at(column: &str) -> Field {
 }
 
 /// Thin lines from discovery over the request to completion: what is below the bars of both figures.
-fn lines(spec: Spec) -> Spec {
+fn lines(spec: Spec, loads: &Loads) -> Spec {
     let line = |mark: Mark, from: &str, to: &str| {
         let layer = Layer::new(mark).with("y", Field::sorted("object", "object"));
         layer.with("x", at(from)).with("x2", Field::end(to)).with("tooltip", tooltip())
     };
-    spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed")).layer(line(
-        Mark::rule().dashed(),
-        "discovered",
-        "requested",
-    ))
+    let spec = spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed"));
+    // A column without any number has no place on an axis.
+    match any(loads, "discovered") {
+        true => spec.layer(line(Mark::rule().dashed(), "discovered", "requested")),
+        false => spec,
+    }
+}
+
+/// Whether some object has a number in `column`.
+fn any(loads: &Loads, column: &str) -> bool {
+    let at = COLUMNS.iter().position(|name| *name == column);
+    let mut details = loads.loads.iter().map(|load| &load.detail);
+    details.any(|detail| {
+        let has = |object: &ObjectDetail| {
+            at.is_some_and(|at| cells(detail, "", object, false)[at].is_number())
+        };
+        detail.objects.iter().any(has)
+    })
 }
 
 /// Marks above the bars: first bytes, bounds, the critical path, and the events of the page.
-fn marks(spec: Spec, events: &str) -> Spec {
+fn marks(spec: Spec, events: &str, loads: &Loads) -> Spec {
     let y = || Field::sorted("object", "object");
     let tick = |size: f64, column: &str| {
         let layer = Layer::new(Mark::tick(size).opacity(0.8)).with("y", y());
@@ -195,7 +208,11 @@ fn marks(spec: Spec, events: &str) -> Spec {
         .with("x", at("at"))
         .with("strokeDash", Field::name("event", "page", &EVENTS.map(str::to_owned)))
         .with("tooltip", vec![Field::label("event").titled("page"), Field::number("at", "ms")]);
-    spec.layer(critical).layer(tick(9.0, "first_byte")).layer(tick(4.0, "bound")).layer(event)
+    let spec = spec.layer(critical).layer(tick(9.0, "first_byte"));
+    match any(loads, "bound") {
+        true => spec.layer(tick(4.0, "bound")).layer(event),
+        false => spec.layer(event),
+    }
 }
 
 /// What is a line across all objects.
@@ -283,7 +300,7 @@ fn by_path(
                 Field::number("bytes", "bytes"),
             ],
         );
-    let spec = marks(lines(Spec::steps(id, 14)).layer(bars), events_id);
+    let spec = marks(lines(Spec::steps(id, 14), loads).layer(bars), events_id, loads);
     draft.dataset(id, objects.build());
     draft.dataset(segments_id, segments.build());
     events(loads, events_id, draft);
@@ -331,7 +348,7 @@ fn by_type(loads: &Loads, controls: &[Control], alt: &str, draft: &mut Draft) ->
         .with("x2", Field::end("completed"))
         .with("color", Field::name("kind", "type", &kinds))
         .with("tooltip", tooltip());
-    let spec = marks(lines(Spec::steps(id, 14)).layer(bars), events_id);
+    let spec = marks(lines(Spec::steps(id, 14), loads).layer(bars), events_id, loads);
     draft.dataset(id, rows.build());
     let mut controls = controls.to_vec();
     if orders.len() > 1 {

@@ -139,6 +139,14 @@ impl Field {
         self
     }
 
+    /// The same for a channel of shapes or dashes.
+    pub(super) fn without_colours(mut self) -> Field {
+        if let Some(scale) = &mut self.scale {
+            scale.range = None;
+        }
+        self
+    }
+
     /// The colours need no explanation.
     #[must_use]
     pub fn no_legend(mut self) -> Field {
