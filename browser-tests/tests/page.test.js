@@ -99,7 +99,7 @@ test("a choice without runs says so", async () => {
   });
   await page.locator("#page-ecdf").scrollIntoViewIfNeeded();
   await page.locator("#page-ecdf").getByRole("radio", { name: "nowhere" }).check();
-  assert.equal(await page.locator("#page-ecdf .figure-note").innerText(), "There are no runs of this choice.");
+  assert.equal(await page.locator("#page-ecdf .figure-note").innerText(), "There is nothing to draw for this choice: no runs, or the same value in all of them.");
   await page.locator("#page-ecdf").getByRole("radio", { name: "wikipedia" }).check();
   await page.waitForSelector('#page-ecdf[data-state="drawn"]');
   assert.equal(await page.locator("#page-ecdf .figure-note").isVisible(), false);
@@ -203,6 +203,9 @@ test("a figure is shown as a table, of what is chosen", async () => {
   const toggle = card.getByRole("button", { name: "Show as table: Page time, all runs" });
   await toggle.click();
   assert.equal(await toggle.getAttribute("aria-expanded"), "true");
+  const [button, table, chart] = await Promise.all([toggle, card.locator(".figure-data"), card.locator(".chart")].map((it) => it.boundingBox()));
+  assert.ok(table.y < chart.y, "a table opens below its button, not below the drawing");
+  assert.ok(table.y - (button.y + button.height) < 200, `${table.y} is far below ${button.y}`);
   assert.match(await card.locator(".count").innerText(), /^1–25 of 210$/);
   assert.equal(await card.locator("tbody tr th").first().innerText(), "framework-youtube");
   await card.getByRole("radio", { name: "wikipedia" }).check();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { contrast, difference, SIGHTS } from "../lib/color.js";
+import { contrast, difference, parse, SIGHTS } from "../lib/color.js";
 
 const source = readFileSync(new URL("../../crates/quipu-report/assets/scripts/scheme.js", import.meta.url), "utf8");
 const palettes = new Function(`${source.slice(source.indexOf("const PALETTES"), source.indexOf("/** What Vega-Lite takes"))}; return PALETTES;`)();
@@ -23,6 +23,25 @@ for (const [scheme, colours] of Object.entries(palettes)) {
           assert.ok(seen >= 8, `${sight}: ${one} and ${other} differ by ${seen.toFixed(1)}`);
         }
       });
+    }
+  });
+
+  test(`colours of verdicts on a ${scheme} card stand out, differ and mean what they say`, () => {
+    const judged = [...new Set(Object.values(colours.meaning))];
+    for (const colour of judged) assert.ok(contrast(colour, colours.card) >= 3, `${colour}: ${contrast(colour, colours.card)}`);
+    for (const sight of Object.keys(SIGHTS)) {
+      judged.forEach((one, at) => {
+        for (const other of judged.slice(at + 1)) {
+          assert.ok(difference(one, other, sight) >= 8, `${sight}: ${one} and ${other} differ by ${difference(one, other, sight).toFixed(1)}`);
+        }
+      });
+    }
+    for (const [word, colour] of Object.entries(colours.meaning)) {
+      const [red, green, blue] = parse(colour);
+      const isGreen = green > red && green > blue;
+      if (word === "holds" || word === "reproduced") assert.ok(isGreen, `${word}: ${colour}`);
+      if (word === "fails" || word === "not reproduced") assert.ok(red > 2 * green && red > 2 * blue, `${word}: ${colour}`);
+      if (word === "unclear") assert.ok(Math.max(red, green, blue) - Math.min(red, green, blue) < 0.1, `${word}: ${colour}`);
     }
   });
 

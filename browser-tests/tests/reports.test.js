@@ -56,6 +56,19 @@ for (const name of REPORTS) {
       await context.close();
     });
 
+    test("shows ratios of its tables at 1,280 pixels without scrolling sideways", async () => {
+      const { page, context } = await open(browser, fileOf(name), { width: 1280 });
+      const outside = await page.evaluate(() =>
+        [...document.querySelectorAll("section.card .scroll")].flatMap((scroll) => {
+          const end = scroll.getBoundingClientRect().right + 1;
+          const ratios = [...scroll.querySelectorAll("thead th.number")].filter((it) => /^(ratio|here to the paper)/.test(it.innerText.trim()));
+          return ratios.filter((it) => it.getBoundingClientRect().right > end).map((it) => `${scroll.getAttribute("aria-label")}: ${it.innerText}`);
+        }),
+      );
+      assert.deepEqual(outside, []);
+      await context.close();
+    });
+
     test("sorts its tables by click and by key, up and down", async () => {
       const { page, context, wrong } = await open(browser, fileOf(name), { width: 390 });
       await drawAll(page);
@@ -128,7 +141,9 @@ function checkFigures(drawn, scheme) {
  * pixel, where the box, tick or point of the same row shows where they are.
  */
 function isShortRange(figure, mark) {
-  const isRange = /(-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) && mark.name.split(" ").includes("layer_0_marks");
+  // Figures about ratios have a band below it.
+  const layer = /(-bound-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) ? "layer_1_marks" : "layer_0_marks";
+  const isRange = /(-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) && mark.name.split(" ").includes(layer);
   return isRange && mark.isPainted && mark.size < 1 && mark.besideSeen;
 }
 

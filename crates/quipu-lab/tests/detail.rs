@@ -115,6 +115,17 @@ fn a_replay_is_the_run_of_the_sweep_and_both_paths_have_their_part() {
 }
 
 #[test]
+fn a_replay_tells_what_requests_waited_for_and_when_objects_were_discovered() {
+    let plan = plan("wifi+lte", &[("pages", "wikipedia")]);
+    let detail = replayed(&plan, &Options::default());
+    assert!(detail.objects[0].needs.is_empty(), "nothing leads to the document");
+    assert!(detail.objects[1..].iter().all(|object| !object.needs.is_empty()));
+    assert!(detail.objects.iter().all(|object| object.discovered <= object.requested));
+    assert!(detail.objects.iter().any(|object| object.discovered < object.requested));
+    assert!(detail.objects.iter().any(|object| object.priority == "VeryHigh"));
+}
+
+#[test]
 fn a_path_alone_brings_everything() {
     let plan = plan("wifi+lte", &[("pages", "sitespeed"), ("policies.path", "single:id=0")]);
     let detail = replayed(&plan, &Options::default());

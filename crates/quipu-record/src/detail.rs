@@ -48,6 +48,14 @@ pub struct ObjectDetail {
     pub held: bool,
     /// Whether the server pushed it.
     pub pushed: bool,
+    /// Its priority in the recording, such as `High`; empty if there is none.
+    pub priority: String,
+    /// Positions of the objects that its request waited for, the one that led to it first; none where all
+    /// objects are requested at once.
+    pub needs: Vec<u32>,
+    /// When the browser had all that its request waited for: the request without the computing and the timers
+    /// before it.
+    pub discovered: Duration,
     /// When it was asked for; if it was pushed, when its promise came.
     pub requested: Duration,
     /// When the first byte of its body, or the head of a body without bytes, was read.

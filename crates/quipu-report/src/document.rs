@@ -174,21 +174,8 @@ impl Dataset {
     }
 }
 
-/// `value` with four digits that mean something, and no more than three behind the point; whole
-/// numbers from 1,000 on. What is not finite is `null`.
+/// `value` as it is: data are never rounded, only what is written of them. What is not finite is `null`.
 pub fn number(value: f64) -> Value {
-    let places = match value.abs() {
-        size if size >= 1_000.0 => 1.0,
-        size if size >= 100.0 => 10.0,
-        size if size >= 10.0 => 100.0,
-        size if size >= 0.1 => 1_000.0,
-        _ => 1_000_000.0,
-    };
-    exact((value * places).round() / places)
-}
-
-/// `value` as it is; what is not finite is `null`.
-pub fn exact(value: f64) -> Value {
     /// Below it every whole number is a number of its own.
     const WHOLE: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < WHOLE {
@@ -196,6 +183,18 @@ pub fn exact(value: f64) -> Value {
         return Value::from(value as i64);
     }
     Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+/// `value` in a sentence: four significant digits, at most three behind the point, and never fewer
+/// than all those before it.
+pub fn short(value: f64) -> String {
+    let places = match value.abs() {
+        size if size >= 1_000.0 => 1.0,
+        size if size >= 100.0 => 10.0,
+        size if size >= 10.0 => 100.0,
+        _ => 1_000.0,
+    };
+    number((value * places).round() / places).to_string()
 }
 
 /// Nanoseconds as milliseconds.
@@ -208,15 +207,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_and_those_that_are_none_are_null() {
+    fn data_keep_every_digit_and_what_is_no_number_is_null() {
         let text = |value: f64| number(value).to_string();
         assert_eq!(
-            [1.0, 0.25, 123.456, 12.3456, 1.234_56, 54_321.9, 0.000_123_4, -0.0].map(text),
-            ["1", "0.25", "123.5", "12.35", "1.235", "54322", "0.000123", "0"]
+            [1.0, 0.25, 123.456, 54_321.987_654, 0.000_123_4, -0.0].map(text),
+            ["1", "0.25", "123.456", "54321.987654", "0.0001234", "0"]
         );
         assert_eq!(number(f64::NAN), Value::Null);
         assert_eq!(number(f64::INFINITY), Value::Null);
+    }
+
+    #[test]
+    fn times_above_a_second_keep_their_nanoseconds() {
         assert_eq!(millis(1_500_000), Value::from(1.5));
+        assert_eq!(millis(12_345_678_901).to_string(), "12345.678901");
+        assert_eq!(millis(2_000_000_000).to_string(), "2000");
+    }
+
+    #[test]
+    fn sentences_have_four_digits() {
+        assert_eq!(
+            [123.456, 12.345_6, 1.234_56, 54_321.9, 0.25].map(short),
+            ["123.5", "12.35", "1.235", "54322", "0.25"]
+        );
     }
 
     #[test]

@@ -1,10 +1,15 @@
 //! Vega-Lite specifications from typed parts.
 //!
-//! A [`Spec`] names its dataset and never sets colours, fonts or a width: the page does, and so can a
-//! notebook. See <https://vega.github.io/vega-lite/docs/> for what the fields mean.
+//! A [`Spec`] names its dataset and sets neither fonts nor a width, and no colours but those of verdicts: the
+//! page does, and so can a notebook. See <https://vega.github.io/vega-lite/docs/> for what the fields mean.
+
+mod field;
+mod meaning;
 
 use serde::Serialize;
 use serde_json::Value;
+
+pub use self::field::{End, Field};
 
 /// The schema that specifications keep to.
 const SCHEMA: &str = "https://vega.github.io/schema/vega-lite/v6.json";
@@ -62,7 +67,7 @@ pub struct Mark {
     #[serde(skip_serializing_if = "Option::is_none")]
     stroke_dash: Option<[u8; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    clip: Option<bool>,
+    style: Option<&'static str>,
 }
 
 /// Channels in the order in which they were given.
@@ -84,70 +89,6 @@ pub enum Channel {
         /// In the units of the axis.
         datum: f64,
     },
-}
-
-/// A column as a channel shows it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Field {
-    field: String,
-    #[serde(rename = "type")]
-    kind: Kind,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sort: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stack: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scale: Option<Scale>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    axis: Option<Axis>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    legend: Option<Value>,
-}
-
-/// A column at which marks end.
-#[derive(Clone, Debug, Serialize)]
-pub struct End {
-    field: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Nominal,
-    Ordinal,
-    Quantitative,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Scale {
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    kind: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    zero: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    nice: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    domain: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clamp: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<&'static str>,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Axis {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    format: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    label_angle: Option<i16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    orient: Option<&'static str>,
 }
 
 impl Serialize for Encodings {
@@ -201,7 +142,7 @@ impl Spec {
     /// its column `high`.
     #[must_use]
     pub fn intervals(self, at: Field, color: &Field, tooltip: &[Field]) -> Spec {
-        let low = Field { field: "low".to_owned(), ..at.clone() };
+        let low = at.clone().of_column("low");
         let line = Layer::new(Mark::rule().width(2.0))
             .with("x", low)
             .with("x2", Field::end("high"))
@@ -210,9 +151,17 @@ impl Spec {
         let point = Layer::new(Mark::point(60.0))
             .with("x", at)
             .with("color", color.clone())
-            .with("shape", color.clone())
+            .with("shape", color.clone().without_colours())
             .with("tooltip", tooltip.to_vec());
         self.layer(line).layer(point)
+    }
+
+    /// Adds a faint band in each row from `low` to `high`, which is part of the axis then however near to
+    /// each other the numbers are.
+    #[must_use]
+    pub fn band(self, low: f64, high: f64) -> Spec {
+        let mark = Mark::rect().styled("band").opacity(0.12);
+        self.layer(Layer::new(mark).with("x", low).with("x2", high))
     }
 
     /// Adds cells in the colours of their column `ratio`, at most `width` from 1, with the column
@@ -311,159 +260,16 @@ impl Mark {
         Mark { stroke_width: Some(pixels), ..self }
     }
 
+    /// Looks of this name, which the page has.
+    #[must_use]
+    pub(crate) fn styled(self, style: &'static str) -> Mark {
+        Mark { style: Some(style), ..self }
+    }
+
     /// Lines broken into dashes.
     #[must_use]
     pub fn dashed(self) -> Mark {
         Mark { stroke_dash: Some([4, 3]), ..self }
-    }
-}
-
-impl Field {
-    fn new(column: &str, kind: Kind) -> Field {
-        Field {
-            field: column.to_owned(),
-            kind,
-            title: None,
-            format: None,
-            sort: None,
-            stack: None,
-            scale: None,
-            axis: None,
-            legend: None,
-        }
-    }
-
-    /// A column of numbers.
-    pub fn number(column: &str, title: &str) -> Field {
-        Field { title: Some(title.to_owned()), ..Field::new(column, Kind::Quantitative) }
-    }
-
-    /// A column of names without order; those of `names` have the same colours in every figure.
-    pub fn name<'a>(
-        column: &str,
-        title: &str,
-        names: impl IntoIterator<Item = &'a String>,
-    ) -> Field {
-        let names: Vec<Value> = names.into_iter().cloned().map(Value::from).collect();
-        let scale = (!names.is_empty())
-            .then(|| Scale { domain: Some(Value::from(names)), ..Scale::default() });
-        let title = Some(title.to_owned());
-        Field { title, scale, ..Field::new(column, Kind::Nominal) }
-    }
-
-    /// A column of names along an axis; those of `order` come first, in this order.
-    pub fn row<'a>(
-        column: &str,
-        title: &str,
-        order: impl IntoIterator<Item = &'a String>,
-    ) -> Field {
-        let order: Vec<String> = order.into_iter().cloned().collect();
-        Field {
-            title: Some(title.to_owned()),
-            sort: (!order.is_empty()).then_some(order),
-            ..Field::new(column, Kind::Nominal)
-        }
-    }
-
-    /// A column of texts along an axis, in the order of their letters.
-    pub fn sorted(column: &str, title: &str) -> Field {
-        Field { title: Some(title.to_owned()), ..Field::new(column, Kind::Ordinal) }
-    }
-
-    /// A column of texts that are written as they are.
-    pub fn label(column: &str) -> Field {
-        Field::new(column, Kind::Nominal)
-    }
-
-    /// The other end of marks that reach from one column to another.
-    pub fn end(column: &str) -> End {
-        End { field: column.to_owned() }
-    }
-
-    /// The colours need no explanation.
-    #[must_use]
-    pub fn no_legend(mut self) -> Field {
-        self.legend = Some(Value::Null);
-        self
-    }
-
-    /// What the column is called.
-    #[must_use]
-    pub fn titled(mut self, title: &str) -> Field {
-        self.title = Some(title.to_owned());
-        self
-    }
-
-    /// Numbers are written so, as `d3-format` has it.
-    #[must_use]
-    pub fn format(mut self, format: &'static str) -> Field {
-        self.format = Some(format);
-        self
-    }
-
-    /// Labels of the axis are written so.
-    #[must_use]
-    pub fn axis_format(mut self, format: &'static str) -> Field {
-        self.axis.get_or_insert_default().format = Some(format);
-        self
-    }
-
-    /// The axis is at the top, where a reader of many rows begins.
-    #[must_use]
-    pub fn at_top(mut self) -> Field {
-        self.axis.get_or_insert_default().orient = Some("top");
-        self
-    }
-
-    /// Labels of the axis stand at this angle.
-    #[must_use]
-    pub fn angle(mut self, degrees: i16) -> Field {
-        self.axis.get_or_insert_default().label_angle = Some(degrees);
-        self
-    }
-
-    /// The axis need not begin at zero.
-    #[must_use]
-    pub fn from_least(mut self) -> Field {
-        self.scale.get_or_insert_default().zero = Some(false);
-        self
-    }
-
-    /// A logarithmic axis if `log`, else one that need not begin at zero.
-    #[must_use]
-    pub fn log_if(mut self, log: bool) -> Field {
-        let scale = self.scale.get_or_insert_default();
-        match log {
-            true => scale.kind = Some("log"),
-            false => scale.zero = Some(false),
-        }
-        self
-    }
-
-    /// The axis has these ends.
-    #[must_use]
-    pub fn domain(mut self, low: f64, high: f64) -> Field {
-        let scale = self.scale.get_or_insert_default();
-        scale.domain = Some(serde_json::json!([low, high]));
-        scale.nice = Some(false);
-        self
-    }
-
-    /// Colours go two ways from 1, which both ends are equally far from; beyond `width` they stay the same.
-    #[must_use]
-    pub fn around_one(mut self, width: f64) -> Field {
-        let scale = self.scale.get_or_insert_default();
-        scale.domain = Some(serde_json::json!([1.0 - width, 1.0 + width]));
-        scale.clamp = Some(true);
-        scale.range = Some("diverging");
-        self
-    }
-
-    /// Values of the same place stand one after the other.
-    #[must_use]
-    pub fn stacked(mut self) -> Field {
-        self.stack = Some(Value::from("zero"));
-        self
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use quipu_lab::policies::Registry;
 use quipu_record::FasterAlone;
+use quipu_record::verdict::{Counts, Judged};
 use quipu_report::page::{inline, page};
 use quipu_report::{Options, report};
 use quipu_study::replay::Replayer;
@@ -231,6 +232,13 @@ fn verdicts_have_figures_and_ids_have_variants() {
         check(&document);
         assert_eq!(document.sections[0].id, "verdicts");
         assert_eq!(figures(&document)[..2], ["verdict-counts", "verdict-ratios"]);
+        // What no rule ended as is in no legend, and has its colour nevertheless.
+        let figure = &document.sections[0].figures[1].spec["layer"][1]["encoding"]["color"];
+        assert_eq!(figure["legend"]["values"], serde_json::json!(["holds", "unclear"]));
+        assert_eq!(figure["scale"]["domain"][2], "fails");
+        assert_eq!(figure["scale"]["range"][2], "#94102a");
+        let shape = &document.sections[0].figures[1].spec["layer"][2]["encoding"]["shape"];
+        assert!(shape["field"] == "verdict" && shape["scale"].get("range").is_none(), "{shape}");
         assert_eq!(
             document.summary[..2],
             [
@@ -245,6 +253,31 @@ fn verdicts_have_figures_and_ids_have_variants() {
             curves.controls.iter().map(|control| control.id.as_str()).collect();
         assert_eq!(controls.concat(), control);
     }
+}
+
+#[test]
+fn counts_of_verdicts_are_those_of_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    experiment(&folder.path().join("mine"));
+    // An id of an earlier command, and one whose folder is gone.
+    experiment(&folder.path().join("old"));
+    let gone = VERDICTS.replace(r#""id": "mine""#, r#""id": "gone""#);
+    let all = format!("[{gone}, {VERDICTS}]");
+    fs::write(folder.path().join("verdicts.json"), &all).unwrap();
+    let counted: Vec<Judged> = serde_json::from_str(&all).unwrap();
+    let document = read(folder.path());
+    check(&document);
+    assert_eq!(document.summary[0], format!("{}.", Counts::of(&counted)));
+    let claims: u64 = document.datasets["verdict-counts"]
+        .objects()
+        .filter_map(|row| row["claims"].as_u64())
+        .sum();
+    assert_eq!(claims, Counts::of(&counted).all_claims() as u64);
+    assert!(
+        document.notices.iter().any(|it| it.starts_with("1 id is of an earlier")),
+        "{:?}",
+        document.notices
+    );
 }
 
 #[test]

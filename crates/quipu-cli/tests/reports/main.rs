@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod damaged;
+mod figures;
 mod folders;
 mod kinds;
 mod large;
 mod outline;
 mod specs;
+mod waterfall;

@@ -14,7 +14,7 @@ mod recording;
 mod segments;
 mod series;
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::{Bytes, Duration, Instant};
 use quipu_web::page::{ObjectId, ObjectKind};
 use thiserror::Error;
 
@@ -25,7 +25,7 @@ use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan, PlanError};
 use crate::run::{Arrival, Arrivals, Instruments, RunError};
 use quipu_record::{Detail, ObjectDetail, ObjectRecord, RunRecord};
-use quipu_scenario::{ScenarioError, Series};
+use quipu_scenario::{Discovery, ScenarioError, Series};
 
 /// Which load of a run, and how finely it is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,12 @@ fn objects(
     let object = |object: &ObjectRecord| {
         let index = usize::try_from(object.object).unwrap_or(usize::MAX);
         let arrivals = of_object.get(index).map_or(&[][..], Vec::as_slice);
-        let kind = page.page.object(ObjectId(object.object)).map(|object| object.kind);
+        let of_page = page.page.object(ObjectId(object.object));
+        let kind = of_page.map(|object| object.kind);
+        let priority = of_page.and_then(|object| object.priority);
+        // Where all is requested at once nothing waits for anything.
+        let waits = of_page.filter(|_| plan.scenario.discovery == Discovery::Recorded);
+        let gap = waits.map_or(Duration::ZERO, |object| object.gap.total());
         ObjectDetail {
             object: object.object,
             url: bounded(page.url(object.object), options.url),
@@ -158,6 +163,9 @@ fn objects(
             body: object.body,
             held: object.held,
             pushed: object.pushed,
+            priority: priority.map_or(String::new(), |it| format!("{:?}", it.last)),
+            needs: waits.map_or(Vec::new(), |object| object.needs().map(|need| need.0).collect()),
+            discovered: since(object.requested_at).saturating_sub(gap),
             requested: since(object.requested_at),
             first_byte: since(object.first_byte_at),
             completed: since(object.completed_at),

@@ -60,10 +60,11 @@ function completeSpec(spec, rows, width, scheme) {
     return found;
   };
   const config = chartConfig(scheme, width, getComputedStyle(document.body).fontFamily);
-  const columns = legendColumns(spec, width, values);
+  const fitted = withLegends(spec, PALETTES[scheme].meaning, values);
+  const columns = legendColumns(fitted, width, values);
   if (columns !== undefined) config.legend.columns = columns;
   return {
-    ...withWidth(spec, width),
+    ...withWidth(fitted, width),
     config,
     // Copies, as Vega writes into its rows.
     datasets: Object.fromEntries(Object.entries(rows).map(([name, list]) => [name, list.map((row) => ({ ...row }))])),

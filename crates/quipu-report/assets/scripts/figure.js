@@ -60,9 +60,10 @@ class Figure {
       { class: "card", id: figure.id, "aria-labelledby": name, "data-state": "waiting" },
       element("div", { class: "card-head" }, element("h3", { id: name, text: figure.title }), this.#actions()),
       this.#controls(),
+      // Right below the button that opens it, however high the drawing is.
+      this.#table,
       this.#note,
       this.#box,
-      this.#table,
       figure.caption ? element("figcaption", { text: figure.caption }) : null,
     );
   }
@@ -173,7 +174,7 @@ class Figure {
       const rows = this.#rows();
       this.#box.replaceChildren();
       if (Object.values(rows).every((list) => list.length === 0)) {
-        this.#say("There are no runs of this choice.");
+        this.#say("There is nothing to draw for this choice: no runs, or the same value in all of them.");
         this.element.dataset.state = "empty";
         return;
       }

@@ -1,5 +1,6 @@
 // How a figure's specification is fitted to the width that there is.
 
+const COLOUR_CHANNELS = ["color", "fill", "stroke"];
 const SERIES_CHANNELS = ["color", "fill", "stroke", "shape", "strokeDash", "opacity"];
 
 /** All encodings of a specification and of its layers. */
@@ -35,6 +36,28 @@ function withWidth(spec, width) {
   return made;
 }
 
+/**
+ * The specification with colours of words that judge from `meaning`, and with legends of those names that
+ * `values` gives for their column: of what is drawn, not of all that has a colour.
+ */
+function withLegends(spec, meaning, values) {
+  const made = { ...spec };
+  if (made.encoding) {
+    made.encoding = { ...made.encoding };
+    for (const name of SERIES_CHANNELS) {
+      const channel = made.encoding[name];
+      const domain = channel?.scale?.domain;
+      if (!channel?.field || channel.type === "quantitative" || !Array.isArray(domain)) continue;
+      const shown = values(channel.field);
+      const legend = channel.legend === null ? null : { ...channel.legend, values: domain.filter((one) => shown.has(one)) };
+      const scale = COLOUR_CHANNELS.includes(name) && domain.every((one) => one in meaning) ? { ...channel.scale, range: domain.map((one) => meaning[one]) } : channel.scale;
+      made.encoding[name] = { ...channel, legend, scale };
+    }
+  }
+  if (made.layer) made.layer = made.layer.map((layer) => withLegends(layer, meaning, values));
+  return made;
+}
+
 /** Pixels that the names of rows may take: legends begin right of them. */
 const ROW_LABELS = 140;
 
@@ -46,9 +69,9 @@ function legendColumns(spec, width, values) {
   let longest = 0;
   for (const encoding of encodings(spec)) {
     for (const channel of SERIES_CHANNELS) {
-      const { field, scale, type } = encoding[channel] ?? {};
-      if (!field || type === "quantitative") continue;
-      const names = Array.isArray(scale?.domain) ? scale.domain : values(field);
+      const { field, legend, scale, type } = encoding[channel] ?? {};
+      if (!field || type === "quantitative" || legend === null) continue;
+      const names = legend?.values ?? (Array.isArray(scale?.domain) ? scale.domain : values(field));
       for (const name of names) longest = Math.max(longest, String(name).length);
     }
   }

@@ -3,13 +3,25 @@
 // After Okabe and Ito, with lightness moved so that each colour has a contrast of at least 3 against the
 // card that it stands on, and any two differ for readers who see no red, no green or no blue
 // (browser-tests/tests/palette.test.js computes both). Numbers stand on the cells of heat maps: there every
-// colour has a contrast of at least 4.5 to the text. The middle is grey without a hue, so that colours between it
+// colour has a contrast of at least 4.5 to the text. Words that judge have colours by what they mean, which
+// src/spec/meaning.rs has too: what holds is green, what fails is red, what nobody can tell is grey. The middle is grey without a hue, so that colours between it
 // and either end have the hue of that end.
 const PALETTES = {
   light: {
     category: ["#145099", "#aa5200", "#117f6c", "#713153", "#b48d28", "#4f98de", "#1d1a15", "#8b9497"],
     diverging: ["#5b9bdb", "#a9caec", "#f5f5f5", "#f3c48f", "#e08c33"],
     sequential: ["#f3f7fb", "#c6dcf2", "#8fbbe6", "#5496d6"],
+    meaning: {
+      "holds": "#0f7a66",
+      "reproduced": "#0f7a66",
+      "depends on the set-up": "#b88d10",
+      "direction only": "#b4560c",
+      "fails": "#94102a",
+      "not reproduced": "#94102a",
+      "unclear": "#8b929b",
+      "not testable here": "#4b525b",
+      "error": "#4a1f63",
+    },
     card: "#ffffff",
     text: "#1d2129",
     muted: "#59616d",
@@ -20,6 +32,17 @@ const PALETTES = {
     category: ["#3c98ee", "#d9560f", "#208c6f", "#e6a8ce", "#d99337", "#a9e5ff", "#fefdff", "#939e9a"],
     diverging: ["#1c65b0", "#274a73", "#2e2e2e", "#6b4220", "#9c500d"],
     sequential: ["#1f252d", "#223f5f", "#22558a", "#1f68b4"],
+    meaning: {
+      "holds": "#34c9a3",
+      "reproduced": "#34c9a3",
+      "depends on the set-up": "#f2cf63",
+      "direction only": "#ee8f3c",
+      "fails": "#d42f3f",
+      "not reproduced": "#d42f3f",
+      "unclear": "#707882",
+      "not testable here": "#d8dde3",
+      "error": "#c58cf0",
+    },
     card: "#171a1f",
     text: "#e6e8eb",
     muted: "#a2abb7",
@@ -93,6 +116,12 @@ function chartConfig(scheme, width, font) {
     tick: { color: colours.text, thickness: 2 },
     text: { color: colours.text, font, fontSize: 11.5 },
     rect: { stroke: colours.card, strokeWidth: 1 },
+    // Bands behind marks: no hue, as hues stand for policies.
+    style: {
+      band: { fill: colours.muted, strokeWidth: 0 },
+      critical: { stroke: colours.text, strokeWidth: 2.5 },
+      event: { stroke: colours.text, strokeWidth: 1.2 },
+    },
     errorbar: { rule: { strokeWidth: 1.5 } },
     boxplot: {
       box: { fillOpacity: 0.55 },

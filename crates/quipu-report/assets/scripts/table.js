@@ -3,6 +3,10 @@
 const ROWS_PER_PAGE = 25;
 /** Above this many rows a table has a box that filters. */
 const ROWS_TO_FILTER = 12;
+/** Longer names may be cut, and have all of their letters under the pointer. */
+const LETTERS_SHOWN = 24;
+/** Longer texts are sentences, which are broken into lines. */
+const LETTERS_LONG = 60;
 /** The most rows that are printed. */
 const ROWS_PRINTED = 1000;
 
@@ -137,9 +141,9 @@ class DataTable {
           {},
           ...this.#columns.map((column, at) => {
             const text = formatCell(row[at], column);
-            return at === 0 && !column.numeric
-              ? element("th", { scope: "row", text })
-              : element("td", { class: column.numeric ? "number" : undefined, text });
+            if (column.numeric) return element("td", { class: "number", text });
+            const title = text.length > LETTERS_SHOWN ? text : undefined;
+            return at === 0 ? element("th", { scope: "row", text, title }) : element("td", { class: text.length > LETTERS_LONG ? "long" : undefined, text, title });
           }),
         ),
       ),

@@ -13,7 +13,7 @@ pub struct Samples {
 }
 
 /// Samples that are kept as they are. Our choice: 160 kB.
-const MOST_EXACT: usize = 20_000;
+pub(crate) const MOST_EXACT: usize = 20_000;
 
 /// Steps within a power of two, as a power of two: each is at most 0.4 % wide.
 const STEP_BITS: u32 = 8;
@@ -37,6 +37,12 @@ impl Samples {
     /// How many there are.
     pub fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Whether two of them differ; of many, by more than a step.
+    pub fn varies(&self) -> bool {
+        let first = self.exact.first();
+        self.counts.len() > 1 || self.exact.iter().any(|sample| Some(sample) != first)
     }
 
     /// Each value with how often it is there, from the least. Values are those added while they are
@@ -84,6 +90,8 @@ mod tests {
         let samples: Samples = [5, 1, 5, 9].into_iter().collect();
         assert_eq!(samples.counted(), [(1, 1), (5, 2), (9, 1)]);
         assert_eq!(samples.quantile(0.5), Some(5));
+        assert!(samples.varies() && ![7, 7].into_iter().collect::<Samples>().varies());
+        assert!(!Samples::default().varies());
         assert_eq!(samples.quantile(0.25), Some(1));
         assert_eq!(samples.quantile(1.0), Some(9));
         assert_eq!(Samples::default().quantile(0.5), None);

@@ -76,21 +76,7 @@ pub(crate) fn find(folder: &Path, notices: &mut Notices) -> Result<Found, Report
     let ids: Vec<&PathBuf> =
         inside.iter().filter(|inside| inside.join(VERDICTS).exists()).collect();
     if !ids.is_empty() {
-        let mut found = Found { kind: Kind::Reproduce, ..Found::default() };
-        for path in ids {
-            let name = name_of(path);
-            found.judged.extend(json::<Judged>(path, &name, VERDICTS, notices));
-            if is_result(path) {
-                found.sources.push(Source::new(path, &name, &[(ID, &name)]));
-            }
-        }
-        // In the order in which the ids stand in the file of all, which is that of the papers.
-        if let Some(all) = json::<Vec<Judged>>(folder, "", VERDICTS, notices) {
-            let place = |id: &str| all.iter().position(|it| it.id == id).unwrap_or(usize::MAX);
-            found.judged.sort_by_cached_key(|it| place(&it.id));
-            found.sources.sort_by_cached_key(|it| place(&it.label));
-        }
-        return Ok(found);
+        return Ok(reproduced(folder, &ids, notices));
     }
     let mut found = Found { kind: Kind::Several, ..Found::default() };
     for path in &inside {
@@ -105,6 +91,44 @@ pub(crate) fn find(folder: &Path, notices: &mut Notices) -> Result<Found, Report
         0 => Err(no_result(folder)),
         _ => Ok(found),
     }
+}
+
+/// A folder of ids. Verdicts are those that the command counted, which the folder's own file has, in the
+/// order of the papers; without that file, those of each id's folder.
+fn reproduced(folder: &Path, ids: &[&PathBuf], notices: &mut Notices) -> Found {
+    let mut found = Found { kind: Kind::Reproduce, ..Found::default() };
+    let all: Option<Vec<Judged>> = json(folder, "", VERDICTS, notices);
+    let counted = |name: &str| match &all {
+        Some(all) => all.iter().any(|judged| judged.id == name),
+        None => true,
+    };
+    let mut left_out = 0;
+    for path in ids {
+        let name = name_of(path);
+        if !counted(&name) {
+            left_out += 1;
+            continue;
+        }
+        if all.is_none() {
+            found.judged.extend(json::<Judged>(path, &name, VERDICTS, notices));
+        }
+        if is_result(path) {
+            found.sources.push(Source::new(path, &name, &[(ID, &name)]));
+        }
+    }
+    if left_out > 0 {
+        let are = if left_out == 1 { "id is" } else { "ids are" };
+        notices.add(format!(
+            "{left_out} {are} of an earlier `quipu reproduce` into this folder and left out, as the \
+             last one does not count them."
+        ));
+    }
+    if let Some(all) = all {
+        let place = |id: &str| all.iter().position(|it| it.id == id).unwrap_or(usize::MAX);
+        found.sources.sort_by_cached_key(|it| place(&it.label));
+        found.judged = all;
+    }
+    found
 }
 
 /// A result folder, maybe of an id with verdicts and variants.

@@ -7,7 +7,7 @@ use super::{Context, Draft, figure, words};
 use crate::aggregate::boxes::{BoxNumbers, boxed};
 use crate::aggregate::curve::curve;
 use crate::aggregate::samples::Samples;
-use crate::document::{Figure, exact, millis, number};
+use crate::document::{Figure, millis, number, short};
 use crate::results::{Cell, Scene};
 use crate::spec::{Field, Layer, Mark, Spec};
 
@@ -21,6 +21,12 @@ const LEAST_POINTS: usize = 12;
 /// Longest span, as a factor, that a linear axis shows well. Our choice.
 const LINEAR_SPAN: f64 = 20.0;
 
+/// What captions of box plots say of boxes.
+pub(super) const BOX: &str = "The box holds the middle half";
+
+/// Multiples up to here are shaded as near to one.
+const NEAR_ONE: f64 = 1.05;
+
 /// What a figure of curves is about.
 pub(super) struct Curves<'a> {
     pub(super) id: &'a str,
@@ -32,26 +38,56 @@ pub(super) struct Curves<'a> {
     pub(super) of: &'a str,
 }
 
-/// Distribution functions of `samples`, one for each policy; nothing if there are no samples.
+/// What there is to say of how values are distributed.
+pub(super) enum Distribution {
+    /// Values differ: curves.
+    Drawn(Figure),
+    /// No policy has two different values anywhere: a sentence that says so.
+    Single(String),
+    /// There are no values.
+    Nothing,
+}
+
+impl Distribution {
+    /// As the figures and the sentences of a section.
+    pub(super) fn parts(self) -> (Option<Figure>, Option<String>) {
+        match self {
+            Distribution::Drawn(figure) => (Some(figure), None),
+            Distribution::Single(sentence) => (None, Some(sentence)),
+            Distribution::Nothing => (None, None),
+        }
+    }
+}
+
+/// Distribution functions of `samples`, one for each policy. One value is no distribution: scenes in which
+/// no policy has two different ones are left out.
 pub(super) fn curves(
     context: &Context<'_>,
     draft: &mut Draft,
     curves: &Curves<'_>,
     samples: impl Fn(&Cell) -> Samples,
-) -> Option<Figure> {
+) -> Distribution {
     let results = &context.folders.results;
     let most = (POINTS / context.cells().max(1)).clamp(LEAST_POINTS, MOST_POINTS);
     let axes = context.select.columns();
     let mut rows = Rows::new(axes.chain(["policy", "ms", "part"].map(str::to_owned)));
     let (mut log, mut zero) = (false, false);
     let mut told = None;
+    // Values of the policy that has most, and whether some policy has the same one in all of several.
+    let (mut values, mut upright) = (0, false);
     for scene in &context.scenes {
+        let of_cell = |cell: &Cell| samples(cell);
+        let samples: Vec<Samples> = scene.cells.iter().map(of_cell).collect();
+        values = samples.iter().map(Samples::count).fold(values, u64::max);
+        if !samples.iter().any(Samples::varies) {
+            continue;
+        }
         let place = context.select.cells(results, scene);
         let mut span: Option<(u64, u64)> = None;
         let mut medians = Vec::new();
-        for cell in &scene.cells {
-            let samples = samples(cell);
-            let points = curve(&samples, most);
+        for (cell, samples) in scene.cells.iter().zip(&samples) {
+            upright |= samples.count() > 0 && !samples.varies();
+            let points = curve(samples, most);
             let policy = text(&cell.policy);
             for (value, part) in &points {
                 let point = [policy.clone(), millis(*value), number(*part)];
@@ -69,7 +105,7 @@ pub(super) fn curves(
             told = Some(alt_of_curves(context, scene, curves, medians));
         }
     }
-    let alt = told?;
+    let Some(alt) = told else { return without_curves(values, curves) };
     // Nothing has no place on a logarithmic axis.
     let log = log && !zero;
     let (id, what) = (curves.id, curves.what);
@@ -95,13 +131,30 @@ pub(super) fn curves(
             ),
     );
     draft.dataset(id, rows.build());
-    let caption = format!(
+    let mut caption = format!(
         "Part of the {} whose {what} is at most so many milliseconds{}. A curve further left is \
          better.",
         curves.of,
         if log { ", on a logarithmic axis" } else { "" }
     );
-    Some(figure(id, curves.title, caption, alt, &spec, &context.select))
+    if upright {
+        caption.push_str(" An upright line is a policy with one value, which is no distribution.");
+    }
+    Distribution::Drawn(figure(id, curves.title, caption, alt, &spec, &context.select))
+}
+
+/// Why there are no curves, if the policy with most values has `most`.
+fn without_curves(most: u64, curves: &Curves<'_>) -> Distribution {
+    let Curves { what, of, .. } = curves;
+    match most {
+        0 => Distribution::Nothing,
+        1 => Distribution::Single(format!(
+            "Each policy has one value of the {what}, which is no distribution: none is drawn."
+        )),
+        _ => Distribution::Single(format!(
+            "All {of} of a policy have the same {what}, which is no distribution: none is drawn."
+        )),
+    }
 }
 
 /// What the curves of the first scene show.
@@ -135,6 +188,17 @@ pub(super) struct Boxes<'a> {
     pub(super) note: &'a str,
     /// By what values are divided to have the unit.
     pub(super) unit: f64,
+    /// Where the axis begins.
+    pub(super) axis: Begin,
+}
+
+/// Where an axis begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// At zero: of times.
+    Zero,
+    /// At one, or a little below what is shown: of multiples. What is near to one is shaded.
+    One,
 }
 
 /// Box plots of `values`, one for each policy; nothing if there are no values.
@@ -151,12 +215,14 @@ pub(super) fn boxes(
     columns.extend(numbers.map(str::to_owned));
     let mut rows = Rows::new(columns);
     let mut told = None;
+    let mut varies = false;
     for scene in &context.scenes {
         let place = context.select.cells(results, scene);
         let mut seen = Vec::new();
         for cell in &scene.cells {
             let Some(numbers) = boxed(&values(cell)) else { continue };
-            let cells = [text(&cell.policy), exact(numbers.count as f64)];
+            varies |= numbers.least < numbers.most;
+            let cells = [text(&cell.policy), number(numbers.count as f64)];
             let cells = cells.into_iter().chain(cells_of(&numbers, boxes.unit));
             rows.row(place.iter().cloned().chain(cells));
             seen.push((cell.policy.as_str(), numbers));
@@ -168,7 +234,10 @@ pub(super) fn boxes(
     let alt = told?;
     let what = boxes.what;
     let y = || Field::row("policy", "policy", context.policies());
-    let of = |column| Field::number(column, what);
+    let of = |column| match boxes.axis {
+        Begin::Zero => Field::number(column, what).from_zero(),
+        Begin::One => Field::number(column, what).from_least(),
+    };
     let tooltip = || {
         let named = [
             ("median", "median"),
@@ -183,17 +252,32 @@ pub(super) fn boxes(
         fields
     };
     let color = || Field::name("policy", "policy", context.colours()).no_legend();
-    let spec = Spec::steps(boxes.id, 26)
-        .with("y", y())
+    let plain = Spec::steps(boxes.id, 26).with("y", y());
+    let banded = match boxes.axis {
+        Begin::Zero => plain,
+        Begin::One => plain.band(1.0, NEAR_ONE),
+    };
+    if !varies {
+        let point = Layer::new(Mark::point(70.0)).with("x", of("median"));
+        let spec = banded.layer(point.with("color", color()).with("tooltip", tooltip()));
+        draft.dataset(boxes.id, rows.build());
+        let caption = format!(
+            "{}: the only value of each policy, in all its runs. {}",
+            sentence(what),
+            boxes.note
+        );
+        return Some(figure(boxes.id, boxes.title, caption, alt, &spec, &context.select));
+    }
+    let spec = banded
         .layer(
             Layer::new(Mark::rule())
-                .with("x", of("low").from_least())
+                .with("x", of("low"))
                 .with("x2", Field::end("high"))
                 .with("tooltip", tooltip()),
         )
         .layer(
             Layer::new(Mark::bar(0.6).opacity(0.75))
-                .with("x", of("q1").from_least())
+                .with("x", of("q1"))
                 .with("x2", Field::end("q3"))
                 .with("color", color())
                 .with("tooltip", tooltip()),
@@ -203,7 +287,7 @@ pub(super) fn boxes(
         .layer(Layer::new(Mark::point(12.0)).with("x", of("most")).with("tooltip", tooltip()));
     draft.dataset(boxes.id, rows.build());
     let caption = format!(
-        "{}. The box holds the middle half, the line in it is the median, whiskers reach to values at \
+        "{}. {BOX}, the line in it is the median, whiskers reach to values at \
          most 1.5 boxes away, points are the least and the largest value. {}",
         sentence(what),
         boxes.note
@@ -225,7 +309,14 @@ fn alt_of_boxes(
     boxes: &Boxes<'_>,
     seen: &[(&str, BoxNumbers)],
 ) -> String {
-    let of = |value: f64| number(value / boxes.unit).to_string();
+    let of = |value: f64| short(value / boxes.unit);
+    let (one, list) = (context.name(scene), 12);
+    if seen.iter().all(|(_, it)| it.least == it.most) {
+        let each: Vec<String> =
+            seen.iter().map(|(policy, it)| format!("{policy} {}", of(it.median))).collect();
+        let each = words::list(&each, list);
+        return format!("Points of {} on {one}, one for each policy: {each}.", boxes.what);
+    }
     let each: Vec<String> = seen
         .iter()
         .map(|(policy, it)| {
@@ -233,12 +324,7 @@ fn alt_of_boxes(
             format!("{policy} {} (middle half {lower} to {upper})", of(it.median))
         })
         .collect();
-    format!(
-        "Box plots of {} on {}. Medians: {}.",
-        boxes.what,
-        context.name(scene),
-        words::list(&each, 12)
-    )
+    format!("Box plots of {} on {one}. Medians: {}.", boxes.what, words::list(&each, list))
 }
 
 /// `text` with a capital letter.

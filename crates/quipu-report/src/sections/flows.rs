@@ -117,7 +117,7 @@ fn goodput(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     let spec = Spec::steps(id, 34)
         .with("y", Field::row("policy", "policy", context.policies()))
         .with("yOffset", color.clone())
-        .intervals(Field::number("median", "goodput, Mb/s"), &color, &tooltip);
+        .intervals(Field::number("median", "goodput, Mb/s").from_zero(), &color, &tooltip);
     Some(Figure {
         id: id.to_owned(),
         title: "Goodput of each flow".to_owned(),

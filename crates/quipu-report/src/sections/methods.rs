@@ -2,10 +2,14 @@
 
 use serde_json::Value;
 
+use super::distribution::BOX;
 use super::{Context, Draft, place_cells, place_columns, words};
+use crate::aggregate::samples::MOST_EXACT;
 use crate::document::{Column, Section, Table};
 use crate::notices::clean;
 use crate::read::{Folders, Kind};
+use crate::results::Cell;
+use quipu_record::Metric;
 
 /// Failures in the table.
 const MOST_FAILURES: usize = 500;
@@ -120,34 +124,7 @@ pub(super) fn repeat(folders: &Folders, draft: &mut Draft) {
 /// What the numbers are and how they came about.
 pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
     let folders = context.folders;
-    let mut text = vec![format!(
-        "World: {}. Times are virtual: links and hosts are modelled, and the protocol is the code that \
-         runs on sockets too. The seed of the first folder is {}.",
-        if folders.world.is_empty() { "unknown" } else { &folders.world },
-        folders.seed
-    )];
-    text.push(
-        "A run with the same number has the same links, losses and page for every policy. Ratios are \
-         therefore of pairs: the geometric mean over the pairs, with a 95 % interval from 10,000 \
-         resamples of the runs. The clients of a run share its chance and count once. Where an \
-         interval holds 1 the policies are said not to be told apart."
-            .to_owned(),
-    );
-    text.push(
-        "Page time: from the first request to the last byte of the last object that the load waits \
-         for. Critical time: until the document, blocking style sheets and blocking scripts are \
-         complete. ObjectIndex: mean over the objects of the time to their completion. ByteIndex: \
-         integral over time of the share of bytes that is missing. Bound: a time that no scheduler can \
-         be below. Floor: the page time on an infinitely fast network, which thinking of servers and \
-         computing take by themselves; what is above it is the part that a network can change."
-            .to_owned(),
-    );
-    text.push(
-        "Curves have all values where they are few, else quantiles at equal distances; box plots have \
-         quartiles by linear interpolation. Of more than 20,000 objects in one curve times are known to \
-         0.4 %."
-            .to_owned(),
-    );
+    let text = paragraphs(context, draft);
     let mut columns = vec![Column::text("network", "network"), Column::text("path", "path")];
     columns.extend([
         Column::number("down", "rate down", "Mb/s", 1),
@@ -214,6 +191,94 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
             .filter(|table| !table.rows.is_empty())
             .collect(),
     });
+}
+
+/// What is so of these results, and nothing of what they have not.
+fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
+    let folders = context.folders;
+    let cells = || folders.results.scenes.iter().flat_map(|scene| &scene.cells);
+    let has = |metric: Metric| !context.scenes.is_empty() && has_metric(context, metric);
+    let world = match folders.world.as_str() {
+        "" => "The results do not say in which world they were made.".to_owned(),
+        "simulated" => "World: simulated. Times are virtual: links and hosts are modelled, and the protocol is \
+                        the code that runs on sockets too."
+            .to_owned(),
+        world => format!("World: {world}."),
+    };
+    // The same file tells world and seed.
+    let mut text = vec![match (folders.world.as_str(), folders.sources.len()) {
+        ("", _) => world,
+        (_, 1) => format!("{world} The seed is {}.", folders.seed),
+        _ => format!("{world} The seed of the first folder is {}.", folders.seed),
+    }];
+    let ratios = || cells().flat_map(|cell| cell.ratios.values());
+    if ratios().next().is_some() {
+        let mut about =
+            "A run with the same number has the same links, losses and page for every policy. \
+                         Ratios are therefore of pairs: the geometric mean over the pairs"
+                .to_owned();
+        about.push_str(match ratios().any(|ratio| ratio.interval.is_some()) {
+            true => {
+                ", with a 95 % interval from 10,000 resamples of the runs. Where an interval holds 1 the \
+                 policies are said not to be told apart."
+            }
+            false => ". There are no intervals: there is one run, or chance decides nothing.",
+        });
+        if cells().any(|cell| cell.loads.iter().any(|load| load.client > 0)) {
+            about.push_str(" The clients of a run share its chance and count once.");
+        }
+        text.push(about);
+    }
+    let known: Vec<&str> =
+        MEASURES.iter().filter(|(metric, _)| has(*metric)).map(|(_, what)| *what).collect();
+    let mut known = known.join(" ");
+    let bounded =
+        |cell: &Cell| cell.loads.iter().any(|load| load.bound(Metric::PageTime).is_some());
+    if cells().any(bounded) {
+        known.push_str(" Bound: a time that no scheduler can be below.");
+    }
+    if !known.is_empty() {
+        text.push(known);
+    }
+    let figures = draft.document.sections.iter().flat_map(|section| &section.figures);
+    let mut drawn = Vec::new();
+    if figures.clone().any(|figure| figure.id.ends_with("-curves")) {
+        drawn.push("Curves have all values where they are few, else quantiles at equal distances.");
+    }
+    if figures.clone().any(|figure| figure.caption.contains(BOX)) {
+        drawn.push("Box plots have quartiles by linear interpolation.");
+    }
+    if cells().any(|cell| cell.objects.count() > MOST_EXACT as u64) {
+        drawn.push("Of more than 20,000 objects in one curve times are known to 0.4 %.");
+    }
+    if !drawn.is_empty() {
+        text.push(drawn.join(" "));
+    }
+    text
+}
+
+/// What measures are, each told where it was measured.
+const MEASURES: [(Metric, &str); 5] = [
+    (
+        Metric::PageTime,
+        "Page time: from the first request to the last byte of the last object that the load waits for.",
+    ),
+    (
+        Metric::CriticalTime,
+        "Critical time: until the document, blocking style sheets and blocking scripts are complete.",
+    ),
+    (Metric::ObjectIndex, "ObjectIndex: mean over the objects of the time to their completion."),
+    (Metric::ByteIndex, "ByteIndex: integral over time of the share of bytes that is missing."),
+    (
+        Metric::PageAboveFloor,
+        "Floor: the page time on an infinitely fast network, which thinking of servers and computing take by \
+         themselves; what is above it is the part that a network can change.",
+    ),
+];
+
+fn has_metric(context: &Context<'_>, metric: Metric) -> bool {
+    let loads = context.scenes.iter().flat_map(|scene| &scene.cells).flat_map(|cell| &cell.loads);
+    loads.clone().any(|load| load.get(metric).is_some_and(|value| value > 0))
 }
 
 /// What policies are in full.

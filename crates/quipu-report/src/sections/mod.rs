@@ -6,6 +6,7 @@
 mod data;
 mod distribution;
 mod flows;
+mod legends;
 mod load;
 mod methods;
 mod ratios;
@@ -14,6 +15,7 @@ mod shares;
 mod summary;
 mod times;
 mod verdicts;
+mod waterfall;
 mod words;
 
 use serde_json::Value;
@@ -68,6 +70,7 @@ pub(crate) fn document(folders: &Folders, loads: &Loads, mut notices: Notices) -
     methods::methods(&context, &mut draft);
     let mut document = draft.document;
     settle(&mut document);
+    legends::settle(&mut document);
     document.summary = summary::summary(&context);
     document.title = title(folders);
     document.subtitle = subtitle(&context);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::data::{Rows, text};
 use super::{Context, Draft, words};
 use crate::aggregate::heat::{Unlike, heat, unlike};
-use crate::document::{Choice, Control, Figure, Section, exact, number};
+use crate::document::{Choice, Control, Figure, Section, number};
 use crate::results::{Cell, Ratio, Scene};
 use crate::spec::{Field, Layer, Mark, Spec};
 use quipu_record::Metric;
@@ -114,6 +114,7 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     let of = |column| Field::number(column, title).from_least();
     let spec = Spec::steps(id, 24)
         .with("y", Field::row("policy", "policy", context.policies()))
+        .band(1.0 - LEAST_WIDTH, 1.0 + LEAST_WIDTH)
         .layer(
             Layer::new(Mark::rule().width(2.0))
                 .with("x", of("low"))
@@ -133,7 +134,8 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
         title: "Ratios with their intervals".to_owned(),
         caption:
             "Page time as a ratio to that of the first policy, with its 95 % interval; the faint \
-                  line is 1. An interval that does not reach 1 is a clear difference."
+                  line is 1, the band 5 % to either side, which is always shown so that small \
+                  differences look small. An interval that does not reach 1 is a clear difference."
                 .to_owned(),
         alt,
         spec: spec.value(),
@@ -260,7 +262,7 @@ fn heat_map(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
                 labels.1.insert((cell.delay.0 * 1e3) as i64, cell.delay.1.clone());
                 let named = [text(policy), text(&cell.rate.1), text(&cell.delay.1)];
                 let numbers = [number(cell.rate.0), number(cell.delay.0), number(cell.value)];
-                let shown = [text(&format!("{:.2}", cell.value)), exact(cell.count as f64)];
+                let shown = [text(&format!("{:.2}", cell.value)), number(cell.count as f64)];
                 rows.row(place.iter().cloned().chain(named).chain(numbers).chain(shown));
             }
             if told.is_none() {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::distribution::{Boxes, Curves, boxes, curves};
+use super::distribution::{Begin, Boxes, Curves, boxes, curves};
 use super::{Context, Draft, words};
 use crate::document::{Column, Section, Table, millis, number};
 use crate::results::Cell;
@@ -22,14 +22,16 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
         what: "page time",
         of: "loads",
     };
-    let curve =
-        curves(context, draft, &about, |cell| cell.values(Metric::PageTime).into_iter().collect());
+    let (curve, single) =
+        curves(context, draft, &about, |cell| cell.values(Metric::PageTime).into_iter().collect())
+            .parts();
     let about = Boxes {
         id: "page-time-boxes",
         title: "Page time of each policy",
         what: "page time, ms",
         note: "Further left is better.",
         unit: MILLI,
+        axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::PageTime));
     let figures: Vec<_> = curve.into_iter().chain(box_plot).collect();
@@ -39,14 +41,19 @@ pub(super) fn page_time(context: &Context<'_>, draft: &mut Draft) {
     draft.section(Section {
         id: "page-time".to_owned(),
         title: "Page time".to_owned(),
-        text: vec![
+        text: with(
             "The time from the first request to the last byte of the last object that the load waits \
-             for."
-            .to_owned(),
-        ],
+             for.",
+            single,
+        ),
         figures,
         tables: vec![medians(context)],
     });
+}
+
+/// The paragraphs `about` a section, and why it has no distribution.
+fn with(about: &str, single: Option<String>) -> Vec<String> {
+    std::iter::once(about.to_owned()).chain(single).collect()
 }
 
 /// Medians of all that is measured, a row for each policy in each scene.
@@ -58,13 +65,14 @@ fn medians(context: &Context<'_>) -> Table {
         .collect();
     let mut columns = context.place_columns();
     columns.push(Column::text("policy", "policy"));
-    columns.push(Column::number("loads", "loads", "", 0));
+    // What is asked first stands first: a table is wider than a page.
     columns.push(Column::number("page_time", "page time, median", "ms", 1));
-    columns.push(Column::number("page_time_p95", "page time, 95 %", "ms", 1));
-    columns.push(Column::number("ratio", "page time to the first policy", "x", 3));
+    columns.push(Column::number("ratio", "ratio", "x", 3));
     columns.push(Column::number("ratio_low", "from", "x", 3));
     columns.push(Column::number("ratio_high", "to", "x", 3));
     columns.push(Column::number("over_bound", "page time to its bound", "x", 2));
+    columns.push(Column::number("loads", "loads", "", 0));
+    columns.push(Column::number("page_time_p95", "page time, 95 %", "ms", 1));
     for &(metric, column) in &others {
         let (unit, digits) = match metric.dimension() {
             Dimension::Time => ("ms", 1),
@@ -85,10 +93,8 @@ fn medians(context: &Context<'_>) -> Table {
             }
             let mut row = context.place_cells(scene);
             row.push(Value::from(cell.policy.clone()));
-            row.push(Value::from(cell.loads.len()));
             let page = cell.values(Metric::PageTime);
             row.push(time(quipu_record::stats::median(&page)));
-            row.push(time(quipu_record::stats::p95(&page)));
             let ratio = cell.ratios.get(&Metric::PageTime);
             let interval = ratio.and_then(|ratio| ratio.interval);
             let plain = |value: Option<f64>| value.map_or(Value::Null, number);
@@ -96,6 +102,8 @@ fn medians(context: &Context<'_>) -> Table {
             row.push(plain(interval.map(|(low, _)| low)));
             row.push(plain(interval.map(|(_, high)| high)));
             row.push(plain(over_bound(cell)));
+            row.push(Value::from(cell.loads.len()));
+            row.push(time(quipu_record::stats::p95(&page)));
             for &(metric, _) in &others {
                 let median = quipu_record::stats::median(&cell.values(metric));
                 row.push(match metric.dimension() {
@@ -107,8 +115,8 @@ fn medians(context: &Context<'_>) -> Table {
         }
     }
     let mut caption =
-        "Medians over the loads; the ratio is the geometric mean over pairs of the same \
-                       run, with its 95 % interval from 10,000 resamples."
+        "Medians over the loads; the ratio is that of the page time to the first policy's, the geometric \
+         mean over pairs of the same run, with its 95 % interval from 10,000 resamples."
             .to_owned();
     if left_out > 0 {
         let left_out = words::count(left_out, "more row is", "more rows are");
@@ -150,26 +158,27 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
         what: "object time",
         of: "objects",
     };
-    let curve = curves(context, draft, &about, |cell| cell.objects.clone());
+    let (curve, single) = curves(context, draft, &about, |cell| cell.objects.clone()).parts();
     let about = Boxes {
         id: "object-index-boxes",
         title: "ObjectIndex of each policy",
         what: "ObjectIndex, ms",
         note: "The ObjectIndex of a load is the mean over its objects. Further left is better.",
         unit: MILLI,
+        axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, |cell| cell.values(Metric::ObjectIndex));
-    if curve.is_none() {
+    if curve.is_none() && single.is_none() {
         return;
     }
     draft.section(Section {
         id: "object-time".to_owned(),
         title: "Object time".to_owned(),
-        text: vec![
+        text: with(
             "The time from the start of the page to the completion of an object, over all objects of \
-             all loads."
-                .to_owned(),
-        ],
+             all loads.",
+            single,
+        ),
         figures: curve.into_iter().chain(box_plot).collect(),
         tables: Vec::new(),
     });
@@ -186,26 +195,28 @@ pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
         what: "critical time",
         of: "loads",
     };
-    let curve = curves(context, draft, &about, |cell| known(cell).into_iter().collect());
+    let (curve, single) =
+        curves(context, draft, &about, |cell| known(cell).into_iter().collect()).parts();
     let about = Boxes {
         id: "critical-time-boxes",
         title: "Critical time of each policy",
         what: "critical time, ms",
         note: "Further left is better.",
         unit: MILLI,
+        axis: Begin::Zero,
     };
     let box_plot = boxes(context, draft, &about, known);
-    if curve.is_none() {
+    if curve.is_none() && single.is_none() {
         return;
     }
     draft.section(Section {
         id: "critical-time".to_owned(),
         title: "Critical time".to_owned(),
-        text: vec![
+        text: with(
             "The time until the document, blocking style sheets and blocking scripts are complete: \
-             what a browser needs before it can show anything."
-                .to_owned(),
-        ],
+             what a browser needs before it can show anything.",
+            single,
+        ),
         figures: curve.into_iter().chain(box_plot).collect(),
         tables: Vec::new(),
     });
@@ -213,13 +224,14 @@ pub(super) fn critical_time(context: &Context<'_>, draft: &mut Draft) {
 
 /// How far page and critical time are from what no scheduler can beat.
 pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
-    let note = "1 is the bound, which no scheduler can beat.";
+    let note = "1 is the bound, which no scheduler can beat; the band is 5 % above it.";
     let about = Boxes {
         id: "page-bound-boxes",
         title: "Page time as a multiple of its bound",
         what: "page time by its bound",
         note,
         unit: MILLIONTHS,
+        axis: Begin::One,
     };
     let page = boxes(context, draft, &about, |cell| scaled(&cell.over_bound(Metric::PageTime)));
     let about = Boxes {
@@ -228,6 +240,7 @@ pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
         what: "critical time by its bound",
         note,
         unit: MILLIONTHS,
+        axis: Begin::One,
     };
     let critical =
         boxes(context, draft, &about, |cell| scaled(&cell.over_bound(Metric::CriticalTime)));

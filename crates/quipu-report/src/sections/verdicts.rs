@@ -88,7 +88,7 @@ fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         Layer::new(Mark::bar(0.75))
             .with("x", Field::number("claims", "claims").stacked())
             .with("y", Field::row("paper", "paper", &papers))
-            .with("color", Field::name("outcome", "what became of it", &outcomes))
+            .with("color", Field::verdict("outcome", "what became of it", &outcomes))
             .with(
                 "tooltip",
                 vec![
@@ -166,13 +166,14 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         Field::number("at_most", "threshold to"),
         Field::label("verdict").titled("verdict"),
     ];
-    let color = Field::name("verdict", "verdict", &verdicts);
+    let color = Field::verdict("verdict", "verdict", &verdicts);
     let x = |column| Field::number(column, "ratio").from_least();
     let end = |column| {
         Layer::new(Mark::tick(16.0)).with("x", x(column)).with("tooltip", tooltip.to_vec())
     };
     let spec = Spec::steps(id, 20)
         .with("y", Field::row("rule", "rule", []))
+        .band(0.95, 1.05)
         .intervals(x("ratio"), &color, &tooltip)
         .layer(end("at_least"))
         .layer(end("at_most"));
@@ -191,7 +192,8 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         title: "Ratios beside their thresholds".to_owned(),
         caption:
             "Each rule about a ratio, in each place that it looks at: the ratio with its 95 % \
-                  interval, and the ends of its threshold as upright lines."
+                  interval, and the ends of its threshold as upright lines. The band is 5 % to either \
+                  side of 1."
                 .to_owned(),
         alt,
         spec: spec.value(),
@@ -203,20 +205,20 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
 fn table_of_rules(judged: &[Judged]) -> Table {
     let columns = [
         ("id", "id"),
-        ("paper", "paper"),
-        ("figure", "figure"),
         ("rule", "rule"),
-        ("kind", "kind"),
-        ("outcome", "what became of it"),
-        ("settings", "settings that agree"),
-        ("range", "range over settings"),
-        ("moved", "moved most by"),
         ("verdict", "verdict"),
-        ("expected", "expected"),
-        ("reported", "the paper"),
         ("here", "here"),
         ("interval", "95 % interval"),
         ("threshold", "threshold"),
+        ("reported", "the paper"),
+        ("outcome", "what became of it"),
+        ("expected", "expected"),
+        ("kind", "kind"),
+        ("settings", "settings that agree"),
+        ("range", "range over settings"),
+        ("moved", "moved most by"),
+        ("paper", "paper"),
+        ("figure", "figure"),
         ("claim", "claim"),
         ("because", "reason"),
     ];
@@ -226,20 +228,20 @@ fn table_of_rules(judged: &[Judged]) -> Table {
         let moved = agreement.and_then(Agreement::moved_most_by);
         let cells = [
             judged.id.clone(),
-            judged.paper.to_string(),
-            judged.figure.clone(),
             rule.name.clone(),
-            rule.kind.to_string(),
-            judged.outcome(rule).map_or(String::new(), |outcome| outcome.to_string()),
-            agreement.map_or(String::new(), |it| format!("{} of {}", it.holds, it.of)),
-            agreement.map_or(String::new(), |it| it.range.clone()),
-            moved.map_or(String::new(), |it| format!("{} ({})", it.setting, it.moved)),
             rule.verdict.to_string(),
-            rule.expect.to_string(),
-            rule.reported.clone(),
             rule.here.clone(),
             rule.interval.clone(),
             rule.rule.clone(),
+            rule.reported.clone(),
+            judged.outcome(rule).map_or(String::new(), |outcome| outcome.to_string()),
+            rule.expect.to_string(),
+            rule.kind.to_string(),
+            agreement.map_or(String::new(), |it| format!("{} of {}", it.holds, it.of)),
+            agreement.map_or(String::new(), |it| it.range.clone()),
+            moved.map_or(String::new(), |it| format!("{} ({})", it.setting, it.moved)),
+            judged.paper.to_string(),
+            judged.figure.clone(),
             rule.claim.clone(),
             rule.because.clone(),
         ];
@@ -258,36 +260,28 @@ fn table_of_rules(judged: &[Judged]) -> Table {
 }
 
 fn table_of_numbers(judged: &[Judged]) -> Table {
-    let mut columns: Vec<Column> = [
-        ("id", "id"),
-        ("page", "page"),
-        ("network", "network"),
-        ("policy", "policy"),
+    let texts = |names: &[(&str, &str)]| -> Vec<Column> {
+        names.iter().map(|(key, title)| Column::text(key, title)).collect()
+    };
+    let mut columns =
+        texts(&[("id", "id"), ("policy", "policy"), ("paper", "the paper"), ("here", "here")]);
+    columns.push(Column::number("ratio", "here to the paper", "x", 2));
+    columns.extend(texts(&[
+        ("interval", "95 % interval"),
         ("metric", "metric"),
         ("stat", "number"),
-        ("paper", "the paper"),
-        ("here", "here"),
-        ("interval", "95 % interval"),
-    ]
-    .map(|(key, title)| Column::text(key, title))
-    .to_vec();
-    columns.push(Column::number("ratio", "here to the paper", "x", 2));
+        ("page", "page"),
+        ("network", "network"),
+    ]));
     let rows = judged.iter().flat_map(|judged| {
         judged.data.iter().map(|it| {
-            let cells = [
-                &judged.id,
-                &it.page,
-                &it.network,
-                &it.policy,
-                &it.metric,
-                &it.stat,
-                &it.paper,
-                &it.here,
-                &it.interval,
-            ];
-            let mut row: Vec<Value> = cells.map(|cell| Value::from(clean(cell))).to_vec();
+            let cells = |cells: &[&String]| -> Vec<Value> {
+                cells.iter().map(|cell| Value::from(clean(cell))).collect()
+            };
+            let mut row = cells(&[&judged.id, &it.policy, &it.paper, &it.here]);
             let ratio = it.here_value.filter(|_| it.paper_value != 0.0);
             row.push(ratio.map_or(Value::Null, |here| number(here / it.paper_value)));
+            row.extend(cells(&[&it.interval, &it.metric, &it.stat, &it.page, &it.network]));
             row
         })
     });

@@ -1,0 +1,469 @@
+//! One load object by object: when each was discovered, requested and complete, over which path it came, and
+//! what the page waited for.
+
+use std::collections::BTreeSet;
+
+use quipu_record::{Detail, ObjectDetail};
+use serde_json::Value;
+
+use super::data::{Rows, text};
+use super::{Context, Draft, words};
+use crate::document::{Choice, Column, Control, Figure, Table, number};
+use crate::loads::{Loads, Replayed};
+use crate::spec::{Field, Layer, Mark, Spec};
+
+/// Objects of a waterfall.
+const MOST_OBJECTS: usize = 150;
+/// Rows of the table.
+const MOST_ROWS: usize = 2_000;
+/// Characters of an object's label; the whole name is in the tooltip and in the table.
+const LABEL: usize = 24;
+/// A bar has at least this part of the page time, so that it can be seen.
+const LEAST_BAR: f64 = 0.002;
+/// Priorities of recordings, most urgent first.
+const PRIORITIES: [&str; 5] = ["VeryHigh", "High", "Medium", "Low", "VeryLow"];
+/// Orders of the objects.
+const BY_TIME: &str = "time";
+const BY_PRIORITY: &str = "priority";
+
+/// The figures: coloured by path in order of time, and coloured by type in both orders.
+pub(super) fn waterfalls(
+    context: &Context<'_>,
+    loads: &Loads,
+    controls: &[Control],
+    draft: &mut Draft,
+) -> Vec<Figure> {
+    let Some(first) = loads.loads.first().filter(|load| !load.detail.objects.is_empty()) else {
+        return Vec::new();
+    };
+    let alt = alt_of(first, &loads.place);
+    vec![by_path(context, loads, controls, &alt, draft), by_type(loads, controls, &alt, draft)]
+}
+
+pub(super) fn millis(duration: quipu_base::Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
+}
+
+/// The objects of a load in an order, each with its label: those first that were requested first, or
+/// that are most urgent.
+fn ordered<'a>(detail: &'a Detail, order: &str) -> Vec<(String, &'a ObjectDetail)> {
+    let mut objects: Vec<&ObjectDetail> = detail.objects.iter().collect();
+    objects.sort_by_key(|object| {
+        let urgency = PRIORITIES.iter().position(|name| *name == object.priority);
+        let urgency = urgency.unwrap_or(PRIORITIES.len());
+        (if order == BY_PRIORITY { urgency } else { 0 }, object.requested, object.object)
+    });
+    let labelled = objects.into_iter().enumerate().take(MOST_OBJECTS);
+    labelled.map(|(rank, object)| (label(rank, object), object)).collect()
+}
+
+/// A label that sorts by rank and tells the end of the address, and whether the object was pushed.
+fn label(rank: usize, object: &ObjectDetail) -> String {
+    let name: String = file_name(&object.url).chars().take(LABEL).collect();
+    let mark = if object.pushed { " +" } else { "" };
+    format!("{:03} {name}{mark}", rank + 1)
+}
+
+fn file_name(url: &str) -> &str {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split('/').next().unwrap_or_default()
+}
+
+/// The objects that the page time waited for: the last one that held the page, what its request waited
+/// for longest, and so on to the first.
+fn critical(detail: &Detail) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let last = detail.objects.iter().filter(|it| it.held);
+    let mut next = last.max_by_key(|it| (it.completed, it.object));
+    while let Some(object) = next.filter(|it| !found.contains(&it.object)) {
+        found.insert(object.object);
+        let needs = object.needs.iter().rev();
+        let needs = needs.filter_map(|need| detail.objects.iter().find(|it| it.object == *need));
+        // A document is parsed while it comes: what it refers to is requested before its end.
+        next = needs.max_by_key(|need| need.completed.min(object.requested));
+    }
+    found
+}
+
+/// The first object that led to `object`.
+fn initiator<'a>(detail: &'a Detail, object: &ObjectDetail) -> Option<&'a ObjectDetail> {
+    let first = object.needs.first()?;
+    detail.objects.iter().find(|it| it.object == *first)
+}
+
+/// What every row about an object says.
+const COLUMNS: [&str; 14] = [
+    "object",
+    "url",
+    "host",
+    "kind",
+    "priority",
+    "bytes",
+    "initiator",
+    "discovered",
+    "requested",
+    "first_byte",
+    "completed",
+    "bound",
+    "critical_from",
+    "critical_to",
+];
+
+/// The cells of these.
+fn cells(detail: &Detail, label: &str, object: &ObjectDetail, critical: bool) -> Vec<Value> {
+    let least = LEAST_BAR * end(detail);
+    let (found, requested) = (millis(object.discovered), millis(object.requested));
+    let completed = millis(object.completed);
+    let bound = millis(object.bound.tight);
+    let some = |value: f64, is: bool| if is { number(value) } else { Value::Null };
+    vec![
+        text(label),
+        text(&object.url),
+        text(host(&object.url)),
+        text(&object.kind),
+        text(&object.priority),
+        Value::from(object.body.0),
+        text(initiator(detail, object).map_or("", |it| it.url.as_str())),
+        some(found, requested - found >= least),
+        number(requested),
+        number(millis(object.first_byte)),
+        number(completed),
+        some(bound, bound > 0.0),
+        some(requested, critical),
+        some(completed.max(requested + least), critical),
+    ]
+}
+
+/// When the last object was complete.
+fn end(detail: &Detail) -> f64 {
+    detail.objects.iter().map(|object| millis(object.completed)).fold(0.0, f64::max)
+}
+
+fn tooltip() -> Vec<Field> {
+    vec![
+        Field::label("url").titled("object"),
+        Field::label("kind").titled("type"),
+        Field::label("priority").titled("priority"),
+        Field::number("bytes", "bytes"),
+        Field::label("initiator").titled("found in"),
+        Field::number("discovered", "discovered, ms"),
+        Field::number("requested", "requested, ms"),
+        Field::number("first_byte", "first byte, ms"),
+        Field::number("completed", "complete, ms"),
+        Field::number("bound", "bound, ms"),
+    ]
+}
+
+const TIME: &str = "since the start of the page";
+
+fn at(column: &str) -> Field {
+    Field::number(column, TIME).at_top().in_time()
+}
+
+/// Thin lines from discovery over the request to completion: what is below the bars of both figures.
+fn lines(spec: Spec, loads: &Loads) -> Spec {
+    let line = |mark: Mark, from: &str, to: &str| {
+        let layer = Layer::new(mark).with("y", Field::sorted("object", "object"));
+        layer.with("x", at(from)).with("x2", Field::end(to)).with("tooltip", tooltip())
+    };
+    let spec = spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed"));
+    // A column without any number has no place on an axis.
+    match any(loads, "discovered") {
+        true => spec.layer(line(Mark::rule().dashed(), "discovered", "requested")),
+        false => spec,
+    }
+}
+
+/// Whether some object has a number in `column`.
+fn any(loads: &Loads, column: &str) -> bool {
+    let at = COLUMNS.iter().position(|name| *name == column);
+    let mut details = loads.loads.iter().map(|load| &load.detail);
+    details.any(|detail| {
+        let has = |object: &ObjectDetail| {
+            at.is_some_and(|at| cells(detail, "", object, false)[at].is_number())
+        };
+        detail.objects.iter().any(has)
+    })
+}
+
+/// Marks above the bars: first bytes, bounds, the critical path, and the events of the page.
+fn marks(spec: Spec, events: &str, loads: &Loads) -> Spec {
+    let y = || Field::sorted("object", "object");
+    let tick = |size: f64, column: &str| {
+        let layer = Layer::new(Mark::tick(size).opacity(0.8)).with("y", y());
+        layer.with("x", at(column)).with("tooltip", tooltip())
+    };
+    let critical = Layer::new(Mark::rule().styled("critical"))
+        .with("y", y())
+        .with("x", at("critical_from"))
+        .with("x2", Field::end("critical_to"))
+        .with("tooltip", tooltip());
+    let event = Layer::new(Mark::rule().styled("event"))
+        .of(events)
+        .with("x", at("at"))
+        .with("strokeDash", Field::name("event", "page", &EVENTS.map(str::to_owned)))
+        .with("tooltip", vec![Field::label("event").titled("page"), Field::number("at", "ms")]);
+    let spec = spec.layer(critical).layer(tick(9.0, "first_byte"));
+    match any(loads, "bound") {
+        true => spec.layer(tick(4.0, "bound")).layer(event),
+        false => spec.layer(event),
+    }
+}
+
+/// What is a line across all objects.
+const EVENTS: [&str; 4] = ["page time", "critical time", "bound", "floor"];
+
+/// Adds the events of all loads as the dataset `id`.
+fn events(loads: &Loads, id: &str, draft: &mut Draft) {
+    let mut rows = Rows::new(["policy", "event", "at"]);
+    for Replayed { policy, detail, .. } in &loads.loads {
+        let it = &detail.record;
+        let times = [it.page_time, it.critical_time, it.page_bound.tight, it.page_floor];
+        for (event, time) in EVENTS.iter().zip(times) {
+            if *event == EVENTS[0] || time.as_nanos() > 0 {
+                rows.row([text(policy), text(event), number(millis(time))]);
+            }
+        }
+    }
+    draft.dataset(id, rows.build());
+}
+
+/// What all captions say of marks and lines.
+const MARKS: &str = "Ticks are first bytes, short ticks the bounds of objects; a heavy line is on the \
+    critical path, the chain of objects that the page time waited for; dashes begin where an object was \
+    discovered. Lines across are the page time, which is when the load event comes, the critical time, \
+    and the bound and the floor of the page.";
+
+/// What captions say of objects that are pushed or left out.
+fn further(loads: &Loads) -> String {
+    let objects = || loads.loads.iter().flat_map(|load| &load.detail.objects);
+    let mut further = String::new();
+    if objects().any(|object| object.pushed) {
+        further.push_str(" Objects with + were pushed: their lines begin with the promise.");
+    }
+    let left_out = loads.loads.iter().map(|load| load.detail.objects.len()).max();
+    let left_out = left_out.unwrap_or_default().saturating_sub(MOST_OBJECTS);
+    if left_out > 0 {
+        let left_out = words::count(left_out as u64, "object is", "objects are");
+        further.push_str(&format!(" The last {left_out} left out."));
+    }
+    further
+}
+
+/// Bars of all objects, coloured by the path that brought them.
+fn by_path(
+    context: &Context<'_>,
+    loads: &Loads,
+    controls: &[Control],
+    alt: &str,
+    draft: &mut Draft,
+) -> Figure {
+    let (id, segments_id, events_id) = ("waterfall", "waterfall-segments", "waterfall-events");
+    let mut objects = Rows::new(["policy"].into_iter().chain(COLUMNS));
+    let mut segments = Rows::new(["policy", "object", "path", "from", "to", "bytes"]);
+    for Replayed { policy, detail, .. } in &loads.loads {
+        let (end, critical) = (end(detail), critical(detail));
+        for (label, object) in ordered(detail, BY_TIME) {
+            let cells = cells(detail, &label, object, critical.contains(&object.object));
+            objects.row([text(policy)].into_iter().chain(cells));
+            for segment in &object.segments {
+                let position = usize::try_from(segment.path).unwrap_or(usize::MAX);
+                let path = detail.paths.get(position).map(String::as_str).unwrap_or_default();
+                let from = millis(segment.from);
+                let to = millis(segment.to).max(from + LEAST_BAR * end);
+                let times = [number(from), number(to), Value::from(segment.bytes.0)];
+                let names = [text(policy), text(&label), text(path)];
+                segments.row(names.into_iter().chain(times));
+            }
+        }
+    }
+    let paths = &context.folders.results.paths;
+    let bars = Layer::new(Mark::thick_bar())
+        .of(segments_id)
+        .with("y", Field::sorted("object", "object"))
+        .with("yOffset", Field::name("path", "path", paths))
+        .with("x", at("from"))
+        .with("x2", Field::end("to"))
+        .with("color", Field::name("path", "path", paths))
+        .with(
+            "tooltip",
+            vec![
+                Field::label("object").titled("object"),
+                Field::label("path").titled("path"),
+                Field::number("from", "from, ms"),
+                Field::number("to", "to, ms"),
+                Field::number("bytes", "bytes"),
+            ],
+        );
+    let spec = marks(lines(Spec::steps(id, 14), loads).layer(bars), events_id, loads);
+    draft.dataset(id, objects.build());
+    draft.dataset(segments_id, segments.build());
+    events(loads, events_id, draft);
+    Figure {
+        id: id.to_owned(),
+        title: "Waterfall".to_owned(),
+        caption: format!(
+            "Objects in the order of their requests. Thin lines reach from the request of an object to \
+             its completion; bars are when each path brought bytes of it, one lane for each path. \
+             {MARKS}{}",
+            further(loads)
+        ),
+        alt: alt.to_owned(),
+        spec: spec.value(),
+        datasets: [id, segments_id, events_id].map(str::to_owned).to_vec(),
+        controls: controls.to_vec(),
+    }
+}
+
+/// The same coloured by type, in the order of requests or of priorities.
+fn by_type(loads: &Loads, controls: &[Control], alt: &str, draft: &mut Draft) -> Figure {
+    let (id, events_id) = ("waterfall-types", "waterfall-events");
+    let objects = || loads.loads.iter().flat_map(|load| &load.detail.objects);
+    let orders = match objects().any(|object| !object.priority.is_empty()) {
+        true => &[BY_TIME, BY_PRIORITY][..],
+        false => &[BY_TIME],
+    };
+    let mut rows = Rows::new(["policy", "order"].into_iter().chain(COLUMNS));
+    let mut kinds: Vec<String> = Vec::new();
+    for Replayed { policy, detail, .. } in &loads.loads {
+        let critical = critical(detail);
+        for order in orders {
+            for (label, object) in ordered(detail, order) {
+                let cells = cells(detail, &label, object, critical.contains(&object.object));
+                rows.row([text(policy), text(order)].into_iter().chain(cells));
+                if !kinds.contains(&object.kind) {
+                    kinds.push(object.kind.clone());
+                }
+            }
+        }
+    }
+    let bars = Layer::new(Mark::bar(0.7))
+        .with("y", Field::sorted("object", "object"))
+        .with("x", at("first_byte"))
+        .with("x2", Field::end("completed"))
+        .with("color", Field::name("kind", "type", &kinds))
+        .with("tooltip", tooltip());
+    let spec = marks(lines(Spec::steps(id, 14), loads).layer(bars), events_id, loads);
+    draft.dataset(id, rows.build());
+    let mut controls = controls.to_vec();
+    if orders.len() > 1 {
+        let choice =
+            |order: &&str| Choice { value: (*order).to_owned(), label: (*order).to_owned() };
+        controls.push(Control {
+            id: "order".to_owned(),
+            label: "in order of".to_owned(),
+            options: orders.iter().map(choice).collect(),
+            default: BY_TIME.to_owned(),
+        });
+    }
+    Figure {
+        id: id.to_owned(),
+        title: "Waterfall by type".to_owned(),
+        caption: format!(
+            "The same objects: thin lines reach from request to completion, bars from the first byte to \
+             the last, in the colour of the type. {MARKS}{}",
+            further(loads)
+        ),
+        alt: alt.to_owned(),
+        spec: spec.value(),
+        datasets: [id, events_id].map(str::to_owned).to_vec(),
+        controls,
+    }
+}
+
+/// All that is known of every object, a row each.
+pub(super) fn table(loads: &Loads) -> Option<Table> {
+    let several = loads.loads.len() > 1;
+    let mut columns: Vec<Column> =
+        several.then(|| Column::text("policy", "policy")).into_iter().collect();
+    columns.extend([
+        Column::text("object", "object"),
+        Column::text("type", "type"),
+        Column::number("size", "size", "bytes", 0),
+        Column::text("priority", "priority"),
+        Column::text("host", "host"),
+        Column::text("initiator", "found in"),
+        Column::number("discovered", "discovered", "ms", 1),
+        Column::number("requested", "requested", "ms", 1),
+        Column::number("first_byte", "first byte", "ms", 1),
+        Column::number("completed", "complete", "ms", 1),
+        Column::number("bound", "bound", "ms", 1),
+        Column::text("critical", "critical path"),
+        Column::text("url", "address"),
+    ]);
+    let mut rows = Vec::new();
+    for Replayed { policy, detail, .. } in &loads.loads {
+        let critical = critical(detail);
+        for (label, object) in ordered_all(detail) {
+            let mut row: Vec<Value> = several.then(|| text(policy)).into_iter().collect();
+            let time = |time| number(millis(time));
+            let found_in = initiator(detail, object).map_or("", |it| file_name(&it.url));
+            row.extend([
+                text(&label),
+                text(&object.kind),
+                Value::from(object.body.0),
+                text(&object.priority),
+                text(host(&object.url)),
+                text(found_in),
+                time(object.discovered),
+                time(object.requested),
+                time(object.first_byte),
+                time(object.completed),
+                time(object.bound.tight),
+                text(if critical.contains(&object.object) { "yes" } else { "" }),
+                text(&object.url),
+            ]);
+            rows.push(row);
+        }
+    }
+    rows.truncate(MOST_ROWS);
+    (!rows.is_empty()).then(|| Table {
+        id: "load-objects".to_owned(),
+        title: "Objects of these loads".to_owned(),
+        caption: "Times count from the start of the page. An object is discovered when all that its \
+                  request waits for is there; computing and timers may follow until it is requested. \
+                  Priorities are those of the recording."
+            .to_owned(),
+        columns,
+        rows,
+    })
+}
+
+/// All objects in the order of their requests, each with its whole name.
+fn ordered_all(detail: &Detail) -> Vec<(String, &ObjectDetail)> {
+    let mut objects: Vec<&ObjectDetail> = detail.objects.iter().collect();
+    objects.sort_by_key(|object| (object.requested, object.object));
+    let named = objects.into_iter().enumerate();
+    named.map(|(rank, it)| (format!("{:03} {}", rank + 1, file_name(&it.url)), it)).collect()
+}
+
+/// What the waterfall of `load` shows.
+fn alt_of(load: &Replayed, place: &str) -> String {
+    let detail = &load.detail;
+    let mut sums: Vec<(u64, &str)> = detail.paths.iter().map(|path| (0, path.as_str())).collect();
+    for carried in detail.objects.iter().flat_map(|object| &object.carried) {
+        let position = usize::try_from(carried.path).unwrap_or(usize::MAX);
+        if let Some((sum, _)) = sums.get_mut(position) {
+            *sum = sum.saturating_add(carried.bytes.0);
+        }
+    }
+    let all = sums.iter().map(|(sum, _)| *sum as f64).sum::<f64>().max(1.0);
+    let each: Vec<String> = sums
+        .iter()
+        .map(|(sum, path)| format!("{path} {:.1} %", 100.0 * *sum as f64 / all))
+        .collect();
+    format!(
+        "Waterfall of {} with {}, run {}: {} complete after {}. Bytes of bodies by path: {}.",
+        place,
+        load.policy,
+        load.run,
+        words::count(detail.objects.len() as u64, "object is", "objects are"),
+        words::time(detail.record.page_time.as_nanos()),
+        words::list(&each, 6)
+    )
+}
