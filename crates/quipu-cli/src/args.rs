@@ -87,6 +87,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         format: FormatOption,
     },
+    /// Explain the columns of tables, and the metrics that rows can be sorted by
+    Columns {
+        #[command(flatten)]
+        format: FormatOption,
+    },
     /// List all schedulers and other policies, or explain one
     Schedulers {
         /// Name of the policy, such as `dwrr`
@@ -405,12 +410,9 @@ pub(crate) struct LogOptions {
     pub(crate) qlog_version: Option<String>,
 }
 
-/// What rows can be sorted by, medians, least first: the metrics of loads, with what they are.
+/// What rows can be sorted by, medians, least first: the metrics of loads.
 fn sort_metric() -> impl TypedValueParser<Value = Metric> {
-    let names = Metric::of_loads().map(|(metric, _)| {
-        let about: Vec<&str> = metric.entry().about.split_whitespace().collect();
-        PossibleValue::new(metric.name()).help(about.join(" ").trim_end_matches('.').to_owned())
-    });
+    let names = Metric::of_loads().map(|(metric, _)| PossibleValue::new(metric.name()));
     // Only names of metrics pass.
     PossibleValuesParser::new(names).map(|name| Metric::named(&name).unwrap_or(Metric::PageTime))
 }

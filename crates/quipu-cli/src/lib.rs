@@ -93,6 +93,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Networks { format } => list::networks(format.format, terminal),
         Command::Traces { format } => list::traces(format.format, terminal),
         Command::Browsers { format } => list::browsers(format.format, terminal),
+        Command::Columns { format } => list::columns(format.format, terminal),
         Command::Completions { shell } => shell::completions(shell),
         Command::Man { folder } => shell::man(folder.as_deref()),
         Command::Transports { name, format } => {

@@ -5,6 +5,7 @@ use quipu_lab::policy::conformance;
 use quipu_lab::policy::registry::{Entry, Layer};
 use quipu_lab::table::{Align, Grid, Tone};
 use quipu_lab::{pages, policies};
+use quipu_record::Metric;
 use quipu_scenario::{Profile, ScenarioError};
 
 use crate::failure::Failure;
@@ -65,6 +66,29 @@ pub(crate) fn browsers(format: Format, terminal: Terminal) -> Result<(), Failure
     ]);
     for (name, priorities, about) in pages::browsers() {
         grid.row([name.to_owned(), priorities, about]);
+    }
+    terminal.print_grid(&grid, format)
+}
+
+/// What columns of tables mean.
+pub(crate) fn columns(format: Format, terminal: Terminal) -> Result<(), Failure> {
+    let titles = ["column", "metric", "description"].map(|title| (title, Align::Left));
+    let mut grid = Grid::new(titles);
+    for (metric, of_load) in Metric::of_loads() {
+        let title = of_load.shown.map_or("–", |shown| shown.median);
+        let about: Vec<&str> = metric.entry().about.split_whitespace().collect();
+        grid.row([title, metric.name(), about.join(" ").trim_end_matches('.')]);
+    }
+    for (title, about) in [
+        ("p95", "95 % of the runs do not exceed it"),
+        (
+            "page/bound, critical/bound",
+            "median over the runs of the time divided by its lower bound",
+        ),
+        ("% wifi/lte", "share of each path in what the server sent"),
+        ("lte alone", "a row: the same scenario over a network of that path and nothing else"),
+    ] {
+        grid.row([title, "–", about]);
     }
     terminal.print_grid(&grid, format)
 }

@@ -11,9 +11,9 @@ use crate::failure::Failure;
 /// Options of every command.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct OutputOptions {
-    /// Colours: `auto` shows them on a terminal, unless NO_COLOR is set
+    /// When to show colours: always, never, or auto: on terminals, unless NO_COLOR is set [default: auto]
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Colour::Auto,
-          help_heading = "Output")]
+          hide_default_value = true, hide_possible_values = true, help_heading = "Output")]
     color: Colour,
     /// Print tables with all columns, however wide the terminal is
     #[arg(long, global = true, help_heading = "Output")]
@@ -27,15 +27,12 @@ enum Colour {
     Never,
 }
 
-/// How results are printed.
+/// How results are printed: as tables that fit the terminal, or in full as JSON or as comma-separated values with a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Tables that fit the terminal
     #[default]
     Table,
-    /// JSON
     Json,
-    /// Comma-separated values with a header
     Csv,
 }
 

@@ -5,7 +5,8 @@
 use std::process::Command;
 
 /// Commands, one of each kind; those that need a file or write one have tests of their own.
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
+    "columns",
     "pages",
     "networks",
     "traces",

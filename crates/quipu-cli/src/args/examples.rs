@@ -7,7 +7,6 @@ Examples:
   quipu compare --page my.har --stream wrr,dwrr --path minrtt,single:id=1 --out results/mine
   quipu compare --page wikipedia --stream all --path all --runs 3 --sort critical
   quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
-  quipu compare --page cnn --stream dwrr --congestion newreno,cubic,olia
   quipu compare --initial-window=32 --pacing=false --start warm:4
 
 Fields of --link: name, rate, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter_correlation (75%),
@@ -16,12 +15,7 @@ unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); e
 uplink as up.FIELD, and for links of the client and the server in front of it as access.FIELD. A
 path with bottleneck=NAME leads over the links of the path of that name.
 
-Columns: medians over all runs, in milliseconds. p95: 95 % of the runs are as fast. page: until
-the last object that the load event waits for. critical: until all that blocks rendering is there.
-page/bound, critical/bound: times the least that any scheduler could need. above floor: page time
-less what an infinitely fast network would take. ObjectIndex, ByteIndex: mean time at which objects
-and bytes are complete. retransmitted: in bytes. A row such as `lte alone` is a network of
-that path and nothing else. Null TLS: handshakes of the usual length without encryption.";
+`quipu columns` explains the columns of the tables, and what --sort takes.";
 
 pub(super) const LOAD: &str = "\
 Examples:
