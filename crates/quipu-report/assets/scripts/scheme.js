@@ -61,7 +61,7 @@ function chartConfig(scheme, width, font) {
     background: "transparent",
     font,
     // The last number of an axis may reach beyond it.
-    padding: { left: 2, right: 16, top: 2, bottom: 2 },
+    padding: { left: 2, right: 24, top: 2, bottom: 2 },
     view: { stroke: null, continuousHeight: narrow ? 260 : 320 },
     range: {
       category: colours.category,
