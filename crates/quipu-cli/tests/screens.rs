@@ -24,7 +24,7 @@ const COMMANDS: [&str; 25] = [
     "run EXPERIMENTS/congestion/shared-bottleneck.toml --runs 1",
     "sweep EXPERIMENTS/sweeps/ratios.toml --out none --dry-run",
     "reproduce --list",
-    "reproduce ns3-tab1 --quick",
+    "reproduce ns3-edf --quick",
     "page show rust-book",
     "page predict sphinx-manual",
     "page model --pages 50",
@@ -141,7 +141,7 @@ fn what_lists_compares_or_judges_is_json_and_csv_too() {
         "compare --page framework-google --runs 2",
         "page predict sphinx-manual",
         "page self-test --pages 1",
-        "reproduce ns3-tab1 --quick",
+        "reproduce ns3-edf --quick",
     ] {
         let text = printed(command, 80, &["--format", "json"]);
         let value: Result<serde_json::Value, _> = serde_json::from_str(&text);
