@@ -42,23 +42,23 @@ pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
         if record.client == 0 {
             text.push('\n');
             let page = plan.visit(*cell, record.visit).map_err(Failure::run)?;
-            let (carried, paths) = carried(&plan, *cell, record.visit);
+            let (carried, paths) = carried(&plan, *cell);
             text.push_str(&table::waterfall(&page, record, &carried, &paths, options));
         }
     }
     crate::print(&text)
 }
 
-/// What each path brought of each object of the first client's load, and the names of paths; nothing of a load that is too
-/// large to be looked at.
-fn carried(plan: &Plan, cell: Cell, visit: u32) -> (BTreeMap<u32, Vec<Carried>>, Vec<String>) {
-    match replay(plan, cell, &Options { visit, ..Options::default() }) {
-        Ok(detail) => {
-            let objects = detail.objects.into_iter();
-            (objects.map(|object| (object.object, object.carried)).collect(), detail.paths)
-        }
-        Err(_) => (BTreeMap::new(), Vec::new()),
-    }
+/// What each path brought of each object of the first client's load, which is run again for it, and the names of paths.
+/// Nothing of a load that is too large to be looked at, nor of sessions, which would be run again for each of their pages.
+fn carried(plan: &Plan, cell: Cell) -> (BTreeMap<u32, Vec<Carried>>, Vec<String>) {
+    let detail = match plan.scenario.session {
+        1 => replay(plan, cell, &Options::default()).ok(),
+        _ => None,
+    };
+    let Some(detail) = detail else { return (BTreeMap::new(), Vec::new()) };
+    let objects = detail.objects.into_iter();
+    (objects.map(|object| (object.object, object.carried)).collect(), detail.paths)
 }
 
 fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {

@@ -8,7 +8,7 @@ use quipu_report::document::{Document, Figure};
 use serde_json::Value;
 
 use crate::folders::read;
-use crate::specs::{check, figures};
+use crate::specs::{check, figure, figures};
 
 /// Writes runs with these page times in nanoseconds, one for each run of each policy.
 fn runs(folder: &Path, policies: &[(&str, &[u64])]) {
@@ -31,11 +31,6 @@ fn report_of(policies: &[(&str, &[u64])]) -> Document {
     let document = read(folder.path());
     check(&document);
     document
-}
-
-fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
-    let mut figures = document.sections.iter().flat_map(|section| &section.figures);
-    figures.find(|figure| figure.id == id).unwrap()
 }
 
 /// The column `name` of the dataset `data`.

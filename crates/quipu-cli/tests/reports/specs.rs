@@ -5,6 +5,12 @@ use std::collections::BTreeSet;
 use quipu_report::document::{Dataset, Document, Figure};
 use serde_json::Value;
 
+/// The figure with this name.
+pub(crate) fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
+    let mut figures = document.sections.iter().flat_map(|section| &section.figures);
+    figures.find(|figure| figure.id == id).unwrap()
+}
+
 /// Holds all figures and tables of `document` against its data.
 pub(crate) fn check(document: &Document) {
     let mut ids = BTreeSet::new();

@@ -1,10 +1,10 @@
 //! One load object by object: phases, events, the critical path, orders, and the table of all objects.
 
-use quipu_report::document::{Document, Figure, Table};
+use quipu_report::document::{Document, Table};
 use serde_json::{Map, Value};
 
 use crate::folders::{read, run_file};
-use crate::specs::check;
+use crate::specs::{check, figure};
 
 /// The report of one run of a recorded page, with who found what.
 fn wikipedia() -> Document {
@@ -16,11 +16,6 @@ fn wikipedia() -> Document {
     let document = read(folder.path());
     check(&document);
     document
-}
-
-fn figure<'a>(document: &'a Document, id: &str) -> &'a Figure {
-    let mut figures = document.sections.iter().flat_map(|section| &section.figures);
-    figures.find(|figure| figure.id == id).unwrap()
 }
 
 fn objects(document: &Document) -> Vec<Map<String, Value>> {
