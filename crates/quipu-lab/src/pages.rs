@@ -25,12 +25,13 @@ pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
 use quipu_record::PageNote;
 use quipu_scenario::{
-    Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, read_at_most,
+    Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, changed, content_hash,
+    read_at_most, split_hash,
 };
 pub use reading::Reading;
 
 /// The largest HAR file that is read: 256 MiB.
-const MOST_BYTES: u64 = 256 << 20;
+pub(crate) const MOST_BYTES: u64 = 256 << 20;
 
 /// The most bytes of bodies that a page may have: 16 GiB.
 const MOST_BODY: Bytes = Bytes(16 << 30);
@@ -44,6 +45,19 @@ pub struct LoadedPage {
     pub note: PageNote,
     /// Everything that was guessed when it was read.
     pub report: PageReport,
+    /// The hash of the content of its file, if it is one.
+    pub file: Option<u64>,
+}
+
+/// The recordings of a file, or of a page that comes with the program.
+#[derive(Clone, Debug)]
+pub struct Recordings {
+    /// A short name for them: that of the page, or that of the file without folders and ending.
+    pub name: String,
+    /// The HAR file.
+    pub har: Vec<u8>,
+    /// The hash of the content of the file that they are from, if it is one.
+    pub file: Option<u64>,
 }
 
 /// A page that cannot be read.
@@ -60,6 +74,16 @@ pub enum PageLoadError {
         file: String,
         /// Why.
         source: std::io::Error,
+    },
+    /// The file has another content than a result that names it was made from.
+    #[error("page {file} {}", changed(*.found, *.expected))]
+    Changed {
+        /// The file.
+        file: String,
+        /// The hash of its content.
+        found: u64,
+        /// The hash that the scenario names.
+        expected: u64,
     },
     /// The file is too large.
     #[error("page {file} has too many bytes; expected at most {MOST_BYTES}")]
@@ -144,13 +168,14 @@ impl LoadedPage {
     /// # Errors
     /// If there is no such page, or the file is unreadable or describes none.
     pub fn load(name: &str, reading: Reading) -> Result<LoadedPage, PageLoadError> {
-        let (bytes, short) = recording(name)?;
-        let ReadPage { page, report } = read(&short, &bytes, &reading.options())
-            .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;
+        let Recordings { name: short, har, file } = recording(name)?;
+        let (name, _) = split_hash(name);
+        let ReadPage { page, report } = read(&short, &har, &reading.options())
+            .map_err(|error| PageLoadError::of_page(name, &har, error))?;
         let page = page.with_computing(reading.scale());
         check_size(name, &page)?;
-        let note = note::of_page(&page, short, file_hash(&bytes));
-        Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
+        let note = note::of_page(&page, short, file_hash(&har));
+        Ok(LoadedPage { page: RunPage::new(page.shared()), note, report, file })
     }
 
     /// The same, or the page of a model that is drawn from `seed`: `pries:N` is the page that run `N`
@@ -182,15 +207,19 @@ fn check_size(name: &str, page: &Page) -> Result<(), PageLoadError> {
     }
 }
 
-/// The bytes of the HAR file `name`, or of the page of that name that comes with the program, and a short name for it.
+/// The recordings of the HAR file `name`, which may have the hash of its content behind it, or of the page of that name
+/// that comes with the program.
 ///
 /// # Errors
-/// If there is none, or it cannot be read.
-pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
+/// If there are none, or they cannot be read, or the file has another content.
+pub fn recording(name: &str) -> Result<Recordings, PageLoadError> {
     if !PageName::is_file(name) {
         return match quipu_web::pages::find(name) {
             Ok(builtin) => match builtin.har() {
-                Ok(har) => Ok((har.into_owned(), builtin.name.to_owned())),
+                Ok(har) => {
+                    let name = builtin.name.to_owned();
+                    Ok(Recordings { name, har: har.into_owned(), file: None })
+                }
                 Err(error) => Err(PageLoadError::of_page(name, &[], error)),
             },
             Err(_) => {
@@ -200,11 +229,16 @@ pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
             }
         };
     }
+    let (name, expected) = split_hash(name);
     let failed = |source| PageLoadError::Read { file: name.to_owned(), source };
     let Some(bytes) = read_at_most(Path::new(name), MOST_BYTES).map_err(failed)? else {
         return Err(PageLoadError::TooLarge { file: name.to_owned() });
     };
-    let bytes = match archive::is_packed(&bytes) {
+    let found = content_hash(&bytes);
+    if let Some(expected) = expected.filter(|expected| *expected != found) {
+        return Err(PageLoadError::Changed { file: name.to_owned(), found, expected });
+    }
+    let har = match archive::is_packed(&bytes) {
         true => {
             let unpacked = archive::read(&bytes, None);
             let unpacked = unpacked.map_err(|error| failed(io::Error::other(error)))?;
@@ -223,7 +257,8 @@ pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
     };
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| name.to_owned());
-    Ok((bytes, stem.strip_suffix(".har").unwrap_or(&stem).to_owned()))
+    let name = stem.strip_suffix(".har").unwrap_or(&stem).to_owned();
+    Ok(Recordings { name, har, file: Some(found) })
 }
 
 /// The HAR file `name`, or the page of that name that comes with the program, with the trace in the file `trace`, as it is or
@@ -232,7 +267,7 @@ pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
 /// # Errors
 /// If one of them does not exist or cannot be read, or the trace is of another load.
 pub fn with_trace(name: &str, trace: &Path) -> Result<Vec<u8>, PageLoadError> {
-    let (har, _) = recording(name)?;
+    let har = recording(name)?.har;
     let file = trace.to_string_lossy().into_owned();
     let failed = |source| PageLoadError::Read { file: file.clone(), source };
     let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
@@ -260,7 +295,7 @@ fn traced(name: &str, har: &[u8], file: &str, trace: &[u8]) -> Result<Vec<u8>, P
 pub fn join(names: &[String]) -> Result<Vec<u8>, PageLoadError> {
     let mut files = Vec::with_capacity(names.len());
     for name in names {
-        let (bytes, _) = recording(name)?;
+        let bytes = recording(name)?.har;
         // What is wrong with a file is told with its name.
         read(name, &bytes, &ReadOptions::default())
             .map_err(|error| PageLoadError::of_page(name, &bytes, error))?;

@@ -17,7 +17,7 @@ use crate::program::Program;
 use quipu_record::Provenance;
 use quipu_scenario::{
     Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
-    distinct,
+    distinct, split_hash, with_hash,
 };
 pub use run_network::RunNetwork;
 
@@ -129,7 +129,7 @@ impl Plan {
 
     /// The same with the pages of `shelf`, to which those that are read are added.
     pub fn build_with(
-        scenario: Scenario,
+        mut scenario: Scenario,
         registry: &Registry,
         shelf: &mut Shelf,
     ) -> Result<Plan, PlanErrors> {
@@ -182,6 +182,9 @@ impl Plan {
         }
         match (PlanErrors::new(problems), browser) {
             (None, Some(browser)) => {
+                for (name, page) in scenario.pages.iter_mut().zip(&pages) {
+                    *name = with_hash(split_hash(name).0, page.file);
+                }
                 let (program, stop) = (Arc::default(), Arc::default());
                 Ok(Plan { scenario, browser, pages, networks, program, stop })
             }

@@ -202,7 +202,7 @@ fn flows_without_pages_have_series_alone() {
                 { name = \"a\", down = { rate = \"10mbit\", delay = \"10ms\" } },\
                 { name = \"b\", down = { rate = \"5mbit\", delay = \"30ms\" } }] }]\n\
                 [[flows]]\nname = \"both\"\n[[flows]]\nname = \"late\"\nstart = \"4s\"\npaths = [1]";
-    let plan = plan_of(text, "scenario.toml", &Registry::builtin()).unwrap();
+    let plan = plan_of(&Document::new(text, "scenario.toml"), &Registry::builtin()).unwrap();
     let detail = replay(&plan, Cell { run: 0, ..CELL }, &Options::default()).unwrap();
     assert!(detail.objects.is_empty() && detail.record.objects.is_empty());
     let [both, late] = &detail.series[..] else { panic!("two flows") };
@@ -225,7 +225,7 @@ fn flows_without_pages_have_series_alone() {
 fn names_of_a_result_find_their_run_and_others_are_told_with_the_nearest() {
     let plan = plan("wifi+lte", &[("pages", "sitespeed"), ("policies.stream", "rr,dwrr")]);
     let text = plan.scenario.to_toml().unwrap();
-    let read = plan_of(&text, "r/scenario.toml", &Registry::builtin()).unwrap();
+    let read = plan_of(&Document::new(&text, "r/scenario.toml"), &Registry::builtin()).unwrap();
     let name = RunName { page: "sitespeed", network: "wifi+lte", policy: "dwrr + minrtt", run: 1 };
     assert_eq!(find(&read, &name).unwrap(), Cell { policy: 1, ..CELL });
     let refused = |name: RunName<'_>| find(&read, &name).unwrap_err().to_string();
@@ -237,7 +237,8 @@ fn names_of_a_result_find_their_run_and_others_are_told_with_the_nearest() {
     assert!(told.contains("did you mean `dwrr + minrtt`?"), "{told}");
     assert_eq!(refused(RunName { run: 2, ..name }), "run is 2; expected 0 to 1");
 
-    let told = plan_of("seeed = 1", "r/scenario.toml", &Registry::builtin()).unwrap_err();
+    let told =
+        plan_of(&Document::new("seeed = 1", "r/scenario.toml"), &Registry::builtin()).unwrap_err();
     let told = told.to_string();
     assert!(told.contains("r/scenario.toml:1") && told.contains("seed"), "{told}");
     let unknown = text.replace("\"rr\"", "\"rrr\"");

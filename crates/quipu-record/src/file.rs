@@ -18,6 +18,14 @@ pub enum FileError {
         /// Why.
         source: std::io::Error,
     },
+    /// A file that the result was made from cannot be kept beside it.
+    #[error("{file} {message}")]
+    Input {
+        /// The file.
+        file: String,
+        /// Why.
+        message: String,
+    },
     /// The scenario cannot be written out.
     #[error("{0}")]
     Scenario(String),

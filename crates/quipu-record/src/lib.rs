@@ -56,7 +56,7 @@ pub use names::{CrossNames, FlowNames, ObjectNames, Place, RunNames};
 pub use nearest::{nearest, suggestion};
 pub use network_share::NetworkShare;
 pub use networks::{NetworkPath, NetworksFile};
-pub use output::{Output, OutputError};
+pub use output::{INPUTS, Output, OutputError, replace_folder};
 pub use page::{DrawnNote, PageNote, QuantityNote};
 pub use provenance::Provenance;
 pub use replay::{LoadPlace, Replay, Replays, ResultFolder};

@@ -10,6 +10,9 @@ use crate::file::FileError;
 use crate::series::SeriesPart;
 use crate::sheets::names;
 
+/// The folder of a result that has copies of the files from which it was made.
+pub const INPUTS: &str = "inputs";
+
 /// A directory that results will be written to.
 ///
 /// Files are first written into a directory beside it, which is renamed at the end and removed
@@ -107,9 +110,38 @@ impl Output {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 fs::rename(&self.partial, &self.target)
             }
-            Err(_) => names().try_for_each(|name| self.replace(&name)),
+            Err(_) => {
+                names().try_for_each(|name| self.replace(&name))?;
+                replace_folder(&self.partial, &self.target, INPUTS)
+            }
         }
     }
+}
+
+/// Puts the numbered folders in the folder `name` of `from` in the place of those in that of `to`; what is beside them
+/// there stays.
+///
+/// # Errors
+/// If one cannot be removed or renamed.
+pub fn replace_folder(from: &Path, to: &Path, name: &str) -> io::Result<()> {
+    let numbered = |folder: &Path| {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let is_number = |entry: &fs::DirEntry| {
+            entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit())
+        };
+        entries.filter(is_number).map(|entry| entry.path()).collect::<Vec<PathBuf>>()
+    };
+    let (from, to) = (from.join(name), to.join(name));
+    numbered(&to).iter().try_for_each(fs::remove_dir_all)?;
+    let new = numbered(&from);
+    if new.is_empty() {
+        // One that is empty has no use; what else is in it is not ours.
+        let _ = fs::remove_dir(&to);
+        return Ok(());
+    }
+    fs::create_dir_all(&to)?;
+    new.iter()
+        .try_for_each(|folder| fs::rename(folder, to.join(folder.file_name().unwrap_or_default())))
 }
 
 impl Output {

@@ -1,7 +1,7 @@
 //! The text of a scenario file, in which the place of each field can be found again.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -10,21 +10,31 @@ use super::bounded::read_at_most;
 use super::error::ScenarioError;
 use super::field_path::{Step, joined, steps};
 use super::finding::{Finding, Findings, Place, Spot, shortened};
+use super::input::FileUse;
 
 /// A scenario file as it was read.
 #[derive(Clone, Debug)]
 pub struct Document {
     file: String,
     text: String,
+    folder: PathBuf,
 }
 
 /// A key of a table, with its value.
 type Entry<'t, 'i> = (&'t Spanned<DeString<'i>>, &'t Spanned<DeValue<'i>>);
 
 impl Document {
-    /// `text` as the content of `file`.
+    /// `text` as the content of `file`, from whose folder names of other files count.
     pub fn new(text: impl Into<String>, file: impl Into<String>) -> Document {
-        Document { file: file.into(), text: text.into() }
+        let file = file.into();
+        let folder = Path::new(&file).parent().unwrap_or(Path::new("")).to_owned();
+        Document { file, text: text.into(), folder }
+    }
+
+    /// The same, where names of other files count from `folder`.
+    #[must_use]
+    pub fn in_folder(self, folder: &Path) -> Document {
+        Document { folder: folder.to_owned(), ..self }
     }
 
     /// Reads the file at `path`.
@@ -38,6 +48,11 @@ impl Document {
     /// Its content.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The folder from which names of other files count; empty for the current one.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// What the file is called.
@@ -72,6 +87,26 @@ impl Document {
             true => Ok(root),
             false => Err(findings.into_iter().map(|(_, finding)| finding).collect()),
         }
+    }
+
+    /// Its tables, where files that describe networks are named from anywhere.
+    ///
+    /// # Errors
+    /// See [`Document::parse`].
+    pub(super) fn located(&self) -> Result<Spanned<DeTable<'_>>, Vec<Finding>> {
+        let mut root = self.parse()?;
+        if let Some(networks) = root.get_mut().get_mut("networks")
+            && let DeValue::Array(list) = networks.get_mut()
+        {
+            for item in list.iter_mut() {
+                if let DeValue::String(name) = item.get_mut()
+                    && let Some(located) = FileUse::Network.located(name, &self.folder)
+                {
+                    *name = located.into();
+                }
+            }
+        }
+        Ok(root)
     }
 
     /// What `error`, of reading this text, tells, with place and field.

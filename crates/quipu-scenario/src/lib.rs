@@ -26,6 +26,7 @@ mod finding;
 mod form;
 mod hosts;
 mod http;
+mod input;
 mod limits;
 mod link;
 mod loss;
@@ -70,6 +71,9 @@ pub use error::{LinkError, PolicyError, ScenarioError, distinct};
 pub use finding::{Finding, Findings, Place, Spot, findings_json};
 pub use hosts::{Clients, ServerSpec};
 pub use http::HttpVersions;
+pub use input::{
+    Input, Inputs, changed, content_hash, count_from, pin, split_hash, with_hash, without_folders,
+};
 pub use limits::{
     MOST_CLIENTS, MOST_CONNECTIONS, MOST_ORIGINS, MOST_PATHS, MOST_RUNS, MOST_SESSION,
     MOST_TRACE_BYTES,

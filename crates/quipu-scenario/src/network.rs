@@ -14,13 +14,14 @@ use super::choice::Direction;
 use super::error::{LinkError, ScenarioError};
 use super::form::text::NAME;
 use super::form::{FieldType, Kind, table};
+use super::input::Inputs;
 use super::limits::MOST_PATHS;
 use super::link::{LinkSpec, PartialLink};
 use super::network_name::NetworkName;
 use super::partial::PartialUplink;
 use super::path::{LinksSpec, OwnLinks, PathSpec, in_form};
 use super::radio::RadioSpec;
-use super::recorded::drawn_start;
+use super::recorded::{TraceSpec, drawn_start};
 
 table! {
     /// Links that paths lead over which name them in `via`.
@@ -131,12 +132,29 @@ impl Network {
         of_paths.chain(of_network.flat_map(|shared| [&mut shared.links.down, &mut shared.links.up]))
     }
 
-    /// Makes names of files with recordings count from the folder of `file`, which describes the
-    /// network.
-    pub(super) fn count_from(&mut self, file: &Path) {
-        let folder = file.parent().unwrap_or(Path::new(""));
+    /// Makes names of files with recordings count from `folder`.
+    pub(super) fn count_from(&mut self, folder: &Path) {
         let traces = self.links_mut().flat_map(LinkSpec::traces_mut);
         traces.for_each(|trace| trace.count_from(folder));
+    }
+
+    /// Remembers the contents of its files, so that a change is noticed.
+    pub(super) fn pin(&mut self) {
+        self.links_mut().flat_map(LinkSpec::traces_mut).for_each(TraceSpec::pin);
+    }
+
+    /// The network with the copies that `inputs` has of its files in their place.
+    #[must_use]
+    pub(super) fn with_inputs(mut self, inputs: &mut Inputs) -> Network {
+        self.links_mut().flat_map(LinkSpec::traces_mut).for_each(|trace| trace.keep(inputs));
+        self
+    }
+
+    /// The network as it is written wherever its files are: with the names that their copies have beside a
+    /// result of this network alone.
+    #[must_use]
+    pub fn portable(&self) -> Network {
+        self.clone().with_inputs(&mut Inputs::default())
     }
 
     /// The network as it is in the run with the seed `run`: where recordings begin at a time to be

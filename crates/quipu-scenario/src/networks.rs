@@ -36,7 +36,7 @@ pub fn find(name: &str) -> Result<Network, ScenarioError> {
     if name.ends_with(".toml") {
         let document = Document::read(Path::new(name))?;
         let mut network: Network = Network::table().read(&document)?;
-        network.count_from(Path::new(name));
+        network.count_from(document.folder());
         return Ok(network);
     }
     let known = builtin();

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::error::ScenarioError;
 use super::form::text::any;
 use super::form::{Names, Numbers, Text};
+use super::input::split_hash;
 
 /// The name of the model of Pries et al.
 pub const PRIES: &str = "pries";
@@ -21,11 +22,14 @@ pub enum PageName<'a> {
 }
 
 impl<'a> PageName<'a> {
-    /// Reads `pries`, `pries:N`, or anything else as the name of a recording.
+    /// Reads the name of a file that exists, `pries`, `pries:N`, or anything else as the name of a recording.
     ///
     /// # Errors
     /// If `N` is no number.
     pub fn parse(name: &'a str) -> Result<PageName<'a>, ScenarioError> {
+        if PageName::is_file(name) {
+            return Ok(PageName::Recorded(name));
+        }
         let Some((PRIES, index)) = name.split_once(':') else {
             return Ok(if name == PRIES { PageName::Drawn } else { PageName::Recorded(name) });
         };
@@ -39,8 +43,15 @@ impl<'a> PageName<'a> {
         self == PageName::Drawn
     }
 
-    /// True if the recording called `name` is a file rather than one that comes with the program.
+    /// True if the recording called `name` is a file rather than one that comes with the program: if there is
+    /// such a file, or it is named as only files are.
     pub fn is_file(name: &str) -> bool {
+        let (name, _) = split_hash(name);
+        PageName::is_like_file(name) || Path::new(name).is_file()
+    }
+
+    /// True if `name` has folders or the ending of a recording.
+    pub(super) fn is_like_file(name: &str) -> bool {
         let ending = Path::new(name).extension();
         name.contains(['/', '\\'])
             || name.ends_with(".har.gz")

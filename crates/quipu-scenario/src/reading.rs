@@ -59,7 +59,7 @@ impl Document {
     /// If it is no TOML.
     pub fn readable(&self) -> Result<Readable, Findings> {
         let root = self
-            .parse()
+            .located()
             .map_err(|findings| Findings::new(findings).unwrap_or_else(|| self.unreadable()))?;
         let mut findings = Scenario::table().check(self, &root);
         let (mut table, span) = (root.get_ref().clone(), root.span());
@@ -91,8 +91,7 @@ impl Document {
 
     /// Makes names of other files count from the folder of this one.
     fn resolve(&self, scenario: &mut Scenario) {
-        let file = Path::new(self.file());
-        scenario.networks.iter_mut().for_each(|network| network.count_from(file));
+        scenario.count_from(self.folder());
     }
 }
 

@@ -9,7 +9,6 @@ use quipu_link::{
     AtEnd, BuiltinTrace, DeliveryTrace, Loss, PingSeries, Play, RateSeries, Recording, Timeline,
     TraceError, has_losses, read_losses,
 };
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::bounded::read_at_most;
 use super::choice::Direction;
@@ -17,19 +16,17 @@ use super::error::LinkError;
 use super::form::pattern::time;
 use super::form::text::unit;
 use super::form::{Names, Numbers, Text, amounts};
+use super::input::{FileUse, Inputs, absolute, changed, content_hash, split_hash, with_hash};
 use super::limits::MOST_TRACE_BYTES;
 use super::units::Unit;
 use quipu_record::suggestion;
 
-/// What separates the name of a file from the hash of its content.
-const HASH_MARK: &str = "#xxh3:";
-
 /// A recording: the name of one that comes with the program, such as `us-drive-08-att`, or a file.
 ///
 /// A file whose name ends in `.csv` has measurements over time; any other is a packet-delivery trace
-/// in Mahimahi's form. The name counts from the folder of the scenario's file. In the scenario that
-/// is written beside a result it is complete, with the hash (XXH3, 64 bits) of the content behind it,
-/// as `/traces/bus.csv#xxh3:0123456789abcdef`; a content that has changed since is an error.
+/// in Mahimahi's form. The name counts from the folder of the scenario's file. The scenario that
+/// is written beside a result names a copy of it, with the hash (XXH3, 64 bits) of the content behind it,
+/// as `inputs/1/bus.csv#xxh3:0123456789abcdef`; a content that has changed since is an error.
 ///
 /// What was read is kept, and clones share it.
 #[derive(Clone)]
@@ -39,6 +36,8 @@ pub struct TraceSpec {
     folder: Option<PathBuf>,
     /// The content that the file must have.
     hash: Option<u64>,
+    /// Whether the name is that of a copy beside a result, which is written as it is.
+    is_copy: bool,
     direction: Direction,
     content: OnceLock<Content>,
 }
@@ -83,6 +82,7 @@ impl TraceSpec {
             name: name.into(),
             folder: None,
             hash: None,
+            is_copy: false,
             direction: Direction::Down,
             content: OnceLock::new(),
         }
@@ -105,6 +105,28 @@ impl TraceSpec {
         }
     }
 
+    /// Remembers the content of the file, if it can be read.
+    pub(super) fn pin(&mut self) {
+        if let Some(pinned) = FileUse::Trace.pinned(&self.print()) {
+            self.hash = split_hash(&pinned).1;
+        }
+    }
+
+    /// Puts the copy that `inputs` has of the file in its place, if it is one that was read.
+    pub(super) fn keep(&mut self, inputs: &mut Inputs) {
+        if self.is_builtin() || self.is_copy {
+            return;
+        }
+        let Some(hash) = self.known_hash() else { return };
+        self.name = inputs.keep(&self.path(), hash);
+        (self.folder, self.hash, self.is_copy) = (None, Some(hash), true);
+    }
+
+    /// True if it comes with the program.
+    pub(super) fn is_builtin(&self) -> bool {
+        self.builtin().is_some()
+    }
+
     /// The recording that comes with the program, if it is one.
     fn builtin(&self) -> Option<&'static BuiltinTrace> {
         BuiltinTrace::named(&self.name)
@@ -120,7 +142,7 @@ impl TraceSpec {
         match self.builtin() {
             Some(builtin) => builtin.group.to_owned(),
             None => {
-                let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path());
+                let path = absolute(&self.path());
                 path.parent().unwrap_or(&path).display().to_string()
             }
         }
@@ -238,13 +260,9 @@ impl TraceSpec {
         let Some(bytes) = read_at_most(&path, MOST_TRACE_BYTES).map_err(unreadable)? else {
             return Err(self.error(field, "is larger than 64 MiB; expected at most that"));
         };
-        let hash = xxh3_64(&bytes);
+        let hash = content_hash(&bytes);
         if let Some(expected) = self.hash.filter(|expected| *expected != hash) {
-            let message = format!(
-                "has the content xxh3:{hash:016x}; expected xxh3:{expected:016x}, for the file has \
-                 changed since"
-            );
-            return Err(self.error(field, message));
+            return Err(self.error(field, changed(hash, expected)));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
@@ -273,7 +291,7 @@ impl PartialEq for TraceSpec {
     fn eq(&self, other: &Self) -> bool {
         let absolute = |spec: &TraceSpec| match spec.builtin() {
             Some(builtin) => PathBuf::from(builtin.name),
-            None => std::path::absolute(spec.path()).unwrap_or_else(|_| spec.path()),
+            None => absolute(&spec.path()),
         };
         let hash = |spec: &TraceSpec| spec.known_hash();
         let same = self.name == other.name && self.folder == other.folder;
@@ -300,12 +318,8 @@ impl Unit for TraceSpec {
                                     or a file: CSV if it ends in .csv, else in Mahimahi's form";
 
     fn parse(text: &str) -> Option<Self> {
-        let hashed = text.rsplit_once(HASH_MARK).and_then(|(name, hash)| {
-            let digits = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-            let hash = u64::from_str_radix(hash, 16).ok().filter(|_| digits)?;
-            Some(TraceSpec { hash: Some(hash), ..TraceSpec::new(name) })
-        });
-        let spec = hashed.unwrap_or_else(|| TraceSpec::new(text));
+        let (name, hash) = split_hash(text);
+        let spec = TraceSpec { hash, ..TraceSpec::new(name) };
         (!spec.name.is_empty()).then_some(spec)
     }
 
@@ -313,9 +327,10 @@ impl Unit for TraceSpec {
         if self.builtin().is_some() {
             return self.name.clone();
         }
-        let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path());
-        let hash = self.known_hash().map(|hash| format!("{HASH_MARK}{hash:016x}"));
-        format!("{}{}", path.display(), hash.unwrap_or_default())
+        match self.is_copy {
+            true => with_hash(&self.name, self.known_hash()),
+            false => with_hash(absolute(&self.path()).display(), self.known_hash()),
+        }
     }
 }
 

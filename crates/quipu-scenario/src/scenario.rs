@@ -1,6 +1,7 @@
 //! The scenario: everything that decides a result, as one plain struct with documented defaults.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use quipu_base::{Bytes, Duration, Seed};
 use quipu_record::End;
@@ -17,6 +18,7 @@ use crate::experiment::Experiment;
 use crate::form::{FieldType, Kind, table};
 use crate::hosts::{Clients, ServerSpec};
 use crate::http::HttpVersions;
+use crate::input::{FileUse, Inputs, split_hash, with_hash};
 use crate::limits::{LEAST_TIME, MOST_RUNS, MOST_SERVERS, MOST_SESSION, MOST_TIME};
 use crate::network::Network;
 use crate::networks;
@@ -37,8 +39,9 @@ table! {
         pub seed: u64 [0..=i64::MAX as u64] = 1,
         /// Runs of each combination; run `n` has the same links, losses and page for each policy.
         pub runs: u32 [1..=MOST_RUNS] = 30,
-        /// Pages: names that come with the program, HAR files, `pries` (drawn anew for each run from
-        /// the model of Pries et al.) or `pries:N` (the page that run N draws). May be empty if there
+        /// Pages: files with recordings, names that come with the program, `pries` (drawn anew for each run from
+        /// the model of Pries et al.) or `pries:N` (the page that run N draws). Names of files count from the
+        /// folder of the scenario's file; an existing file takes precedence over a name. May be empty if there
         /// are flows.
         pub pages: Vec<String> [text PAGE] =
             ["framework-youtube", "rust-book"].map(str::to_owned).to_vec(),
@@ -177,6 +180,43 @@ impl Scenario {
     pub fn from_table(table: &toml::Value) -> Result<Scenario, toml::de::Error> {
         let text = toml::to_string(table).map_err(serde::de::Error::custom)?;
         toml::from_str(&text)
+    }
+
+    /// Makes names of files count from `folder`.
+    pub(super) fn count_from(&mut self, folder: &Path) {
+        for page in &mut self.pages {
+            if let Some(located) = FileUse::Page.located(page, folder) {
+                *page = located;
+            }
+        }
+        self.networks.iter_mut().for_each(|network| network.count_from(folder));
+    }
+
+    /// The scenario with the hashes of the contents of all files that it names.
+    #[must_use]
+    pub fn pinned(mut self) -> Scenario {
+        for page in &mut self.pages {
+            if let Some(pinned) = FileUse::Page.pinned(page) {
+                *page = pinned;
+            }
+        }
+        self.networks.iter_mut().for_each(Network::pin);
+        self
+    }
+
+    /// The scenario as it stands beside a result, with the copies of `inputs` in place of the files that were
+    /// read, whose content is known.
+    #[must_use]
+    pub fn with_inputs(&self, inputs: &mut Inputs) -> Scenario {
+        let mut kept = self.clone();
+        for page in &mut kept.pages {
+            if let (name, Some(hash)) = split_hash(page) {
+                *page = with_hash(inputs.keep(Path::new(name), hash), Some(hash));
+            }
+        }
+        let networks = kept.networks.into_iter();
+        kept.networks = networks.map(|network| network.with_inputs(inputs)).collect();
+        kept
     }
 
     /// True if chance decides anything on `network`; if not, one run tells everything.

@@ -17,6 +17,7 @@ pub(super) use schema::schema;
 
 use super::document::Document;
 use super::finding::{Finding, Findings, Place};
+use super::input::{Inputs, count_from};
 
 /// What a file says of a sweep.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +79,35 @@ impl SweepSpec {
         let root =
             root.map_err(|all| Findings::new(all).unwrap_or_else(|| document.unreadable()))?;
         let Some(given) = root.get_ref().get("sweep") else { return Ok(None) };
-        read::sweep(document, given).map(Some)
+        let mut spec = read::sweep(document, given)?;
+        spec.each_value(&mut |path, value| count_from(path, value, document.folder()));
+        Ok(Some(spec))
+    }
+
+    /// The same with the copies of `inputs` in place of the files that its values name with their content.
+    #[must_use]
+    pub fn with_inputs(&self, inputs: &mut Inputs) -> SweepSpec {
+        let mut kept = self.clone();
+        kept.each_value(&mut |path, value| inputs.keep_value(path, value));
+        kept
+    }
+
+    /// Calls `visit` for each value that is listed, with the first field that it sets.
+    pub fn each_value(&mut self, visit: &mut dyn FnMut(&str, &mut Value)) {
+        let mut all = |field: &SweptField, values: &mut [Value]| {
+            let path = field.sets.first().map_or("", String::as_str);
+            values.iter_mut().for_each(|value| visit(path, value));
+        };
+        for axis in &mut self.axes {
+            for (field, values) in axis.fields.iter().zip(&mut axis.values) {
+                all(field, values);
+            }
+        }
+        for (field, draw) in self.random.iter_mut().flat_map(|random| &mut random.fields) {
+            if let Draw::List(values) = draw {
+                all(field, values);
+            }
+        }
     }
 
     /// Its fields, in the order of columns.

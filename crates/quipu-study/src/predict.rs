@@ -5,7 +5,7 @@
 //! one byte stream of QUIC, whose handshake has a round trip less, which is added.
 
 use quipu_base::{Bytes, Duration};
-use quipu_lab::pages::{self, PageLoadError};
+use quipu_lab::pages::{self, PageLoadError, Recordings};
 use quipu_lab::table::{Align, Grid};
 use quipu_record::stats::quantile_of_numbers;
 use quipu_scenario::{HttpVersion, LinkError, LinksSpec, PathSpec, Scenario};
@@ -160,7 +160,7 @@ struct Speed<'a> {
 /// # Errors
 /// If they cannot be read, or are of fewer than two speeds.
 pub fn predict(name: &str) -> Result<Vec<Prediction>, PredictError> {
-    let (file, page) = pages::recording(name).map_err(Box::new)?;
+    let Recordings { name: page, har: file, .. } = pages::recording(name).map_err(Box::new)?;
     let of_page = |source| PredictError::Page { page: page.clone(), source };
     let loads = measured(&file).map_err(of_page)?;
     let speeds = speeds(&page, &loads)?;

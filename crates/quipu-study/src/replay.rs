@@ -59,10 +59,11 @@ fn plan(folder: &ResultFolder<'_>, registry: &Registry) -> Result<Plan, String> 
     };
     let text =
         read(&folder.path.join(file)).map_err(|why| format!("{name} cannot be read: {why}"))?;
+    let document = Document::new(text, &name).in_folder(folder.path);
     if !is_sweep {
-        return plan_of(&text, &name, registry).map_err(|error| error.to_string());
+        return plan_of(&document, registry).map_err(|error| error.to_string());
     }
-    let sweep = Sweep::read(&Document::new(&text, &name), registry)
+    let sweep = Sweep::read(&document, registry)
         .map_err(|findings| findings.to_string())?
         .ok_or_else(|| format!("{name} has no table [sweep]"))?;
     let fields: Vec<String> = sweep.fields().map(str::to_owned).collect();

@@ -61,7 +61,8 @@ impl<'p> Networks<'p> {
 /// which traffic goes where.
 fn of_network(over: &RunNetwork) -> String {
     let RunNetwork { network, paths, owners, flow_paths, cross_paths } = over;
-    let network = Network { about: String::new(), ..network.clone() };
+    // Where files are does not matter, but for which of them are in one folder.
+    let network = Network { about: String::new(), ..network.portable() };
     let places = format!("{paths:?} {owners:?} {flow_paths:?} {cross_paths:?}");
     format!("{:032x}", hash_of(&[format!("{network:?}"), places]))
 }

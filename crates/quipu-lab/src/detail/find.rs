@@ -5,7 +5,7 @@ use quipu_base::Bytes;
 use super::{DetailError, Options};
 use crate::plan::{Cell, Plan};
 use crate::policies::Registry;
-use quipu_scenario::{Direction, LinkSpec, PathSpec, Scenario, ScenarioError};
+use quipu_scenario::{Direction, Document, LinkSpec, PathSpec, ScenarioError};
 
 /// What the tables of a result call a run: their columns `page`, `network`, `policy` and `run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,13 +20,12 @@ pub struct RunName<'a> {
     pub run: u32,
 }
 
-/// The plan of a result, from the text of its `scenario.toml`, which errors call `file`. Policies are
-/// those of `registry`.
+/// The plan of a result, from its `scenario.toml`. Policies are those of `registry`.
 ///
 /// # Errors
 /// If the text is no scenario, or one that cannot be run here.
-pub fn plan_of(text: &str, file: &str, registry: &Registry) -> Result<Plan, DetailError> {
-    let scenario = Scenario::from_toml(text, file)?;
+pub fn plan_of(document: &Document, registry: &Registry) -> Result<Plan, DetailError> {
+    let scenario = document.scenario()?;
     Ok(Plan::with_registry(scenario, registry)?)
 }
 

@@ -17,6 +17,8 @@ pub struct PlannedPage {
     /// What results say about it.
     pub note: PageNote,
     source: Source,
+    /// The hash of the content of the file that it is from, if it is from one.
+    pub(crate) file: Option<u64>,
 }
 
 /// What one visit loads: the page and its objects' bodies. Cheap to clone.
@@ -104,7 +106,7 @@ impl PlannedPage {
         };
         let source = Source::Drawn { seed, index };
         let note = note(name, seed, index, extent)?;
-        Ok(PlannedPage { note, source })
+        Ok(PlannedPage { note, source, file: None })
     }
 
     /// The objects that `raw` names one by one, as a page.
@@ -123,7 +125,11 @@ impl PlannedPage {
         let page = page.map_err(|source| PageLoadError::Page { page: NAME.to_owned(), source })?;
         check_size(NAME, &page)?;
         let note = note::of_page(&page, NAME.to_owned(), file_hash(sizes(&page).as_bytes()));
-        Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
+        Ok(PlannedPage {
+            note,
+            source: Source::Same { page: RunPage::new(page.shared()), seed },
+            file: None,
+        })
     }
 
     /// A page made in code, the same in every run; `seed` decides how long it is read.
@@ -133,7 +139,11 @@ impl PlannedPage {
     pub fn of_page(page: Page, seed: Seed) -> Result<PlannedPage, PageLoadError> {
         check_size(page.name(), &page)?;
         let note = note::of_page(&page, page.name().to_owned(), file_hash(sizes(&page).as_bytes()));
-        Ok(PlannedPage { note, source: Source::Same { page: RunPage::new(page.shared()), seed } })
+        Ok(PlannedPage {
+            note,
+            source: Source::Same { page: RunPage::new(page.shared()), seed },
+            file: None,
+        })
     }
 
     /// The page that visit `visit` of client `client` in run `run` loads, without its objects' bodies,
@@ -155,7 +165,8 @@ impl PlannedPage {
     }
 
     fn same(loaded: LoadedPage, seed: Seed) -> PlannedPage {
-        PlannedPage { note: loaded.note, source: Source::Same { page: loaded.page, seed } }
+        let source = Source::Same { page: loaded.page, seed };
+        PlannedPage { note: loaded.note, source, file: loaded.file }
     }
 
     /// What visit `visit` of run `run` loads; of the first client if there are several.
@@ -215,7 +226,7 @@ impl LoadedPage {
         let report = PageReport::made_up(&page, "the model of Pries et al.");
         let hash = file_hash(sizes(&page).as_bytes());
         let note = note::of_page(&page, format!("{PRIES}:{index}"), hash);
-        Ok(LoadedPage { page: RunPage::new(page.shared()), note, report })
+        Ok(LoadedPage { page: RunPage::new(page.shared()), note, report, file: None })
     }
 }
 

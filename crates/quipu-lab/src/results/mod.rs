@@ -10,4 +10,4 @@ mod write;
 pub use names::{Named, part_of, place};
 pub use networks::add_networks;
 pub use summary::{WORLD, failure, summary};
-pub use write::{named, write};
+pub use write::{copy_inputs, named, write};

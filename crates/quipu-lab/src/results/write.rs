@@ -1,6 +1,7 @@
 //! The files of a result: one scenario, one summary, a table of each kind of record, and time series
 //! where they are asked for.
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -8,10 +9,11 @@ use quipu_record::{
     FileError, Form, NetworksFile, Output, OutputError, RunRecord, SCENARIO, SUMMARY, Summary,
     Tables, join_series, write_file,
 };
-use quipu_scenario::Series;
+use quipu_scenario::{Inputs, Series, changed, content_hash, read_at_most};
 
 use super::names::{Named, part_of};
 use super::networks::add_networks;
+use crate::pages::MOST_BYTES;
 use crate::plan::{Cell, Plan};
 
 /// Writes the files of a result and gives the directory its name.
@@ -35,7 +37,10 @@ fn write_all(
     finished: &[(Cell, RunRecord)],
     summary: &Summary,
 ) -> Result<(), FileError> {
-    let text = plan.scenario.to_toml().map_err(|error| FileError::Scenario(error.to_string()))?;
+    let mut inputs = Inputs::default();
+    let scenario = plan.scenario.with_inputs(&mut inputs);
+    copy_inputs(directory, &inputs)?;
+    let text = scenario.to_toml().map_err(|error| FileError::Scenario(error.to_string()))?;
     write_file(directory, SCENARIO, |file| file.write_all(text.as_bytes()))?;
     write_file(directory, SUMMARY, |file| {
         serde_json::to_writer_pretty(&mut *file, summary)?;
@@ -56,6 +61,28 @@ fn write_all(
             join_series(directory, runs.map(|(cell, _)| part_of(*cell)))
         }
     }
+}
+
+/// Puts copies of all files of `inputs` into `directory`, which exists.
+///
+/// # Errors
+/// If one cannot be read or written, or has another content than when it was read.
+pub fn copy_inputs(directory: &Path, inputs: &Inputs) -> Result<(), FileError> {
+    for input in inputs.files() {
+        let failed = |source| FileError::Write { file: input.name.clone(), source };
+        let unlike =
+            |message: String| FileError::Input { file: input.path.display().to_string(), message };
+        let bytes = read_at_most(&input.path, MOST_BYTES);
+        let bytes = bytes.map_err(|error| unlike(format!("cannot be read: {error}")))?;
+        let found = content_hash(bytes.as_deref().unwrap_or_default());
+        let Some(bytes) = bytes.filter(|_| found == input.hash) else {
+            return Err(unlike(changed(found, input.hash)));
+        };
+        let copy = directory.join(&input.name);
+        fs::create_dir_all(copy.parent().unwrap_or(directory)).map_err(failed)?;
+        fs::write(copy, bytes).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Runs of `plan` with their names.

@@ -31,13 +31,15 @@ impl Table {
         &self,
         document: &Document,
     ) -> Result<T, ScenarioError> {
-        toml::from_str(document.text()).map_err(|error| {
-            let findings = match document.parse() {
-                Ok(root) => self.check(document, &root),
-                Err(findings) => findings,
-            };
+        let unread = |findings| {
+            let findings = Findings::new(findings).unwrap_or_else(|| document.unreadable());
+            ScenarioError::Found(findings)
+        };
+        let root = document.located().map_err(unread)?;
+        let input = toml::de::Deserializer::from(root.clone());
+        T::deserialize(input).map_err(|error| {
             // What the form does not know of is told as the reader tells it.
-            let findings = Findings::new(findings);
+            let findings = Findings::new(self.check(document, &root));
             let findings = findings.unwrap_or_else(|| Findings::one(document.refused(&error)));
             ScenarioError::Found(findings)
         })

@@ -12,11 +12,12 @@ use super::store::{Outcome, StoreError};
 use super::summary::{Line, SUMMARY, SummaryFile};
 use super::todo::{STORE, SweepError, Todo};
 use quipu_lab::plan::Cell;
-use quipu_lab::results::{add_networks, failure, named, summary};
+use quipu_lab::results::{add_networks, copy_inputs, failure, named, summary};
 use quipu_record::{
-    Column, Failure, FileError, Form, Kind, NetworksFile, RunRecord, TableFile, Tables, Value,
-    table_names,
+    Column, Failure, FileError, Form, INPUTS, Kind, NetworksFile, RunRecord, TableFile, Tables,
+    Value, replace_folder, table_names,
 };
+use quipu_scenario::Inputs;
 
 /// The complete file.
 const SWEEP: &str = "sweep.toml";
@@ -106,7 +107,9 @@ fn write(todo: &Todo) -> Result<Written, SweepError> {
     let partial = Partial(store.join(format!("{PARTIAL}{}", std::process::id())));
     fs::create_dir_all(&partial.0).map_err(failed(&partial.0.display().to_string()))?;
     let folder = &partial.0;
-    fs::write(folder.join(SWEEP), sweep.to_toml()?).map_err(failed(SWEEP))?;
+    let mut inputs = Inputs::default();
+    fs::write(folder.join(SWEEP), sweep.to_toml(&mut inputs)?).map_err(failed(SWEEP))?;
+    copy_inputs(folder, &inputs)?;
 
     let forms = [Form::Csv, Form::Parquet];
     let mut tables =
@@ -156,6 +159,7 @@ fn write(todo: &Todo) -> Result<Written, SweepError> {
             result => result.map_err(failed(&name))?,
         }
     }
+    replace_folder(folder, out, INPUTS).map_err(failed(INPUTS))?;
     todo.status().write(out)?;
     Ok(Written { lines, status: todo.status().clone(), failures })
 }

@@ -11,8 +11,8 @@ use quipu_record::Value as Cell;
 use quipu_record::nearest;
 use quipu_record::{Column, Kind, Provenance, known_columns};
 use quipu_scenario::{
-    Amount, Document, Finding, Findings, Origin, PointValues, Scenario, Series, SweepSpec,
-    SweptField,
+    Amount, Document, Finding, Findings, Inputs, Origin, PointValues, Scenario, ScenarioError,
+    Series, SweepSpec, SweptField, pin, without_folders,
 };
 use quipu_scenario::{PROFILE, put_at};
 
@@ -79,9 +79,10 @@ impl Sweep {
         let explained = |findings: Vec<Finding>| {
             origin.explain(findings).unwrap_or_else(|| document.unreadable())
         };
-        let Some(spec) = SweepSpec::read(document)? else { return Ok(None) };
+        let Some(mut spec) = SweepSpec::read(document)? else { return Ok(None) };
         let scenario = document.scenario().map_err(|error| explained(error.findings()))?;
-        let scenario = Scenario { experiment: None, sweep: None, ..scenario };
+        let scenario = Scenario { experiment: None, sweep: None, ..scenario.pinned() };
+        spec.each_value(&mut pin);
         let mut findings = Vec::new();
         if scenario.series != Series::None {
             let expected =
@@ -106,7 +107,8 @@ impl Sweep {
             match plan(&spec, &base, &values, registry, &mut shelf) {
                 Ok(plan) => {
                     runs += plan.cells().count();
-                    let texts = values.iter().map(text_of).collect();
+                    let texts = spec.fields().zip(&values);
+                    let texts = texts.map(|(field, value)| field_text(field, value)).collect();
                     points.push(Point { values, texts, plan });
                 }
                 Err(found) => findings.extend(found.into_iter().map(|it| spec.placed(it))),
@@ -148,12 +150,13 @@ impl Sweep {
         self.points.iter().map(|point| point.plan.cells().count()).sum()
     }
 
-    /// The complete file, defaults written out.
+    /// The complete file, defaults written out, with the copies of `inputs` in place of files that it names.
     ///
     /// # Errors
     /// If the scenario cannot be written out.
-    pub fn to_toml(&self) -> Result<String, quipu_scenario::ScenarioError> {
-        Ok(format!("{}\n{}", self.scenario.to_toml()?, self.spec.to_toml()))
+    pub fn to_toml(&self, inputs: &mut Inputs) -> Result<String, ScenarioError> {
+        let scenario = self.scenario.with_inputs(inputs).to_toml()?;
+        Ok(format!("{scenario}\n{}", self.spec.with_inputs(inputs).to_toml()))
     }
 }
 
@@ -178,6 +181,12 @@ impl Point {
             };
         values.map(cell).collect()
     }
+}
+
+/// The value of `field` as tables show it: files by their names alone.
+fn field_text(field: &SweptField, value: &Value) -> String {
+    let path = field.sets.first().map_or("", String::as_str);
+    text_of(&without_folders(path, value.clone()))
 }
 
 /// A value as tables show it; a list by its parts.

@@ -65,7 +65,7 @@ fn the_complete_file_makes_the_same_points() {
          [sweep.random]\ncount = 3\nhost_jitter = {{ from = \"10us\", to = \"1ms\", scale = \"log\" }}\n"
     ))
     .unwrap();
-    let again = read(&sweep.to_toml().unwrap()).unwrap();
+    let again = read(&sweep.to_toml(&mut Inputs::default()).unwrap()).unwrap();
     let scenarios = |sweep: &Sweep| -> Vec<Scenario> {
         sweep.points.iter().map(|point| point.plan.scenario.clone()).collect()
     };
