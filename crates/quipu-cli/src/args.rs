@@ -121,6 +121,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ScenarioCommand {
+    /// Write a commented scenario file to begin with
+    #[command(after_help = examples::NEW)]
+    New(NewOptions),
     /// Report every error in scenario files, with line and column
     #[command(after_help = examples::CHECK)]
     Check {
@@ -149,6 +152,41 @@ pub(crate) enum ScenarioCommand {
     Schema,
     /// Print all fields of scenario files, with types, defaults and meanings, as Markdown
     Fields,
+}
+
+/// What a new scenario file has.
+#[derive(Debug, Args)]
+pub(crate) struct NewOptions {
+    /// The file to write [default: standard output]
+    #[arg(value_name = "FILE.toml")]
+    pub(crate) file: Option<PathBuf>,
+    /// HAR file or name of a page; may be repeated
+    #[arg(long, value_name = "FILE|NAME")]
+    pub(crate) page: Vec<String>,
+    /// Network by name; may be repeated [default: two paths described in the file]
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    pub(crate) network: Vec<String>,
+    /// Stream schedulers, separated by commas
+    #[arg(long, value_name = "LIST")]
+    pub(crate) stream: Option<String>,
+    /// Path schedulers, separated by commas
+    #[arg(long, value_name = "LIST")]
+    pub(crate) path: Option<String>,
+    /// Congestion controllers, separated by commas
+    #[arg(long, value_name = "LIST")]
+    pub(crate) congestion: Option<String>,
+    /// Browser whose requests and priorities are used
+    #[arg(long, value_name = "NAME")]
+    pub(crate) browser: Option<String>,
+    /// Runs of each combination
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) runs: Option<String>,
+    /// Add a table [sweep] over rates and losses
+    #[arg(long)]
+    pub(crate) sweep: bool,
+    /// Replace the file if it exists
+    #[arg(long, requires = "file")]
+    pub(crate) force: bool,
 }
 
 /// How findings are written.
@@ -538,6 +576,8 @@ fn first_paragraph(error: &clap::Error) -> String {
             .into_iter()
             .find_map(|kind| error.get(kind))
             .map(|tip| format!("; did you mean `{tip}`?"));
+    // What Rust's library says of numbers is not for users.
+    let message = message.replace("invalid digit found in string", "expected a whole number");
     message + &tip.unwrap_or_default()
 }
 

@@ -1,6 +1,5 @@
 //! All runs of a plan, with a progress bar: what `quipu compare` and `quipu run` have in common.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::batch::{Batch, Runner, run_all};
@@ -14,7 +13,7 @@ use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Plans;
 use crate::terminal::{Format, Terminal, csv, json};
-use crate::{logs, progress, scenario};
+use crate::{logs, progress, scenario, stop};
 
 /// Runs the plan, writes its results if they are asked for, and prints its tables. After Ctrl-C, with
 /// the runs that were finished. With a range, it is told what other readings of recordings turn.
@@ -29,9 +28,7 @@ pub(crate) fn run(
     let instruments = Instruments::default().with_logs(logs.clone());
 
     let cancelled = &*plan.stop;
-    let flag = Arc::clone(&plan.stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    stop::on_request(&plan.stop)?;
 
     let mut batch = with_progress(plan, instruments, options.jobs, cancelled, output.as_ref())?;
     if let Some(range) = range {

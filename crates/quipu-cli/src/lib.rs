@@ -12,6 +12,7 @@ mod failure;
 mod list;
 mod load;
 mod logs;
+mod new;
 mod own;
 mod page;
 mod progress;
@@ -22,6 +23,7 @@ mod run;
 mod scenario;
 mod shell;
 mod show;
+mod stop;
 mod sweep;
 mod terminal;
 
@@ -41,7 +43,7 @@ use terminal::Terminal;
 /// chosen by name, usually [`Registry::builtin`] and more.
 ///
 /// Exit code 0: done. 1: a run failed. 2: the arguments or an input file are wrong. 130: stopped by
-/// Ctrl-C, with what was finished written.
+/// Ctrl-C or SIGTERM, with what was finished written.
 pub fn run(registry: &Registry) -> ExitCode {
     match begin(registry) {
         Ok(()) => ExitCode::SUCCESS,
@@ -82,6 +84,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
             }
         },
         Command::Scenario { command } => match command {
+            ScenarioCommand::New(options) => new::run(&options, own),
             ScenarioCommand::Check { files, format } => check::run(&files, format, own),
             ScenarioCommand::Show { what, network, ascii } => {
                 show::run(&what, network.as_deref(), ascii, terminal)

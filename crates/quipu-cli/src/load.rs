@@ -1,6 +1,7 @@
 //! `quipu load`.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use quipu_lab::batch::Runner;
 use quipu_lab::detail::{Options, recording, replay};
@@ -12,16 +13,21 @@ use quipu_record::{Carried, write_whole};
 use crate::args::LoadOptions;
 use crate::failure::Failure;
 use crate::own::Own;
-use crate::{logs, scenario};
+use crate::{logs, scenario, stop};
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
     let plan = plan(options, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
+    stop::on_request(&plan.stop)?;
     let logs = logs::of_one(&options.logs)?;
     let instruments = Instruments::default().with_logs(logs.clone());
     let runner = Runner::with_instruments(&plan, instruments);
     let cell = Cell { page: 0, network: 0, policy: 0, run: options.run };
-    let records = runner.run_into(output.as_ref(), cell).map_err(Failure::run)?;
+    let records = runner.run_into(output.as_ref(), cell);
+    if plan.stop.load(Ordering::Relaxed) {
+        return Err(Failure::Interrupted);
+    }
+    let records = records.map_err(Failure::run)?;
     logs::finish(logs.as_ref())?;
     let finished: Vec<_> = records.into_iter().map(|record| (cell, record)).collect();
     if let Some(output) = output {
@@ -96,7 +102,7 @@ fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
     if options.har.is_some() && scenario.http.is_raw() {
         return Err(Failure::Usage("--har: raw streams have no requests".to_owned()));
     }
-    let plan = given.plan(own)?;
+    let plan = given.told_plan(own)?;
     let policies = plan.networks.first().map_or(0, |network| network.policies.len());
     if policies > 1 {
         return Err(Failure::Usage(format!(

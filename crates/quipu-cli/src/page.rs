@@ -14,8 +14,8 @@ use quipu_study::predict::{self, PredictError};
 use quipu_study::self_test::{self, SelfTest};
 
 use crate::failure::Failure;
-use crate::progress;
 use crate::terminal::{Format, Terminal};
+use crate::{progress, stop};
 
 /// How well pages are inferred from recordings.
 pub(crate) fn self_test(
@@ -27,9 +27,7 @@ pub(crate) fn self_test(
     terminal: Terminal,
 ) -> Result<(), Failure> {
     let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&cancelled);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    stop::on_request(&cancelled)?;
     let test = SelfTest { pages, seed: Seed::new(seed), ..SelfTest::default() };
     let bar = progress::pages(pages);
     let cases = test.run(&cancelled, || bar.inc(1)).map_err(Failure::run)?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use quipu_record::write_whole;
 use quipu_recorder::{
@@ -11,6 +11,7 @@ use quipu_recorder::{
 
 use crate::args::RecordOptions;
 use crate::failure::Failure;
+use crate::stop;
 
 pub(crate) fn run(given: &RecordOptions) -> Result<(), Failure> {
     let options = options(given).map_err(Failure::usage)?;
@@ -20,12 +21,11 @@ pub(crate) fn run(given: &RecordOptions) -> Result<(), Failure> {
         let message = format!("--out: {}; expected a file in a folder that exists", file.display());
         return Err(Failure::Usage(message));
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    stop::on_request(&stopped)?;
 
-    let outcome = quipu_recorder::record(&options, &stop, &mut |progress| eprintln!("{progress}"));
+    let outcome =
+        quipu_recorder::record(&options, &stopped, &mut |progress| eprintln!("{progress}"));
     if !outcome.loads.is_empty() {
         let compress = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
         let bytes = quipu_recorder::file(&outcome.loads, env!("CARGO_PKG_VERSION"), compress);

@@ -15,8 +15,8 @@ use quipu_study::reproduce::{
 use crate::args::ReproduceOptions;
 use crate::failure::Failure;
 use crate::own::Own;
-use crate::progress;
 use crate::terminal::{Format, Terminal, json};
+use crate::{progress, stop};
 
 pub(crate) fn run(options: &ReproduceOptions, own: &Own<'_>) -> Result<(), Failure> {
     if let Some(file) = &options.check_docs {
@@ -99,9 +99,7 @@ fn run_all(
     table: Option<Terminal>,
 ) -> Result<Vec<Judged>, Failure> {
     let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&cancelled);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    stop::on_request(&cancelled)?;
     let show = |judged: &Judged| match table {
         Some(on) => on.print(&terminal(judged, on.screen)),
         None => Ok(()),

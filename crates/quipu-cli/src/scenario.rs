@@ -8,7 +8,7 @@ use quipu_record::Output;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
     Compute, Document, Finding, Network, Origin, PROFILE, PathSpec, Scenario, ScenarioError,
-    Series, find_network, resolve_field,
+    Series, SweepSpec, find_network, resolve_field,
 };
 
 use crate::args::ScenarioOptions;
@@ -30,7 +30,27 @@ impl Given {
         };
         let document = Document::read(file).map_err(Failure::usage)?;
         let scenario = document.scenario().map_err(Failure::usage)?;
+        if SweepSpec::read(&document).is_ok_and(|sweep| sweep.is_some()) {
+            let file = file.display();
+            note(&format!("the table [sweep] of {file} is ignored; `quipu sweep {file}` runs it"));
+        }
         Ok(Given { scenario, origin: Origin::from(document) })
+    }
+
+    /// Sets pages and networks, if there are any, which `--page` and `--network` gave.
+    pub(crate) fn choose(&mut self, pages: &[String], networks: &[String]) -> Result<(), Failure> {
+        if !pages.is_empty() {
+            self.scenario.pages = pages.to_vec();
+            self.origin.set("pages", "--page");
+        }
+        if !networks.is_empty() {
+            let found: Result<Vec<Network>, ScenarioError> =
+                networks.iter().map(|name| find_network(name)).collect();
+            self.origin.set("networks", "--network");
+            self.scenario.networks =
+                found.map_err(|error| self.refused(error.at("networks").findings()))?;
+        }
+        Ok(())
     }
 
     /// Sets `field`, if there is a value, which `option` gave.
@@ -71,6 +91,13 @@ impl Given {
         Ok(plan)
     }
 
+    /// [`Given::plan`], with what is to be known of the recordings of files told on standard error.
+    pub(crate) fn told_plan(self, own: &Own<'_>) -> Result<Plan, Failure> {
+        let plan = self.plan(own)?;
+        plan.notices().for_each(|notice| note(&notice));
+        Ok(plan)
+    }
+
     /// The plan, and with `range` the same for other readings of recordings.
     pub(crate) fn plans(self, own: &Own<'_>, range: bool) -> Result<Plans, Failure> {
         let readings = [Compute::Low, Compute::Likely, Compute::High].into_iter();
@@ -82,7 +109,7 @@ impl Given {
                 other
             })
             .collect();
-        let plan = self.plan(own)?;
+        let plan = self.told_plan(own)?;
         let mut unlike = Vec::new();
         for other in others {
             let compute = other.scenario.compute;
@@ -115,6 +142,11 @@ pub(crate) struct Plans {
     pub(crate) range: Option<Vec<(Compute, Plan)>>,
 }
 
+/// Tells what is no error, but may surprise.
+fn note(message: &str) {
+    eprintln!("note: {message}");
+}
+
 fn explained(origin: &Origin, findings: Vec<Finding>) -> Failure {
     match origin.explain(findings) {
         Some(findings) => Failure::usage(findings),
@@ -125,17 +157,7 @@ fn explained(origin: &Origin, findings: Vec<Finding>) -> Failure {
 /// The scenario that the options describe, not yet checked as a whole.
 pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
     let mut given = Given::load(options.scenario.as_deref())?;
-    if !options.page.is_empty() {
-        given.scenario.pages.clone_from(&options.page);
-        given.origin.set("pages", "--page");
-    }
-    if !options.network.is_empty() {
-        let networks: Result<Vec<Network>, ScenarioError> =
-            options.network.iter().map(|name| find_network(name)).collect();
-        given.origin.set("networks", "--network");
-        given.scenario.networks =
-            networks.map_err(|error| given.refused(error.at("networks").findings()))?;
-    }
+    given.choose(&options.page, &options.network)?;
     if !options.link.is_empty() {
         let paths = options.link.iter().map(|text| {
             text.parse::<PathSpec>()

@@ -12,8 +12,8 @@ use quipu_study::sweep::{Place, Shard, State, Status, Sweep, Todo, overview};
 use crate::args::SweepOptions;
 use crate::failure::Failure;
 use crate::own::Own;
-use crate::progress;
 use crate::terminal::Terminal;
+use crate::{progress, stop};
 
 /// Points that a dry run tells one by one.
 const MOST_POINTS: usize = 20;
@@ -27,7 +27,11 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
     let Some(sweep) = sweep else {
         let file = document.file().to_owned();
         let expected = "a table [sweep], which `quipu sweep` needs";
-        return Err(Failure::usage(ScenarioError::invalid(file, "without a sweep", expected)));
+        return Err(Failure::usage(ScenarioError::invalid(
+            file,
+            "a scenario without a sweep",
+            expected,
+        )));
     };
     let shard = options.shard.as_deref().map(str::parse::<Shard>).transpose();
     let place = Place {
@@ -45,9 +49,7 @@ pub(crate) fn run(options: &SweepOptions, own: &Own<'_>) -> Result<(), Failure> 
         return tell(&todo, options, own.terminal);
     }
     let cancelled = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&cancelled);
-    ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
-        .map_err(|error| Failure::Run(format!("cannot listen for Ctrl-C: {error}")))?;
+    stop::on_request(&cancelled)?;
     let bar = progress::rated_bar(todo.runs() as u64);
     let made = todo.run(&cancelled, &|| bar.inc(1));
     bar.finish_and_clear();

@@ -164,3 +164,16 @@ fn an_existing_file_wins_over_the_name_of_a_page() {
     assert_eq!(text(load("rust-book")), text(load("./rust-book")));
     assert!(text(load("rust-book")).contains("gen_other"));
 }
+
+#[test]
+fn a_new_scenario_names_the_pages_that_were_given_and_runs() {
+    let folder = study();
+    let here = folder.path();
+    let page = "study/pages/mine.har";
+    let new = ["scenario", "new", "study/networks/new.toml", "--page", page, "--runs", "1"];
+    done(&quipu(here, &new));
+    assert!(refused(&quipu(here, &new)).contains("exists; --force replaces it"));
+    done(&quipu(here, &["run", "study/networks/new.toml", "--out", "out"]));
+    let runs = fs::read_to_string(here.join("out/runs.csv")).expect("a table");
+    assert!(runs.contains("\nmine,mine,"), "{runs}");
+}

@@ -63,7 +63,7 @@ fn what_is_wrong_ends_with_2_and_one_line() {
     compared(folder.path());
     fs::write(folder.path().join("mine.html"), "my own page, long enough to be read").unwrap();
     let cases: [(&[&str], &str); 4] = [
-        (&["report", "fist"], "fist is not there; expected the folder of `quipu compare"),
+        (&["report", "fist"], "fist does not exist; expected the folder of `quipu compare"),
         (&["report", "fist"], "did you mean `./first`?"),
         (&["report", "first", "--load", "sitespeed,3"], "expected PAGE,NETWORK,POLICY,RUN"),
         (

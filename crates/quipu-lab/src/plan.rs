@@ -15,6 +15,7 @@ use crate::pages::{Extent, PageLoadError, PlannedPage, Reading, RunPage};
 use crate::policies::{self, AlonePath, PolicyRow, Registry};
 use crate::program::Program;
 use quipu_record::Provenance;
+use quipu_scenario::units::Unit;
 use quipu_scenario::{
     Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
     distinct, split_hash, with_hash,
@@ -151,6 +152,7 @@ impl Plan {
             .collect();
         for page in &pages {
             keep(&mut problems, check_connections(&scenario, page));
+            keep(&mut problems, check_floor(&scenario, page));
         }
         if pages.len() == scenario.pages.len() {
             keep(&mut problems, check_servers(&scenario, &pages));
@@ -197,6 +199,15 @@ impl Plan {
                 others: Vec::new(),
             }),
         }
+    }
+
+    /// What is to be known of recordings in files, a line each.
+    pub fn notices(&self) -> impl Iterator<Item = String> + '_ {
+        let of_page = |page: &'_ PlannedPage| {
+            let named = |notice: &String| format!("page {}: {notice}", page.note.name);
+            page.notices.iter().map(named).collect::<Vec<String>>()
+        };
+        self.pages.iter().flat_map(of_page)
     }
 
     /// The same plan with the time series `series` of the sender's end.
@@ -374,6 +385,23 @@ fn check_connections(scenario: &Scenario, page: &PlannedPage) -> Result<(), Plan
     let failed = |error| PlanError::Page { field: "pages".to_owned(), source: Box::new(error) };
     let origins = page.origins(scenario).map_err(failed)?;
     Ok(check_origins(scenario, &page.note.name, origins)?)
+}
+
+/// Checks that a recording can be loaded within the time that a load may take.
+fn check_floor(scenario: &Scenario, page: &PlannedPage) -> Result<(), PlanError> {
+    // One that is drawn has no delays.
+    if page.file.is_none() {
+        return Ok(());
+    }
+    let failed = |error| PlanError::Page { field: "pages".to_owned(), source: Box::new(error) };
+    let floor = page.visit(0, 0).map_err(failed)?.page.floor();
+    if floor < scenario.time_limit {
+        return Ok(());
+    }
+    let found =
+        format!("{} takes {} over any network, by its recording", page.note.name, floor.print());
+    let expected = format!("less than the time_limit of {}", scenario.time_limit.print());
+    Err(ScenarioError::invalid("pages", found, expected).into())
 }
 
 /// Checks that each of the scenario's `servers` is about a host of a page.

@@ -10,7 +10,7 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_lab::policies::Registry;
 use quipu_record::End;
 use quipu_record::{Detail, Segment};
-use quipu_scenario::{Scenario, find_network};
+use quipu_scenario::{Document, Scenario, find_network};
 
 const CELL: Cell = Cell { page: 0, network: 0, policy: 0, run: 1 };
 
@@ -242,7 +242,7 @@ fn names_of_a_result_find_their_run_and_others_are_told_with_the_nearest() {
     let told = told.to_string();
     assert!(told.contains("r/scenario.toml:1") && told.contains("seed"), "{told}");
     let unknown = text.replace("\"rr\"", "\"rrr\"");
-    assert!(plan_of(&unknown, "r/scenario.toml", &Registry::builtin()).is_err());
+    assert!(plan_of(&Document::new(&unknown, "r/scenario.toml"), &Registry::builtin()).is_err());
 }
 
 #[test]

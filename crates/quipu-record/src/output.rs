@@ -21,6 +21,8 @@ pub const INPUTS: &str = "inputs";
 pub struct Output {
     target: PathBuf,
     partial: PathBuf,
+    /// Holds the lock on the partial folder, where folders can be locked.
+    _lock: Option<fs::File>,
 }
 
 /// Results cannot be written to a directory.
@@ -33,6 +35,9 @@ pub enum OutputError {
     /// It is a file.
     #[error("output folder {0} is a file; expected a folder or a new name")]
     NotADirectory(PathBuf),
+    /// Another process writes to it.
+    #[error("another process is writing to output folder {0}; wait for it, or give another folder")]
+    Busy(PathBuf),
     /// The file system refused.
     #[error("cannot write to output folder {folder}: {source}")]
     Io {
@@ -48,10 +53,11 @@ pub enum OutputError {
 
 impl Output {
     /// Makes sure, before any run, that results can be written to `target`. Parents are made if
-    /// they are missing.
+    /// they are missing, and what a process that was killed has left there is removed.
     ///
     /// # Errors
-    /// If `target` is a file, cannot be written, or holds anything and `force` is not set.
+    /// If `target` is a file, cannot be written, another process writes to it, or it holds anything and `force`
+    /// is not set.
     pub fn prepare(target: &Path, force: bool) -> Result<Output, OutputError> {
         let failed = |source| OutputError::Io { folder: target.to_owned(), source };
         match fs::read_dir(target) {
@@ -72,9 +78,23 @@ impl Output {
         };
         fs::create_dir_all(parent).map_err(failed)?;
         let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let partial = parent.join(format!(".{name}.partial-{}", std::process::id()));
+        let partial = parent.join(format!(".{name}.partial"));
+        if partial.is_dir() {
+            // What nobody holds was left by a process that was killed.
+            match lock(&partial) {
+                Lock::Busy => return Err(OutputError::Busy(target.to_owned())),
+                Lock::Held(_) | Lock::Impossible => {
+                    fs::remove_dir_all(&partial).map_err(failed)?;
+                }
+            }
+        }
         fs::create_dir(&partial).map_err(failed)?;
-        Ok(Output { target: target.to_owned(), partial })
+        let held = match lock(&partial) {
+            Lock::Busy => return Err(OutputError::Busy(target.to_owned())),
+            Lock::Held(file) => Some(file),
+            Lock::Impossible => None,
+        };
+        Ok(Output { target: target.to_owned(), partial, _lock: held })
     }
 
     /// A file for the time series of the run at `place` (page, network, policy and number of the run),
@@ -153,6 +173,24 @@ impl Output {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             result => result,
         }
+    }
+}
+
+/// What came of locking a folder.
+enum Lock {
+    Held(fs::File),
+    Busy,
+    /// The system locks no folders.
+    Impossible,
+}
+
+/// Locks `folder` as long as the file is open; a process that ends gives its locks up.
+fn lock(folder: &Path) -> Lock {
+    let Ok(file) = fs::File::open(folder) else { return Lock::Impossible };
+    match file.try_lock() {
+        Ok(()) => Lock::Held(file),
+        Err(fs::TryLockError::WouldBlock) => Lock::Busy,
+        Err(fs::TryLockError::Error(_)) => Lock::Impossible,
     }
 }
 

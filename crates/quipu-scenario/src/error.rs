@@ -65,7 +65,7 @@ pub enum ScenarioError {
         expected: String,
     },
     /// A name that nothing has.
-    #[error("unknown {what} `{given}`{suggestion}; there are: {known}")]
+    #[error("unknown {what} `{given}`; there are: {known}{suggestion}")]
     Unknown {
         /// What kind of name, such as `network`.
         what: Cow<'static, str>,
@@ -124,7 +124,7 @@ impl ScenarioError {
             given: given.to_owned(),
             suggestion: suggestion(given, known.iter().copied()),
             nearest: nearest(given, known.iter().copied()).map(str::to_owned),
-            known: known.join(", "),
+            known: shown(&known),
         }
     }
 
@@ -172,7 +172,8 @@ impl ScenarioError {
                 Finding::new(field, value, expected)
             }
             ScenarioError::Unknown { what, given, nearest, known, .. } => {
-                let expected = format!("a {what}: {known}");
+                let article = if what.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+                let expected = format!("{article} {what}: {known}");
                 Finding::new("", format!("`{given}`"), expected).near(nearest.as_deref())
             }
             ScenarioError::Link { field, source } => source.finding(field),
@@ -205,6 +206,22 @@ pub fn distinct<'a>(
         }
     }
     Ok(())
+}
+
+/// Names in a list, as far as a line of an error holds them.
+fn shown(names: &[&str]) -> String {
+    const MOST: usize = 600;
+    let mut text = String::new();
+    for (index, name) in names.iter().enumerate() {
+        if text.len() + name.len() > MOST {
+            return format!("{text}, … and {} more", names.len() - index);
+        }
+        if index > 0 {
+            text.push_str(", ");
+        }
+        text.push_str(name);
+    }
+    text
 }
 
 #[cfg(test)]

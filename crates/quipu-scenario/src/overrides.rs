@@ -3,6 +3,8 @@
 use quipu_record::suggestion;
 use toml::Value;
 
+use super::document::Document;
+use super::finding::{Finding, Findings, Place};
 use super::profile::Profile;
 use super::transport::Transport;
 use super::{Scenario, ScenarioError};
@@ -33,10 +35,30 @@ impl Scenario {
         }
         Scenario::from_table(&root).map_err(|error| {
             let message = error.message().replace('\n', ", ");
+            // What serde says of types is for programmers.
+            let is_of_serde = message.starts_with("invalid ") || message.starts_with("unknown ");
+            if is_of_serde && let Some(finding) = of_form(&root, &path) {
+                return ScenarioError::Found(Findings::one(finding));
+            }
             let near = nearest(&message, &path);
-            ScenarioError::invalid(path, value, format!("{message}{near}"))
+            // Where it repeats the value, what was expected follows.
+            let repeated = ["; expected ", "`: expected "];
+            let expected = repeated.iter().find_map(|mark| message.split_once(mark));
+            let expected = expected.map_or(&*message, |(_, rest)| rest);
+            ScenarioError::invalid(path, value, format!("{expected}{near}"))
         })
     }
+}
+
+/// What the form of scenarios says of the field at `path` of `root`.
+fn of_form(root: &Value, path: &str) -> Option<Finding> {
+    let document = Document::new(toml::to_string(root).ok()?, "");
+    let tables = document.parse().ok()?;
+    let findings = Scenario::table().check(&document, &tables);
+    let mut findings = findings.into_iter();
+    // Elements of lists are numbered there.
+    let is_meant = |finding: &Finding| path.contains('*') || finding.field.starts_with(path);
+    findings.find(is_meant).map(|finding| Finding { place: Place::Unknown, ..finding })
 }
 
 /// The full path of the field that `key` names: `initial-window` is `transport.initial_window`.

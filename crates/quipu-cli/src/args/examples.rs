@@ -17,6 +17,12 @@ path with bottleneck=NAME leads over the links of the path of that name.
 
 `quipu columns` explains the columns of the tables, and what --sort takes.";
 
+pub(super) const NEW: &str = "\
+Examples:
+  quipu scenario new mine.toml
+  quipu scenario new mine.toml --page cnn --network wifi+lte --network dsl+lte --stream wrr,dwrr
+  quipu scenario new grid.toml --sweep";
+
 pub(super) const LOAD: &str = "\
 Examples:
   quipu load

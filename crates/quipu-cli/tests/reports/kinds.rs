@@ -303,11 +303,11 @@ fn what_is_no_result_is_told_with_the_nearest() {
     assert!(empty.ends_with("it is empty"), "{empty}");
     fs::create_dir(folder.path().join("results")).unwrap();
     let missing = error(&folder.path().join("result"));
-    assert!(missing.contains("is not there; expected"), "{missing}");
+    assert!(missing.contains("does not exist; expected"), "{missing}");
     assert!(missing.contains("did you mean"), "{missing}");
     fs::write(folder.path().join("results/run.csv"), "a\n").unwrap();
     let other = error(&folder.path().join("results"));
-    assert!(other.ends_with("it has `run.csv` alone"), "{other}");
+    assert!(other.ends_with("it only has `run.csv`"), "{other}");
     let file = error(&folder.path().join("results/run.csv"));
     assert!(file.contains("is a file"), "{file}");
     for message in [empty, missing, other, file] {

@@ -1,7 +1,7 @@
 //! What results say about a page.
 
 use quipu_record::{PageNote, QuantityNote};
-use quipu_web::page::Page;
+use quipu_web::page::{Page, PageReport, Skipped};
 use quipu_web::synthetic::{Moments, Quantity};
 
 /// About `page`, which is the same in every run.
@@ -15,6 +15,26 @@ pub(super) fn of_page(page: &Page, name: String, hash: String) -> PageNote {
         hash,
         drawn: None,
     }
+}
+
+/// What whoever loads the page of a file should know of it, a line each.
+pub(super) fn notices(report: &PageReport) -> Vec<String> {
+    let count = |objects: usize| match objects {
+        1 => "1 entry".to_owned(),
+        several => format!("{several} entries"),
+    };
+    let skipped = |why| report.left_out.iter().filter(|entry| entry.reason == why).count();
+    let mut notices = Vec::new();
+    for (why, word) in [
+        (Skipped::Failed, "blocked, cancelled or failed"),
+        (Skipped::Broken, "broken, without a URL"),
+    ] {
+        if let number @ 1.. = skipped(why) {
+            let entries = count(number);
+            notices.push(format!("{entries} left out: {word}; `quipu page show` lists them"));
+        }
+    }
+    notices
 }
 
 /// About `quantity` of the model, drawn so often.

@@ -19,6 +19,8 @@ pub struct PlannedPage {
     source: Source,
     /// The hash of the content of the file that it is from, if it is from one.
     pub(crate) file: Option<u64>,
+    /// What is to be known of its recording, a line each.
+    pub(crate) notices: Vec<String>,
 }
 
 /// What one visit loads: the page and its objects' bodies. Cheap to clone.
@@ -106,7 +108,7 @@ impl PlannedPage {
         };
         let source = Source::Drawn { seed, index };
         let note = note(name, seed, index, extent)?;
-        Ok(PlannedPage { note, source, file: None })
+        Ok(PlannedPage::made(note, source))
     }
 
     /// The objects that `raw` names one by one, as a page.
@@ -125,11 +127,7 @@ impl PlannedPage {
         let page = page.map_err(|source| PageLoadError::Page { page: NAME.to_owned(), source })?;
         check_size(NAME, &page)?;
         let note = note::of_page(&page, NAME.to_owned(), file_hash(sizes(&page).as_bytes()));
-        Ok(PlannedPage {
-            note,
-            source: Source::Same { page: RunPage::new(page.shared()), seed },
-            file: None,
-        })
+        Ok(PlannedPage::made(note, Source::Same { page: RunPage::new(page.shared()), seed }))
     }
 
     /// A page made in code, the same in every run; `seed` decides how long it is read.
@@ -139,11 +137,7 @@ impl PlannedPage {
     pub fn of_page(page: Page, seed: Seed) -> Result<PlannedPage, PageLoadError> {
         check_size(page.name(), &page)?;
         let note = note::of_page(&page, page.name().to_owned(), file_hash(sizes(&page).as_bytes()));
-        Ok(PlannedPage {
-            note,
-            source: Source::Same { page: RunPage::new(page.shared()), seed },
-            file: None,
-        })
+        Ok(PlannedPage::made(note, Source::Same { page: RunPage::new(page.shared()), seed }))
     }
 
     /// The page that visit `visit` of client `client` in run `run` loads, without its objects' bodies,
@@ -164,9 +158,19 @@ impl PlannedPage {
         }
     }
 
+    /// A page of no file.
+    fn made(note: PageNote, source: Source) -> PlannedPage {
+        PlannedPage { note, source, file: None, notices: Vec::new() }
+    }
+
     fn same(loaded: LoadedPage, seed: Seed) -> PlannedPage {
         let source = Source::Same { page: loaded.page, seed };
-        PlannedPage { note: loaded.note, source, file: loaded.file }
+        let notices = match loaded.file {
+            Some(_) => note::notices(&loaded.report),
+            // What comes with the program is known.
+            None => Vec::new(),
+        };
+        PlannedPage { file: loaded.file, notices, ..PlannedPage::made(loaded.note, source) }
     }
 
     /// What visit `visit` of run `run` loads; of the first client if there are several.

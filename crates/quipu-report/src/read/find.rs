@@ -203,7 +203,7 @@ fn no_folder(folder: &Path) -> ReportError {
     let beside: Vec<String> =
         folders(parent, &mut Notices::default()).iter().map(|path| name_of(path)).collect();
     let near = nearest(&name, beside.iter().map(String::as_str));
-    let what = if folder.exists() { "is a file" } else { "is not there" };
+    let what = if folder.exists() { "is a file" } else { "does not exist" };
     let near = match near.filter(|near| *near != name) {
         Some(near) => format!("; did you mean `{}`?", parent.join(near).display()),
         None => String::new(),
@@ -217,7 +217,7 @@ fn no_result(folder: &Path) -> ReportError {
     names.sort();
     let has = match names.as_slice() {
         [] => "it is empty".to_owned(),
-        [one] => format!("it has `{one}` alone"),
+        [one] => format!("it only has `{one}`"),
         [first, ..] => {
             let near = ["runs.csv", "summary.json", "sweep.toml", "verdicts.json"]
                 .into_iter()

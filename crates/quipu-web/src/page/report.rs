@@ -104,6 +104,8 @@ pub enum Skipped {
     Failed,
     /// The browser's own upgrade to HTTPS: nothing was sent.
     InternalRedirect,
+    /// It has no request, or a request without a URL.
+    Broken,
     /// Another scheme than HTTP, such as `data:` or `wss:`.
     NotHttp,
 }
@@ -315,6 +317,7 @@ impl fmt::Display for Skipped {
         f.pad(match self {
             Skipped::Failed => "failed or cancelled",
             Skipped::InternalRedirect => "upgrade inside the browser",
+            Skipped::Broken => "no URL",
             Skipped::NotHttp => "not HTTP",
         })
     }

@@ -188,6 +188,9 @@ pub(super) fn is_redirect(entry: &Entry) -> bool {
 
 /// Why an entry never becomes an object.
 fn skipped(entry: &Entry, url: &str, sizes: &Sizes) -> Option<Skipped> {
+    if url.is_empty() {
+        return Some(Skipped::Broken);
+    }
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     let secure = scheme.eq_ignore_ascii_case("https");
     if !secure && !scheme.eq_ignore_ascii_case("http") {

@@ -1,0 +1,140 @@
+//! Options that no command takes, or with values that are none.
+
+use super::{Place, kept};
+
+const COMPARE: [&str; 40] = [
+    "compare --runs 0",
+    "compare --runs -1",
+    "compare --runs 1.5",
+    "compare --runs many",
+    "compare --runs 99999999999999999999",
+    "compare --jobs 0",
+    "compare --jobs -2",
+    "compare --seed -1",
+    "compare --seed 1e9",
+    "compare --page wikipedai",
+    "compare --page missing.har",
+    "compare --page pries:x",
+    "compare --page empty/",
+    "compare --network wifi+lt",
+    "compare --network missing.toml",
+    "compare --network good.toml",
+    "compare --browser chorme",
+    "compare --priorities treee",
+    "compare --stream dwr",
+    "compare --stream dwrr:quantum=0",
+    "compare --stream dwrr:speed=9",
+    "compare --path minrt",
+    "compare --path ecf:beta=x",
+    "compare --path single:id=-1",
+    "compare --joint secc",
+    "compare --ack oown",
+    "compare --congestion newrno",
+    "compare --discovery never",
+    "compare --compute all",
+    "compare --compute-scale 9",
+    "compare --http h4",
+    "compare --tls plain",
+    "compare --transport mp-quick",
+    "compare --start warm:0",
+    "compare --series 1",
+    "compare --series 1ms",
+    "compare --sort speed",
+    "compare --top 0",
+    "compare --format yaml",
+    "compare --origins=own",
+];
+
+const LINKS: [&str; 22] = [
+    "compare --link rate=30mbt,delay=10ms",
+    "compare --link rate=30mbit",
+    "compare --link delay=10ms",
+    "compare --link rate=0,delay=10ms",
+    "compare --link rate=30mbit,delay=-1ms",
+    "compare --link rate=30mbit,delay=10",
+    "compare --link rate=30mbit,delay=10ms,loss=101%",
+    "compare --link rate=30mbit,delay=10ms,loss=x",
+    "compare --link rate=30mbit,delay=10ms,queue=0",
+    "compare --link rate=30mbit,delay=10ms,queue=many",
+    "compare --link rate=30mbit,delay=10ms,mark=x",
+    "compare --link rate=30mbit,delay=10ms,reorder=x",
+    "compare --link rate=30mbit,delay=10ms,duplicate=x",
+    "compare --link rate=30mbit,delay=10ms,outage=2s..1s",
+    "compare --link rate=30mbit,delay=10ms,steps=1s",
+    "compare --link rate=30mbit,delay=10ms,speed=9",
+    "compare --link rate=30mbit,rate=20mbit,delay=10ms",
+    "compare --link trace=us-drive-99-att,delay=10ms",
+    "compare --link trace=good.csv,delay=10ms,at_end=never",
+    "compare --link bottleneck=none,name=a",
+    "compare --link rate=30mbit,delay=10ms --network wifi+lte",
+    "compare --link ,,",
+];
+
+const OTHERS: [&str; 51] = [
+    "compar",
+    "compare extra",
+    "compare --nothing",
+    "compare --set runs",
+    "compare --set nothing=1",
+    "compare --set transport.initial_window=0",
+    "compare --set transport.ecn=perhaps",
+    "compare --set networks.*.paths.wifi.down.rate=fast",
+    "compare --set networks.*.paths.dsl.down.rate=1mbit",
+    "compare --scenario missing.toml",
+    "load --run -1",
+    "load --run x",
+    "load --rows x",
+    "load --page cnn --page wikipedia",
+    "load --stream wrr,dwrr",
+    "run",
+    "run missing.toml",
+    "run good.har",
+    "run empty",
+    "run good.toml --nothing=1",
+    "sweep good.toml --out out",
+    "sweep missing.toml --out out",
+    "sweep good.toml",
+    "reproduce no-such-figure",
+    "reproduce --shuffles x",
+    "report",
+    "report missing --out a.html",
+    "report empty --out a.html",
+    "report full --out a.html",
+    "page show",
+    "page show nothing",
+    "page show missing.har",
+    "page infer good.har",
+    "page infer missing.har --out a.har",
+    "page infer good.har --trace good.csv --out a.har",
+    "page model nothing",
+    "page self-test --pages 0",
+    "page predict cnn",
+    "page record",
+    "page record ftp://a.test",
+    "page record http://127.0.0.1:9 --at fast",
+    "page record http://127.0.0.1:9 --repeat 0",
+    "scenario check missing.toml",
+    "scenario show nothing",
+    "scenario new good.toml",
+    "scenario new a.toml --page nothing",
+    "scenario new a.toml --stream dwr",
+    "schedulers dwr",
+    "schedulers --layer streams",
+    "transports quip",
+    "completions tcsh",
+];
+
+#[test]
+fn options_of_compare_are_refused_with_the_nearest_name() {
+    kept("compare", &Place::new().all_refused(COMPARE));
+}
+
+#[test]
+fn links_on_the_command_line_are_refused_with_their_field() {
+    kept("links", &Place::new().all_refused(LINKS));
+}
+
+#[test]
+fn other_arguments_are_refused_with_what_was_expected() {
+    kept("arguments", &Place::new().all_refused(OTHERS));
+}
