@@ -23,10 +23,8 @@ pub(crate) use body::BodyCheck;
 use body::file_hash;
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
-use quipu_record::PageNote;
-use quipu_scenario::{
-    Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, read_at_most,
-};
+use quipu_record::{PageNote, read_at_most};
+use quipu_scenario::{Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot};
 pub use reading::Reading;
 
 /// The largest HAR file that is read: 256 MiB.
