@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::{
-    AtEnd, Capacity, DeliveryTrace, Link, LinkConfig, PingSeries, Play, RateSeries, Recording, ecn,
+    AtEnd, Capacity, Columns, DeliveryTrace, Link, LinkConfig, PingSeries, Play, RateSeries, Recording, ecn,
     read_losses,
 };
 
@@ -20,7 +20,7 @@ fuzz_target!(|input: (&str, u64, u8)| {
         recording.put_into(&mut config, play);
     }
     config.delays = PingSeries::parse(text).map(|pings| pings.delays(play)).ok();
-    config.losses = read_losses(text, play).ok();
+    config.losses = read_losses(text, &Columns::default(), play).ok();
     let Ok(mut link) = Link::new(&config, Seed::new(1)) else { return };
     let capacity = Capacity::of(&config);
     let mut now = Instant::ZERO;

@@ -2,6 +2,7 @@
 
 mod examples;
 mod record;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use quipu_record::Metric;
 
 pub(crate) use record::RecordOptions;
+pub(crate) use trace::{ConvertOptions, TraceCommand, WrittenDirection, WrittenFormat};
 
 use crate::failure::Failure;
 use crate::terminal::{FormatOption, OutputOptions};
@@ -59,6 +61,11 @@ pub(crate) enum Command {
     Page {
         #[command(subcommand)]
         command: PageCommand,
+    },
+    /// Convert recordings of links
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
     },
     /// List the pages that come with the program
     Pages {
@@ -505,6 +512,9 @@ pub(crate) struct ScenarioOptions {
     /// One path of a network of your own; repeat it for each path
     #[arg(long, value_name = "FIELDS", conflicts_with = "network")]
     pub(crate) link: Vec<String>,
+    /// Columns of CSV traces, such as time=Timestamp,rate=DL:kbit/s; also up, rtt, delay, loss
+    #[arg(long, value_name = "LIST")]
+    pub(crate) trace_columns: Option<String>,
     /// Path of acknowledgements; compare takes several, separated by commas [default: own]
     #[arg(long, value_name = "LIST")]
     pub(crate) ack: Option<String>,
@@ -648,6 +658,7 @@ mod tests {
             "scenario",
             "schedulers",
             "sweep",
+            "trace",
         ] {
             let command = root.find_subcommand_mut(name).unwrap();
             insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());

@@ -26,6 +26,7 @@ mod show;
 mod stop;
 mod sweep;
 mod terminal;
+mod trace;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -34,7 +35,7 @@ pub use quipu_lab::{base, policy};
 
 use quipu_lab::policies::Registry;
 
-use args::{Command, PageCommand, ScenarioCommand};
+use args::{Command, PageCommand, ScenarioCommand, TraceCommand};
 use failure::Failure;
 use own::Own;
 use terminal::Terminal;
@@ -92,6 +93,9 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
             ScenarioCommand::Schema => show::schema(registry),
             ScenarioCommand::Fields => show::fields(),
         },
+        Command::Trace { command: TraceCommand::Convert(options) } => {
+            trace::convert(&options, terminal)
+        }
         Command::Pages { format } => list::pages(format.format, terminal),
         Command::Networks { format } => list::networks(format.format, terminal),
         Command::Traces { format } => list::traces(format.format, terminal),

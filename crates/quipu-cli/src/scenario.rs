@@ -1,5 +1,6 @@
 //! From options to a scenario, and to where its results go.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -7,8 +8,8 @@ use quipu_lab::plan::Plan;
 use quipu_record::Output;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
-    Compute, Document, Finding, Network, Origin, PROFILE, PathSpec, Scenario, ScenarioError,
-    Series, SweepSpec, find_network, resolve_field,
+    Columns, Compute, Document, Finding, Network, Origin, PROFILE, PathSpec, Scenario,
+    ScenarioError, Series, SweepSpec, find_network, resolve_field,
 };
 
 use crate::args::ScenarioOptions;
@@ -165,6 +166,17 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
         });
         given.scenario.networks = vec![Network::from_links(paths.collect::<Result<_, _>>()?)];
         given.origin.set("networks", "--link");
+    }
+    if let Some(text) = &options.trace_columns {
+        let refused = |error: &dyn Display| Failure::Usage(format!("--trace-columns: {error}"));
+        let columns: Columns = text.parse().map_err(|error| refused(&error))?;
+        let mut any = false;
+        for network in &mut given.scenario.networks {
+            any |= network.name_columns(&columns);
+        }
+        if !any {
+            return Err(refused(&"no link follows a CSV file whose columns have no names yet"));
+        }
     }
     let fields = [
         // The one on which others depend.

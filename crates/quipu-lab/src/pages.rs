@@ -23,10 +23,10 @@ pub(crate) use body::BodyCheck;
 use body::file_hash;
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
-use quipu_record::PageNote;
+use quipu_record::{PageNote, read_at_most};
 use quipu_scenario::{
     Finding, PRIES, PageName, Place, Priorities, ScenarioError, Spot, changed, content_hash,
-    read_at_most, split_hash,
+    split_hash,
 };
 pub use reading::Reading;
 

@@ -2,7 +2,8 @@
 
 use quipu_base::Duration;
 
-use crate::table::{self, Kind, Rows, SeriesError};
+use crate::columns::{Column, Columns, Quantity};
+use crate::table::{self, Kind, Rows, SeriesError, Sheet};
 use crate::{Loss, Play, Timeline};
 
 /// Round trips over the time of a recording, with the pings that never came back; or delays in one
@@ -23,23 +24,36 @@ impl PingSeries {
     /// second, as in the recordings that ship, a lost one in a window is 4 %.
     pub const WINDOW: Duration = Duration::from_secs(5);
 
-    /// Reads the round trips in the column `rtt_ms`, or if there is none, the delays of one
-    /// direction in `delay_ms`: milliseconds up to 100 s, at the times in the column `time_s`, in
-    /// seconds; empty where a ping was lost.
+    /// As [`Self::read`], with the usual names of columns.
     ///
-    /// The form of the text is that of [`RateSeries::parse`](crate::RateSeries::parse).
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn parse(text: &str) -> Result<Self, SeriesError> {
+        Self::read(text, &Columns::default())
+    }
+
+    /// Reads the round trips in the column `rtt_ms`, or if there is none, the delays of one
+    /// direction in `delay_ms`: up to 100 s, empty where a ping was lost. In milliseconds, unless `columns` names
+    /// another unit.
+    ///
+    /// The form of the text is that of [`RateSeries::read`](crate::RateSeries::read).
     ///
     /// # Errors
     /// At the first line that is wrong, or if there is no delay at all.
-    pub fn parse(text: &str) -> Result<Self, SeriesError> {
-        let columns = [("rtt_ms", 2), ("delay_ms", 1)];
-        let found = columns.into_iter().find(|(column, _)| table::has_column(text, column));
-        let (column, ways) = found.ok_or_else(|| table::no_column(text, "rtt_ms` or `delay_ms"))?;
+    pub fn read(text: &str, columns: &Columns) -> Result<Self, SeriesError> {
+        let sheet = Sheet::new(text)?;
+        let usual = |name, ways| sheet.place(name).map(|_| (Column::new(name), ways));
+        let named = columns.rtt.clone().map(|column| (column, 2));
+        let found = named
+            .or_else(|| columns.delay.clone().map(|column| (column, 1)))
+            .or_else(|| usual("rtt_ms", 2))
+            .or_else(|| usual("delay_ms", 1));
+        let (column, ways) = found.ok_or_else(|| sheet.no_column("rtt_ms` or `delay_ms"))?;
         let most = (100_000_000_000, "100000 ms");
-        let Rows { rows, length } =
-            table::read(text, column, &Kind { decimals: 6, most, optional: true })?;
+        let kind = Kind { quantity: Quantity::Time, unit: "ms", most, optional: true };
+        let Rows { rows, length } = table::read(&sheet, columns.time.as_ref(), &column, &kind)?;
         if rows.iter().all(|(_, nanos)| nanos.is_none()) {
-            return Err(SeriesError::NoValue { column: column.to_owned() });
+            return Err(SeriesError::NoValue { column: column.name });
         }
         let delay = |nanos: u64| Duration::from_nanos(nanos / ways);
         let rows = rows.into_iter().map(|(time, nanos)| (time, nanos.map(delay))).collect();
@@ -96,16 +110,23 @@ impl PingSeries {
     }
 }
 
-/// Reads the losses in the column `loss_percent`, 0 to 100, at the times in the column `time_s`, in
-/// seconds, as the share of each datagram's chance over time. The form of the text is that of
-/// [`RateSeries::parse`](crate::RateSeries::parse). Before the first row nothing is lost.
+/// Reads the losses in the column `loss_percent`, 0 to 100, or in the one that `columns` names, as the share of each
+/// datagram's chance over time. The form of the text is that of
+/// [`RateSeries::read`](crate::RateSeries::read). Before the first row nothing is lost.
 ///
 /// # Errors
 /// At the first line that is wrong, or if there is no row.
-pub fn read_losses(text: &str, play: Play) -> Result<Timeline<Loss>, SeriesError> {
+pub fn read_losses(
+    text: &str,
+    columns: &Columns,
+    play: Play,
+) -> Result<Timeline<Loss>, SeriesError> {
     const WHOLE: u64 = 1_000_000_000;
-    let kind = Kind { decimals: 7, most: (WHOLE, "100, as per cent"), optional: false };
-    let Rows { rows, length } = table::read(text, "loss_percent", &kind)?;
+    let most = (WHOLE, "100, as per cent");
+    let kind = Kind { quantity: Quantity::Share, unit: "%", most, optional: false };
+    let column = columns.loss.clone().unwrap_or_else(|| Column::new("loss_percent"));
+    let sheet = Sheet::new(text)?;
+    let Rows { rows, length } = table::read(&sheet, columns.time.as_ref(), &column, &kind)?;
     let losses = rows.into_iter().map(|(time, share)| {
         (time, Loss::Independent(share.unwrap_or_default() as f64 / WHOLE as f64))
     });
@@ -165,18 +186,19 @@ mod tests {
     fn losses_are_read_as_shares() {
         let text = "time_s,loss_percent,x\n1,0.4,a\n2,100,b\n";
         let play = Play { from: Duration::ZERO, at_end: AtEnd::Hold };
-        let losses = read_losses(text, play).unwrap();
+        let losses = read_losses(text, &Columns::default(), play).unwrap();
         let at = [0, 1_000, 2_000, 9_000].map(|time| losses.value_at(at(time)));
         assert_eq!(at, [0.0, 0.004, 1.0, 1.0].map(Loss::Independent));
         assert!(has_losses(text) && !has_losses(PINGS));
-        let error = read_losses("time_s,loss_percent\n0,101\n", play).unwrap_err().to_string();
+        let error = read_losses("time_s,loss_percent\n0,101\n", &Columns::default(), play);
+        let error = error.unwrap_err().to_string();
         assert_eq!(error, "line 2: `loss_percent` is 101, expected at most 100, as per cent");
     }
 
     #[test]
     fn texts_that_are_no_pings_are_refused() {
         let error = |text: &str| PingSeries::parse(text).unwrap_err().to_string();
-        let none = "line 1: no column `rtt_ms` or `delay_ms`, expected it among `time_s,mbps`";
+        let none = "line 1: no column `rtt_ms` or `delay_ms`, expected it among `time_s`, `mbps`";
         assert_eq!(error("time_s,mbps\n0,1\n"), none);
         for empty in ["time_s,rtt_ms\n", "time_s,rtt_ms\n0,\n1,\n"] {
             assert_eq!(error(empty), "no value in column `rtt_ms`, expected at least one");

@@ -1,204 +1,221 @@
-//! Tables of measurements over time: CSV with a column `time_s`.
+//! Tables of measurements over time: CSV with a column of times.
+
+mod error;
+mod sheet;
 
 use quipu_base::Duration;
+
+pub use error::SeriesError;
+pub(crate) use sheet::{Row, Sheet};
+
+use crate::columns::{Column, ColumnUnit, Quantity, decimal};
 
 /// The most rows that a series may have: 1,048,576. Our choice.
 pub(crate) const MOST_ROWS: usize = 1 << 20;
 
-/// Why a text is no series of measurements over time. Lines count from 1, the header's.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SeriesError {
-    /// A row's time is before that of the row before.
-    #[error("line {line}: `time_s` is {found}, expected not before the row before")]
-    Backwards {
-        /// Where it is.
-        line: usize,
-        /// The time, as it stands there.
-        found: String,
-    },
-    /// A row has more or fewer fields than the header.
-    #[error("line {line}: {found} fields, expected {expected} as in the header")]
-    FieldCount {
-        /// Where it is.
-        line: usize,
-        /// Fields of the row.
-        found: usize,
-        /// Fields of the header.
-        expected: usize,
-    },
-    /// The header has no column of that name.
-    #[error("line 1: no column `{column}`, expected it among `{header}`")]
-    NoColumn {
-        /// The name that was looked for, or several with `or` between.
-        column: String,
-        /// The first 80 characters of the header.
-        header: String,
-    },
-    /// There is no row with a rate above zero.
-    #[error("no rate in column `{column}`, expected one above zero")]
-    NoRate {
-        /// The column of the rates.
-        column: String,
-    },
-    /// There is no row with a value.
-    #[error("no value in column `{column}`, expected at least one")]
-    NoValue {
-        /// The column of the values.
-        column: String,
-    },
-    /// A field is not a number, or too large.
-    #[error("line {line}: `{column}` is `{found}`, expected a decimal number, such as 12.5")]
-    NotNumber {
-        /// Where it is.
-        line: usize,
-        /// Name of the field's column.
-        column: String,
-        /// The field's first 24 characters.
-        found: String,
-    },
-    /// A number is above what its column may have.
-    #[error("line {line}: `{column}` is {found}, expected at most {most}")]
-    TooMuch {
-        /// Where it is.
-        line: usize,
-        /// Name of the field's column.
-        column: String,
-        /// The field's first 24 characters.
-        found: String,
-        /// The most that it may be.
-        most: &'static str,
-    },
-    /// There are more rows than a series may have.
-    #[error("line {line}: expected not more than {MOST_ROWS} rows")]
-    TooLong {
-        /// The first line too many.
-        line: usize,
-    },
-}
+/// Times without end: 10 million seconds, which leaves room for many rounds. Our choice. A first row after that has
+/// the time of a calendar, in which it is the start.
+const MOST_TIME: (u64, &str) = (10_000_000_000_000_000, "10000000 s");
 
 /// What a column of numbers may hold.
 pub(crate) struct Kind {
-    /// A number is told in units of ten to the power of this less.
-    pub(crate) decimals: u32,
-    /// The most, in those units, and as text.
+    pub(crate) quantity: Quantity,
+    /// The unit of columns that tell none, as it is called.
+    pub(crate) unit: &'static str,
+    /// The most, in what the quantity is counted in, and as text.
     pub(crate) most: (u64, &'static str),
     /// Whether a field may be empty.
     pub(crate) optional: bool,
 }
 
-/// Times without end: 10 million seconds, which leaves room for many rounds. Our choice.
-const TIMES: Kind =
-    Kind { decimals: 9, most: (10_000_000_000_000_000, "10000000 s"), optional: false };
-
 /// A series as it was read: values strictly in order of time, at least one row.
+#[derive(Debug)]
 pub(crate) struct Rows<T> {
     pub(crate) rows: Vec<(Duration, T)>,
     /// To the end of the last row, which is as long as rows usually are.
     pub(crate) length: Duration,
 }
 
+impl Kind {
+    /// The unit that numbers of `column` have.
+    fn unit_of(&self, column: &Column) -> Result<Option<ColumnUnit>, SeriesError> {
+        match column.unit {
+            Some(unit) if unit.quantity != self.quantity => Err(SeriesError::WrongUnit {
+                column: column.name.clone(),
+                unit,
+                expected: match self.quantity {
+                    Quantity::Rate => "bit/s, kbit/s, Mbit/s, Gbit/s, B/s, kB/s and MB/s",
+                    Quantity::Time | Quantity::Date => "s, ms, us and ns",
+                    Quantity::Share => "% and share",
+                },
+            }),
+            _ => {
+                let known = column.known_unit().filter(|unit| unit.quantity == self.quantity);
+                Ok(known.or_else(|| ColumnUnit::named(self.unit)))
+            }
+        }
+    }
+
+    /// The number in `field`, `None` if it is empty and may be.
+    pub(crate) fn read(
+        &self,
+        row: &Row<'_>,
+        place: usize,
+        column: &str,
+        unit: ColumnUnit,
+    ) -> Result<Option<u64>, SeriesError> {
+        let field = row.field(place);
+        if self.optional && field.is_empty() {
+            return Ok(None);
+        }
+        let column = || column.to_owned();
+        let Some(number) = unit.read(&field) else {
+            let (line, found) = (row.line(), short(&field));
+            return Err(SeriesError::NotNumber { line, column: column(), found });
+        };
+        let (most, text) = self.most;
+        if number > most {
+            let (line, found) = (row.line(), short(&field));
+            return Err(SeriesError::TooMuch { line, column: column(), found, most: text });
+        }
+        Ok(Some(number))
+    }
+}
+
+/// Reads the times of rows.
+pub(crate) struct Clock {
+    column: Column,
+    place: usize,
+    unit: Option<ColumnUnit>,
+    /// The time that counts as 0, in nanoseconds, once a row is read.
+    start: Option<u64>,
+    before: u64,
+}
+
+impl Clock {
+    /// That of the column of times; by default `time_s`.
+    ///
+    /// # Errors
+    /// If there is no such column, or its unit is none of time.
+    pub(crate) fn new(sheet: &Sheet<'_>, column: Option<&Column>) -> Result<Clock, SeriesError> {
+        let column = column.cloned().unwrap_or_else(|| Column::new("time_s"));
+        let place = sheet.column(&column.name)?;
+        let is_time = |unit: &ColumnUnit| matches!(unit.quantity, Quantity::Time | Quantity::Date);
+        if let Some(unit) = column.unit.filter(|unit| !is_time(unit)) {
+            let expected = "s, ms, us, ns and date";
+            return Err(SeriesError::WrongUnit { column: column.name, unit, expected });
+        }
+        let unit = column.known_unit().filter(is_time);
+        Ok(Clock { column, place, unit, start: None, before: 0 })
+    }
+
+    /// The time of `row`, not before that of the last one.
+    ///
+    /// # Errors
+    /// If it is no time, or before that of the last row.
+    pub(crate) fn read(&mut self, row: &Row<'_>) -> Result<Duration, SeriesError> {
+        let field = row.field(self.place);
+        let column = || self.column.name.clone();
+        let unit = *self.unit.get_or_insert_with(|| likely_unit(&field));
+        let time = match unit.quantity {
+            Quantity::Date => date(&field).ok_or_else(|| {
+                let (line, found) = (row.line(), short(&field));
+                SeriesError::NotDate { line, column: column(), found }
+            })?,
+            _ => unit.read(&field).ok_or_else(|| {
+                let (line, found) = (row.line(), short(&field));
+                SeriesError::NotNumber { line, column: column(), found }
+            })?,
+        };
+        let (most, text) = MOST_TIME;
+        let is_calendar = unit.quantity == Quantity::Date || time > most;
+        let start = *self.start.get_or_insert(if is_calendar { time } else { 0 });
+        let Some(time) = time.checked_sub(start).filter(|time| *time >= self.before) else {
+            let (line, found) = (row.line(), short(&field));
+            return Err(SeriesError::Backwards { line, column: column(), found });
+        };
+        if time > most {
+            let (line, found) = (row.line(), short(&field));
+            return Err(SeriesError::TooMuch { line, column: column(), found, most: text });
+        }
+        self.before = time;
+        Ok(Duration::from_nanos(time))
+    }
+}
+
+/// What a time looks like whose unit nothing tells: a date, or seconds; numbers that would be seconds after the year
+/// 5000 are a thousandth, a millionth and so on of that.
+fn likely_unit(field: &str) -> ColumnUnit {
+    match decimal(field, 0) {
+        None if date(field).is_some() => ColumnUnit::DATE,
+        None | Some(0..100_000_000_000) => ColumnUnit::SECONDS,
+        Some(100_000_000_000..100_000_000_000_000) => ColumnUnit::MILLISECONDS,
+        Some(100_000_000_000_000..100_000_000_000_000_000) => {
+            ColumnUnit::named("us").unwrap_or(ColumnUnit::SECONDS)
+        }
+        Some(_) => ColumnUnit::named("ns").unwrap_or(ColumnUnit::SECONDS),
+    }
+}
+
+/// Nanoseconds from 1970 on to a date with a time of day, as ISO 8601 and RFC 3339 have it; one without a zone is UTC.
+pub(crate) fn date(text: &str) -> Option<u64> {
+    let at: jiff::Timestamp = text.parse().ok().or_else(|| {
+        let at: jiff::civil::DateTime = text.parse().ok()?;
+        Some(at.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())
+    })?;
+    u64::try_from(at.as_nanosecond()).ok()
+}
+
 /// True if the header of `text` has a column of that name.
 pub(crate) fn has_column(text: &str, column: &str) -> bool {
-    header(text).split(',').any(|found| found == column)
+    Sheet::new(text).is_ok_and(|sheet| sheet.place(column).is_some())
 }
 
-fn header(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
-/// An error for a column that is not in the header of `text`.
-pub(crate) fn no_column(text: &str, column: &str) -> SeriesError {
-    let header = header(text).chars().take(80).collect();
-    SeriesError::NoColumn { column: column.to_owned(), header }
-}
-
-/// Reads the numbers in `column` with their times in the column `time_s`; `None` where a field is
-/// empty and may be. Of rows with one time the last one counts.
+/// Reads the numbers in `column` at the times in the column `time`; `None` where a field is empty and may be. Of rows
+/// with one time the last one counts.
 ///
-/// The text is CSV without quotes: a header with the names of the columns, then a row on each line
-/// with as many fields. Numbers are decimal, without sign or exponent; further digits are dropped.
+/// The text is CSV: a header with the names of the columns, then rows with as many fields, separated by commas,
+/// semicolons or tabs, with quotes where they are needed. Numbers are decimal, without sign or exponent; further digits
+/// are dropped. Between semicolons a comma may stand for the point.
 pub(crate) fn read(
-    text: &str,
-    column: &str,
+    sheet: &Sheet<'_>,
+    time: Option<&Column>,
+    column: &Column,
     kind: &Kind,
 ) -> Result<Rows<Option<u64>>, SeriesError> {
-    let place = |name: &str| {
-        let found = header(text).split(',').position(|found| found == name);
-        found.ok_or_else(|| no_column(text, name))
-    };
-    let (times, values) = (place("time_s")?, place(column)?);
-    let expected = header(text).split(',').count();
-
+    let mut clock = Clock::new(sheet, time)?;
+    let place = sheet.column(&column.name)?;
+    let unit = kind.unit_of(column)?.unwrap_or(ColumnUnit::SECONDS);
     let mut rows: Vec<(Duration, Option<u64>)> = Vec::new();
-    for (line, content) in (1..).zip(text.lines()).skip(1) {
-        if line > MOST_ROWS + 1 {
-            return Err(SeriesError::TooLong { line });
-        }
-        let found = content.split(',').count();
-        if found != expected {
-            return Err(SeriesError::FieldCount { line, found, expected });
-        }
-        let field = |place| content.split(',').nth(place).unwrap_or_default();
-        let time = number(line, "time_s", field(times), &TIMES)?.unwrap_or_default();
-        let time = Duration::from_nanos(time);
-        let value = number(line, column, field(values), kind)?;
+    sheet.each(|row| {
+        let time = clock.read(row)?;
+        let value = kind.read(row, place, &column.name, unit)?;
         // Rows of one instant: the last one holds.
-        if let Some((before, _)) = rows.pop_if(|(before, _)| *before >= time)
-            && before > time
-        {
-            return Err(SeriesError::Backwards { line, found: short(field(times)) });
-        }
+        rows.pop_if(|(before, _)| *before == time);
         rows.push((time, value));
-    }
+        Ok(())
+    })?;
     match rows.last() {
         Some((last, _)) => {
-            let length = *last + usual_gap(&rows);
+            let length = *last + usual_gap(rows.iter().map(|(time, _)| *time));
             Ok(Rows { rows, length })
         }
-        None => Err(SeriesError::NoValue { column: column.to_owned() }),
+        None => Err(SeriesError::NoValue { column: column.name.clone() }),
     }
-}
-
-fn number(line: usize, column: &str, field: &str, kind: &Kind) -> Result<Option<u64>, SeriesError> {
-    if kind.optional && field.is_empty() {
-        return Ok(None);
-    }
-    let (column, found) = (|| column.to_owned(), || short(field));
-    let number = decimal(field, kind.decimals).ok_or_else(|| SeriesError::NotNumber {
-        line,
-        column: column(),
-        found: found(),
-    })?;
-    let (most, text) = kind.most;
-    if number > most {
-        return Err(SeriesError::TooMuch { line, column: column(), found: found(), most: text });
-    }
-    Ok(Some(number))
 }
 
 /// As much of a field as an error tells.
-fn short(field: &str) -> String {
+pub(crate) fn short(field: &str) -> String {
     field.chars().take(24).collect()
 }
 
 /// The lower median of the times between rows; a second if there is one row alone, our choice.
-fn usual_gap<T>(rows: &[(Duration, T)]) -> Duration {
-    let pairs = rows.iter().zip(rows.iter().skip(1));
-    let mut gaps: Vec<Duration> = pairs.map(|(row, next)| next.0.saturating_sub(row.0)).collect();
+pub(crate) fn usual_gap(times: impl Iterator<Item = Duration> + Clone) -> Duration {
+    let pairs = times.clone().zip(times.skip(1));
+    let mut gaps: Vec<Duration> = pairs.map(|(row, next)| next.saturating_sub(row)).collect();
     gaps.sort_unstable();
     gaps.get(gaps.len().saturating_sub(1) / 2).copied().unwrap_or(Duration::from_secs(1))
 }
 
-/// `text` times ten to the power of `decimals`, rounded down.
-pub(crate) fn decimal(text: &str, decimals: u32) -> Option<u64> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    if !digits(whole) || !digits(fraction) {
-        return None;
-    }
-    let whole: u64 = whole.parse().ok()?;
-    let fraction = fraction.bytes().chain(std::iter::repeat(b'0')).take(decimals as usize);
-    let fraction = fraction.fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0'));
-    whole.checked_mul(10u64.checked_pow(decimals)?)?.checked_add(fraction)
-}
+#[cfg(test)]
+mod tests;

@@ -78,11 +78,12 @@ impl DeliveryTrace {
     /// The most lines that a trace may have: 16,777,216, two minutes at 1.6 Gbit/s. Our choice.
     pub const MOST_OPPORTUNITIES: usize = 1 << 24;
 
-    /// Reads a trace from the text of its file, whose lines may end in CR LF.
+    /// Reads a trace from the text of its file, which may begin with a byte order mark and whose lines may end in CR LF.
     ///
     /// # Errors
     /// At the first line that is wrong, or if all of it makes no trace.
     pub fn parse(text: &str) -> Result<Self, DeliveryTraceError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut times = Vec::new();
         let mut before = 0;
         for (line, content) in (1..).zip(text.lines()) {

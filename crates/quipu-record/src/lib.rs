@@ -14,6 +14,7 @@
 //! Not here: runs, plans, policies and scenarios. A record holds numbers and positions, so that whoever reads
 //! results needs no engine.
 
+mod bounded;
 mod computing_range;
 mod detail;
 pub mod energy;
@@ -45,6 +46,7 @@ mod turned;
 pub mod verdict;
 mod whole_file;
 
+pub use bounded::read_at_most;
 pub use computing_range::computing_range;
 pub use detail::{Carried, ConnectionSeries, Detail, Mismatch, ObjectDetail, PathSeries, Segment};
 pub use fairness::{Fairness, between_clients, jain};

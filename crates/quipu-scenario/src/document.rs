@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use quipu_record::read_at_most;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use super::bounded::read_at_most;
 use super::error::ScenarioError;
 use super::field_path::{Step, joined, steps};
 use super::finding::{Finding, Findings, Place, Spot, shortened};
@@ -278,6 +278,13 @@ name = \"m\"
         assert_eq!(field("rate"), "networks[0].paths[0].down.rate");
         assert_eq!(field("true"), "transport.ecn");
         assert_eq!(field("[transport]"), "transport");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let error = read_text(Path::new("/dev/zero")).unwrap_err().to_string();
+        assert_eq!(error, "file is /dev/zero; expected at most 64 MiB");
     }
 
     #[test]

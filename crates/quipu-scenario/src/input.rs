@@ -12,9 +12,9 @@ use quipu_record::INPUTS;
 use toml::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::bounded::read_at_most;
 use super::page_name::PageName;
 use super::recorded::TraceSpec;
+use quipu_record::read_at_most;
 
 /// What separates the name of a file from the hash of its content.
 const HASH_MARK: &str = "#xxh3:";

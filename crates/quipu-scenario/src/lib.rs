@@ -14,10 +14,10 @@
 //!
 //! Not here: the pages, browsers and policies that a scenario names, and runs.
 
-mod bounded;
 mod cases;
 mod checks;
 mod choice;
+mod convert;
 mod document;
 mod error;
 pub mod experiment;
@@ -60,12 +60,14 @@ mod transport;
 pub mod units;
 pub mod wildcard;
 
-pub use bounded::read_at_most;
 pub use checks::check_origins;
 pub use choice::{
     Certificate, Compute, CrossKind, Direction, Discovery, EnergyModel, HttpVersion, KeyExchange,
     LossDetection, Origins, Priorities, Push, RadioTiming, Reprioritise, ReturnPaths, Sender,
     SeriesEnds, Tls, TraceEnd, WriteOrder,
+};
+pub use convert::{
+    ConvertFileError, ConvertNote, Selection, TraceDirection, TraceForm, TraceFormat, convert_trace,
 };
 pub use document::{Document, read_text};
 pub use error::{LinkError, PolicyError, ScenarioError, distinct};
@@ -91,6 +93,7 @@ pub use policies::Policies;
 pub use policy_layer::PolicyLayer;
 pub use profile::{Profile, ProfileValue};
 pub use queue::QueueSpec;
+pub use quipu_link::{Columns, ColumnsError};
 pub use radio::{
     AccessPointSpec, LegSpec, PropagationSpec, RadioSpec, ShadowingSpec, StationSpec, WanderSpec,
     WaypointSpec,

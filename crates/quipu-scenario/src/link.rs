@@ -3,11 +3,12 @@
 use std::sync::LazyLock;
 
 use quipu_base::{Bytes, Duration, Instant, Rate};
-use quipu_link::{Capacity, Duplicate, LinkConfig, Loss, Outage, QueueLimit, Reorder, Timeline};
+use quipu_link::{
+    Capacity, Column, Columns, Duplicate, LinkConfig, Loss, Outage, QueueLimit, Reorder, Timeline,
+};
 
 use super::choice::{Direction, TraceEnd};
 use super::error::LinkError;
-use super::form::text::NAME;
 use super::form::{Table, table};
 use super::loss::LossSpec;
 use super::queue::QueueSpec;
@@ -61,8 +62,12 @@ table! {
         pub rate: Option<Rate> => "it or a `trace` must be there; in `up` as in `down`",
         /// The recording whose rates the link has, in place of `rate`.
         pub trace: Option<TraceSpec> => "none",
-        /// The column of a CSV file that has the rates.
-        pub column: Option<String> [text NAME] => "`down_mbps` or `up_mbps`, or else `mbps`",
+        /// The column of a CSV file that has the rates, as `NAME` or `NAME:UNIT`, such as `DL_bitrate:kbit/s`. Without
+        /// a unit it has the one that its name ends in, else Mbit/s.
+        pub column: Option<Column> => "`down_mbps` or `up_mbps`, or else `mbps`",
+        /// The column of times in the CSV files of all its recordings: seconds or the unit behind a colon from the start,
+        /// or Unix times or dates, of which the first row's counts as 0.
+        pub time_column: Option<Column> => "`time_s`",
         /// When rate, delay and loss change, in order of time.
         pub steps: Vec<StepSpec> = Vec::new(),
         /// One-way propagation delay.
@@ -74,6 +79,10 @@ table! {
         /// A datagram has the delay of the instant at which it leaves; none overtakes another unless
         /// `jitter_reorders`.
         pub delay_trace: Option<TraceSpec> => "none",
+        /// The column of round trips in the `delay_trace`, and of pings in the `loss_trace`.
+        pub rtt_column: Option<Column> => "`rtt_ms`",
+        /// The column of one-way delays in the `delay_trace`, in place of round trips.
+        pub delay_column: Option<Column> => "`delay_ms`, if there are no round trips",
         /// Each datagram takes `delay ± jitter`; not above `delay`.
         pub jitter: Duration = Duration::ZERO,
         /// How far each datagram's jitter follows that of the one before.
@@ -94,6 +103,8 @@ table! {
         ///
         /// See [`PingSeries::losses`](quipu_link::PingSeries::losses).
         pub loss_trace: Option<TraceSpec> => "none",
+        /// The column of losses in the `loss_trace`.
+        pub loss_column: Option<Column> => "`loss_percent`, if there is one",
         /// Where in its recordings a run begins: at a time, or at one drawn for each run.
         ///
         /// `None` without recordings.
@@ -187,6 +198,17 @@ pub(super) fn over(limit: QueueLimit, round_trip: Duration) -> QueueLimit {
     }
 }
 
+/// Puts `column` where none is, if any of the recordings is a table with columns.
+fn fill<'a>(
+    slot: &mut Option<Column>,
+    column: &Option<Column>,
+    mut traces: impl Iterator<Item = &'a TraceSpec>,
+) {
+    if slot.is_none() && traces.any(TraceSpec::has_columns) {
+        slot.clone_from(column);
+    }
+}
+
 /// True if chance decides with this loss.
 fn may_lose_some(loss: Loss) -> bool {
     match loss {
@@ -199,6 +221,33 @@ impl LinkSpec {
     /// True if it follows any recording.
     pub fn is_recorded(&self) -> bool {
         self.trace.is_some() || self.delay_trace.is_some() || self.loss_trace.is_some()
+    }
+
+    /// What the columns of its recordings are called.
+    fn columns(&self) -> Columns {
+        Columns {
+            time: self.time_column.clone(),
+            rate: self.column.clone(),
+            up: None,
+            rtt: self.rtt_column.clone(),
+            delay: self.delay_column.clone(),
+            loss: self.loss_column.clone(),
+        }
+    }
+
+    /// Names the columns of its recordings in CSV files: those that it has no name for yet.
+    pub(super) fn name_columns(&mut self, columns: &Columns, direction: Direction) {
+        let own = match direction {
+            Direction::Down => &columns.rate,
+            Direction::Up => columns.up.as_ref().map_or(&columns.rate, |_| &columns.up),
+        };
+        fill(&mut self.column, own, self.trace.iter());
+        let all = [&self.trace, &self.delay_trace, &self.loss_trace];
+        fill(&mut self.time_column, &columns.time, all.into_iter().flatten());
+        let pings = [&self.delay_trace, &self.loss_trace];
+        fill(&mut self.rtt_column, &columns.rtt, pings.into_iter().flatten());
+        fill(&mut self.delay_column, &columns.delay, self.delay_trace.iter());
+        fill(&mut self.loss_column, &columns.loss, self.loss_trace.iter());
     }
 
     /// With what holds of recordings unless it is told.
@@ -231,18 +280,24 @@ impl LinkSpec {
         if self.from != Some(TraceStart::Random) {
             return None;
         }
-        let column = self.column.as_deref();
+        let columns = &self.columns();
         // What cannot be read is an error of `validate`.
         let trace = self.trace.as_ref().map(|trace| {
-            (trace.group(), trace.rates(column).map_or(Duration::ZERO, |read| read.length()))
+            (trace.group(), trace.rates(columns).map_or(Duration::ZERO, |read| read.length()))
         });
         let delays = || {
             let trace = self.delay_trace.as_ref()?;
-            Some((trace.group(), trace.delays().map_or(Duration::ZERO, |read| read.length())))
+            Some((
+                trace.group(),
+                trace.delays(columns).map_or(Duration::ZERO, |read| read.length()),
+            ))
         };
         let losses = || {
             let trace = self.loss_trace.as_ref()?;
-            Some((trace.group(), trace.losses().map_or(Duration::ZERO, |read| read.length())))
+            Some((
+                trace.group(),
+                trace.losses(columns).map_or(Duration::ZERO, |read| read.length()),
+            ))
         };
         trace.or_else(delays).or_else(losses)
     }
@@ -250,23 +305,30 @@ impl LinkSpec {
     /// The delay that counts for round trips: without jitter, before the first step, and of a
     /// recording the median.
     pub fn usual_delay(&self) -> Duration {
-        let recorded = self.delay_trace.as_ref().and_then(|trace| trace.delays().ok());
+        let recorded =
+            self.delay_trace.as_ref().and_then(|trace| trace.delays(&self.columns()).ok());
         self.delay + recorded.map_or(Duration::ZERO, |pings| pings.median())
     }
 
     /// The rate before the first step, or the mean rate of the recording; `None` if that cannot be
     /// read.
     pub fn usual_rate(&self) -> Option<Rate> {
-        let recorded = self.trace.as_ref().and_then(|trace| {
-            trace.rates(self.column.as_deref()).ok().map(|rates| rates.mean_rate())
-        });
+        let recorded = self
+            .trace
+            .as_ref()
+            .and_then(|trace| trace.rates(&self.columns()).ok().map(|rates| rates.mean_rate()));
         self.rate.or(recorded)
     }
 
     /// How long the recording of its rates is, if it has one that can be read.
     pub fn recorded_length(&self) -> Option<Duration> {
         let trace = self.trace.as_ref()?;
-        trace.rates(self.column.as_deref()).ok().map(|rates| rates.length())
+        trace.rates(&self.columns()).ok().map(|rates| rates.length())
+    }
+
+    /// The losses of its recording over time, if it has one that can be read.
+    pub fn recorded_losses(&self) -> Option<Timeline<Loss>> {
+        self.loss_trace.as_ref()?.losses(&self.columns()).ok()
     }
 
     /// The recordings that it follows, each with its field.
@@ -305,13 +367,16 @@ impl LinkSpec {
     fn read_config(&self, overhead: Bytes, round_trip: Duration) -> Result<LinkConfig, LinkError> {
         let at = |time: Duration| Instant::ZERO + time;
         let play = recorded::play(self.from, self.at_end);
+        let columns = &self.columns();
         let Course { rates, delays, losses } = self.course();
         let recorded_delays = self.delay_trace.as_ref().map(|trace| {
-            let pings = trace.delays()?;
+            let pings = trace.delays(columns)?;
             Ok::<_, LinkError>(pings.delays(play).map(|delay| delay + self.delay))
         });
-        let recorded_losses =
-            self.loss_trace.as_ref().map(|trace| Ok::<_, LinkError>(trace.losses()?.played(play)));
+        let recorded_losses = self
+            .loss_trace
+            .as_ref()
+            .map(|trace| Ok::<_, LinkError>(trace.losses(columns)?.played(play)));
         let mut config = LinkConfig {
             rate: self.rate,
             steps: rates,
@@ -351,7 +416,7 @@ impl LinkSpec {
             overhead,
         };
         if let Some(trace) = &self.trace {
-            trace.rates(self.column.as_deref())?.put_into(&mut config, play);
+            trace.rates(columns)?.put_into(&mut config, play);
         }
         Ok(config)
     }
@@ -378,7 +443,7 @@ impl LinkSpec {
     /// True if chance decides anything on this link.
     pub fn is_random(&self) -> bool {
         let certain = |share: Share| share.is_zero() || share.is_whole();
-        let losses = self.loss_trace.as_ref().and_then(|trace| trace.losses().ok());
+        let losses = self.recorded_losses();
         !self.jitter.is_zero()
             || self.from == Some(TraceStart::Random)
             || self.loss.is_random()
@@ -467,8 +532,30 @@ impl LinkSpec {
         if let (Some(rate), Some(_)) = (self.rate, &self.trace) {
             return refused("rate", rate.print(), "none beside a trace");
         }
-        if let (Some(column), None) = (&self.column, &self.trace) {
-            return refused("column", column.clone(), "none without a trace");
+        let pings = self.delay_trace.is_some() || self.loss_trace.is_some();
+        for (field, column, is_used, expected) in [
+            ("column", &self.column, self.trace.is_some(), "none without a trace"),
+            ("time_column", &self.time_column, self.is_recorded(), "none without a recording"),
+            ("rtt_column", &self.rtt_column, pings, "none without a delay_trace or a loss_trace"),
+            (
+                "delay_column",
+                &self.delay_column,
+                self.delay_trace.is_some(),
+                "none without a delay_trace",
+            ),
+            (
+                "loss_column",
+                &self.loss_column,
+                self.loss_trace.is_some(),
+                "none without a loss_trace",
+            ),
+        ] {
+            if let (Some(column), false) = (column, is_used) {
+                return refused(field, column.to_string(), expected);
+            }
+        }
+        if let (Some(column), Some(_)) = (&self.delay_column, &self.rtt_column) {
+            return refused("delay_column", column.to_string(), "none beside an rtt_column");
         }
         if !self.is_recorded() {
             let expected = "none without a trace, a delay_trace or a loss_trace";
@@ -485,21 +572,19 @@ impl LinkSpec {
         {
             return refused("loss", loss.print(), "none beside a loss_trace");
         }
-        let rates = self.trace.as_ref().map(|trace| trace.rates(self.column.as_deref()));
-        let delays = self.delay_trace.as_ref().map(TraceSpec::delays).transpose()?;
-        let losses = self.loss_trace.as_ref().map(TraceSpec::losses).transpose()?;
+        let columns = &self.columns();
+        let rates = self.trace.as_ref().map(|trace| trace.rates(columns)).transpose()?;
+        let delays = self.delay_trace.as_ref().map(|trace| trace.delays(columns)).transpose()?;
+        let losses = self.loss_trace.as_ref().map(|trace| trace.losses(columns)).transpose()?;
         // That of the rates is what a run is over with; the others begin again or hold beside it.
         let length = rates
-            .transpose()?
             .map(|rates| rates.length())
             .or_else(|| delays.map(|delays| delays.length()))
             .or_else(|| losses.map(|losses| losses.length()))
             .unwrap_or_default();
         match self.from {
-            Some(TraceStart::At(from))
-                if from >= length && self.at_end.unwrap_or_default() != TraceEnd::Loop =>
-            {
-                let expected = format!("less than {}, the end of the recording", length.print());
+            Some(TraceStart::At(from)) if from >= length => {
+                let expected = format!("less than {}, the length of the recording", length.print());
                 refused("from", from.print(), &expected)
             }
             _ => Ok(()),

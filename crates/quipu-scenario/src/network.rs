@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use quipu_base::{Duration, Seed};
+use quipu_link::Columns;
 use quipu_record::suggestion;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -155,6 +156,22 @@ impl Network {
     #[must_use]
     pub fn portable(&self) -> Network {
         self.clone().with_inputs(&mut Inputs::default())
+    }
+
+    /// Names the columns of recordings in CSV files, where a link has no name for them yet; true if there is such a
+    /// link.
+    pub fn name_columns(&mut self, columns: &Columns) -> bool {
+        let before = self.clone();
+        let shared = self.links.iter_mut().map(|shared| &mut shared.links);
+        let own = self.paths.iter_mut().filter_map(PathSpec::own_links_mut);
+        for links in shared.chain(own) {
+            links.down.name_columns(columns, Direction::Down);
+            links.up.name_columns(columns, Direction::Up);
+        }
+        for access in self.paths.iter_mut().filter_map(|path| path.access.as_mut()) {
+            access.name_columns(columns, Direction::Down);
+        }
+        *self != before
     }
 
     /// The network as it is in the run with the seed `run`: where recordings begin at a time to be

@@ -57,6 +57,7 @@ pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
     });
     let paths = network.paths.iter().enumerate().map(|(index, path)| {
         let field = format!("{field}.paths[{index}]");
+        unique(network, index, &field)?;
         path.validate().map_err(|source| ScenarioError::Link { field: field.clone(), source })?;
         network.validate_hops(index).map_err(|(place, source)| ScenarioError::Link {
             field: format!("{field}.{place}"),
@@ -64,6 +65,20 @@ pub(super) fn problems(network: &Network, field: &str) -> Vec<ScenarioError> {
         })
     });
     std::iter::once(shared).chain(paths).filter_map(Result::err).collect()
+}
+
+/// Checks that no path before that at `index` has its name.
+fn unique(network: &Network, index: usize, field: &str) -> Result<(), ScenarioError> {
+    let Some(path) = network.paths.get(index) else { return Ok(()) };
+    let mut earlier = network.paths.iter().take(index);
+    match earlier.position(|earlier| earlier.name == path.name) {
+        None => Ok(()),
+        Some(first) => Err(ScenarioError::invalid(
+            format!("{field}.name"),
+            format!("{}, as paths[{first}]", path.name),
+            format!("a name of its own for each of paths[{first}] and paths[{index}]"),
+        )),
+    }
 }
 
 impl Shorthand<NetworkName> for Network {

@@ -65,6 +65,7 @@ impl PartialLink {
         }
         if self.rate.is_some() || self.trace.is_some() {
             rest.column = None;
+            rest.time_column = None;
         }
         if self.trace.is_some() && base.trace.is_none() {
             rest.rate = None;
@@ -100,10 +101,11 @@ impl PartialLink {
             "delay_trace" => put(&mut self.delay_trace, field, value),
             "loss_trace" => put(&mut self.loss_trace, field, value),
             "from" => put(&mut self.from, field, value),
-            "column" => {
-                let old = self.column.replace(value.trim().to_owned());
-                old.map_or(Ok(()), |_| Err(twice()))
-            }
+            "column" => put(&mut self.column, field, value),
+            "time_column" => put(&mut self.time_column, field, value),
+            "rtt_column" => put(&mut self.rtt_column, field, value),
+            "delay_column" => put(&mut self.delay_column, field, value),
+            "loss_column" => put(&mut self.loss_column, field, value),
             "at_end" => {
                 let end: TraceEnd = value
                     .trim()
@@ -143,8 +145,9 @@ impl PartialLink {
             }
             _ => Err(LinkError::UnknownField {
                 field: field.to_owned(),
-                known: "name, bottleneck, rate, trace, column, steps, delay, delay_trace, jitter, \
-                        jitter_correlation, loss, loss_trace, from, at_end, queue, mark, reorder, \
+                known: "name, bottleneck, rate, trace, column, time_column, steps, delay, \
+                        delay_trace, rtt_column, delay_column, jitter, jitter_correlation, loss, \
+                        loss_trace, loss_column, from, at_end, queue, mark, reorder, \
                         duplicate, outage; of links each also as up.FIELD and access.FIELD",
                 suggestion: suggestion(field, FIELDS),
             }),
@@ -152,19 +155,23 @@ impl PartialLink {
     }
 }
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 23] = [
     "name",
     "bottleneck",
     "rate",
     "trace",
     "column",
+    "time_column",
     "steps",
     "delay",
     "delay_trace",
+    "rtt_column",
+    "delay_column",
     "jitter",
     "jitter_correlation",
     "loss",
     "loss_trace",
+    "loss_column",
     "from",
     "at_end",
     "queue",

@@ -1,16 +1,18 @@
 //! Recordings that links follow, as a scenario names them.
 
+mod column;
+mod hint;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use quipu_base::{Duration, Seed};
 use quipu_link::{
-    AtEnd, BuiltinTrace, DeliveryTrace, Loss, PingSeries, Play, RateSeries, Recording, Timeline,
-    TraceError, has_losses, read_losses,
+    AtEnd, BuiltinTrace, Column, Columns, DeliveryTrace, Loss, PingSeries, Play, RateSeries,
+    Recording, Timeline, TraceError, has_losses, read_losses,
 };
 
-use super::bounded::read_at_most;
 use super::choice::Direction;
 use super::error::LinkError;
 use super::form::pattern::time;
@@ -19,12 +21,13 @@ use super::form::{Names, Numbers, Text, amounts};
 use super::input::{FileUse, Inputs, absolute, changed, content_hash, split_hash, with_hash};
 use super::limits::MOST_TRACE_BYTES;
 use super::units::Unit;
-use quipu_record::suggestion;
+use hint::hint;
+use quipu_record::{read_at_most, suggestion};
 
 /// A recording: the name of one that comes with the program, such as `us-drive-08-att`, or a file.
 ///
-/// A file whose name ends in `.csv` has measurements over time; any other is a packet-delivery trace
-/// in Mahimahi's form. The name counts from the folder of the scenario's file. The scenario that
+/// A file whose name ends in `.csv` or `.tsv`, or whose column is named, has measurements over time; any other is a
+/// packet-delivery trace in Mahimahi's form. The name counts from the folder of the scenario's file. The scenario that
 /// is written beside a result names a copy of it, with the hash (XXH3, 64 bits) of the content behind it,
 /// as `inputs/1/bus.csv#xxh3:0123456789abcdef`; a content that has changed since is an error.
 ///
@@ -45,9 +48,9 @@ pub struct TraceSpec {
 /// What a recording is read for.
 #[derive(Clone, Debug, PartialEq)]
 enum Use {
-    Rates { direction: Direction, column: Option<String> },
-    Delays,
-    Losses,
+    Rates { direction: Direction, columns: Columns },
+    Delays { columns: Columns },
+    Losses { columns: Columns },
 }
 
 /// What was read, and for what.
@@ -136,6 +139,17 @@ impl TraceSpec {
         self.folder.as_ref().map_or_else(|| PathBuf::from(&self.name), |dir| dir.join(&self.name))
     }
 
+    /// True if it is a table with columns: a file that ends in `.csv` or `.tsv`.
+    pub(super) fn has_columns(&self) -> bool {
+        self.builtin().is_none() && self.is_csv()
+    }
+
+    fn is_csv(&self) -> bool {
+        let ending = Path::new(&self.name).extension();
+        let is = |known: &str| ending.is_some_and(|ending| ending.eq_ignore_ascii_case(known));
+        is("csv") || is("tsv")
+    }
+
     /// Recordings of one group were made together, at one place and time: those of one drive, and
     /// files of one folder.
     pub fn group(&self) -> String {
@@ -162,8 +176,8 @@ impl TraceSpec {
     ///
     /// # Errors
     /// If there is no such recording, or it has no rates.
-    pub(super) fn rates(&self, column: Option<&str>) -> Result<Recording, LinkError> {
-        let used_for = Use::Rates { direction: self.direction, column: column.map(str::to_owned) };
+    pub(super) fn rates(&self, columns: &Columns) -> Result<Recording, LinkError> {
+        let used_for = Use::Rates { direction: self.direction, columns: columns.clone() };
         match &*self.read("trace", used_for)? {
             Parsed::Rates(recording) => Ok(recording.clone()),
             Parsed::Delays(_) | Parsed::Losses(_) => Err(self.error("trace", "has no rates")),
@@ -174,8 +188,8 @@ impl TraceSpec {
     ///
     /// # Errors
     /// If there is no such recording, or it has no round trips.
-    pub(super) fn delays(&self) -> Result<PingSeries, LinkError> {
-        match &*self.read("delay_trace", Use::Delays)? {
+    pub(super) fn delays(&self, columns: &Columns) -> Result<PingSeries, LinkError> {
+        match &*self.read("delay_trace", Use::Delays { columns: columns.clone() })? {
             Parsed::Delays(pings) => Ok(pings.clone()),
             Parsed::Rates(_) | Parsed::Losses(_) => Err(self.error("delay_trace", "has no delays")),
         }
@@ -185,8 +199,8 @@ impl TraceSpec {
     ///
     /// # Errors
     /// If there is no such recording, or it tells no losses.
-    pub fn losses(&self) -> Result<Timeline<Loss>, LinkError> {
-        match &*self.read("loss_trace", Use::Losses)? {
+    pub(super) fn losses(&self, columns: &Columns) -> Result<Timeline<Loss>, LinkError> {
+        match &*self.read("loss_trace", Use::Losses { columns: columns.clone() })? {
             Parsed::Losses(losses) => Ok(losses.clone()),
             Parsed::Rates(_) | Parsed::Delays(_) => Err(self.error("loss_trace", "has no losses")),
         }
@@ -208,16 +222,18 @@ impl TraceSpec {
         }
         let (read, hash) = match self.builtin() {
             Some(builtin) => {
-                if let Use::Rates { column: Some(column), .. } = &used_for {
-                    let message = format!("has no columns; expected no column, found {column}");
+                if let Some((name, column)) = used_for.named() {
+                    let message = format!("has no columns; expected no {name}, found {column}");
                     return Err(self.error(field, message));
                 }
                 (of_builtin(builtin, &used_for).map_err(|error| self.error(field, error))?, None)
             }
             None => {
                 let (text, hash) = self.text(field)?;
-                let read =
-                    self.of_text(&text, &used_for).map_err(|error| self.error(field, error))?;
+                let read = self.of_text(&text, &used_for).map_err(|error| {
+                    let hint = hint(&error, &used_for).unwrap_or_default();
+                    self.error(field, format_args!("{error}{hint}"))
+                })?;
                 (read, Some(hash))
             }
         };
@@ -228,17 +244,21 @@ impl TraceSpec {
     }
 
     fn of_text(&self, text: &str, used_for: &Use) -> Result<Parsed, TraceError> {
-        let is_csv = is_csv(&self.name);
         Ok(match used_for {
-            Use::Rates { direction, column } if is_csv => {
-                let known = RateSeries::column_of(text, *direction == Direction::Down);
-                let column = column.as_deref().unwrap_or(known);
-                Parsed::Rates(Recording::Rates(RateSeries::parse(text, column)?))
+            Use::Rates { direction, columns } if self.is_csv() || columns.rate.is_some() => {
+                let down = *direction == Direction::Down;
+                Parsed::Rates(Recording::Rates(RateSeries::read(text, down, columns)?))
             }
             Use::Rates { .. } => Parsed::Rates(Recording::Deliveries(DeliveryTrace::parse(text)?)),
-            Use::Delays => Parsed::Delays(PingSeries::parse(text)?),
-            Use::Losses if has_losses(text) => Parsed::Losses(read_losses(text, Play::default())?),
-            Use::Losses => Parsed::Losses(PingSeries::parse(text)?.losses(Play::default())),
+            Use::Delays { columns } => Parsed::Delays(PingSeries::read(text, columns)?),
+            Use::Losses { columns }
+                if columns.loss.is_some() || (columns.rtt.is_none() && has_losses(text)) =>
+            {
+                Parsed::Losses(read_losses(text, columns, Play::default())?)
+            }
+            Use::Losses { columns } => {
+                Parsed::Losses(PingSeries::read(text, columns)?.losses(Play::default()))
+            }
         })
     }
 
@@ -273,16 +293,29 @@ impl TraceSpec {
     }
 }
 
-fn is_csv(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+impl Use {
+    /// A column that is named for it, with the field that names it.
+    fn named(&self) -> Option<(&'static str, &Column)> {
+        let (columns, others) = match self {
+            Use::Rates { columns, .. } => (columns, [("column", &columns.rate), ("column", &None)]),
+            Use::Delays { columns } => {
+                (columns, [("rtt_column", &columns.rtt), ("delay_column", &columns.delay)])
+            }
+            Use::Losses { columns } => {
+                (columns, [("loss_column", &columns.loss), ("rtt_column", &columns.rtt)])
+            }
+        };
+        let all = [("time_column", &columns.time)].into_iter().chain(others);
+        all.into_iter().find_map(|(name, column)| Some((name, column.as_ref()?)))
+    }
 }
 
 fn of_builtin(builtin: &BuiltinTrace, used_for: &Use) -> Result<Parsed, TraceError> {
     Ok(match used_for {
         Use::Rates { direction: Direction::Down, .. } => Parsed::Rates(builtin.down()?),
         Use::Rates { direction: Direction::Up, .. } => Parsed::Rates(builtin.up()?),
-        Use::Delays => Parsed::Delays(builtin.pings()?),
-        Use::Losses => Parsed::Losses(builtin.pings()?.losses(Play::default())),
+        Use::Delays { .. } => Parsed::Delays(builtin.pings()?),
+        Use::Losses { .. } => Parsed::Losses(builtin.pings()?.losses(Play::default())),
     })
 }
 
@@ -315,7 +348,7 @@ impl fmt::Debug for TraceSpec {
 
 impl Unit for TraceSpec {
     const EXPECTED: &'static str = "a recording that `quipu traces` lists, such as us-drive-08-att, \
-                                    or a file: CSV if it ends in .csv, else in Mahimahi's form";
+                                    or a file: CSV if it ends in .csv or .tsv, else in Mahimahi's form";
 
     fn parse(text: &str) -> Option<Self> {
         let (name, hash) = split_hash(text);

@@ -5,7 +5,7 @@ use std::path::Path;
 use quipu_lab::detail::{Options, RunName, find, plan_of, replay};
 use quipu_lab::plan::Plan;
 use quipu_lab::policies::Registry;
-use quipu_record::{Detail, LoadPlace, Replay, Replays, ResultFolder};
+use quipu_record::{Detail, LoadPlace, Replay, Replays, ResultFolder, read_at_most};
 use quipu_scenario::Document;
 
 use crate::sweep::{Point, Sweep};
@@ -78,9 +78,8 @@ fn plan(folder: &ResultFolder<'_>, registry: &Registry) -> Result<Plan, String> 
 }
 
 fn read(file: &Path) -> Result<String, String> {
-    let size = std::fs::metadata(file).map_err(|error| error.to_string())?.len();
-    if size > MOST_BYTES {
-        return Err(format!("it has {size} bytes; expected at most {MOST_BYTES}"));
-    }
-    std::fs::read_to_string(file).map_err(|error| error.to_string())
+    let bytes = read_at_most(file, MOST_BYTES).map_err(|error| error.to_string())?;
+    let bytes =
+        bytes.ok_or_else(|| format!("it is too large; expected at most {MOST_BYTES} bytes"))?;
+    String::from_utf8(bytes).map_err(|error| error.to_string())
 }

@@ -74,9 +74,10 @@ const CLOCKS: [&str; 12] = [
     "web-time",
 ];
 
-/// Who may use foreign crates that bring a clock. `web` reads times in recordings.
-const MAY_USE_CLOCKS: [(&str, &[&str]); 5] = [
+/// Who may use foreign crates that bring a clock. `web` and `link` read times in recordings.
+const MAY_USE_CLOCKS: [(&str, &[&str]); 6] = [
     ("web", &["jiff"]),
+    ("link", &["jiff"]),
     // It writes when a real browser asked for what.
     ("recorder", &["jiff"]),
     ("emu", &CLOCKS),

@@ -2,18 +2,16 @@
 
 pub(super) const COMPARE: &str = "\
 Examples:
-  quipu compare
   quipu compare --page cnn --network wifi+lte-lossy --runs 10
   quipu compare --page my.har --stream wrr,dwrr --path minrtt,single:id=1 --out results/mine
   quipu compare --page wikipedia --stream all --path all --runs 3 --sort critical
   quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
   quipu compare --initial-window=32 --pacing=false --start warm:4
 
-Fields of --link: name, rate, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter_correlation (75%),
-loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue (default, 1bdp, 50p, 64KiB,
-unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); each also for the
-uplink as up.FIELD, and for links of the client and the server in front of it as access.FIELD. A
-path with bottleneck=NAME leads over the links of the path of that name.
+Fields of --link: name, rate, trace, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter_correlation
+(75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue (default, 1bdp, 50p,
+64KiB, unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); up.FIELD is the
+uplink's, access.FIELD that of links in front of hosts. bottleneck=NAME takes that path's links.
 
 `quipu columns` explains the columns of the tables, and what --sort takes.";
 
@@ -77,6 +75,16 @@ Examples:
 
 The file needs nothing beside it and asks for nothing. What cannot be read, or is not finished, is said
 in one line each, here and in the report; the rest is shown. Exit code 2 if DIR has no result.";
+
+pub(super) const CONVERT: &str = "\
+Examples:
+  quipu trace convert DL_atnt_verizon_1_run_13.csv --from pam2025 --only y --out verizon.csv
+  quipu trace convert iperf.csv --from starlink-iperf --only 2024-01-25 --out starlink.csv
+  quipu trace convert bus.csv --from csv --columns time=Timestamp,rate=DL_bitrate:kbps --out our-bus.csv
+  quipu trace convert our-bus.csv --from csv --to mahimahi --out bus.down
+
+What is written and what is left out is printed. A file that is not empty stays as it is without
+--force. Exit code 2 if a file is not of the format, with its line.";
 
 pub(super) const CHECK: &str = "\
 Examples:

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Place, kept};
 
-const TEXTS: [&str; 55] = [
+const TEXTS: [&str; 56] = [
     "runs = = 3",
     "runs",
     "[runs",
@@ -56,6 +56,8 @@ const TEXTS: [&str; 55] = [
     "networks = [{ name = \"a\", paths = [] }]",
     "networks = [{ name = \"a\", paths = [{ name = \"b\" }] }]",
     "networks = [{ name = \"a\", paths = [{ name = \"b\", down = { rate = \"1mbit\" } }] }]",
+    "networks = [{ name = \"a\", paths = [{ name = \"b\", down = { rate = \"1mbit\", delay = \"1ms\" } }, \
+     { name = \"b\", down = { rate = \"1mbit\", delay = \"1ms\" } }] }]",
     "networks = [{ name = \"a\", paths = [{ name = \"b\", bottleneck = \"c\" }] }]",
     "networks = [\"missing.toml\"]",
     "pages = []\n[[flows]]\nname = \"f\"\nstart = \"9s\"\nstop = \"1s\"",

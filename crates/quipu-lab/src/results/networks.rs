@@ -71,8 +71,10 @@ fn loss_ppm(network: &Network, index: usize, direction: Direction) -> Option<u64
 }
 
 fn mean_loss(link: &LinkSpec) -> Option<f64> {
-    let Some(trace) = &link.loss_trace else { return mean_of(link.loss) };
-    let losses = trace.losses().ok()?;
+    if link.loss_trace.is_none() {
+        return mean_of(link.loss);
+    }
+    let losses = link.recorded_losses()?;
     let values: Vec<(u64, Loss)> =
         losses.values().map(|(from, loss)| (from.as_nanos(), loss)).collect();
     let ends = values.iter().skip(1).map(|(from, _)| *from);

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use quipu_record::{
     FileError, Form, NetworksFile, Output, OutputError, RunRecord, SCENARIO, SUMMARY, Summary,
-    Tables, join_series, write_file,
+    Tables, join_series, read_at_most, write_file,
 };
-use quipu_scenario::{Inputs, Series, changed, content_hash, read_at_most};
+use quipu_scenario::{Inputs, Series, changed, content_hash};
 
 use super::names::{Named, part_of};
 use super::networks::add_networks;

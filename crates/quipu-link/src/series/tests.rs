@@ -2,8 +2,8 @@ use proptest::prelude::*;
 use quipu_base::{Bytes, Instant};
 
 use super::*;
+use crate::columns::decimal;
 use crate::rate::Transmitter;
-use crate::table::decimal;
 use crate::{BuiltinTrace, DeliveryTrace, Recording};
 
 fn millis(millis: u64) -> Instant {
@@ -46,21 +46,24 @@ fn a_rate_that_never_changes_holds() {
 fn texts_that_are_no_series_are_refused_with_line_and_column() {
     let error = |text: &str| RateSeries::parse(text, "mbps").unwrap_err().to_string();
     assert_eq!(error(""), "line 1: no column `time_s`, expected it among ``");
-    assert_eq!(error("time_s,rate\n"), "line 1: no column `mbps`, expected it among `time_s,rate`");
+    assert_eq!(
+        error("time_s,rate\n"),
+        "line 1: no column `mbps`, expected it among `time_s`, `rate`"
+    );
     assert_eq!(error("time_s,mbps\n"), "no value in column `mbps`, expected at least one");
     let none = "no rate in column `mbps`, expected one above zero";
     assert_eq!(error("time_s,mbps\n0,0\n1,0.000\n"), none);
     let much = "line 2: `mbps` is 100000.000001, expected at most 100000, as Mbit/s";
     assert_eq!(error("time_s,mbps\n0,100000.000001\n"), much);
-    let late = "line 2: `time_s` is 10000001, expected at most 10000000 s";
-    assert_eq!(error("time_s,mbps\n10000001,1\n"), late);
-    for (row, found) in [("1,2,3", 3), ("1", 1), ("", 1)] {
+    let late = "line 3: `time_s` is 10000001, expected at most 10000000 s";
+    assert_eq!(error("time_s,mbps\n0,1\n10000001,1\n"), late);
+    for (row, found) in [("1,2,3", 3), ("1", 1), (" ", 1)] {
         let expected = format!("line 3: {found} fields, expected 2 as in the header");
         assert_eq!(error(&format!("time_s,mbps\n0,1\n{row}\n5,1\n")), expected);
     }
     let expected = "line 3: `time_s` is 0.4, expected not before the row before";
     assert_eq!(error("time_s,mbps\n0.5,1\n0.4,1\n"), expected);
-    for wrong in ["", "-1", "+1", " 1", "1.", ".5", "1e3", "NaN", "1.2.3", "18446744073710"] {
+    for wrong in ["", "-1", "+1", "1 1", "1.", ".5", "1e3", "NaN", "1.2.3", "18446744073710"] {
         let expected =
             format!("line 2: `mbps` is `{wrong}`, expected a decimal number, such as 12.5");
         assert_eq!(error(&format!("time_s,mbps\n0,{wrong}\n")), expected);

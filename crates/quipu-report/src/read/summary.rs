@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use quipu_record::{ComputingRange, FasterAlone, Metric, Turned};
+use quipu_record::{ComputingRange, FasterAlone, Metric, Turned, read_at_most};
 use serde::de::DeserializeOwned;
 use serde::de::value::{Error as Unknown, StrDeserializer};
 use serde::{Deserialize, Deserializer};
@@ -155,13 +155,13 @@ pub(crate) fn json<T: DeserializeOwned>(
 ) -> Option<T> {
     let name = if label.is_empty() { file.to_owned() } else { format!("{label}/{file}") };
     let path = folder.join(file);
-    let size = std::fs::metadata(&path).ok()?.len();
-    if size > MOST_BYTES {
-        notices.add(format!("{name} has {size} bytes; expected at most {MOST_BYTES}."));
-        return None;
-    }
-    let text = match std::fs::read(&path) {
-        Ok(text) => text,
+    let text = match read_at_most(&path, MOST_BYTES) {
+        Ok(Some(text)) => text,
+        Ok(None) => {
+            notices.add(format!("{name} is too large; expected at most {MOST_BYTES} bytes."));
+            return None;
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
         Err(error) => {
             notices.add(format!("{name} cannot be read: {error}."));
             return None;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use quipu_link::InvalidConfig;
+use quipu_record::read_at_most;
 use thiserror::Error;
 
-use super::super::bounded::read_at_most;
 use super::super::field_path::joined;
 use super::super::finding::{Finding, Place, Spot};
 use super::super::limits::MOST_TRACE_BYTES;

@@ -168,9 +168,95 @@ fn a_column_can_be_named() {
     assert_eq!(path.summary(), "x trace x.csv up_mbps 1ms");
     let error = refused(&text.replace("up_mbps", "mbit"));
     assert!(
-        error.contains("line 1: no column `mbit`, expected it among `time_s,down_mbps"),
+        error.contains("line 1: no column `mbit`, expected it among `time_s`, `down_mbps`"),
         "{error}"
     );
+}
+
+/// As the Irish 5G data set has them, shortened.
+const IRISH: &str = "\u{feff}Timestamp;DL_bitrate;UL_bitrate;PINGAVG\r\n\
+                     2019-12-16 13:40:04;8000;1000;50\r\n2019-12-16 13:40:05;16000;3000;40\r\n";
+
+#[test]
+fn files_with_other_columns_are_read_once_these_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("drive.csv");
+    fs::write(&file, IRISH).unwrap();
+    let plain = format!("name=x,trace={0},delay_trace={0}", file.display());
+    let unnamed = refused(&plain);
+    assert!(
+        unnamed.ends_with(
+            "name the columns: `time_column = \"Timestamp\", column = \"DL_bitrate:kbit/s\"`, or \
+             --trace-columns \"time=Timestamp,rate=DL_bitrate:kbit/s\", with the file's own unit in \
+             place of kbit/s (bit/s, Mbit/s, Gbit/s, B/s, kB/s, MB/s)"
+        ),
+        "{unnamed}"
+    );
+
+    let own = format!(
+        "{plain},time_column=Timestamp,column=DL_bitrate:kbps,rtt_column=PINGAVG:ms,\
+         up.column=UL_bitrate:kbps"
+    );
+    let named: PathSpec = path(&own);
+    named.validate().unwrap();
+    assert_eq!(carried(down(&named), at(2_000)), Bytes(3_000_000));
+    assert_eq!(carried(up(&named), at(2_000)), Bytes(500_000));
+    assert_eq!(down(&named).usual_delay(), Duration::from_millis(20));
+
+    // What is written beside a result names them too.
+    let again: PathSpec = toml::from_str(&toml::to_string(&named).unwrap()).unwrap();
+    assert_eq!(again, named);
+    again.validate().unwrap();
+
+    let columns = "time=Timestamp,rate=DL_bitrate:kbps,up=UL_bitrate:kbps,rtt=PINGAVG:ms";
+    let lte = path("name=y,trace=us-drive-08-att,delay=9ms");
+    let mut network = Network::from_links(vec![path(&plain), lte.clone()]);
+    assert!(network.name_columns(&columns.parse().unwrap()));
+    assert_eq!(network.paths, [named, lte], "a recording that ships has no columns");
+}
+
+#[test]
+fn hints_name_what_is_missing_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let hint = |header: &str, field: &str| {
+        let file = folder.path().join("x.csv");
+        fs::write(&file, format!("{header}\n")).unwrap();
+        let rate = if field == "trace" { "" } else { "rate=1mbit," };
+        let error = refused(&format!("{rate}{field}={},delay=1ms", file.display()));
+        error.split_once("--trace-columns ").map(|(_, hint)| hint.to_owned()).unwrap_or_default()
+    };
+    assert_eq!(hint("ts,mbps", "trace"), "\"time=ts\"");
+    assert_eq!(hint("time_s,Throughput (Mbps)", "trace"), "\"rate=Throughput (Mbps)\"");
+    assert_eq!(
+        hint("Time (s),avg_latency_ms", "delay_trace"),
+        "\"time=Time (s),rtt=avg_latency_ms\""
+    );
+    assert_eq!(hint("t,PacketLoss", "loss_trace"), "\"time=t,loss=PacketLoss\"");
+    assert_eq!(hint("a,b", "trace"), "");
+}
+
+#[test]
+fn two_paths_of_one_name_are_refused_with_both_positions() {
+    let text = "networks = [{ name = \"n\", paths = [\n\
+                { name = \"a\", down = { rate = \"1mbit\", delay = \"1ms\" } },\n\
+                { name = \"b\", down = { rate = \"1mbit\", delay = \"1ms\" } },\n\
+                { name = \"a\", down = { rate = \"1mbit\", delay = \"1ms\" } } ] }]";
+    let error = Scenario::from_toml(text, "x.toml").unwrap().validate().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "networks[0].paths[2].name is a, as paths[0]; expected a name of its own for each of \
+         paths[0] and paths[2]"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_without_an_end_is_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("endless.csv");
+    std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
+    let error = refused(&format!("trace={},delay=1ms", file.display()));
+    assert!(error.ends_with("is larger than 64 MiB; expected at most that"), "{error}");
 }
 
 #[test]
@@ -236,8 +322,11 @@ fn recordings_that_are_none_are_refused_by_field_and_name() {
         zero.contains("expected more than zero at the end of a recording that holds"),
         "{zero}"
     );
-    let late = refused("trace=us-drive-01-att,delay=1ms,from=200s,at_end=stop");
-    assert!(late.starts_with("from is 200s; expected less than 102500ms"), "{late}");
+    for at_end in ["stop", "loop"] {
+        let late = refused(&format!("trace=us-drive-01-att,delay=1ms,from=200s,at_end={at_end}"));
+        let expected = "from is 200s; expected less than 102500ms, the length of the recording";
+        assert_eq!(late, expected);
+    }
     assert!(refused("trace=us-drive-01-att,delay=1ms,at_end=lop").contains("did you mean `loop`?"));
     assert!(refused("trace=us-drive-01-att,delay=1ms,from=now").starts_with("from is `now`"));
     assert!(refused("rate=1mbit,delay_trace=us-drive-01-att,steps=1s:9ms").contains("none beside"));

@@ -1,7 +1,9 @@
 //! Links whose delay changes, and that follow recordings.
 
 use super::*;
-use crate::{AtEnd, DeliveryTrace, PingSeries, Play, RateSeries, Recording, Timeline, read_losses};
+use crate::{
+    AtEnd, Columns, DeliveryTrace, PingSeries, Play, RateSeries, Recording, Timeline, read_losses,
+};
 
 fn time(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -57,7 +59,7 @@ proptest! {
             prop_assert!(recording.length() > Duration::ZERO);
         }
         config.delays = PingSeries::parse(&text).map(|pings| pings.delays(play)).ok();
-        config.losses = read_losses(&text, play).ok();
+        config.losses = read_losses(&text, &Columns::default(), play).ok();
         let mut now = Instant::ZERO;
         if let Ok(mut link) = Link::new(&config, Seed::new(1)) {
             for (wait, size) in offers {

@@ -32,9 +32,6 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_device_without_an_end_is_refused() {
-        let zeros = Path::new("/dev/zero");
-        assert_eq!(read_at_most(zeros, 1_000).unwrap(), None);
-        let error = crate::read_text(zeros).unwrap_err().to_string();
-        assert_eq!(error, "file is /dev/zero; expected at most 64 MiB");
+        assert_eq!(read_at_most(Path::new("/dev/zero"), 1_000).unwrap(), None);
     }
 }
