@@ -8,12 +8,11 @@ Examples:
   quipu compare --link rate=30mbit,delay=10ms,loss=1.5% --link rate=16mbit,delay=12ms,up.rate=1mbit
   quipu compare --initial-window=32 --pacing=false --start warm:4
 
-Fields of --link: name, rate, trace, steps (20s:4mbit+45s:2mbit), delay, jitter, jitter_correlation
-(75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue (default, 1bdp, 50p,
-64KiB, unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage (1s..2s); up.FIELD is the
-uplink's, access.FIELD that of links in front of hosts. bottleneck=NAME takes that path's links.
-
-`quipu columns` explains the columns of the tables, and what --sort takes.";
+Fields of --link: name, rate, trace, steps (20s:4mbit+45s:2mbit), delay, jitter,
+jitter_correlation (75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5% 50%), queue
+(default, 1bdp, 50p, 64KiB, unlimited), mark (30p), reorder (2%+5ms), duplicate (1%+1ms), outage
+(1s..2s). up.FIELD sets the uplink, access.FIELD the access links; bottleneck=NAME shares the links
+of path NAME. `quipu columns` explains the columns of the tables, and what --sort takes.";
 
 pub(super) const NEW: &str = "\
 Examples:
