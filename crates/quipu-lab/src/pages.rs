@@ -11,6 +11,7 @@ use std::path::Path;
 use quipu_base::{Bytes, Seed};
 use quipu_web::archive;
 use quipu_web::har::HarError;
+use quipu_web::import;
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::recording::AddTraceError;
 use quipu_web::scheme::BrowserScheme;
@@ -221,6 +222,8 @@ pub fn recording(name: &str) -> Result<(Vec<u8>, String), PageLoadError> {
         }
         false => bytes,
     };
+    let bytes =
+        import::har_file(&bytes).map_err(|error| failed(io::Error::other(error)))?.into_owned();
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| name.to_owned());
     Ok((bytes, stem.strip_suffix(".har").unwrap_or(&stem).to_owned()))
