@@ -1,6 +1,6 @@
-//! A load of a page, in the terms that all kinds of recordings have in common.
+//! Page loads in the terms that all kinds of recordings share.
 
-/// A file: the loads that it tells of, in order.
+/// The loads of a file, in order.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     /// The kind of the file, as the creator of the HAR file.

@@ -1,14 +1,14 @@
 //! Recordings of other kinds than HAR, made into HAR files.
 //!
-//! [`har_file`] takes a file of any supported kind, tells which it is by its content, and gives a HAR file of the same
+//! [`har_file`] takes a file of any supported kind, detects which from its content, and returns a HAR file of the same
 //! loads:
 //!
-//! - a HAR file stays as it is;
+//! - a HAR file is returned unchanged;
 //! - [`netlog`]: Chrome's network log, of `--log-net-log` and `chrome://net-export`;
-//! - [`devtools`]: a recording of the performance panel of the developer tools, or any trace of Chromium that tells
-//!   requests. It stays in the file as the trace of the load.
+//! - [`devtools`]: a recording of the performance panel of the developer tools, or any trace of Chromium with events of
+//!   requests. The HAR file contains it as the trace of the load.
 //!
-//! Both give [`load::Load`]s, which [`har`] writes. Not here: gzip and archives, which [`crate::archive`] unpacks.
+//! Both produce [`load::Load`]s, which [`har`] writes. Not here: gzip and archives, which [`crate::archive`] unpacks.
 
 mod devtools;
 mod har;
@@ -25,7 +25,7 @@ use crate::trace::TraceError;
 
 use kind::Kind;
 
-/// Why a file is not made into a HAR file. Each prints as one line.
+/// Why a file cannot be converted. Each prints as one line.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -82,8 +82,7 @@ pub enum ImportError {
     Trace(#[from] TraceError),
     /// The trace tells no requests.
     #[error(
-        "a trace without ResourceSendRequest events: none of its requests is known; record the category \
-         devtools.timeline"
+        "a trace without ResourceSendRequest events of a page; record the category devtools.timeline"
     )]
     NoTracedRequests,
     /// The trace and the requests in it do not fit together.
@@ -91,11 +90,11 @@ pub enum ImportError {
     AddTrace(#[from] AddTraceError),
 }
 
-/// The HAR file that `file`, of any supported kind, stands for. What is no JSON stays as it is, so that the reader of HAR
-/// files tells what is wrong with it.
+/// Converts `file`, a recording of any supported kind, to a HAR file. A file that is not JSON is returned unchanged: the
+/// reader of HAR files reports what is wrong with it.
 ///
 /// # Errors
-/// If the file is JSON of no supported kind, or tells no load of a page.
+/// If the file is JSON of an unsupported kind, or contains no page load.
 pub fn har_file(file: &[u8]) -> Result<Cow<'_, [u8]>, ImportError> {
     match kind::detect(file)? {
         Kind::Har => Ok(Cow::Borrowed(file)),

@@ -77,8 +77,7 @@ fn logs_without_what_is_needed_are_refused() {
     );
     assert_eq!(
         fault("{\"traceEvents\":[]}"),
-        "a trace without ResourceSendRequest events: none of its requests is known; record the category \
-         devtools.timeline"
+        "a trace without ResourceSendRequest events of a page; record the category devtools.timeline"
     );
     assert!(fault(&TRACE[..TRACE.len() / 2]).starts_with("the trace ends in the middle in event "));
 }

@@ -1,8 +1,8 @@
-//! Traces of Chromium as HAR: what the performance panel of the developer tools saves, and any other trace that tells
-//! requests.
+//! Traces of Chromium as HAR: files that the performance panel of the developer tools saves, and any other trace with
+//! events of requests.
 //!
-//! Every navigation of the main frame that requests a document begins a load; requests of its frames belong to the
-//! latest. The first main frame that does so is the page; others are other pages.
+//! The first main frame that requests a document is the page. Every document that it requests begins a load, and
+//! requests of its frames belong to the latest. Requests of other main frames are left out.
 
 mod event;
 mod requests;

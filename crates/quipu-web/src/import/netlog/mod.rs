@@ -1,9 +1,9 @@
 //! Chrome's network log as HAR.
 //!
-//! The log has numbers for names, which `constants` explain, and for each request, job and socket a series of events.
-//! It is written until the browser ends, and may stop anywhere. Every request for the document of a main frame begins a
-//! load. A request belongs to the latest load of the site that its `network_isolation_key` names; what no page asked for
-//! is of the browser. Its times are whole milliseconds.
+//! A log lists the events of each request, job and socket; `constants` maps the numbers of event types to names. The
+//! browser writes it until it ends, so the text may stop anywhere. Every request for the document of a main frame begins
+//! a load. Another request belongs to the latest load of the site that its `network_isolation_key` names, or to the
+//! browser if no page initiated it. Times are whole milliseconds.
 
 mod connection;
 mod event;
