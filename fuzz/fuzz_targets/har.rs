@@ -1,15 +1,18 @@
-//! A HAR file: a page that is read can be described, and all of it comes in one load, whatever is taken for computing.
+//! A HAR file, or another recording that is made into one: a page that is read can be described, and all of it comes in
+//! one load, whatever is taken for computing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use quipu_base::Instant;
+use quipu_web::import::har_file;
 use quipu_web::load::{DiscoveryMode, PageLoad};
 use quipu_web::page::{Compute, ReadOptions, ReadPage, read};
 
 fuzz_target!(|file: &[u8]| {
+    let Ok(file) = har_file(file) else { return };
     for compute in [Compute::AsRecorded, Compute::Low, Compute::Likely, Compute::High] {
         let options = ReadOptions { compute, join: true, ..ReadOptions::default() };
-        let Ok(page) = read("fuzz", file, &options) else { return };
+        let Ok(page) = read("fuzz", &file, &options) else { return };
         check(page);
     }
 });

@@ -5,12 +5,14 @@ pub(crate) mod note;
 mod planned;
 mod reading;
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
 use quipu_base::{Bytes, Seed};
 use quipu_web::archive;
 use quipu_web::har::HarError;
+use quipu_web::import;
 use quipu_web::page::{Page, PageError, PageReport, ReadOptions, ReadPage, read};
 use quipu_web::recording::AddTraceError;
 use quipu_web::scheme::BrowserScheme;
@@ -254,6 +256,11 @@ pub fn recording(name: &str) -> Result<Recordings, PageLoadError> {
             }
         }
         false => bytes,
+    };
+    let imported = import::har_file(&har).map_err(|error| failed(io::Error::other(error)))?;
+    let har = match imported {
+        Cow::Owned(made) => made,
+        Cow::Borrowed(_) => har,
     };
     let stem = Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.unwrap_or_else(|| name.to_owned());

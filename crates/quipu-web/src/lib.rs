@@ -14,12 +14,13 @@
 //! 7. [`recording::write`] makes a HAR file of a load, for the viewers of others and for [`page::read`].
 //!
 //! 8. [`trace`] reads what the main thread of a browser did during a load, [`archive`] unpacks what holds recordings
-//!    and traces.
+//!    and traces, [`import`] makes HAR files of Chrome's network logs and of traces.
 //!
 //! Not here: any connection. A driver carries the requests over whatever it drives.
 
 pub mod archive;
 pub mod har;
+pub mod import;
 pub mod layout;
 pub mod load;
 pub mod metrics;

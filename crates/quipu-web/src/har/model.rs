@@ -65,6 +65,12 @@ pub struct HarPage {
     /// `quipu page record`: whether there is a trace of it, which [`crate::trace::read_recordings`] reads.
     #[serde(rename = "_traceEvents", deserialize_with = "lenient::is_there")]
     pub is_traced: bool,
+    /// A netlog: how many requests the browser made for itself meanwhile, which are no entries.
+    #[serde(rename = "_requestsOfBrowser", deserialize_with = "lenient::number")]
+    pub requests_of_browser: Option<f64>,
+    /// A netlog or a trace: how many requests other pages made meanwhile, which are no entries.
+    #[serde(rename = "_requestsOfOthers", deserialize_with = "lenient::number")]
+    pub requests_of_others: Option<f64>,
 }
 
 /// The network of a recording, as `quipu page record` writes it.

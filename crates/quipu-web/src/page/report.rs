@@ -6,7 +6,7 @@ use quipu_base::{Bytes, Duration};
 
 use super::select::Load;
 use super::{NotHeld, ObjectId, ObjectKind, Page};
-use crate::har::{Creator, Har};
+use crate::har::{Creator, Har, HarPage};
 
 /// Lines of each list that [`PageReport`] prints without `#`.
 const SHORT_LIST: usize = 10;
@@ -64,6 +64,10 @@ pub struct LoadSummary {
     pub entries: usize,
     /// Time of the load event from the first request, if the file knows it.
     pub on_load: Option<Duration>,
+    /// Requests of the file that the browser made for itself, which are no entries.
+    pub of_browser: usize,
+    /// Requests of the file that pages without a load in it made, which are no entries.
+    pub of_others: usize,
 }
 
 /// Objects of one type.
@@ -174,6 +178,10 @@ impl Findings {
 impl PageReport {
     pub(super) fn new(har: &Har, load: &Load<'_>, page: &Page, findings: Findings) -> PageReport {
         let held = page.objects().iter().filter(|object| object.holds_load());
+        // A float outside the range of an integer becomes its nearest.
+        let count = |number: fn(&HarPage) -> Option<f64>| {
+            load.page.and_then(number).unwrap_or(0.0) as usize
+        };
         PageReport {
             name: page.name().to_owned(),
             producer: producer(&har.creator, &har.browser),
@@ -183,6 +191,8 @@ impl PageReport {
                 of: load.loads,
                 entries: load.entries,
                 on_load: load.on_load,
+                of_browser: count(|page| page.requests_of_browser),
+                of_others: count(|page| page.requests_of_others),
             },
             objects: page.objects().len(),
             recorded_bytes: load.recorded_bytes,
@@ -223,6 +233,8 @@ impl PageReport {
                 of: 1,
                 entries: objects.len(),
                 on_load: None,
+                of_browser: 0,
+                of_others: 0,
             },
             objects: objects.len(),
             recorded_bytes: page.body_bytes(),
@@ -341,6 +353,13 @@ impl fmt::Display for PageReport {
             )?;
         }
         writeln!(f, "{:<12}{} of {} entries", "objects", self.objects, load.entries)?;
+        if load.of_browser > 0 || load.of_others > 0 {
+            writeln!(
+                f,
+                "{:<12}{} requests of the browser itself, {} of other pages",
+                "not read", load.of_browser, load.of_others
+            )?;
+        }
         writeln!(
             f,
             "{:<12}{} of bodies, {} as recorded",

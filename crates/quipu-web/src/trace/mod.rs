@@ -6,9 +6,9 @@
 
 mod error;
 mod event;
-mod lenient;
+pub(crate) mod lenient;
 mod load;
-mod read;
+pub(crate) mod read;
 mod spans;
 
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn of_load(page: &mut RecordedPage) -> Result<Option<Activity>, TraceError> {
     }))
 }
 
-fn check_file(file: &[u8]) -> Result<(), TraceError> {
+pub(crate) fn check_file(file: &[u8]) -> Result<(), TraceError> {
     if file.len() > MAX_FILE_BYTES {
         return Err(TraceError::TooLarge { bytes: file.len(), limit: MAX_FILE_BYTES });
     }

@@ -1,6 +1,7 @@
 //! From the text of a trace to the events that tell of a load.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -9,45 +10,67 @@ use super::event::{Event, Written};
 use super::lenient;
 use super::{MAX_EVENTS, TraceError};
 
+/// An event of a trace, as one of its readers needs it.
+pub(crate) trait Traced: Sized {
+    /// The fields that are looked at.
+    type Written: for<'de> Deserialize<'de> + Default;
+
+    /// The event, if the reader has use for it.
+    fn from_written(written: Self::Written) -> Option<Self>;
+}
+
+impl Traced for Event {
+    type Written = Written;
+
+    fn from_written(written: Written) -> Option<Event> {
+        written.event()
+    }
+}
+
 /// What has been read.
-#[derive(Default)]
-pub(super) struct Collected {
-    pub(super) events: Vec<Event>,
+pub(super) struct Collected<T = Event> {
+    pub(super) events: Vec<T>,
     /// Events of any kind.
     count: usize,
     /// Whether there is a list of events.
     list: bool,
 }
 
-impl Collected {
+impl<T> Default for Collected<T> {
+    fn default() -> Collected<T> {
+        Collected { events: Vec::new(), count: 0, list: false }
+    }
+}
+
+impl<T: Traced> Collected<T> {
     fn take_list<'de, A: SeqAccess<'de>>(&mut self, mut list: A) -> Result<(), A::Error> {
         self.list = true;
-        while let Some(written) = list.next_element_seed(AnyEvent)? {
+        while let Some(written) = list.next_element_seed(AnyEvent(PhantomData))? {
             self.count += 1;
             if self.count > MAX_EVENTS {
                 return Err(A::Error::custom("too many events"));
             }
-            self.events.extend(written.event());
+            self.events.extend(T::from_written(written));
         }
         Ok(())
     }
 }
 
 /// An event, or any other value, which is none.
-struct AnyEvent;
+struct AnyEvent<W>(PhantomData<W>);
 
-impl<'de> DeserializeSeed<'de> for AnyEvent {
-    type Value = Written;
+impl<'de, W: Deserialize<'de> + Default> DeserializeSeed<'de> for AnyEvent<W> {
+    type Value = W;
 
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Written, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<W, D::Error> {
         lenient::object(from)
     }
 }
 
 /// A list of events, wherever it stands.
-struct List<'c>(&'c mut Collected);
+struct List<'c, T>(&'c mut Collected<T>);
 
-impl<'de> DeserializeSeed<'de> for List<'_> {
+impl<'de, T: Traced> DeserializeSeed<'de> for List<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -55,7 +78,7 @@ impl<'de> DeserializeSeed<'de> for List<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for List<'_> {
+impl<'de, T: Traced> Visitor<'de> for List<'_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -68,9 +91,9 @@ impl<'de> Visitor<'de> for List<'_> {
 }
 
 /// A whole trace: an object with `traceEvents`, or the list alone.
-struct Document<'c>(&'c mut Collected);
+struct Document<'c, T>(&'c mut Collected<T>);
 
-impl<'de> DeserializeSeed<'de> for Document<'_> {
+impl<'de, T: Traced> DeserializeSeed<'de> for Document<'_, T> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
@@ -78,7 +101,7 @@ impl<'de> DeserializeSeed<'de> for Document<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Document<'_> {
+impl<'de, T: Traced> Visitor<'de> for Document<'_, T> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,9 +125,9 @@ impl<'de> Visitor<'de> for Document<'_> {
 }
 
 /// Reads the events of a trace, with or without a byte order mark.
-pub(super) fn events(file: &[u8]) -> Result<Vec<Event>, TraceError> {
+pub(crate) fn events<T: Traced>(file: &[u8]) -> Result<Vec<T>, TraceError> {
     let text = file.strip_prefix(&[0xef, 0xbb, 0xbf]).unwrap_or(file);
-    let mut collected = Collected::default();
+    let mut collected = Collected::<T>::default();
     let mut from = serde_json::Deserializer::from_slice(text);
     let result = Document(&mut collected).deserialize(&mut from).and_then(|()| from.end());
     if collected.count > MAX_EVENTS {
@@ -142,7 +165,7 @@ pub(super) struct RecordedPage {
 }
 
 fn recorded_events<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Collected>, D::Error> {
-    let mut collected = Collected::default();
+    let mut collected = Collected::<Event>::default();
     List(&mut collected).deserialize(from)?;
     Ok(Some(collected))
 }
