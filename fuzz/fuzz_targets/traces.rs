@@ -4,8 +4,8 @@
 use libfuzzer_sys::fuzz_target;
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::{
-    AtEnd, Capacity, Columns, DeliveryTrace, Link, LinkConfig, PingSeries, Play, RateSeries, Recording, ecn,
-    read_losses,
+    AtEnd, Capacity, Columns, DeliveryTrace, Link, LinkConfig, PingSeries, Play, RateSeries,
+    Recording, ecn, read_losses,
 };
 
 fuzz_target!(|input: (&str, u64, u8)| {
