@@ -266,7 +266,7 @@ async function checkKeys(page) {
     await page.keyboard.press("Escape");
   }
   for (const drawing of await page.locator(".chart[tabindex]").all()) {
-    const card = page.locator("figure").filter({ has: drawing });
+    const card = drawing.locator("xpath=ancestor::figure");
     const shown = () => card.locator(".zoom-shown").innerText();
     await press(drawing, "+");
     assert.match(await shown(), / to /);
