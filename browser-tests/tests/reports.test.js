@@ -155,7 +155,7 @@ function checkFigures(drawn, scheme) {
  */
 function isShortRange(figure, mark) {
   // Figures about ratios have a band below it.
-  const layer = /(-bound-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) ? "layer_1_marks" : "layer_0_marks";
+  const layer = /(-bound-boxes|-ratio-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) ? "layer_1_marks" : "layer_0_marks";
   const isRange = /(-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) && mark.name.split(" ").includes(layer);
   return isRange && mark.isPainted && mark.size < 1 && mark.besideSeen;
 }

@@ -65,7 +65,7 @@ function completeSpec(spec, rows, width, scheme, { groups, domain, labels } = {}
   };
   const config = chartConfig(scheme, width, getComputedStyle(document.body).fontFamily);
   if (labels !== undefined) config.axis.labelLimit = labels;
-  const judged = withLegends(withZoom(spec, domain), PALETTES[scheme].meaning, values);
+  const judged = withLegends(withZoom(withMarks(spec, rows), domain), PALETTES[scheme].meaning, values);
   const fitted = groups ? withButtons(judged, groups) : judged;
   const columns = legendColumns(fitted, width, values);
   if (columns !== undefined) config.legend.columns = columns;
