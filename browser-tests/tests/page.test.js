@@ -136,6 +136,8 @@ test("colours change at once, in figures too, and are remembered", async () => {
 test("everything is reached by the tab key, in the order of reading", async () => {
   for (const width of [390, 1280]) {
     const { page, context } = await opened("tab", () => {}, { width });
+    await drawAll(page);
+    await page.evaluate(() => scrollTo(0, 0));
     const expected = await page.evaluate(() => {
       const wanted = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")].filter(
         (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && !(node.type === "radio" && !node.checked),
@@ -224,13 +226,13 @@ test("long tables are filtered and turned page by page", async () => {
   await card.getByRole("button", { name: "Next" }).click();
   assert.equal(await count(), "26–50 of 420");
   assert.equal(await card.locator("tbody th").first().innerText(), "/object/25");
-  await card.getByLabel("Rows with").fill("/object/41");
+  await card.getByLabel("Filter rows").fill("/object/41");
   assert.equal(await count(), "1–11 of 11 (420 in all)");
   await card.locator("thead button").nth(2).click();
   assert.equal(await count(), "1–11 of 11 (420 in all)");
-  await card.getByLabel("Rows with").fill("no such row");
-  assert.equal(await count(), "No row has all of these words.");
-  await card.getByLabel("Rows with").fill("");
+  await card.getByLabel("Filter rows").fill("no such row");
+  assert.equal(await count(), "No row contains all of these words.");
+  await card.getByLabel("Filter rows").fill("");
   assert.equal(await count(), "1–25 of 420");
   assert.deepEqual(wrong, []);
   await context.close();
@@ -284,7 +286,7 @@ test("a link to a figure leads there", async () => {
 
 test("the contents name all sections, and fold on a phone", async () => {
   const wide = await opened("contents");
-  const titles = ["In short", ...sampleDocument().sections.map(({ title }) => title)];
+  const titles = ["Summary", ...sampleDocument().sections.map(({ title }) => title)];
   assert.deepEqual(await wide.page.locator("nav .of-part").allInnerTexts(), titles);
   await wide.page.locator("#paths").scrollIntoViewIfNeeded();
   await wide.page.evaluate(() => document.getElementById("paths").scrollIntoView());

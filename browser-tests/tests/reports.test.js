@@ -7,9 +7,11 @@ import { drawAll, launch, open, OUT, picture, SCHEMES, test, until, WIDTHS } fro
 import { contrast } from "../lib/color.js";
 import { accessibility, chosenRows, documentOf, figures, overflow, parseCsv, sharedIds, shownNumber } from "../lib/look.js";
 
-const REPORTS = (process.env.QUIPU_REPORTS ?? "compare series reproduce sweep damaged many").split(" ");
+const REPORTS = (process.env.QUIPU_REPORTS ?? "compare load streams series reproduce sweep damaged many").split(" ");
 /** They have the figures of `compare`: what can be done with those is tried there. */
 const LIKE_COMPARE = ["damaged", "many"];
+/** A comparison, one load, flows over time, a reproduction and a sweep: what keys do is tried on each. */
+const BY_KEY = ["compare", "load", "series", "reproduce", "sweep"];
 const CARDS = { light: "#ffffff", dark: "#171a1f" };
 const MEGABYTE = 1e6;
 
@@ -41,6 +43,17 @@ for (const name of REPORTS) {
           await context.close();
         });
       }
+    }
+
+    if (BY_KEY.includes(name)) {
+      test("is used by the keyboard alone", async () => {
+        const { page, context, wrong } = await open(browser, fileOf(name));
+        await drawAll(page);
+        await checkStops(page);
+        await checkKeys(page);
+        assert.deepEqual(wrong, []);
+        await context.close();
+      });
     }
 
     if (LIKE_COMPARE.includes(name)) return;
@@ -142,7 +155,7 @@ function checkFigures(drawn, scheme) {
  */
 function isShortRange(figure, mark) {
   // Figures about ratios have a band below it.
-  const layer = /(-bound-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) ? "layer_1_marks" : "layer_0_marks";
+  const layer = /(-bound-boxes|-ratio-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) ? "layer_1_marks" : "layer_0_marks";
   const isRange = /(-boxes|^ratio-intervals|^verdict-ratios)$/.test(figure) && mark.name.split(" ").includes(layer);
   return isRange && mark.isPainted && mark.size < 1 && mark.besideSeen;
 }
@@ -192,6 +205,75 @@ async function checkControl(page, control, report) {
   const to = isToChange(report, id, await control.getAttribute("data-control"));
   assert.ok(changed || !to, `figure ${id}: ${await control.getAttribute("data-control")} changes nothing`);
   assert.notEqual(await page.locator(`[id="${id}"]`).getAttribute("data-state"), "failed");
+}
+
+/** Tab reaches every control, drawing with keys and table of the page, in the order of the document, and each shows it. */
+async function checkStops(page) {
+  await page.evaluate(() => scrollTo(0, 0));
+  // The contents open where the reader is.
+  await until(page, () => document.querySelector("nav .of-part").hasAttribute("aria-current"));
+  const expected = await page.evaluate(() => {
+    const all = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")];
+    const wanted = all.filter((node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && !(node.type === "radio" && !node.checked));
+    wanted.forEach((node, at) => (node.dataset.stop = at));
+    return wanted.map((node) => node.getAttribute("aria-label") ?? node.textContent.slice(0, 40));
+  });
+  for (const [at, name] of expected.entries()) {
+    await page.keyboard.press("Tab");
+    const { stop, outlined } = await page.evaluate(() => {
+      const node = document.activeElement;
+      const shown = node.matches("input[type=radio]") ? node.nextElementSibling : node;
+      const { outlineStyle, outlineWidth } = getComputedStyle(shown);
+      return { stop: Number(node.dataset.stop), outlined: outlineStyle !== "none" && parseFloat(outlineWidth) >= 2 };
+    });
+    assert.equal(stop, at, `Tab does not lead to “${name}” after “${expected[at - 1]}”`);
+    assert.ok(outlined, `the focus is not seen on “${name}”`);
+  }
+}
+
+/** Every kind of control does by key what it is for. */
+async function checkKeys(page) {
+  const press = async (locator, key) => {
+    await locator.focus();
+    await page.keyboard.press(key);
+  };
+  for (const select of await page.locator("figure select").all()) {
+    const before = await select.inputValue();
+    await press(select, "ArrowDown");
+    assert.notEqual(await select.inputValue(), before);
+  }
+  for (const radio of await page.locator("figure .segments").all()) {
+    const chosen = () => radio.locator("input:checked").getAttribute("value");
+    const before = await chosen();
+    await press(radio.locator("input:checked"), "ArrowRight");
+    assert.notEqual(await chosen(), before);
+  }
+  for (const entry of await page.locator("button.entry").all()) {
+    if (!(await entry.isVisible())) continue;
+    await press(entry, "Enter");
+    assert.equal(await entry.getAttribute("aria-pressed"), "false");
+    await press(entry, "Space");
+    assert.equal(await entry.getAttribute("aria-pressed"), "true");
+  }
+  for (const toggle of await page.locator("button[aria-expanded]").all()) {
+    await press(toggle, "Enter");
+    assert.equal(await toggle.getAttribute("aria-expanded"), "true");
+    await press(toggle, "Enter");
+  }
+  for (const menu of await page.locator(".menu").all()) {
+    await press(menu.locator("summary"), "Enter");
+    assert.equal(await menu.getAttribute("open"), "");
+    await page.keyboard.press("Escape");
+  }
+  for (const drawing of await page.locator(".chart[tabindex]").all()) {
+    const card = drawing.locator("xpath=ancestor::figure");
+    const shown = () => card.locator(".zoom-shown").innerText();
+    await press(drawing, "+");
+    assert.match(await shown(), / to /);
+    await press(drawing, "ArrowLeft");
+    await press(drawing, "0");
+    assert.equal(await shown(), "");
+  }
 }
 
 async function checkSorting(page, table) {

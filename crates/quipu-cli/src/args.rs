@@ -410,10 +410,10 @@ pub(crate) struct ReportOptions {
     /// Also write each figure as a Vega-Lite specification with its data, into this folder
     #[arg(long, value_name = "FOLDER")]
     pub(crate) specs: Option<PathBuf>,
-    /// The load that is shown in full [default: of each policy on the first page and network the one
-    /// whose page time is the middle one]
+    /// The load that is shown in full; repeat it to compare loads of the same page and network
+    /// [default: of each policy on the first page and network the run with the median page time]
     #[arg(long, value_name = "PAGE,NETWORK,POLICY,RUN")]
-    pub(crate) load: Option<String>,
+    pub(crate) load: Vec<String>,
     /// Replace a file that is no report
     #[arg(long)]
     pub(crate) force: bool,

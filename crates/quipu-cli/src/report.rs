@@ -21,11 +21,11 @@ const FILE: &str = "report.html";
 const BEGINNING: &str = "<!doctype html>";
 
 pub(crate) fn run(options: &ReportOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let load = options.load.as_deref().map(str::parse).transpose();
-    let load = load.map_err(|reason| Failure::Usage(format!("--load: {reason}")))?;
+    let loads = options.load.iter().map(|name| name.parse()).collect::<Result<Vec<_>, String>>();
+    let loads = loads.map_err(|reason| Failure::Usage(format!("--load: {reason}")))?;
     let file = options.out.clone().unwrap_or_else(|| options.folder.join(FILE));
     check(&file, options.force)?;
-    let document = report(&options.folder, &Options { load }, &Replayer(own.registry))
+    let document = report(&options.folder, &Options { loads }, &Replayer(own.registry))
         .map_err(Failure::usage)?;
     for notice in &document.notices {
         eprintln!("note: {notice}");

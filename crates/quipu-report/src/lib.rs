@@ -43,9 +43,9 @@ pub enum ReportError {
 /// What a report is made with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The load that is shown in full; if none is named, that of each policy on the first page and
-    /// network whose page time is the middle one.
-    pub load: Option<LoadName>,
+    /// The loads that are shown in full, of one page and network; if none is named, of each policy on the
+    /// first page and network the one with the median page time. The first is compared with the others.
+    pub loads: Vec<LoadName>,
 }
 
 /// Reads `folder`, and says in words, figures and tables what its results are. `replays` runs
@@ -60,6 +60,6 @@ pub fn report(
 ) -> Result<Document, ReportError> {
     let mut notices = Notices::default();
     let folders = read::read(folder, &mut notices)?;
-    let loads = loads::loads(&folders, options.load.as_ref(), replays, &mut notices);
+    let loads = loads::loads(&folders, &options.loads, replays, &mut notices);
     Ok(sections::document(&folders, &loads, notices))
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use quipu_base::Duration;
-use quipu_record::{Detail, LoadPlace, Replays, ResultFolder};
+use quipu_record::{Detail, LoadPlace, Replay, Replays, ResultFolder};
 
 use crate::notices::{Notices, clean};
 use crate::read::{Folders, Source};
@@ -15,14 +15,19 @@ use quipu_record::Metric;
 pub(crate) struct Loads {
     /// Where they took place, in words.
     pub(crate) place: String,
-    /// One for each policy that is shown.
+    /// One for each policy that is shown, or those that were named.
     pub(crate) loads: Vec<Replayed>,
+    /// What the first is compared with: the others that were named, or of each other policy the same run.
+    pub(crate) beside: Vec<Replayed>,
 }
 
 /// A load that was run again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Replayed {
+    /// Its policy; with the run if several loads have the same policy.
     pub(crate) policy: String,
+    /// Policy and run.
+    pub(crate) label: String,
     pub(crate) run: u64,
     pub(crate) detail: Detail,
 }
@@ -86,16 +91,16 @@ fn first_field(text: &str) -> Option<(String, &str)> {
 /// Policies whose loads are shown.
 const MOST_POLICIES: usize = 12;
 
-/// Runs the loads again that a report shows: that of `chosen`, or of each policy of the first scene its
-/// middle one by page time. What cannot be run is noted.
+/// Runs the loads again that a report shows: those of `chosen`, or of each policy of the first scene the one
+/// with the median page time; and what the first of them is compared with. What cannot be run is noted.
 pub(crate) fn loads(
     folders: &Folders,
-    chosen: Option<&LoadName>,
+    chosen: &[LoadName],
     replays: &dyn Replays,
     notices: &mut Notices,
 ) -> Loads {
     let results = &folders.results;
-    let scene = match chosen {
+    let scene = match chosen.first() {
         Some(name) => results
             .scenes
             .iter()
@@ -103,8 +108,8 @@ pub(crate) fn loads(
         None => results.pages().next().or(results.scenes.first()),
     };
     let Some(scene) = scene else {
-        if let Some(LoadName { page, network, .. }) = chosen {
-            notices.add(format!("No load of {page} over {network} is in the results to be shown."));
+        if let Some(LoadName { page, network, .. }) = chosen.first() {
+            notices.add(format!("The results have no load of {page} over {network} to show."));
         }
         return Loads::default();
     };
@@ -119,44 +124,111 @@ pub(crate) fn loads(
             return Loads::default();
         }
     };
-    let cells = scene.cells.iter().filter(|cell| match chosen {
-        Some(name) => cell.policy == name.policy,
-        None => true,
-    });
+    let mut run = |(cell, load): (&Cell, Load)| again(&*replay, scene, cell, load, notices);
     let mut shown = Loads::default();
-    for cell in cells.take(MOST_POLICIES) {
-        let load = match chosen {
-            Some(name) => cell.loads.iter().find(|load| load.run == u64::from(name.run)).copied(),
-            None => middle(cell),
-        };
-        let Some(load) = load else { continue };
-        let place = LoadPlace {
-            page: &scene.place.page,
-            network: &scene.place.network,
-            policy: &cell.policy,
-            run: load.run,
-            visit: load.visit,
-            client: load.client,
-            page_time: load.get(Metric::PageTime).map(Duration::from_nanos),
-        };
-        match replay.replay(&place) {
-            Ok(detail) => {
-                let policy = cell.policy.clone();
-                shown.loads.push(Replayed { policy, run: load.run, detail });
-            }
-            Err(why) => {
-                notices.add(format!("A load of {} is not shown: {}.", cell.policy, clean(&why)));
-            }
+    if chosen.is_empty() {
+        let cells = || scene.cells.iter().take(MOST_POLICIES);
+        shown.loads = cells().filter_map(|cell| run((cell, middle(cell)?))).collect();
+        shown.beside = same_run(&shown.loads, scene, &mut run);
+    } else {
+        let named: Vec<_> =
+            chosen.iter().take(MOST_POLICIES).map(|name| (name, find(scene, name))).collect();
+        shown.loads = named.iter().filter_map(|(_, found)| run((*found)?)).collect();
+        for (name, _) in named.iter().filter(|(_, found)| found.is_none()) {
+            let LoadName { page, network, policy, run } = name;
+            let why = match scene.place.page == *page && scene.place.network == *network {
+                true => "the results have no such run".to_owned(),
+                false => format!("the first load is of {}", place_of(scene)),
+            };
+            notices.add(format!(
+                "Run {run} of {policy} on {page} over {network} is not shown: {why}."
+            ));
+        }
+        name_runs(&mut shown.loads);
+        shown.beside = shown.loads.iter().skip(1).cloned().collect();
+    }
+    shown.place = place_of(scene);
+    shown
+}
+
+/// The load called `name`, if it is one of `scene`.
+fn find<'a>(scene: &'a Scene, name: &LoadName) -> Option<(&'a Cell, Load)> {
+    let LoadName { page, network, policy, run } = name;
+    let cell = scene.cell(policy)?;
+    let is_here = scene.place.page == *page && scene.place.network == *network;
+    let load = cell.loads.iter().find(|load| is_here && load.run == u64::from(*run))?;
+    Some((cell, *load))
+}
+
+/// Runs `load` again; what cannot be run is noted.
+fn again(
+    replay: &dyn Replay,
+    scene: &Scene,
+    cell: &Cell,
+    load: Load,
+    notices: &mut Notices,
+) -> Option<Replayed> {
+    let place = LoadPlace {
+        page: &scene.place.page,
+        network: &scene.place.network,
+        policy: &cell.policy,
+        run: load.run,
+        visit: load.visit,
+        client: load.client,
+        page_time: load.get(Metric::PageTime).map(Duration::from_nanos),
+    };
+    match replay.replay(&place) {
+        Ok(detail) => {
+            let (policy, run) = (cell.policy.clone(), load.run);
+            Some(Replayed { label: format!("{policy}, run {run}"), policy, run, detail })
+        }
+        Err(why) => {
+            notices.add(format!("A load of {} is not shown: {}.", cell.policy, clean(&why)));
+            None
         }
     }
-    if let (Some(name), true) = (chosen, shown.loads.is_empty()) {
-        notices.add(format!("No run {} of {} is there to be shown.", name.run, name.policy));
+}
+
+/// Of each policy after the first of `loads` the run of that first, which has the same links and losses.
+fn same_run(
+    loads: &[Replayed],
+    scene: &Scene,
+    run: &mut impl FnMut((&Cell, Load)) -> Option<Replayed>,
+) -> Vec<Replayed> {
+    let Some((first, others)) = loads.split_first() else { return Vec::new() };
+    if first.detail.objects.is_empty() {
+        return Vec::new();
     }
-    shown.place = match scene.place.page.as_str() {
+    let mut found = Vec::new();
+    for other in others {
+        if other.run == first.run {
+            found.push(other.clone());
+            continue;
+        }
+        let cell = scene.cell(&other.policy);
+        let key = |load: &&Load| load.run == first.run && load.client == 0 && load.visit == 0;
+        let load = cell.and_then(|cell| Some((cell, *cell.loads.iter().find(key)?)));
+        found.extend(load.and_then(&mut *run));
+    }
+    found
+}
+
+/// Has loads of the same policy told apart by their runs.
+fn name_runs(loads: &mut [Replayed]) {
+    let names: Vec<String> = loads.iter().map(|load| load.policy.clone()).collect();
+    for load in loads {
+        if names.iter().filter(|name| **name == load.policy).count() > 1 {
+            load.policy.clone_from(&load.label);
+        }
+    }
+}
+
+/// Page and network in words.
+fn place_of(scene: &Scene) -> String {
+    match scene.place.page.as_str() {
         "" => scene.place.network.clone(),
         page => format!("{page} over {}", scene.place.network),
-    };
-    shown
+    }
 }
 
 /// The folder that rows of `scene` are from.

@@ -13,12 +13,15 @@ const LIBRARIES: [&str; 2] = [
     include_str!("../assets/vendor/vega-lite.min.js"),
 ];
 /// The page's own scripts, in the order of `assets/scripts/ORDER`.
-const SCRIPTS: [&str; 9] = [
+const SCRIPTS: [&str; 12] = [
     include_str!("../assets/scripts/data.js"),
     include_str!("../assets/scripts/format.js"),
     include_str!("../assets/scripts/scheme.js"),
     include_str!("../assets/scripts/layout.js"),
     include_str!("../assets/scripts/chart.js"),
+    include_str!("../assets/scripts/legend.js"),
+    include_str!("../assets/scripts/zoom.js"),
+    include_str!("../assets/scripts/rows.js"),
     include_str!("../assets/scripts/download.js"),
     include_str!("../assets/scripts/table.js"),
     include_str!("../assets/scripts/figure.js"),

@@ -53,6 +53,8 @@ pub struct Cell {
     pub loads: Vec<Load>,
     /// Times from the start of the page to the completion of objects, in nanoseconds.
     pub objects: Samples,
+    /// Geometric means of the same over all loads, by position of the object; of the first cells alone.
+    pub object_means: BTreeMap<u64, ObjectMean>,
     /// Bytes that the server sent, by name of the path.
     pub sent: Vec<(String, u64)>,
     /// Ratios to the first policy of the scene that has loads, as the folder's summary has them, else
@@ -64,6 +66,9 @@ pub struct Cell {
     pub flows: Vec<Flow>,
     /// Links that flows share, in order of the file.
     pub links: Vec<Link>,
+    /// Times of raw streams from the start of the page to their last byte, by number of the stream, in
+    /// nanoseconds.
+    pub streams: BTreeMap<u64, Vec<u64>>,
 }
 
 /// A page loaded once by one client.
@@ -77,6 +82,17 @@ pub struct Load {
     pub visit: u64,
     values: [Option<u64>; Metric::ALL.len()],
     bounds: [Option<u64>; Metric::ALL.len()],
+}
+
+/// The time of an object over all loads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectMean {
+    /// Its address; empty if the table has none.
+    pub url: String,
+    /// Loads in which it was complete at a time above zero.
+    pub loads: u64,
+    /// Sum of the natural logarithms of its times in nanoseconds.
+    pub logarithms: f64,
 }
 
 /// A flow over all runs.
@@ -149,6 +165,23 @@ impl Load {
     /// What pairs it with the load of another policy.
     pub fn key(&self) -> (u64, u64, u64) {
         (self.run, self.client, self.visit)
+    }
+}
+
+impl ObjectMean {
+    /// Adds the time of a load, in nanoseconds.
+    pub fn add(&mut self, time: u64) {
+        if time > 0 {
+            self.loads += 1;
+            self.logarithms += libm::log(time as f64);
+        }
+    }
+
+    /// The geometric mean of its times by that of `base`: over pairs of loads if both have all of them.
+    /// `None` if one has loads that the other lacks.
+    pub fn ratio(&self, base: &ObjectMean) -> Option<f64> {
+        let loads = Some(self.loads).filter(|loads| *loads > 0 && *loads == base.loads)?;
+        Some(libm::exp((self.logarithms - base.logarithms) / loads as f64))
     }
 }
 

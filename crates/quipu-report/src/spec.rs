@@ -20,16 +20,31 @@ pub struct Spec {
     #[serde(rename = "$schema")]
     schema: &'static str,
     data: Data,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usermeta: Option<Value>,
     width: &'static str,
     height: Value,
     #[serde(skip_serializing_if = "Encodings::is_empty")]
     encoding: Encodings,
-    layer: Vec<Layer>,
+    layer: Vec<Child>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolve: Option<Value>,
 }
 
+/// A layer, or several that share their axes.
 #[derive(Clone, Debug, Serialize)]
-struct Data {
-    name: String,
+#[serde(untagged)]
+enum Child {
+    One(Box<Layer>),
+    Group { layer: Vec<Child> },
+}
+
+/// Rows of a dataset, or one row without columns.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Data {
+    Named { name: String },
+    One { values: [Value; 1] },
 }
 
 /// Marks of one kind.
@@ -39,6 +54,8 @@ pub struct Layer {
     data: Option<Data>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     transform: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    params: Vec<Value>,
     mark: Mark,
     #[serde(skip_serializing_if = "Encodings::is_empty")]
     encoding: Encodings,
@@ -68,6 +85,10 @@ pub struct Mark {
     stroke_dash: Option<[u8; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     style: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dy: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_break: Option<&'static str>,
 }
 
 /// Channels in the order in which they were given.
@@ -108,11 +129,13 @@ impl Spec {
     pub fn new(dataset: &str, height: u16) -> Spec {
         Spec {
             schema: SCHEMA,
-            data: Data { name: dataset.to_owned() },
+            data: Data::Named { name: dataset.to_owned() },
+            usermeta: None,
             width: "container",
             height: Value::from(height),
             encoding: Encodings::default(),
             layer: Vec::new(),
+            resolve: None,
         }
     }
 
@@ -134,7 +157,16 @@ impl Spec {
     /// Adds marks on top of those before.
     #[must_use]
     pub fn layer(mut self, layer: Layer) -> Spec {
-        self.layer.push(layer);
+        self.layer.push(Child::One(Box::new(layer)));
+        self
+    }
+
+    /// Puts `back` behind all layers so far, with a vertical axis of its own.
+    #[must_use]
+    pub fn behind(mut self, back: Layer) -> Spec {
+        let front = Child::Group { layer: std::mem::take(&mut self.layer) };
+        self.layer = vec![Child::One(Box::new(back)), front];
+        self.resolve = Some(serde_json::json!({ "scale": { "y": "independent" } }));
         self
     }
 
@@ -161,7 +193,14 @@ impl Spec {
     #[must_use]
     pub fn band(self, low: f64, high: f64) -> Spec {
         let mark = Mark::rect().styled("band").opacity(0.12);
-        self.layer(Layer::new(mark).with("x", low).with("x2", high))
+        self.layer(Layer::new(mark).once().with("x", low).with("x2", high))
+    }
+
+    /// The same along the vertical axis.
+    #[must_use]
+    pub fn band_across(self, low: f64, high: f64) -> Spec {
+        let mark = Mark::rect().styled("band").opacity(0.12);
+        self.layer(Layer::new(mark).once().with("y", low).with("y2", high))
     }
 
     /// Adds cells in the colours of their column `ratio`, at most `width` from 1, with the column
@@ -174,6 +213,15 @@ impl Spec {
         self.layer(cell).layer(Layer::new(Mark::text()).with("text", Field::label("shown")))
     }
 
+    /// Rows have short names in `column`, which begin with a number and a space; `whole` has their whole
+    /// names, which the page draws on demand. Vega-Lite leaves such notes to whoever draws.
+    #[must_use]
+    pub fn named(mut self, column: &str, whole: &str) -> Spec {
+        let names = serde_json::json!({ "column": column, "whole": whole });
+        self.usermeta = Some(serde_json::json!({ "names": names }));
+        self
+    }
+
     /// As JSON.
     pub fn value(&self) -> Value {
         // Texts and numbers in maps with text keys always become JSON.
@@ -184,13 +232,29 @@ impl Spec {
 impl Layer {
     /// Marks that are `mark`.
     pub fn new(mark: Mark) -> Layer {
-        Layer { data: None, transform: Vec::new(), mark, encoding: Encodings::default() }
+        let encoding = Encodings::default();
+        Layer { data: None, transform: Vec::new(), params: Vec::new(), mark, encoding }
+    }
+
+    /// One mark, not one for each row.
+    fn once(mut self) -> Layer {
+        self.data = Some(Data::One { values: [serde_json::json!({})] });
+        self
+    }
+
+    /// The plot of this layer can be zoomed along its horizontal axis.
+    #[must_use]
+    pub fn zoomed(mut self) -> Layer {
+        self.params.push(serde_json::json!({
+            "name": "zoom", "select": { "type": "interval", "encodings": ["x"] }, "bind": "scales",
+        }));
+        self
     }
 
     /// Takes its rows from `dataset` instead of that of the plot.
     #[must_use]
     pub fn of(mut self, dataset: &str) -> Layer {
-        self.data = Some(Data { name: dataset.to_owned() });
+        self.data = Some(Data::Named { name: dataset.to_owned() });
         self
     }
 
@@ -211,6 +275,16 @@ impl Mark {
     /// Lines that go sideways, then up: of distribution functions.
     pub fn steps() -> Mark {
         Mark { interpolate: Some("step-after"), ..Mark::line() }
+    }
+
+    /// Filled areas from zero, or from one column to another.
+    pub fn area() -> Mark {
+        Mark { kind: "area", ..Mark::default() }
+    }
+
+    /// Areas that keep their height from each point to the next.
+    pub fn area_steps() -> Mark {
+        Mark { interpolate: Some("step-after"), ..Mark::area() }
     }
 
     /// Bars, `share` of their band thick.
@@ -252,6 +326,18 @@ impl Mark {
     #[must_use]
     pub fn opacity(self, opacity: f64) -> Mark {
         Mark { opacity: Some(opacity), ..self }
+    }
+
+    /// Texts are broken at their line feeds.
+    #[must_use]
+    pub fn in_lines(self) -> Mark {
+        Mark { line_break: Some("\n"), ..self }
+    }
+
+    /// So many pixels above their place.
+    #[must_use]
+    pub fn above(self, pixels: f64) -> Mark {
+        Mark { dy: Some(-pixels), ..self }
     }
 
     /// Lines of this width, in pixels.

@@ -52,7 +52,7 @@ fn each_damage_is_told_in_one_line_and_the_rest_is_shown() {
         (
             "status.json",
             |text| text.replace("\"done\":24", "\"done\":7"),
-            "is half-finished: 7 of 24 runs are done; what is done is shown.",
+            "is unfinished: 7 of 24 runs are done; the report shows these.",
         ),
         (
             "summary.json",

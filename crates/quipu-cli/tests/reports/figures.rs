@@ -102,7 +102,8 @@ fn one_value_is_not_drawn_as_a_distribution() {
         assert!(!has_figure(&document, id) && !document.datasets.contains_key(id), "{id}");
         let text = text_of(&document, section);
         assert!(
-            text.contains("Each policy has one value") && text.contains("none is drawn"),
+            text.contains("Each policy has only one value")
+                && text.contains("no distribution is drawn"),
             "{text}"
         );
     }
@@ -128,7 +129,7 @@ fn a_policy_with_one_value_beside_others_is_explained() {
         report_of(&[("rr", &[1_000_000_000; 2]), ("fifo", &[1_003_000_000, 1_004_000_000])]);
     let curves = figure(&document, "page-time-curves");
     assert!(
-        curves.caption.contains("An upright line is a policy with one value"),
+        curves.caption.contains("A vertical line is a policy with only one value"),
         "{}",
         curves.caption
     );

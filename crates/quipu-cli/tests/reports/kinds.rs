@@ -33,6 +33,8 @@ fn a_comparison_has_all_figures_of_pages() {
             "paths",
             "bound",
             "load",
+            "pair",
+            "networks",
             "repeat",
             "methods"
         ]
@@ -81,15 +83,20 @@ fn a_load_can_be_chosen_and_one_of_another_version_is_not_drawn() {
     let result = folder.path().join("first");
     comparison(&result);
     let load = "sitespeed,wifi+lte,fifo + minrtt,2".parse().unwrap();
-    let options = Options { load: Some(load) };
+    let options = Options { loads: vec![load] };
     let document = report(&result, &options, &Replayer(&Registry::builtin())).unwrap();
     check(&document);
     let shown = &document.datasets["waterfall"].levels["policy"];
     assert_eq!(shown, &["fifo + minrtt"]);
     let unknown = "sitespeed,wifi+lte,fifo + minrtt,99".parse().unwrap();
-    let options = Options { load: Some(unknown) };
+    let options = Options { loads: vec![unknown] };
     let document = report(&result, &options, &Replayer(&Registry::builtin())).unwrap();
-    assert_eq!(document.notices, ["No run 99 of fifo + minrtt is there to be shown."]);
+    assert_eq!(
+        document.notices,
+        [
+            "Run 99 of fifo + minrtt on sitespeed over wifi+lte is not shown: the results have no such run."
+        ]
+    );
     // A nanosecond more than what this version measures.
     let runs = fs::read_to_string(result.join("runs.csv")).unwrap();
     let changed: Vec<String> = runs
@@ -138,8 +145,8 @@ fn flows_alone_have_goodput_and_series() {
     run_file(text, &result);
     let document = read(&result);
     check(&document);
-    assert_eq!(sections(&document), ["load", "flows", "repeat", "methods"]);
-    assert_eq!(figures(&document)[4..], ["flow-goodput", "flow-shares"]);
+    assert_eq!(sections(&document), ["load", "flows", "networks", "repeat", "methods"]);
+    assert_eq!(figures(&document)[6..], ["flow-goodput", "flow-shares", "network-paths"]);
     assert!(document.summary[0].contains("one "), "{:?}", document.summary);
 }
 
@@ -245,7 +252,7 @@ fn verdicts_have_figures_and_ids_have_variants() {
                 "1 ids; 1 claims of papers: 1 reproduced, 0 depends on the set-up, 0 direction only, \
                  0 not reproduced, 0 unclear, 0 not testable here; 1 rules of our own: 0 hold, 0 fail, \
                  1 unclear, 0 without an answer; 1 other than expected.",
-                "One rule ended otherwise than its file expects: sooner of mine."
+                "One rule has another verdict than its file expects: sooner of mine."
             ]
         );
         let curves = &document.sections[1].figures[0];

@@ -7,5 +7,6 @@ mod folders;
 mod kinds;
 mod large;
 mod outline;
+mod pair;
 mod specs;
 mod waterfall;

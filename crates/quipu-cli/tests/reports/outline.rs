@@ -29,11 +29,11 @@ pub(crate) fn outline(document: &Document, name: &str) -> String {
         let _ = writeln!(text, "# {}: {} [{words}]", section.id, section.title);
         for figure in &section.figures {
             let whole = hash(&figure.id, &|| pretty(figure));
-            let _ = writeln!(text, "figure {}: {} [{whole}]", figure.id, figure.title);
             let controls = figure.controls.iter().map(|control| control.id.as_str());
             let sources = figure.datasets.iter().map(String::as_str);
             let by = controls.map(|id| format!(", chosen by {id}")).collect::<String>();
-            let _ = writeln!(text, "  of {}{by}", sources.collect::<Vec<_>>().join(" and "));
+            let of = sources.collect::<Vec<_>>().join(" and ");
+            let _ = writeln!(text, "figure {}: {} of {of}{by} [{whole}]", figure.id, figure.title);
             marks(&figure.spec, "", &mut text);
         }
         for table in &section.tables {

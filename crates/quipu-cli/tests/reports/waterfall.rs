@@ -19,7 +19,8 @@ fn wikipedia() -> Document {
 }
 
 fn objects(document: &Document) -> Vec<Map<String, Value>> {
-    document.datasets["waterfall"].objects().collect()
+    let rows = document.datasets["waterfall"].objects();
+    rows.filter(|row| row["order"] == "time").collect()
 }
 
 fn table(document: &Document) -> &Table {
@@ -90,18 +91,27 @@ fn a_waterfall_is_coloured_by_path_and_by_type_and_ordered_by_priority_too() {
     };
     assert_eq!(color("waterfall"), ["path"]);
     assert_eq!(color("waterfall-types"), ["kind"]);
-    let orders: Vec<&str> = figure(&document, "waterfall-types").controls[0]
-        .options
-        .iter()
-        .map(|choice| choice.value.as_str())
-        .collect();
-    assert_eq!(orders, ["time", "priority"]);
     let ranks = ["VeryHigh", "High", "Medium", "Low", "VeryLow", ""];
-    let rows = document.datasets["waterfall-types"].objects();
     let rank = |row: &Map<String, Value>| ranks.iter().position(|name| row["priority"] == *name);
-    let found: Vec<_> =
-        rows.filter(|row| row["order"] == "priority").map(|row| rank(&row)).collect();
-    assert!(found.is_sorted() && found.iter().all(Option::is_some), "{found:?}");
+    for id in ["waterfall", "waterfall-types"] {
+        let options = figure(&document, id).controls[0].options.iter();
+        let orders: Vec<&str> = options.map(|choice| choice.value.as_str()).collect();
+        assert_eq!(orders, ["time", "priority"], "{id}");
+        let rows = document.datasets[id].objects();
+        let found: Vec<_> =
+            rows.filter(|row| row["order"] == "priority").map(|row| rank(&row)).collect();
+        assert!(found.is_sorted() && found.iter().all(Option::is_some), "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn a_waterfall_can_be_zoomed_and_names_its_rows_whole() {
+    let document = wikipedia();
+    for id in ["waterfall", "waterfall-types"] {
+        let spec = &figure(&document, id).spec;
+        assert_eq!(spec["layer"][0]["params"][0]["bind"], "scales", "{id}");
+        assert_eq!(spec["usermeta"]["names"]["whole"], "url", "{id}");
+    }
 }
 
 #[test]

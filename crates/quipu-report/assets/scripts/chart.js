@@ -50,8 +50,12 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("scroll", () => (tooltip.hidden = true), { passive: true });
 
-/** The complete Vega-Lite specification: data inline, `width` pixels wide, in the colours of `scheme`. */
-function completeSpec(spec, rows, width, scheme) {
+/**
+ * The complete Vega-Lite specification: data inline, `width` pixels wide, in the colours of `scheme`. On the page
+ * `groups` have buttons in place of legends, `domain` is what is shown of the horizontal axis if not all, and `labels`
+ * are the pixels of whole names along the vertical one.
+ */
+function completeSpec(spec, rows, width, scheme, { groups, domain, labels } = {}) {
   const values = (field) => {
     const found = new Set();
     for (const list of Object.values(rows)) {
@@ -60,7 +64,9 @@ function completeSpec(spec, rows, width, scheme) {
     return found;
   };
   const config = chartConfig(scheme, width, getComputedStyle(document.body).fontFamily);
-  const fitted = withLegends(spec, PALETTES[scheme].meaning, values);
+  if (labels !== undefined) config.axis.labelLimit = labels;
+  const judged = withLegends(withZoom(withMarks(spec, rows), domain), PALETTES[scheme].meaning, values);
+  const fitted = groups ? withButtons(judged, groups) : judged;
   const columns = legendColumns(fitted, width, values);
   if (columns !== undefined) config.legend.columns = columns;
   return {
@@ -87,13 +93,65 @@ function makeView(spec, container) {
 
 /**
  * Draws into `container`, `width` pixels wide, in place of what is there. What is drawn when this returns is
- * complete: all data are there, so nothing waits. Gives the view, of which `finalize()` frees what it holds.
+ * complete: all data are there, so nothing waits. Gives the plot, of which `finalize()` frees what it holds.
  */
-function draw(container, spec, rows, width, scheme) {
+function draw(container, spec, rows, width, scheme, options) {
   // The container says in words what is seen; Vega would write its own words there.
   const canvas = element("div", { "aria-hidden": "true" });
   container.replaceChildren(canvas);
-  const view = makeView(completeSpec(spec, rows, width, scheme), canvas);
+  const view = makeView(completeSpec(spec, rows, width, scheme, options), canvas);
   view.run();
-  return view;
+  return new Plot(view, canvas);
+}
+
+/** What is drawn, and where on the page its numbers and rows are. */
+class Plot {
+  #canvas;
+
+  constructor(view, canvas) {
+    this.view = view;
+    this.#canvas = canvas;
+  }
+
+  /** The plot without axes, in pixels of the window. */
+  get frame() {
+    const outer = this.#canvas.querySelector("svg").getBoundingClientRect();
+    const [x, y] = this.view.origin();
+    const { left, top } = this.view.padding();
+    return { left: outer.left + left + x, top: outer.top + top + y, width: this.view.width(), height: this.view.height() };
+  }
+
+  /** The number along the horizontal axis at so many pixels right of its beginning. */
+  valueAt(pixels) {
+    return this.view.scale("x").invert(pixels);
+  }
+
+  /** Labels of rows, from above. */
+  get labels() {
+    return this.view.scale("y").domain();
+  }
+
+  /** The label of the row at this height of the window; nothing if there is none. */
+  labelAt(clientY) {
+    const { labels, step } = this;
+    const top = this.view.scale("y")(labels[0]) ?? 0;
+    return labels[Math.floor((clientY - this.frame.top - top) / step)];
+  }
+
+  /** Pixels from a row to the next. */
+  get step() {
+    const scale = this.view.scale("y");
+    const [first, second] = scale.domain();
+    return second === undefined ? scale.bandwidth() : scale(second) - scale(first);
+  }
+
+  /** Where a row is, in pixels of the window; nothing if it is not drawn. */
+  rowFrame(label) {
+    const top = this.view.scale("y")(label);
+    return top === undefined ? null : { top: this.frame.top + top, height: this.step };
+  }
+
+  finalize() {
+    this.view.finalize();
+  }
 }

@@ -42,7 +42,11 @@ class Figure {
   #box;
   #note = element("p", { class: "figure-note", hidden: true });
   #table = element("div", { class: "figure-data", hidden: true });
-  #view = null;
+  #plot = null;
+  #legend;
+  /** Of figures that have them, else null. */
+  #zoom;
+  #names;
   #drawnWidth = 0;
 
   constructor(figure, datasets) {
@@ -52,9 +56,17 @@ class Figure {
       this.#choice.set(control.id, String(control.default ?? control.options[0]?.value));
     }
     const name = `${figure.id}-title`;
+    const redraw = () => {
+      this.redraw();
+      this.#fillTable();
+    };
+    this.#legend = new Legend(figure.spec, figure.title, redraw);
+    this.#zoom = isZoomable(figure.spec) ? new Zoom(figure.title, () => this.redraw()) : null;
+    this.#names = figure.spec.usermeta?.names ? new RowNames(figure.spec, figure.title, () => this.redraw()) : null;
     this.#box = element("div", { class: "chart", role: "img" });
     this.#reserve();
     this.#describe();
+    this.#listen();
     this.element = element(
       "figure",
       { class: "card", id: figure.id, "aria-labelledby": name, "data-state": "waiting" },
@@ -62,10 +74,31 @@ class Figure {
       this.#controls(),
       // Right below the button that opens it, however high the drawing is.
       this.#table,
+      this.#tools(),
+      this.#legend.element,
       this.#note,
       this.#box,
       figure.caption ? element("figcaption", { text: figure.caption }) : null,
     );
+  }
+
+  /** Zoom and whole names, and the row that is read. */
+  #tools() {
+    if (!this.#zoom && !this.#names) return null;
+    const buttons = element("div", { class: "tools" }, this.#zoom?.element, this.#names?.button);
+    return element("div", {}, buttons, this.#names?.note);
+  }
+
+  /** Has keys and pointers act on the drawing, of figures where they do. */
+  #listen() {
+    if (!this.#zoom && !this.#names) return;
+    this.#box.setAttribute("tabindex", "0");
+    this.#box.addEventListener("keydown", (event) => {
+      if (!this.#plot) return;
+      if (this.#zoom?.key(event) || this.#names?.key(event, this.#box, this.#plot)) event.preventDefault();
+    });
+    this.#zoom?.follow(this.#box, () => this.#plot);
+    this.#names?.follow(this.#box, () => this.#plot);
   }
 
   /** Keeps about the room that the drawing will take, so that the page does not move under the reader. */
@@ -124,14 +157,20 @@ class Figure {
     return element("div", { class: "actions" }, toggle, downloadMenu(figure.title, entries));
   }
 
-  /** The rows that are shown, by dataset. */
-  #rows() {
+  /** The rows of the selection, by dataset. */
+  #chosen() {
     return Object.fromEntries(this.#figure.datasets.map((name) => [name, this.#datasets.chosen(name, this.#choice)]));
+  }
+
+  /** The rows that are shown, by dataset: without hidden series. */
+  #rows() {
+    const shown = Object.entries(this.#chosen()).map(([name, rows]) => [name, rows.filter((row) => this.#legend.isShown(row))]);
+    return Object.fromEntries(shown);
   }
 
   #cells(name) {
     const columns = this.#datasets.columns(name);
-    return this.#datasets.chosen(name, this.#choice).map((row) => columns.map((column) => row[column]));
+    return this.#rows()[name].map((row) => columns.map((column) => row[column]));
   }
 
   #fillTable() {
@@ -165,20 +204,21 @@ class Figure {
   }
 
   redraw(scheme = currentScheme()) {
-    this.#view?.finalize();
-    this.#view = null;
+    this.#plot?.finalize();
+    this.#plot = null;
     this.#note.hidden = true;
     const width = this.#box.clientWidth;
     this.#drawnWidth = width;
     try {
+      this.#legend.fill(this.#chosen());
       const rows = this.#rows();
       this.#box.replaceChildren();
       if (Object.values(rows).every((list) => list.length === 0)) {
-        this.#say("There is nothing to draw for this choice: no runs, or the same value in all of them.");
+        this.#say(this.#legend.isNarrowed ? "All series are hidden." : "There is nothing to draw for this choice: no runs, or the same value in all of them.");
         this.element.dataset.state = "empty";
         return;
       }
-      this.#view = draw(this.#box, this.#figure.spec, rows, width, scheme);
+      this.#drawRows(rows, width, scheme);
       this.#box.style.minHeight = "";
       this.element.dataset.state = "drawn";
     } catch (error) {
@@ -187,6 +227,18 @@ class Figure {
       this.#say(`This figure could not be drawn: ${error.message}. Its data can be downloaded.`);
       this.element.dataset.state = "failed";
     }
+  }
+
+  #drawRows(rows, width, scheme) {
+    const { spec } = this.#figure;
+    this.#zoom?.over(extentOf(spec, rows));
+    const named = this.#names?.named(rows) ?? rows;
+    const wide = this.#names?.widthOf(width) ?? width;
+    const labels = this.#names?.isWhole ? this.#names.labels : undefined;
+    this.#box.classList.toggle("scroll", wide > width);
+    this.#plot = draw(this.#box, spec, named, wide, scheme, { groups: this.#legend.groups, domain: this.#zoom?.shown, labels });
+    this.#legend.paint(this.#plot.view, scheme);
+    this.#names?.mark(this.#box, this.#plot);
   }
 
   #say(text) {

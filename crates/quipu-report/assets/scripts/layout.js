@@ -58,6 +58,19 @@ function withLegends(spec, meaning, values) {
   return made;
 }
 
+/** The specification without layers that have no number along the horizontal axis in `rows`, lists by dataset. */
+function withMarks(spec, rows, above) {
+  if (!spec.layer) return spec;
+  const name = spec.data?.name ?? above;
+  const isDrawn = (layer) => {
+    const { field, type } = layer.encoding?.x ?? {};
+    if (!field || type !== "quantitative") return true;
+    return (rows[layer.data?.name ?? name] ?? []).some((row) => typeof row[field] === "number");
+  };
+  const layer = spec.layer.filter(isDrawn).map((one) => withMarks(one, rows, name));
+  return layer.length ? { ...spec, layer } : spec;
+}
+
 /** Pixels that the names of rows may take: legends begin right of them. */
 const ROW_LABELS = 140;
 

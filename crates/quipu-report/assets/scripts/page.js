@@ -34,7 +34,7 @@ function summary(sentences) {
   return element(
     "section",
     { class: "summary", id: "summary", "aria-labelledby": "summary-title" },
-    element("h2", { id: "summary-title", text: "In short" }),
+    element("h2", { id: "summary-title", text: "Summary" }),
     element("p", { class: "first" }, ...emphasised(first)),
     others.length ? element("ul", {}, ...others.map((text) => element("li", {}, ...emphasised(text)))) : null,
   );
@@ -73,7 +73,7 @@ function contents(report) {
       element("ul", {}, ...[...(part.figures ?? []), ...(part.tables ?? [])].map((one) => element("li", {}, link(one.id, one.title, "of-figure")))),
     ),
   );
-  const first = report.summary?.length ? [element("li", {}, link("summary", "In short", "of-part"))] : [];
+  const first = report.summary?.length ? [element("li", {}, link("summary", "Summary", "of-part"))] : [];
   const fold = element("details", {}, element("summary", { text: "Contents" }), element("ol", {}, ...first, ...parts));
   const wide = matchMedia("(min-width: 66rem)");
   const place = () => (fold.open = wide.matches);
@@ -163,7 +163,7 @@ function showReport() {
   const { fold, links } = contents(report);
   document.querySelector("nav.contents").append(fold);
   document.querySelector("footer").append(
-    element("p", { text: "All data of the figures are in this file, and below each figure’s Download; rows of every run lie beside it in the result folder." }),
+    element("p", { text: "This file contains all data of the figures (see Download at each one); the result folder has the rows of every run." }),
   );
   followReading(links, main);
   drawFigures(figures);

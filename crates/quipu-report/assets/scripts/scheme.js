@@ -10,6 +10,8 @@ const PALETTES = {
   light: {
     category: ["#145099", "#aa5200", "#117f6c", "#713153", "#b48d28", "#4f98de", "#1d1a15", "#8b9497"],
     diverging: ["#5b9bdb", "#a9caec", "#f5f5f5", "#f3c48f", "#e08c33"],
+    // Behind lines, which keep their contrast.
+    pale: ["#d9e7f6", "#fbe6cf", "#f8d3d8", "#dcefe2", "#e8dff2"],
     sequential: ["#f3f7fb", "#c6dcf2", "#8fbbe6", "#5496d6"],
     meaning: {
       "holds": "#0f7a66",
@@ -31,6 +33,7 @@ const PALETTES = {
   dark: {
     category: ["#3c98ee", "#d9560f", "#208c6f", "#e6a8ce", "#d99337", "#a9e5ff", "#fefdff", "#939e9a"],
     diverging: ["#1c65b0", "#274a73", "#2e2e2e", "#6b4220", "#9c500d"],
+    pale: ["#1b2c40", "#3a2b18", "#401e26", "#18332a", "#2f2440"],
     sequential: ["#1f252d", "#223f5f", "#22558a", "#1f68b4"],
     meaning: {
       "holds": "#34c9a3",
@@ -68,7 +71,7 @@ function chartConfig(scheme, width, font) {
       diverging: colours.diverging,
       heatmap: colours.sequential,
       ramp: colours.sequential,
-      ordinal: colours.sequential,
+      ordinal: colours.pale,
     },
     axis: {
       titleLineHeight: TITLE_LINE,
@@ -118,9 +121,11 @@ function chartConfig(scheme, width, font) {
     rect: { stroke: colours.card, strokeWidth: 1 },
     // Bands behind marks: no hue, as hues stand for policies.
     style: {
-      band: { fill: colours.muted, strokeWidth: 0 },
-      critical: { stroke: colours.text, strokeWidth: 2.5 },
-      event: { stroke: colours.text, strokeWidth: 1.2 },
+      band: { color: colours.muted, strokeWidth: 0 },
+      end: { color: colours.grid, strokeWidth: 0 },
+      behind: { strokeWidth: 0 },
+      critical: { color: colours.text, strokeWidth: 2.5 },
+      event: { color: colours.text, strokeWidth: 1.2 },
     },
     errorbar: { rule: { strokeWidth: 1.5 } },
     boxplot: {

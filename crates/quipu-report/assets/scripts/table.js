@@ -96,7 +96,7 @@ class DataTable {
       const kept = new Set(this.#rows.filter((_, at) => words.every((word) => this.#texts[at].includes(word))));
       this.#keep(kept);
     });
-    return element("div", { class: "filter" }, element("label", { for: id, text: "Rows with" }), box);
+    return element("div", { class: "filter" }, element("label", { for: id, text: "Filter rows" }), box);
   }
 
   #keep(kept) {
@@ -152,7 +152,7 @@ class DataTable {
     const all = this.#rows.length;
     const part = count === all ? `${formatNumber(all)}` : `${formatNumber(count)} (${formatNumber(all)} in all)`;
     this.#status.textContent =
-      count === 0 ? "No row has all of these words." : `${formatNumber(from + 1)}–${formatNumber(from + rows.length)} of ${part}`;
+      count === 0 ? "No row contains all of these words." : `${formatNumber(from + 1)}–${formatNumber(from + rows.length)} of ${part}`;
     this.#turn[0].disabled = this.#page === 0;
     this.#turn[1].disabled = from + this.#perPage >= count;
     for (const button of this.#turn) button.hidden = all <= this.#perPage;

@@ -106,8 +106,7 @@ impl Folders {
             let Status { planned, done, failed, .. } = *status;
             if done.saturating_add(failed) < planned {
                 notices.add(format!(
-                    "{called} is half-finished: {done} of {planned} runs are done; what is done is \
-                     shown."
+                    "{called} is unfinished: {done} of {planned} runs are done; the report shows these."
                 ));
             }
             if summary.is_none() {
@@ -138,7 +137,7 @@ impl Folders {
             summary.runs_planned.saturating_sub(summary.runs_finished).saturating_sub(failed);
         if status.is_none() && summary.complete == Some(false) && open > 0 {
             notices.add(format!(
-                "{called} is incomplete: {} of {} runs ended well.",
+                "{called} is incomplete: {} of {} runs finished.",
                 summary.runs_finished, summary.runs_planned
             ));
         }

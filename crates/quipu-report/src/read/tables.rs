@@ -50,6 +50,7 @@ pub(crate) fn read(folder: &Folder<'_>, results: &mut Results, notices: &mut Not
     paths(folder, results, notices);
     flows(folder, results, notices);
     links(folder, results, notices);
+    streams(folder, results, notices);
 }
 
 fn runs(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
@@ -92,10 +93,24 @@ impl RunColumns {
 }
 
 fn objects(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
-    let file = Needs { file: "objects.csv", needed: ["since_page_start_ns"], wanted: [] };
-    each(folder, &file, results, notices, |rows, cell, [completed], []| {
+    let (needed, wanted) = (["since_page_start_ns"], ["object", "url"]);
+    let file = Needs { file: "objects.csv", needed, wanted };
+    let mut known = 0;
+    each(folder, &file, results, notices, |rows, cell, [completed], [object, url]| {
         let completed = rows.number(completed)?;
         cell.objects.add(completed);
+        let Some(object) = optional(rows, object)? else { return Ok(()) };
+        match cell.object_means.get_mut(&object) {
+            Some(mean) => mean.add(completed),
+            None if known < MOST_OBJECT_MEANS => {
+                known += 1;
+                let url = url.map(|url| clean(&rows.text(url))).unwrap_or_default();
+                let mean = cell.object_means.entry(object).or_default();
+                mean.url = url;
+                mean.add(completed);
+            }
+            None => {}
+        }
         Ok(())
     });
 }
@@ -149,6 +164,18 @@ fn flows(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
     });
 }
 
+fn streams(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
+    let needed = ["stream", "since_page_start_ns"];
+    let file = Needs { file: "streams.csv", needed, wanted: [] };
+    each(folder, &file, results, notices, |rows, cell, [stream, time], []| {
+        let (stream, time) = (rows.number(stream)?, rows.number(time)?);
+        if cell.streams.len() < MOST_PARTS || cell.streams.contains_key(&stream) {
+            cell.streams.entry(stream).or_default().push(time);
+        }
+        Ok(())
+    });
+}
+
 fn links(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
     let needed = ["name", "direction", "bytes_delivered", "bytes_capacity"];
     let file = Needs { file: "links.csv", needed, wanted: ["datagrams_dropped"] };
@@ -174,6 +201,9 @@ fn links(folder: &Folder<'_>, results: &mut Results, notices: &mut Notices) {
         Ok(())
     });
 }
+
+/// Objects of all cells of a folder together whose means are kept.
+const MOST_OBJECT_MEANS: usize = 40_000;
 
 /// Paths, flows or links of a cell that are kept.
 const MOST_PARTS: usize = 200;

@@ -115,7 +115,7 @@ pub(super) fn curves(
             .with("x", Field::number("ms", &format!("{what}, ms")).log_if(log))
             .with(
                 "y",
-                Field::number("part", &format!("part of the {}", curves.of))
+                Field::number("part", &format!("share of the {}", curves.of))
                     .domain(0.0, 1.0)
                     .axis_format("%"),
             )
@@ -126,19 +126,19 @@ pub(super) fn curves(
                 vec![
                     Field::row("policy", "policy", []),
                     Field::number("ms", &format!("{what}, ms")),
-                    Field::number("part", &format!("part of the {}", curves.of)).format(".1%"),
+                    Field::number("part", &format!("share of the {}", curves.of)).format(".1%"),
                 ],
             ),
     );
     draft.dataset(id, rows.build());
     let mut caption = format!(
-        "Part of the {} whose {what} is at most so many milliseconds{}. A curve further left is \
+        "Share of the {} whose {what} is at most the value on the horizontal axis{}. Further left is \
          better.",
         curves.of,
         if log { ", on a logarithmic axis" } else { "" }
     );
     if upright {
-        caption.push_str(" An upright line is a policy with one value, which is no distribution.");
+        caption.push_str(" A vertical line is a policy with only one value.");
     }
     Distribution::Drawn(figure(id, curves.title, caption, alt, &spec, &context.select))
 }
@@ -149,10 +149,10 @@ fn without_curves(most: u64, curves: &Curves<'_>) -> Distribution {
     match most {
         0 => Distribution::Nothing,
         1 => Distribution::Single(format!(
-            "Each policy has one value of the {what}, which is no distribution: none is drawn."
+            "Each policy has only one value of the {what}, so no distribution is drawn."
         )),
         _ => Distribution::Single(format!(
-            "All {of} of a policy have the same {what}, which is no distribution: none is drawn."
+            "All {of} of a policy have the same {what}, so no distribution is drawn."
         )),
     }
 }
@@ -199,6 +199,8 @@ pub(super) enum Begin {
     Zero,
     /// At one, or a little below what is shown: of multiples. What is near to one is shaded.
     One,
+    /// Near to one on either side, which is shaded: of ratios.
+    Around,
 }
 
 /// Box plots of `values`, one for each policy; nothing if there are no values.
@@ -207,6 +209,16 @@ pub(super) fn boxes(
     draft: &mut Draft,
     boxes: &Boxes<'_>,
     values: impl Fn(&Cell) -> Vec<u64>,
+) -> Option<Figure> {
+    boxes_of(context, draft, boxes, |_, cell| values(cell))
+}
+
+/// The same of values that depend on the other policies of their scene.
+pub(super) fn boxes_of(
+    context: &Context<'_>,
+    draft: &mut Draft,
+    boxes: &Boxes<'_>,
+    values: impl Fn(&Scene, &Cell) -> Vec<u64>,
 ) -> Option<Figure> {
     let results = &context.folders.results;
     let numbers = ["n", "least", "low", "q1", "median", "q3", "high", "most"];
@@ -220,7 +232,7 @@ pub(super) fn boxes(
         let place = context.select.cells(results, scene);
         let mut seen = Vec::new();
         for cell in &scene.cells {
-            let Some(numbers) = boxed(&values(cell)) else { continue };
+            let Some(numbers) = boxed(&values(scene, cell)) else { continue };
             varies |= numbers.least < numbers.most;
             let cells = [text(&cell.policy), number(numbers.count as f64)];
             let cells = cells.into_iter().chain(cells_of(&numbers, boxes.unit));
@@ -236,7 +248,7 @@ pub(super) fn boxes(
     let y = || Field::row("policy", "policy", context.policies());
     let of = |column| match boxes.axis {
         Begin::Zero => Field::number(column, what).from_zero(),
-        Begin::One => Field::number(column, what).from_least(),
+        Begin::One | Begin::Around => Field::number(column, what).from_least(),
     };
     let tooltip = || {
         let named = [
@@ -256,6 +268,7 @@ pub(super) fn boxes(
     let banded = match boxes.axis {
         Begin::Zero => plain,
         Begin::One => plain.band(1.0, NEAR_ONE),
+        Begin::Around => plain.band(2.0 - NEAR_ONE, NEAR_ONE),
     };
     if !varies {
         let point = Layer::new(Mark::point(70.0)).with("x", of("median"));

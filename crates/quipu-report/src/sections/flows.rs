@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::data::{Rows, text};
+use super::streams::{BOX_COLUMNS, box_cells, grouped};
 use super::{Context, Draft, words};
 use crate::aggregate::boxes::boxed;
 use crate::document::{Column, Figure, Section, Table, number};
@@ -85,7 +86,7 @@ fn alt(context: &Context<'_>, what: &str) -> String {
 /// The selectors, and one of the policy if there are several.
 fn goodput(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     let id = "flow-goodput";
-    let columns = ["policy", "flow", "n", "low", "median", "high"].map(str::to_owned);
+    let columns = ["policy", "flow"].into_iter().chain(BOX_COLUMNS).map(str::to_owned);
     let select = &context.select;
     let mut rows = Rows::new(select.columns().chain(columns));
     for scene in &context.scenes {
@@ -93,10 +94,8 @@ fn goodput(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
         for cell in &scene.cells {
             for flow in &cell.flows {
                 let Some(numbers) = boxed(&flow.goodput) else { continue };
-                let named = [text(&cell.policy), text(&label(flow)), Value::from(numbers.count)];
-                let rates = [numbers.least, numbers.median, numbers.most];
-                let rates = rates.map(|rate| number(rate / 1e6));
-                rows.row(place.iter().cloned().chain(named).chain(rates));
+                let named = [text(&cell.policy), text(&label(flow))].into_iter();
+                rows.row(place.iter().cloned().chain(named).chain(box_cells(&numbers, 1e6)));
             }
         }
     }
@@ -105,23 +104,13 @@ fn goodput(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     }
     draft.dataset(id, rows.build());
     let names = names(context);
-    let color = Field::name("flow", "flow", &names);
-    let tooltip = [
-        Field::label("policy").titled("policy"),
-        Field::label("flow").titled("flow"),
-        Field::number("median", "median, Mb/s"),
-        Field::number("low", "least run, Mb/s"),
-        Field::number("high", "best run, Mb/s"),
-        Field::number("n", "runs"),
-    ];
-    let spec = Spec::steps(id, 34)
-        .with("y", Field::row("policy", "policy", context.policies()))
-        .with("yOffset", color.clone())
-        .intervals(Field::number("median", "goodput, Mb/s").from_zero(), &color, &tooltip);
+    let x = Field::number("median", "goodput, Mb/s").from_zero();
+    let spec = grouped(context, id, &Field::name("flow", "flow", &names), &x);
     Some(Figure {
         id: id.to_owned(),
         title: "Goodput of each flow".to_owned(),
-        caption: "The median over the runs, with a line from the least to the best run, in Mb/s."
+        caption: "Goodput over the runs, in Mb/s. The box holds the middle half, the tick is the \
+                  median, and whiskers reach to values at most 1.5 boxes away."
             .to_owned(),
         alt: alt(context, "Goodput of flows"),
         spec: spec.value(),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::data::{Rows, text};
 use super::waterfall::{self, millis};
-use super::{Context, Draft, words};
+use super::{Context, Draft, objects, states, traffic, words};
 use crate::document::{Choice, Control, Figure, Section, number};
 use crate::loads::Loads;
 use crate::spec::{Field, Layer, Mark, Spec};
@@ -15,10 +15,10 @@ const MOST_LINES: usize = 24;
 /// The loads that were run again.
 pub(super) fn load(context: &Context<'_>, loads: &Loads, draft: &mut Draft) {
     let Some(first) = loads.loads.first() else { return };
-    let options = loads.loads.iter().map(|load| Choice {
-        value: load.policy.clone(),
-        label: format!("{}, run {}", load.policy, load.run),
-    });
+    let options = loads
+        .loads
+        .iter()
+        .map(|load| Choice { value: load.policy.clone(), label: load.label.clone() });
     let controls: Vec<Control> = match loads.loads.len() {
         1 => Vec::new(),
         _ => vec![Control {
@@ -29,12 +29,13 @@ pub(super) fn load(context: &Context<'_>, loads: &Loads, draft: &mut Draft) {
         }],
     };
     let mut figures = waterfall::waterfalls(context, loads, &controls, draft);
+    figures.extend(traffic::traffic(context, loads, &controls, draft));
     figures.extend(series(context, loads, &controls, draft));
     let about = match first.detail.objects.is_empty() {
-        true => format!("Run {} over {}, run again to be looked at.", first.run, loads.place),
+        true => format!("Run {} over {}, re-run to show it in detail.", first.run, loads.place),
         false => format!(
-            "Loads of {}: of each policy the one whose page time is the middle one, or the one that \
-             was asked for. They were run again to be looked at, and had the page times of the \
+            "Loads of {}: for each policy the run with the median page time, or the requested load. \
+             The report re-ran them to show them in detail; their page times equal those of the \
              results to the nanosecond.",
             loads.place
         ),
@@ -44,8 +45,13 @@ pub(super) fn load(context: &Context<'_>, loads: &Loads, draft: &mut Draft) {
         title: "One load in full".to_owned(),
         text: vec![about],
         figures,
-        tables: waterfall::table(loads).into_iter().collect(),
+        tables: objects::table(loads).into_iter().collect(),
     });
+}
+
+/// What a path of a connection is called; of one connection the path alone.
+pub(super) fn line_of(several: bool, flow: &str, path: &str) -> String {
+    if several { format!("{flow} on {path}") } else { path.to_owned() }
 }
 
 /// Window, round trip, rate and queue of every path over time.
@@ -65,10 +71,7 @@ fn series(
         let several = detail.series.len() > 1;
         let paths = detail.series.iter().flat_map(|it| it.paths.iter().map(move |path| (it, path)));
         for (connection, path) in paths.take(MOST_LINES) {
-            let line = match several {
-                true => format!("{} on {}", connection.flow, path.name),
-                false => path.name.clone(),
-            };
+            let line = line_of(several, &connection.flow, &path.name);
             if !lines.contains(&line) {
                 lines.push(line.clone());
             }
@@ -106,6 +109,7 @@ fn series(
         return Vec::new();
     }
     draft.dataset(id, rows.build());
+    let states = states::states(loads, MOST_LINES, draft);
     let ends = words::list(&ends, 8);
     let known = &context.folders.results.paths;
     let domain = if lines.iter().all(|line| known.contains(line)) { known } else { &lines };
@@ -120,6 +124,7 @@ fn series(
         let x = || Field::number("ms", "since the start").in_time();
         let mut spec = Spec::new(id, 220).layer(
             Layer::new(Mark::line())
+                .zoomed()
                 .with("x", x())
                 .with("y", Field::number(column, unit).from_zero())
                 .with("color", color())
@@ -147,6 +152,12 @@ fn series(
                     .with("color", color()),
             );
         }
+        let mut datasets = vec![id.to_owned()];
+        if let Some(back) = states.as_ref().filter(|_| ["window", "rate"].contains(&column)) {
+            spec = spec.behind(back.clone());
+            datasets.push(states::ID.to_owned());
+            caption.push_str(states::CAPTION);
+        }
         if loads.loads.iter().any(|load| load.detail.series_left_out > 0) {
             caption.push_str(" Further connections are left out.");
         }
@@ -156,7 +167,7 @@ fn series(
             caption,
             alt: format!("{title} over time of {}. At the end: {ends}.", loads.place),
             spec: spec.value(),
-            datasets: vec![id.to_owned()],
+            datasets,
             controls: controls.to_vec(),
         }
     };

@@ -54,14 +54,14 @@ pub(super) fn failures(context: &Context<'_>, draft: &mut Draft) {
         id: "failures".to_owned(),
         title: "Failures".to_owned(),
         text: vec![format!(
-            "{}. What failed is in no figure.",
+            "{}. Figures leave failed runs out.",
             words::count(all, "run failed", "runs failed")
         )],
         figures: Vec::new(),
         tables: vec![Table {
             id: "failure-table".to_owned(),
             title: "Runs that failed".to_owned(),
-            caption: "With the reason that each gave.".to_owned(),
+            caption: "Each with its reason.".to_owned(),
             columns,
             rows,
         }],
@@ -109,9 +109,9 @@ pub(super) fn repeat(folders: &Folders, draft: &mut Draft) {
         }
     }
     text.push(format!(
-        "quipu report {name} --load PAGE,NETWORK,POLICY,RUN shows another load in full; quipu report \
-         {name} --specs FOLDER writes the figures as Vega-Lite files for notebooks. The numbers of all \
-         runs and objects lie as CSV in {name}."
+        "quipu report {name} --load PAGE,NETWORK,POLICY,RUN shows another load in full, and with a second \
+         --load compares two; quipu report {name} --specs FOLDER writes the figures as Vega-Lite files for notebooks. The numbers of all \
+         runs and objects are in CSV files in {name}."
     ));
     draft.section(Section {
         id: "repeat".to_owned(),
@@ -151,7 +151,7 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
     let networks = Table {
         id: "network-table".to_owned(),
         title: "Networks".to_owned(),
-        caption: "Paths of each network; of recordings the mean, and nothing where it is unknown."
+        caption: "Paths of each network. Recorded links have their mean; cells are empty where a value is unknown."
             .to_owned(),
         columns,
         rows: rows.take(1_000).collect(),
@@ -159,7 +159,7 @@ pub(super) fn methods(context: &Context<'_>, draft: &mut Draft) {
     let pages = Table {
         id: "page-table".to_owned(),
         title: "Pages".to_owned(),
-        caption: "What pages are made of; of drawn ones the mean.".to_owned(),
+        caption: "Contents of each page; for randomly drawn pages the mean.".to_owned(),
         columns: vec![
             Column::text("page", "page"),
             Column::number("objects", "objects", "", 0),
@@ -199,9 +199,9 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
     let cells = || folders.results.scenes.iter().flat_map(|scene| &scene.cells);
     let has = |metric: Metric| !context.scenes.is_empty() && has_metric(context, metric);
     let world = match folders.world.as_str() {
-        "" => "The results do not say in which world they were made.".to_owned(),
-        "simulated" => "World: simulated. Times are virtual: links and hosts are modelled, and the protocol is \
-                        the code that runs on sockets too."
+        "" => "The results do not say whether they were simulated.".to_owned(),
+        "simulated" => "World: simulated. Times are virtual: links and hosts are models, and no socket is used. The \
+                        protocol, HTTP and the policies are this program's own code."
             .to_owned(),
         world => format!("World: {world}."),
     };
@@ -219,13 +219,14 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
                 .to_owned();
         about.push_str(match ratios().any(|ratio| ratio.interval.is_some()) {
             true => {
-                ", with a 95 % interval from 10,000 resamples of the runs. Where an interval holds 1 the \
-                 policies are said not to be told apart."
+                ", with a 95 % interval from 10,000 resamples of the runs. Where an interval contains 1, \
+                 the report says that the policies cannot be distinguished."
             }
-            false => ". There are no intervals: there is one run, or chance decides nothing.",
+            false => ". There are no intervals, because there is only one run or nothing is random.",
         });
         if cells().any(|cell| cell.loads.iter().any(|load| load.client > 0)) {
-            about.push_str(" The clients of a run share its chance and count once.");
+            about
+                .push_str(" The clients of a run share its random events and count as one sample.");
         }
         text.push(about);
     }
@@ -243,13 +244,15 @@ fn paragraphs(context: &Context<'_>, draft: &Draft) -> Vec<String> {
     let figures = draft.document.sections.iter().flat_map(|section| &section.figures);
     let mut drawn = Vec::new();
     if figures.clone().any(|figure| figure.id.ends_with("-curves")) {
-        drawn.push("Curves have all values where they are few, else quantiles at equal distances.");
+        drawn.push(
+            "Curves show every value if there are few, and otherwise evenly spaced quantiles.",
+        );
     }
     if figures.clone().any(|figure| figure.caption.contains(BOX)) {
-        drawn.push("Box plots have quartiles by linear interpolation.");
+        drawn.push("Quartiles in box plots are linearly interpolated.");
     }
     if cells().any(|cell| cell.objects.count() > MOST_EXACT as u64) {
-        drawn.push("Of more than 20,000 objects in one curve times are known to 0.4 %.");
+        drawn.push("In curves of more than 20,000 objects, times are accurate to 0.4 %.");
     }
     if !drawn.is_empty() {
         text.push(drawn.join(" "));
@@ -271,8 +274,8 @@ const MEASURES: [(Metric, &str); 5] = [
     (Metric::ByteIndex, "ByteIndex: integral over time of the share of bytes that is missing."),
     (
         Metric::PageAboveFloor,
-        "Floor: the page time on an infinitely fast network, which thinking of servers and computing take by \
-         themselves; what is above it is the part that a network can change.",
+        "Floor: the page time on an infinitely fast network, which consists of server think time and \
+         computing; only the part above it depends on the network.",
     ),
 ];
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::data::{Rows, text};
-use super::{Context, Draft, words};
+use super::{Context, Draft, swept, words};
 use crate::aggregate::heat::{Unlike, heat, unlike};
 use crate::document::{Choice, Control, Figure, Section, number};
 use crate::results::{Cell, Ratio, Scene};
@@ -24,7 +24,8 @@ const LEAST_WIDTH: f64 = 0.05;
 /// Ratios of page times to those of the first policy.
 pub(super) fn by_network(context: &Context<'_>, draft: &mut Draft) {
     let figures = [intervals(context, draft), colours(context, draft), heat_map(context, draft)];
-    let figures: Vec<Figure> = figures.into_iter().flatten().collect();
+    let mut figures: Vec<Figure> = figures.into_iter().flatten().collect();
+    figures.extend(swept::lines(context, draft));
     if figures.is_empty() {
         return;
     }
@@ -135,7 +136,7 @@ fn intervals(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
         caption:
             "Page time as a ratio to that of the first policy, with its 95 % interval; the faint \
                   line is 1, the band 5 % to either side, which is always shown so that small \
-                  differences look small. An interval that does not reach 1 is a clear difference."
+                  differences look small. An interval that does not contain 1 is a clear difference."
                 .to_owned(),
         alt,
         spec: spec.value(),
@@ -313,7 +314,7 @@ fn heat_map(context: &Context<'_>, draft: &mut Draft) -> Option<Figure> {
     draft.dataset(id, rows.build());
     Some(Figure {
         id: id.to_owned(),
-        title: "Ratios over how unlike the paths are".to_owned(),
+        title: "Ratios by rate ratio and delay ratio".to_owned(),
         caption: "Networks of two paths by the ratio of their rates towards the client and of their \
                   round trips, the path with the larger rate by the other; each cell has the geometric \
                   mean of the page time's ratio to that of the first policy. Below 1 is faster."

@@ -65,6 +65,13 @@ impl Select {
         Select { axes: others.cloned().collect() }
     }
 
+    /// The same without a choice of the field at `position`; `None` if scenes have no choice of it.
+    pub(super) fn without_field(&self, position: usize) -> Option<Select> {
+        let (own, others): (Vec<Axis>, Vec<Axis>) =
+            self.axes.iter().cloned().partition(|axis| axis.kind == Kind::Field(position));
+        (!own.is_empty()).then_some(Select { axes: others })
+    }
+
     /// The same without a choice of the network or of fields that change it.
     pub(super) fn without_paths(&self, networks: &Networks) -> Select {
         let others = self.without_network().axes.into_iter().filter(|axis| match axis.kind {

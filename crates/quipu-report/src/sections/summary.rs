@@ -67,12 +67,12 @@ fn of_scene(context: &Context<'_>, scene: &Scene, standing: &Standing) -> Vec<St
     if !same.is_empty() {
         let (give, list) =
             (if same.len() == 1 { "gives" } else { "give" }, words::list(&same, MOST_NAMES));
-        sentences.push(format!("{list} {give} the same in every run."));
+        sentences.push(format!("{list} {give} the same result in every run."));
     }
     let unclear = of(Difference::Unclear);
     if !unclear.is_empty() {
         sentences.push(format!(
-            "{} cannot be told apart from it: the intervals of the ratios hold 1.",
+            "{} cannot be distinguished from it: the intervals of the ratios contain 1.",
             words::list(&unclear, MOST_NAMES)
         ));
     }
@@ -153,8 +153,8 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
                 words::grouped(*first)
             ),
             false => format!(
-                "By page time {policy} is the fastest, or cannot be told apart from the fastest, in {} \
-                 of {of}; it is the fastest in {}.",
+                "By page time {policy} is the fastest, or cannot be distinguished from the fastest, in \
+                 {} of {of}; it is the fastest in {}.",
                 words::grouped(*among),
                 words::grouped(*first)
             ),
@@ -175,7 +175,7 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
         clear if clear == all => {
             format!("In all {} {what} a single row is clearly the fastest.", words::grouped(all))
         }
-        0 => format!("In none of the {what} is one policy alone clearly the fastest."),
+        0 => format!("In none of the {what} is a single policy clearly the fastest."),
         1 => format!("In one of the {what} a single row is clearly the fastest."),
         clear => {
             format!(
@@ -397,8 +397,8 @@ fn runs(context: &Context<'_>) -> Vec<String> {
         return Vec::new();
     }
     vec![match (failed, planned == finished) {
-        (0, true) if planned == 1 => "The run ended well.".to_owned(),
-        (0, true) => format!("All {} runs ended well.", words::grouped(planned)),
+        (0, true) if planned == 1 => "The run finished.".to_owned(),
+        (0, true) => format!("All {} runs finished.", words::grouped(planned)),
         (0, false) => {
             format!("{} of {} runs are done.", words::grouped(finished), words::grouped(planned))
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::distribution::{Begin, Boxes, Curves, boxes, curves};
-use super::{Context, Draft, words};
+use super::{Context, Draft, object_ratios, words};
 use crate::document::{Column, Section, Table, millis, number};
 use crate::results::Cell;
 use quipu_record::{Dimension, Metric};
@@ -120,7 +120,7 @@ fn medians(context: &Context<'_>) -> Table {
             .to_owned();
     if left_out > 0 {
         let left_out = words::count(left_out, "more row is", "more rows are");
-        caption.push_str(&format!(" {left_out} in the files alone."));
+        caption.push_str(&format!(" {left_out} only in the files."));
     }
     Table {
         id: "page-time-table".to_owned(),
@@ -171,6 +171,7 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
     if curve.is_none() && single.is_none() {
         return;
     }
+    let ratios = object_ratios::figure(context, draft);
     draft.section(Section {
         id: "object-time".to_owned(),
         title: "Object time".to_owned(),
@@ -179,8 +180,8 @@ pub(super) fn object_time(context: &Context<'_>, draft: &mut Draft) {
              all loads.",
             single,
         ),
-        figures: curve.into_iter().chain(box_plot).collect(),
-        tables: Vec::new(),
+        figures: curve.into_iter().chain(box_plot).chain(ratios).collect(),
+        tables: object_ratios::table(context).into_iter().collect(),
     });
 }
 
@@ -252,10 +253,10 @@ pub(super) fn bound(context: &Context<'_>, draft: &mut Draft) {
         id: "bound".to_owned(),
         title: "Distance to the bound".to_owned(),
         text: vec![
-            "The bound is a time that no scheduler can be below, from the rates and delays of the \
-             paths, the discovery of objects, the handshake and the first windows. A policy at 1 \
-             cannot be improved on. All rows over the same paths have the same bound; that of a path \
-             alone is of this path, and may be lower."
+            "The bound is a time that no scheduler can beat. It follows from the rates and delays of the \
+             paths, the discovery of objects, the handshake and the first windows. A policy at 1 cannot \
+             be improved on. All policies over the same paths share one bound; a path alone has its \
+             own, which may be lower."
                 .to_owned(),
         ],
         figures,

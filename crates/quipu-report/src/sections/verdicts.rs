@@ -51,7 +51,7 @@ fn text_of(judged: &[Judged]) -> Vec<String> {
             text.push(format!("The paper reports: {}.", reported.trim_end_matches('.')));
         }
         if !note.is_empty() {
-            text.push(format!("What is reconstruction: {}.", note.trim_end_matches('.')));
+            text.push(format!("Reconstructed: {}.", note.trim_end_matches('.')));
         }
     }
     text
@@ -88,12 +88,12 @@ fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
         Layer::new(Mark::bar(0.75))
             .with("x", Field::number("claims", "claims").stacked())
             .with("y", Field::row("paper", "paper", &papers))
-            .with("color", Field::verdict("outcome", "what became of it", &outcomes))
+            .with("color", Field::verdict("outcome", "outcome", &outcomes))
             .with(
                 "tooltip",
                 vec![
                     Field::label("paper").titled("paper"),
-                    Field::label("outcome").titled("what became of it"),
+                    Field::label("outcome").titled("outcome"),
                     Field::number("claims", "claims"),
                 ],
             ),
@@ -101,8 +101,7 @@ fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
     Some(Figure {
         id: id.to_owned(),
         title: "Claims by paper".to_owned(),
-        caption: "Claims of the papers by what became of them. Rules of our own are not counted."
-            .to_owned(),
+        caption: "Claims of the papers by outcome. Our own rules are not counted.".to_owned(),
         alt: format!("Bars of what became of each paper's claims. {}.", told.join("; ")),
         spec: spec.value(),
         datasets: vec![id.to_owned()],
@@ -189,7 +188,7 @@ fn ratios(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
     };
     Some(Figure {
         id: id.to_owned(),
-        title: "Ratios beside their thresholds".to_owned(),
+        title: "Ratios next to their thresholds".to_owned(),
         caption:
             "Each rule about a ratio, in each place that it looks at: the ratio with its 95 % \
                   interval, and the ends of its threshold as upright lines. The band is 5 % to either \
@@ -211,7 +210,7 @@ fn table_of_rules(judged: &[Judged]) -> Table {
         ("interval", "95 % interval"),
         ("threshold", "threshold"),
         ("reported", "the paper"),
-        ("outcome", "what became of it"),
+        ("outcome", "outcome"),
         ("expected", "expected"),
         ("kind", "kind"),
         ("settings", "settings that agree"),
@@ -287,7 +286,7 @@ fn table_of_numbers(judged: &[Judged]) -> Table {
     });
     Table {
         id: "paper-numbers".to_owned(),
-        title: "The papers' numbers beside ours".to_owned(),
+        title: "The papers' numbers next to ours".to_owned(),
         caption: "Numbers that the papers or their data give, and what the same cell has here."
             .to_owned(),
         columns,
@@ -312,9 +311,9 @@ pub(super) fn sentences(folders: &Folders) -> Vec<String> {
     let surprises: Vec<String> = surprises.into_iter().collect();
     sentences.push(match surprises.len() {
         0 => "No rule contradicts what its file expects.".to_owned(),
-        1 => format!("One rule ended otherwise than its file expects: {}.", surprises[0]),
+        1 => format!("One rule has another verdict than its file expects: {}.", surprises[0]),
         count => format!(
-            "{count} rules ended otherwise than their files expect: {}.",
+            "{count} rules have other verdicts than their files expect: {}.",
             words::list(&surprises, 4)
         ),
     });

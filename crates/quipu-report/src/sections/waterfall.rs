@@ -8,14 +8,14 @@ use serde_json::Value;
 
 use super::data::{Rows, text};
 use super::{Context, Draft, words};
-use crate::document::{Choice, Column, Control, Figure, Table, number};
+use crate::document::{Choice, Control, Figure, number};
 use crate::loads::{Loads, Replayed};
 use crate::spec::{Field, Layer, Mark, Spec};
 
-/// Objects of a waterfall.
-const MOST_OBJECTS: usize = 150;
-/// Rows of the table.
-const MOST_ROWS: usize = 2_000;
+/// Objects of a waterfall: of more, the reader chooses which part is shown.
+const PART: usize = 150;
+/// Objects in the waterfalls of all loads together, beyond the first part of each.
+const MOST_OBJECTS: usize = 6_000;
 /// Characters of an object's label; the whole name is in the tooltip and in the table.
 const LABEL: usize = 24;
 /// A bar has at least this part of the page time, so that it can be seen.
@@ -37,7 +37,8 @@ pub(super) fn waterfalls(
         return Vec::new();
     };
     let alt = alt_of(first, &loads.place);
-    vec![by_path(context, loads, controls, &alt, draft), by_type(loads, controls, &alt, draft)]
+    let controls: Vec<Control> = controls.iter().cloned().chain(choices(loads)).collect();
+    vec![by_path(context, loads, &controls, &alt, draft), by_type(loads, &controls, &alt, draft)]
 }
 
 pub(super) fn millis(duration: quipu_base::Duration) -> f64 {
@@ -46,37 +47,95 @@ pub(super) fn millis(duration: quipu_base::Duration) -> f64 {
 
 /// The objects of a load in an order, each with its label: those first that were requested first, or
 /// that are most urgent.
-fn ordered<'a>(detail: &'a Detail, order: &str) -> Vec<(String, &'a ObjectDetail)> {
+fn ordered<'a>(detail: &'a Detail, order: &str, most: usize) -> Vec<Row<'a>> {
     let mut objects: Vec<&ObjectDetail> = detail.objects.iter().collect();
     objects.sort_by_key(|object| {
         let urgency = PRIORITIES.iter().position(|name| *name == object.priority);
         let urgency = urgency.unwrap_or(PRIORITIES.len());
         (if order == BY_PRIORITY { urgency } else { 0 }, object.requested, object.object)
     });
-    let labelled = objects.into_iter().enumerate().take(MOST_OBJECTS);
-    labelled.map(|(rank, object)| (label(rank, object), object)).collect()
+    let all = objects.len();
+    let labelled = objects.into_iter().enumerate().take(most);
+    labelled
+        .map(|(rank, object)| Row { label: label(rank, object), part: part(rank, all), object })
+        .collect()
+}
+
+/// A row of a waterfall.
+struct Row<'a> {
+    label: String,
+    /// The part that it is in.
+    part: String,
+    object: &'a ObjectDetail,
+}
+
+/// The part that has the object at `rank` of `all`, in words.
+fn part(rank: usize, all: usize) -> String {
+    let first = rank / PART * PART;
+    format!("{} to {}", first + 1, (first + PART).min(all.max(1)))
+}
+
+/// How many objects of each load are shown.
+fn most(loads: &Loads) -> usize {
+    PART.max(MOST_OBJECTS / loads.loads.len().max(1))
+}
+
+/// Orders that loads have: that of priorities only if the recording has some.
+fn orders(loads: &Loads) -> &'static [&'static str] {
+    let mut objects = loads.loads.iter().flat_map(|load| &load.detail.objects);
+    match objects.any(|object| !object.priority.is_empty()) {
+        true => &[BY_TIME, BY_PRIORITY],
+        false => &[BY_TIME],
+    }
+}
+
+/// Selectors of order and part, as far as there is a choice.
+fn choices(loads: &Loads) -> Vec<Control> {
+    let mut controls = Vec::new();
+    let mut add = |id: &str, label: &str, options: Vec<Choice>| {
+        let Some(first) = options.first().filter(|_| options.len() > 1) else { return };
+        let default = first.value.clone();
+        controls.push(Control { id: id.to_owned(), label: label.to_owned(), options, default });
+    };
+    let option =
+        |value: &str, label: &str| Choice { value: value.to_owned(), label: label.to_owned() };
+    let labels = ["request time", "recorded priority"];
+    let orders = orders(loads).iter().zip(labels);
+    add("order", "in order of", orders.map(|(order, label)| option(order, label)).collect());
+    let most = most(loads);
+    let mut parts: Vec<String> = Vec::new();
+    for load in &loads.loads {
+        let all = load.detail.objects.len();
+        for name in (0..all.min(most)).step_by(PART).map(|rank| part(rank, all)) {
+            if !parts.contains(&name) {
+                parts.push(name);
+            }
+        }
+    }
+    add("part", "objects", parts.iter().map(|part| option(part, part)).collect());
+    controls
 }
 
 /// A label that sorts by rank and tells the end of the address, and whether the object was pushed.
-fn label(rank: usize, object: &ObjectDetail) -> String {
+pub(super) fn label(rank: usize, object: &ObjectDetail) -> String {
     let name: String = file_name(&object.url).chars().take(LABEL).collect();
     let mark = if object.pushed { " +" } else { "" };
     format!("{:03} {name}{mark}", rank + 1)
 }
 
-fn file_name(url: &str) -> &str {
+pub(super) fn file_name(url: &str) -> &str {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }
 
-fn host(url: &str) -> &str {
+pub(super) fn host(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.split('/').next().unwrap_or_default()
 }
 
 /// The objects that the page time waited for: the last one that held the page, what its request waited
 /// for longest, and so on to the first.
-fn critical(detail: &Detail) -> BTreeSet<u32> {
+pub(super) fn critical(detail: &Detail) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let last = detail.objects.iter().filter(|it| it.held);
     let mut next = last.max_by_key(|it| (it.completed, it.object));
@@ -91,9 +150,18 @@ fn critical(detail: &Detail) -> BTreeSet<u32> {
 }
 
 /// The first object that led to `object`.
-fn initiator<'a>(detail: &'a Detail, object: &ObjectDetail) -> Option<&'a ObjectDetail> {
+pub(super) fn initiator<'a>(detail: &'a Detail, object: &ObjectDetail) -> Option<&'a ObjectDetail> {
     let first = object.needs.first()?;
     detail.objects.iter().find(|it| it.object == *first)
+}
+
+/// Columns that selectors choose by.
+const CHOSEN: [&str; 3] = ["policy", "order", "part"];
+
+/// Every load in every order.
+fn each(loads: &Loads) -> impl Iterator<Item = (&Replayed, &'static str)> {
+    let orders = orders(loads);
+    loads.loads.iter().flat_map(move |load| orders.iter().map(move |order| (load, *order)))
 }
 
 /// What every row about an object says.
@@ -168,10 +236,10 @@ fn at(column: &str) -> Field {
 /// Thin lines from discovery over the request to completion: what is below the bars of both figures.
 fn lines(spec: Spec, loads: &Loads) -> Spec {
     let line = |mark: Mark, from: &str, to: &str| {
-        let layer = Layer::new(mark).with("y", Field::sorted("object", "object"));
+        let layer = Layer::new(mark).with("y", Field::sorted("object", ""));
         layer.with("x", at(from)).with("x2", Field::end(to)).with("tooltip", tooltip())
     };
-    let spec = spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed"));
+    let spec = spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed").zoomed());
     // A column without any number has no place on an axis.
     match any(loads, "discovered") {
         true => spec.layer(line(Mark::rule().dashed(), "discovered", "requested")),
@@ -193,7 +261,7 @@ fn any(loads: &Loads, column: &str) -> bool {
 
 /// Marks above the bars: first bytes, bounds, the critical path, and the events of the page.
 fn marks(spec: Spec, events: &str, loads: &Loads) -> Spec {
-    let y = || Field::sorted("object", "object");
+    let y = || Field::sorted("object", "");
     let tick = |size: f64, column: &str| {
         let layer = Layer::new(Mark::tick(size).opacity(0.8)).with("y", y());
         layer.with("x", at(column)).with("tooltip", tooltip())
@@ -247,7 +315,7 @@ fn further(loads: &Loads) -> String {
         further.push_str(" Objects with + were pushed: their lines begin with the promise.");
     }
     let left_out = loads.loads.iter().map(|load| load.detail.objects.len()).max();
-    let left_out = left_out.unwrap_or_default().saturating_sub(MOST_OBJECTS);
+    let left_out = left_out.unwrap_or_default().saturating_sub(most(loads));
     if left_out > 0 {
         let left_out = words::count(left_out as u64, "object is", "objects are");
         further.push_str(&format!(" The last {left_out} left out."));
@@ -264,28 +332,30 @@ fn by_path(
     draft: &mut Draft,
 ) -> Figure {
     let (id, segments_id, events_id) = ("waterfall", "waterfall-segments", "waterfall-events");
-    let mut objects = Rows::new(["policy"].into_iter().chain(COLUMNS));
-    let mut segments = Rows::new(["policy", "object", "path", "from", "to", "bytes"]);
-    for Replayed { policy, detail, .. } in &loads.loads {
+    let mut objects = Rows::new(CHOSEN.into_iter().chain(COLUMNS));
+    let columns = ["object", "url", "path", "from", "to", "bytes"];
+    let mut segments = Rows::new(CHOSEN.into_iter().chain(columns));
+    for (Replayed { policy, detail, .. }, order) in each(loads) {
         let (end, critical) = (end(detail), critical(detail));
-        for (label, object) in ordered(detail, BY_TIME) {
+        for Row { label, part, object } in ordered(detail, order, most(loads)) {
             let cells = cells(detail, &label, object, critical.contains(&object.object));
-            objects.row([text(policy)].into_iter().chain(cells));
+            let chosen = || [policy, order, part.as_str()].map(text).into_iter();
+            objects.row(chosen().chain(cells));
             for segment in &object.segments {
                 let position = usize::try_from(segment.path).unwrap_or(usize::MAX);
                 let path = detail.paths.get(position).map(String::as_str).unwrap_or_default();
                 let from = millis(segment.from);
                 let to = millis(segment.to).max(from + LEAST_BAR * end);
                 let times = [number(from), number(to), Value::from(segment.bytes.0)];
-                let names = [text(policy), text(&label), text(path)];
-                segments.row(names.into_iter().chain(times));
+                let names = [&label, object.url.as_str(), path].map(text);
+                segments.row(chosen().chain(names).chain(times));
             }
         }
     }
     let paths = &context.folders.results.paths;
     let bars = Layer::new(Mark::thick_bar())
         .of(segments_id)
-        .with("y", Field::sorted("object", "object"))
+        .with("y", Field::sorted("object", ""))
         .with("yOffset", Field::name("path", "path", paths))
         .with("x", at("from"))
         .with("x2", Field::end("to"))
@@ -293,14 +363,15 @@ fn by_path(
         .with(
             "tooltip",
             vec![
-                Field::label("object").titled("object"),
+                Field::label("url").titled("object"),
                 Field::label("path").titled("path"),
                 Field::number("from", "from, ms"),
                 Field::number("to", "to, ms"),
                 Field::number("bytes", "bytes"),
             ],
         );
-    let spec = marks(lines(Spec::steps(id, 14), loads).layer(bars), events_id, loads);
+    let spec = Spec::steps(id, 14).named("object", "url");
+    let spec = marks(lines(spec, loads).layer(bars), events_id, loads);
     draft.dataset(id, objects.build());
     draft.dataset(segments_id, segments.build());
     events(loads, events_id, draft);
@@ -308,8 +379,8 @@ fn by_path(
         id: id.to_owned(),
         title: "Waterfall".to_owned(),
         caption: format!(
-            "Objects in the order of their requests. Thin lines reach from the request of an object to \
-             its completion; bars are when each path brought bytes of it, one lane for each path. \
+            "Thin lines reach from the request of an object to its completion; bars show when each path \
+             delivered bytes of it, in one lane for each path. \
              {MARKS}{}",
             further(loads)
         ),
@@ -323,44 +394,28 @@ fn by_path(
 /// The same coloured by type, in the order of requests or of priorities.
 fn by_type(loads: &Loads, controls: &[Control], alt: &str, draft: &mut Draft) -> Figure {
     let (id, events_id) = ("waterfall-types", "waterfall-events");
-    let objects = || loads.loads.iter().flat_map(|load| &load.detail.objects);
-    let orders = match objects().any(|object| !object.priority.is_empty()) {
-        true => &[BY_TIME, BY_PRIORITY][..],
-        false => &[BY_TIME],
-    };
-    let mut rows = Rows::new(["policy", "order"].into_iter().chain(COLUMNS));
+    let mut rows = Rows::new(CHOSEN.into_iter().chain(COLUMNS));
     let mut kinds: Vec<String> = Vec::new();
-    for Replayed { policy, detail, .. } in &loads.loads {
+    for (Replayed { policy, detail, .. }, order) in each(loads) {
         let critical = critical(detail);
-        for order in orders {
-            for (label, object) in ordered(detail, order) {
-                let cells = cells(detail, &label, object, critical.contains(&object.object));
-                rows.row([text(policy), text(order)].into_iter().chain(cells));
-                if !kinds.contains(&object.kind) {
-                    kinds.push(object.kind.clone());
-                }
+        for Row { label, part, object } in ordered(detail, order, most(loads)) {
+            let cells = cells(detail, &label, object, critical.contains(&object.object));
+            let chosen = [policy, order, part.as_str()].map(text);
+            rows.row(chosen.into_iter().chain(cells));
+            if !kinds.contains(&object.kind) {
+                kinds.push(object.kind.clone());
             }
         }
     }
     let bars = Layer::new(Mark::bar(0.7))
-        .with("y", Field::sorted("object", "object"))
+        .with("y", Field::sorted("object", ""))
         .with("x", at("first_byte"))
         .with("x2", Field::end("completed"))
         .with("color", Field::name("kind", "type", &kinds))
         .with("tooltip", tooltip());
-    let spec = marks(lines(Spec::steps(id, 14), loads).layer(bars), events_id, loads);
+    let spec = Spec::steps(id, 14).named("object", "url");
+    let spec = marks(lines(spec, loads).layer(bars), events_id, loads);
     draft.dataset(id, rows.build());
-    let mut controls = controls.to_vec();
-    if orders.len() > 1 {
-        let choice =
-            |order: &&str| Choice { value: (*order).to_owned(), label: (*order).to_owned() };
-        controls.push(Control {
-            id: "order".to_owned(),
-            label: "in order of".to_owned(),
-            options: orders.iter().map(choice).collect(),
-            default: BY_TIME.to_owned(),
-        });
-    }
     Figure {
         id: id.to_owned(),
         title: "Waterfall by type".to_owned(),
@@ -372,74 +427,8 @@ fn by_type(loads: &Loads, controls: &[Control], alt: &str, draft: &mut Draft) ->
         alt: alt.to_owned(),
         spec: spec.value(),
         datasets: [id, events_id].map(str::to_owned).to_vec(),
-        controls,
+        controls: controls.to_vec(),
     }
-}
-
-/// All that is known of every object, a row each.
-pub(super) fn table(loads: &Loads) -> Option<Table> {
-    let several = loads.loads.len() > 1;
-    let mut columns: Vec<Column> =
-        several.then(|| Column::text("policy", "policy")).into_iter().collect();
-    columns.extend([
-        Column::text("object", "object"),
-        Column::text("type", "type"),
-        Column::number("size", "size", "bytes", 0),
-        Column::text("priority", "priority"),
-        Column::text("host", "host"),
-        Column::text("initiator", "found in"),
-        Column::number("discovered", "discovered", "ms", 1),
-        Column::number("requested", "requested", "ms", 1),
-        Column::number("first_byte", "first byte", "ms", 1),
-        Column::number("completed", "complete", "ms", 1),
-        Column::number("bound", "bound", "ms", 1),
-        Column::text("critical", "critical path"),
-        Column::text("url", "address"),
-    ]);
-    let mut rows = Vec::new();
-    for Replayed { policy, detail, .. } in &loads.loads {
-        let critical = critical(detail);
-        for (label, object) in ordered_all(detail) {
-            let mut row: Vec<Value> = several.then(|| text(policy)).into_iter().collect();
-            let time = |time| number(millis(time));
-            let found_in = initiator(detail, object).map_or("", |it| file_name(&it.url));
-            row.extend([
-                text(&label),
-                text(&object.kind),
-                Value::from(object.body.0),
-                text(&object.priority),
-                text(host(&object.url)),
-                text(found_in),
-                time(object.discovered),
-                time(object.requested),
-                time(object.first_byte),
-                time(object.completed),
-                time(object.bound.tight),
-                text(if critical.contains(&object.object) { "yes" } else { "" }),
-                text(&object.url),
-            ]);
-            rows.push(row);
-        }
-    }
-    rows.truncate(MOST_ROWS);
-    (!rows.is_empty()).then(|| Table {
-        id: "load-objects".to_owned(),
-        title: "Objects of these loads".to_owned(),
-        caption: "Times count from the start of the page. An object is discovered when all that its \
-                  request waits for is there; computing and timers may follow until it is requested. \
-                  Priorities are those of the recording."
-            .to_owned(),
-        columns,
-        rows,
-    })
-}
-
-/// All objects in the order of their requests, each with its whole name.
-fn ordered_all(detail: &Detail) -> Vec<(String, &ObjectDetail)> {
-    let mut objects: Vec<&ObjectDetail> = detail.objects.iter().collect();
-    objects.sort_by_key(|object| (object.requested, object.object));
-    let named = objects.into_iter().enumerate();
-    named.map(|(rank, it)| (format!("{:03} {}", rank + 1, file_name(&it.url)), it)).collect()
 }
 
 /// What the waterfall of `load` shows.

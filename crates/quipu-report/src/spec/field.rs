@@ -1,6 +1,6 @@
 //! Columns as channels show them: titles, scales, axes and legends.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 /// A column as a channel shows it.
@@ -19,7 +19,7 @@ pub struct Field {
     stack: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scale: Option<Scale>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "axis_or_null")]
     axis: Option<Axis>,
     #[serde(skip_serializing_if = "Option::is_none")]
     legend: Option<Value>,
@@ -56,9 +56,16 @@ struct Scale {
     range: Option<Value>,
 }
 
+/// Writes an axis that is not drawn as `null`.
+fn axis_or_null<S: Serializer>(axis: &Option<Axis>, to: S) -> Result<S::Ok, S::Error> {
+    axis.as_ref().filter(|axis| !axis.hidden).serialize(to)
+}
+
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Axis {
+    #[serde(skip)]
+    hidden: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,6 +91,20 @@ impl Field {
             axis: None,
             legend: None,
         }
+    }
+
+    /// There is no axis.
+    #[must_use]
+    pub fn without_axis(mut self) -> Field {
+        self.axis.get_or_insert_default().hidden = true;
+        self
+    }
+
+    /// Pale colours for what lies behind lines.
+    #[must_use]
+    pub fn pale(mut self) -> Field {
+        self.scale.get_or_insert_default().range = Some(Value::from("ordinal"));
+        self
     }
 
     /// A column of numbers.
@@ -188,8 +209,8 @@ impl Field {
     pub fn in_time(mut self) -> Field {
         let axis = self.axis.get_or_insert_default();
         axis.label_expr = Some(
-            "datum.value === 0 ? '0' : abs(datum.value) < 1000 ? datum.value + ' ms' : \
-             format(datum.value / 1000, '~r') + ' s'",
+            "datum.value === 0 ? '0' : abs(datum.value) < 1000 ? format(datum.value, '~r') + ' ms' : \
+             format(datum.value / 1000, '.9~r') + ' s'",
         );
         axis.tick_count = Some(8);
         self
@@ -203,7 +224,7 @@ impl Field {
     }
 
     /// Another column, shown in the same way.
-    pub(super) fn of_column(self, column: &str) -> Field {
+    pub(crate) fn of_column(self, column: &str) -> Field {
         Field { field: column.to_owned(), ..self }
     }
 
