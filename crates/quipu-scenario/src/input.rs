@@ -8,12 +8,11 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use quipu_link::BuiltinTrace;
 use quipu_record::INPUTS;
 use toml::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::page_name::PageName;
-use super::recorded::TraceSpec;
 use quipu_record::read_at_most;
 
 /// What separates the name of a file from the hash of its content.
@@ -44,6 +43,21 @@ pub fn with_hash(name: impl Display, hash: Option<u64>) -> String {
     }
 }
 
+/// True if `name` has folders or the ending of a recording.
+fn is_like_recording(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    name.contains(['/', '\\'])
+        || name.ends_with(".har.gz")
+        || ending.is_some_and(|ending| ending == "har" || ending == "zip")
+}
+
+/// True if `name`, with or without a hash, is a file with recordings: if there is such a file, or it is named as only
+/// files are.
+pub(super) fn is_recording(name: &str) -> bool {
+    let (name, _) = split_hash(name);
+    is_like_recording(name) || Path::new(name).is_file()
+}
+
 /// What is wrong with a file whose content has the hash `found`.
 pub fn changed(found: u64, expected: u64) -> String {
     format!(
@@ -65,7 +79,7 @@ pub struct Input {
 /// All files that a scenario names, in the order in which it names them.
 ///
 /// Files of one folder have copies in one folder, since recordings of one folder belong together
-/// (see [`TraceSpec::group`]); these folders are numbered from 1.
+/// (see [`TraceSpec::group`](crate::TraceSpec::group)); these folders are numbered from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inputs {
     folders: Vec<PathBuf>,
@@ -145,9 +159,9 @@ impl FileUse {
     /// Whether `name` is a file rather than something that comes with the program.
     fn is_file(self, name: &str) -> bool {
         match self {
-            FileUse::Page => PageName::is_file(name),
+            FileUse::Page => is_recording(name),
             FileUse::Network => name.ends_with(".toml"),
-            FileUse::Trace => !TraceSpec::new(name).is_builtin(),
+            FileUse::Trace => BuiltinTrace::named(name).is_none(),
         }
     }
 
@@ -170,7 +184,7 @@ impl FileUse {
         let path = folder.join(name);
         let is_file = match self {
             // One in the current folder is another.
-            FileUse::Page => PageName::is_like_file(name) || path.is_file(),
+            FileUse::Page => is_like_recording(name) || path.is_file(),
             used => used.is_file(name),
         };
         is_file.then(|| with_hash(absolute(&path).display(), hash))

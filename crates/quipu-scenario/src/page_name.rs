@@ -1,11 +1,9 @@
 //! What a page of a scenario is called: a recording, or a page that a model draws.
 
-use std::path::Path;
-
 use super::error::ScenarioError;
 use super::form::text::any;
 use super::form::{Names, Numbers, Text};
-use super::input::split_hash;
+use super::input::is_recording;
 
 /// The name of the model of Pries et al.
 pub const PRIES: &str = "pries";
@@ -46,16 +44,7 @@ impl<'a> PageName<'a> {
     /// True if the recording called `name` is a file rather than one that comes with the program: if there is
     /// such a file, or it is named as only files are.
     pub fn is_file(name: &str) -> bool {
-        let (name, _) = split_hash(name);
-        PageName::is_like_file(name) || Path::new(name).is_file()
-    }
-
-    /// True if `name` has folders or the ending of a recording.
-    pub(super) fn is_like_file(name: &str) -> bool {
-        let ending = Path::new(name).extension();
-        name.contains(['/', '\\'])
-            || name.ends_with(".har.gz")
-            || ending.is_some_and(|ending| ending == "har" || ending == "zip")
+        is_recording(name)
     }
 }
 

@@ -117,17 +117,12 @@ impl TraceSpec {
 
     /// Puts the copy that `inputs` has of the file in its place, if it is one that was read.
     pub(super) fn keep(&mut self, inputs: &mut Inputs) {
-        if self.is_builtin() || self.is_copy {
+        if self.builtin().is_some() || self.is_copy {
             return;
         }
         let Some(hash) = self.known_hash() else { return };
         self.name = inputs.keep(&self.path(), hash);
         (self.folder, self.hash, self.is_copy) = (None, Some(hash), true);
-    }
-
-    /// True if it comes with the program.
-    pub(super) fn is_builtin(&self) -> bool {
-        self.builtin().is_some()
     }
 
     /// The recording that comes with the program, if it is one.

@@ -58,8 +58,9 @@ impl Template {
         let values = scenario.to_table()?;
         let run = if self.sweep { "sweep FILE --out DIR" } else { "run FILE --out DIR" };
         let mut text = format!(
-            "# `quipu {run}` runs this experiment, `quipu scenario check FILE` reports errors in it,\n\
-             # `quipu scenario fields` lists all fields. Fields that are left out have their defaults.\n"
+            "# `quipu {run}` runs this experiment, `quipu scenario check FILE`\n\
+             # reports errors in it, `quipu scenario fields` lists all fields. Fields that are left out have\n\
+             # their defaults.\n"
         );
         for field in FIELDS {
             text.push_str(&entry(Scenario::table(), field, values.get(field)));
@@ -119,7 +120,7 @@ mod tests {
             network.name.clone_from(&read.networks[0].name);
             network.about.clone_from(&read.networks[0].about);
             assert_eq!(read.networks, [network]);
-            assert_eq!(Scenario { networks: chosen.networks.clone(), ..read }, chosen);
+            assert_eq!(Scenario { networks: chosen.networks.clone(), sweep: None, ..read }, chosen);
             let points = SweepSpec::read(&document).unwrap().map(|spec| spec.points().len());
             assert_eq!(points, sweep.then_some(6));
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");

@@ -49,11 +49,6 @@ pub(super) fn load(context: &Context<'_>, loads: &Loads, draft: &mut Draft) {
     });
 }
 
-/// What a path of a connection is called; of one connection the path alone.
-pub(super) fn line_of(several: bool, flow: &str, path: &str) -> String {
-    if several { format!("{flow} on {path}") } else { path.to_owned() }
-}
-
 /// Window, round trip, rate and queue of every path over time.
 fn series(
     context: &Context<'_>,
@@ -71,7 +66,7 @@ fn series(
         let several = detail.series.len() > 1;
         let paths = detail.series.iter().flat_map(|it| it.paths.iter().map(move |path| (it, path)));
         for (connection, path) in paths.take(MOST_LINES) {
-            let line = line_of(several, &connection.flow, &path.name);
+            let line = words::line_of(several, &connection.flow, &path.name);
             if !lines.contains(&line) {
                 lines.push(line.clone());
             }

@@ -2,7 +2,7 @@
 
 use super::Draft;
 use super::data::{Rows, text};
-use super::load::line_of;
+use super::words::line_of;
 use crate::document::number;
 use crate::loads::Loads;
 use crate::spec::{Field, Layer, Mark};

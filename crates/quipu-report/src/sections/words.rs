@@ -58,6 +58,11 @@ pub(super) fn list<T: AsRef<str>>(names: &[T], most: usize) -> String {
     }
 }
 
+/// What a path of a connection is called; of one connection the path alone.
+pub(super) fn line_of(several: bool, flow: &str, path: &str) -> String {
+    if several { format!("{flow} on {path}") } else { path.to_owned() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
