@@ -14,8 +14,8 @@ use super::limits::{MOST_CLIENTS, MOST_TIME};
 const COUNTS: RangeInclusive<u32> = 1..=MOST_CLIENTS;
 
 table! {
-    /// The clients of a run, each of which loads the page. All lead over the same links of the network;
-    /// access links are each host's own.
+    /// The clients of a run, each of which loads the page. All of them share the links of the network; every host has
+    /// its own access links.
     ///
     /// In files a number, or a table:
     ///
@@ -32,14 +32,14 @@ table! {
     pub struct Clients as "Clients" or u32 {
         /// How many.
         pub count: u32 [COUNTS],
-        /// Servers, each with access links of its own: client `i` loads from server `i mod servers`. At
-        /// most as many as clients.
+        /// Servers, each with its own access links: client `i` loads from server `i mod servers`. At most as many as
+        /// clients.
         ///
         /// By default no two clients share one.
         pub servers: Option<u32> [COUNTS] => "as many as clients",
-        /// Each client starts at an instant drawn evenly from this long, the same for every policy.
+        /// Each client starts at a random instant, uniformly distributed over this time and the same for every policy.
         pub spread: Duration [..=MOST_TIME] = Duration::ZERO,
-        /// Client `i` starts `i` times this late, beside what `spread` draws.
+        /// Client `i` starts `i` times this time later, in addition to the random part of `spread`.
         pub every: Duration [..=MOST_TIME] = Duration::ZERO,
     }
 }
@@ -116,8 +116,7 @@ table! {
     /// # Ok::<(), quipu_scenario::ScenarioError>(())
     /// ```
     pub struct ServerSpec as "Server" {
-        /// Which hosts: a name as it stands in URLs, with its port if that is given, where `*` stands for
-        /// any text.
+        /// Hosts, by their names in URLs, with the port if the URL has one; `*` matches any text.
         pub hosts: String [text HOSTS],
         /// One-way delay in each direction.
         pub delay: Duration [..=Duration::from_secs(10)],

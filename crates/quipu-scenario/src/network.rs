@@ -48,7 +48,7 @@ pub struct SharedLinks {
 table! {
     /// The paths between client and server.
     pub struct Network as "Network" or NetworkName {
-        /// What it is called in tables, such as `wifi+lte`.
+        /// Its name in tables, such as `wifi+lte`.
         pub name: String [text NAME],
         /// One line on what it stands for and where it comes from.
         pub about: String = String::new(),
@@ -56,7 +56,7 @@ table! {
         pub links: Vec<SharedLinks> => "none",
         /// The paths; the first carries the handshake.
         pub paths: Vec<PathSpec> [1..=MOST_PATHS],
-        /// What paths over the radio need.
+        /// The radio channel, for paths with an access point.
         pub radio: Option<RadioSpec> => "none",
     }
 }

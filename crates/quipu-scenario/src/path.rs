@@ -22,7 +22,7 @@ table! {
     /// client's side, `radio` an access point.
     #[derive(Default)]
     struct PathForm as "Path" needs [down bottleneck] {
-        /// What it is called in tables, such as `wifi`.
+        /// Its name in tables, such as `wifi`.
         name: String [text NAME],
         /// The access point between the path's links and the client.
         radio: Option<String> [text NAME] => "the client is at the links",

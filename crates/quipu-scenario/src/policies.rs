@@ -9,8 +9,8 @@ use super::policy_layer::PolicyLayer;
 
 table! {
     /// The policies that are compared: every stream policy with every path policy, then every joint
-    /// one, then each path alone. `all` stands for every policy of its layer. `quipu schedulers` lists
-    /// them, and `quipu schedulers NAME` tells the parameters of one.
+    /// one, then each path alone. `all` stands for every policy of its layer. `quipu schedulers` lists them, and `quipu
+    /// schedulers NAME` shows the parameters of one.
     pub struct Policies as "Policies" {
         /// Stream policies.
         pub stream: Vec<String> [text STREAM] =
@@ -19,16 +19,16 @@ table! {
         pub path: Vec<String> [text PATH] = vec!["minrtt".to_owned()],
         /// Policies that decide both at once.
         pub joint: Vec<String> [text JOINT] = Vec::new(),
-        /// Which path an acknowledgement takes; several, separated by commas, are rows each.
+        /// Which path an acknowledgement takes; several policies, separated by commas, give one row each.
         pub ack: String [text ACKS] = "own".to_owned(),
-        /// How much may be in flight on each path; several, separated by commas, are rows each.
-        /// `default`: what `transport.profile` has, which is `newreno` if that is left out too.
+        /// Congestion control of each path; several controllers, separated by commas, give one row each. `default`: the
+        /// controller of `transport.profile`, which is `newreno` if the profile is omitted too.
         pub congestion: String [text CONGESTIONS] = "default".to_owned(),
-        /// How many streams share a packet. `default`: what the stream policy says.
+        /// How many streams share a packet. `default`: as the stream policy specifies.
         pub pack: String [text PACK] = "default".to_owned(),
-        /// When and where lost bytes go again. `default`: what the stream policy says.
+        /// When, and on which path, lost bytes are retransmitted. `default`: as the stream policy specifies.
         pub resend: String [text RESEND] = "default".to_owned(),
-        /// Copies of bytes in flight on other paths. `none`: only those that a path policy brings.
+        /// Copies of bytes in flight, sent on other paths. `none`: only those that a path policy makes.
         pub reinject: String [text REINJECT] = "none".to_owned(),
         /// Whether each path of a network of several is a row too, such as `lte alone`: a network of that
         /// path and nothing else, which the handshake takes too, with the first stream policy. Flows and

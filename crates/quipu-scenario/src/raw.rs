@@ -20,7 +20,7 @@ pub const MOST_RAW_STREAMS: usize = 1_000;
 pub const MOST_RAW_OBJECTS: usize = 100_000;
 
 table! {
-    /// What `http = "raw"` writes to which stream. Without effect otherwise.
+    /// What `http = "raw"` writes to which stream. It has no effect otherwise.
     pub struct Raw as "Raw" {
         /// The streams, opened in this order, each with a latency of its own for deadline policies such
         /// as `edf`, or `default`.
@@ -33,9 +33,9 @@ table! {
         ///
         /// 12 kB, as in the ns-3 paper.
         pub split: Sizes = Sizes(vec![Bytes(12_000)]),
-        /// Order of writing: as given, or shuffled by the run's chance.
+        /// Order of writing: as given, or shuffled at random in each run.
         pub order: WriteOrder = WriteOrder::Given,
-        /// Which end writes; the server is asked by one byte.
+        /// Which end writes; a single byte from the client requests the server to write.
         pub sender: Sender = Sender::Server,
         /// From one write to the next.
         ///

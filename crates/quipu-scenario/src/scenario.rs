@@ -30,10 +30,10 @@ use crate::traffic::{CrossSpec, FlowSpec, MOST_FLOWS, Measure};
 use crate::transport::Transport;
 
 table! {
-    /// An experiment: every page over every network with every policy, `runs` times. What is left out
-    /// has its default, so that the empty file is a scenario too.
+    /// An experiment: every page over every network with every policy, `runs` times. Omitted fields have their
+    /// defaults, so the empty file is a scenario too.
     pub struct Scenario as "Scenario" {
-        /// The experiment's seed, from which all chance comes.
+        /// The experiment's seed, from which all random numbers are derived.
         ///
         /// TOML has no numbers above 2^63.
         pub seed: u64 [0..=i64::MAX as u64] = 1,
@@ -50,28 +50,28 @@ table! {
         pub session: u32 [1..=MOST_SESSION] = 1,
         /// The browser whose requests and priorities are used.
         pub browser: String [one of || BrowserScheme::names().collect()] = "chrome".to_owned(),
-        /// How the browser tells what is urgent: by the tree of RFC 7540 or by urgencies of RFC 9218.
+        /// How the browser signals priorities: by the dependency tree of RFC 7540 or by the urgencies of RFC 9218.
         pub priorities: Priorities = Priorities::Tree,
-        /// Whether requests under way are prioritised again at layout: as the browser does, or never.
+        /// Whether pending requests are reprioritised at layout: as the browser does, or never.
         pub reprioritise: Reprioritise = Reprioritise::Browser,
-        /// Images that count as visible where a recording does not say which are: the first of the
+        /// Number of images that count as visible if a recording does not say which ones are: the first images of the
         /// main document that are not small.
         ///
         /// The default is what Chrome guesses before layout.
         pub visible_images: u32 [0..=1_000] = 5,
-        /// When objects are requested: when the parser or a parent comes to them, or all at time 0.
+        /// When objects are requested: when the parser or a parent discovers them, or all at time 0.
         pub discovery: Discovery = Discovery::Recorded,
-        /// How much of what passed in a page's recording is taken for computing and thinking, which take as long
-        /// over any network: what is `likely` once the recording's own network is taken out, as little (`low`) or
-        /// as much (`high`) as the recording allows, or all of it (`as-recorded`).
+        /// How much of the time in a page's recording counts as computing and server think time, which are the same
+        /// over any network: the `likely` amount after the recording's own network is removed, as little (`low`) or as
+        /// much (`high`) as the recording allows, or all of it (`as-recorded`).
         pub compute: Compute = Compute::Likely,
-        /// The browser's computing takes so many times as long as in the recording. Thinking of servers and timers
-        /// of scripts stay as they are.
+        /// Factor by which the browser's computing times are multiplied. Server think times and script timers are
+        /// unchanged.
         pub compute_scale: f64 [0.0..=4.0] = 1.0,
-        /// Which objects the server pushes with the main document, of those that are found from it and
-        /// have its server: none, those that it pushed in the recording, those that block rendering
-        /// (`critical`), images, or these with all style sheets, scripts, fonts and media (`assets`).
-        /// They count as requested when their promise comes.
+        /// Which objects the server pushes with the main document, out of those that are discovered from it and come
+        /// from its server: none, those pushed in the recording, those that block rendering (`critical`), images, or
+        /// images with all style sheets, scripts, fonts and media (`assets`). They count as requested when their
+        /// promise arrives.
         ///
         /// They are promised when the request for the document has come, in the order in which it refers
         /// to them. The browser requests nothing that was promised, and looks at a pushed response when
@@ -80,46 +80,45 @@ table! {
         /// How many servers a page comes from: one, or as many as the recording has, each with a
         /// connection of its own.
         pub origins: Origins = Origins::One,
-        /// Clients, each of which loads the page over connections of its own: a number, or a table.
+        /// Clients, each of which loads the page over its own connections: a number, or a table.
         pub clients: Clients = Clients::default(),
         /// How HTTP is carried: over QUIC's streams, over one byte stream as over TCP, or not at all
-        /// (`raw`: see `raw`). Several ways, separated by commas, are rows each.
+        /// (`raw`: see `raw`). Several values, separated by commas, give one row each.
         pub http: HttpVersions = HttpVersions::default(),
         /// Greatest random processing delay of a host per datagram; 0 turns it off.
         pub host_jitter: Duration [..=Duration::from_secs(1)] = Duration::from_micros(100),
-        /// Bytes counted on a link above the UDP payload; the default is those of IPv4 and UDP.
+        /// Bytes per datagram that a link counts in addition to the UDP payload; the default is the headers of IPv4 and
+        /// UDP.
         pub link_overhead: Bytes [..=Bytes(1_000)] = Bytes(28),
-        /// Virtual time after which a load that has not ended is an error.
+        /// Virtual time after which an unfinished load is an error.
         pub time_limit: Duration [LEAST_TIME..=MOST_TIME] = Duration::from_secs(600),
-        /// How long a run without pages lasts, unless all its flows end earlier. One with pages ends
-        /// with its page.
+        /// How long a run without pages lasts, unless all its flows end earlier. A run with pages ends with its page.
         pub duration: Duration [LEAST_TIME..=MOST_TIME] = Duration::from_secs(60),
-        /// Over which part of a run flows and links are measured.
+        /// The part of a run during which flows and links are measured.
         pub measure: Measure = Measure::default(),
-        /// How finely the state of connections and queues is written out over time (`series.csv`): at
-        /// the start and then at this distance.
+        /// Sampling interval of the state of connections and queues in `series.csv`, beginning at the start of the run.
         pub series: Series [Series::LEAST..] = Series::None,
-        /// Which ends of connections are written out: the sender of the data, or both.
+        /// Which ends of connections are sampled: the sender of the data, or both.
         pub series_ends: SeriesEnds = SeriesEnds::Sender,
-        /// Who decides which bytes go next, on which path.
+        /// The policies that decide which bytes are sent next, and on which path.
         pub policies: Policies = Policies::default(),
         /// The transport of both ends.
         pub transport: Transport = Transport::default(),
         /// Raw streams, for `http = "raw"`.
         pub raw: Raw = Raw::default(),
-        /// The networks; each a table, or the name of one that comes with the program or of a file.
+        /// The networks: each a table, the name of a built-in network, or a file.
         pub networks: Vec<Network> [1..] = networks::default_networks(),
-        /// Servers that are farther than the network's paths reach, with `origins = "recorded"`.
+        /// Servers with an additional delay beyond the network's paths, with `origins = "recorded"`.
         pub servers: Vec<ServerSpec> [..=MOST_SERVERS] => "none",
-        /// Flows beside the page, or without one.
+        /// Flows in addition to the page, or without one.
         pub flows: Vec<FlowSpec> [..=MOST_FLOWS] => "none",
         /// Cross traffic.
         pub cross: Vec<CrossSpec> [..=MOST_FLOWS] => "none",
-        /// What is claimed of the results, for `quipu reproduce`. Plays no part in runs.
+        /// Claims about the results, for `quipu reproduce`. It does not affect runs.
         pub experiment: Option<ExperimentTable> => "none",
         /// Which fields take which values, for `quipu sweep`: each key is a field with a list of
-        /// values; `zip` is a list of tables of fields that move together, `random` a table of what is
-        /// drawn. [sweeps.md](sweeps.md) explains it. Plays no part in single runs.
+        /// values; `zip` is a list of tables of fields that move together, `random` a table of random values.
+        /// [sweeps.md](sweeps.md) explains it. It does not affect single runs.
         pub sweep: Option<SweepTable> => "none",
     }
 }

@@ -20,8 +20,8 @@ table! {
     /// What both ends' QUIC does. The defaults are those of the profile `quipu`, the project's
     /// conventions; another `profile` has others.
     pub struct Transport as "Transport" partial PartialTransport {
-        /// The transport by name, from which all values are that are not given: our conventions, or
-        /// what a paper's prototype had. `quipu transports` tells their values and sources.
+        /// The named transport that provides all omitted values: our conventions, or a paper's prototype. `quipu
+        /// transports` shows their values and sources.
         pub profile: Profile = Profile::Quipu,
         /// UDP payload of a packet before the path is validated for more, at most `udp_payload`.
         ///
@@ -29,34 +29,34 @@ table! {
         pub initial_udp_payload: Bytes [PAYLOADS] = Bytes(1_200),
         /// UDP payload of a packet after the handshake.
         pub udp_payload: Bytes [PAYLOADS] = Bytes(1_350),
-        /// Initial congestion window in packets; the framework paper and MobileH2 have 32.
+        /// Initial congestion window in packets; the framework paper and MobileH2 use 32.
         pub initial_window: u32 [INITIAL_WINDOWS] = 10,
-        /// Whether packets are paced. A congestion controller that names a pacing rate of its own paces
-        /// all the same.
+        /// Whether packets are paced. A congestion controller with its own pacing rate paces in any case.
         ///
         /// Off where a paper's stack had none.
         pub pacing: bool = true,
         /// Pacing rate in windows per round trip.
         pub pacing_factor: f64 [0.1..=100.0] = 1.25,
-        /// Packets that may leave at once.
+        /// Packets that may be sent in one burst.
         pub pacing_burst_packets: u32 [1..=10_000] = 10,
-        /// Or as many as the pacing rate gives in this time, if that is more.
+        /// The burst is the amount that the pacing rate allows in this time, if that is more than
+        /// `pacing_burst_packets`.
         pub pacing_burst_time: Duration = Duration::from_millis(1),
-        /// But never more than this at once, and at least `udp_payload`.
+        /// Upper limit of a burst; at least `udp_payload`.
         pub pacing_burst_limit: Bytes [..=Bytes(1 << 30)] = Bytes(64 << 10),
-        /// Round-trip time of a path before the first is measured.
+        /// Assumed round-trip time of a path before the first measurement.
         pub initial_rtt: Duration [LEAST_RTT..=MOST_RTT] = Duration::from_millis(333),
-        /// Probe timeouts are at least so long, before backoff; 0: round-trip time, its variation and
-        /// `max_ack_delay` alone decide.
+        /// Lower limit of probe timeouts before backoff; 0: they are determined by the round-trip time, its variation
+        /// and `max_ack_delay` alone.
         pub least_probe_timeout: Duration [..=MOST_RTT] = Duration::ZERO,
-        /// When a packet counts as lost of which a later one was acknowledged: once that was sent three
-        /// packets later, or 9/8 of a round trip after it left; or by time alone.
+        /// When a packet counts as lost after a later packet was acknowledged: if that one was sent at least three
+        /// packets later, or 9/8 of a round trip after the packet was sent; or by time alone.
         pub loss_detection: LossDetection = LossDetection::PacketsOrTime,
-        /// Whether packets are marked as able to carry congestion marks, ECT(0).
+        /// Whether packets are marked as ECN-capable, ECT(0).
         pub ecn: bool = false,
         /// Ack-eliciting packets per acknowledgement.
         pub ack_every: u32 [1..=1_000] = 2,
-        /// How late an acknowledgement is at most.
+        /// Maximum delay of an acknowledgement.
         ///
         /// 2^14 ms are more than the transport parameter can say.
         pub max_ack_delay: Duration [..Duration::from_millis(1 << 14)] = Duration::from_millis(25),
@@ -64,39 +64,39 @@ table! {
         pub stream_credit: Bytes [CREDITS] = Bytes(6 << 20),
         /// Receive credit of the connection.
         pub connection_credit: Bytes [CREDITS] = Bytes(15 << 20),
-        /// TLS 1.3 by rustls, or its stand-in with the same flights and sizes and without arithmetic.
+        /// TLS 1.3 by rustls, or a substitute with the same flights and sizes but without cryptography.
         pub tls: Tls = Tls::Null,
         /// Key exchange.
         pub key_exchange: KeyExchange = KeyExchange::X25519,
         /// Kind of the server's certificate.
         pub certificate: Certificate = Certificate::Ed25519,
-        /// Bytes of the server's certificate chain, so that the limit against amplification acts as it
-        /// does on the Internet.
+        /// Size of the server's certificate chain, so that the anti-amplification limit takes effect as on the
+        /// Internet.
         pub certificate_chain: Bytes [Bytes(100)..=Bytes(1 << 16)] = Bytes(3_000),
-        /// What is done before the page is requested: nothing; the handshake and the validation of all
-        /// paths; or N small objects were fetched.
+        /// What precedes the page request: nothing; the handshake and the validation of all paths; or the transfer of N
+        /// small objects.
         pub start: Start = Start::Cold,
-        /// With `http = "h2-tcp"`, most body bytes of a DATA frame: the stream policy is asked once for
-        /// each.
+        /// With `http = "h2-tcp"`, the largest number of body bytes in a DATA frame: the stream policy is called once
+        /// per frame.
         ///
         /// The default is what a peer takes without being asked:
         /// <https://www.rfc-editor.org/rfc/rfc9113#section-4.2>.
         pub data_frame: Bytes [Bytes(1)..=Bytes(16 << 10)] = Bytes(16 << 10),
-        /// With `http = "h2-tcp"`, DATA frames are written while fewer bytes than this wait unsent in
-        /// the byte stream, so that the stream policy chooses late.
+        /// With `http = "h2-tcp"`, DATA frames are written while fewer bytes than this are unsent in the byte stream,
+        /// so that the stream policy decides late.
         ///
         /// The default is the `TCP_NOTSENT_LOWAT` of
         /// <https://blog.cloudflare.com/http-2-prioritization-with-nginx/> (Meenan 2018).
         pub unsent_limit: Bytes [Bytes(1)..=Bytes(1 << 30)] = Bytes(16 << 10),
-        /// Bytes that the server writes to a stream at a time; the framework paper has 32KiB.
+        /// Bytes that the server writes to a stream at a time; the framework paper uses 32KiB.
         pub server_write_chunk: Option<Bytes> = None,
-        /// Requests that a server with HTTP/2 takes at a time, its SETTINGS_MAX_CONCURRENT_STREAMS; further
-        /// ones wait at the client.
+        /// Concurrent requests that an HTTP/2 server accepts (SETTINGS_MAX_CONCURRENT_STREAMS); further requests wait
+        /// at the client.
         ///
         /// The default is that of nginx. <https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2>
         pub request_limit: u32 [1..=65_536] = 128,
-        /// Which ends have the extension by which a sender of data names the return paths of
-        /// acknowledgements, CHANGE_RETURN_PATH of MobileH2. It is used if both have it.
+        /// Which ends support the extension by which a data sender selects the return paths of acknowledgements,
+        /// CHANGE_RETURN_PATH of MobileH2. It is used if both support it.
         pub return_paths: ReturnPaths = ReturnPaths::Both,
     }
 }

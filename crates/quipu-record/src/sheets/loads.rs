@@ -14,12 +14,12 @@ sheet! {
     |_, record| {
         for it in [record]
     }
-    /// from the client's first packet to the end of its handshake, of its first connection
+    /// time from the client's first packet to the end of the handshake, on its first connection
     connect_time_ns: Whole = Metric::ConnectTime.of(it),
     /// from the first request to the last byte of the last object that the load waits for
     page_time_ns: Whole = Metric::PageTime.of(it),
-    /// what of `page_time_ns` is above the time that the page would take on an infinitely fast network: the
-    /// part that a network can change; empty for pages that take none there
+    /// the part of `page_time_ns` above the time that the page would take on an infinitely fast network, which is the
+    /// part that a network can change; empty for pages that take no time there
     page_above_floor_ns: Whole = Metric::PageAboveFloor.of(it),
     /// mean over the objects of the time to their completion
     object_index_ns: Whole = Metric::ObjectIndex.of(it),
@@ -27,13 +27,13 @@ sheet! {
     byte_index_ns: Whole = Metric::ByteIndex.of(it),
     /// completion of the document, blocking style sheets and blocking scripts
     critical_time_ns: Whole = Metric::CriticalTime.of(it),
-    /// when all that the load waits for was there: the end of the run, or of the visit
+    /// when everything that the load waits for had arrived: the end of the run, or of the visit
     ended_at_ns: Whole = it.ended_at,
     /// objects of the page
     objects: Whole = it.objects.len(),
-    /// packets sent by the sender of the page, the server unless `raw.sender` says otherwise
+    /// packets sent by the sender of the page, which is the server unless `raw.sender` is set otherwise
     packets_sent: Whole = it.sender_packets(),
-    /// UDP payload that it sent
+    /// bytes of UDP payload that it sent
     bytes_sent: Whole = it.sender_total(|path| path.bytes_sent),
     /// stream bytes that it retransmitted after a loss
     bytes_resent: Whole = Metric::BytesResent.of(it),
@@ -41,18 +41,18 @@ sheet! {
     bytes_copies: Whole = Metric::BytesCopies.of(it),
     /// bytes of its packets that counted as lost
     bytes_lost: Whole = it.sender_total(|path| path.bytes_lost),
-    /// bytes of those of them that arrived nevertheless
+    /// bytes of such packets that arrived nevertheless
     bytes_spurious: Whole = it.sender_total(|path| path.bytes_spurious),
-    /// times that it changed the path from one packet to the next
+    /// number of times that consecutive packets used different paths
     path_switches: Whole = it.path_switches,
-    /// answers of its policy that were refused; 0 for a sound policy
+    /// answers of its policy that the engine rejected; 0 for a correct policy
     refused: Whole = it.refused,
-    /// decisions that the engine took for its policy; 0 for a sound policy
+    /// decisions that the engine made instead of its policy; 0 for a correct policy
     overridden: Whole = it.overridden,
-    /// what no `page_time_ns` can be below by capacity, delays and discovery alone
-    /// ([bound.md](bound.md)); empty where there is no bound
+    /// lower bound of `page_time_ns` from capacity, delays and discovery alone ([bound.md](bound.md)); empty if there
+    /// is no bound
     page_fluid_bound_ns: Whole = known(it.page_bound).map(|bounds| bounds.fluid),
-    /// the same, also by the handshake and windows at the start
+    /// lower bound that also includes the handshake and the initial windows
     page_bound_ns: Whole = known(it.page_bound).map(|bounds| bounds.tight),
     /// `page_fluid_bound_ns` for `critical_time_ns`
     critical_fluid_bound_ns: Whole = known(it.critical_bound).map(|bounds| bounds.fluid),
@@ -72,19 +72,19 @@ sheet! {
     }
     /// position in the page, from 0
     object: Whole = object.object,
-    /// number of the connection that it came over; 0 unless each origin has one
+    /// number of the connection that carried it; 0 unless each origin has its own
     connection: Whole = object.connection,
     /// address
     url: Text = page.url(object.object),
     /// length of the body
     body_bytes: Whole = object.body,
-    /// whether the page's time waits for it
+    /// whether the page time includes it
     held: Flag = object.held,
     /// whether the server pushed it
     pushed: Flag = object.pushed,
     /// number of the raw stream that carried it; empty with HTTP
     stream: Whole = object.stream,
-    /// when it was requested, from the start of the run; if it was pushed, when its promise came
+    /// when it was requested, from the start of the run; for a pushed object, when its promise arrived
     requested_at_ns: Whole = object.requested_at,
     /// when the first byte of its body, or the head of a response without a body, had arrived
     first_byte_at_ns: Whole = object.first_byte_at,
@@ -94,9 +94,9 @@ sheet! {
     since_page_start_ns: Whole = object.since_page_start,
     /// from its request, or its promise, to its completion
     since_request_ns: Whole = object.since_request,
-    /// what no `since_page_start_ns` can be below, as in `runs.csv`
+    /// lower bound of `since_page_start_ns`, as in `runs.csv`
     fluid_bound_ns: Whole = known(object.bound).map(|bounds| bounds.fluid),
-    /// the same, also by the handshake and windows at the start
+    /// lower bound that also includes the handshake and the initial windows
     bound_ns: Whole = known(object.bound).map(|bounds| bounds.tight),
 }
 
