@@ -27,8 +27,8 @@ fn folders_that_have_something_else_are_refused() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a process needs its time")]
-fn started(place: &Place) -> Child {
-    let child = place.command(&LONG).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+fn started(place: &Place, arguments: &[&str]) -> Child {
+    let child = place.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the program starts");
     let mut looked = 0;
     while !place.names().iter().any(|name| name.to_string_lossy().contains("partial")) {
@@ -41,8 +41,8 @@ fn started(place: &Place) -> Child {
     child
 }
 
-fn signalled(place: &Place, signal: &str) -> Option<i32> {
-    let mut child = started(place);
+fn signalled(place: &Place, arguments: &[&str], signal: &str) -> Option<i32> {
+    let mut child = started(place, arguments);
     let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
     assert!(kill.expect("kill").success());
     child.wait().expect("an end").code()
@@ -53,7 +53,7 @@ fn signalled(place: &Place, signal: &str) -> Option<i32> {
 fn a_process_that_is_asked_to_end_keeps_what_was_finished_and_leaves_nothing_half_written() {
     for signal in ["-INT", "-TERM", "-HUP"] {
         let place = Place::new();
-        assert_eq!(signalled(&place, signal), Some(130), "{signal}");
+        assert_eq!(signalled(&place, &LONG, signal), Some(130), "{signal}");
         assert!(place.path().join("out/summary.json").is_file(), "{signal}");
         let partial =
             place.names().into_iter().find(|name| name.to_string_lossy().contains("partial"));
@@ -63,9 +63,19 @@ fn a_process_that_is_asked_to_end_keeps_what_was_finished_and_leaves_nothing_hal
 
 #[cfg(unix)]
 #[test]
+fn one_long_load_can_be_interrupted() {
+    let place = Place::new();
+    let before = place.names();
+    let long = ["load", "--session=1000", "--page", "cnn", "--out", "out"];
+    assert_eq!(signalled(&place, &long, "-INT"), Some(130));
+    assert_eq!(place.names(), before);
+}
+
+#[cfg(unix)]
+#[test]
 fn what_a_killed_process_left_is_removed_by_the_next() {
     let place = Place::new();
-    assert_eq!(signalled(&place, "-KILL"), None);
+    assert_eq!(signalled(&place, &LONG, "-KILL"), None);
     assert!(place.path().join(".out.partial").is_dir());
     let output = place.command(&["run", "good.toml", "--runs", "1", "--out", "out"]).output();
     assert!(output.expect("an end").status.success());
@@ -77,7 +87,7 @@ fn what_a_killed_process_left_is_removed_by_the_next() {
 #[test]
 fn a_second_writer_of_a_folder_is_refused() {
     let place = Place::new();
-    let mut first = started(&place);
+    let mut first = started(&place, &LONG);
     let arguments = ["run", "good.toml", "--out", "out"];
     let output = place.command(&arguments).output().expect("an end");
     let line = place.line(&arguments, &output, 2);
