@@ -168,39 +168,34 @@ const OTHER_TIMES: &str = "rows of other times";
 
 /// Seconds of tests with iperf: rates down and up.
 pub(super) fn starlink_iperf(text: &str, only: Option<&str>) -> Read {
-    let sheet = Sheet::new(text)?;
-    let mut strung = Strung::new(&sheet)?;
-    let down = Source::named(&sheet, "download_mbps")?;
-    let up = Source::named(&sheet, "upload_mbps")?;
-    let mut measured = Measured::default();
-    sheet.each(|row| {
-        let values = [(What::Down, down.read(row)?), (What::Up, up.read(row)?)];
-        if !strung.is_meant(row, only) {
-            measured.leave_out(OTHER_TIMES);
-        } else if values.iter().any(|(_, value)| value.is_none()) {
-            measured.leave_out("rows without a rate");
-        } else {
-            let (at, test) = strung.next(row)?;
-            measured.push(at, test, &values);
-        }
-        Ok(())
-    })?;
-    Ok(measured.ends_at(strung.at))
+    let columns = [(What::Down, "download_mbps"), (What::Up, "upload_mbps")];
+    starlink(text, only, columns, "rows without a rate")
 }
 
 /// Tests with ping of 25 s: the mean round trip and the loss of each.
 pub(super) fn starlink_ping(text: &str, only: Option<&str>) -> Read {
+    let columns = [(What::RoundTrip, "ping_avg:ms"), (What::Loss, "packet_loss:%")];
+    starlink(text, only, columns, "tests without a round trip or a loss")
+}
+
+/// Tests strung together, with the values of `columns`; rows without one of them are left out as `incomplete`.
+fn starlink(
+    text: &str,
+    only: Option<&str>,
+    columns: [(What, &str); 2],
+    incomplete: &'static str,
+) -> Read {
     let sheet = Sheet::new(text)?;
     let mut strung = Strung::new(&sheet)?;
-    let round_trip = Source::named(&sheet, "ping_avg:ms")?;
-    let loss = Source::named(&sheet, "packet_loss:%")?;
+    let [(first, one), (second, other)] = columns;
+    let (one, other) = (Source::named(&sheet, one)?, Source::named(&sheet, other)?);
     let mut measured = Measured::default();
     sheet.each(|row| {
-        let values = [(What::RoundTrip, round_trip.read(row)?), (What::Loss, loss.read(row)?)];
+        let values = [(first, one.read(row)?), (second, other.read(row)?)];
         if !strung.is_meant(row, only) {
             measured.leave_out(OTHER_TIMES);
         } else if values.iter().any(|(_, value)| value.is_none()) {
-            measured.leave_out("tests without a round trip or a loss");
+            measured.leave_out(incomplete);
         } else {
             let (at, test) = strung.next(row)?;
             measured.push(at, test, &values);
