@@ -117,6 +117,16 @@ export function until(page, condition, argument) {
   return page.waitForFunction(condition, argument, { polling: 50 });
 }
 
+/** Waits until nothing on the page has changed for a while: what is numbered before must not be drawn again. */
+export async function settled(page) {
+  await page.evaluate(() => {
+    globalThis.changedAt = performance.now();
+    const watch = new MutationObserver(() => (globalThis.changedAt = performance.now()));
+    watch.observe(document.body, { subtree: true, childList: true, attributes: true });
+  });
+  await until(page, () => performance.now() - globalThis.changedAt > 300);
+}
+
 /** Saves a picture of the whole page, or of one part of it, where people look at it. */
 export async function picture(page, name, locator) {
   const folder = join(OUT, "screenshots");

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before } from "node:test";
 import { assemble } from "../lib/assemble.js";
-import { drawAll, launch, open, OUT, test, until } from "../lib/browser.js";
+import { drawAll, launch, open, OUT, settled, test, until } from "../lib/browser.js";
 import { accessibility, figures } from "../lib/look.js";
 import { sampleDocument } from "../lib/sample.js";
 
@@ -138,6 +138,7 @@ test("everything is reached by the tab key, in the order of reading", async () =
     const { page, context } = await opened("tab", () => {}, { width });
     await drawAll(page);
     await page.evaluate(() => scrollTo(0, 0));
+    await settled(page);
     const expected = await page.evaluate(() => {
       const wanted = [...document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")].filter(
         (node) => node.checkVisibility({ visibilityProperty: true }) && !node.disabled && !(node.type === "radio" && !node.checked),
