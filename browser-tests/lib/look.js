@@ -122,3 +122,12 @@ export function shownNumber(text) {
   const [, number, unit] = text.replaceAll("−", "-").replaceAll(",", "").match(/^(-?[\d.]+)(?:\s([kMGT]?B))?$/) ?? [];
   return number === undefined ? NaN : Number(number) * (scale[unit] ?? 1);
 }
+
+/** Words in drawings that no reader should see: what became of a value that is missing. */
+export function meaningless(page) {
+  return page.evaluate(() =>
+    [...document.querySelectorAll("figure.card svg text")]
+      .filter((label) => ["undefined", "null", "NaN", "[object Object]"].includes(label.textContent.trim()))
+      .map((label) => `${label.closest("figure").id}: ${label.textContent}`),
+  );
+}

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe } from "node:test";
 import { drawAll, launch, open, OUT, picture, SCHEMES, test, until, WIDTHS } from "../lib/browser.js";
 import { contrast } from "../lib/color.js";
-import { accessibility, chosenRows, documentOf, figures, overflow, parseCsv, sharedIds, shownNumber } from "../lib/look.js";
+import { accessibility, chosenRows, documentOf, figures, meaningless, overflow, parseCsv, sharedIds, shownNumber } from "../lib/look.js";
 
 const REPORTS = (process.env.QUIPU_REPORTS ?? "compare load streams series reproduce sweep damaged many").split(" ");
 /** They have the figures of `compare`: what can be done with those is tried there. */
@@ -35,6 +35,7 @@ for (const name of REPORTS) {
           const { page, context, wrong } = await open(browser, fileOf(name), { width, scheme });
           await drawAll(page);
           checkFigures(await figures(page), scheme);
+          assert.deepEqual(await meaningless(page), []);
           assert.deepEqual(await sharedIds(page), []);
           assert.deepEqual(await overflow(page), { by: 0, elements: [] });
           await picture(page, `${name}-${width}-${scheme}`);

@@ -193,7 +193,7 @@ impl Spec {
     #[must_use]
     pub fn band(self, low: f64, high: f64) -> Spec {
         let mark = Mark::rect().styled("band").opacity(0.12);
-        self.layer(Layer::new(mark).once().with("x", low).with("x2", high))
+        self.layer(Layer::new(mark).with("x", low).with("x2", high))
     }
 
     /// The same along the vertical axis.
