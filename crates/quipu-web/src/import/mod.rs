@@ -4,11 +4,11 @@
 //! loads:
 //!
 //! - a HAR file is returned unchanged;
-//! - [`netlog`]: Chrome's network log, of `--log-net-log` and `chrome://net-export`;
-//! - [`devtools`]: a recording of the performance panel of the developer tools, or any trace of Chromium with events of
+//! - `netlog`: Chrome's network log, of `--log-net-log` and `chrome://net-export`;
+//! - `devtools`: a recording of the performance panel of the developer tools, or any trace of Chromium with events of
 //!   requests. The HAR file contains it as the trace of the load.
 //!
-//! Both produce [`load::Load`]s, which [`har`] writes. Not here: gzip and archives, which [`crate::archive`] unpacks.
+//! Both produce loads (`load::Load`), which `har` writes. Not here: gzip and archives, which [`crate::archive`] unpacks.
 
 mod devtools;
 mod har;
