@@ -1,6 +1,5 @@
 //! Several clients, several servers and several origins of a page: who waits for whom, and that
 //! everything arrives.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;

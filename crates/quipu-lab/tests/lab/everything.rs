@@ -1,5 +1,4 @@
 //! Every policy with every other that it goes together with: `quipu compare --stream all --path all`.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,4 @@
 //! Priorities of both kinds, through whole page loads.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
 //! PFIFO against FIFO as in Figure 6 of "Extending the ns-3 QUIC Module" (Paro et al., MSWiM 2020), and
 //! EDF beside them: two streams without HTTP, one path of 1 Mb/s and 10 ms of round trip, NewReno.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

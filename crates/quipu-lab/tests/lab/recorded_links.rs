@@ -1,6 +1,5 @@
 //! What a busy link of a scenario file delivers in the simulator, against the recording that it
 //! follows: opportunities of a packet-delivery trace, integrals of rates over time, ramps.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::{Bytes, Duration, Instant, Rate, Seed};
 use quipu_lab::batch::run;

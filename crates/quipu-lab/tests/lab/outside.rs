@@ -1,6 +1,5 @@
 //! The seam is enough: policies written outside the library, from what it exports, do what the
 //! built-in ones do, packet by packet. None of those reaches around the seam.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
 //! What is kept of earlier runs is used as long as the program would make it again, and no longer.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::path::Path;

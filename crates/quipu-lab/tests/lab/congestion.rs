@@ -1,6 +1,5 @@
 //! Congestion control over links that flows fill: how full, how fair. Each test reads its scenario file
 //! in `experiments/` and runs it with fewer runs than it asks for.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,5 +1,4 @@
 //! What must hold between whole runs, whatever the numbers are.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::{Bytes, Duration};
 use quipu_lab::batch::run;

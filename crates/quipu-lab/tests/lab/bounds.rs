@@ -1,7 +1,6 @@
 //! No run beats its bounds: random pages over random networks with every policy.
 //!
-//! `cargo test` does a slice; `QUIPU_BOUNDS=100000 cargo test --release -p quipu-lab --test bounds` all.
-#![expect(clippy::unwrap_used, reason = "tests")]
+//! `cargo test` does a slice; `QUIPU_BOUNDS=100000 cargo test --release -p quipu-lab --test lab bounds` all.
 
 use quipu_base::{Bytes, Duration, Random, Seed};
 use quipu_lab::batch::run_session;

@@ -1,8 +1,7 @@
 //! Whole page loads under every kind of fault, with every policy: every object arrives complete
 //! and byte-correct, or the run is an error.
 //!
-//! `cargo test` does a slice; `QUIPU_LOADS=1000 cargo test --release -p quipu-lab --test loads` all.
-#![expect(clippy::unwrap_used, reason = "tests")]
+//! `cargo test` does a slice; `QUIPU_LOADS=1000 cargo test --release -p quipu-lab --test lab loads` all.
 
 use quipu_base::{Duration, Instant, Seed};
 use quipu_lab::batch::run_session;

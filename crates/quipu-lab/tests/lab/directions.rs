@@ -1,7 +1,6 @@
 //! What the papers report about their schedulers, as far as it holds here, and what explains the
 //! rest: `docs/reproduction.md` has the numbers over all runs, these tests hold the directions with
 //! few. Each reads its paper's scenario file in `experiments/`.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 

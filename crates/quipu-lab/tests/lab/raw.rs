@@ -1,5 +1,4 @@
 //! Raw streams without HTTP, through whole runs.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,4 @@
 //! A replay is the run that a result is about, and tells by which path every byte came.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,5 +1,4 @@
 //! HTTP/2 over one byte stream beside HTTP/2 over QUIC's streams.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -1,5 +1,4 @@
 //! Logs of sweeps: the same bytes on any number of threads, and no other results.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,5 @@
 //! The experiments that come with the project: every figure and table of the papers has its id, and every
 //! file is of the form that `quipu reproduce` reads.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -15,6 +15,6 @@ fn the_published_schema_is_this_one() {
     if std::env::var_os("QUIPU_RENEW").is_some() {
         std::fs::write(&file, &ours).unwrap();
     }
-    let renew = "renew it: QUIPU_RENEW=1 cargo test -p quipu-lab --test scenario_schema";
+    let renew = "renew it: QUIPU_RENEW=1 cargo test -p quipu-lab --test lab scenario_schema";
     assert!(std::fs::read_to_string(&file).unwrap() == ours, "{} is old; {renew}", file.display());
 }

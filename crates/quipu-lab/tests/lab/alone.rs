@@ -1,5 +1,4 @@
 //! Rows of a path alone: they are runs over a network of that path, handshake included, to the byte.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,4 @@
 //! Server push, through whole page loads.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use quipu_base::Duration;
 use quipu_lab::batch::{run, run_session};

@@ -1,6 +1,5 @@
 //! What a paper leaves open is swept: each claim in each combination is what it is where that combination is the
 //! scenario itself.
-#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fs;
 use std::path::Path;
