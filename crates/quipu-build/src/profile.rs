@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use crate::manifest::value;
 
-/// The profile of the build whose script has `out` as its folder, such as `release, opt-level 3, thin LTO`.
+/// The profile of the build whose script has `out` as its folder, such as `dist, opt-level 3, thin LTO`.
 /// `workspace` is the folder of its manifest; without it nothing is known of LTO. The level is that of the profile: a
 /// manifest may give another one to single packages, such as the one of the script.
 pub fn profile(out: &Path, workspace: Option<&Path>) -> String {

@@ -24,7 +24,7 @@ const UNKNOWN: &str = "unknown";
 pub struct BuiltFrom {
     /// The commit of this repository, with `-dirty` if the tree differed from it; or `unknown`.
     pub commit: &'static str,
-    /// The profile, such as `release, opt-level 3, thin LTO`.
+    /// The profile, such as `dist, opt-level 3, thin LTO`.
     pub profile: &'static str,
     /// Hash of the sources of everything that decides results but the single policies; `None` if the
     /// versions of what these use are not known.

@@ -13,7 +13,7 @@ pub struct Provenance {
     /// run; else that of the executable, as `executable:0123…`.
     #[serde(default)]
     pub program: String,
-    /// The profile with which it was built, such as `release, opt-level 3, thin LTO`.
+    /// The profile with which it was built, such as `dist, opt-level 3, thin LTO`.
     #[serde(default)]
     pub profile: String,
 }
