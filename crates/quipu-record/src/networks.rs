@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use quipu_base::{Duration, Rate};
+use quipu_base::{Bytes, Duration, Rate};
 
 use crate::file::FileError;
 use crate::tables::{Column, Form, TableFile, Value, columns};
@@ -12,7 +12,7 @@ use crate::tables::{Column, Form, TableFile, Value, columns};
 pub(crate) const NAME: &str = "networks.csv";
 
 /// The columns; those of a sweep's fields follow the first.
-pub(crate) static COLUMNS: [Column; 8] = columns! {
+pub(crate) static COLUMNS: [Column; 10] = columns! {
     /// name of the network
     network: Text,
     /// position of the path in it, from 0
@@ -30,6 +30,11 @@ pub(crate) static COLUMNS: [Column; 8] = columns! {
     down_loss_ppm: Whole,
     /// the same towards the server
     up_loss_ppm: Whole,
+    /// what the queue of its slowest link towards the client holds: the limit of a drop-tail queue, full
+    /// datagrams in a managed one. Empty if nothing is ever dropped, and over the radio
+    down_queue_bytes: Whole,
+    /// the same towards the server
+    up_queue_bytes: Whole,
 };
 
 /// What a path of a network can do. Down comes first, then up.
@@ -47,6 +52,8 @@ pub struct NetworkPath<'a> {
     pub round_trip: Option<Duration>,
     /// How many of a million datagrams are lost on average.
     pub loss_ppm: [Option<u64>; 2],
+    /// What the queue of its slowest link holds.
+    pub queues: [Option<Bytes>; 2],
 }
 
 /// The table, open to be written.
@@ -84,6 +91,8 @@ impl NetworksFile {
             Value::whole(path.round_trip),
             Value::whole(path.loss_ppm[0]),
             Value::whole(path.loss_ppm[1]),
+            Value::whole(path.queues[0]),
+            Value::whole(path.queues[1]),
         ];
         self.0.write(&lead, &row).map_err(failed)
     }

@@ -280,6 +280,21 @@ impl Network {
         via.fold(path.access_delay(), |sum, delay| sum + delay)
     }
 
+    /// All delays of path `index` in one direction, without queues and transmission; none where it names no bottleneck
+    /// that there is.
+    pub fn one_way(&self, index: usize, direction: Direction) -> Duration {
+        let owner = self.bottleneck(index).ok().and_then(|owner| self.paths.get(owner));
+        let own = owner.and_then(PathSpec::own_links);
+        own.map_or(Duration::ZERO, |links| links.of(direction).usual_delay())
+            + self.further_delay(index, direction)
+    }
+
+    /// The longest [`Network::one_way`] of the paths that use a link: what its queue is measured by.
+    pub fn longest_way(&self, direction: Direction, uses: impl Fn(usize) -> bool) -> Duration {
+        let users = (0..self.paths.len()).filter(|index| uses(*index));
+        users.map(|index| self.one_way(index, direction)).max().unwrap_or_default()
+    }
+
     /// The path whose links path `index` has between its access links: itself, or the one that it
     /// names as its bottleneck, which may name another one.
     ///
@@ -323,11 +338,8 @@ impl Network {
     /// # Errors
     /// As [`Network::bottleneck`].
     pub fn round_trip(&self, index: usize) -> Result<Duration, LinkError> {
-        let further = |direction| self.further_delay(index, direction);
-        let further = further(Direction::Down) + further(Direction::Up);
-        let links = self.paths.get(self.bottleneck(index)?).and_then(PathSpec::own_links);
-        Ok(links
-            .map_or(further, |links| links.down.usual_delay() + links.up.usual_delay() + further))
+        self.bottleneck(index)?;
+        Ok(self.one_way(index, Direction::Down) + self.one_way(index, Direction::Up))
     }
 }
 

@@ -112,13 +112,13 @@ pub(crate) fn sweep_folder(folder: &Path, sweep: &Sweep) {
     }
     let mut networks = String::from(
         "network,path,name,down_rate_bit_per_s,up_rate_bit_per_s,round_trip_ns,down_loss_ppm,\
-         up_loss_ppm\n",
+         up_loss_ppm,down_queue_bytes,up_queue_bytes\n",
     );
     for network in 0..sweep.networks {
         let rate = 10_000_000 * (network % 4 + 1);
         let trip = 20_000_000 * (network / 4 + 1);
-        writeln!(networks, "net{network},0,wifi,{rate},10000000,{trip},0,0").unwrap();
-        writeln!(networks, "net{network},1,lte,10000000,10000000,20000000,,").unwrap();
+        writeln!(networks, "net{network},0,wifi,{rate},10000000,{trip},0,0,150000,150000").unwrap();
+        writeln!(networks, "net{network},1,lte,10000000,10000000,20000000,,,,").unwrap();
     }
     let status = format!(
         "{{\"planned\":{count},\"done\":{count},\"failed\":0,\"version\":\"0.1.0\",\"commit\":\"c\"}}"

@@ -66,16 +66,6 @@ pub(super) fn queue_text(link: &LinkSpec) -> String {
     link.queue.summary()
 }
 
-/// Bytes that the queue holds, if it has a limit, where the way through the link takes `one_way`.
-pub(super) fn queue(link: &LinkSpec, overhead: Bytes, one_way: Duration) -> Option<Bytes> {
-    let config = link.config_on(overhead, one_way.saturating_mul(2));
-    let bytes = match config.aqm {
-        None => config.queue.in_bytes(Some(first_rate(link)), delay(link)),
-        Some(aqm) => aqm.limit().most_bytes(),
-    };
-    (bytes < Bytes::MAX).then_some(bytes)
-}
-
 /// How long a full queue takes to drain at the first rate.
 pub(super) fn drain(queue: Bytes, link: &LinkSpec) -> String {
     time(first_rate(link).time_for(queue))

@@ -53,7 +53,7 @@ pub fn draw(
         _ => text.push_str(&picture),
     }
     text.push('\n');
-    text.push_str(&table(scenario, network)?.on(screen));
+    text.push_str(&table(network)?.on(screen));
     let notes = link::notes(network);
     if !notes.is_empty() {
         let _ = write!(text, "\n{}", screen.fold(&notes));
@@ -84,7 +84,7 @@ fn ascii(sign: char) -> char {
 }
 
 /// Per path and direction what the scenario does not say: round trip, product, queue.
-fn table(scenario: &Scenario, network: &Network) -> Result<Grid, LinkError> {
+fn table(network: &Network) -> Result<Grid, LinkError> {
     let mut grid = Grid::new([
         ("path", Align::Left),
         ("direction", Align::Left),
@@ -105,13 +105,10 @@ fn table(scenario: &Scenario, network: &Network) -> Result<Grid, LinkError> {
         let round_trip = network.round_trip(index)?;
         for (way, own) in [("down", &links.down), ("up", &links.up)] {
             let direction = if way == "up" { Direction::Up } else { Direction::Down };
-            let one_way = link::delay(own) + network.further_delay(index, direction);
+            let one_way = network.one_way(index, direction);
             // The queue of a shared link counts its longest path, as the run does.
-            let users = (0..network.paths.len())
-                .filter(|user| network.bottleneck(*user).is_ok_and(|of| of == owner));
-            let longest = users.map(|user| network.further_delay(user, direction)).max();
-            let longest = longest.unwrap_or_default();
-            let queue = link::queue(own, scenario.link_overhead, link::delay(own) + longest);
+            let shares = |user| network.bottleneck(user).is_ok_and(|of| of == owner);
+            let queue = own.queue_size(network.longest_way(direction, shares));
             let rate = link::narrowest(own, path.access.as_ref());
             grid.row([
                 path.name.clone(),

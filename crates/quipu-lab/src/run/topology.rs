@@ -111,20 +111,12 @@ impl Topology {
         let count = network.paths.len();
         let owners = (0..count).map(|index| network.bottleneck(index));
         let owners = owners.collect::<Result<Vec<usize>, LinkError>>()?;
-        // All delays of a path in one direction.
-        let one_way = |index: usize, direction| {
-            let own = owners.get(index).and_then(|owner| network.paths[*owner].own_links());
-            own.map_or(Duration::ZERO, |links| links.of(direction).usual_delay())
-                + network.further_delay(index, direction)
-        };
         let mut paths: Vec<Path> = Vec::with_capacity(count);
         for (index, (path, &owner)) in network.paths.iter().zip(&owners).enumerate() {
             let Some(OwnLinks { up, down }) = network.paths[owner].own_links() else { continue };
             let shared = if owner == index {
-                let longest = |direction| {
-                    let users = (0..count).filter(|user| owners[*user] == index);
-                    users.map(|user| one_way(user, direction)).max().unwrap_or_default()
-                };
+                let longest =
+                    |direction| network.longest_way(direction, |user| owners[user] == index);
                 PathLinks {
                     up: world.add_link(&config(up, longest(Direction::Up)))?,
                     down: world.add_link(&config(down, longest(Direction::Down)))?,
@@ -133,8 +125,11 @@ impl Topology {
                 paths[owner].shared
             };
             let access = path.access.as_ref().map(|access| Access {
-                up: config(&access.clone().toward(Direction::Up), one_way(index, Direction::Up)),
-                down: config(access, one_way(index, Direction::Down)),
+                up: config(
+                    &access.clone().toward(Direction::Up),
+                    network.one_way(index, Direction::Up),
+                ),
+                down: config(access, network.one_way(index, Direction::Down)),
             });
             paths.push(Path { shared, via: Vec::new(), access, air: None });
         }
@@ -142,10 +137,8 @@ impl Topology {
         let routes = routes.collect::<Result<Vec<Vec<usize>>, LinkError>>()?;
         let mut named = Vec::with_capacity(network.links.len());
         for (place, links) in network.links.iter().enumerate() {
-            let longest = |direction| {
-                let users = (0..count).filter(|user| routes[*user].contains(&place));
-                users.map(|user| one_way(user, direction)).max().unwrap_or_default()
-            };
+            let longest =
+                |direction| network.longest_way(direction, |user| routes[user].contains(&place));
             let OwnLinks { up, down } = &links.links;
             named.push(PathLinks {
                 up: world.add_link(&config(up, longest(Direction::Up)))?,

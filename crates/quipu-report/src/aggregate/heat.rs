@@ -106,6 +106,7 @@ mod tests {
             down_rate: Some(rate),
             up_rate: None,
             round_trip: Some(trip),
+            down_queue: None,
             down_loss: None,
         }
     }

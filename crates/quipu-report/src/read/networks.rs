@@ -20,6 +20,8 @@ pub(crate) struct NetworkPath {
     pub(crate) round_trip: Option<u64>,
     /// Towards the client, in millionths.
     pub(crate) down_loss: Option<u64>,
+    /// Of the queue towards the client, in bytes.
+    pub(crate) down_queue: Option<u64>,
 }
 
 /// The paths of networks of all folders.
@@ -75,7 +77,8 @@ impl Networks {
         };
         let columns = ["network", "name", "down_rate_bit_per_s", "round_trip_ns"];
         let Some([network, name, down, trip]) = rows.need(columns, notices) else { return };
-        let [up, loss] = ["up_rate_bit_per_s", "down_loss_ppm"].map(|column| rows.find(column));
+        let [up, loss, queue] = ["up_rate_bit_per_s", "down_loss_ppm", "down_queue_bytes"]
+            .map(|column| rows.find(column));
         let position = |field: &str| results.fields.iter().position(|known| known == field);
         let fields = results.fields.iter().enumerate();
         let fields = fields.filter_map(|(at, field)| Some((at, rows.find(field)?)));
@@ -86,17 +89,23 @@ impl Networks {
         let mut count = 0;
         while count < MOST && rows.next() {
             count += 1;
-            let mut number = |column: Option<usize>| match column {
+            let number = |column: Option<usize>| match column {
                 Some(column) => rows.optional(column).ok(),
                 None => Some(None),
             };
-            let numbers = (number(Some(down)), number(up), number(Some(trip)), number(loss));
-            let (Some(down_rate), Some(up_rate), Some(round_trip), Some(down_loss)) = numbers
+            let numbers = [Some(down), up, Some(trip), loss, queue].map(number);
+            let [
+                Some(down_rate),
+                Some(up_rate),
+                Some(round_trip),
+                Some(down_loss),
+                Some(down_queue),
+            ] = numbers
             else {
                 continue;
             };
             let name = clean(&rows.text(name));
-            let path = NetworkPath { name, down_rate, up_rate, round_trip, down_loss };
+            let path = NetworkPath { name, down_rate, up_rate, round_trip, down_loss, down_queue };
             let values = columns.iter().map(|column| clean(&rows.text(*column))).collect();
             block.paths.entry((clean(&rows.text(network)), values)).or_default().push(path);
         }

@@ -34,6 +34,9 @@ fn told(path: &NetworkPath) -> String {
         }
         None => {}
     }
+    if let Some(queue) = path.down_queue {
+        parts.push(format!("queue {:.0} kB", queue as f64 / 1e3));
+    }
     // The rates are a line of their own, so that both fit a phone.
     let (rates, rest) = parts.split_at(1);
     [rates.concat(), rest.join(" · ")].join("\n").trim_end().to_owned()
@@ -105,8 +108,9 @@ pub(super) fn networks(context: &Context<'_>, draft: &mut Draft) {
         .with("text", Field::label("end"));
     let spec = Spec::steps(id, 64).layer(host).layer(named).layer(line).layer(told);
     let mut caption = "Server on the left, client on the right, and the paths between them: rates towards \
-                       the client (down) and the server (up), round trip without queues and jitter, and \
-                       random loss towards the client."
+                       the client (down) and the server (up), round trip without queues and jitter, \
+                       random loss towards the client, and what the queue of the slowest link towards the \
+                       client holds."
         .to_owned();
     if all.len() > MOST_NETWORKS {
         let more = words::count((all.len() - MOST_NETWORKS) as u64, "network is", "networks are");
