@@ -3,8 +3,8 @@
     check.py NOTEBOOK DOCUMENT FOLDER
 
 NOTEBOOK is run in FOLDER, where it must end without an error and every chart must have been drawn: its
-specification keeps to the schema that Altair ships, has rows, and becomes an image with marks. In the
-repository it has no outputs. Each block of Python in DOCUMENT is run in the folder above FOLDER.
+specification keeps to the schema that Altair ships, has rows, and becomes an image with marks. So does each
+figure of the report that was written there. In the repository the notebook has no outputs. Each block of Python in DOCUMENT is run in the folder above FOLDER.
 """
 
 import json
@@ -86,12 +86,24 @@ def marks(spec):
 def check_chart(name, cell):
     specs = charts(cell)
     assert len(specs) == 1, f"cell {name} shows {len(specs)} charts; expected 1"
-    jsonschema.validate(specs[0], SCHEMA)
-    found = rows(specs[0])
-    assert found > 0, f"the chart of cell {name} has no rows"
-    drawn = marks(specs[0])
-    assert drawn > 0, f"the image of cell {name} has no marks"
+    check_spec(f"the chart of cell {name}", specs[0])
+
+
+def check_spec(name, spec):
+    jsonschema.validate(spec, SCHEMA)
+    found = rows(spec)
+    assert found > 0, f"{name} has no rows"
+    drawn = marks(spec)
+    assert drawn > 0, f"the image of {name} has no marks"
     print(f"{name}: {found} rows, {drawn} marks")
+
+
+def check_figures(folder):
+    """Figures of the report, each in its file."""
+    files = sorted(folder.rglob("*.vl.json"))
+    assert len(files) >= len(REDRAWN), f"{folder} has {len(files)} figures"
+    for file in files:
+        check_spec(file.stem, json.loads(file.read_text(encoding="utf-8")))
 
 
 def main(notebook, document, folder):
@@ -100,6 +112,7 @@ def main(notebook, document, folder):
     cells = {cell.id: cell for cell in run(read, folder).cells}
     for name in REDRAWN + FROM_TABLES:
         check_chart(name, cells[name])
+    check_figures(folder.parent)
     blocks = re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
     assert len(blocks) >= 2, f"{document} has {len(blocks)} blocks of Python; expected polars and pandas"
     for block in blocks:

@@ -373,7 +373,7 @@ impl From<End> for Channel {
 
 impl From<Vec<Field>> for Channel {
     fn from(fields: Vec<Field>) -> Channel {
-        Channel::Fields(fields)
+        Channel::Fields(fields.into_iter().map(Field::in_words).collect())
     }
 }
 

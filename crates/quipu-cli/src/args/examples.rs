@@ -72,8 +72,9 @@ Examples:
   quipu report results/first --load \"wikipedia,wifi+lte,dwrr + minrtt,3\"
   quipu report results/first --specs figures
 
-The file needs nothing beside it and asks for nothing. What cannot be read, or is not finished, is said
-in one line each, here and in the report; the rest is shown. Exit code 2 if DIR has no result.";
+The file is self-contained and loads nothing from elsewhere. Files that cannot be read, or are
+unfinished, are named in a line each, here and in the report; the rest is shown. Exit code 2 if DIR
+has no result.";
 
 pub(super) const CONVERT: &str = "\
 Examples:

@@ -143,7 +143,9 @@ class DataTable {
             const text = formatCell(row[at], column);
             if (column.numeric) return element("td", { class: "number", text });
             const title = text.length > LETTERS_SHOWN ? text : undefined;
-            return at === 0 ? element("th", { scope: "row", text, title }) : element("td", { class: text.length > LETTERS_LONG ? "long" : undefined, text, title });
+            if (at === 0) return element("th", { scope: "row", text, title });
+            if (text.length <= LETTERS_LONG) return element("td", { text, title });
+            return element("td", { class: "long", title }, element("span", { text }));
           }),
         ),
       ),

@@ -93,6 +93,11 @@ impl Field {
         }
     }
 
+    /// As tooltips have columns: a title and a format, nothing of how they are drawn.
+    pub(super) fn in_words(self) -> Field {
+        Field { sort: None, stack: None, scale: None, axis: None, legend: None, ..self }
+    }
+
     /// There is no axis.
     #[must_use]
     pub fn without_axis(mut self) -> Field {
