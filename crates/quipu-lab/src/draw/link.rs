@@ -46,11 +46,6 @@ fn rate_label(link: &LinkSpec) -> String {
     }
 }
 
-/// The delay without queues: of a recording the median.
-pub(super) fn delay(link: &LinkSpec) -> Duration {
-    link.usual_delay()
-}
-
 /// The rate at the start; of a recording the mean.
 fn first_rate(link: &LinkSpec) -> Rate {
     link.usual_rate().unwrap_or(Rate::ZERO)
