@@ -89,7 +89,7 @@ table! {
         pub jitter: Duration = Duration::ZERO,
         /// How far each datagram's jitter follows that of the one before.
         ///
-        /// See [`LinkConfig::jitter_correlation`].
+        /// See [`LinkConfig::jitter_correlation`](quipu_link::LinkConfig::jitter_correlation).
         pub jitter_correlation: Share [..Share::WHOLE] = Share::ZERO,
         /// Whether jitter may let a datagram overtake another.
         pub jitter_reorders: bool = false,

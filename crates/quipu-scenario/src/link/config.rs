@@ -34,7 +34,7 @@ impl LinkSpec {
     /// recording that cannot be read, which makes a scenario invalid, leaves a link that the
     /// simulator refuses.
     ///
-    /// [`Network::for_run`]: super::Network::for_run
+    /// [`Network::for_run`]: crate::Network::for_run
     pub fn config_on(&self, overhead: Bytes, round_trip: Duration) -> LinkConfig {
         // A rate of zero is refused.
         let nothing = LinkConfig { rate: Some(Rate::ZERO), ..LinkConfig::default() };
