@@ -139,7 +139,7 @@ fn paths_are_drawn_between_server_and_client_with_what_they_can_do() {
     let document = compared();
     let rows: Vec<_> = document.datasets["network-paths"].objects().collect();
     assert_eq!(rows.len(), 2);
-    let about = "55 Mb/s down, 55 Mb/s up\nround trip 30.0 ms · no random loss · queue 412 kB";
+    let about = "55 Mb/s down, 55 Mb/s up\nround trip 30.0 ms · no random loss\nqueue 412 kB";
     assert_eq!(rows[0]["about"], about);
 }
 

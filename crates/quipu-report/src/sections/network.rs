@@ -34,12 +34,11 @@ fn told(path: &NetworkPath) -> String {
         }
         None => {}
     }
-    if let Some(queue) = path.down_queue {
-        parts.push(format!("queue {:.0} kB", queue as f64 / 1e3));
-    }
-    // The rates are a line of their own, so that both fit a phone.
+    // Three short lines fit a phone.
     let (rates, rest) = parts.split_at(1);
-    [rates.concat(), rest.join(" · ")].join("\n").trim_end().to_owned()
+    let queue = path.down_queue.map(|queue| format!("queue {:.0} kB", queue as f64 / 1e3));
+    let lines = [rates.concat(), rest.join(" · "), queue.unwrap_or_default()];
+    lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The networks of all scenes.
@@ -93,7 +92,7 @@ pub(super) fn networks(context: &Context<'_>, draft: &mut Draft) {
             "tooltip",
             vec![Field::label("name").titled("path"), Field::label("about").titled("link")],
         );
-    let told = Layer::new(Mark::text().above(25.0).in_lines())
+    let told = Layer::new(Mark::text().above(38.0).in_lines())
         .with("y", row())
         .with("x", x("middle"))
         .with("text", Field::label("about"));
@@ -106,7 +105,7 @@ pub(super) fn networks(context: &Context<'_>, draft: &mut Draft) {
         .of(ends_id)
         .with("x", x("centre"))
         .with("text", Field::label("end"));
-    let spec = Spec::steps(id, 64).layer(host).layer(named).layer(line).layer(told);
+    let spec = Spec::steps(id, 84).layer(host).layer(named).layer(line).layer(told);
     let mut caption = "Server on the left, client on the right, and the paths between them: rates towards \
                        the client (down) and the server (up), round trip without queues and jitter, \
                        random loss towards the client, and what the queue of the slowest link towards the \
