@@ -8,6 +8,7 @@ use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::PathKey;
 use quipu_policy::{BuildContext, PolicySpec, Registry};
 use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
+use quipu_quic::error::ErrorCode;
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_quic::tls::{ClientTls, ServerTls};
@@ -247,7 +248,9 @@ impl QuicNode {
             self.events.push((now, event));
         }
         self.script.run(now, |action| match action {
-            Action::Abandon(path) => connection.abandon_path(now, path),
+            Action::Abandon(path) => {
+                connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH)
+            }
             Action::UpdateKeys => connection.update_keys(now),
             Action::TellQuality(quality) => {
                 connection.tell_quality(now, quality);

@@ -5,8 +5,9 @@ use quipu_base::{Bytes, Duration, Instant};
 use quipu_policy::{Event, PathKey, Span, StreamKey};
 
 use super::spaces::recovery_of;
-use super::{Connection, Space};
+use super::{Connection, ConnectionEvent, Space};
 use crate::error::TransportError;
+use crate::path::Step;
 use crate::recorder::PathEvent;
 use crate::recovery::{Acknowledgement, NeverSent, SentControl, SentRecord, Settled};
 use crate::wire::frame::Ack;
@@ -47,6 +48,10 @@ impl Connection {
         recovery.on_ack(&event, |way| scheduler.takes_sample(key, way), settled).map_err(
             |NeverSent| TransportError::protocol_violation("acknowledged a packet never sent"),
         )?;
+        if let Some(revived) = self.scratch.settled.revived() {
+            self.step_path(revived, Step::Answer);
+            self.events.tell(ConnectionEvent::PathRevived(revived.id));
+        }
         if self.scratch.settled.is_nothing_acked() {
             self.tell_ack_seen(now, space, &event, false);
             return Ok(());
@@ -143,9 +148,9 @@ impl Connection {
                 SentControl::StreamFrame(frame) => {
                     self.shared.streams.on_frame_acked(frame);
                 }
+                SentControl::RetireConnectionId { .. } => self.control.on_retirement_acked(),
                 SentControl::HandshakeDone
                 | SentControl::NewConnectionId { .. }
-                | SentControl::RetireConnectionId { .. }
                 | SentControl::PathAbandon { .. }
                 | SentControl::PathStatus { .. }
                 | SentControl::MaxPathId
@@ -186,7 +191,7 @@ impl Connection {
                     streams.on_lost(piece.stream, piece.span, piece.fin, origin, requeued);
                 }
                 SentControl::StreamFrame(frame) => self.shared.streams.requeue_frame(frame),
-                other => self.control.requeue(other, |path| self.plan.abandoned_with(path)),
+                other => self.control.requeue(other, |path| self.plan.is_over(path)),
             }
         }
     }

@@ -103,9 +103,29 @@ impl ConnectionIds {
         self.local.retire(path, sequence)
     }
 
-    /// Drops all of a path: those of ours that were live.
-    pub(super) fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
+    /// The peer was told of one of ours.
+    pub(super) fn on_told(&mut self, path: PathId, sequence: u64) {
+        self.local.on_told(path, sequence);
+    }
+
+    /// The sequence number of the next that the peer will be told for `path`.
+    pub(super) fn next_told(&self, path: PathId) -> u64 {
+        self.local.next_told(path)
+    }
+
+    /// The sequence number of the next that the peer is expected to issue for `path`.
+    pub(super) fn next_remote(&self, path: PathId) -> u64 {
+        self.remote.next(path)
+    }
+
+    /// The path was given up: those of the peer are retired at once, without a frame, and their
+    /// reset tokens count no more.
+    pub(super) fn retire_remote(&mut self, path: PathId) {
         self.remote.drop_path(path);
+    }
+
+    /// The path is gone: those of ours that were live are so no more.
+    pub(super) fn drop_local(&mut self, path: PathId) -> Vec<ConnectionId> {
         self.local.drop_path(path)
     }
 }
@@ -114,6 +134,8 @@ impl ConnectionIds {
 #[derive(Debug, Default)]
 struct Issued {
     next_sequence: u64,
+    /// The peer was told of those below this.
+    told: u64,
     live: SmallVec<[(u64, ConnectionId, ResetToken); 2]>,
 }
 
@@ -129,8 +151,18 @@ impl LocalIds {
         let mut ids = LocalIds::default();
         let issued = ids.paths.entry(PathId::ZERO).or_default();
         issued.live.push((0, cid, ResetToken::new([0; 16])));
-        issued.next_sequence = 1;
+        (issued.next_sequence, issued.told) = (1, 1);
         ids
+    }
+
+    fn on_told(&mut self, path: PathId, sequence: u64) {
+        if let Some(issued) = self.paths.get_mut(&path) {
+            issued.told = issued.told.max(sequence + 1);
+        }
+    }
+
+    fn next_told(&self, path: PathId) -> u64 {
+        self.paths.get(&path).map_or(0, |issued| issued.told)
     }
 
     /// Makes another connection ID for `path`: its sequence number, and it.
@@ -173,7 +205,7 @@ impl LocalIds {
         //# Receipt of a RETIRE_CONNECTION_ID frame containing a sequence number
         //# greater than any previously sent to the peer MUST be treated as a
         //# connection error of type PROTOCOL_VIOLATION.
-        if sequence >= issued.next_sequence {
+        if sequence >= issued.told {
             return Err(never());
         }
         let at = issued.live.iter().position(|(own, ..)| *own == sequence);
@@ -191,6 +223,8 @@ impl LocalIds {
 #[derive(Debug, Default)]
 struct Peers {
     retire_prior_to: u64,
+    /// One above the highest sequence number that came.
+    next: u64,
     /// In order of sequence number; the first is used.
     live: SmallVec<[(u64, ConnectionId, Option<ResetToken>); 2]>,
 }
@@ -205,8 +239,14 @@ impl RemoteIds {
     /// The connection ID of the handshake.
     fn first(cid: ConnectionId) -> Self {
         let mut ids = RemoteIds::default();
-        ids.paths.entry(PathId::ZERO).or_default().live.push((0, cid, None));
+        let peers = ids.paths.entry(PathId::ZERO).or_default();
+        peers.live.push((0, cid, None));
+        peers.next = 1;
         ids
+    }
+
+    fn next(&self, path: PathId) -> u64 {
+        self.paths.get(&path).map_or(0, |peers| peers.next)
     }
 
     /// The server chose its connection ID: it takes the place of the client's random one.
@@ -249,6 +289,14 @@ impl RemoteIds {
                 "retire prior to above sequence number",
             ));
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# An endpoint that is sending packets with a zero-length Destination Connection ID MUST
+        //# treat receipt of a NEW_CONNECTION_ID frame as a connection error of type
+        //# PROTOCOL_VIOLATION.
+        if peers.live.first().is_some_and(|(_, cid, _)| cid.length() == 0) {
+            return Err(TransportError::protocol_violation("issued beside an empty connection ID"));
+        }
+        peers.next = peers.next.max(sequence.saturating_add(1));
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
         //# Receipt of the same frame multiple times MUST NOT be treated as a connection error.
         if let Some(known) = peers.live.iter().find(|(own, ..)| *own == sequence) {

@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 use super::cids::ConnectionIds;
 use super::packet::PacketBuilder;
 use super::plan::PathPlan;
-use crate::path::PathTable;
 use crate::recovery::SentControl;
 use crate::stream::ControlFrame;
 use crate::wire::Frame;
@@ -28,15 +27,27 @@ pub(super) struct ControlQueue {
     status: SmallVec<[PathId; 1]>,
     max_path_id: bool,
     return_paths: ReturnPathAdvice,
+    /// Connection IDs of the peer that wait to be retired, or whose retirement it has not
+    /// acknowledged.
+    retiring: usize,
+    blocked: Blocked,
+}
+
+/// PATHS_BLOCKED and PATH_CIDS_BLOCKED, each told once for the same state.
+#[derive(Debug, Default)]
+struct Blocked {
+    /// The maximum that was told last, and whether it still waits to be sent.
+    paths: Option<(PathId, bool)>,
+    /// The path and the next sequence number that were told last, and whether they still wait.
+    cids: Option<(PathId, u64, bool)>,
 }
 
 /// Where the values of waiting frames are taken from.
 pub(super) struct Values<'a> {
     /// Frames of connection IDs name their path.
     pub(super) multipath: bool,
-    pub(super) plan: &'a PathPlan,
-    pub(super) ids: &'a ConnectionIds,
-    pub(super) paths: &'a PathTable,
+    pub(super) plan: &'a mut PathPlan,
+    pub(super) ids: &'a mut ConnectionIds,
 }
 
 /// What we ask of the peer: on which path to acknowledge which.
@@ -58,14 +69,12 @@ impl ControlQueue {
             && self.retire_cids.is_empty()
             && self.abandon.is_empty()
             && self.status.is_empty()
+            && !self.blocked.waits()
     }
 
     /// A packet with this frame was lost: it waits again. Frames of other layers are not for here.
-    pub(super) fn requeue(
-        &mut self,
-        control: &SentControl,
-        abandon_code: impl FnOnce(PathId) -> u64,
-    ) {
+    /// `is_over`: whether either end gave a path up.
+    pub(super) fn requeue(&mut self, control: &SentControl, is_over: impl FnOnce(PathId) -> bool) {
         match *control {
             // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
             //# The HANDSHAKE_DONE frame MUST be retransmitted until it is acknowledged.
@@ -74,14 +83,18 @@ impl ControlQueue {
                 self.new_cids.push_front((path, sequence));
             }
             SentControl::RetireConnectionId { path, sequence } => {
-                self.retire_cids.push_front((path, sequence));
+                if is_over(path) {
+                    self.retiring = self.retiring.saturating_sub(1);
+                } else {
+                    self.retire_cids.push_front((path, sequence));
+                }
             }
             // https://www.rfc-editor.org/rfc/rfc10069#section-4.2
             //# If a packet containing a PATH_ABANDON frame is considered lost, the peer SHOULD
             //# repeat it.
-            SentControl::PathAbandon { path } => {
+            SentControl::PathAbandon { path, code } => {
                 if !self.abandon.iter().any(|(waiting, _)| *waiting == path) {
-                    self.abandon.push((path, abandon_code(path)));
+                    self.abandon.push((path, code));
                 }
             }
             // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
@@ -139,25 +152,49 @@ impl ControlQueue {
         self.new_cids.push_back((path, sequence));
     }
 
-    /// Connection IDs of the peer are used no more: how many wait to be retired.
+    /// We would open a path, but the peer allows identifiers up to `maximum` only.
+    pub(super) fn tell_paths_blocked(&mut self, maximum: PathId) {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-4.7: telling it again is of no use.
+        if self.blocked.paths.is_none_or(|(told, _)| told != maximum) {
+            self.blocked.paths = Some((maximum, true));
+        }
+    }
+
+    /// We would use another connection ID on `path`, but the peer has issued none; `next`: the
+    /// sequence number of the next.
+    pub(super) fn tell_cids_blocked(&mut self, path: PathId, next: u64) {
+        if self.blocked.cids.is_none_or(|(told, at, _)| (told, at) != (path, next)) {
+            self.blocked.cids = Some((path, next, true));
+        }
+    }
+
+    /// Connection IDs of the peer are used no more: of how many it is not known to have been told.
     pub(super) fn retire_cids(&mut self, path: PathId, sequences: &[u64]) -> usize {
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
         //# An endpoint MUST NOT forget a connection ID without retiring it, though it MAY choose
         //# to treat having connection IDs in need of retirement that exceed this limit as a
         //# connection error of type CONNECTION_ID_LIMIT_ERROR.
         self.retire_cids.extend(sequences.iter().map(|&sequence| (path, sequence)));
-        self.retire_cids.len()
+        self.retiring += sequences.len();
+        self.retiring
     }
 
-    /// Forgets what concerns a path that is gone.
+    /// The peer knows that one of its connection IDs is used no more.
+    pub(super) fn on_retirement_acked(&mut self) {
+        self.retiring = self.retiring.saturating_sub(1);
+    }
+
+    /// Forgets what concerns a path that either end gave up.
     pub(super) fn forget_path(&mut self, path: PathId) {
         self.new_cids.retain(|(other, _)| *other != path);
+        let waiting = self.retire_cids.len();
         self.retire_cids.retain(|(other, _)| *other != path);
+        self.retiring = self.retiring.saturating_sub(waiting - self.retire_cids.len());
         self.status.retain(|other| *other != path);
     }
 
     /// Writes what waits, as much as fits: what is bound to nothing first, connection IDs last.
-    pub(super) fn write(&mut self, packet: &mut PacketBuilder<'_>, values: &Values<'_>) {
+    pub(super) fn write(&mut self, packet: &mut PacketBuilder<'_>, values: Values<'_>) {
         if self.handshake_done
             && packet.write_control(SentControl::HandshakeDone, |writer| {
                 Frame::HandshakeDone.write(writer)
@@ -167,18 +204,22 @@ impl ControlQueue {
         }
         while let Some(&(path, error_code)) = self.abandon.first() {
             let frame = Frame::PathAbandon { path, error_code };
-            let control = SentControl::PathAbandon { path };
+            let control = SentControl::PathAbandon { path, code: error_code };
             if !packet.write_control(control, |writer| frame.write(writer)) {
                 return;
             }
             self.abandon.remove(0);
         }
         if self.max_path_id {
-            let frame = Frame::MaxPathId { maximum: values.plan.local_max() };
+            let frame = Frame::MaxPathId { maximum: values.plan.granted() };
             if !packet.write_control(SentControl::MaxPathId, |writer| frame.write(writer)) {
                 return;
             }
             self.max_path_id = false;
+            values.plan.on_granted_told();
+        }
+        if self.blocked.waits() && !self.blocked.write(packet) {
+            return;
         }
         if self.return_paths.waits {
             let advice = &self.return_paths;
@@ -191,7 +232,7 @@ impl ControlQueue {
             self.return_paths.waits = false;
         }
         while let Some(&path) = self.status.first() {
-            if let Some(frame) = status_frame(values.paths, path) {
+            if let Some(frame) = status_frame(values.plan, path) {
                 let control = SentControl::PathStatus { path };
                 if !packet.write_control(control, |writer| frame.write(writer)) {
                     return;
@@ -219,6 +260,7 @@ impl ControlQueue {
                 if !packet.write_control(control, |writer| frame.write(writer)) {
                     return;
                 }
+                values.ids.on_told(path, sequence);
             }
             self.new_cids.pop_front();
         }
@@ -236,10 +278,30 @@ impl ControlQueue {
     }
 }
 
-fn status_frame(paths: &PathTable, path: PathId) -> Option<Frame<'static>> {
-    let data = paths.by_id(path)?;
-    let sequence = data.status.own_sequence;
-    Some(match data.status.own {
+impl Blocked {
+    fn waits(&self) -> bool {
+        self.paths.is_some_and(|(_, waits)| waits) || self.cids.is_some_and(|(.., waits)| waits)
+    }
+
+    /// Writes what waits; `false` if it does not fit. They are not told again if they are lost:
+    /// <https://www.rfc-editor.org/rfc/rfc10069#section-4.7> leaves that open.
+    fn write(&mut self, packet: &mut PacketBuilder<'_>) -> bool {
+        if let Some((maximum, waits @ true)) = &mut self.paths {
+            let frame = Frame::PathsBlocked { maximum: *maximum };
+            *waits = !packet.write_eliciting(|writer| frame.write(writer));
+        }
+        if let Some((path, next_sequence, waits @ true)) = &mut self.cids {
+            let frame = Frame::PathCidsBlocked { path: *path, next_sequence: *next_sequence };
+            *waits = !packet.write_eliciting(|writer| frame.write(writer));
+        }
+        !self.waits()
+    }
+}
+
+fn status_frame(plan: &PathPlan, path: PathId) -> Option<Frame<'static>> {
+    let status = (!plan.is_over(path)).then(|| plan.status(path))?;
+    let sequence = status.own_sequence;
+    Some(match status.own {
         quipu_policy::PathStatus::Available => Frame::PathStatusAvailable { path, sequence },
         quipu_policy::PathStatus::Backup => Frame::PathStatusBackup { path, sequence },
     })
@@ -286,14 +348,14 @@ mod tests {
         queue.advise_return_paths([(PathId(0), PathId(1))].into_iter());
         assert!(!queue.is_empty());
         let first = sent(&mut queue);
-        queue.requeue(&first, |_| 0);
+        queue.requeue(&first, |_| false);
         assert!(queue.return_paths.waits);
         sent(&mut queue);
         queue.advise_return_paths([(PathId(0), PathId(0))].into_iter());
         let second = sent(&mut queue);
-        queue.requeue(&first, |_| 0);
+        queue.requeue(&first, |_| false);
         assert!(queue.is_empty(), "it was overtaken");
-        queue.requeue(&second, |_| 0);
+        queue.requeue(&second, |_| false);
         assert_eq!(queue.return_paths.pairs, [(PathId(0), PathId(0))]);
         assert!(queue.return_paths.waits);
     }

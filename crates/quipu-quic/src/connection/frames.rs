@@ -4,9 +4,9 @@ use quipu_base::{Instant, PathId};
 use quipu_policy::{Event, PathKey, PathStatus};
 use smallvec::SmallVec;
 
-use super::{CloseReason, Connection, ConnectionEvent, EndpointEvent, Space};
+use super::{CloseReason, Connection, EndpointEvent, Space};
 use crate::error::TransportError;
-use crate::recorder::{PathEvent, StreamSide, StreamState};
+use crate::recorder::{StreamSide, StreamState};
 use crate::stream::StreamFault;
 use crate::wire::Frame;
 use crate::wire::frame::{Ack, NewConnectionId, ReturnPaths};
@@ -95,14 +95,16 @@ impl Connection {
                 self.on_path_abandon(now, path)?;
             }
             Frame::PathStatusBackup { path, sequence } => {
+                self.require_multipath()?;
                 self.on_path_status(now, path, sequence, PathStatus::Backup)?;
             }
             Frame::PathStatusAvailable { path, sequence } => {
+                self.require_multipath()?;
                 self.on_path_status(now, path, sequence, PathStatus::Available)?;
             }
             Frame::MaxPathId { maximum } => {
                 self.require_multipath()?;
-                self.handshake.raise_max_path_id(maximum);
+                self.handshake.raise_max_path_id(maximum)?;
                 self.issue_path_ids();
             }
             Frame::PathsBlocked { maximum } => {
@@ -113,9 +115,17 @@ impl Connection {
                 //# type PROTOCOL_VIOLATION.
                 self.plan.check(maximum, "blocked at a path ID never allowed")?;
             }
-            Frame::PathCidsBlocked { path, .. } => {
+            Frame::PathCidsBlocked { path, next_sequence } => {
                 self.require_multipath()?;
                 self.plan.check(path, "blocked at a path ID never allowed")?;
+                // https://www.rfc-editor.org/rfc/rfc10069#section-4.7
+                //# Receipt of a value of Next Sequence Number that is higher than the sequence
+                //# number of the next expected to be issued connection ID for this path MUST be
+                //# treated as a connection error of type PROTOCOL_VIOLATION.
+                if !self.plan.is_over(path) && next_sequence > self.ids.next_told(path) {
+                    let wrong = "blocked at a connection ID never issued";
+                    return Err(TransportError::protocol_violation(wrong));
+                }
             }
             Frame::ReturnPaths(advice) => self.on_return_paths(now, &advice)?,
         }
@@ -146,7 +156,7 @@ impl Connection {
             //# If an endpoint receives a multipath-specific frame with a path ID that it cannot
             //# process anymore (e.g., because the path might have been abandoned), it MUST
             //# silently ignore the frame.
-            None if self.plan.is_past(id) => Ok(()),
+            None if self.plan.is_over(id) => Ok(()),
             None => Err(TransportError::protocol_violation("acknowledged on a path never used")),
         }
     }
@@ -165,7 +175,7 @@ impl Connection {
             }
             None => PathId::ZERO,
         };
-        if self.plan.is_past(path) {
+        if self.plan.is_over(path) {
             return Ok(());
         }
         let retired = self.ids.on_new(path, new)?;
@@ -192,49 +202,21 @@ impl Connection {
             self.require_multipath()?;
         }
         let path = path.unwrap_or_default();
-        if self.plan.is_past(path) {
+        self.plan.check(path, "retired a connection ID of a path never allowed")?;
+        if self.plan.is_over(path) {
             return Ok(());
         }
         if let Some(cid) = self.ids.retire(path, sequence)? {
             self.events.tell_endpoint(EndpointEvent::Retired(cid));
-            if self.ids.live(path) < 2 {
-                // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
-                //# An endpoint SHOULD supply a new connection ID when the peer retires a
-                //# connection ID.
-                // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
-                //# As such, when receiving a PATH_RETIRE_CONNECTION_ID frame, an endpoint SHOULD
-                //# provide new connection IDs for that path, if still open, using
-                //# PATH_NEW_CONNECTION_ID frames.
-                self.issue_cid(path);
-            }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+            //# An endpoint SHOULD supply a new connection ID when the peer retires a
+            //# connection ID.
+            // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
+            //# As such, when receiving a PATH_RETIRE_CONNECTION_ID frame, an endpoint SHOULD
+            //# provide new connection IDs for that path, if still open, using
+            //# PATH_NEW_CONNECTION_ID frames.
+            self.fill_supply(path);
         }
-        Ok(())
-    }
-
-    fn on_path_status(
-        &mut self,
-        now: Instant,
-        id: PathId,
-        sequence: u64,
-        status: PathStatus,
-    ) -> Result<(), TransportError> {
-        self.require_multipath()?;
-        let Some(slot) = self.shared.paths.slot_of(id) else { return Ok(()) };
-        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return Ok(()) };
-        // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
-        //# A peer MUST ignore an incoming PATH_STATUS_AVAILABLE or PATH_STATUS_BACKUP frame if it
-        //# previously received another PATH_STATUS_BACKUP frame or PATH_STATUS_AVAILABLE frame
-        //# for the same path ID with a Path Status sequence number equal to or higher than the
-        //# Path Status sequence number of the incoming frame.
-        if data.status.peer_sequence.is_some_and(|known| known >= sequence) {
-            return Ok(());
-        }
-        data.status.peer_sequence = Some(sequence);
-        view.status = status;
-        let key = view.key;
-        self.events.tell(ConnectionEvent::PathStatus(id, status));
-        self.recording.path(now, id, PathEvent::Status { status, own: false });
-        self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
         Ok(())
     }
 

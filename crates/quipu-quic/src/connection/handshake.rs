@@ -82,6 +82,11 @@ impl Connection {
         self.recording.state(now, ConnectionState::HandshakeComplete);
         self.events.tell(ConnectionEvent::Connected);
         self.raise_datagram_size(now, 0);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.5
+        //# To ensure that migration is possible and packets sent on different paths cannot be
+        //# correlated, endpoints SHOULD provide new connection IDs before peers migrate; see
+        //# Section 5.1.1.
+        self.fill_supply(PathId::ZERO);
         self.issue_path_ids();
         if !self.role.is_client() {
             // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.2

@@ -29,10 +29,11 @@ impl Connection {
         data.recovery.rate_sample()
     }
 
-    /// The counters of all paths so far, in order of path identifier.
+    /// The counters of the paths that live and of the 64 that went last, in order of path
+    /// identifier. [`Connection::totals`] has those of all.
     pub fn path_counters(&self) -> Vec<(PathId, PathCounters)> {
         let live = self.shared.paths.iter().map(|data| (data.id(), data.counters));
-        let mut all: Vec<_> = self.plan.past().iter().copied().chain(live).collect();
+        let mut all: Vec<_> = self.plan.past().recent().copied().chain(live).collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all
     }

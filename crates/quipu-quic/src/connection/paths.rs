@@ -1,15 +1,17 @@
-//! Opening, validating, sparing and abandoning paths (RFC 10069).
+//! Opening, validating and sparing paths (RFC 10069).
 
 use quipu_base::{Bytes, Instant, PathId};
-use quipu_policy::{Event, PathKey, PathState, PathStatus, PathView};
+use quipu_policy::{Event, PathKey, PathStatus};
 use thiserror::Error;
 
-use super::{Connection, ConnectionEvent, EndpointEvent, Space};
-use crate::counters::PathCounters;
+use super::{Connection, ConnectionEvent};
 use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Route;
-use crate::path::{Abandon, PathData};
+use crate::path::{PathData, Stage, Step};
 use crate::recorder::PathEvent;
+
+mod abandon;
+mod ids;
 
 /// Why a path was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -27,10 +29,11 @@ pub enum OpenPathError {
     /// The connection is closing or closed.
     #[error("the connection is closed")]
     Closed,
-    /// All path identifiers that both ends allow were used.
+    /// All path identifiers that both ends allow now are in use; more come when paths are
+    /// abandoned. If it is the peer that allows no more, it is told (PATHS_BLOCKED).
     #[error("path {0:?} is above what both ends allow")]
     Limit(PathId),
-    /// The peer has issued no connection ID for the path yet.
+    /// The peer has issued no connection ID for the path yet; it is told (PATH_CIDS_BLOCKED).
     #[error("the peer issued no connection ID for path {0:?} yet")]
     NoConnectionId(PathId),
     /// A path between these addresses exists.
@@ -43,8 +46,22 @@ impl Connection {
     /// later ([`ConnectionEvent::PathUp`]).
     ///
     /// # Errors
-    /// See [`OpenPathError`]; nothing is sent then.
+    /// See [`OpenPathError`].
     pub fn open_path(&mut self, now: Instant, route: Route) -> Result<PathId, OpenPathError> {
+        self.open_path_as(now, route, PathStatus::Available)
+    }
+
+    /// The same, with a status that the peer is told with the first packets:
+    /// [`PathStatus::Backup`] asks both ends to spare the path from the start.
+    ///
+    /// # Errors
+    /// See [`OpenPathError`].
+    pub fn open_path_as(
+        &mut self,
+        now: Instant,
+        route: Route,
+        status: PathStatus,
+    ) -> Result<PathId, OpenPathError> {
         if !self.role.is_client() {
             return Err(OpenPathError::NotClient);
         }
@@ -58,66 +75,91 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
         //# Similarly, endpoints SHOULD consume path IDs in a continuous way, i.e., when creating
         //# paths.
-        let id = self.plan.next();
-        let slot = self.shared.paths.free_slot().ok_or(OpenPathError::Limit(id))?;
-        if id > peer_max || !self.plan.allows(id) {
+        let id = self.plan.next_unused();
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
+        //# When an endpoint cannot open a path because there are no unused path IDs, it SHOULD
+        //# either send a MAX_PATH_ID frame to increase the maximum path ID limit (when limited by
+        //# the sender) or a PATHS_BLOCKED frame (see Section 4.7) to inform the peer that its
+        //# current limit prevented the creation of the new path.
+        if id > peer_max {
+            self.rest.end();
+            self.control.tell_paths_blocked(peer_max);
             return Err(OpenPathError::Limit(id));
         }
+        let slot = self.shared.paths.free_slot().filter(|_| self.plan.grants(id));
+        let slot = slot.ok_or(OpenPathError::Limit(id))?;
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
         //# To open a new path, an endpoint MUST use a new connection ID associated with an unused
         //# path ID.
         if self.ids.remote(id).is_none() {
+            self.rest.end();
+            self.control.tell_cids_blocked(id, self.ids.next_remote(id));
             return Err(OpenPathError::NoConnectionId(id));
         }
         if self.shared.paths.iter().any(|data| data.lives() && data.route == route) {
             return Err(OpenPathError::Exists);
         }
         self.rest.end();
-        self.plan.on_used(id);
+        if status == PathStatus::Backup {
+            self.plan.set_own_status(id, status);
+            self.control.tell_status(id);
+        }
         self.add_path(now, PathKey { slot, id }, route, true);
         Ok(id)
     }
 
-    /// Abandons a path; what was in flight on it is sent again elsewhere. The last one that is
-    /// validated stays: nothing, not even that it is abandoned, could be told.
+    /// Asks the peer to spare a path, or to use it again; it need not be open yet. This end spares
+    /// it as long as either end asks for it.
     ///
-    /// Returns whether there was such a path to abandon.
-    pub fn abandon_path(&mut self, now: Instant, id: PathId) -> bool {
-        let other = |view: &PathView| view.key.id != id && view.state != PathState::Validating;
-        let another = self.shared.paths.views.iter().any(other);
-        let Some(data) = self.shared.paths.by_id(id).filter(|data| data.lives()) else {
-            return false;
-        };
-        if !another || self.multipath().is_none() {
+    /// Returns whether there is such a path, or may be.
+    pub fn set_path_status(&mut self, now: Instant, id: PathId, status: PathStatus) -> bool {
+        if !self.plan.set_own_status(id, status) {
             return false;
         }
-        let key = data.key;
         self.rest.end();
-        self.retire_path(now, key, ErrorCode::APPLICATION_ABANDON_PATH.0);
-        true
-    }
-
-    /// Asks the peer to spare a path, or to use it again.
-    ///
-    /// Returns whether there is such a path.
-    pub fn set_path_status(&mut self, now: Instant, id: PathId, status: PathStatus) -> bool {
-        let Some(slot) = self.shared.paths.slot_of(id) else { return false };
-        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return false };
-        self.rest.end();
-        data.status.own = status;
-        // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
-        //# The sequence number space is common to the two frame types, and monotonically
-        //# increasing values MUST be used when sending PATH_STATUS_AVAILABLE or
-        //# PATH_STATUS_BACKUP frames for a given path ID.
-        data.status.own_sequence += 1;
-        view.status = status;
-        let key = view.key;
         if self.multipath().is_some() {
             self.control.tell_status(id);
         }
         self.recording.path(now, id, PathEvent::Status { status, own: true });
-        self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
+        self.apply_status(now, id);
         true
+    }
+
+    /// PATH_STATUS_AVAILABLE or PATH_STATUS_BACKUP came.
+    pub(super) fn on_path_status(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        sequence: u64,
+        status: PathStatus,
+    ) -> Result<(), TransportError> {
+        self.plan.check(id, "told the status of a path never allowed")?;
+        if self.plan.on_peer_status(id, sequence, status) {
+            self.events.tell(ConnectionEvent::PathStatus(id, status));
+            self.recording.path(now, id, PathEvent::Status { status, own: false });
+            self.apply_status(now, id);
+        }
+        Ok(())
+    }
+
+    /// What the ends said of a path's status changed: policies go by it, if the path is open.
+    fn apply_status(&mut self, now: Instant, id: PathId) {
+        let status = self.plan.status(id).combined();
+        let Some(slot) = self.shared.paths.slot_of(id) else { return };
+        let Some((_, view)) = self.shared.paths.pair_mut(slot) else { return };
+        let key = view.key;
+        if std::mem::replace(&mut view.status, status) != status {
+            self.scheduler.tell(now, &self.shared, Event::PathStatus(key));
+        }
+    }
+
+    /// The life of a path moves on, if it is in a stage that allows the step; policies see it.
+    pub(super) fn step_path(&mut self, key: PathKey, step: Step) -> Option<Stage> {
+        let stage = self.plan.step(key.id, step)?;
+        if let Some(view) = self.shared.paths.views.get_mut(key) {
+            view.state = stage.seen();
+        }
+        Some(stage)
     }
 
     /// Largest path identifier that the peer allows, if both ends speak multipath.
@@ -140,10 +182,13 @@ impl Connection {
         let datagram_size = self.initial_payload();
         let controller = self.scheduler.controllers.make(key, Bytes(u64::from(datagram_size)));
         let data = PathData::new(now, key, route, known, datagram_size, controller, &self.config);
-        let view = data.first_view(now);
+        let view = data.first_view(now, self.plan.status(key.id).combined());
         self.shared.paths.insert(data, view);
+        self.step_path(key, Step::Open);
         self.recording.path(now, key.id, PathEvent::Assigned { route });
+        // The handshake does for the first path what validation does for others.
         if key.id == PathId::ZERO {
+            self.step_path(key, Step::Validate);
             self.scheduler.tell(now, &self.shared, Event::PathUp(key));
         }
     }
@@ -165,7 +210,6 @@ impl Connection {
         }
         let slot = self.shared.paths.free_slot();
         let slot = slot.ok_or_else(|| TransportError::protocol_violation("too many paths"))?;
-        self.plan.on_used(id);
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
         //# After receiving packets from the client on a new path, if the server decides to use
         //# the new path, the server MUST validate the peer's address before sending any data as
@@ -188,9 +232,8 @@ impl Connection {
             if view.srtt.is_none() {
                 data.recovery.on_first_rtt(now, now - sent_at, view);
             }
-            let (key, state) = (view.key, view.state);
-            if state == PathState::Validating {
-                view.state = PathState::Usable;
+            let key = view.key;
+            if self.step_path(key, Step::Validate).is_some() {
                 self.events.tell(ConnectionEvent::PathUp(key.id));
                 self.recording.path(now, key.id, PathEvent::Validated);
                 self.raise_datagram_size(now, slot);
@@ -214,140 +257,6 @@ impl Connection {
         //# If validation fails, the client MUST NOT use the path and can remove any status
         //# associated to the path initiation attempt. As the used path ID is consumed either way,
         //# the endpoint MUST explicitly close the path, as specified in Section 3.4.
-        self.retire_path(now, key, ErrorCode::PATH_UNSTABLE_OR_POOR.0);
-    }
-
-    /// PATH_ABANDON came.
-    pub(super) fn on_path_abandon(
-        &mut self,
-        now: Instant,
-        id: PathId,
-    ) -> Result<(), TransportError> {
-        self.plan.check(id, "abandoned a path never allowed")?;
-        let Some(data) = self.shared.paths.by_id(id) else {
-            // A path that was never opened here: its identifier is used up all the same.
-            if !self.plan.is_past(id) && id != PathId::ZERO {
-                self.forget_path_ids(id);
-                self.plan.on_gone(id, PathCounters::default());
-                self.plan.on_used(id);
-                self.replace_path_id();
-            }
-            return Ok(());
-        };
-        if data.lives() {
-            let key = data.key;
-            // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
-            //# When an endpoint receives a PATH_ABANDON frame, it MUST send a corresponding
-            //# PATH_ABANDON frame, if it has not already done so, and respectively treat all
-            //# connection IDs received from the peer for that path as immediately retired.
-            self.retire_path(now, key, 0);
-        }
-        if self.shared.paths.views.is_empty() {
-            // The first packet of the next path may be lost or on its way: RFC 10069 has a server
-            // wait for one probe timeout; three let the packet be sent again.
-            let grace = self.longest_probe_timeout().saturating_mul(3);
-            self.plan.on_pathless(now + grace);
-        }
-        Ok(())
-    }
-
-    /// The peer abandoned the last path, and no other came.
-    pub(super) fn close_pathless(&mut self, now: Instant) {
-        self.plan.on_path();
-        let code = ErrorCode::NO_VIABLE_PATH;
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
-        //# If a PATH_ABANDON frame is received for the only open path of a QUIC connection, the
-        //# receiving peer SHOULD send a CONNECTION_CLOSE frame and enter the closing state.
-        self.fault(now, TransportError::new(code, "the last path was abandoned"));
-    }
-
-    /// Takes a path out of use on our side and tells the peer.
-    fn retire_path(&mut self, now: Instant, key: PathKey, code: u64) {
-        let timeout = self.longest_probe_timeout();
-        let Some(data) = self.shared.paths.get_mut(key.slot).filter(|data| data.lives()) else {
-            return;
-        };
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
-        //# Therefore, knowledge of the connection IDs issued to the peer and of the state of the
-        //# number space associated to the path SHOULD be retained for 3 PTO after the
-        //# PATH_ABANDON frame has been received.
-        data.abandon = Abandon::Draining { until: now + timeout.saturating_mul(3) };
-        let in_flight: Bytes =
-            data.packets.sent.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
-        //# An endpoint that wants to abandon a path MUST explicitly close the path by sending a
-        //# PATH_ABANDON frame (see Section 4.2).
-        self.control.tell_abandoned(key.id, code);
-        self.plan.on_abandoned(key.id, code);
-        self.shared.streams.conn_view_mut().in_flight -= in_flight;
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
-        //# Endpoints that send a PATH_ABANDON frame MUST treat all connection IDs received from
-        //# the peer for the path ID indicated in the PATH_ABANDON as immediately retired, and
-        //# subsequently cannot send any packet on that path anymore. It is RECOMMENDED to send
-        //# the PATH_ABANDON frames on another open path, especially if connectivity on the
-        //# to-be-abandoned path is expected to be broken.
-        self.shared.paths.hide(key);
-        self.events.tell(ConnectionEvent::PathGone(key.id));
-        self.recording.path(now, key.id, PathEvent::Abandoned { code });
-        self.scheduler.tell(now, &self.shared, Event::PathGone(key));
-        self.requeue_in_flight(now, key.slot);
-    }
-
-    /// The state of an abandoned path is dropped; another identifier takes its place.
-    pub(super) fn drop_path(&mut self, now: Instant, key: PathKey) {
-        let Some(mut data) = self.shared.paths.remove(key) else { return };
-        self.recording.path(now, key.id, PathEvent::Dropped);
-        let mut requeued = Vec::new();
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.4.3
-        //# When an endpoint finally deletes all state associated with the path, the packets sent
-        //# over the path and not yet acknowledged MUST be considered lost.
-        for record in data.packets.sent.drain() {
-            if !record.requeued {
-                self.settle_lost(Space::Data(key.slot), &record, &mut requeued);
-            }
-        }
-        self.plan.on_gone(key.id, data.counters);
-        self.forget_path_ids(key.id);
-        self.replace_path_id();
-    }
-
-    fn forget_path_ids(&mut self, id: PathId) {
-        for cid in self.ids.drop_path(id) {
-            self.events.tell_endpoint(EndpointEvent::Retired(cid));
-        }
-        self.control.forget_path(id);
-    }
-
-    /// Lets the peer use one more path identifier, since one was used up.
-    fn replace_path_id(&mut self) {
-        if self.multipath().is_some() && self.plan.allow_one_more() {
-            self.control.tell_max_path_id();
-            self.issue_path_ids();
-        }
-    }
-
-    /// Issues connection IDs for every path that both ends allow and that has none yet.
-    pub(super) fn issue_path_ids(&mut self) {
-        let Some(peer_max) = self.multipath() else { return };
-        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
-        //# An endpoint MUST NOT provide more connection IDs than the peer's limit.
-        let each = u64::from(self.config.connection_ids_per_path)
-            .min(self.handshake.peer().active_cid_limit);
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1
-        //# In order to let the peer open new paths, it is RECOMMENDED to proactively issue at
-        //# least one Connection ID for each unused path ID up to the minimum of the peer's and
-        //# the local maximum path ID limits.
-        while let Some(id) = self.plan.next_to_issue(peer_max) {
-            for _ in 0..each {
-                self.issue_cid(id);
-            }
-        }
-    }
-
-    /// Issues one more connection ID for a path.
-    pub(super) fn issue_cid(&mut self, path: PathId) {
-        let (sequence, cid) = self.ids.issue(path, &mut self.random);
-        self.events.tell_endpoint(EndpointEvent::Issued(cid, path));
-        self.control.tell_new_cid(path, sequence);
+        self.give_up_path(now, key, ErrorCode::PATH_UNSTABLE_OR_POOR);
     }
 }

@@ -7,6 +7,7 @@ use quipu_policy::{Event, PathKey, PathState};
 
 use super::spaces::recovery_of;
 use super::{Connection, ConnectionEvent, Space};
+use crate::path::Step;
 use crate::recorder::{PathEvent, Timer};
 use crate::recovery::PROBES;
 
@@ -181,9 +182,7 @@ impl Connection {
             let answered = other.recovery.acked_at().max(other.heard_at) > oldest;
             usable && other.key != key && answered
         });
-        let Some((_, view)) = self.shared.paths.pair_mut(key.slot) else { return false };
-        if another_answered && view.state == PathState::Usable {
-            view.state = PathState::Suspect;
+        if another_answered && self.step_path(key, Step::FallSilent).is_some() {
             self.events.tell(ConnectionEvent::PathSuspect(key.id));
             self.recording.path(now, key.id, PathEvent::Suspect);
             self.scheduler.tell(now, &self.shared, Event::PathSuspect(key));

@@ -62,10 +62,8 @@ impl Connection {
 
     /// The counters of all paths added up, those of paths that are gone included.
     pub fn totals(&self) -> PathCounters {
-        let mut totals = PathCounters::default();
-        let live = self.shared.paths.iter().map(|data| &data.counters);
-        let past = self.plan.past().iter().map(|(_, counters)| counters);
-        live.chain(past).for_each(|counters| totals += *counters);
+        let mut totals = *self.plan.past().total();
+        self.shared.paths.iter().for_each(|data| totals += data.counters);
         totals
     }
 }

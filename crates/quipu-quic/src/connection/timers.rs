@@ -19,8 +19,8 @@ enum Timer {
     DetectLoss(Space),
     /// Packets of a space are acknowledged at the latest: with what is sent next.
     Acknowledge(Space),
-    /// The path in that slot, abandoned for long enough, is dropped.
-    DropPath(u8),
+    /// Paths that were abandoned long enough ago are dropped.
+    ExpirePaths,
     /// The challenge on the path in that slot is repeated, or its validation given up.
     RepeatChallenge(u8),
     /// The pacer lets the next packet go.
@@ -38,6 +38,7 @@ impl Timer {
     fn each(handshaking: bool, slots: u8, mut take: impl FnMut(Timer)) {
         take(Timer::EndIdle);
         take(Timer::ClosePathless);
+        take(Timer::ExpirePaths);
         if handshaking {
             for space in [Space::Initial, Space::Handshake] {
                 take(Timer::DetectLoss(space));
@@ -47,7 +48,6 @@ impl Timer {
         for slot in 0..slots {
             take(Timer::DetectLoss(Space::Data(slot)));
             take(Timer::Acknowledge(Space::Data(slot)));
-            take(Timer::DropPath(slot));
             take(Timer::RepeatChallenge(slot));
         }
         take(Timer::ReleasePacket);
@@ -110,7 +110,7 @@ impl Connection {
             Timer::ClosePathless => self.plan.pathless_until(),
             Timer::DetectLoss(space) => self.loss_deadline(space),
             Timer::Acknowledge(space) => self.packets(space)?.received.deadline(),
-            Timer::DropPath(slot) => self.shared.paths.get(slot)?.drained_at(),
+            Timer::ExpirePaths => self.plan.expires_at(),
             Timer::RepeatChallenge(slot) => self.shared.paths.get(slot)?.validation.resend_at(),
             Timer::ReleasePacket => self.rest.release_at(),
             Timer::WakePolicies => self.scheduler.wake_at(),
@@ -124,11 +124,7 @@ impl Connection {
             Timer::DetectLoss(space) => self.on_loss_timeout(now, space),
             // Nothing is to be done but to send: what is due is found then.
             Timer::Acknowledge(_) => {}
-            Timer::DropPath(slot) => {
-                if let Some(key) = self.shared.paths.get(slot).map(|data| data.key) {
-                    self.drop_path(now, key);
-                }
-            }
+            Timer::ExpirePaths => self.expire_paths(now),
             Timer::RepeatChallenge(slot) => self.on_challenge_timeout(now, slot),
             Timer::ReleasePacket => self.rest.handle_timeout(now),
             Timer::WakePolicies => self.scheduler.handle_timeout(now, &self.shared),
@@ -158,18 +154,18 @@ mod tests {
             [
                 Timer::EndIdle,
                 Timer::ClosePathless,
+                Timer::ExpirePaths,
                 Timer::DetectLoss(Space::Initial),
                 Timer::Acknowledge(Space::Initial),
                 Timer::DetectLoss(Space::Handshake),
                 Timer::Acknowledge(Space::Handshake),
                 Timer::DetectLoss(Space::Data(0)),
                 Timer::Acknowledge(Space::Data(0)),
-                Timer::DropPath(0),
                 Timer::RepeatChallenge(0),
                 Timer::ReleasePacket,
                 Timer::WakePolicies,
             ]
         );
-        assert_eq!(Timer::all(false, 3).len(), 4 + 3 * 4);
+        assert_eq!(Timer::all(false, 3).len(), 5 + 3 * 3);
     }
 }

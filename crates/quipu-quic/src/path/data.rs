@@ -34,32 +34,9 @@ pub(crate) struct PathData {
     pub(crate) probed: bool,
     /// When a PING last asked for an acknowledgement of our acknowledgements.
     pub(crate) ack_pinged_at: Instant,
-    pub(crate) status: StatusExchange,
-    pub(crate) abandon: Abandon,
+    /// Either end gave it up: nothing is sent on it any more.
+    pub(crate) closing: bool,
     pub(crate) counters: PathCounters,
-}
-
-/// PATH_STATUS_AVAILABLE and PATH_STATUS_BACKUP, both ways.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct StatusExchange {
-    /// Sequence number of the last status that the peer told.
-    pub(crate) peer_sequence: Option<u64>,
-    /// Sequence number of our last status.
-    pub(crate) own_sequence: u64,
-    pub(crate) own: PathStatus,
-}
-
-/// How far the abandoning of a path has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Abandon {
-    /// It lives.
-    #[default]
-    No,
-    /// PATH_ABANDON goes both ways; what comes late is still read until `until`.
-    Draining {
-        /// The state is dropped then.
-        until: Instant,
-    },
 }
 
 /// Stream bytes that fit one packet of that size.
@@ -101,20 +78,18 @@ impl PathData {
             has_content: false,
             probed: false,
             ack_pinged_at: now,
-            status: StatusExchange::default(),
-            abandon: Abandon::No,
+            closing: false,
             counters: PathCounters::default(),
         }
     }
 
     /// What policies see of it at first.
-    pub(crate) fn first_view(&self, now: Instant) -> PathView {
+    pub(crate) fn first_view(&self, now: Instant, status: PathStatus) -> PathView {
         let published = self.recovery.published();
-        let first = self.key.id == PathId::ZERO;
         PathView {
             key: self.key,
-            state: if first { PathState::Usable } else { PathState::Validating },
-            status: PathStatus::Available,
+            state: PathState::Validating,
+            status,
             packets_sent: 0,
             last_sent_at: None,
             pto_count: 0,
@@ -148,16 +123,8 @@ impl PathData {
         !self.amplification.allows(usize::from(self.datagram_size))
     }
 
-    /// When the state of an abandoned path is dropped.
-    pub(crate) fn drained_at(&self) -> Option<Instant> {
-        match self.abandon {
-            Abandon::No => None,
-            Abandon::Draining { until } => Some(until),
-        }
-    }
-
     /// True unless the path is being abandoned.
     pub(crate) fn lives(&self) -> bool {
-        self.abandon == Abandon::No
+        !self.closing
     }
 }

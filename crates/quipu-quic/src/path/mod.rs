@@ -3,11 +3,13 @@
 mod amplification;
 mod data;
 mod handle;
+mod stage;
 mod table;
 mod validation;
 
 use amplification::Amplification;
-pub(crate) use data::{Abandon, PathData};
+pub(crate) use data::PathData;
 pub(crate) use handle::{PathMut, PathRef};
+pub(crate) use stage::{Stage, Step};
 pub(crate) use table::PathTable;
 use validation::Validation;

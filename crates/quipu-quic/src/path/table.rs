@@ -3,6 +3,7 @@
 use quipu_base::{PacketNumber, PathId};
 use quipu_policy::congestion::Published;
 use quipu_policy::{PathKey, PathView, Paths, SentPacket, SentTable};
+use smallvec::SmallVec;
 
 use super::{PathData, PathMut, PathRef};
 
@@ -12,6 +13,8 @@ pub(crate) struct PathTable {
     /// What policies see.
     pub(crate) views: Paths,
     data: Vec<Option<Box<PathData>>>,
+    /// The slots of those with state, in order of path identifier.
+    slots_by_id: SmallVec<[(PathId, u8); 8]>,
     /// What the controllers last published, in order of path identifier.
     pub(crate) published: Vec<(PathKey, Published)>,
 }
@@ -30,18 +33,22 @@ impl PathTable {
         }
         let at = self.published.partition_point(|(other, _)| *other < key);
         self.published.insert(at, (key, data.recovery.published()));
+        let at = self.slots_by_id.partition_point(|(other, _)| *other < key.id);
+        self.slots_by_id.insert(at, (key.id, key.slot));
         self.data[key.index()] = Some(Box::new(data));
         self.views.insert(view);
     }
 
-    /// Hides a path from policies; its state stays until [`PathTable::remove`].
-    pub(crate) fn hide(&mut self, key: PathKey) {
-        self.views.remove(key);
+    /// Hides a path from policies; its state stays until [`PathTable::remove`]. What they saw of it
+    /// last, if they did.
+    pub(crate) fn hide(&mut self, key: PathKey) -> Option<PathView> {
         self.published.retain(|(other, _)| *other != key);
+        self.views.remove(key)
     }
 
     pub(crate) fn remove(&mut self, key: PathKey) -> Option<Box<PathData>> {
         self.hide(key);
+        self.slots_by_id.retain(|(id, _)| *id != key.id);
         self.data.get_mut(key.index())?.take()
     }
 
@@ -74,11 +81,14 @@ impl PathTable {
     }
 
     pub(crate) fn by_id(&self, id: PathId) -> Option<&PathData> {
-        self.iter().find(|data| data.key.id == id)
+        self.get(self.slot_of(id)?)
     }
 
+    /// The slot of the path with that identifier: one glance at a list that fits a cache line or
+    /// two, since every packet that comes asks for it.
     pub(crate) fn slot_of(&self, id: PathId) -> Option<u8> {
-        self.by_id(id).map(|data| data.key.slot)
+        let found = self.slots_by_id.iter().find(|(other, _)| *other == id);
+        found.map(|(_, slot)| *slot)
     }
 
     /// Paths with state, by slot; those being abandoned too.

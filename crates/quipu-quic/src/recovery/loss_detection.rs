@@ -177,7 +177,6 @@ impl SpaceRecovery<'_> {
             self.path.probes_due = 0;
         }
         if view.state == PathState::Suspect {
-            view.state = PathState::Usable;
             settled.revived = Some(view.key);
         }
     }

@@ -42,6 +42,8 @@ pub(crate) enum SentControl {
     },
     PathAbandon {
         path: PathId,
+        /// The error code told.
+        code: u64,
     },
     PathStatus {
         path: PathId,

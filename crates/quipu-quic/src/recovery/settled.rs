@@ -54,7 +54,7 @@ impl Settled {
         self.sampled_sent_at
     }
 
-    /// The path answered and is suspect no more.
+    /// The path was suspect and answered.
     pub(crate) fn revived(&self) -> Option<PathKey> {
         self.revived
     }

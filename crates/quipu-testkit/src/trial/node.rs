@@ -7,6 +7,7 @@ use quipu_base::{Instant, PathId, Role, Seed};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::PathKey;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::error::ErrorCode;
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Drain, Endpoint, Outbox, Route,
     Transmit,
@@ -105,7 +106,7 @@ impl TrialNode {
             Op::Abandon(_, nth) => {
                 let path = connection.path_views().nth(*nth).map(|view| view.key.id);
                 if let Some(path) = path {
-                    connection.abandon_path(now, path);
+                    connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH);
                 }
             }
             Op::UpdateKeys(_) => {

@@ -7,6 +7,7 @@ use quipu_base::{Bytes, Duration, Instant, PathId, Role, Seed, StreamDirection, 
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::{NodeId, PathKey, PriorityEdit};
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::error::ErrorCode;
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Drain, Endpoint, Outbox, Route,
     Transmit, TransportConfig,
@@ -149,7 +150,11 @@ impl Peer {
                 ConnectionEvent::PathUp(PathId(2)) if self.abandons => {
                     self.abandons = false;
                     if self.role == Role::Server {
-                        assert!(connection.abandon_path(now, PathId(0)));
+                        assert!(connection.abandon_path(
+                            now,
+                            PathId(0),
+                            ErrorCode::APPLICATION_ABANDON_PATH
+                        ));
                     }
                 }
                 ConnectionEvent::Finished(_) => {

@@ -40,6 +40,8 @@ pub(in crate::connection) struct PeerSettings {
     pub(in crate::connection) active_cid_limit: u64,
     /// Largest path identifier the peer lets us use; `None`: no multipath.
     pub(in crate::connection) max_path_id: Option<PathId>,
+    /// What its transport parameter said of that.
+    initial_max_path_id: Option<PathId>,
 }
 
 impl Default for PeerSettings {
@@ -51,6 +53,7 @@ impl Default for PeerSettings {
             max_udp_payload: 65_527,
             active_cid_limit: 2,
             max_path_id: None,
+            initial_max_path_id: None,
         }
     }
 }
@@ -141,11 +144,25 @@ impl Handshake {
     }
 
     /// The peer allows path identifiers up to `maximum`.
-    pub(in crate::connection) fn raise_max_path_id(&mut self, maximum: PathId) {
+    ///
+    /// # Errors
+    /// If that is less than its transport parameter said.
+    pub(in crate::connection) fn raise_max_path_id(
+        &mut self,
+        maximum: PathId,
+    ) -> Result<(), TransportError> {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
+        //# The Maximum Path Identifier value MUST NOT be lower than the value advertised in the
+        //# initial_max_path_id transport parameter. Receipt of an invalid Maximum Path Identifier
+        //# value MUST be treated as a connection error of type PROTOCOL_VIOLATION.
+        if self.peer.initial_max_path_id.is_some_and(|initial| maximum < initial) {
+            return Err(TransportError::protocol_violation("MAX_PATH_ID below its initial value"));
+        }
         let known = self.peer.max_path_id.unwrap_or_default();
         // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
         //# MAX_PATH_ID frames that do not increase the path limit MUST be ignored.
         self.peer.max_path_id = Some(known.max(maximum));
+        Ok(())
     }
 
     /// The space of Initial or of Handshake packets; that of 1-RTT packets belongs to their path.
@@ -316,6 +333,7 @@ impl Handshake {
             max_udp_payload: u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX),
             active_cid_limit: peer.active_connection_id_limit,
             max_path_id: peer.initial_max_path_id,
+            initial_max_path_id: peer.initial_max_path_id,
         };
     }
 

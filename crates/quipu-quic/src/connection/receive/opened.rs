@@ -95,7 +95,7 @@ impl Connection {
         if let Some(slot) = self.shared.paths.slot_of(path) {
             return Ok(Some(Space::Data(slot)));
         }
-        if self.plan.is_past(path) || !self.lifecycle.is_established() {
+        if self.plan.is_over(path) || !self.lifecycle.is_established() {
             return Ok(None);
         }
         let Origin { arrival, datagram, .. } = opened.origin;

@@ -61,15 +61,9 @@ impl Connection {
             self.handshake.crypto_mut(Space::Data(0)).write_to(packet);
         }
         if !self.control.is_empty() {
-            self.control.write(
-                packet,
-                &Values {
-                    multipath: self.multipath().is_some(),
-                    plan: &self.plan,
-                    ids: &self.ids,
-                    paths: &self.shared.paths,
-                },
-            );
+            let multipath = self.multipath().is_some();
+            let values = Values { multipath, plan: &mut self.plan, ids: &mut self.ids };
+            self.control.write(packet, values);
         }
         packet.write_stream_frames(&mut self.shared.streams);
     }

@@ -93,6 +93,19 @@ impl FrameFault {
             //# An endpoint MAY treat the receipt of a frame type that uses a longer encoding than
             //# necessary as a connection error of type PROTOCOL_VIOLATION.
             FrameFault::TypeNotShortest => ErrorCode::PROTOCOL_VIOLATION,
+            // None that large was ever allowed.
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4
+            //# Receipt of multipath-specific frames that use a path ID that is greater than the
+            //# announced Maximum Paths value in the MAX_PATH_ID frame or in the
+            //# initial_max_path_id transport parameter, if no MAX_PATH_ID frame was received yet,
+            //# MUST be treated as a connection error of type PROTOCOL_VIOLATION.
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
+            //# This value MUST NOT exceed 2^32-1, which is the maximum allowed value for the path
+            //# ID due to restrictions on the nonce calculation (see Section 2.4).
+            // https://www.rfc-editor.org/rfc/rfc10069#section-4.6
+            //# Receipt of an invalid Maximum Path Identifier value MUST be treated as a connection
+            //# error of type PROTOCOL_VIOLATION.
+            FrameFault::PathId(_) => ErrorCode::PROTOCOL_VIOLATION,
             // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
             //# An endpoint MUST treat the receipt of a frame of unknown type as a connection
             //# error of type FRAME_ENCODING_ERROR.
