@@ -72,6 +72,12 @@ pub enum ConnectionError {
         /// How many are allowed at a time.
         limit: usize,
     },
+    /// The client cancelled more requests than anyone needs: see CVE-2023-44487.
+    #[error("more than {burst} requests cancelled at once")]
+    TooManyResets {
+        /// How many may be cancelled at once.
+        burst: u32,
+    },
     /// The server promised more responses than this client takes, again and again.
     #[error("more than {limit} promises that were refused, or reset before they came")]
     TooManyPromises {
@@ -145,6 +151,7 @@ impl ConnectionError {
             ConnectionError::Control(_) => ErrorCode::INTERNAL_ERROR,
             ConnectionError::TooManySettings { .. }
             | ConnectionError::TooManyCancelled { .. }
+            | ConnectionError::TooManyResets { .. }
             | ConnectionError::TooManyPromises { .. } => ErrorCode::ENHANCE_YOUR_CALM,
             ConnectionError::StreamClosed { .. } => ErrorCode::STREAM_CLOSED,
         }

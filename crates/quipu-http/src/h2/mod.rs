@@ -24,6 +24,7 @@
 //! - RFC 9218's [`priority` field](crate::priority) and PRIORITY_UPDATE frames give requests an urgency.
 //!   An end that sets NO_RFC7540_PRIORITIES leaves the tree alone.
 
+mod budget;
 mod client;
 mod control;
 mod error;

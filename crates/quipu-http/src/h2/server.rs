@@ -11,6 +11,7 @@ use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamId};
 use quipu_policy::PriorityEdit;
 
+use super::budget::{CANCEL_BURST, CancelBudget};
 use super::control::{CONTROL_STREAM, ConnectionError, Control, Limits};
 use super::event::ServerEvent;
 use super::exchange::{Failure, Phase, Progress, Receiving, abandon};
@@ -82,6 +83,7 @@ pub struct Server {
     pushing: BTreeSet<StreamId>,
     /// Streams that were cancelled before their HEADERS came.
     cancelled: BTreeSet<StreamId>,
+    cancels: CancelBudget,
     /// What PRIORITY_UPDATE frames said of requests to come.
     updates: BTreeMap<StreamId, PriorityField>,
 }
@@ -131,6 +133,7 @@ impl Server {
             awaiting_end: 0,
             pushing: BTreeSet::new(),
             cancelled: BTreeSet::new(),
+            cancels: CancelBudget::new(),
             updates: BTreeMap::new(),
         }
     }
@@ -238,6 +241,7 @@ impl Server {
             exchange.sending = Sending::Done;
             self.events.push_back(ServerEvent::ResponseStopped { stream, code });
             self.forget_if_done(stream);
+            self.count_cancelled(now);
         } else {
             self.note_cancelled(stream);
         }
@@ -331,6 +335,15 @@ impl Server {
         let limit = self.allowed().saturating_mul(UNCLOSED_PER_REQUEST);
         if self.cancelled.len() > limit {
             self.fail_connection(ConnectionError::TooManyCancelled { limit });
+        }
+    }
+
+    /// The client cancelled a request for which the server may have worked.
+    fn count_cancelled(&mut self, now: Instant) {
+        // https://www.rfc-editor.org/rfc/rfc9113#section-10.5
+        //# Implementations SHOULD track the use of these features and set limits on their use.
+        if !self.cancels.spend(now) {
+            self.fail_connection(ConnectionError::TooManyResets { burst: CANCEL_BURST });
         }
     }
 

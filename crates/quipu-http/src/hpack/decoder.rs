@@ -72,7 +72,18 @@ pub enum DecodeError {
         /// The limit in force, in octets.
         limit: u32,
     },
+    /// The literals of a block, unpacked, are many times larger than a list may be.
+    #[error("a block of literals that take more than {limit} octets")]
+    Bomb {
+        /// Octets of literals that one block may unpack to.
+        limit: u64,
+    },
 }
+
+/// Octets that the literals of a block may take beyond the largest list; our choice. They are only
+/// unpacked to keep the table right, and a literal whose name is in the table takes two octets of a
+/// block, and thousands once it is unpacked.
+const MOST_UNPACKED: u64 = 1 << 20;
 
 impl Decoder {
     /// A decoder whose table is limited to [`DEFAULT_TABLE_SIZE`], for lists of at most `largest_list`
@@ -120,6 +131,12 @@ impl Decoder {
     ) -> Result<Outcome, DecodeError> {
         self.decode_table_sizes(&mut block)?;
         let mut outcome = Outcome::Complete;
+        let limit = self.largest_list.saturating_add(MOST_UNPACKED);
+        let mut unpacked = 0u64;
+        let mut unpack = |name: &[u8], value: &[u8]| {
+            unpacked = unpacked.saturating_add(entry_size(name, value));
+            if unpacked > limit { Err(DecodeError::Bomb { limit }) } else { Ok(()) }
+        };
         // https://www.rfc-editor.org/rfc/rfc7541#section-2.1
         //# A decoder MUST order header fields in the decoded header list according to their
         //# ordering in the header block.
@@ -140,6 +157,7 @@ impl Decoder {
                 let name_end = self.decode_literal(prefix, &mut block, fields)?;
                 let start = fields.tail_start();
                 let (name, value) = fields.tail()[start..].split_at(name_end - start);
+                unpack(name, value)?;
                 self.table.insert(name, value);
                 self.keep_literal(name_end, false, fields, &mut outcome);
             } else if first & repr::TABLE_SIZE != 0 {
@@ -147,6 +165,9 @@ impl Decoder {
             } else {
                 let sensitive = first & repr::LITERAL_NEVER_INDEXED != 0;
                 let name_end = self.decode_literal(repr::LITERAL_PREFIX, &mut block, fields)?;
+                let start = fields.tail_start();
+                let (name, value) = fields.tail()[start..].split_at(name_end - start);
+                unpack(name, value)?;
                 self.keep_literal(name_end, sensitive, fields, &mut outcome);
             }
         }

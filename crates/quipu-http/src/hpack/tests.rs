@@ -339,6 +339,30 @@ fn field_lists() -> impl Strategy<Value = Vec<Vec<(Vec<u8>, Vec<u8>)>>> {
     proptest::collection::vec(proptest::collection::vec((name, value), 1..12), 1..8)
 }
 
+/// A name of the table's size, and then literals that name it by its index: two octets each, and four
+/// thousand once they are unpacked.
+#[test]
+fn a_block_of_literals_that_unpacks_to_megabytes_is_refused() {
+    let mut decoder = Decoder::new(65_536);
+    let mut fields = FieldList::new();
+    // A literal with indexing and a name of 4,000 octets, whose length takes 7 bits and 2 octets.
+    let mut block = vec![0x40, 0x7f];
+    let left = 4_000 - 127;
+    block.extend([(left % 128) as u8 | 0x80, (left / 128) as u8]);
+    block.extend([b'x'; 4_000]);
+    block.push(0);
+    assert_eq!(decoder.decode(&block, &mut fields), Ok(Outcome::Complete));
+    // A literal without indexing, the name at index 62, an empty value.
+    let bomb = [0x0f, 62 - 15, 0].repeat(20_000);
+    let expected = DecodeError::Bomb { limit: 65_536 + (1 << 20) };
+    assert_eq!(decoder.decode(&bomb, &mut fields), Err(expected));
+    // Three hundred of them are too many for a list, but no bomb.
+    let mut decoder = Decoder::new(65_536);
+    assert_eq!(decoder.decode(&block, &mut fields), Ok(Outcome::Complete));
+    let large = [0x0f, 62 - 15, 0].repeat(250);
+    assert_eq!(decoder.decode(&large, &mut fields), Ok(Outcome::TooLarge));
+}
+
 proptest! {
     #[test]
     fn what_is_encoded_is_decoded(lists in field_lists(), sizes in proptest::collection::vec(0_u32..600, 8)) {

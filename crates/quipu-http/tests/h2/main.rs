@@ -4,6 +4,7 @@
 mod byte_stream;
 mod control;
 mod exchanges;
+mod hostile;
 mod loopback;
 mod priorities;
 mod push;

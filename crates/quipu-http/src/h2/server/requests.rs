@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use quipu_base::{Instant, StreamId};
 
+use super::super::budget::CANCEL_BURST;
 use super::super::control::{CONTROL_STREAM, ConnectionError, Incoming};
 use super::super::event::ServerEvent;
 use super::super::exchange::{Failure, Receiving, abandon};
@@ -109,6 +110,9 @@ impl Server {
         }
         let allowed = self.allowed();
         let cancelled = self.cancelled.remove(&stream);
+        if cancelled && !self.cancels.spend(now) {
+            return Err(ConnectionError::TooManyResets { burst: CANCEL_BURST });
+        }
         // HEADERS come in the order of their streams: those of older ones never will.
         while self.cancelled.first().is_some_and(|&other| other < stream) {
             self.cancelled.pop_first();
