@@ -52,6 +52,20 @@ impl<'a> Outgoing<'a> {
         self.current = None;
     }
 
+    /// Looks at the datagrams sent so far, as something between the node and its links would: it
+    /// may change where they come from or go to and what they hold, and those that `keep` refuses
+    /// are gone.
+    pub fn filter(&mut self, mut keep: impl FnMut(&mut Envelope, &mut [u8]) -> bool) {
+        let pool = &mut *self.pool;
+        self.outbox.datagrams.retain_mut(|(slot, envelope)| {
+            let kept = keep(envelope, pool.get_mut(*slot).payload());
+            if !kept {
+                pool.give_back(*slot);
+            }
+            kept
+        });
+    }
+
     #[inline]
     fn current(&mut self) -> SlotId {
         *self.current.get_or_insert_with(|| self.pool.take())
