@@ -10,8 +10,8 @@ use noq_proto::congestion::NewRenoConfig;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, FourTuple, PathEvent, PathId, PathStatus, ServerConfig,
-    StreamEvent, StreamId, Transmit, TransportConfig, VarInt,
+    Endpoint, EndpointConfig, Event, FourTuple, MtuDiscoveryConfig, PathEvent, PathId, PathStatus,
+    ServerConfig, StreamEvent, StreamId, Transmit, TransportConfig, VarInt,
 };
 use quipu_base::{Instant, Role};
 use quipu_sim::{Envelope, Node, Outgoing};
@@ -35,12 +35,16 @@ const PATH_KEEP_ALIVE: Duration = Duration::from_secs(1);
 pub struct NoqNode {
     config: PeerConfig,
     clock: Clock,
+    endpoint_config: Arc<EndpointConfig>,
+    server_config: Option<Arc<ServerConfig>>,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
     exchange: Exchange,
     script: Script,
     failure: Option<String>,
+    /// Whether the server took what was sent early, once that is known.
+    early_data: Option<bool>,
     established_paths: usize,
     /// What the endpoint itself answers.
     responses: VecDeque<(Envelope, Vec<u8>)>,
@@ -54,7 +58,7 @@ impl NoqNode {
     /// # Errors
     /// If TLS cannot be set up, or the engine refuses to connect.
     pub fn new(config: PeerConfig) -> Result<Self, Box<dyn std::error::Error>> {
-        let transport = Arc::new(transport());
+        let transport = Arc::new(transport(config.mtu_discovery));
         let mut endpoint_config = EndpointConfig::default();
         let ids = SeededConnectionIds::new(config.seed);
         endpoint_config.cid_generator(Arc::new(move || Box::new(ids.clone())));
@@ -62,18 +66,20 @@ impl NoqNode {
         let server_config = match config.role {
             Role::Client => None,
             Role::Server => {
-                let tls = QuicServerConfig::try_from(config.identity.server_tls()?)?;
+                let tls = QuicServerConfig::try_from(Arc::clone(&config.tls.server))?;
                 let mut server_config = ServerConfig::with_crypto(Arc::new(tls));
                 server_config.transport_config(transport.clone());
                 Some(Arc::new(server_config))
             }
         };
         let clock = Clock::new();
-        let mut endpoint = Endpoint::new(Arc::new(endpoint_config), server_config, false);
+        let endpoint_config = Arc::new(endpoint_config);
+        let mut endpoint =
+            Endpoint::new(Arc::clone(&endpoint_config), server_config.clone(), false);
         let connection = match config.role {
             Role::Server => None,
             Role::Client => {
-                let tls = QuicClientConfig::try_from(config.identity.client_tls()?)?;
+                let tls = QuicClientConfig::try_from(Arc::clone(&config.tls.client))?;
                 let mut client_config = ClientConfig::new(Arc::new(tls));
                 client_config.transport_config(transport);
                 let first_id = config.seed.number("initial-dcid", 0).to_le_bytes();
@@ -85,12 +91,15 @@ impl NoqNode {
         };
         Ok(NoqNode {
             clock,
+            endpoint_config,
+            server_config,
             endpoint,
             connection,
             stream: None,
             exchange: Exchange::new(config.plan, config.role),
             script: Script::new(&config.actions),
             failure: None,
+            early_data: None,
             established_paths: 1,
             responses: VecDeque::new(),
             buffer: Vec::new(),
@@ -105,6 +114,12 @@ impl NoqNode {
             return;
         }
         self.buffer.clear();
+        if self.config.retry && !incoming.remote_address_validated() {
+            if let Ok(transmit) = self.endpoint.retry(incoming, &mut self.buffer) {
+                self.respond(&transmit);
+            }
+            return;
+        }
         match self.endpoint.accept(incoming, now, &mut self.buffer, None) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => {
@@ -113,6 +128,18 @@ impl NoqNode {
                     self.respond(&transmit);
                 }
             }
+        }
+    }
+
+    /// A client that remembers the server begins before the handshake is over.
+    fn send_early(&mut self) {
+        if let Some((_, connection)) = &mut self.connection
+            && connection.is_handshaking()
+            && connection.has_0rtt()
+            && self.config.role.is_client()
+            && self.stream.is_none()
+        {
+            self.stream = connection.streams().open(Dir::Bi);
         }
     }
 
@@ -136,7 +163,12 @@ impl NoqNode {
             any = true;
             match event {
                 Event::Connected if self.config.role.is_client() => {
-                    self.stream = connection.streams().open(Dir::Bi);
+                    self.early_data = self.stream.map(|_| connection.accepted_0rtt());
+                    if self.early_data != Some(true) {
+                        // What was sent too early is sent again.
+                        self.exchange = Exchange::new(self.config.plan, self.config.role);
+                        self.stream = connection.streams().open(Dir::Bi);
+                    }
                 }
                 // Before this the peer's connection IDs for further paths are not there, and each
                 // failed attempt would send a PATH_CIDS_BLOCKED.
@@ -168,8 +200,12 @@ impl NoqNode {
             return self.script.run(virtual_now, |_| false);
         };
         let now = self.clock.to_std(virtual_now);
+        let mut restarts = false;
         self.script.run(virtual_now, |action| {
             match action {
+                // Its paths are opened, not moved: see [`Action::Abandon`].
+                Action::Migrate(_) => return false,
+                Action::Restart => restarts = true,
                 Action::Abandon(path) => {
                     let id = PathId::from(path.0);
                     return connection.close_path(now, id, VarInt::from_u32(0)).is_ok();
@@ -181,6 +217,11 @@ impl NoqNode {
             }
             true
         });
+        if restarts {
+            let server = self.server_config.clone();
+            self.endpoint = Endpoint::new(Arc::clone(&self.endpoint_config), server, false);
+            (self.connection, self.stream, self.deadline) = (None, None, None);
+        }
     }
 }
 
@@ -214,6 +255,7 @@ impl Node for NoqNode {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.send_early();
         for (envelope, payload) in self.responses.drain(..) {
             send(out, &envelope, &payload);
         }
@@ -254,6 +296,10 @@ impl ExchangeNode for NoqNode {
         self.failure.as_deref()
     }
 
+    fn early_data(&self) -> Option<bool> {
+        self.early_data
+    }
+
     fn established_paths(&self) -> usize {
         self.established_paths
     }
@@ -291,11 +337,11 @@ impl ByteStream for NoqStream<'_> {
     }
 }
 
-fn transport() -> TransportConfig {
+fn transport(mtu_discovery: bool) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
         .congestion_controller_factory(Arc::new(NewRenoConfig::default()))
-        .mtu_discovery_config(None)
+        .mtu_discovery_config(mtu_discovery.then(MtuDiscoveryConfig::default))
         .stream_receive_window(STREAM_WINDOW.into())
         .max_concurrent_multipath_paths(MAX_PATHS)
         .default_path_max_idle_timeout(Some(PATH_IDLE_TIMEOUT))

@@ -3,11 +3,11 @@
 use std::net::SocketAddr;
 
 use quipu_base::{Instant, Role, Seed};
-use quipu_testkit::{Action, Identity, Plan, Scenario, server_address};
+use quipu_testkit::{Action, Identity, Plan, Scenario, SharedTls, server_address};
 
 /// How to make a node with a foreign engine.
 ///
-/// The engines run with NewReno, without MTU discovery (1,200 B of UDP payload), with a stream
+/// The engines run with NewReno, without MTU discovery (1,200 B of UDP payload) unless asked for it, with a stream
 /// window of 1 MB, and with everything random that can be seeded drawn from `seed`.
 #[derive(Clone, Debug)]
 pub struct PeerConfig {
@@ -17,27 +17,36 @@ pub struct PeerConfig {
     pub local: Vec<SocketAddr>,
     /// The server's address, which a client connects to.
     pub server: SocketAddr,
-    /// The server's certificate.
-    pub identity: Identity,
     /// How much each side sends.
     pub plan: Plan,
     /// Seed of the engine's own randomness.
     pub seed: Seed,
     /// What to do when.
     pub actions: Vec<(Instant, Action)>,
+    /// A server answers the first packet of a client with Retry.
+    pub retry: bool,
+    /// The engine looks for the largest datagram that the path carries.
+    pub mtu_discovery: bool,
+    /// TLS of both sides, which other connections may share.
+    pub tls: SharedTls,
 }
 
 impl PeerConfig {
     /// What a foreign node of `role` needs to take part in `scenario`.
+    ///
+    /// # Panics
+    /// If the identity is of no use.
     pub fn new(scenario: &Scenario, role: Role, identity: &Identity) -> Self {
         PeerConfig {
             role,
             local: scenario.addresses(role),
             server: server_address(),
-            identity: identity.clone(),
             plan: scenario.plan,
             seed: scenario.peer_seed(role),
             actions: Vec::new(),
+            retry: false,
+            mtu_discovery: false,
+            tls: SharedTls::new(identity, false).expect("a valid identity"),
         }
     }
 

@@ -8,8 +8,8 @@ use quinn_proto::congestion::NewRenoConfig;
 use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, DatagramEvent, Dir, EcnCodepoint,
-    Endpoint, EndpointConfig, Event, ServerConfig, StreamEvent, StreamId, Transmit,
-    TransportConfig, VarInt,
+    Endpoint, EndpointConfig, Event, MtuDiscoveryConfig, ServerConfig, StreamEvent, StreamId,
+    Transmit, TransportConfig, VarInt,
 };
 use quipu_base::{Instant, Role};
 use quipu_sim::{Envelope, Node, Outgoing};
@@ -22,12 +22,16 @@ use crate::{Clock, PeerConfig, SeededConnectionIds};
 pub struct QuinnNode {
     config: PeerConfig,
     clock: Clock,
+    endpoint_config: Arc<EndpointConfig>,
+    server_config: Option<Arc<ServerConfig>>,
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     stream: Option<StreamId>,
     exchange: Exchange,
     script: Script,
     failure: Option<String>,
+    /// Whether the server took what was sent early, once that is known.
+    early_data: Option<bool>,
     /// What the endpoint itself answers.
     responses: VecDeque<(Envelope, Vec<u8>)>,
     buffer: Vec<u8>,
@@ -40,7 +44,7 @@ impl QuinnNode {
     /// # Errors
     /// If TLS cannot be set up, or the engine refuses to connect.
     pub fn new(config: PeerConfig) -> Result<Self, Box<dyn std::error::Error>> {
-        let transport = Arc::new(transport());
+        let transport = Arc::new(transport(config.mtu_discovery));
         let mut endpoint_config = EndpointConfig::default();
         let ids = SeededConnectionIds::new(config.seed);
         endpoint_config.cid_generator(move || Box::new(ids.clone()));
@@ -48,18 +52,20 @@ impl QuinnNode {
         let server_config = match config.role {
             Role::Client => None,
             Role::Server => {
-                let tls = QuicServerConfig::try_from(config.identity.server_tls()?)?;
+                let tls = QuicServerConfig::try_from(Arc::clone(&config.tls.server))?;
                 let mut server_config = ServerConfig::with_crypto(Arc::new(tls));
                 server_config.transport_config(transport.clone());
                 Some(Arc::new(server_config))
             }
         };
         let clock = Clock::new();
-        let mut endpoint = Endpoint::new(Arc::new(endpoint_config), server_config, false, None);
+        let endpoint_config = Arc::new(endpoint_config);
+        let mut endpoint =
+            Endpoint::new(Arc::clone(&endpoint_config), server_config.clone(), false, None);
         let connection = match config.role {
             Role::Server => None,
             Role::Client => {
-                let tls = QuicClientConfig::try_from(config.identity.client_tls()?)?;
+                let tls = QuicClientConfig::try_from(Arc::clone(&config.tls.client))?;
                 let mut client_config = ClientConfig::new(Arc::new(tls));
                 client_config.transport_config(transport);
                 let first_id = config.seed.number("initial-dcid", 0).to_le_bytes();
@@ -71,12 +77,15 @@ impl QuinnNode {
         };
         Ok(QuinnNode {
             clock,
+            endpoint_config,
+            server_config,
             endpoint,
             connection,
             stream: None,
             exchange: Exchange::new(config.plan, config.role),
             script: Script::new(&config.actions),
             failure: None,
+            early_data: None,
             responses: VecDeque::new(),
             buffer: Vec::new(),
             deadline: None,
@@ -90,6 +99,12 @@ impl QuinnNode {
             return;
         }
         self.buffer.clear();
+        if self.config.retry && !incoming.remote_address_validated() {
+            if let Ok(transmit) = self.endpoint.retry(incoming, &mut self.buffer) {
+                self.respond(&transmit);
+            }
+            return;
+        }
         match self.endpoint.accept(incoming, now, &mut self.buffer, None) {
             Ok(connection) => self.connection = Some(connection),
             Err(error) => {
@@ -98,6 +113,18 @@ impl QuinnNode {
                     self.respond(&transmit);
                 }
             }
+        }
+    }
+
+    /// A client that remembers the server begins before the handshake is over.
+    fn send_early(&mut self) {
+        if let Some((_, connection)) = &mut self.connection
+            && connection.is_handshaking()
+            && connection.has_0rtt()
+            && self.config.role.is_client()
+            && self.stream.is_none()
+        {
+            self.stream = connection.streams().open(Dir::Bi);
         }
     }
 
@@ -121,7 +148,12 @@ impl QuinnNode {
             any = true;
             match event {
                 Event::Connected if self.config.role.is_client() => {
-                    self.stream = connection.streams().open(Dir::Bi);
+                    self.early_data = self.stream.map(|_| connection.accepted_0rtt());
+                    if self.early_data != Some(true) {
+                        // What was sent too early is sent again.
+                        self.exchange = Exchange::new(self.config.plan, self.config.role);
+                        self.stream = connection.streams().open(Dir::Bi);
+                    }
                 }
                 Event::Stream(StreamEvent::Opened { dir: Dir::Bi }) => {
                     self.stream = connection.streams().accept(Dir::Bi);
@@ -140,8 +172,17 @@ impl QuinnNode {
             return self.script.run(virtual_now, |_| false);
         };
         let now = self.clock.to_std(virtual_now);
+        let (config, mut restarts) = (&mut self.config, false);
         self.script.run(virtual_now, |action| {
             match action {
+                Action::Migrate(to) => {
+                    if to >= config.local.len() {
+                        return false;
+                    }
+                    config.local.swap(0, to);
+                    connection.local_address_changed();
+                }
+                Action::Restart => restarts = true,
                 // The engine has one path only.
                 Action::Abandon(_) => return false,
                 // Nor a policy that would be told.
@@ -151,6 +192,11 @@ impl QuinnNode {
             }
             true
         });
+        if restarts {
+            let server = self.server_config.clone();
+            self.endpoint = Endpoint::new(Arc::clone(&self.endpoint_config), server, false, None);
+            (self.connection, self.stream, self.deadline) = (None, None, None);
+        }
     }
 }
 
@@ -185,6 +231,7 @@ impl Node for QuinnNode {
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+        self.send_early();
         for (envelope, payload) in self.responses.drain(..) {
             send(out, &envelope, &payload);
         }
@@ -225,6 +272,10 @@ impl ExchangeNode for QuinnNode {
     fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
+
+    fn early_data(&self) -> Option<bool> {
+        self.early_data
+    }
 }
 
 struct QuinnStream<'a> {
@@ -259,18 +310,20 @@ impl ByteStream for QuinnStream<'_> {
     }
 }
 
-fn transport() -> TransportConfig {
+fn transport(mtu_discovery: bool) -> TransportConfig {
     let mut transport = TransportConfig::default();
     transport
         .congestion_controller_factory(Arc::new(NewRenoConfig::default()))
-        .mtu_discovery_config(None)
+        .mtu_discovery_config(mtu_discovery.then(MtuDiscoveryConfig::default))
         .stream_receive_window(STREAM_WINDOW.into());
     transport
 }
 
 fn envelope(config: &PeerConfig, transmit: &Transmit) -> Envelope {
+    // A client has one address at a time: the one that it moved to last.
+    let from = transmit.src_ip.filter(|_| !config.role.is_client());
     Envelope {
-        local: config.local_address(transmit.src_ip),
+        local: config.local_address(from),
         remote: transmit.destination,
         ecn: transmit.ecn.map_or(0, |ecn| ecn as u8),
     }

@@ -1,6 +1,6 @@
 //! What the two sides do: each sends a pattern on one bidirectional stream and hashes what comes.
 
-use quipu_base::{Bytes, Instant, Role};
+use quipu_base::{Bytes, Duration, Instant, Role};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes that the application offers to the engine at a time.
@@ -41,6 +41,9 @@ pub struct Exchange {
     received: u64,
     hash: Xxh3,
     received_all_at: Option<Instant>,
+    /// When bytes last came.
+    heard_at: Option<Instant>,
+    longest_stall: Duration,
 }
 
 impl Plan {
@@ -87,6 +90,8 @@ impl Exchange {
             received: 0,
             hash: Xxh3::new(),
             received_all_at: None,
+            heard_at: None,
+            longest_stall: Duration::ZERO,
         }
     }
 
@@ -94,11 +99,17 @@ impl Exchange {
     /// and after each input of the engine; calls without effect are harmless.
     pub fn drive(&mut self, now: Instant, stream: &mut impl ByteStream) {
         if self.received_all_at.is_none() {
+            let before = self.received;
             let ended = stream.read(&mut |bytes| {
                 self.hash.update(bytes);
                 self.received += bytes.len() as u64;
             });
             self.received_all_at = ended.then_some(now);
+            if self.received > before {
+                let stall = now.saturating_since(self.heard_at.unwrap_or(now));
+                self.longest_stall = self.longest_stall.max(stall);
+                self.heard_at = Some(now);
+            }
         }
         while !self.finished {
             if self.taken == self.chunk.len() {
@@ -121,6 +132,11 @@ impl Exchange {
     /// When the last byte came, the stream's end included.
     pub fn received_all_at(&self) -> Option<Instant> {
         self.received_all_at
+    }
+
+    /// The longest time between two arrivals of bytes.
+    pub fn longest_stall(&self) -> Duration {
+        self.longest_stall
     }
 
     /// Bytes received so far.

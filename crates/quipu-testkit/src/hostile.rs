@@ -179,4 +179,8 @@ impl<N: ExchangeNode> ExchangeNode for Hostile<N> {
     fn key_updates(&self) -> u64 {
         self.node.key_updates()
     }
+
+    fn early_data(&self) -> Option<bool> {
+        self.node.early_data()
+    }
 }

@@ -67,6 +67,42 @@ impl Identity {
     }
 }
 
+/// TLS configurations of both sides that several connections share, so that a later one resumes what an
+/// earlier one left.
+#[derive(Clone, Debug)]
+pub struct SharedTls {
+    /// The client's, with its store of sessions.
+    pub client: Arc<rustls::ClientConfig>,
+    /// The server's, with its store of sessions.
+    pub server: Arc<rustls::ServerConfig>,
+}
+
+impl SharedTls {
+    /// Both sides of `identity`. `early_data`: the client sends it, and the server takes it.
+    ///
+    /// # Errors
+    /// If rustls refuses the certificate or its key.
+    pub fn new(identity: &Identity, early_data: bool) -> Result<Self, rustls::Error> {
+        let (mut client, mut server) = (identity.client_tls()?, identity.server_tls()?);
+        if early_data {
+            client.enable_early_data = true;
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.6.1
+            server.max_early_data_size = u32::MAX;
+        }
+        Ok(SharedTls { client: Arc::new(client), server: Arc::new(server) })
+    }
+
+    /// The same client with a server that has forgotten all sessions, as one that was restarted.
+    ///
+    /// # Errors
+    /// If rustls refuses the certificate or its key.
+    pub fn with_forgetful_server(&self, identity: &Identity) -> Result<Self, rustls::Error> {
+        let mut server = identity.server_tls()?;
+        server.max_early_data_size = self.server.max_early_data_size;
+        Ok(SharedTls { client: Arc::clone(&self.client), server: Arc::new(server) })
+    }
+}
+
 /// ring with X25519 alone, so that key shares have one length.
 fn provider() -> Arc<CryptoProvider> {
     let mut provider = rustls::crypto::ring::default_provider();

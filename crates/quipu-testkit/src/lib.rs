@@ -8,6 +8,8 @@
 //! - [`Watch`]: policies that are held to the rules of the seam while the engine runs them.
 //! - [`Strict`]: an outbox that holds the engine to its contract.
 //! - [`Hostile`]: a node in a network that forges, damages and repeats datagrams.
+//! - [`Middlebox`]: rebinds addresses and drops what is too long, before a node.
+//! - [`forge`]: a hostile peer that forges authentic packets, and an attacker on the wire.
 //! - [`trial`]: random operations on two ends, and what must hold whatever they do.
 //! - [`Identity`]: an Ed25519 certificate and the TLS configurations, for every engine that uses
 //!   rustls.
@@ -15,8 +17,10 @@
 //! Unpublished. Not here: HTTP, pages, foreign engines (those are in `interop/`).
 
 mod exchange;
+pub mod forge;
 mod hostile;
 mod identity;
+mod middlebox;
 mod node;
 mod scenario;
 mod script;
@@ -26,7 +30,8 @@ mod watched;
 
 pub use exchange::{ByteStream, Exchange, Plan};
 pub use hostile::{Hostile, Mischief};
-pub use identity::{ALPN, Identity, SERVER_NAME};
+pub use identity::{ALPN, Identity, SERVER_NAME, SharedTls};
+pub use middlebox::{Behind, Middlebox, Rebinding, SizeLimit};
 pub use node::{NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
 pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};
 pub use script::{Action, Script};

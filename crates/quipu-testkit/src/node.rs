@@ -20,7 +20,7 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use crate::{
     ALPN, Action, ByteStream, Exchange, ExchangeNode, Identity, Plan, SERVER_NAME, Scenario,
-    Script, Strict, server_address,
+    Script, SharedTls, Strict, server_address,
 };
 
 /// What TLS a node speaks.
@@ -33,6 +33,50 @@ pub enum Tls {
     },
     /// rustls with this identity.
     Rustls(Identity),
+    /// rustls with configurations that other connections share.
+    Shared(SharedTls),
+}
+
+impl Tls {
+    /// TLS of a client, which trusts the server that [`Tls::server`] makes.
+    ///
+    /// # Panics
+    /// If the identity is of no use: this is for tests.
+    pub fn client(&self) -> Arc<dyn ClientTls> {
+        match self {
+            Tls::Null { .. } => Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
+            Tls::Rustls(identity) => {
+                let config = identity.client_tls().expect("a valid identity");
+                Arc::new(RustlsClient::new(Arc::new(config)).expect("usable with QUIC"))
+            }
+            Tls::Shared(shared) => {
+                let config = Arc::clone(&shared.client);
+                Arc::new(RustlsClient::new(config).expect("usable with QUIC"))
+            }
+        }
+    }
+
+    /// TLS of a server.
+    ///
+    /// # Panics
+    /// If the chain or the identity is of no use: this is for tests.
+    pub fn server(&self) -> Arc<dyn ServerTls> {
+        match self {
+            Tls::Null { chain } => Arc::new(
+                NullServer::new(&[ALPN])
+                    .and_then(|server| server.with_certificate_chain(*chain))
+                    .expect("a valid chain"),
+            ),
+            Tls::Rustls(identity) => {
+                let config = identity.server_tls().expect("a valid identity");
+                Arc::new(RustlsServer::new(Arc::new(config)).expect("usable with QUIC"))
+            }
+            Tls::Shared(shared) => {
+                let config = Arc::clone(&shared.server);
+                Arc::new(RustlsServer::new(config).expect("usable with QUIC"))
+            }
+        }
+    }
 }
 
 /// How to make a node.
@@ -136,19 +180,8 @@ impl QuicNode {
     pub fn new(config: NodeConfig) -> Self {
         let mut endpoint = Endpoint::new(config.seed.stream("endpoint", 0));
         if config.role == Role::Server {
-            let tls: Arc<dyn ServerTls> = match &config.tls {
-                Tls::Null { chain } => Arc::new(
-                    NullServer::new(&[ALPN])
-                        .and_then(|server| server.with_certificate_chain(*chain))
-                        .expect("a valid chain"),
-                ),
-                Tls::Rustls(identity) => {
-                    let config = identity.server_tls().expect("a valid identity");
-                    Arc::new(RustlsServer::new(Arc::new(config)).expect("usable with QUIC"))
-                }
-            };
             let server = ServerConfig {
-                tls,
+                tls: config.tls.server(),
                 transport: Arc::new(config.transport.clone()),
                 policies: Arc::clone(&config.policies),
                 max_connections: 100,
@@ -198,15 +231,8 @@ impl QuicNode {
         if std::mem::replace(&mut self.started, true) || self.config.role == Role::Server {
             return;
         }
-        let tls: Arc<dyn ClientTls> = match &self.config.tls {
-            Tls::Null { .. } => Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
-            Tls::Rustls(identity) => {
-                let config = identity.client_tls().expect("a valid identity");
-                Arc::new(RustlsClient::new(Arc::new(config)).expect("usable with QUIC"))
-            }
-        };
         let client = ClientConfig {
-            tls,
+            tls: self.config.tls.client(),
             transport: Arc::new(self.config.transport.clone()),
             policies: Arc::clone(&self.config.policies),
         };
@@ -260,6 +286,8 @@ impl QuicNode {
                 connection.close(now, 0, b"done");
                 true
             }
+            // Not built yet.
+            Action::Migrate(_) | Action::Restart => false,
         });
         if let Some(stream) = self.stream {
             self.exchange.drive(now, &mut EngineStream { connection, stream, now });

@@ -9,7 +9,7 @@ use quipu_sim::{
     address,
 };
 
-use crate::{Exchange, Plan};
+use crate::{Behind, Exchange, Middlebox, Plan};
 
 /// A node that runs an [`Exchange`].
 pub trait ExchangeNode: Node {
@@ -28,6 +28,12 @@ pub trait ExchangeNode: Node {
     fn key_updates(&self) -> u64 {
         0
     }
+
+    /// Whether the server took the early data that this client sent; `None` if it sent none, or the
+    /// engine does not tell.
+    fn early_data(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// An exchange between a client and a server over one or more paths.
@@ -39,6 +45,8 @@ pub struct Scenario {
     pub paths: Vec<LinkConfig>,
     /// What differs from client to server: the number of a path, and its link in that direction.
     pub up: Vec<(usize, LinkConfig)>,
+    /// What stands before the client.
+    pub middlebox: Middlebox,
     /// Seed of links and engines.
     pub seed: Seed,
     /// The exchange has to be over by then.
@@ -56,8 +64,12 @@ pub struct Outcome {
     pub links: Vec<(LinkStats, LinkStats)>,
     /// Hash of the times and sizes of all datagrams.
     pub trace: u64,
+    /// The longest time between two arrivals of bytes, at client and server.
+    pub longest_stalls: [Duration; 2],
     /// Paths that the client had established in the end.
     pub client_paths: usize,
+    /// Whether the server took the client's early data, as far as the client tells.
+    pub early_data: Option<bool>,
     /// Key updates that the client and the server saw, as far as their engines tell.
     pub key_updates: [u64; 2],
 }
@@ -116,6 +128,28 @@ pub fn server_address() -> SocketAddr {
     address(2, 0, 443)
 }
 
+impl<N: ExchangeNode + ?Sized> ExchangeNode for Box<N> {
+    fn exchange(&self) -> Option<&Exchange> {
+        (**self).exchange()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        (**self).failure()
+    }
+
+    fn established_paths(&self) -> usize {
+        (**self).established_paths()
+    }
+
+    fn key_updates(&self) -> u64 {
+        (**self).key_updates()
+    }
+
+    fn early_data(&self) -> Option<bool> {
+        (**self).early_data()
+    }
+}
+
 impl Scenario {
     /// One exchange over these paths, to be done within ten minutes of virtual time.
     pub fn new(plan: Plan, paths: Vec<LinkConfig>) -> Self {
@@ -123,6 +157,7 @@ impl Scenario {
             plan,
             paths,
             up: Vec::new(),
+            middlebox: Middlebox::default(),
             seed: Seed::new(1),
             limit: Duration::from_secs(600),
         }
@@ -152,13 +187,25 @@ impl Scenario {
     ) -> Result<Outcome, Failure> {
         let config = WorldConfig::new(self.seed);
         let mut world = World::with_observer(config, EventHash::without_payload());
+        let client: Box<dyn ExchangeNode> = if self.middlebox.is_transparent() {
+            client
+        } else {
+            Box::new(Behind::new(client, self.middlebox.clone()))
+        };
         let (client, server) = (world.add_node(client), world.add_node(server));
         let there = Interface { node: server, address: server_address() };
         let mut links = Vec::new();
         for (path, link) in self.path_numbers().zip(&self.paths) {
             let here = Interface { node: client, address: client_address(path) };
             let up = self.up.iter().find(|(number, _)| *number == usize::from(path));
-            links.push(world.add_path(here, there, up.map_or(link, |(_, up)| up), link)?);
+            let path = world.add_path(here, there, up.map_or(link, |(_, up)| up), link)?;
+            links.push(path);
+            let seen = self.middlebox.rebindings.iter();
+            for rebinding in seen.filter(|rebinding| rebinding.inside == here.address) {
+                let here = Interface { address: rebinding.outside, ..here };
+                world.add_route(here, there, &[path.up])?;
+                world.add_route(there, here, &[path.down])?;
+            }
         }
 
         let end = world.run_while(Instant::ZERO + self.limit, |world| {
@@ -198,7 +245,11 @@ impl Scenario {
                 .unwrap_or(Rate::ZERO),
             links: links.iter().map(stats).collect::<Result<_, _>>()?,
             trace: world.observer().value(),
+            longest_stalls: sides.map(|(_, node)| {
+                node.exchange().map_or(Duration::ZERO, |exchange| exchange.longest_stall())
+            }),
             client_paths: world.node(client).established_paths(),
+            early_data: world.node(client).early_data(),
             key_updates: [client, server].map(|id| world.node(id).key_updates()),
         })
     }

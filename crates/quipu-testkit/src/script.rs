@@ -12,6 +12,10 @@ pub enum Action {
     Abandon(PathId),
     /// Close the connection.
     Close,
+    /// A client moves its first path to this one of its addresses.
+    Migrate(usize),
+    /// A server loses all connections, but not its keys.
+    Restart,
     /// Tell the policies how well the application is served.
     TellQuality(Quality),
     /// Begin the next key phase.

@@ -1,5 +1,7 @@
-//! Engines by name, links, and a run that tells how it went.
+//! Engines by name, links, and a run that tells how it went; [`matrix`] has all engines in both roles.
 #![allow(dead_code, reason = "each test file uses a part")]
+
+pub(crate) mod matrix;
 
 use quipu_base::{Duration, Rate, Role};
 use quipu_interop::{NoqNode, PeerConfig, QuinnNode};

@@ -1,0 +1,168 @@
+//! What a protocol of RFC 9000 and RFC 10069 has to do, with each foreign engine as its peer and in
+//! both roles. One short function a case: [`common::matrix`] does the rest.
+//!
+//! A test that is ignored waits for what its reason names.
+
+mod common;
+
+use common::matrix::{BOTH, Cell, NOQ, each};
+use common::{MEGABYTES, path};
+use quipu_base::{Bytes, Duration, Instant, PathId, Role, Seed};
+use quipu_testkit::{Action, Failure, Plan, SizeLimit};
+
+/// A second and a half into a transfer that takes more than four: in the midst of it.
+const MIDST: u64 = 1_500;
+
+/// Three probe timeouts of a round trip of 40 ms with a full queue of as much, and what the
+/// acknowledgements may wait.
+const THREE_PROBE_TIMEOUTS: Duration = Duration::from_millis(3 * (80 + 4 * 20 + 25));
+
+#[test]
+fn ten_megabytes_each_way_arrive() {
+    each(BOTH, |cell| {
+        cell.transfer().run();
+    });
+}
+
+#[test]
+fn keys_are_updated_by_either_end() {
+    each(BOTH, |cell| {
+        for role in [Role::Client, Role::Server] {
+            cell.transfer().act(role, MIDST, Action::UpdateKeys).run();
+        }
+    });
+}
+
+#[test]
+fn a_foreign_server_asks_for_another_try() {
+    each(BOTH, |cell| {
+        if cell.ours.is_client() {
+            let mut case = cell.transfer();
+            case.theirs.retry = true;
+            case.run();
+        }
+    });
+}
+
+#[test]
+fn a_session_is_resumed() {
+    each(BOTH, |cell| {
+        for _ in 0..3 {
+            cell.transfer().run();
+        }
+        cell.forget_sessions();
+        cell.transfer().run();
+    });
+}
+
+/// A download whose request goes in 0-RTT, after a connection that left a session.
+fn early(cell: &Cell) -> Option<bool> {
+    cell.offer_early_data();
+    let plan = Plan { upload: Bytes(1_000), download: Bytes(MEGABYTES) };
+    cell.case(plan, vec![path(20, 20)]).run();
+    cell.case(plan, vec![path(20, 20)]).run().early_data
+}
+
+#[test]
+#[ignore = "waits for 0-RTT"]
+fn early_data_are_taken() {
+    each(BOTH, |cell| assert_eq!(early(cell), Some(true)));
+}
+
+#[test]
+#[ignore = "waits for 0-RTT"]
+fn early_data_that_are_refused_are_not_lost() {
+    each(BOTH, |cell| {
+        early(cell);
+        cell.forget_sessions();
+        let plan = Plan { upload: Bytes(1_000), download: Bytes(MEGABYTES) };
+        let outcome = cell.case(plan, vec![path(20, 20)]).run();
+        assert_ne!(outcome.early_data, Some(true));
+    });
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-9>
+#[test]
+#[ignore = "waits for connection migration"]
+fn a_client_is_rebound_at_any_instant() {
+    each(BOTH, |cell| {
+        for round in 0..10 {
+            let at = 50 + Seed::new(7).number("rebound at", round) % 4_000;
+            let outcome = cell.transfer().rebind(0, at, round % 2 == 1).run();
+            let stall = outcome.longest_stalls.into_iter().max();
+            assert!(stall < Some(THREE_PROBE_TIMEOUTS), "rebound at {at} ms: {stall:?}");
+        }
+    });
+}
+
+#[test]
+#[ignore = "waits for connection migration"]
+fn a_client_moves_to_another_of_its_addresses() {
+    each(BOTH, |cell| {
+        let plan = Plan::both_ways(10 * MEGABYTES);
+        let mut case = cell.case(plan, vec![path(20, 20), path(20, 20)]);
+        // One path only: the second address is for the move.
+        case.ours.transport.max_paths = 1;
+        let outcome = case.act(Role::Client, MIDST, Action::Migrate(1)).run();
+        let (up, down) = outcome.links[1];
+        assert!(up.delivered.bytes > Bytes(4 * MEGABYTES), "{up:?}");
+        assert!(down.delivered.bytes > Bytes(4 * MEGABYTES), "{down:?}");
+    });
+}
+
+/// A server that was restarted knows nothing of its connections but can still reset them.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3>
+#[test]
+#[ignore = "waits for stateless resets"]
+fn a_client_of_a_restarted_server_is_told() {
+    each(BOTH, |cell| {
+        let mut case = cell.transfer();
+        case.scenario.limit = Duration::from_secs(4);
+        let failure = case.act(Role::Server, MIDST, Action::Restart).try_run().unwrap_err();
+        let lost = matches!(failure, Failure::ConnectionLost { role: Role::Client, .. });
+        assert!(lost, "{failure}");
+    });
+}
+
+/// The smallest path that QUIC may meet over IPv6.
+#[test]
+#[ignore = "waits for path MTU discovery"]
+fn a_path_that_carries_1232_bytes_works_from_the_first() {
+    each(BOTH, |cell| {
+        let mut case = cell.transfer();
+        case.theirs.mtu_discovery = true;
+        let (at, most) = (Instant::ZERO, Bytes(1_232));
+        case.scenario.middlebox.limits.push(SizeLimit { at, inside: None, most });
+        case.run();
+    });
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc8899#section-4.4>
+#[test]
+#[ignore = "waits for path MTU discovery"]
+fn a_path_that_narrows_in_the_midst_goes_on() {
+    each(BOTH, |cell| {
+        let mut case = cell.transfer();
+        case.theirs.mtu_discovery = true;
+        let at = Instant::ZERO + Duration::from_millis(MIDST);
+        case.scenario.middlebox.limits.push(SizeLimit { at, inside: None, most: Bytes(1_280) });
+        case.run();
+    });
+}
+
+/// RFC 10069: two paths, of which one is rebound and then abandoned.
+#[test]
+#[ignore = "waits for connection migration"]
+fn two_paths_of_which_one_is_rebound_and_one_abandoned() {
+    each(NOQ, |cell| {
+        let plan = Plan::both_ways(20 * MEGABYTES);
+        let case = cell.case(plan, vec![path(20, 20), path(20, 10)]);
+        let case = case.rebind(1, MIDST, true).act(Role::Client, 2_500, Action::Abandon(PathId(0)));
+        let outcome = case.run();
+        assert_eq!(outcome.client_paths, 1);
+        let (up, down) = outcome.links[1];
+        for link in [up, down] {
+            assert!(link.delivered.bytes > Bytes(5 * MEGABYTES), "{link:?}");
+        }
+    });
+}
