@@ -1,0 +1,193 @@
+//! Paths: challenges, paths opened and abandoned in great number, amplification over new paths.
+
+use std::net::SocketAddr;
+
+use quipu_base::{Duration, Offset, PathId, Role, StreamId};
+use quipu_policy::PathState;
+use quipu_quic::wire::Frame;
+use quipu_quic::wire::frame::Stream;
+use quipu_testkit::client_address;
+use quipu_testkit::forge::{Forge, one_rtt};
+
+use crate::{assert_bounded, setup};
+
+fn victim_of(address: u8) -> SocketAddr {
+    SocketAddr::from(([10, 7, 7, address], 4_433))
+}
+
+/// 38 bytes ask for a datagram of 1,200.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1>
+#[test]
+#[ignore = "waits for a limit on answers to challenges"]
+fn a_flood_of_challenges_is_answered_within_the_window() {
+    let mut forge = Forge::against(Role::Server, &setup());
+    let work = forge.cost(|forge| {
+        for nth in 0..20_000u64 {
+            forge.say([Frame::PathChallenge { data: nth.to_be_bytes() }]);
+            forge.wait(Duration::from_micros(10));
+        }
+    });
+    println!("{work:?}");
+    // The first window is ten packets; a second of probes adds a few.
+    assert!(work.bytes_out < 400_000, "{work:?}");
+    assert!(work.held < 64_000, "{work:?}");
+}
+
+/// One packet holds a hundred challenges.
+#[test]
+fn many_challenges_in_a_packet_are_answered_with_few_datagrams() {
+    let mut forge = Forge::against(Role::Server, &setup());
+    let work = forge.cost(|forge| {
+        let challenges = (0..100u64).map(|nth| Frame::PathChallenge { data: nth.to_be_bytes() });
+        forge.say(challenges);
+    });
+    assert!(work.datagrams_out <= 5, "{work:?}");
+}
+
+/// The forger opens a path from an address that is another's, and never answers the challenge.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-9.3.2>
+#[test]
+fn a_path_from_a_spoofed_address_gets_three_times_what_came() {
+    let mut forge = Forge::against(Role::Server, &setup());
+    let stream = StreamId(0);
+    forge.say([Frame::Stream(Stream { stream, offset: Offset::ZERO, fin: true, data: b"?" })]);
+    forge.act(|connection, now| {
+        connection.write(now, stream, vec![7; 10_000_000].into()).expect("it is open");
+    });
+    forge.sent();
+    let there = victim_of(1);
+    let work = forge.cost(|forge| {
+        forge.send(one_rtt().on(1).frame(Frame::Ping).sent_from(there));
+        for _ in 0..20 {
+            // What goes over the first path is acknowledged, so that the server has every reason.
+            forge.acknowledge(0);
+            forge.wait(Duration::from_millis(50));
+        }
+    });
+    let sent = forge.sent();
+    let to_victim = sent.iter().filter(|sent| sent.route.remote == there);
+    let bytes: usize = to_victim.map(|sent| sent.bytes.len()).sum();
+    println!("{bytes} bytes to the address, {work:?}");
+    assert_eq!(forge.closed(), None);
+    assert!(bytes <= 3 * 60, "{bytes}");
+}
+
+/// A packet of path 0 comes from another address.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-9.3.1>
+#[test]
+fn a_move_to_a_spoofed_address_gets_three_times_what_came() {
+    let mut forge = Forge::against(Role::Server, &setup());
+    let stream = StreamId(0);
+    forge.say([Frame::Stream(Stream { stream, offset: Offset::ZERO, fin: true, data: b"?" })]);
+    forge.act(|connection, now| {
+        connection.write(now, stream, vec![7; 10_000_000].into()).expect("it is open");
+    });
+    let there = victim_of(2);
+    forge.sent();
+    let mut came = 0;
+    for _ in 0..100 {
+        let largest = forge.largest_heard(0).unwrap_or_default();
+        let datagram = one_rtt().ack(Some(0), &[(0, largest)]).sent_from(there);
+        if let Some((arrival, mut bytes)) = forge.seal(&datagram) {
+            came += bytes.len();
+            forge.deliver(arrival, &mut bytes);
+        }
+        forge.wait(Duration::from_millis(20));
+    }
+    let sent = forge.sent();
+    let to_victim = sent.iter().filter(|sent| sent.route.remote == there);
+    let bytes: usize = to_victim.map(|sent| sent.bytes.len()).sum();
+    println!("{bytes} bytes to the address for {came}");
+    assert!(bytes <= 3 * came, "{bytes} for {came}");
+}
+
+/// Paths are opened and abandoned at once, as often as the limit of identifiers is raised.
+#[test]
+#[ignore = "waits for lists of past paths that shrink"]
+fn paths_opened_and_abandoned_for_ever_hold_nothing() {
+    let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
+    let mut next = 1;
+    let work = forge.cost(|forge| {
+        for _ in 0..3_000 {
+            if forge.issued().iter().any(|issued| issued.path == PathId(next)) {
+                if !forge.own_issued().iter().any(|issued| issued.path == PathId(next)) {
+                    forge.issue(next, 0);
+                }
+                forge.send(one_rtt().on(next).frame(Frame::Ping).sent_from(client_address(1)));
+                let maximum = PathId(next + 8);
+                let path = PathId(next);
+                forge.say([
+                    Frame::PathAbandon { path, error_code: 0 },
+                    Frame::MaxPathId { maximum },
+                ]);
+                next += 1;
+            }
+            forge.wait(Duration::from_millis(100));
+        }
+        forge.wait(Duration::from_secs(10));
+    });
+    println!("{next} paths, {:?}", forge.closed());
+    assert_eq!(forge.closed(), None);
+    assert_eq!(forge.victim().stuck(), None);
+    assert!(next > 300, "{next}");
+    assert_bounded(work, 64_000, 128_000, 10.0);
+}
+
+/// All path identifiers that may be used are abandoned, none of them opened.
+#[test]
+fn unopened_paths_abandoned_in_a_flood_hold_nothing() {
+    let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
+    let work = forge.cost(|forge| {
+        for _ in 0..300 {
+            let frames =
+                (1..8).map(|path| Frame::PathAbandon { path: PathId(path), error_code: 0 });
+            forge.say(frames.clone().chain(frames.clone()).chain(frames));
+            forge.wait(Duration::from_millis(100));
+        }
+    });
+    println!("{:?}", forge.closed());
+    assert_eq!(forge.victim().stuck(), None);
+    assert_bounded(work, 64_000, 128_000, 2.0);
+}
+
+/// The same response again and again, and responses to nothing.
+#[test]
+fn responses_to_nothing_do_nothing() {
+    let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
+    let work = forge.cost(|forge| {
+        for nth in 0..2_000u64 {
+            let responses =
+                (0..100).map(|of| Frame::PathResponse { data: (nth * of).to_be_bytes() });
+            forge.say(responses);
+            forge.wait(Duration::from_millis(1));
+        }
+    });
+    assert_eq!(forge.closed(), None);
+    assert_bounded(work, 16_000, 32_000, 0.1);
+}
+
+/// A path that was abandoned stays abandoned, whatever is sent on it.
+#[test]
+fn packets_of_a_path_that_is_gone_are_dropped() {
+    let mut forge = Forge::against(Role::Server, &setup()).acknowledging().answering();
+    let first = one_rtt().on(1).frame(Frame::Ping).padded(1_200);
+    forge.send(first.sent_from(client_address(1)));
+    forge.wait(Duration::from_secs(1));
+    let usable = |forge: &Forge| {
+        let mut views = forge.connection().path_views();
+        views.any(|view| view.key.id == PathId(1) && view.state == PathState::Usable)
+    };
+    assert!(usable(&forge), "the path is validated");
+    forge.say([Frame::PathAbandon { path: PathId(1), error_code: 0 }]);
+    forge.wait(Duration::from_secs(10));
+    let work = forge.cost(|forge| {
+        for _ in 0..1_000 {
+            forge.send(one_rtt().on(1).frame(Frame::Ping).sent_from(client_address(1)));
+        }
+        forge.wait(Duration::from_secs(1));
+    });
+    assert_eq!(forge.closed(), None);
+    assert!(!usable(&forge));
+    // Resets of what is unknown are smaller than what came.
+    assert!(work.bytes_out <= work.bytes_in && work.held < 4_000, "{work:?}");
+}
