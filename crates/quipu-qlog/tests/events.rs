@@ -33,7 +33,7 @@ fn cid(byte: u8) -> ConnectionId {
 fn started(role: Role, address: &str) -> Started {
     Started {
         role,
-        route: Route { local: address.parse().unwrap(), remote: address.parse().unwrap() },
+        route: Route::new(address.parse().unwrap(), address.parse().unwrap()),
         local_cid: cid(1),
         remote_cid: cid(2),
         original_dcid: cid(0xab),

@@ -13,7 +13,8 @@
 //! which rustls (or a TLS without arithmetic) lives, `stream` keeps what is sent and received,
 //! `recovery` what is in flight, `path` the paths, and [`connection`] brings them together.
 //!
-//! [`recorder`] tells what happens while it happens.
+//! [`random`] is where unpredictable bytes come from, and [`connection_ids`] makes connection IDs of
+//! them. [`recorder`] tells what happens while it happens.
 //!
 //! Not here: HTTP, sockets, simulated links, and any scheduling order. Not done: 0-RTT, server-side
 //! Retry and address tokens, connection migration (a packet from a new address is read, but
@@ -21,16 +22,19 @@
 
 mod config;
 pub mod connection;
+pub mod connection_ids;
 mod counters;
 pub mod endpoint;
 pub mod error;
 mod kinds;
 mod outbox;
 mod path;
+pub mod random;
 mod range_map;
 mod range_set;
 pub mod recorder;
 mod recovery;
+mod route;
 pub(crate) mod stream;
 pub mod tls;
 pub mod transport_parameters;
@@ -40,8 +44,9 @@ pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, RecoveryRules, TransportCo
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use counters::PathCounters;
 pub use endpoint::{ConnectionHandle, Endpoint};
-pub use outbox::{Outbox, Route, Transmit};
+pub use outbox::{Outbox, Transmit};
 pub use range_set::RangeSet;
+pub use route::Route;
 pub use stream::{Read, StreamError};
 
 /// Parts of the engine, for its own benches and fuzz targets. No part of the API.

@@ -1,17 +1,8 @@
 //! Where finished datagrams go.
 
-use std::net::SocketAddr;
-
 use quipu_policy::PathKey;
 
-/// The addresses of a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Route {
-    /// Our address.
-    pub local: SocketAddr,
-    /// The peer's address.
-    pub remote: SocketAddr,
-}
+use crate::route::Route;
 
 /// A finished datagram's envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,7 +18,7 @@ use quipu_policy::congestion::Published;
 use quipu_policy::{Ask, DecidedBy, Decision, Note, PathStatus, PathView, Refusal, Span};
 
 use crate::connection::CloseReason;
-use crate::outbox::Route;
+use crate::route::Route;
 use crate::transport_parameters::TransportParameters;
 use crate::wire::{ConnectionId, Frames, PacketKind};
 

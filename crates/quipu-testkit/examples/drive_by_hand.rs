@@ -25,15 +25,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let transport = Arc::new(TransportConfig::default());
     let mut now = Instant::ZERO;
 
-    let mut server = Endpoint::new(Seed::new(1).stream("server", 0));
+    let mut server = Endpoint::seeded(Seed::new(1).stream("server", 0));
     let tls = Arc::new(NullServer::new(&[b"greeting"])?);
     let (policies, settings) = (plain_policies(), Arc::clone(&transport));
-    server.listen(ServerConfig { tls, transport: settings, policies, max_connections: 1 })?;
+    server.listen(ServerConfig::new(tls, settings, policies))?;
 
-    let mut client = Endpoint::new(Seed::new(1).stream("client", 0));
+    let mut client = Endpoint::seeded(Seed::new(1).stream("client", 0));
     let tls = Arc::new(NullClient::new(&[b"greeting"])?);
-    let config = ClientConfig { tls, transport, policies: plain_policies() };
-    let handle = client.connect(now, &config, "server", Route { local: here, remote: there })?;
+    let config = ClientConfig::new(tls, transport, plain_policies());
+    let handle = client.connect(now, &config, "server", Route::new(here, there))?;
 
     let mut ends = [("client", client, Some(handle)), ("server", server, None)];
     let mut in_flight = VecDeque::new();
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         while in_flight.front().is_some_and(|(at, ..)| *at <= now) {
             let Some((_, receiver, sender, mut datagram)) = in_flight.pop_front() else { break };
-            let route = Route { local: sender.remote, remote: sender.local };
+            let route = Route::new(sender.remote, sender.local);
             ends[receiver].1.handle_datagram(now, Arrival { route, ecn: 0 }, &mut datagram);
         }
     }

@@ -149,7 +149,7 @@ impl Outbox for SimOutbox<'_, '_> {
     }
 
     fn send(&mut self, transmit: Transmit) {
-        let Route { local, remote } = transmit.route;
+        let Route { local, remote, .. } = transmit.route;
         self.0.send(&Envelope { local, remote, ecn: transmit.ecn }, transmit.len);
     }
 }
@@ -178,15 +178,12 @@ impl QuicNode {
     /// # Panics
     /// If the configuration is wrong: this is for tests.
     pub fn new(config: NodeConfig) -> Self {
-        let mut endpoint = Endpoint::new(config.seed.stream("endpoint", 0));
+        let mut endpoint = Endpoint::seeded(config.seed.stream("endpoint", 0));
         if config.role == Role::Server {
-            let server = ServerConfig {
-                tls: config.tls.server(),
-                transport: Arc::new(config.transport.clone()),
-                policies: Arc::clone(&config.policies),
-                max_connections: 100,
-            };
-            endpoint.listen(server).expect("a valid transport");
+            let transport = Arc::new(config.transport.clone());
+            let policies = Arc::clone(&config.policies);
+            let server = ServerConfig::new(config.tls.server(), transport, policies);
+            endpoint.listen(server.with_max_connections(100)).expect("a valid transport");
         }
         QuicNode {
             strict: true,
@@ -231,12 +228,10 @@ impl QuicNode {
         if std::mem::replace(&mut self.started, true) || self.config.role == Role::Server {
             return;
         }
-        let client = ClientConfig {
-            tls: self.config.tls.client(),
-            transport: Arc::new(self.config.transport.clone()),
-            policies: Arc::clone(&self.config.policies),
-        };
-        let route = Route { local: self.config.local[0], remote: self.config.server };
+        let transport = Arc::new(self.config.transport.clone());
+        let policies = Arc::clone(&self.config.policies);
+        let client = ClientConfig::new(self.config.tls.client(), transport, policies);
+        let route = Route::new(self.config.local[0], self.config.server);
         let handle = self.endpoint.connect(now, &client, SERVER_NAME, route);
         self.handle = Some(handle.expect("a valid configuration"));
     }
@@ -258,7 +253,7 @@ impl QuicNode {
                 }
                 ConnectionEvent::Confirmed if self.config.role == Role::Client => {
                     for &local in &self.config.local[1..] {
-                        let route = Route { local, remote: self.config.server };
+                        let route = Route::new(local, self.config.server);
                         // Fails against a peer without multipath, as some tests want.
                         let _ = connection.open_path(now, route);
                     }
@@ -297,7 +292,7 @@ impl QuicNode {
 
 impl Node for QuicNode {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        let route = Route { local: envelope.local, remote: envelope.remote };
+        let route = Route::new(envelope.local, envelope.remote);
         let arrival = Arrival { route, ecn: envelope.ecn };
         self.endpoint.handle_datagram(now, arrival, payload);
     }

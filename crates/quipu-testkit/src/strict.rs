@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn transmit(path: PathKey, len: usize) -> Transmit {
-        let route = Route { local: server_address(), remote: client_address(0) };
+        let route = Route::new(server_address(), client_address(0));
         Transmit { path, route, ecn: 0, len }
     }
 

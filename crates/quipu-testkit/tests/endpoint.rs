@@ -39,21 +39,17 @@ impl Outbox for Sent {
 }
 
 fn from_client() -> Arrival {
-    let route = Route { local: server_address(), remote: client_address(0) };
+    let route = Route::new(server_address(), client_address(0));
     Arrival { route, ecn: 0 }
 }
 
 fn server() -> Endpoint {
     let identity = Identity::generate().expect("a certificate");
     let tls = RustlsServer::new(Arc::new(identity.server_tls().expect("an identity")));
-    let mut endpoint = Endpoint::new(Seed::new(1).stream("endpoint", 0));
-    let config = ServerConfig {
-        tls: Arc::new(tls.expect("usable with QUIC")),
-        transport: Arc::new(TransportConfig::default()),
-        policies: plain_policies(),
-        max_connections: 3,
-    };
-    endpoint.listen(config).expect("a valid transport");
+    let mut endpoint = Endpoint::seeded(Seed::new(1).stream("endpoint", 0));
+    let tls = Arc::new(tls.expect("usable with QUIC"));
+    let config = ServerConfig::new(tls, Arc::new(TransportConfig::default()), plain_policies());
+    endpoint.listen(config.with_max_connections(3)).expect("a valid transport");
     endpoint
 }
 
@@ -98,13 +94,10 @@ fn an_unknown_version_is_answered_with_ours_and_the_ids_swapped() {
 
 /// A client's connection and its first datagram.
 fn client() -> (Endpoint, Vec<u8>) {
-    let mut endpoint = Endpoint::new(Seed::new(2).stream("endpoint", 0));
-    let config = ClientConfig {
-        tls: Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
-        transport: Arc::new(TransportConfig::default()),
-        policies: plain_policies(),
-    };
-    let route = Route { local: client_address(0), remote: server_address() };
+    let mut endpoint = Endpoint::seeded(Seed::new(2).stream("endpoint", 0));
+    let tls = Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+    let config = ClientConfig::new(tls, Arc::new(TransportConfig::default()), plain_policies());
+    let route = Route::new(client_address(0), server_address());
     endpoint.connect(Instant::ZERO, &config, SERVER_NAME, route).expect("a valid configuration");
     let mut sent = Strict::new(Sent::default());
     endpoint.poll_transmit(Instant::ZERO, &mut sent);
@@ -121,7 +114,7 @@ fn gives_up(version: u32, ids: impl FnOnce(&[u8], &[u8]) -> (Vec<u8>, Vec<u8>)) 
     let (to, from) = ids(dcid, scid);
     let mut answer = long_header(0, &to, &from, 7 + to.len() + from.len());
     answer.extend(version.to_be_bytes());
-    let route = Route { local: client_address(0), remote: server_address() };
+    let route = Route::new(client_address(0), server_address());
     endpoint.handle_datagram(Instant::ZERO, Arrival { route, ecn: 0 }, &mut answer);
     let handle = endpoint.handles().next().expect("the connection");
     let event = endpoint.connection_mut(handle).and_then(|connection| connection.poll());

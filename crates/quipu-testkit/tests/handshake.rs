@@ -56,8 +56,8 @@ struct Times {
 impl End {
     fn route(&self) -> Route {
         match self.role {
-            Role::Client => Route { local: client_address(0), remote: server_address() },
-            Role::Server => Route { local: server_address(), remote: client_address(0) },
+            Role::Client => Route::new(client_address(0), server_address()),
+            Role::Server => Route::new(server_address(), client_address(0)),
         }
     }
 
@@ -98,7 +98,7 @@ impl End {
 fn ends(chain: usize) -> [End; 2] {
     let end = |role: Role, name: &str| End {
         role,
-        endpoint: Endpoint::new(Seed::new(1).stream(name, 0)),
+        endpoint: Endpoint::seeded(Seed::new(1).stream(name, 0)),
         handle: None,
         connected_at: None,
         read_at: None,
@@ -106,15 +106,11 @@ fn ends(chain: usize) -> [End; 2] {
     let transport = Arc::new(TransportConfig::default());
     let (mut near, mut far) = (end(Role::Client, "client"), end(Role::Server, "server"));
     let tls = NullServer::new(&[ALPN]).and_then(|server| server.with_certificate_chain(chain));
-    let config = ServerConfig {
-        tls: Arc::new(tls.expect("a valid chain")),
-        transport: Arc::clone(&transport),
-        policies: plain_policies(),
-        max_connections: 1,
-    };
+    let tls = Arc::new(tls.expect("a valid chain"));
+    let config = ServerConfig::new(tls, Arc::clone(&transport), plain_policies());
     far.endpoint.listen(config).expect("a valid transport");
     let tls = Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
-    let config = ClientConfig { tls, transport, policies: plain_policies() };
+    let config = ClientConfig::new(tls, transport, plain_policies());
     let handle = near.endpoint.connect(Instant::ZERO, &config, SERVER_NAME, near.route());
     near.handle = Some(handle.expect("a valid configuration"));
     [near, far]

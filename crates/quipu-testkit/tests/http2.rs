@@ -53,26 +53,19 @@ fn number(stream: StreamId) -> usize {
 impl HttpNode {
     fn new(end: End, paths: u8, page: &Page) -> Self {
         let seed = if matches!(end, End::Server(_)) { 1 } else { 2 };
-        let mut endpoint = Endpoint::new(Seed::new(seed).stream("endpoint", 0));
+        let mut endpoint = Endpoint::seeded(Seed::new(seed).stream("endpoint", 0));
         let transport = Arc::new(TransportConfig::default());
         let handle = match end {
             End::Server(_) => {
-                let server = endpoint::ServerConfig {
-                    tls: Arc::new(NullServer::new(&[h2::ALPN]).unwrap()),
-                    transport,
-                    policies: plain_policies(),
-                    max_connections: 1,
-                };
+                let tls = Arc::new(NullServer::new(&[h2::ALPN]).unwrap());
+                let server = endpoint::ServerConfig::new(tls, transport, plain_policies());
                 endpoint.listen(server).unwrap();
                 None
             }
             End::Client { .. } => {
-                let client = endpoint::ClientConfig {
-                    tls: Arc::new(NullClient::new(&[h2::ALPN]).unwrap()),
-                    transport,
-                    policies: plain_policies(),
-                };
-                let route = Route { local: client_address(0), remote: server_address() };
+                let tls = Arc::new(NullClient::new(&[h2::ALPN]).unwrap());
+                let client = endpoint::ClientConfig::new(tls, transport, plain_policies());
+                let route = Route::new(client_address(0), server_address());
                 Some(endpoint.connect(Instant::ZERO, &client, SERVER_NAME, route).unwrap())
             }
         };
@@ -110,7 +103,7 @@ impl HttpNode {
                         ConnectionEvent::Confirmed => {
                             for path in 1..self.paths {
                                 let local = client_address(path);
-                                let route = Route { local, remote: server_address() };
+                                let route = Route::new(local, server_address());
                                 streams.connection.open_path(now, route).unwrap();
                             }
                         }
@@ -172,7 +165,7 @@ fn ask(client: &mut Client, streams: &mut QuicStreams<'_>, page: &Page) {
 
 impl Node for HttpNode {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        let route = Route { local: envelope.local, remote: envelope.remote };
+        let route = Route::new(envelope.local, envelope.remote);
         self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
     }
 

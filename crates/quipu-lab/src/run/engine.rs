@@ -149,11 +149,11 @@ impl<'a> ConnectionPlan<'a> {
     }
 
     fn client_config(&self) -> Result<ClientConfig, SetupError> {
-        Ok(ClientConfig {
-            tls: tls::client(self.scenario, wire::alpn(self.http))?,
-            transport: Arc::new(self.transport(Role::Client)?),
-            policies: self.policies(Role::Client)?,
-        })
+        Ok(ClientConfig::new(
+            tls::client(self.scenario, wire::alpn(self.http))?,
+            Arc::new(self.transport(Role::Client)?),
+            self.policies(Role::Client)?,
+        ))
     }
 
     /// The end that opens the connection, at `start`.
@@ -171,17 +171,17 @@ impl<'a> ConnectionPlan<'a> {
     /// The end that takes it.
     pub(super) fn server(&self) -> Result<Party, SetupError> {
         let mut endpoint = self.endpoint("server.endpoint", Role::Server);
-        endpoint.listen(ServerConfig {
-            tls: tls::server(self.scenario, wire::alpn(self.http))?,
-            transport: Arc::new(self.transport(Role::Server)?),
-            policies: self.policies(Role::Server)?,
-            max_connections: 1,
-        })?;
+        let config = ServerConfig::new(
+            tls::server(self.scenario, wire::alpn(self.http))?,
+            Arc::new(self.transport(Role::Server)?),
+            self.policies(Role::Server)?,
+        );
+        endpoint.listen(config.with_max_connections(1))?;
         Ok(Party::server(endpoint))
     }
 
     fn endpoint(&self, stream: &str, role: Role) -> Endpoint {
-        let mut endpoint = Endpoint::new(self.seed.stream(stream, 0));
+        let mut endpoint = Endpoint::seeded(self.seed.stream(stream, 0));
         let arrivals = self.arrivals.as_ref().filter(|arrivals| arrivals.reader() == role);
         let recorders = match arrivals {
             Some(arrivals) => Some(arrivals.recorders(self.recorders.clone())),
@@ -199,7 +199,7 @@ impl<'a> ConnectionPlan<'a> {
         paths
             .map(|&path| {
                 let [local, remote] = addresses(self.pair, path);
-                Route { local, remote }
+                Route::new(local, remote)
             })
             .collect()
     }

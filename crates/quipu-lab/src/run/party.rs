@@ -225,7 +225,7 @@ pub(super) fn open_paths(connection: &mut Connection, routes: &mut VecDeque<Rout
 
 /// How the simulator's datagram came.
 fn arrival(envelope: &Envelope) -> Arrival {
-    let route = Route { local: envelope.local, remote: envelope.remote };
+    let route = Route::new(envelope.local, envelope.remote);
     Arrival { route, ecn: envelope.ecn }
 }
 
@@ -246,7 +246,7 @@ impl Outbox for SimOutbox<'_, '_> {
     }
 
     fn send(&mut self, transmit: Transmit) {
-        let Route { local, remote } = transmit.route;
+        let Route { local, remote, .. } = transmit.route;
         if let Some(radios) = &mut self.radios {
             radios.on_sent(self.now, local, transmit.len);
         }

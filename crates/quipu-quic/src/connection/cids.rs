@@ -2,17 +2,16 @@
 //! <https://www.rfc-editor.org/rfc/rfc9000#section-5.1>, per path by RFC 10069.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use quipu_base::{PathId, Random};
-use rand_core::Rng;
+use quipu_base::PathId;
 use smallvec::SmallVec;
 
+use crate::connection_ids::ConnectionIdGenerator;
 use crate::error::{ErrorCode, TransportError};
+use crate::random::{NoRandomness, Randomness};
 use crate::wire::frame::NewConnectionId;
 use crate::wire::{ConnectionId, ResetToken};
-
-/// Length of the connection IDs that we issue.
-pub(crate) const LOCAL_LEN: usize = 8;
 
 /// Connection IDs of the peer that we are willing to keep for a path; told in
 /// `active_connection_id_limit`.
@@ -21,7 +20,6 @@ pub(crate) const LOCAL_LEN: usize = 8;
 pub(crate) const ACTIVE_LIMIT: u64 = 4;
 
 /// All connection IDs of a connection.
-#[derive(Debug)]
 pub(super) struct ConnectionIds {
     local: LocalIds,
     remote: RemoteIds,
@@ -31,13 +29,23 @@ pub(super) struct ConnectionIds {
 
 impl ConnectionIds {
     /// `original`: destination of the client's first datagram.
-    pub(super) fn new(local: ConnectionId, remote: ConnectionId, original: ConnectionId) -> Self {
+    pub(super) fn new(
+        generator: Arc<dyn ConnectionIdGenerator>,
+        local: ConnectionId,
+        remote: ConnectionId,
+        original: ConnectionId,
+    ) -> Self {
         ConnectionIds {
-            local: LocalIds::first(local),
+            local: LocalIds::first(generator, local),
             remote: RemoteIds::first(remote),
             first_local: local,
             original,
         }
+    }
+
+    /// The length in bytes of those that we issue.
+    pub(super) fn local_length(&self) -> usize {
+        self.local.generator.length()
     }
 
     /// The one that we chose for the handshake.
@@ -80,7 +88,11 @@ impl ConnectionIds {
     }
 
     /// Makes another of ours for `path`: its sequence number, and it.
-    pub(super) fn issue(&mut self, path: PathId, random: &mut Random) -> (u64, ConnectionId) {
+    pub(super) fn issue(
+        &mut self,
+        path: PathId,
+        random: &mut dyn Randomness,
+    ) -> Result<(u64, ConnectionId), NoRandomness> {
         self.local.issue(path, random)
     }
 
@@ -140,15 +152,15 @@ struct Issued {
 }
 
 /// Connection IDs that we issue.
-#[derive(Debug, Default)]
 struct LocalIds {
+    generator: Arc<dyn ConnectionIdGenerator>,
     paths: BTreeMap<PathId, Issued>,
 }
 
 impl LocalIds {
     /// Keeps the connection ID of the handshake: sequence number 0 of path 0.
-    fn first(cid: ConnectionId) -> Self {
-        let mut ids = LocalIds::default();
+    fn first(generator: Arc<dyn ConnectionIdGenerator>, cid: ConnectionId) -> Self {
+        let mut ids = LocalIds { generator, paths: BTreeMap::new() };
         let issued = ids.paths.entry(PathId::ZERO).or_default();
         issued.live.push((0, cid, ResetToken::new([0; 16])));
         (issued.next_sequence, issued.told) = (1, 1);
@@ -166,19 +178,24 @@ impl LocalIds {
     }
 
     /// Makes another connection ID for `path`: its sequence number, and it.
-    fn issue(&mut self, path: PathId, random: &mut Random) -> (u64, ConnectionId) {
-        let issued = self.paths.entry(path).or_default();
-        let cid = random_cid(random);
-        let mut token = [0; 16];
+    fn issue(
+        &mut self,
+        path: PathId,
+        random: &mut dyn Randomness,
+    ) -> Result<(u64, ConnectionId), NoRandomness> {
+        let cid = self.generator.generate(random)?;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
+        //# The stateless reset token MUST be difficult to guess.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
         //# The same stateless reset token MUST NOT be used for multiple connection IDs.
-        random.fill_bytes(&mut token);
+        let token = ResetToken::new(random.draw()?);
+        let issued = self.paths.entry(path).or_default();
         let sequence = issued.next_sequence;
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
         //# The sequence number on each newly issued connection ID MUST increase by 1.
         issued.next_sequence += 1;
-        issued.live.push((sequence, cid, ResetToken::new(token)));
-        (sequence, cid)
+        issued.live.push((sequence, cid, token));
+        Ok((sequence, cid))
     }
 
     /// Number of live connection IDs of `path`.
@@ -360,11 +377,4 @@ impl RemoteIds {
 /// More connection IDs than we said we would keep.
 pub(super) fn too_many() -> TransportError {
     TransportError::new(ErrorCode::CONNECTION_ID_LIMIT_ERROR, "too many connection IDs")
-}
-
-/// A connection ID of our length.
-pub(crate) fn random_cid(random: &mut Random) -> ConnectionId {
-    let mut bytes = [0; LOCAL_LEN];
-    random.fill_bytes(&mut bytes);
-    ConnectionId::new(&bytes).unwrap_or_default()
 }

@@ -18,14 +18,16 @@
 
 use std::sync::Arc;
 
-use quipu_base::{Instant, Random, Role, StreamDirection};
+use quipu_base::{Instant, Role, StreamDirection};
 use quipu_policy::{Event, Policies};
 
 use crate::config::TransportConfig;
+use crate::connection_ids::ConnectionIdGenerator;
 use crate::error::TransportError;
-use crate::outbox::Route;
 use crate::path::PathTable;
+use crate::random::Randomness;
 use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
+use crate::route::Route;
 use crate::stream::{Edge, StreamLimits, Streams};
 use crate::tls::{InitialSecrets, Session};
 use crate::wire::ConnectionId;
@@ -53,7 +55,6 @@ mod streams;
 mod timers;
 mod transmit;
 
-pub(crate) use cids::{LOCAL_LEN, random_cid};
 pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
 pub(crate) use handshake::{KeyRing, parameters};
@@ -106,7 +107,9 @@ pub(crate) struct Setup {
     pub(crate) remote_cid: ConnectionId,
     /// Destination of the client's first datagram.
     pub(crate) original_dcid: ConnectionId,
-    pub(crate) random: Random,
+    pub(crate) random: Box<dyn Randomness>,
+    /// Makes our connection IDs.
+    pub(crate) connection_ids: Arc<dyn ConnectionIdGenerator>,
     /// Makes new Initial keys after a Retry: a client's.
     pub(crate) initial_secrets: Option<Arc<dyn InitialSecrets>>,
     /// Takes note of what happens.
@@ -126,7 +129,7 @@ pub struct Connection {
     lifecycle: Lifecycle,
     plan: PathPlan,
     events: Events,
-    random: Random,
+    random: Box<dyn Randomness>,
     scratch: Scratch,
     rest: Rest,
     /// Datagrams dropped because they could not be read or made no sense.
@@ -154,7 +157,12 @@ impl Connection {
             },
             scheduler: Scheduler::new(policies, setup.recorder.is_some()),
             handshake: Handshake::new(role, session, keys, setup.initial_secrets),
-            ids: ConnectionIds::new(setup.local_cid, setup.remote_cid, setup.original_dcid),
+            ids: ConnectionIds::new(
+                setup.connection_ids,
+                setup.local_cid,
+                setup.remote_cid,
+                setup.original_dcid,
+            ),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
             lifecycle: Lifecycle::new(now, config.idle_timeout),

@@ -6,9 +6,9 @@ use thiserror::Error;
 
 use super::{Connection, ConnectionEvent};
 use crate::error::{ErrorCode, TransportError};
-use crate::outbox::Route;
 use crate::path::{PathData, Stage, Step};
 use crate::recorder::PathEvent;
+use crate::route::Route;
 
 mod abandon;
 mod ids;
@@ -62,6 +62,7 @@ impl Connection {
         route: Route,
         status: PathStatus,
     ) -> Result<PathId, OpenPathError> {
+        let route = route.canonical();
         if !self.role.is_client() {
             return Err(OpenPathError::NotClient);
         }

@@ -9,8 +9,8 @@ use quipu_base::{Instant, PacketNumber, PathId};
 
 use super::handshake::{KeptPacket, Readable};
 use super::{CloseReason, Connection, Space};
-use crate::outbox::Route;
 use crate::recorder::{DropReason, Event};
+use crate::route::Route;
 use crate::tls::Level;
 use crate::wire::Version;
 use crate::wire::header::Packet;
@@ -98,7 +98,7 @@ impl Connection {
         //# packets MUST individually process each QUIC packet and separately acknowledge them, as
         //# if they were received as the payload of different UDP datagrams.
         while !rest.is_empty() {
-            let length = match Packet::parse(rest, super::LOCAL_LEN) {
+            let length = match Packet::parse(rest, self.ids.local_length()) {
                 Ok(Packet::Protected(header)) => {
                     let length = header.packet_length;
                     let Some((packet, after)) = rest.split_at_mut_checked(length) else { return };

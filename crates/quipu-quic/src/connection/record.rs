@@ -7,12 +7,12 @@ use super::lifecycle::Phase;
 use super::packet::PacketBuilder;
 use super::receive::OpenedPacket;
 use super::{Connection, Space};
-use crate::outbox::Route;
 use crate::recorder::{
     ConnectionState, DropReason, Event, LossSign, Metrics, Outcome, PacketInfo, Scheduled, Started,
     StreamSide, StreamState, Timer,
 };
 use crate::recovery::{PacketSpace, SentRecord};
+use crate::route::Route;
 use crate::wire::{ConnectionId, PacketKind};
 
 impl Space {

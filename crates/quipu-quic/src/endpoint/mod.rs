@@ -5,65 +5,31 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use quipu_base::{Instant, PathId, Random, Role};
-use quipu_policy::Policies;
-use rand_core::Rng;
-use thiserror::Error;
 
-use crate::config::{ConfigError, TransportConfig};
-use crate::connection::{
-    Arrival, Connection, Drain, EndpointEvent, KeyRing, LOCAL_LEN, Setup, parameters, random_cid,
-};
-use crate::outbox::{Outbox, Route, Transmit};
+use crate::config::ConfigError;
+use crate::connection::{Arrival, Connection, Drain, EndpointEvent, KeyRing, Setup, parameters};
+use crate::outbox::{Outbox, Transmit};
+use crate::random::{NoRandomness, Randomness, Secure, SecureSource, Seeded};
 use crate::recorder::{RecorderFactory, Started};
-use crate::tls::{ClientTls, InitialSecrets, ServerTls, Session, StartError};
+use crate::route::Route;
+use crate::tls::{InitialSecrets, Session};
 use crate::wire::header::{Packet, write_version_negotiation};
 use crate::wire::{ConnectionId, PacketKind, Version, Writer};
+
+mod config;
+
+pub use config::{ClientConfig, ConnectError, EndpointConfig, PolicyFactory, ServerConfig};
 
 /// Datagrams without a connection that wait to be sent.
 const MAX_RESPONSES: usize = 64;
 
+/// Connection IDs drawn until one is unused. Our choice: as many in vain mean that the generator
+/// gives too few different ones.
+const MAX_DRAWS: usize = 64;
+
 /// A connection of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionHandle(usize);
-
-/// Makes the policies of a new connection.
-pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
-
-/// What a server needs to accept connections.
-#[derive(Clone)]
-pub struct ServerConfig {
-    /// TLS with certificate and application protocols.
-    pub tls: Arc<dyn ServerTls>,
-    /// Settings of the transport.
-    pub transport: Arc<TransportConfig>,
-    /// Policies of each connection.
-    pub policies: PolicyFactory,
-    /// Connections at a time; more are not answered.
-    pub max_connections: usize,
-}
-
-/// What a client needs to open a connection.
-#[derive(Clone)]
-pub struct ClientConfig {
-    /// TLS with trust anchors and application protocols.
-    pub tls: Arc<dyn ClientTls>,
-    /// Settings of the transport.
-    pub transport: Arc<TransportConfig>,
-    /// Policies of the connection.
-    pub policies: PolicyFactory,
-}
-
-/// Why a connection was not opened.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// A setting of the transport cannot be.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// TLS refuses.
-    #[error(transparent)]
-    Tls(#[from] StartError),
-}
 
 /// One place in the list of connections.
 struct Slot {
@@ -76,7 +42,8 @@ struct Slot {
 /// Connections that share sockets. Drive it like a connection: datagrams and time in, then
 /// [`Endpoint::poll_transmit`], then the deadline of [`Endpoint::poll_timeout`].
 pub struct Endpoint {
-    random: Random,
+    config: EndpointConfig,
+    random: Box<dyn Randomness>,
     server: Option<ServerConfig>,
     slots: Vec<Option<Slot>>,
     routes: BTreeMap<ConnectionId, (ConnectionHandle, PathId)>,
@@ -91,9 +58,36 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint without connections, whose random numbers come from `random`.
-    pub fn new(random: Random) -> Self {
+    /// An endpoint without connections. Everything random that it and its connections send comes
+    /// from `source`, which is that of the TLS provider:
+    /// [`tls::rustls::secure_source`](crate::tls::rustls::secure_source).
+    ///
+    /// # Errors
+    /// If a setting is invalid.
+    pub fn new(config: EndpointConfig, source: Arc<dyn SecureSource>) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self::with_randomness(config, Box::new(Secure::new(source))))
+    }
+
+    /// An endpoint for virtual time, with the default settings: whatever it sends repeats with the
+    /// seed of `random`. Its connection IDs, tokens and challenges can be predicted, so it must
+    /// never meet a network.
+    pub fn seeded(random: Random) -> Self {
+        Self::with_randomness(EndpointConfig::default(), Box::new(Seeded(random)))
+    }
+
+    /// The same with these settings.
+    ///
+    /// # Errors
+    /// If a setting is invalid.
+    pub fn seeded_with(config: EndpointConfig, random: Random) -> Result<Self, ConfigError> {
+        config.validate()?;
+        Ok(Self::with_randomness(config, Box::new(Seeded(random))))
+    }
+
+    fn with_randomness(config: EndpointConfig, random: Box<dyn Randomness>) -> Self {
         Endpoint {
+            config,
             random,
             server: None,
             slots: Vec::new(),
@@ -135,8 +129,9 @@ impl Endpoint {
         route: Route,
     ) -> Result<ConnectionHandle, ConnectError> {
         config.transport.validate()?;
-        let local_cid = self.unused_cid();
-        let remote_cid = random_cid(&mut self.random);
+        let route = route.canonical();
+        let local_cid = self.unused_cid()?;
+        let remote_cid = self.first_dcid()?;
         let own = parameters(Role::Client, &config.transport, local_cid, None);
         let session = config.tls.start(server_name, &own.encode())?;
         let secrets: Arc<dyn InitialSecrets> = config.tls.clone();
@@ -153,7 +148,8 @@ impl Endpoint {
             local_cid,
             remote_cid,
             original_dcid: remote_cid,
-            random: self.child_random(),
+            random: self.random.child()?,
+            connection_ids: Arc::clone(&self.config.connection_ids),
             initial_secrets: Some(secrets),
         };
         let handle = self.insert(Connection::new(now, setup));
@@ -168,6 +164,7 @@ impl Endpoint {
         arrival: Arrival,
         datagram: &mut [u8],
     ) -> Option<ConnectionHandle> {
+        let arrival = Arrival { route: arrival.route.canonical(), ..arrival };
         let known = self.lookup(datagram);
         let (handle, path) = match known {
             Some(found) => found,
@@ -341,7 +338,7 @@ impl Endpoint {
 
     /// The connection and path of a datagram's first packet.
     fn lookup(&mut self, datagram: &[u8]) -> Option<(ConnectionHandle, PathId)> {
-        let dcid = destination(datagram)?;
+        let dcid = destination(datagram, self.config.connection_ids.length())?;
         if let Some((cid, handle, path)) = &self.last
             && *cid == dcid
         {
@@ -359,7 +356,7 @@ impl Endpoint {
         arrival: Arrival,
         datagram: &[u8],
     ) -> Option<ConnectionHandle> {
-        let packet = Packet::parse(datagram, LOCAL_LEN).ok();
+        let packet = Packet::parse(datagram, self.config.connection_ids.length()).ok();
         // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
         //# A server MUST discard an Initial packet that is carried in a UDP
         //# datagram with a payload that is smaller than the smallest allowed
@@ -418,7 +415,7 @@ impl Endpoint {
         if self.slots.iter().flatten().count() >= config.max_connections {
             return None;
         }
-        let local_cid = self.unused_cid();
+        let local_cid = self.unused_cid().ok()?;
         let own = parameters(Role::Server, &config.transport, local_cid, Some(original_dcid));
         let session: Box<dyn Session> = config.tls.start(&own.encode()).ok()?;
         let started = Started {
@@ -439,7 +436,8 @@ impl Endpoint {
             local_cid,
             remote_cid,
             original_dcid,
-            random: self.child_random(),
+            random: self.random.child().ok()?,
+            connection_ids: Arc::clone(&self.config.connection_ids),
             initial_secrets: None,
         };
         let handle = self.insert(Connection::new(now, setup));
@@ -454,7 +452,8 @@ impl Endpoint {
             return;
         }
         let mut buffer = vec![0; 1 + 4 + 1 + scid.len() + 1 + dcid.len() + 4];
-        let random = self.random.next_u32() as u8 & 0x7f;
+        let Ok([random, ..]) = self.random.draw::<4>() else { return };
+        let random = random & 0x7f;
         let mut writer = Writer::new(&mut buffer);
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
         //# The server MUST include the value from the Source Connection ID field of the packet it
@@ -466,17 +465,23 @@ impl Endpoint {
         }
     }
 
-    fn unused_cid(&mut self) -> ConnectionId {
-        loop {
-            let cid = random_cid(&mut self.random);
+    /// A connection ID that no connection has.
+    fn unused_cid(&mut self) -> Result<ConnectionId, NoRandomness> {
+        for _ in 0..MAX_DRAWS {
+            let cid = self.config.connection_ids.generate(&mut *self.random)?;
             if !self.routes.contains_key(&cid) {
-                return cid;
+                return Ok(cid);
             }
         }
+        Err(NoRandomness)
     }
 
-    fn child_random(&mut self) -> Random {
-        quipu_base::Seed::new(self.random.next_u64()).stream("connection", 0)
+    /// The destination of a client's first packet, until the server has chosen one.
+    fn first_dcid(&mut self) -> Result<ConnectionId, NoRandomness> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+        // At least eight bytes, which nobody can predict; how long ours are makes no difference.
+        let bytes = self.random.draw::<8>()?;
+        Ok(ConnectionId::new(&bytes).unwrap_or_default())
     }
 }
 
@@ -486,11 +491,11 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
-/// The destination connection ID of a datagram's first packet.
-fn destination(datagram: &[u8]) -> Option<ConnectionId> {
+/// The destination connection ID of a datagram's first packet. `local_length`: of ours.
+fn destination(datagram: &[u8], local_length: usize) -> Option<ConnectionId> {
     let (&first, rest) = datagram.split_first()?;
     if first & 0x80 == 0 {
-        return ConnectionId::new(rest.get(..LOCAL_LEN)?);
+        return ConnectionId::new(rest.get(..local_length)?);
     }
     let length = usize::from(*datagram.get(5)?);
     ConnectionId::new(datagram.get(6..6 + length)?)

@@ -6,8 +6,8 @@ use quipu_policy::{Controller, PathKey, PathSet, PathState, PathStatus, PathView
 use super::{Amplification, Validation};
 use crate::config::TransportConfig;
 use crate::counters::PathCounters;
-use crate::outbox::Route;
 use crate::recovery::{PacketSpace, PathRecovery};
+use crate::route::Route;
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.

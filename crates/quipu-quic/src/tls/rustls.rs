@@ -18,6 +18,7 @@ use super::key::{DirectionKeys, HeaderKey, Keys, OpenError, PacketKey, PacketKey
 use super::session::{
     ClientTls, InitialSecrets, KeyChange, Level, ServerTls, Session, StartError, TlsError,
 };
+use crate::random::{NoRandomness, SecureSource};
 use crate::wire::ConnectionId;
 
 /// A configuration cannot be used for QUIC. Never goes on the wire.
@@ -38,6 +39,19 @@ pub fn provider() -> Arc<tls::crypto::CryptoProvider> {
         kx_groups: vec![tls::crypto::ring::kx_group::X25519],
         ..tls::crypto::ring::default_provider()
     })
+}
+
+/// The secure random bytes of a provider, for [`Endpoint::new`](crate::Endpoint::new).
+pub fn secure_source(provider: &tls::crypto::CryptoProvider) -> Arc<dyn SecureSource> {
+    Arc::new(ProviderRandom(provider.secure_random))
+}
+
+struct ProviderRandom(&'static dyn tls::crypto::SecureRandom);
+
+impl SecureSource for ProviderRandom {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), NoRandomness> {
+        self.0.fill(bytes).map_err(|_| NoRandomness)
+    }
 }
 
 /// Starts the client's sessions.

@@ -249,12 +249,9 @@ impl End {
         let mut end = End::new(Role::Server, setup);
         let tap: Tap<dyn ServerTls> =
             setup.tap(Role::Server, setup.tls.server(), end.vault.clone());
-        let config = ServerConfig {
-            tls: Arc::new(tap),
-            transport: setup.transport(Role::Server),
-            policies: Arc::clone(&setup.policies),
-            max_connections: setup.max_connections,
-        };
+        let transport = setup.transport(Role::Server);
+        let config = ServerConfig::new(Arc::new(tap), transport, Arc::clone(&setup.policies))
+            .with_max_connections(setup.max_connections);
         end.endpoint.listen(config).expect("a valid transport");
         end
     }
@@ -264,12 +261,9 @@ impl End {
         let mut end = End::new(Role::Client, setup);
         let tap: Tap<dyn ClientTls> =
             setup.tap(Role::Client, setup.tls.client(), end.vault.clone());
-        let config = ClientConfig {
-            tls: Arc::new(tap),
-            transport: setup.transport(Role::Client),
-            policies: Arc::clone(&setup.policies),
-        };
-        let route = Route { local: client_address(0), remote: server_address() };
+        let transport = setup.transport(Role::Client);
+        let config = ClientConfig::new(Arc::new(tap), transport, Arc::clone(&setup.policies));
+        let route = Route::new(client_address(0), server_address());
         let endpoint = &mut end.endpoint;
         let mut handle = None;
         let allocated = (setup.meter)(&mut || {
@@ -284,7 +278,7 @@ impl End {
         let name = if role.is_client() { "client" } else { "server" };
         End {
             role,
-            endpoint: Endpoint::new(setup.seed.stream(name, 0)),
+            endpoint: Endpoint::seeded(setup.seed.stream(name, 0)),
             handle: None,
             vault: Vault::default(),
             arena: Arena::new(),
@@ -495,7 +489,7 @@ impl End {
 
 /// How a datagram that was sent over `route` arrives.
 pub(super) fn arrival(route: Route, ecn: u8) -> Arrival {
-    Arrival { route: Route { local: route.remote, remote: route.local }, ecn }
+    Arrival { route: Route::new(route.remote, route.local), ecn }
 }
 
 /// The first address of an end.

@@ -183,10 +183,10 @@ impl Forge {
             bytes.extend(self.seal_packet(packet)?);
         }
         bytes.extend_from_slice(&datagram.tail);
-        let route = Route {
-            local: datagram.to.unwrap_or_else(|| first_address(self.role.peer())),
-            remote: datagram.from.unwrap_or_else(|| first_address(self.role)),
-        };
+        let route = Route::new(
+            datagram.to.unwrap_or_else(|| first_address(self.role.peer())),
+            datagram.from.unwrap_or_else(|| first_address(self.role)),
+        );
         Some((Arrival { route, ecn: datagram.ecn }, bytes))
     }
 

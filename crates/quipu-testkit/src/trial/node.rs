@@ -46,27 +46,20 @@ impl TrialNode {
     /// An end of `trial`. `addresses`: the client's, per link.
     pub(crate) fn new(trial: &Trial, role: Role, addresses: &[Vec<SocketAddr>]) -> Self {
         let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
-        let mut endpoint = Endpoint::new(seed.stream("endpoint", 0));
+        let mut endpoint = Endpoint::seeded(seed.stream("endpoint", 0));
         let transport = Arc::new(trial.transport());
         let chosen = &trial.policies[usize::from(!role.is_client())];
         let watch = Watch::new(chosen).expect("a choice of policies");
-        let client = role.is_client().then(|| ClientConfig {
-            tls: Arc::new(NullClient::new(&[ALPN]).expect("a valid name")),
-            transport: Arc::clone(&transport),
-            policies: watch.policies(),
+        let client = role.is_client().then(|| {
+            let tls = Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+            ClientConfig::new(tls, Arc::clone(&transport), watch.policies())
         });
         if !role.is_client() {
             let tls = NullServer::new(&[ALPN])
                 .and_then(|server| server.with_certificate_chain(3000))
                 .expect("a valid chain");
-            endpoint
-                .listen(ServerConfig {
-                    tls: Arc::new(tls),
-                    transport,
-                    policies: watch.policies(),
-                    max_connections: 4,
-                })
-                .expect("a valid transport");
+            let config = ServerConfig::new(Arc::new(tls), transport, watch.policies());
+            endpoint.listen(config.with_max_connections(4)).expect("a valid transport");
         }
         let mut free: Vec<Vec<SocketAddr>> = addresses.to_vec();
         free.iter_mut().for_each(|of_link| of_link.reverse());
@@ -131,7 +124,7 @@ impl TrialNode {
     fn connect(&mut self, now: Instant) {
         let Some(config) = self.client.take() else { return };
         let local = self.free[0].pop().expect("a link has addresses");
-        let route = Route { local, remote: server_address() };
+        let route = Route::new(local, server_address());
         let handle = self.endpoint.connect(now, &config, SERVER_NAME, route);
         self.handle = Some(handle.expect("a valid configuration"));
         self.addresses.push((PathId::ZERO, local));
@@ -142,7 +135,7 @@ impl TrialNode {
             return;
         };
         let Some(&local) = self.free.get(link).and_then(|of_link| of_link.last()) else { return };
-        let route = Route { local, remote: server_address() };
+        let route = Route::new(local, server_address());
         if let Ok(path) = connection.open_path(now, route) {
             self.free[link].pop();
             self.addresses.push((path, local));
@@ -171,7 +164,7 @@ impl TrialNode {
 
 impl Node for TrialNode {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        let route = Route { local: envelope.local, remote: envelope.remote };
+        let route = Route::new(envelope.local, envelope.remote);
         self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
     }
 

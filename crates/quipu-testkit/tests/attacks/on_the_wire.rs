@@ -108,7 +108,7 @@ fn a_copy_of_a_paths_first_packet_does_not_hijack_the_path() {
         fate
     });
     pair.act(Role::Client, |end, now| {
-        let route = Route { local: client_address(1), remote: server_address() };
+        let route = Route::new(client_address(1), server_address());
         let connection = end.connection_mut().expect("it is connected");
         connection.open_path(now, route).expect("a second path");
     });
@@ -165,7 +165,7 @@ fn forged_answers_to_the_first_packet_do_not_stop_the_handshake() {
                 bytes.push(8);
                 bytes.extend([5; 8]);
                 bytes.resize(200, 0x77);
-                let route = Route { local: flight.route.remote, remote: flight.route.local };
+                let route = Route::new(flight.route.remote, flight.route.local);
                 let answer = Flight { from: Role::Server, route, ecn: 0, bytes };
                 fate.push((delay.divided_by(2), answer));
             }

@@ -66,7 +66,7 @@ impl Peer {
         batch: usize,
         successors: &[String],
     ) -> Self {
-        let mut endpoint = Endpoint::new(Seed::new(3).stream("endpoint", role as u64));
+        let mut endpoint = Endpoint::seeded(Seed::new(3).stream("endpoint", role as u64));
         let transport = Arc::new(TransportConfig {
             connection_window: Bytes(network.connection_window),
             stream_window: Bytes(network.stream_window),
@@ -75,12 +75,12 @@ impl Peer {
         let policies = watch.policies();
         let handle = if role == Role::Server {
             let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
-            endpoint.listen(ServerConfig { tls, transport, policies, max_connections: 1 }).unwrap();
+            endpoint.listen(ServerConfig::new(tls, transport, policies)).unwrap();
             None
         } else {
             let tls = Arc::new(NullClient::new(&[ALPN]).unwrap());
-            let route = Route { local: client_address(0), remote: server_address() };
-            let client = ClientConfig { tls, transport, policies };
+            let route = Route::new(client_address(0), server_address());
+            let client = ClientConfig::new(tls, transport, policies);
             Some(endpoint.connect(Instant::ZERO, &client, SERVER_NAME, route).unwrap())
         };
         Peer {
@@ -123,7 +123,7 @@ impl Peer {
                 }
                 ConnectionEvent::Confirmed if self.role == Role::Client => {
                     for path in 1..self.paths {
-                        let route = Route { local: client_address(path), remote: server_address() };
+                        let route = Route::new(client_address(path), server_address());
                         connection.open_path(now, route).unwrap();
                     }
                 }
@@ -263,7 +263,7 @@ impl Outbox for Batches<'_, '_> {
 
 impl Node for Peer {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        let route = Route { local: envelope.local, remote: envelope.remote };
+        let route = Route::new(envelope.local, envelope.remote);
         self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
     }
 

@@ -46,22 +46,17 @@ struct Host {
 impl Host {
     fn new(role: Role, client: u16, addresses: Vec<SocketAddr>) -> Self {
         let seed = Seed::new(5).child("host", u64::from(client));
-        let mut endpoint = Endpoint::new(seed.stream("endpoint", 0));
+        let mut endpoint = Endpoint::seeded(seed.stream("endpoint", 0));
         let transport = Arc::new(TransportConfig::default());
         let connect = role.is_client().then(|| {
             let tls = Arc::new(NullClient::new(&[ALPN]).unwrap());
             let transport = Arc::clone(&transport);
-            (ClientConfig { tls, transport, policies: plain_policies() }, addresses)
+            (ClientConfig::new(tls, transport, plain_policies()), addresses)
         });
         if !role.is_client() {
             let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
-            let config = ServerConfig {
-                tls,
-                transport,
-                policies: plain_policies(),
-                max_connections: usize::from(CLIENTS),
-            };
-            endpoint.listen(config).unwrap();
+            let config = ServerConfig::new(tls, transport, plain_policies());
+            endpoint.listen(config.with_max_connections(usize::from(CLIENTS))).unwrap();
         }
         Host {
             role,
@@ -82,7 +77,7 @@ impl Host {
         let idle = self.endpoint.handles().next().is_none();
         if idle && self.round < ROUNDS && now >= self.begins_at {
             self.round += 1;
-            let route = Route { local: addresses[0], remote: server_address() };
+            let route = Route::new(addresses[0], server_address());
             let handle = self.endpoint.connect(now, config, SERVER_NAME, route).unwrap();
             self.received.insert(handle, Vec::new());
         }
@@ -122,7 +117,7 @@ impl Host {
             }
             ConnectionEvent::Confirmed if self.role.is_client() => {
                 let local = self.connect.as_ref().unwrap().1[1];
-                let route = Route { local, remote: server_address() };
+                let route = Route::new(local, server_address());
                 connection.open_path(now, route).unwrap();
             }
             ConnectionEvent::Readable(stream) => {
@@ -157,7 +152,7 @@ impl Host {
 
 impl Node for Host {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        let route = Route { local: envelope.local, remote: envelope.remote };
+        let route = Route::new(envelope.local, envelope.remote);
         self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
     }
 

@@ -41,15 +41,15 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
         //# An endpoint SHOULD ensure that its peer has a sufficient number of available and
         //# unused connection IDs.
-        while (self.ids.live(path) as u64) < each {
-            self.issue_cid(path);
-        }
+        while (self.ids.live(path) as u64) < each && self.issue_cid(path) {}
     }
 
-    /// Issues one more connection ID for a path.
-    fn issue_cid(&mut self, path: PathId) {
-        let (sequence, cid) = self.ids.issue(path, &mut self.random);
+    /// Issues one more connection ID for a path; `false` if there are no random bytes for it. The peer
+    /// has to do with what it has then.
+    fn issue_cid(&mut self, path: PathId) -> bool {
+        let Ok((sequence, cid)) = self.ids.issue(path, &mut *self.random) else { return false };
         self.events.tell_endpoint(EndpointEvent::Issued(cid, path));
         self.control.tell_new_cid(path, sequence);
+        true
     }
 }

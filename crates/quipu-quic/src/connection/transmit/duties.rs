@@ -2,7 +2,6 @@
 
 use quipu_base::Instant;
 use quipu_policy::{Kind, PathState, Piece};
-use rand_core::Rng;
 
 use super::Full;
 use crate::config::MIN_UDP_PAYLOAD;
@@ -85,8 +84,10 @@ impl Connection {
         //# However, an endpoint SHOULD NOT send multiple PATH_CHALLENGE frames in a single
         //# packet.
         if path.data.validation.wants_challenge() {
-            let mut data = [0; 8];
-            self.random.fill_bytes(&mut data);
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
+            //# The endpoint MUST use unpredictable data in every PATH_CHALLENGE frame so that it
+            //# can associate the peer's response with the corresponding PATH_CHALLENGE.
+            let Ok(data) = self.random.draw() else { return path.withhold_challenge(now) };
             path.on_challenge(now, data);
             packet.write_eliciting(|writer| Frame::PathChallenge { data }.write(writer));
         }
