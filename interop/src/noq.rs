@@ -213,7 +213,7 @@ impl NoqNode {
                 Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
                 Action::UpdateKeys => connection.force_key_update(),
                 // The engine has no policy that would be told.
-                Action::TellQuality(_) => return false,
+                Action::Block(_) | Action::TellQuality(_) | Action::Unblock(_) => return false,
             }
             true
         });

@@ -186,7 +186,7 @@ impl QuinnNode {
                 // The engine has one path only.
                 Action::Abandon(_) => return false,
                 // Nor a policy that would be told.
-                Action::TellQuality(_) => return false,
+                Action::Block(_) | Action::TellQuality(_) | Action::Unblock(_) => return false,
                 Action::Close => connection.close(now, VarInt::from_u32(0), "done".into()),
                 Action::UpdateKeys => connection.force_key_update(),
             }

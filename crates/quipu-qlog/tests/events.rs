@@ -92,6 +92,7 @@ fn view() -> PathView {
         rate: Some(Rate::from_mbit_per_sec(5)),
         limited: false,
         amplification_limited: false,
+        blocked: false,
         loss: PerMille(0),
         payload: Bytes(1_300),
     }

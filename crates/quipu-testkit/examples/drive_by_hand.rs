@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, Seed, StreamDirection};
 use quipu_null_tls::{NullClient, NullServer};
-use quipu_policy::PathKey;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::{
     Arrival, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit, TransportConfig,
@@ -107,7 +106,7 @@ struct Wire {
 }
 
 impl Outbox for Wire {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         true
     }
 

@@ -32,7 +32,7 @@ pub use exchange::{ByteStream, Exchange, Plan};
 pub use hostile::{Hostile, Mischief};
 pub use identity::{ALPN, Identity, SERVER_NAME, SharedTls};
 pub use middlebox::{Behind, Middlebox, Rebinding, SizeLimit};
-pub use node::{NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
+pub use node::{Blocking, NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
 pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};
 pub use script::{Action, Script};
 pub use strict::Strict;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Instant, Role, Seed, StreamDirection, StreamId};
 use quipu_null_tls::{NullClient, NullServer};
-use quipu_policy::PathKey;
 use quipu_policy::{BuildContext, PolicySpec, Registry};
 use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
 use quipu_quic::error::ErrorCode;
@@ -20,7 +19,7 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use crate::{
     ALPN, Action, ByteStream, Exchange, ExchangeNode, Identity, Plan, SERVER_NAME, Scenario,
-    Script, SharedTls, Strict, server_address,
+    Script, SharedTls, Strict, client_address, server_address,
 };
 
 /// What TLS a node speaks.
@@ -134,13 +133,41 @@ pub struct QuicNode {
     started: bool,
     /// The engine is held to the contract of its outbox, by [`Strict`].
     strict: bool,
+    /// The client's addresses on paths whose sockets take nothing at present.
+    blocked: Vec<SocketAddr>,
+}
+
+/// An outbox some of whose routes are blocked: those from or to these addresses.
+pub struct Blocking<'a, O> {
+    /// Where all else goes.
+    pub inner: O,
+    /// Addresses of either end.
+    pub blocked: &'a [SocketAddr],
+}
+
+impl<O: Outbox> Outbox for Blocking<'_, O> {
+    fn has_room(&self) -> bool {
+        self.inner.has_room()
+    }
+
+    fn is_blocked(&self, route: &Route) -> bool {
+        self.blocked.iter().any(|address| [route.local, route.remote].contains(address))
+    }
+
+    fn buffer(&mut self, size: usize) -> &mut [u8] {
+        self.inner.buffer(size)
+    }
+
+    fn send(&mut self, transmit: Transmit) {
+        self.inner.send(transmit);
+    }
 }
 
 /// The simulator's buffers as an outbox of the engine.
 pub struct SimOutbox<'a, 'b>(pub &'a mut Outgoing<'b>);
 
 impl Outbox for SimOutbox<'_, '_> {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         true
     }
 
@@ -197,6 +224,7 @@ impl QuicNode {
             established: 0,
             events: Vec::new(),
             started: false,
+            blocked: Vec::new(),
         }
     }
 
@@ -268,9 +296,19 @@ impl QuicNode {
             }
             self.events.push((now, event));
         }
+        let mut unblocked = false;
         self.script.run(now, |action| match action {
             Action::Abandon(path) => {
                 connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH)
+            }
+            Action::Block(path) => {
+                self.blocked.push(client_address(path));
+                true
+            }
+            Action::Unblock(path) => {
+                self.blocked.retain(|&address| address != client_address(path));
+                unblocked = true;
+                true
             }
             Action::UpdateKeys => connection.update_keys(now),
             Action::TellQuality(quality) => {
@@ -286,6 +324,9 @@ impl QuicNode {
         });
         if let Some(stream) = self.stream {
             self.exchange.drive(now, &mut EngineStream { connection, stream, now });
+        }
+        if unblocked {
+            self.endpoint.handle_unblocked();
         }
     }
 }
@@ -305,7 +346,9 @@ impl Node for QuicNode {
         self.start(now);
         self.advance(now);
         if self.strict {
-            self.endpoint.poll_transmit(now, &mut Strict::new(SimOutbox(out)));
+            let inner = SimOutbox(out);
+            let outbox = Blocking { inner, blocked: &self.blocked };
+            self.endpoint.poll_transmit(now, &mut Strict::new(outbox));
         } else {
             self.endpoint.poll_transmit(now, &mut SimOutbox(out));
         }

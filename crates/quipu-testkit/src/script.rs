@@ -10,6 +10,8 @@ use quipu_policy::Quality;
 pub enum Action {
     /// Abandon a path.
     Abandon(PathId),
+    /// The socket of the client's path of that number takes nothing from now on.
+    Block(u8),
     /// Close the connection.
     Close,
     /// A client moves its first path to this one of its addresses.
@@ -18,6 +20,8 @@ pub enum Action {
     Restart,
     /// Tell the policies how well the application is served.
     TellQuality(Quality),
+    /// The socket of that path takes datagrams again.
+    Unblock(u8),
     /// Begin the next key phase.
     UpdateKeys,
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use quipu_base::{Instant, Seed};
 use quipu_null_tls::NullClient;
-use quipu_policy::PathKey;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::tls::rustls::RustlsServer;
@@ -23,7 +22,7 @@ struct Sent {
 }
 
 impl Outbox for Sent {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         true
     }
 

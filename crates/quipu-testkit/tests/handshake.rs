@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, Role, Seed, StreamDirection};
 use quipu_null_tls::{NullClient, NullServer};
-use quipu_policy::PathKey;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::{
     Arrival, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit, TransportConfig,
@@ -22,7 +21,7 @@ struct Flight {
 }
 
 impl Outbox for Flight {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         true
     }
 

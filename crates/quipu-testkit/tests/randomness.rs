@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use quipu_base::Instant;
-use quipu_policy::PathKey;
 use quipu_quic::endpoint::{ClientConfig, ConnectError, EndpointConfig, ServerConfig};
 use quipu_quic::random::{NoRandomness, SecureSource};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer, provider, secure_source};
@@ -139,7 +138,7 @@ struct Sent {
 }
 
 impl Outbox for Sent {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         true
     }
 

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use quipu_base::Instant;
-use quipu_policy::PathKey;
 use quipu_quic::endpoint::ClientConfig;
 use quipu_quic::{Arrival, Connection, ConnectionHandle, Endpoint, Outbox, Route, Transmit};
 use quipu_sim::{Envelope, Outgoing};
@@ -237,7 +236,7 @@ struct SimOutbox<'a, 'b> {
 }
 
 impl Outbox for SimOutbox<'_, '_> {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         true
     }
 

@@ -88,6 +88,7 @@ impl MockEngine {
             | Step::Window { path, .. }
             | Step::Lose { path, .. }
             | Step::Amplification { path, .. }
+            | Step::Block { path, .. }
             | Step::Pace { path, .. } => {
                 let count = self.world.paths.len().max(1);
                 let key = self.world.paths.iter().nth(usize::from(path) % count).map(|p| p.key);
@@ -196,6 +197,7 @@ impl MockEngine {
                     .set_path(key, |path| path.cwnd = Bytes(path.payload.0 * u64::from(packets)));
                 self.tell(Event::PathMeasured(key));
             }
+            (Step::Block { blocked, .. }, _) => self.block(key, blocked),
             (Step::Amplification { limited, .. }, _) => {
                 self.world.set_path(key, |path| path.amplification_limited = limited);
                 self.tell(Event::PathMeasured(key));
@@ -264,6 +266,15 @@ impl MockEngine {
         priorities.node(priorities.key(node)?)?.stream
     }
 
+    /// The socket of a path takes nothing, or takes datagrams again.
+    fn block(&mut self, key: PathKey, blocked: bool) {
+        if self.world.paths.get(key).is_none_or(|path| path.blocked == blocked) {
+            return;
+        }
+        self.world.set_path(key, |path| path.blocked = blocked);
+        self.tell(if blocked { Event::PathBlocked(key) } else { Event::PathUnblocked(key) });
+    }
+
     /// Everything heals, the streams end, and all must be delivered.
     fn settle(&mut self) {
         for link in self.links.iter_mut().flatten() {
@@ -280,6 +291,7 @@ impl MockEngine {
                 path.amplification_limited = false;
             });
             self.tell(Event::PathMeasured(path));
+            self.block(path, false);
         }
         self.world.conn.credit += Bytes(1 << 40);
         let streams: Vec<StreamKey> = self.world.streams.keys().collect();

@@ -159,6 +159,13 @@ pub enum Step {
         /// Whether it holds.
         limited: bool,
     },
+    /// The socket of a path takes nothing, or takes datagrams again.
+    Block {
+        /// Which path.
+        path: u8,
+        /// Whether it takes nothing.
+        blocked: bool,
+    },
     /// A path's pacer works, or not.
     Pace {
         /// Which path.
@@ -222,7 +229,7 @@ impl Step {
         let below = &mut below;
         let flag = |below: &mut dyn FnMut(u32) -> u32| below(2) == 0;
         let weight = |below: &mut dyn FnMut(u32) -> u32| 1 + below(256) as u16;
-        match below(48) {
+        match below(49) {
             0..5 => Step::Open {
                 urgency: below(8) as u8,
                 incremental: flag(below),
@@ -266,6 +273,7 @@ impl Step {
             38 => Step::Pace { path: byte(below), paced: flag(below) },
             39..44 => Step::Pass { ms: [0, 1, 1, 7, 7, 30, 200, 5_000][below(8) as usize] },
             44..47 => Step::Trickle { packets: 1 + below(40) as u8 },
+            47 => Step::Block { path: byte(below), blocked: flag(below) },
             _ => Step::Swap,
         }
     }

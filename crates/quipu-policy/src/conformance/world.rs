@@ -112,6 +112,7 @@ impl World {
             rate: None,
             limited: false,
             amplification_limited: false,
+            blocked: false,
             loss: PerMille(0),
             payload: Bytes(1_200),
         });

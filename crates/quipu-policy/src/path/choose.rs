@@ -9,9 +9,14 @@ use crate::seam::view::{Class, PathState, PathStatus, PathView, Paths, View};
 /// one may be a burst of losses.
 const BACKUP_AFTER_PTO: u32 = 2;
 
-/// True if a usable path can be expected to carry data soon: its window holds a packet and the
-/// anti-amplification limit is met.
+/// True if a usable path can be expected to carry data soon: its window holds a packet, the
+/// anti-amplification limit is met, and its socket takes datagrams.
 pub fn is_promising(path: &PathView) -> bool {
+    network_promises(path) && !path.blocked
+}
+
+/// The same, whatever the path's socket does.
+fn network_promises(path: &PathView) -> bool {
     path.state == PathState::Usable && path.cwnd >= path.payload && !path.amplification_limited
 }
 
@@ -22,9 +27,12 @@ pub fn can_wait(path: &PathView) -> bool {
 }
 
 /// True if backup paths may have to stay idle for this one: an available path that can be expected
-/// to carry data soon, and answers.
+/// to carry data soon, and answers. A full socket is how a busy path looks, and no reason to use
+/// backups.
 pub(crate) fn keeps_backups_idle(path: &PathView) -> bool {
-    path.status == PathStatus::Available && is_promising(path) && path.pto_count < BACKUP_AFTER_PTO
+    path.status == PathStatus::Available
+        && network_promises(path)
+        && path.pto_count < BACKUP_AFTER_PTO
 }
 
 /// The usable paths that data may take, window or not, in order of path identifier: paths of

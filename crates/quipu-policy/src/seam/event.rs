@@ -68,6 +68,11 @@ pub enum Event<'a> {
     PathRevived(PathKey),
     /// The preference of a path changed.
     PathStatus(PathKey),
+    /// The socket of a path takes no more datagrams at present: the path is not open until
+    /// [`PathUnblocked`](Event::PathUnblocked). In the simulator this never happens.
+    PathBlocked(PathKey),
+    /// The socket of a path takes datagrams again.
+    PathUnblocked(PathKey),
     /// A path was abandoned or closed.
     PathGone(PathKey),
     /// A probe timeout fired.

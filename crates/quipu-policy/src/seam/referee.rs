@@ -172,9 +172,11 @@ impl Referee {
     }
 
     /// An idle answer is one to bytes that cannot go; with nothing in flight it is a wait if some
-    /// can.
+    /// can, unless a socket is blocked: the question comes again when it is not.
     fn grant_idle(&mut self, view: &View<'_>) -> bool {
-        if !view.conn.in_flight.is_zero() || view.conn.ready == 0 || view.conn.credit.is_zero() {
+        let nothing_to_go = view.conn.ready == 0 || view.conn.credit.is_zero();
+        let blocked = || view.paths.usable().any(|path| path.blocked);
+        if !view.conn.in_flight.is_zero() || nothing_to_go || blocked() {
             self.stalled_since = None;
             return true;
         }

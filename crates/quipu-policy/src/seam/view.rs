@@ -110,6 +110,9 @@ pub struct PathView {
     pub limited: bool,
     /// True while the anti-amplification limit holds the path back.
     pub amplification_limited: bool,
+    /// True while the path's socket takes no datagrams: nothing of the network, and mostly over
+    /// within milliseconds.
+    pub blocked: bool,
     /// Share of packets lost, smoothed.
     pub loss: PerMille,
     /// Stream bytes that fit one packet.
@@ -123,12 +126,13 @@ impl PathView {
     }
 
     /// True if a data packet may leave now: the path is usable, there is window for a packet, and
-    /// neither pacer nor anti-amplification limit holds it.
+    /// neither pacer, anti-amplification limit nor socket holds it.
     pub fn is_open(&self, now: Instant) -> bool {
         self.state == PathState::Usable
             && self.room() >= self.payload
             && self.release_at <= now
             && !self.amplification_limited
+            && !self.blocked
     }
 
     /// The delivery rate, in bytes per second; while there is none, congestion window over smoothed
@@ -235,7 +239,14 @@ impl Paths {
 
     /// The usable path of least smoothed round-trip time, open or not.
     pub fn least_srtt_usable(&self) -> Option<PathKey> {
+        self.least_srtt_of(|_| true)
+    }
+
+    /// Among the usable paths that `keep` keeps, open or not, the one of least smoothed round-trip
+    /// time.
+    pub fn least_srtt_of(&self, keep: impl Fn(&PathView) -> bool) -> Option<PathKey> {
         self.usable()
+            .filter(|view| keep(view))
             .min_by_key(|view| (view.srtt.unwrap_or(Duration::MAX), view.key))
             .map(|view| view.key)
     }

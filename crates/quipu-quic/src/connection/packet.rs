@@ -180,6 +180,7 @@ impl Connection {
     /// that `fill` writes; without any, none is sent. True if it was sent.
     pub(super) fn send_datagram(
         &mut self,
+        now: Instant,
         outbox: &mut dyn Outbox,
         slot: u8,
         size: usize,
@@ -194,6 +195,8 @@ impl Connection {
         path.on_datagram_sent(len);
         let ecn = if ect { ECT_0 } else { 0 };
         outbox.send(Transmit { path: path.data.key, route: path.data.route, ecn, len });
+        self.rest.on_sent();
+        self.look_at_route(now, slot, outbox);
         Ok(true)
     }
 
@@ -208,7 +211,7 @@ impl Connection {
         write: impl FnOnce(&mut Self, &mut PacketBuilder<'_>) -> R,
     ) -> Result<Option<R>, Full> {
         let mut returned = None;
-        self.send_datagram(outbox, slot, size, |connection, datagram| {
+        self.send_datagram(now, outbox, slot, size, |connection, datagram| {
             returned = connection.write_packet(now, Space::Data(slot), datagram, |this, packet| {
                 let returned = write(this, packet);
                 if !packet.is_empty()

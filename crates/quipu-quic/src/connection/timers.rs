@@ -93,6 +93,7 @@ impl Connection {
                 return;
             }
             if self.deadline(timer).is_some_and(|at| at <= now) {
+                self.rest.serve(now);
                 self.fire(now, timer);
             }
         }
@@ -109,7 +110,10 @@ impl Connection {
             Timer::EndIdle => self.lifecycle.idle_deadline(self.longest_probe_timeout()),
             Timer::ClosePathless => self.plan.pathless_until(),
             Timer::DetectLoss(space) => self.loss_deadline(space),
-            Timer::Acknowledge(space) => self.packets(space)?.received.deadline(),
+            Timer::Acknowledge(space) => {
+                let at = self.packets(space)?.received.deadline();
+                at.filter(|at| !self.rest.had_its_turn(*at))
+            }
             Timer::ExpirePaths => self.plan.expires_at(),
             Timer::RepeatChallenge(slot) => self.shared.paths.get(slot)?.validation.resend_at(),
             Timer::ReleasePacket => self.rest.release_at(),

@@ -1,6 +1,7 @@
 //! Datagrams out: the engine's duties first, then what the policies choose, then what is left.
 
 use quipu_base::Instant;
+use quipu_policy::Event;
 
 use super::Connection;
 use crate::error::{ErrorCode, TransportError};
@@ -18,6 +19,8 @@ mod handshake_packets;
 pub enum Drain {
     /// Nothing more can go now.
     Rest,
+    /// Nothing more can go now, but routes are blocked: call again when they are not.
+    Blocked,
     /// The outbox has no room for the next datagram: call again when it has.
     Full,
 }
@@ -29,6 +32,12 @@ pub(super) struct Rest {
     begun: bool,
     /// When the pacer lets go of the next path while something waits.
     release_at: Option<Instant>,
+    /// When all that could go had gone; `None` since the last input.
+    drained_at: Option<Instant>,
+    /// A deadline was served since the last poll. In debug builds alone.
+    served_at: Option<Instant>,
+    /// Datagrams sent so far.
+    sent: u64,
 }
 
 impl Rest {
@@ -43,6 +52,20 @@ impl Rest {
     /// Something came or was asked for: the policies are asked again.
     pub(super) fn end(&mut self) {
         self.begun = false;
+        self.drained_at = None;
+    }
+
+    /// All that could go has gone.
+    fn drain(&mut self, now: Instant) {
+        self.begun = false;
+        self.drained_at = Some(now);
+    }
+
+    /// True if what was due at `at` had its turn since the last input. If it is still due, then
+    /// something holds it back that only an input can change: the anti-amplification limit, or a
+    /// socket. No deadline is reported for it, or the driver would spin.
+    pub(super) fn had_its_turn(&self, at: Instant) -> bool {
+        self.drained_at.is_some_and(|drained| at <= drained)
     }
 
     fn wait_for_pacer(&mut self, release_at: Option<Instant>) {
@@ -57,18 +80,41 @@ impl Rest {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.release_at = self.release_at.filter(|at| *at > now);
     }
+
+    /// A datagram left.
+    pub(super) fn on_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    /// A deadline is served at `now`.
+    pub(super) fn serve(&mut self, now: Instant) {
+        if cfg!(debug_assertions) {
+            self.served_at = Some(now);
+        }
+    }
 }
 
-/// The outbox has no room for a datagram of this path.
+/// The outbox has no room for a datagram.
 pub(super) struct Full;
 
 impl Connection {
     /// Writes all datagrams that can go now into `outbox`.
     pub fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
-        match self.transmit(now, outbox) {
-            Ok(()) => Drain::Rest,
-            Err(Full) => Drain::Full,
+        let sent = self.rest.sent;
+        self.look_at_routes(now, outbox);
+        if let Err(Full) = self.transmit(now, outbox) {
+            return Drain::Full;
         }
+        self.rest.drain(now);
+        let served_at = self.rest.served_at.take();
+        debug_assert!(
+            served_at != Some(now)
+                || self.rest.sent > sent
+                || self.poll_timeout().is_none_or(|next| next > now),
+            "the deadline that was served at {now} is followed by {:?}, and nothing was sent",
+            self.poll_timeout(),
+        );
+        if self.is_blocked(outbox) { Drain::Blocked } else { Drain::Rest }
     }
 
     fn transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
@@ -91,7 +137,6 @@ impl Connection {
         self.send_left_over_controls(now, outbox)?;
         self.send_left_over_acks(now, outbox)?;
         self.come_to_rest(now);
-        self.rest.end();
         Ok(())
     }
 
@@ -148,13 +193,41 @@ impl Connection {
         self.record_rest(now);
     }
 
-    /// The path in `slot`, if the outbox has room for a datagram on it.
+    /// Which routes take datagrams, at the beginning of a poll.
+    fn look_at_routes(&mut self, now: Instant, outbox: &dyn Outbox) {
+        for slot in 0..self.shared.paths.slots() {
+            self.look_at_route(now, slot, outbox);
+        }
+    }
+
+    /// Whether the route of a path takes datagrams; the policies hear of a change.
+    pub(super) fn look_at_route(&mut self, now: Instant, slot: u8, outbox: &dyn Outbox) {
+        let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
+        let blocked = outbox.is_blocked(&data.route);
+        if std::mem::replace(&mut view.blocked, blocked) == blocked {
+            return;
+        }
+        let key = view.key;
+        self.rest.end();
+        let event = if blocked { Event::PathBlocked(key) } else { Event::PathUnblocked(key) };
+        self.scheduler.tell(now, &self.shared, event);
+    }
+
+    /// True if a route takes no datagrams at present.
+    fn is_blocked(&self, outbox: &dyn Outbox) -> bool {
+        match self.lifecycle.is_open() {
+            true => self.shared.paths.views.iter().any(|view| view.blocked),
+            false => self.close_is_blocked(outbox),
+        }
+    }
+
+    /// The path in `slot`, if there is one and the outbox has room for a datagram.
     pub(super) fn path_with_room(
         &mut self,
         outbox: &dyn Outbox,
         slot: u8,
     ) -> Result<PathMut<'_>, Full> {
         let path = self.shared.paths.at_mut(slot);
-        path.filter(|path| outbox.has_room(path.data.key)).ok_or(Full)
+        path.filter(|_| outbox.has_room()).ok_or(Full)
     }
 }

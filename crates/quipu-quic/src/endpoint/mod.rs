@@ -51,6 +51,8 @@ pub struct Endpoint {
     last: Option<(ConnectionId, ConnectionHandle, PathId)>,
     deadlines: BTreeSet<(Instant, ConnectionHandle)>,
     dirty: VecDeque<ConnectionHandle>,
+    /// Connections with paths whose sockets take nothing at present.
+    blocked: BTreeSet<ConnectionHandle>,
     accepted: VecDeque<ConnectionHandle>,
     responses: VecDeque<(Route, Vec<u8>)>,
     ignored: u64,
@@ -95,6 +97,7 @@ impl Endpoint {
             last: None,
             deadlines: BTreeSet::new(),
             dirty: VecDeque::new(),
+            blocked: BTreeSet::new(),
             accepted: VecDeque::new(),
             responses: VecDeque::new(),
             ignored: 0,
@@ -215,6 +218,7 @@ impl Endpoint {
             self.deadlines.remove(&(deadline, handle));
         }
         self.accepted.retain(|other| *other != handle);
+        self.blocked.remove(&handle);
         Some(slot.connection)
     }
 
@@ -229,12 +233,21 @@ impl Endpoint {
         self.ignored
     }
 
-    /// Writes all datagrams that can go now.
+    /// Writes all datagrams that can go now. After [`Drain::Full`], call again when the outbox has
+    /// room; after [`Drain::Blocked`], call [`Endpoint::handle_unblocked`] when a blocked route takes
+    /// datagrams again.
     pub fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
-        while let Some((route, response)) = self.responses.front() {
+        let mut blocked = false;
+        for _ in 0..self.responses.len() {
             let key = quipu_policy::PathKey { slot: 0, id: PathId::ZERO };
-            if !outbox.has_room(key) {
+            if !outbox.has_room() {
                 return Drain::Full;
+            }
+            let Some((route, response)) = self.responses.front() else { break };
+            if outbox.is_blocked(route) {
+                blocked = true;
+                self.responses.rotate_left(1);
+                continue;
             }
             if let Some(place) = outbox.buffer(response.len()).get_mut(..response.len()) {
                 place.copy_from_slice(response);
@@ -245,15 +258,28 @@ impl Endpoint {
         }
         while let Some(&handle) = self.dirty.front() {
             if let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut) {
-                if slot.connection.poll_transmit(now, outbox) == Drain::Full {
-                    return Drain::Full;
+                let drain = slot.connection.poll_transmit(now, outbox);
+                // Also of a connection that is not done: its connection IDs are on their way.
+                self.settle(handle);
+                match drain {
+                    Drain::Full => return Drain::Full,
+                    Drain::Blocked => self.blocked.insert(handle),
+                    Drain::Rest => self.blocked.remove(&handle),
+                };
+                if let Some(slot) = self.slots.get_mut(handle.0).and_then(Option::as_mut) {
+                    slot.dirty = false;
                 }
-                slot.dirty = false;
             }
             self.dirty.pop_front();
-            self.settle(handle);
         }
-        Drain::Rest
+        if blocked || !self.blocked.is_empty() { Drain::Blocked } else { Drain::Rest }
+    }
+
+    /// A route that was blocked takes datagrams again: call [`Endpoint::poll_transmit`] next.
+    pub fn handle_unblocked(&mut self) {
+        for handle in std::mem::take(&mut self.blocked) {
+            self.touch(handle);
+        }
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called.

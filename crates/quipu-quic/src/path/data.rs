@@ -104,6 +104,7 @@ impl PathData {
             rate: None,
             limited: false,
             amplification_limited: self.is_amplification_limited(),
+            blocked: false,
             loss: PerMille(0),
             payload: payload(self.datagram_size),
         }

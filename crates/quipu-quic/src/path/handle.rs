@@ -35,6 +35,11 @@ impl PathRef<'_> {
         usize::try_from(room.0).unwrap_or(usize::MAX).min(usize::from(self.data.datagram_size))
     }
 
+    /// True while the path's socket takes no datagrams.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.view.is_some_and(|view| view.blocked)
+    }
+
     /// True if a data packet may leave now.
     pub(crate) fn is_open(&self, now: Instant) -> bool {
         self.view.is_some_and(|view| view.is_open(now))

@@ -58,6 +58,7 @@ pub(crate) mod tests {
             rate: None,
             limited: false,
             amplification_limited: false,
+            blocked: false,
             loss: PerMille(0),
             payload: Bytes(1200),
         }

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quipu_base::{Instant, Role, Seed};
-use quipu_policy::PathKey;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
 use quipu_quic::tls::{ClientTls, ServerTls};
@@ -201,7 +200,7 @@ impl Arena {
 }
 
 impl Outbox for Arena {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         self.used + LONGEST <= self.bytes.len() && self.sent.len() < MOST_DATAGRAMS
     }
 

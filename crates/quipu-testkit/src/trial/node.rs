@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use quipu_base::{Instant, PathId, Role, Seed};
 use quipu_null_tls::{NullClient, NullServer};
-use quipu_policy::PathKey;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::{
@@ -179,7 +178,7 @@ impl Node for TrialNode {
             let mut outbox = Strict::new(Batch { inner: SimOutbox(out), left: self.batch });
             let drain = self.endpoint.poll_transmit(now, &mut outbox);
             sent += self.batch - outbox.inner().left;
-            if drain == Drain::Rest {
+            if drain != Drain::Full {
                 return;
             }
             assert!(outbox.has_refused(), "stopped at {now} although there was room");
@@ -199,7 +198,7 @@ struct Batch<'a, 'b> {
 }
 
 impl Outbox for Batch<'_, '_> {
-    fn has_room(&self, _path: PathKey) -> bool {
+    fn has_room(&self) -> bool {
         self.left > 0
     }
 

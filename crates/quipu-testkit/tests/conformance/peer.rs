@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, PathId, Role, Seed, StreamDirection, StreamId};
 use quipu_null_tls::{NullClient, NullServer};
-use quipu_policy::{NodeId, PathKey, PriorityEdit};
+use quipu_policy::{NodeId, PriorityEdit};
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::{
@@ -240,15 +240,15 @@ fn reorder(connection: &mut Connection, now: Instant) {
     }
 }
 
-/// An outbox that takes so many datagrams of each path.
+/// An outbox that takes so many datagrams at a time.
 struct Batches<'a, 'b> {
     out: SimOutbox<'a, 'b>,
-    left: [usize; 32],
+    left: usize,
 }
 
 impl Outbox for Batches<'_, '_> {
-    fn has_room(&self, path: PathKey) -> bool {
-        self.left[path.index()] > 0
+    fn has_room(&self) -> bool {
+        self.left > 0
     }
 
     fn buffer(&mut self, size: usize) -> &mut [u8] {
@@ -256,7 +256,7 @@ impl Outbox for Batches<'_, '_> {
     }
 
     fn send(&mut self, transmit: Transmit) {
-        self.left[transmit.path.index()] -= 1;
+        self.left -= 1;
         self.out.send(transmit);
     }
 }
@@ -274,9 +274,9 @@ impl Node for Peer {
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         self.advance(now);
         loop {
-            let batches = Batches { out: SimOutbox(out), left: [self.batch; 32] };
+            let batches = Batches { out: SimOutbox(out), left: self.batch };
             let mut outbox = Strict::new(batches);
-            if self.endpoint.poll_transmit(now, &mut outbox) == Drain::Rest {
+            if self.endpoint.poll_transmit(now, &mut outbox) != Drain::Full {
                 return;
             }
             assert!(outbox.has_refused(), "stopped at {now} although there was room");

@@ -82,12 +82,13 @@ fn a_probe_that_was_not_sent_may_be_asked_for_again() {
 fn a_path_that_is_not_open_is_not_probed() {
     let mut scene = Scene::new();
     let path = scene.paths[0];
-    let closings: [fn(&mut crate::PathView); 5] = [
+    let closings: [fn(&mut crate::PathView); 6] = [
         |path| path.state = crate::PathState::Suspect,
         |path| path.state = crate::PathState::Validating,
         |path| path.in_flight = path.cwnd,
         |path| path.release_at = Instant::from_nanos(1),
         |path| path.amplification_limited = true,
+        |path| path.blocked = true,
     ];
     for close in closings {
         let before = scene.world.paths.clone();

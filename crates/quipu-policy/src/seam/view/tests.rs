@@ -19,6 +19,7 @@ fn path(id: u32, slot: u8, srtt_ms: Option<u64>) -> PathView {
         rate: None,
         limited: false,
         amplification_limited: false,
+        blocked: false,
         loss: PerMille(0),
         payload: Bytes(1200),
     }

@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::connection::cids::ConnectionIds;
 use crate::connection::packet::PacketBuilder;
 use crate::outbox::Outbox;
-use crate::path::{PathData, PathTable};
+use crate::path::{PathData, PathRef, PathTable};
 use crate::recovery::SentControl;
 use crate::wire::Frame;
 use crate::wire::frame::{AckRange, EcnCounts, write_ack};
@@ -72,19 +72,32 @@ impl Connection {
             // What is left of a round that the outbox had no room for, else a new one.
             let mut left = if owed.on.is_empty() { self.ack_paths(now, &owed) } else { owed.on };
             if left.is_empty() {
+                // What a socket holds back stays due.
+                if self.shared.paths.views.iter().any(|view| view.blocked) {
+                    continue;
+                }
                 if let Some(data) = self.shared.paths.get_mut(slot) {
                     data.packets.received.defer();
                 }
                 continue;
             }
+            let mut sent = false;
             for other in 0..self.shared.paths.slots() {
                 let on = self.shared.paths.views.by_slot(other).map(|view| view.key);
                 let Some(on) = on.filter(|&on| left.contains(on)) else { continue };
+                // A round goes on without paths whose sockets take nothing.
+                if self.shared.paths.at(other).is_some_and(|path| path.is_blocked()) {
+                    left = left.without(on);
+                    continue;
+                }
                 self.shared.paths.note_ack_left(slot, left);
                 self.send_ack_packet(now, other, slot, outbox)?;
                 left = left.without(on);
+                sent = true;
             }
-            self.note_ack_written(now, slot);
+            if sent {
+                self.note_ack_written(now, slot);
+            }
         }
         Ok(())
     }
@@ -109,7 +122,8 @@ impl Connection {
         }
         // Else the acknowledgement also goes the way of its data, or, if that cannot carry it, the
         // best one.
-        if !answers && let Some(path) = itself.or_else(|| views.least_srtt_usable()) {
+        let best = || views.least_srtt_of(|view| table.carries_acks(ids, view.key));
+        if !answers && let Some(path) = itself.or_else(best) {
             paths = paths.with(path);
         }
         paths
@@ -204,9 +218,9 @@ impl PathTable {
 
     /// True if a packet with an acknowledgement may leave on a path.
     fn carries_acks(&self, ids: &ConnectionIds, path: PathKey) -> bool {
-        let data = self.get(path.slot);
-        data.is_some_and(|data| data.amplification.allows(ACK_DATAGRAM))
-            && ids.remote(path.id).is_some()
+        let open =
+            |path: PathRef<'_>| !path.is_blocked() && path.data.amplification.allows(ACK_DATAGRAM);
+        self.at(path.slot).is_some_and(open) && ids.remote(path.id).is_some()
     }
 
     /// Once in a round trip, an acknowledgement with many ranges asks for one itself, so that the

@@ -1,6 +1,7 @@
 //! The datagram that closes a connection.
 
 use quipu_base::Instant;
+use quipu_policy::PathKey;
 
 use super::Full;
 use crate::config::MIN_UDP_PAYLOAD;
@@ -16,7 +17,7 @@ impl Connection {
         if !self.lifecycle.wants_close() {
             return Ok(());
         }
-        let Some(slot) = self.shared.paths.closing_slot() else { return Ok(()) };
+        let Some(slot) = self.shared.paths.closing_slot(outbox) else { return Ok(()) };
         let size = usize::from(MIN_UDP_PAYLOAD);
         let path = self.shared.paths.get(slot);
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
@@ -40,7 +41,7 @@ impl Connection {
         let levels = [Space::Initial, Space::Handshake, Space::Data(slot)];
         let last = levels.into_iter().rfind(|&space| self.handshake.keys().has(space));
         let pads = self.role.is_client() && self.handshake.keys().has(Space::Initial);
-        self.send_datagram(outbox, slot, size, |connection, datagram| {
+        self.send_datagram(now, outbox, slot, size, |connection, datagram| {
             for space in levels {
                 if !connection.handshake.keys().has(space) {
                     continue;
@@ -62,13 +63,25 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// True if the end of the connection is to be told, and no route takes datagrams.
+    pub(super) fn close_is_blocked(&self, outbox: &dyn Outbox) -> bool {
+        let paths = &self.shared.paths;
+        self.lifecycle.wants_close()
+            && paths.iter().next().is_some()
+            && paths.closing_slot(outbox).is_none()
+    }
+}
+
 impl PathTable {
-    /// The path on which to close: the best usable one, else any.
-    fn closing_slot(&self) -> Option<u8> {
-        let best = self.views.least_srtt_usable();
-        let any = || self.views.iter().next().map(|view| view.key);
-        let key = best.or_else(any).or_else(|| self.iter().next().map(|data| data.key));
-        key.map(|key| key.slot)
+    /// The path on which to close: the best usable one, else any whose route is not blocked.
+    fn closing_slot(&self, outbox: &dyn Outbox) -> Option<u8> {
+        let is_free =
+            |key: &PathKey| self.get(key.slot).is_some_and(|data| !outbox.is_blocked(&data.route));
+        let best = self.views.least_srtt_of(|view| is_free(&view.key));
+        let any = || self.views.iter().map(|view| view.key).find(is_free);
+        let closing = || self.iter().map(|data| data.key).find(is_free);
+        best.or_else(any).or_else(closing).map(|key| key.slot)
     }
 }
 

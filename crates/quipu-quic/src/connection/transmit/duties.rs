@@ -21,7 +21,8 @@ impl Connection {
         slot: u8,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        let Some(data) = self.shared.paths.get(slot).filter(|data| data.lives()) else {
+        let path = self.shared.paths.at(slot).filter(|path| !path.is_blocked());
+        let Some(data) = path.map(|path| path.data).filter(|data| data.lives()) else {
             return Ok(());
         };
         // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
@@ -32,7 +33,10 @@ impl Connection {
         }
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.5
         //# Probe packets MUST NOT be blocked by the congestion controller.
-        while self.shared.paths.get(slot).is_some_and(|data| data.recovery.probes_due() > 0) {
+        while let Some(path) = self.shared.paths.at(slot)
+            && path.data.recovery.probes_due() > 0
+            && !path.is_blocked()
+        {
             self.send_probe(now, slot, outbox)?;
         }
         Ok(())

@@ -22,11 +22,12 @@ impl Connection {
         let size = usize::from(self.initial_payload());
         loop {
             let wants = [Space::Initial, Space::Handshake].map(|space| self.wants(now, space));
-            let Some(data) = self.shared.paths.get(0) else { return Ok(()) };
-            if wants == [false; 2] || !data.amplification.allows(size) {
+            let Some(path) = self.shared.paths.at(0) else { return Ok(()) };
+            let held = path.is_blocked() || !path.data.amplification.allows(size);
+            if wants == [false; 2] || held {
                 return Ok(());
             }
-            let sent = self.send_datagram(outbox, 0, size, |connection, datagram| {
+            let sent = self.send_datagram(now, outbox, 0, size, |connection, datagram| {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
                 //# An endpoint SHOULD include multiple frames in a single packet if they are to
                 //# be sent at the same encryption level, instead of coalescing multiple packets
