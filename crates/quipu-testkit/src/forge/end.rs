@@ -18,13 +18,13 @@ use super::tap::{EditParameters, Tap, Vault};
 use crate::{SERVER_NAME, Tls, client_address, plain_policies, server_address};
 
 /// Bytes that an end sends at most before they are taken away.
-const ARENA: usize = 4 << 20;
+const ARENA: usize = 512 << 10;
 /// Datagrams, the same.
-const MOST_DATAGRAMS: usize = 8192;
+const MOST_DATAGRAMS: usize = 1024;
 /// The longest datagram.
 const LONGEST: usize = 65_527;
 /// As often an end is polled for one input; more is taken for a loop without end.
-const MOST_POLLS: usize = 64;
+const MOST_POLLS: usize = 256;
 
 /// Memory that a piece of work took and kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

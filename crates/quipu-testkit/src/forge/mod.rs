@@ -9,6 +9,8 @@
 //!   injects datagrams, but has no keys.
 //! - [`End`]: one honest end, driven by hand. It measures what it received, sent and allocated
 //!   ([`Work`]), and notes a deadline that does not move.
+//! - [`Hostility`]: random moves of a forger, by a [seed](Draw) or by the [bytes](Octets) of a fuzzer,
+//!   and [`Bounds`] that none of them may make the victim pass.
 //! - [`Vault`], [`Tap`]: the keys of an end, taken where TLS hands them out.
 //!
 //! ```
@@ -24,14 +26,21 @@
 //! ```
 
 mod book;
+mod bounds;
+mod draw;
 mod end;
+pub mod http;
+mod moves;
 mod packet;
 mod pair;
 mod peer;
 mod tap;
 
 pub use book::{Heard, Issued};
+pub use bounds::{Bounds, Breach};
+pub use draw::{Draw, Octets};
 pub use end::{Allocated, Application, End, Meter, Sent, Setup, Work, unmetered};
+pub use moves::Hostility;
 pub use packet::{Datagram, Forgery, Number, datagram, handshake, initial, one_rtt, raw};
 pub use pair::{Fate, Flight, OnWire, Pair};
 pub use peer::Forge;

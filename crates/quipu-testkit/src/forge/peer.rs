@@ -1,5 +1,6 @@
 //! The forging peer: it speaks an authentic handshake, and then sends what it likes.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::end::{End, Sent, Setup, Work, first_address};
 use super::packet::{Datagram, Forgery, Number, initial, one_rtt};
 use super::pair::Pair;
 use super::tap::Vault;
+use crate::{client_address, server_address};
 
 /// One way, in the handshake that the forger makes with an honest engine.
 const DELAY: Duration = Duration::from_millis(5);
@@ -31,6 +33,8 @@ pub struct Forge {
     heard: Vec<Heard>,
     /// Datagrams that the victim sent and that nobody took.
     wire: Vec<Sent>,
+    /// Bytes of UDP payload from each address to the victim, and back.
+    flows: BTreeMap<SocketAddr, [u64; 2]>,
     /// Acknowledges everything at once.
     acknowledges: bool,
     /// Answers challenges.
@@ -73,6 +77,7 @@ impl Forge {
             book: Book::new(role, vault, secrets),
             heard: Vec::new(),
             wire: Vec::new(),
+            flows: BTreeMap::new(),
             acknowledges: false,
             answers: false,
         }
@@ -84,7 +89,7 @@ impl Forge {
         Forge { acknowledges: true, ..self }
     }
 
-    /// The same, which answers challenges.
+    /// The same, which answers challenges that reach its own addresses.
     #[must_use]
     pub fn answering(self) -> Self {
         Forge { answers: true, ..self }
@@ -162,9 +167,17 @@ impl Forge {
         self.book.largest_heard(PacketKind::OneRtt, PathId(path))
     }
 
-    /// The next key phase begins with the packets that follow.
+    /// Bytes of UDP payload that came from `address` so far, and that went there.
+    pub fn flow(&self, address: SocketAddr) -> [u64; 2] {
+        self.flows.get(&address).copied().unwrap_or_default()
+    }
+
+    /// The next key phase begins with the packets that follow, if its keys are there.
     pub fn update_keys(&mut self) {
         let phase = self.book.phase() + 1;
+        if self.book.sealing(PacketKind::OneRtt, phase).is_none() {
+            return;
+        }
         let number = self.next_number(0);
         let space = (PacketKind::OneRtt, PathId::ZERO);
         self.book.on_used(space, number.saturating_sub(1), phase);
@@ -224,6 +237,7 @@ impl Forge {
 
     /// These bytes arrive, and what the victim answers is heard.
     pub fn deliver(&mut self, arrival: Arrival, bytes: &mut [u8]) {
+        self.flows.entry(arrival.route.remote).or_default()[0] += bytes.len() as u64;
         self.victim.receive(self.now, arrival, bytes);
         self.listen();
     }
@@ -315,7 +329,17 @@ impl Forge {
         initial().to(dcid).by(scid).frame(crypto).padded(1200)
     }
 
-    fn speaks_multipath(&self) -> bool {
+    /// True if datagrams to `address` reach the forger: what goes elsewhere is heard too, as all keys
+    /// are known, but must not be answered.
+    fn owns(&self, address: SocketAddr) -> bool {
+        match self.role {
+            Role::Client => (0..16).any(|path| client_address(path) == address),
+            Role::Server => address == server_address(),
+        }
+    }
+
+    /// True if the two ends speak multipath.
+    pub fn speaks_multipath(&self) -> bool {
         self.book.issued().iter().any(|issued| issued.path != PathId::ZERO)
     }
 
@@ -324,6 +348,7 @@ impl Forge {
         let from = self.heard.len();
         for (at, datagram) in sent {
             let to: SocketAddr = datagram.route.remote;
+            self.flows.entry(to).or_default()[1] += datagram.bytes.len() as u64;
             self.heard.extend(self.book.read(at, self.role.peer(), to, &datagram.bytes));
             self.wire.push(datagram);
         }
@@ -353,7 +378,9 @@ impl Forge {
         if self.answers {
             for packet in news {
                 for frame in packet.frames() {
-                    if let Frame::PathChallenge { data } = frame {
+                    if let Frame::PathChallenge { data } = frame
+                        && self.owns(packet.to)
+                    {
                         let reply = one_rtt().on(packet.path.0);
                         let reply = reply.frame(Frame::PathResponse { data }).padded(1200);
                         replies.push((reply, Some(packet.to)));
@@ -365,6 +392,7 @@ impl Forge {
             let mut datagram = Datagram::from(reply);
             datagram.from = from;
             if let Some((arrival, mut bytes)) = self.seal(&datagram) {
+                self.flows.entry(arrival.route.remote).or_default()[0] += bytes.len() as u64;
                 self.victim.receive(self.now, arrival, &mut bytes);
             }
         }

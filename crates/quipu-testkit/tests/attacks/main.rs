@@ -14,6 +14,7 @@ mod ids;
 mod memory;
 mod on_the_wire;
 mod paths;
+mod random;
 
 use quipu_testkit::forge::{Allocated, Setup, Work};
 

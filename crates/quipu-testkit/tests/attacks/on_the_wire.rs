@@ -125,7 +125,6 @@ fn a_copy_of_a_paths_first_packet_does_not_hijack_the_path() {
 /// The same with every packet of an established path: copies from elsewhere come first for a while.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.3.3>
 #[test]
-#[ignore = "waits for connection migration"]
 fn copies_from_elsewhere_do_not_move_an_established_path_for_good() {
     let mut pair = Pair::connected(&setup(), DELAY);
     let until = pair.now() + Duration::from_secs(1);

@@ -103,7 +103,6 @@ fn a_move_to_a_spoofed_address_gets_three_times_what_came() {
 
 /// Paths are opened and abandoned at once, as often as the limit of identifiers is raised.
 #[test]
-#[ignore = "waits for lists of past paths that shrink"]
 fn paths_opened_and_abandoned_for_ever_hold_nothing() {
     let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
     let mut next = 1;
