@@ -41,7 +41,6 @@ fn a_spoofed_client_gets_three_times_what_it_sent() {
 /// A small datagram gives no credit, and no reason to wake up.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-14.1>
 #[test]
-#[ignore = "waits for servers that drop small Initial packets"]
 fn small_initial_packets_do_not_spin_the_driver() {
     let setup = talkative();
     let mut forge = Forge::stranger(&setup);
