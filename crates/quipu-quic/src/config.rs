@@ -3,6 +3,8 @@
 use quipu_base::{Bytes, Duration, Rate};
 use thiserror::Error;
 
+use crate::stream::CancelLimit;
+
 /// Smallest UDP payload that every path carries.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-14>
 pub const MIN_UDP_PAYLOAD: u16 = 1200;
@@ -37,6 +39,9 @@ pub struct TransportConfig {
     pub connection_window: Bytes,
     /// Streams of each direction that the peer may have open. Default 4,096.
     pub max_streams: u64,
+    /// How many of its streams the peer may cancel before the connection is closed. Default 1,000 at
+    /// once and 33 per second.
+    pub cancels: CancelLimit,
     /// Silence after which the connection ends; zero: never. Default 30 s.
     pub idle_timeout: Duration,
     /// Paths at a time, 1 to 32; 1: the multipath extension is not offered. Default 8.
@@ -126,6 +131,7 @@ impl Default for TransportConfig {
             stream_window: Bytes(6 << 20),
             connection_window: Bytes(15 << 20),
             max_streams: 4096,
+            cancels: CancelLimit::default(),
             idle_timeout: Duration::from_secs(30),
             max_paths: 8,
             connection_ids_per_path: 2,
@@ -203,6 +209,9 @@ impl TransportConfig {
         }
         if !(1..=8).contains(&self.connection_ids_per_path) {
             return wrong("connection_ids_per_path", &self.connection_ids_per_path, "1 to 8");
+        }
+        if self.cancels.burst == 0 {
+            return wrong("cancels.burst", &0, "at least 1");
         }
         if self.max_streams > 1 << 20 {
             return wrong("max_streams", &self.max_streams, "at most 2^20");

@@ -23,6 +23,8 @@
 mod config;
 pub mod connection;
 pub mod connection_ids;
+#[cfg(test)]
+mod cost;
 mod counters;
 pub mod endpoint;
 pub mod error;
@@ -47,7 +49,7 @@ pub use endpoint::{ConnectionHandle, Endpoint};
 pub use outbox::{Outbox, Transmit};
 pub use range_set::RangeSet;
 pub use route::Route;
-pub use stream::{Read, StreamError};
+pub use stream::{CancelLimit, Read, StreamError};
 
 /// Parts of the engine, for its own benches and fuzz targets. No part of the API.
 #[doc(hidden)]

@@ -266,6 +266,7 @@ impl From<StreamFault> for TransportError {
             StreamFault::FinalSize => crate::error::ErrorCode::FINAL_SIZE_ERROR,
             StreamFault::StreamLimit => crate::error::ErrorCode::STREAM_LIMIT_ERROR,
             StreamFault::StreamState => crate::error::ErrorCode::STREAM_STATE_ERROR,
+            StreamFault::Cancelled => crate::error::ErrorCode::PROTOCOL_VIOLATION,
         };
         TransportError::new(code, fault.to_string())
     }

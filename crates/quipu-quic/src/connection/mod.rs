@@ -146,6 +146,7 @@ impl Connection {
                 connection_window: config.connection_window.0,
                 bidirectional: config.max_streams,
                 unidirectional: config.max_streams,
+                cancels: config.cancels,
             },
         );
         let mut connection = Connection {

@@ -19,6 +19,9 @@ pub enum StreamFault {
     /// STREAM_STATE_ERROR.
     #[error("frame for a stream that cannot have it")]
     StreamState,
+    /// PROTOCOL_VIOLATION: see [`CancelLimit`](crate::CancelLimit).
+    #[error("more streams opened and cancelled than are served")]
+    Cancelled,
 }
 
 /// Why a stream was not opened.

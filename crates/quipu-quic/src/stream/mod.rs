@@ -10,6 +10,7 @@
 //! Not here: wire formats, packets, paths, the order in which streams are served.
 
 mod block;
+mod cancel;
 mod fault;
 mod flow;
 mod frames;
@@ -19,6 +20,7 @@ mod send;
 mod set;
 
 pub use block::BlockPool;
+pub use cancel::CancelLimit;
 pub use fault::{OpenError, StreamError, StreamFault};
 pub use flow::ReceiveWindow;
 pub use frames::ControlFrame;

@@ -38,7 +38,8 @@ impl Streams {
         //# by its peer.
         if space.index.opened() >= limit {
             space.refused = true;
-            if known {
+            // Once for each limit: an application may try again whenever it runs.
+            if known && space.blocked_at.replace(limit) != Some(limit) {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-4.6
                 //# An endpoint that is unable to open a new stream due to the peer's limits
                 //# SHOULD send a STREAMS_BLOCKED frame (Section 19.14).

@@ -10,6 +10,7 @@ use quipu_base::{Bytes, Instant, Offset, Role, StreamDirection, StreamId};
 use quipu_policy::{ConnView, Priority, StreamKey, StreamView};
 
 use crate::stream::block::BlockPool;
+use crate::stream::cancel::{CancelBudget, CancelLimit};
 use crate::stream::flow::ReceiveWindow;
 use crate::stream::frames::{Dirty, FrameQueue};
 use crate::stream::index::SlotIndex;
@@ -41,6 +42,8 @@ pub struct StreamLimits {
     pub bidirectional: u64,
     /// Unidirectional streams that the peer may have open at a time.
     pub unidirectional: u64,
+    /// How many of its streams the peer may cancel.
+    pub cancels: CancelLimit,
 }
 
 impl Default for StreamLimits {
@@ -52,6 +55,7 @@ impl Default for StreamLimits {
             connection_window: 15 << 20,
             bidirectional: 1000,
             unidirectional: 1000,
+            cancels: CancelLimit::default(),
         }
     }
 }
@@ -156,10 +160,14 @@ struct Slot {
     beyond: u64,
     /// What `conn.ready` counts.
     ready: bool,
-    /// What the policy knows.
+    /// The policy knows of the stream.
+    told_opened: bool,
+    /// What the policy knows of `ready`.
     told_ready: bool,
     /// What the application knows.
     told_readable: bool,
+    /// The peer cancelled it.
+    cancelled: bool,
     /// The limit of the last STREAM_DATA_BLOCKED.
     blocked_at: Option<Offset>,
     stop_code: u64,
@@ -182,6 +190,8 @@ struct Space {
     closed: u64,
     /// Opening one was refused since the limit last moved.
     refused: bool,
+    /// The limit of the last STREAMS_BLOCKED.
+    blocked_at: Option<u64>,
 }
 
 /// All streams of a connection.
@@ -206,9 +216,12 @@ pub struct Streams {
     sent: u64,
     send_limit: u64,
     send_blocked: bool,
+    /// The limit of the last DATA_BLOCKED.
+    blocked_at: Option<u64>,
     /// Sum of what was received, by highest offset.
     received: u64,
     window: ReceiveWindow,
+    cancels: CancelBudget,
     pool: BlockPool,
     edges: VecDeque<Edge>,
     /// Slots whose readiness may differ from what the policy knows.
@@ -236,8 +249,10 @@ impl Streams {
             sent: 0,
             send_limit: 0,
             send_blocked: false,
+            blocked_at: None,
             received: 0,
             window: ReceiveWindow::new(limits.connection_window),
+            cancels: CancelBudget::new(limits.cancels),
             pool: BlockPool::new(),
             edges: VecDeque::new(),
             flips: VecDeque::new(),
@@ -264,8 +279,16 @@ impl Streams {
     /// The next change to tell the policy. Changes of readiness come after all others, and only if
     /// they still hold: drain when the events that caused them were told.
     pub fn pop_edge(&mut self) -> Option<Edge> {
-        if let Some(edge) = self.edges.pop_front() {
-            return Some(edge);
+        while let Some(edge) = self.edges.pop_front() {
+            let key = edge.key();
+            if let Edge::Closed(_) = edge {
+                return Some(edge);
+            }
+            // What ended before it was told is nobody's business.
+            if self.is_visible(key) {
+                self.slots[key.index()].told_opened |= matches!(edge, Edge::Opened(_));
+                return Some(edge);
+            }
         }
         while let Some(number) = self.flips.pop_front() {
             let slot = &mut self.slots[number as usize];
@@ -451,12 +474,10 @@ impl Streams {
     /// heard of yet.
     fn hide(&mut self, number: u32) {
         let view = &mut self.views[number as usize];
-        let key = view.key;
+        let slot = &mut self.slots[number as usize];
         view.key.id = HIDDEN;
-        if self.edges.contains(&Edge::Opened(key)) {
-            self.edges.retain(|edge| edge.key() != key);
-        } else if key.id != HIDDEN {
-            self.edges.push_back(Edge::Closed(key));
+        if std::mem::take(&mut slot.told_opened) {
+            self.edges.push_back(Edge::Closed(slot.key));
         }
         self.sync(number);
         self.slots[number as usize].told_ready = false;
@@ -475,7 +496,9 @@ impl Streams {
         //# is unable to do so due to connection-level flow control; see Section 4.
         if blocked && !self.send_blocked {
             self.conn.window_blocked += 1;
-            self.frames.connection.add(Dirty::DATA_BLOCKED);
+            if self.blocked_at.replace(self.send_limit) != Some(self.send_limit) {
+                self.frames.connection.add(Dirty::DATA_BLOCKED);
+            }
         }
         self.send_blocked = blocked;
     }
@@ -549,8 +572,10 @@ impl Slot {
             unsent: 0,
             beyond: 0,
             ready: false,
+            told_opened: false,
             told_ready: false,
             told_readable: false,
+            cancelled: false,
             blocked_at: None,
             stop_code: 0,
             dirty: Dirty::default(),

@@ -88,6 +88,11 @@ impl Streams {
             return Ok(());
         }
         let stopped = half.is_stopped();
+        if !stopped {
+            self.note_cancelled(number, now)?;
+        }
+        let slot = &mut self.slots[number as usize];
+        let RecvState::Active(half) = &mut slot.recv else { return Ok(()) };
         let received = half.on_reset(final_size, &mut self.pool)?;
         self.received += received.growth;
         slot.recv = RecvState::Done;
@@ -114,6 +119,7 @@ impl Streams {
     ) -> Result<(), StreamFault> {
         let Some(key) = self.sending_to(id, now)? else { return Ok(()) };
         if self.send_half(key).is_some() {
+            self.note_cancelled(key.slot, now)?;
             // https://www.rfc-editor.org/rfc/rfc9000#section-3.5
             //# An endpoint that receives a STOP_SENDING frame MUST send a RESET_STREAM frame if
             //# the stream is in the "Ready" or "Send" state. If any outstanding data is declared
@@ -190,6 +196,20 @@ impl Streams {
         //# An endpoint that receives a STREAM_DATA_BLOCKED frame for a send-only stream MUST
         //# terminate the connection with error STREAM_STATE_ERROR.
         self.receiving(id, now).map(|_| ())
+    }
+
+    /// The peer cancels a stream, in one direction or the other; it counts once, and only if the
+    /// peer opened it.
+    fn note_cancelled(&mut self, number: u32, now: Instant) -> Result<(), StreamFault> {
+        let slot = &mut self.slots[number as usize];
+        if slot.key.id.initiator() == self.role || std::mem::replace(&mut slot.cancelled, true) {
+            return Ok(());
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-21.9
+        //# While there are legitimate uses for all messages, implementations SHOULD track cost of
+        //# processing relative to progress and treat excessive quantities of any non-productive
+        //# packets as indicative of an attack.
+        if self.cancels.take(now) { Ok(()) } else { Err(StreamFault::Cancelled) }
     }
 
     fn raise_stream_credit(&mut self, key: StreamKey, limit: Offset) {

@@ -20,6 +20,7 @@ const LIMITS: StreamLimits = StreamLimits {
     connection_window: 1000,
     bidirectional: 3,
     unidirectional: 2,
+    cancels: CancelLimit { burst: 1_000, per_second: 33 },
 };
 
 const PEER: PeerLimits = PeerLimits {

@@ -17,6 +17,7 @@ const LIMITS: StreamLimits = StreamLimits {
     connection_window: 1500,
     bidirectional: 8,
     unidirectional: 3,
+    cancels: CancelLimit { burst: 1_000, per_second: 33 },
 };
 
 const PEER: PeerLimits = PeerLimits {
@@ -75,6 +76,44 @@ fn streams_open_up_to_the_peers_limit() {
     assert_eq!(events(&mut streams), [StreamEvent::Available(BIDI)]);
     assert_eq!(streams.open(BIDI, NOW), Ok(StreamId(12)));
     assert_eq!(streams.open(UNI, NOW), Ok(StreamId(2)));
+}
+
+#[test]
+fn a_limit_on_streams_is_told_once_however_often_opening_is_tried() {
+    let mut streams = client();
+    let blocked = |limit| ControlFrame::StreamsBlocked { direction: BIDI, limit };
+    for limit in [3, 5] {
+        streams.on_max_streams(BIDI, limit);
+        while streams.open(BIDI, NOW).is_ok() {}
+        assert_eq!(frames(&mut streams), [blocked(limit)]);
+        for _ in 0..100 {
+            assert!(streams.open(BIDI, NOW).is_err());
+            assert_eq!(frames(&mut streams), []);
+        }
+        // Unless it was lost.
+        streams.requeue_frame(&blocked(limit));
+        assert_eq!(frames(&mut streams), [blocked(limit)]);
+    }
+    assert_eq!(events(&mut streams), [StreamEvent::Available(BIDI)]);
+}
+
+#[test]
+fn a_limit_on_data_is_told_once_however_often_it_blocks() {
+    let mut streams = client();
+    let first = opened(&mut streams, 1000);
+    let second = opened(&mut streams, 600);
+    streams.place(first, span(0, 1000));
+    streams.place(second, span(0, 500));
+    assert_eq!(frames(&mut streams), [ControlFrame::DataBlocked { limit: 1500 }]);
+    // Nothing is blocked any more, and then something is again.
+    streams.reset(second.id, 0).unwrap();
+    let third = opened(&mut streams, 10);
+    assert_eq!(streams.conn_view().window_blocked, 2);
+    let reset = ControlFrame::ResetStream { stream: second, code: 0, final_size: Offset(500) };
+    assert_eq!(frames(&mut streams), [reset]);
+    streams.on_max_data(1505);
+    streams.place(third, span(0, 5));
+    assert_eq!(frames(&mut streams), [ControlFrame::DataBlocked { limit: 1505 }]);
 }
 
 #[test]
@@ -464,4 +503,51 @@ fn closed_streams_of_the_peer_make_room_for_new_ones() {
     let newest = ControlFrame::MaxStreams { direction: BIDI, limit: 1008 };
     streams.requeue_frame(&newest);
     assert_eq!(frames(&mut streams), [newest]);
+}
+
+#[test]
+fn a_peer_may_cancel_some_of_its_streams_and_no_more() {
+    let limits = StreamLimits { cancels: CancelLimit { burst: 3, per_second: 1 }, ..LIMITS };
+    let mut streams = Streams::new(Role::Server, limits);
+    streams.set_peer_limits(PEER);
+    let id = |index| StreamId::new(Role::Client, BIDI, index);
+    // Both directions of one stream count once, and what we do not want does not count.
+    streams.on_stop_sending(id(0), 1, NOW).unwrap();
+    streams.on_reset_stream(id(0), 1, Offset(0), NOW).unwrap();
+    streams.on_stream_frame(id(1), Offset(0), false, b"x", NOW).unwrap();
+    streams.stop_sending(id(1), 2).unwrap();
+    streams.on_reset_stream(id(1), 2, Offset(1), NOW).unwrap();
+    streams.on_reset_stream(id(2), 1, Offset(0), NOW).unwrap();
+    streams.on_stop_sending(id(3), 1, NOW).unwrap();
+    let cancelled = Err(StreamFault::Cancelled);
+    assert_eq!(streams.on_stop_sending(id(4), 1, NOW), cancelled);
+    // With time, others may be.
+    let later = NOW + quipu_base::Duration::from_secs(1);
+    streams.on_reset_stream(id(5), 1, Offset(0), later).unwrap();
+    assert_eq!(streams.on_reset_stream(id(6), 1, Offset(0), later), cancelled);
+    // Streams of ours are ours to open: the peer may refuse them all.
+    for _ in 0..3 {
+        let own = opened(&mut streams, 1);
+        streams.on_stop_sending(own.id, 1, NOW).unwrap();
+    }
+}
+
+#[test]
+fn cancelling_one_of_many_streams_costs_the_same_as_one_of_few() {
+    const STREAMS: usize = 4_000;
+    crate::cost::grows_in_proportion(8, |times| {
+        let count = (STREAMS * times) as u64;
+        let limits = StreamLimits {
+            bidirectional: count,
+            cancels: CancelLimit { burst: u32::MAX, per_second: 0 },
+            ..LIMITS
+        };
+        let mut streams = Streams::new(Role::Server, limits);
+        streams.set_peer_limits(PEER);
+        // All are opened by the first frame, and none is told to a policy before it ends.
+        for index in (0..count).rev() {
+            streams.on_stop_sending(StreamId::new(Role::Client, BIDI, index), 1, NOW).unwrap();
+        }
+        assert_eq!(edges(&mut streams), []);
+    });
 }
