@@ -65,7 +65,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (time(), time(), 1..12_usize, prop::bool::weighted(0.1)).prop_map(
             |(after, age, packets, persistent)| Step::Lose { after, age, packets, persistent }
         ),
-        1 => (time(), 0..4_u8).prop_map(|(after, change)| Step::Change { after, change }),
+        1 => (time(), 0..5_u8).prop_map(|(after, change)| Step::Change { after, change }),
     ]
 }
 
@@ -76,6 +76,7 @@ struct Path {
     in_flight: Bytes,
     delivered: Bytes,
     lost: Bytes,
+    lost_at: Instant,
     srtt: Option<Duration>,
 }
 
@@ -151,6 +152,7 @@ impl Path {
                 };
                 self.in_flight = self.in_flight.saturating_sub(bytes);
                 self.lost += bytes;
+                self.lost_at = self.now;
                 let info = LostInfo {
                     now: self.now,
                     packets: &vec![packet; packets],
@@ -169,6 +171,7 @@ impl Path {
                     0 => PathChange::EcnCongestion { marks: 1, sent_at, now },
                     1 => PathChange::Pto,
                     2 => PathChange::ApplicationLimited,
+                    3 => PathChange::SpuriousLoss { since: self.lost_at, now },
                     _ => PathChange::ReturnRoute,
                 };
                 self.controller.on_change(change, &peers);
@@ -189,6 +192,7 @@ proptest! {
                 in_flight: Bytes::ZERO,
                 delivered: Bytes::ZERO,
                 lost: Bytes::ZERO,
+                lost_at: Instant::ZERO,
                 srtt: None,
             };
             // https://www.rfc-editor.org/rfc/rfc9002#section-7.2

@@ -128,6 +128,8 @@ impl Controller for Bbr {
             // Samples tell what the application limited.
             PathChange::EcnCongestion { .. } | PathChange::Pto | PathChange::ApplicationLimited => {
             }
+            // The window returns to what it was when recovery ends.
+            PathChange::SpuriousLoss { .. } => {}
         }
     }
 

@@ -18,6 +18,7 @@ mod probe_rtt;
 mod recovery;
 mod signals;
 mod state;
+mod undo;
 mod window_use;
 
 use aggregation::{Aggregation, Pipe};
@@ -31,6 +32,7 @@ use probe_rtt::{HeldBack, ProbeRtt};
 use recovery::Recovery;
 use signals::Signals;
 use state::State;
+use undo::BeforeLoss;
 use window_use::WindowUse;
 
 /// BBRv3 as draft-ietf-ccwg-bbr-06 states it.
@@ -51,7 +53,8 @@ use window_use::WindowUse;
 ///   restored after it; the short-term limits start from the window before it, as in Linux.
 /// - The window does not grow while it is not what limits sending (RFC 9002, section 7.8); the draft
 ///   lets it. It does return to the saved one after ProbeRTT and recovery.
-/// - Losses that turn out to be none are not undone: nobody tells.
+/// - Losses that turn out to be none are undone for a whole round of losses, as the engine tells of
+///   them; the window returns too, as in Linux.
 /// - Losses found by an acknowledgement are told after it, so the draft's steps for them come last.
 /// - The window saved on entering ProbeRTT is the one before it; the pseudocode sets the state
 ///   first, so that an older, larger one may stay.
@@ -86,6 +89,7 @@ pub(crate) struct Bbr3 {
     short_term: ShortTerm,
     long_term: LongTerm,
     recovery: Recovery,
+    before_loss: Option<BeforeLoss>,
 
     full_pipe: FullPipe,
     /// True if it was ever found full.
@@ -168,6 +172,7 @@ impl Bbr3 {
             short_term: ShortTerm::default(),
             long_term: LongTerm::default(),
             recovery: Recovery::default(),
+            before_loss: None,
             full_pipe: FullPipe::default(),
             was_full: false,
             loss_ranges: LossRanges::default(),
@@ -343,6 +348,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
+        self.keep_before_loss(lost);
         self.note_congestion();
         let mut lost_bytes = lost.lost.saturating_sub(lost.bytes);
         for packet in lost.packets {
@@ -375,7 +381,11 @@ impl Controller for Bbr3 {
 
     fn on_change(&mut self, change: PathChange, _peers: &Peers<'_>) {
         match change {
-            PathChange::EcnCongestion { marks, now, .. } => self.on_marked(now, marks),
+            PathChange::EcnCongestion { marks, now, .. } => {
+                self.before_loss = None;
+                self.on_marked(now, marks);
+            }
+            PathChange::SpuriousLoss { since, .. } => self.undo_loss(since),
             PathChange::DatagramSize(size) => self.resize(size),
             PathChange::ReturnRoute => self.min_rtt.forget(),
             PathChange::Pto | PathChange::ApplicationLimited => {}

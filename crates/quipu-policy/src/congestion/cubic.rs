@@ -15,13 +15,16 @@ use super::{AckedInfo, Controller, LostInfo, PathChange, Peers, Published, SentI
 /// - The window never shrinks to the estimate of the Reno-friendly region; it waits for it.
 /// - The time of the cubic function passes from acknowledgement to acknowledgement. It stands still
 ///   up to one that finds the path limited otherwise, and up to the first packet after idleness.
-/// - Reductions found to be spurious are not undone (section 4.9.1 leaves it open).
+/// - A reduction for losses that turn out to be none is undone, the function with it; its time
+///   stands still meanwhile.
 ///
 /// Source: RFC 9438; confidence high. <https://www.rfc-editor.org/rfc/rfc9438>
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: RenoWindow,
     curve: Curve,
+    /// The function before the last reduction.
+    before: Curve,
 }
 
 impl Cubic {
@@ -29,7 +32,7 @@ impl Cubic {
     /// bytes, whose slow start ends by `exit`.
     pub fn new(initial_packets: u32, datagram_size: Bytes, exit: SlowStartExit) -> Self {
         let window = RenoWindow::new(initial_packets, datagram_size, exit);
-        Cubic { window, curve: Curve::default() }
+        Cubic { window, curve: Curve::default(), before: Curve::default() }
     }
 
     /// What a congestion event leaves of the window.
@@ -66,6 +69,7 @@ impl Controller for Cubic {
     fn on_lost(&mut self, lost: &LostInfo<'_>, _peers: &Peers<'_>) {
         let before = self.window.cwnd();
         if self.window.on_lost(lost, self.kept()) {
+            self.before = self.curve.clone();
             self.curve.on_reduced(before);
         }
         if lost.persistent {
@@ -74,6 +78,14 @@ impl Controller for Cubic {
     }
 
     fn on_change(&mut self, change: PathChange, _peers: &Peers<'_>) {
+        // https://www.rfc-editor.org/rfc/rfc9438#section-4.9
+        if let PathChange::SpuriousLoss { since, now } = change {
+            if self.window.undo(since) {
+                self.curve = std::mem::take(&mut self.before);
+                self.curve.skip_to(now);
+            }
+            return;
+        }
         let before = self.window.cwnd();
         if self.window.on_change(change, self.kept()) {
             self.curve.on_reduced(before);
@@ -81,6 +93,7 @@ impl Controller for Cubic {
         if let PathChange::DatagramSize(_) = change {
             // The scale of the function is datagrams; it starts anew from the window.
             self.curve.stage = None;
+            self.before.stage = None;
         }
     }
 

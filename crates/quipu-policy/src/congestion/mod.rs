@@ -192,6 +192,15 @@ pub enum PathChange {
     ReturnRoute,
     /// The largest datagram changed.
     DatagramSize(Bytes),
+    /// Everything that was declared lost in a round of losses arrived after all. A round begins with
+    /// the loss of a packet that was sent after the start of the round before, as a recovery period
+    /// does. <https://www.rfc-editor.org/rfc/rfc9438#section-4.9>
+    SpuriousLoss {
+        /// When the round began: [`LostInfo::now`] of its first losses.
+        since: Instant,
+        /// When the last of its packets was acknowledged.
+        now: Instant,
+    },
 }
 
 /// What a controller publishes.

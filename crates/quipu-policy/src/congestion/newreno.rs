@@ -169,4 +169,40 @@ mod tests {
         lose(&mut controller, 50, 10, true);
         assert_eq!(controller.published().cwnd, Bytes(2_400));
     }
+
+    #[test]
+    fn a_reduction_for_nothing_is_undone_and_no_other() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let void = |ms| PathChange::SpuriousLoss { since: at(ms), now: at(200) };
+        let mut controller = NewReno::new(10, SIZE);
+        lose(&mut controller, 50, 10, false);
+        controller.on_change(void(40), &peers());
+        assert_eq!(controller.published().cwnd, Bytes(6_000));
+        controller.on_change(void(50), &peers());
+        assert_eq!(controller.published().cwnd, Bytes(12_000));
+        assert_eq!(controller.published().ssthresh, None);
+        // Once.
+        controller.on_change(void(50), &peers());
+        // A loss of a packet sent before counts again.
+        lose(&mut controller, 60, 20, false);
+        assert_eq!(controller.published().cwnd, Bytes(6_000));
+        lose(&mut controller, 90, 70, true);
+        controller.on_change(void(60), &peers());
+        assert_eq!(controller.published().cwnd, Bytes(2_400), "of an earlier reduction");
+        controller.on_change(void(90), &peers());
+        assert_eq!(controller.published().cwnd, Bytes(6_000), "persistent congestion was none");
+        assert_eq!(controller.published().ssthresh, Some(Bytes(6_000)));
+    }
+
+    #[test]
+    fn marks_after_a_loss_keep_its_reduction() {
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        let mut controller = NewReno::new(10, SIZE);
+        lose(&mut controller, 50, 10, false);
+        let marked = PathChange::EcnCongestion { marks: 1, sent_at: at(60), now: at(70) };
+        controller.on_change(marked, &peers());
+        let void = PathChange::SpuriousLoss { since: at(50), now: at(80) };
+        controller.on_change(void, &peers());
+        assert_eq!(controller.published().cwnd, Bytes(3_000));
+    }
 }

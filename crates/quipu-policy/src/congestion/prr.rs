@@ -136,6 +136,10 @@ impl Controller for ProportionalReduction {
             PathChange::EcnCongestion { now, .. } => {
                 self.follow(now, before, Bytes::ZERO);
             }
+            // The reduction was undone.
+            PathChange::SpuriousLoss { .. } if self.inner.published().cwnd > before => {
+                self.recovery = None;
+            }
             _ => {}
         }
     }

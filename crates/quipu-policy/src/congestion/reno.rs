@@ -18,6 +18,17 @@ pub(super) struct RenoWindow {
     growth_remainder: u64,
     minimum: Bytes,
     watch: Watch,
+    /// What the last loss reduced.
+    before_loss: Option<BeforeLoss>,
+}
+
+/// The window before a loss.
+#[derive(Clone, Copy, Debug)]
+struct BeforeLoss {
+    /// When the loss was found.
+    lost_at: Instant,
+    cwnd: Bytes,
+    ssthresh: Option<Bytes>,
 }
 
 impl RenoWindow {
@@ -34,6 +45,7 @@ impl RenoWindow {
             //# The RECOMMENDED value is 2 * max_datagram_size.
             minimum: datagram_size.saturating_mul(2),
             watch: exit.into(),
+            before_loss: None,
         }
     }
 
@@ -156,6 +168,7 @@ impl RenoWindow {
         if self.in_recovery(sent_at) {
             return false;
         }
+        self.before_loss = None;
         self.recovery_start = Some(now);
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.3.2
         //# The congestion window MUST be set to the reduced value of the slow start threshold
@@ -171,7 +184,11 @@ impl RenoWindow {
 
     /// Packets were lost; a congestion event leaves `kept` of the window. True if it was one.
     pub(super) fn on_lost(&mut self, lost: &LostInfo<'_>, kept: Bytes) -> bool {
+        let before = BeforeLoss { lost_at: lost.now, cwnd: self.cwnd, ssthresh: self.ssthresh };
         let event = self.on_congestion(lost.now, lost.newest_sent_at, kept);
+        if event {
+            self.before_loss = Some(before);
+        }
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.2
         //# When persistent congestion is declared, the sender's congestion
         //# window MUST be reduced to the minimum congestion window
@@ -181,6 +198,20 @@ impl RenoWindow {
             self.watch.on_persistent_congestion();
         }
         event
+    }
+
+    /// The losses found at `since` and in the recovery period after it were none: the window is what
+    /// it was before, unless it was reduced again. True if that was undone.
+    ///
+    /// As Linux does it: the window is not made smaller, and packets sent before count again.
+    pub(super) fn undo(&mut self, since: Instant) -> bool {
+        let Some(before) = self.before_loss.take_if(|before| before.lost_at == since) else {
+            return false;
+        };
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = before.ssthresh;
+        self.recovery_start = None;
+        true
     }
 
     /// Something else changed; a congestion event leaves `kept` of the window. True if it was one.
@@ -206,6 +237,10 @@ impl RenoWindow {
                 if self.is_watched() {
                     self.watch.forget_samples();
                 }
+                false
+            }
+            PathChange::SpuriousLoss { since, .. } => {
+                self.undo(since);
                 false
             }
             PathChange::Pto | PathChange::ApplicationLimited => false,

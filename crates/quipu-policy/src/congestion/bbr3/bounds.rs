@@ -67,6 +67,11 @@ impl LongTerm {
         Some(limit.saturating_sub(headroom).max(least))
     }
 
+    /// The limit becomes `limit` if that is more; `None` is no limit.
+    pub(super) fn lift_to(&mut self, limit: Option<Bytes>) {
+        self.limit = self.limit.zip(limit).map(|(present, limit)| present.max(limit));
+    }
+
     pub(super) fn set(&mut self, limit: Bytes) {
         self.limit = Some(limit);
     }
@@ -139,6 +144,14 @@ impl ShortTerm {
         self.limits = self.limits.map(|limits| Limits {
             rate: seen.rate.max(scaled_rate(limits.rate, beta)),
             in_flight: seen.in_flight.max(scaled(limits.in_flight, beta)),
+        });
+    }
+
+    /// Limits become those of `other` where these are higher; without limits there, there are none.
+    pub(super) fn raise_to(&mut self, other: &ShortTerm) {
+        self.limits = self.limits.zip(other.limits).map(|(limits, other)| Limits {
+            rate: limits.rate.max(other.rate),
+            in_flight: limits.in_flight.max(other.in_flight),
         });
     }
 

@@ -116,7 +116,7 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    fn enter_up(&mut self, rate: Rate) {
+    pub(super) fn enter_up(&mut self, rate: Rate) {
         self.cycle.feedback = Feedback::Starting;
         self.cycle.awaits_answer = true;
         self.rounds.restart(self.delivered);

@@ -407,3 +407,22 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_reduction_for_nothing_leaves_no_trace_in_window_and_function() {
+    let mut flow = Flow::reduced(100, 50);
+    for _ in 0..40 {
+        flow.round(10);
+    }
+    let (cwnd, w_max, stage) = (flow.cwnd(), flow.cubic.curve.w_max, flow.cubic.curve.stage);
+    let k = stage.unwrap().k;
+    let since = flow.now;
+    flow.lose(false);
+    assert!(flow.cwnd() < cwnd);
+    let change = PathChange::SpuriousLoss { since, now: flow.now };
+    flow.cubic.on_change(change, &peers());
+    assert_eq!((flow.cwnd(), flow.cubic.curve.w_max), (cwnd, w_max));
+    let after = flow.cubic.curve.stage.unwrap();
+    assert_eq!((after.k, after.elapsed), (k, stage.unwrap().elapsed));
+    assert_eq!(after.counted_until, flow.now, "the time between does not count");
+}

@@ -352,3 +352,16 @@ fn parameters_are_read_and_held_to_their_ranges() {
         assert!(PolicySpec::choose(&registry, [(Layer::Congestion, text.as_str())]).is_err());
     }
 }
+
+#[test]
+fn a_round_of_losses_that_were_none_leaves_the_limits_and_the_probe() {
+    let (mut bbr, now) = as_of(short(), UP);
+    let (long_term, cwnd) = (bbr.long_term.limit(), bbr.cwnd);
+    lose(&mut bbr, now, &[98_750, 100_000, 120_000], false, false);
+    lose(&mut bbr, now, &[120_000; 9], false, true);
+    assert_eq!(bbr.published().state, "probe bandwidth: down");
+    assert!(bbr.long_term.limit().is_some() && bbr.cwnd < cwnd);
+    bbr.on_change(PathChange::SpuriousLoss { since: now, now: now + ms(9) }, &peers());
+    assert_eq!(bbr.published().state, UP);
+    assert_eq!((bbr.long_term.limit(), bbr.cwnd), (long_term, cwnd));
+}
