@@ -25,6 +25,10 @@ pub struct TransportConfig {
     pub burst: Burst,
     /// When packets count as lost, and when a path is probed.
     pub recovery: RecoveryRules,
+    /// Now and then a packet number is not used, chosen at random: a peer that acknowledges it
+    /// acknowledges what it did not receive, and the connection is closed. Default true.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-21.4>
+    pub skips_packet_numbers: bool,
     /// Mark 1-RTT packets as ECN-capable, ECT(0), where the path and the peer carry it. Default
     /// false. <https://www.rfc-editor.org/rfc/rfc9000#section-13.4>
     pub ecn: bool,
@@ -67,21 +71,36 @@ pub struct RecoveryRules {
     /// by time alone, 9/8 of a round trip. Default 3.
     /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1>
     pub packet_threshold: Option<u64>,
+    /// Packets that arrive after they were declared lost raise both thresholds: that of packets up
+    /// to 4,096, that of time up to two round trips. 16 rounds of losses without such a packet lower
+    /// them again. Default true.
+    /// <https://www.rfc-editor.org/rfc/rfc8985#section-6.2>
+    pub adapts_to_reordering: bool,
+    /// The controller restores what it reduced for losses all of which turn out to be none. Default
+    /// true. <https://www.rfc-editor.org/rfc/rfc9438#section-4.9>
+    pub undoes_spurious_reductions: bool,
+}
+
+impl RecoveryRules {
+    /// What is used unless something else is chosen.
+    pub const STANDARD: RecoveryRules = RecoveryRules {
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
+        //# When no previous RTT is available, the initial RTT SHOULD be set to 333
+        //# milliseconds.
+        initial_rtt: Duration::from_millis(333),
+        least_probe_timeout: Duration::ZERO,
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
+        //# The RECOMMENDED initial value for the packet reordering threshold
+        //# (kPacketThreshold) is 3
+        packet_threshold: Some(LEAST_PACKET_THRESHOLD),
+        adapts_to_reordering: true,
+        undoes_spurious_reductions: true,
+    };
 }
 
 impl Default for RecoveryRules {
     fn default() -> Self {
-        RecoveryRules {
-            // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
-            //# When no previous RTT is available, the initial RTT SHOULD be set to 333
-            //# milliseconds.
-            initial_rtt: Duration::from_millis(333),
-            least_probe_timeout: Duration::ZERO,
-            // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.1
-            //# The RECOMMENDED initial value for the packet reordering threshold
-            //# (kPacketThreshold) is 3
-            packet_threshold: Some(LEAST_PACKET_THRESHOLD),
-        }
+        RecoveryRules::STANDARD
     }
 }
 
@@ -125,6 +144,7 @@ impl Default for TransportConfig {
             pacing_percent: Some(125),
             burst: Burst::default(),
             recovery: RecoveryRules::default(),
+            skips_packet_numbers: true,
             ecn: false,
             ack_every: 2,
             max_ack_delay: Duration::from_millis(25),

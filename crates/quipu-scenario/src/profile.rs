@@ -56,6 +56,12 @@ const MP_QUIC: &[ProfileValue] = &[
         "ackhandler/sent_packet_handler.go, detectLostPackets: 9/8 of a round trip, no count of packets",
     ),
     of(
+        "adaptive_reordering",
+        "false",
+        "ackhandler/sent_packet_handler.go, detectLostPackets: a lost packet is forgotten",
+    ),
+    of("undo_spurious", "false", "congestion/interface.go: no call tells of a loss that was none"),
+    of(
         "stream_credit",
         "\"16MiB\"",
         "protocol/server_parameters.go, DefaultMaxReceiveStreamFlowControlWindowClient",
@@ -85,6 +91,13 @@ const XQUIC: &[ProfileValue] = &[
     ),
     of("pacing", "false", "xqc_conn.c, default settings: pacing_on = 0"),
     of("initial_rtt", "\"250ms\"", "xqc_send_ctl.h, XQC_kInitialRtt_us"),
+    of(
+        "adaptive_reordering",
+        "false",
+        "default settings and test programs: spurious_loss_detect_on = 0",
+    ),
+    of("undo_spurious", "false", "the same"),
+    of("skip_packet_numbers", "false", "xqc_conn.c: pkt_num is ctl_packet_number[pns]++"),
 ];
 
 const NS3: &[ProfileValue] = &[
@@ -92,6 +105,9 @@ const NS3: &[ProfileValue] = &[
     of("pacing", "false", "of the module only BBR paces"),
     of("initial_rtt", "\"100ms\"", "quic-socket-base.cc, kDefaultInitialRtt"),
     of("ack_every", "3", "quic-socket-base.cc, MaybeQueueAck: once more than 2 packets came"),
+    of("adaptive_reordering", "false", "quic-socket-base.cc, kReorderingThreshold: three packets"),
+    of("undo_spurious", "false", "quic-congestion-ops.cc: nothing undoes a reduction"),
+    of("skip_packet_numbers", "false", "quic-socket-base.cc: numbers are dense"),
 ];
 
 impl Profile {

@@ -52,6 +52,16 @@ table! {
         /// When a packet counts as lost after a later packet was acknowledged: if that one was sent at least three
         /// packets later, or 9/8 of a round trip after the packet was sent; or by time alone.
         pub loss_detection: LossDetection = LossDetection::PacketsOrTime,
+        /// Whether packets that arrive after they were declared lost raise the thresholds of loss detection: that of
+        /// packets to what was seen, that of time by a quarter of the least round-trip time. 16 rounds of losses
+        /// without such a packet lower them again.
+        pub adaptive_reordering: bool = true,
+        /// Whether the congestion controller restores its window when all packets of a round of losses arrive after
+        /// all.
+        pub undo_spurious: bool = true,
+        /// Whether packet numbers are skipped now and then, at random, so that a peer that acknowledges what it did
+        /// not receive is found out. A gap in packet numbers is acknowledged at once.
+        pub skip_packet_numbers: bool = true,
         /// Whether packets are marked as ECN-capable, ECT(0).
         pub ecn: bool = false,
         /// Ack-eliciting packets per acknowledgement.

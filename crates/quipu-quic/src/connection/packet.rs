@@ -7,6 +7,7 @@
 
 use quipu_base::{Bytes, Instant};
 use quipu_policy::{Event, PathKey, Span, StreamKey};
+use rand_core::Rng;
 
 use super::transmit::Full;
 use super::{Connection, Space};
@@ -238,7 +239,7 @@ impl Connection {
         let mut packet = self.begin_packet(now, space, datagram)?;
         let returned = write(self, &mut packet);
         let ect = packet.record.ect;
-        if let Some(length) = self.seal_packet(now, packet) {
+        if let Some(length) = self.seal_packet(now, &mut packet) {
             datagram.end += length;
             datagram.ect = ect;
         }
@@ -325,7 +326,7 @@ impl Connection {
 
     /// Seals a packet and enters it in the books: its length. `None` if it holds nothing or cannot
     /// be sealed.
-    fn seal_packet(&mut self, now: Instant, mut packet: PacketBuilder<'_>) -> Option<usize> {
+    fn seal_packet(&mut self, now: Instant, packet: &mut PacketBuilder<'_>) -> Option<usize> {
         // https://www.rfc-editor.org/rfc/rfc9000#section-12.4
         //# The payload of a packet that contains frames MUST contain at least one frame, and MAY
         //# contain multiple frames and multiple frame types.
@@ -333,7 +334,7 @@ impl Connection {
             return None;
         }
         let length = packet.pad();
-        self.record_sent(now, &packet, length);
+        self.record_sent(now, packet, length);
         let bytes = packet.room.get_mut(..length)?;
         let keys = self.handshake.sealing(packet.space)?;
         protection::seal(bytes, &packet.layout, packet.key.id, packet.record.pn, keys).ok()?;
@@ -343,8 +344,8 @@ impl Connection {
     }
 
     /// A packet is sealed: what it carries is in flight from now on, and the policies are told.
-    fn enter_packet(&mut self, now: Instant, packet: PacketBuilder<'_>) {
-        let PacketBuilder { space, key, mut record, padded, .. } = packet;
+    fn enter_packet(&mut self, now: Instant, packet: &mut PacketBuilder<'_>) {
+        let PacketBuilder { space, key, ref mut record, padded, .. } = *packet;
         let Some(mut path) = self.shared.paths.at_mut(space.slot()) else { return };
         let bytes = Bytes(u64::from(record.bytes));
         let counts = record.ack_eliciting || padded;
@@ -354,7 +355,7 @@ impl Connection {
             // https://www.rfc-editor.org/rfc/rfc9002#section-7.7
             //# To avoid delaying their delivery to the peer, packets containing only ACK frames
             //# SHOULD therefore not be paced.
-            record.at_send = path.depart(now, bytes);
+            path.depart(record);
             // https://www.rfc-editor.org/rfc/rfc9002#section-7.5
             //# A sender MUST however count these packets as being additionally in flight, since
             //# these packets add network load without establishing packet loss.
@@ -370,7 +371,7 @@ impl Connection {
                 None => return,
             },
         };
-        sent.take_pn();
+        sent.take_pn(|| self.random.next_u64());
         if !counts {
             return;
         }

@@ -130,13 +130,13 @@ impl Connection {
         if !self.recording.is_on() || lost.is_empty() {
             return;
         }
-        let Some(path) = self.shared.paths.get(space.slot()).map(|data| data.key.id) else {
-            return;
-        };
+        let Some(data) = self.shared.paths.get(space.slot()) else { return };
+        let path = data.key.id;
+        let threshold = data.recovery.packet_threshold(matches!(space, Space::Data(_)));
         let Some(PacketSpace { sent, .. }) = self.packets(space) else { return };
-        let largest = sent.largest_acked().unwrap_or_default();
+        let newest_overtaken = sent.overtaken(threshold);
         for record in lost {
-            let overtaken = self.config.recovery.is_overtaken(record.pn, largest);
+            let overtaken = Some(record.pn) <= newest_overtaken;
             self.recording.record(now, || Event::PacketLost {
                 kind: space.kind(),
                 path,

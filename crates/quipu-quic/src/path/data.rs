@@ -68,7 +68,7 @@ impl PathData {
         PathData {
             key,
             route,
-            packets: PacketSpace::default(),
+            packets: PacketSpace::of_path(config.skips_packet_numbers),
             recovery: PathRecovery::new(now, key, controller, size, config),
             validation,
             amplification: Amplification::new(known),

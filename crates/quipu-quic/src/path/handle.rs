@@ -6,7 +6,7 @@ use quipu_policy::{PathKey, PathView, Piece};
 
 use super::PathData;
 use super::data::payload;
-use crate::recovery::{AtSend, SentPackets, SpaceRecovery};
+use crate::recovery::{SentPackets, SentRecord, SpaceRecovery};
 
 /// What the engine keeps of a path, and what policies see of it.
 #[derive(Clone, Copy)]
@@ -65,12 +65,12 @@ impl PathMut<'_> {
         view.last_sent_at = Some(now);
     }
 
-    /// The same packet counts as in flight: window, pace and controller know of it. The counts that
-    /// its record keeps; `None` of a path that is abandoned.
-    pub(crate) fn depart(&mut self, now: Instant, bytes: Bytes) -> Option<AtSend> {
-        let PathMut { data, view: Some(view), published } = self else { return None };
+    /// The same packet counts as in flight: window, pace and controller know of it, but for a path
+    /// that is abandoned. Its record keeps what is counted then.
+    pub(crate) fn depart(&mut self, record: &mut SentRecord) {
+        let PathMut { data, view: Some(view), published } = self else { return };
         let datagram = data.datagram_bytes();
-        Some(data.recovery.on_sent(now, bytes, datagram, view, published))
+        data.recovery.on_sent(record, datagram, view, published);
     }
 
     /// A PATH_CHALLENGE with that data leaves.

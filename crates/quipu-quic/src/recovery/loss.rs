@@ -1,9 +1,8 @@
-//! Loss detection thresholds and probe timeouts of RFC 9002.
+//! The time threshold of loss detection and the probe timeout of RFC 9002.
 
-use quipu_base::{Duration, Instant, PacketNumber};
+use quipu_base::Duration;
 use quipu_policy::PathView;
 
-use super::SentRecord;
 use super::rtt::GRANULARITY;
 use crate::config::RecoveryRules;
 
@@ -33,70 +32,12 @@ impl RecoveryRules {
     pub(crate) fn rtt(&self, path: &PathView) -> Duration {
         path.srtt.unwrap_or(self.initial_rtt)
     }
-
-    /// Whether a packet is lost of which a later one, `largest`, was acknowledged, however soon.
-    pub(crate) fn is_overtaken(&self, pn: PacketNumber, largest: PacketNumber) -> bool {
-        self.packet_threshold.is_some_and(|threshold| largest.0 >= pn.0.saturating_add(threshold))
-    }
-}
-
-/// Whether these lost packets, in packet-number order, show persistent congestion: two
-/// ack-eliciting ones further apart than three probe timeouts, with nothing acknowledged between.
-/// Packets that elicit no acknowledgement and lie between do not count.
-/// <https://www.rfc-editor.org/rfc/rfc9002#section-7.6>
-pub(crate) fn is_persistent_congestion(
-    lost: &[SentRecord],
-    first_sample_at: Option<Instant>,
-    probe_timeout: Duration,
-) -> bool {
-    // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.2
-    //# The persistent congestion period SHOULD NOT start until there is at
-    //# least one RTT sample.
-    let Some(first_sample_at) = first_sample_at else { return false };
-    // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.1
-    //# The RECOMMENDED value for kPersistentCongestionThreshold is 3, which results in behavior
-    //# that is approximately equivalent to a TCP sender declaring an RTO after two TLPs.
-    let period = probe_timeout.saturating_mul(3);
-    let mut run: Option<(u64, Instant)> = None;
-    // https://www.rfc-editor.org/rfc/rfc9002#section-7.6.2
-    //# These two packets MUST be ack-eliciting, since a receiver is required to acknowledge only
-    //# ack-eliciting packets within its maximum acknowledgment delay; see Section 13.2 of
-    //# [QUIC-TRANSPORT].
-    for record in lost.iter().filter(|record| record.ack_eliciting) {
-        if record.sent_at < first_sample_at {
-            continue;
-        }
-        run = match run {
-            Some((last, start)) if record.eliciting_index == last + 1 => {
-                if record.sent_at - start > period {
-                    return true;
-                }
-                Some((record.eliciting_index, start))
-            }
-            _ => Some((record.eliciting_index, record.sent_at)),
-        };
-    }
-    false
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::rtt::tests::view;
     use super::*;
-    use quipu_base::PacketNumber;
-
-    /// Lost packets as (index among the ack-eliciting, milliseconds).
-    fn lost(packets: &[(u64, u64)]) -> Vec<SentRecord> {
-        let record = |&(index, ms): &(u64, u64)| {
-            // Packets without content lie between: numbers have gaps.
-            let sent_at = Instant::from_nanos(ms * 1_000_000);
-            let mut record = SentRecord::new(PacketNumber(3 * index), sent_at);
-            record.ack_eliciting = true;
-            record.eliciting_index = index;
-            record
-        };
-        packets.iter().map(record).collect()
-    }
 
     #[test]
     fn timeouts_follow_the_estimate() {
@@ -115,11 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn other_rules_have_other_timeouts_and_no_packet_threshold() {
+    fn other_rules_have_other_timeouts() {
         let gquic = RecoveryRules {
             initial_rtt: Duration::from_millis(100),
             least_probe_timeout: Duration::from_millis(200),
             packet_threshold: None,
+            ..RecoveryRules::default()
         };
         let mut path = view();
         assert_eq!(gquic.loss_delay(&path), Duration::from_micros(112_500));
@@ -128,27 +70,5 @@ mod tests {
         assert_eq!(gquic.probe_timeout(&path, Duration::ZERO), Duration::from_millis(200));
         path.rttvar = Duration::from_millis(50);
         assert_eq!(gquic.probe_timeout(&path, Duration::ZERO), Duration::from_millis(240));
-        let overtaken = |rules: &RecoveryRules| {
-            rules.is_overtaken(PacketNumber(7), PacketNumber(10))
-                && !rules.is_overtaken(PacketNumber(8), PacketNumber(10))
-        };
-        assert!(overtaken(&RecoveryRules::default()));
-        assert!(!gquic.is_overtaken(PacketNumber(7), PacketNumber(1_000)));
-    }
-
-    #[test]
-    fn persistent_congestion_needs_an_unbroken_row_longer_than_three_timeouts() {
-        let mut path = view();
-        path.srtt = Some(Duration::from_millis(40));
-        path.rttvar = Duration::from_millis(10);
-        let zero = Some(Instant::ZERO);
-        let check = |packets: &[(u64, u64)], first| {
-            let timeout = RecoveryRules::default().probe_timeout(&path, Duration::ZERO);
-            is_persistent_congestion(&lost(packets), first, timeout)
-        };
-        assert!(check(&[(1, 0), (2, 100), (3, 250)], zero));
-        assert!(!check(&[(1, 0), (2, 100), (4, 250)], zero));
-        assert!(!check(&[(1, 0), (2, 240)], zero));
-        assert!(!check(&[(1, 0), (2, 100), (3, 250)], None));
     }
 }

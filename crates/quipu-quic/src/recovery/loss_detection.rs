@@ -1,16 +1,14 @@
 //! Acknowledgements and the loss timer of one packet number space: what they settle, and what they
 //! say of the path that carries it.
 
-use quipu_base::{Bytes, Duration, Instant};
+use quipu_base::{Bytes, Duration, Instant, PacketNumber};
 use quipu_policy::congestion::{
     AckedInfo, AckedPacket, LostInfo, LostPacket, PathChange, Peers, Published, RateSample,
 };
 use quipu_policy::{PathKey, PathState, PathView};
 
 use super::return_way::WayChange;
-use super::{
-    PathRecovery, SentPackets, SentRecord, Settled, is_persistent_congestion, take_rtt_sample,
-};
+use super::{PathRecovery, SentPackets, SentRecord, Settled, Thresholds, take_rtt_sample};
 use crate::counters::PathCounters;
 use crate::wire::frame::Ack;
 
@@ -60,17 +58,21 @@ impl SpaceRecovery<'_> {
         settled: &mut Settled,
     ) -> Result<(), NeverSent> {
         let (now, ack) = (event.now, event.ack);
-        if ack.largest() >= self.sent.next_pn() {
+        let ranges = ack.ranges.iter().map(|range| (range.first.0, range.last.0));
+        // https://www.rfc-editor.org/rfc/rfc9000#section-21.4
+        // "An endpoint MAY skip packet numbers when sending packets to detect this behavior."
+        if ack.largest() >= self.sent.next_pn() || self.sent.any_unused(ranges.clone()) {
             return Err(NeverSent);
         }
         let prior_in_flight = self.sent.in_flight();
-        let ranges = ack.ranges.iter().map(|range| (range.first.0, range.last.0));
+        let largest_before = self.sent.largest_acked();
         let advances = self.sent.on_ack(ranges, &mut settled.acked, &mut settled.late);
         if settled.is_nothing_acked() {
             return Ok(());
         }
         let rtt = self.sample_rtt(event, advances, accepts, settled);
         self.on_alive(event, settled);
+        self.note_late(now, largest_before, settled);
         self.detect_lost(now, settled);
         self.count(now, settled);
         let rate = self.sample_rate(event, settled);
@@ -181,11 +183,35 @@ impl SpaceRecovery<'_> {
         }
     }
 
-    fn detect_lost(&mut self, now: Instant, settled: &mut Settled) {
-        if let Some(view) = self.view.as_deref() {
-            let rules = &self.path.rules;
-            self.sent.detect_lost(now, rules.loss_delay(view), rules, &mut settled.lost);
+    /// Packets that were declared lost arrived after all: the thresholds were too low, and if that
+    /// holds of a whole round of losses, the controller reduced its window for nothing.
+    fn note_late(&mut self, now: Instant, largest: Option<PacketNumber>, settled: &Settled) {
+        let (late, path) = (&settled.late, &mut *self.path);
+        if late.is_empty() {
+            return;
         }
+        path.persistent.on_late(late);
+        let void_round = path.loss_round.on_late(late);
+        let Some(view) = self.view.as_deref_mut() else { return };
+        if self.is_one_rtt && path.rules.adapts_to_reordering {
+            path.reordering.on_late(now, late, largest, &path.rules, view);
+        }
+        if let Some(since) = void_round.filter(|_| path.rules.undoes_spurious_reductions) {
+            let change = PathChange::SpuriousLoss { since, now };
+            path.on_change(now, change, self.datagram, view, self.published);
+        }
+    }
+
+    fn detect_lost(&mut self, now: Instant, settled: &mut Settled) {
+        let Some(view) = self.view.as_deref() else { return };
+        let PathRecovery { rules, reordering, .. } = &*self.path;
+        let delay = if self.is_one_rtt {
+            reordering.loss_delay(rules, view)
+        } else {
+            rules.loss_delay(view)
+        };
+        let packets = self.path.packet_threshold(self.is_one_rtt);
+        self.sent.detect_lost(now, &Thresholds { delay, packets }, &mut settled.lost);
     }
 
     /// Counts what was settled, and takes it off what is in flight.
@@ -310,7 +336,10 @@ impl SpaceRecovery<'_> {
             path.ecn.on_lost(lost);
         }
         let probe_timeout = path.rules.probe_timeout(view, max_ack_delay);
-        let persistent = is_persistent_congestion(lost, path.first_sample_at, probe_timeout);
+        let persistent = path.persistent.on_lost(lost, path.first_sample_at, probe_timeout);
+        if path.loss_round.on_lost(now, lost) {
+            path.reordering.on_round();
+        }
         let peers = Peers { own: path.key, all: self.published };
         path.controller.on_lost(
             &LostInfo {

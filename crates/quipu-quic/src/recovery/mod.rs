@@ -14,11 +14,14 @@ mod loss;
 mod loss_detection;
 mod pacer;
 mod path;
+mod persistent;
 mod received;
+mod reordering;
 mod return_way;
 mod rtt;
 mod sent;
 mod settled;
+mod skips;
 mod space;
 
 pub(crate) use at_send::AtSend;
@@ -31,7 +34,9 @@ pub(crate) use space::PacketSpace;
 
 use delivery::DeliveryRate;
 use ecn::EcnPath;
-use loss::is_persistent_congestion;
 use pacer::Pacer;
+use persistent::PersistentCongestion;
+use reordering::{LossRound, Reordering};
 use return_way::ReturnWay;
 use rtt::take_rtt_sample;
+use sent::Thresholds;

@@ -6,7 +6,10 @@ use quipu_policy::congestion::{PathChange, Peers, Published, RateSample, SentInf
 use quipu_policy::{Controller, PathKey, PathState, PathView};
 
 use super::ack_times::AckTimes;
-use super::{AtSend, DeliveryRate, EcnPath, Pacer, ReturnWay, take_rtt_sample};
+use super::{
+    DeliveryRate, EcnPath, LossRound, Pacer, PersistentCongestion, Reordering, ReturnWay,
+    SentRecord, take_rtt_sample,
+};
 use crate::config::{RecoveryRules, TransportConfig};
 
 /// Probe packets per probe timeout.
@@ -31,6 +34,9 @@ pub(crate) struct PathRecovery {
     pub(super) ecn: EcnPath,
     pub(super) ack_times: AckTimes,
     pub(super) return_way: ReturnWay,
+    pub(super) persistent: PersistentCongestion,
+    pub(super) reordering: Reordering,
+    pub(super) loss_round: LossRound,
     /// The sender came to rest with window left since it last filled it.
     pub(super) app_limited: bool,
     /// When the first round-trip sample was taken.
@@ -63,6 +69,9 @@ impl PathRecovery {
             ecn: EcnPath::new(config.ecn),
             ack_times: AckTimes::default(),
             return_way: ReturnWay::new(key),
+            persistent: PersistentCongestion::default(),
+            reordering: Reordering::default(),
+            loss_round: LossRound::default(),
             app_limited: true,
             first_sample_at: None,
             probes_due: 0,
@@ -79,6 +88,16 @@ impl PathRecovery {
     /// When its packets count as lost, and when it is probed.
     pub(crate) fn rules(&self) -> &RecoveryRules {
         &self.rules
+    }
+
+    /// Packets by which a packet must be overtaken to be lost, among 1-RTT packets or in a space of
+    /// the handshake; `None`: time alone decides.
+    pub(crate) fn packet_threshold(&self, is_one_rtt: bool) -> Option<u64> {
+        if is_one_rtt {
+            self.reordering.threshold(&self.rules)
+        } else {
+            self.rules.packet_threshold
+        }
     }
 
     /// What the controller publishes.
@@ -143,18 +162,21 @@ impl PathRecovery {
         self.ecn.on_sent()
     }
 
-    /// A packet of `bytes` that counts as in flight leaves: window, pace and controller know of it.
-    /// The counts that its record keeps.
+    /// A packet that counts as in flight leaves: window, pace and controller know of it. Its record
+    /// keeps what is counted then.
     pub(crate) fn on_sent(
         &mut self,
-        now: Instant,
-        bytes: Bytes,
+        record: &mut SentRecord,
         datagram: Bytes,
         view: &mut PathView,
         published: &mut [(PathKey, Published)],
-    ) -> AtSend {
+    ) {
+        let (now, bytes) = (record.sent_at, Bytes(u64::from(record.bytes)));
         view.in_flight += bytes;
-        let at_send = self.delivery.on_sent(now, bytes, view.in_flight);
+        record.at_send = Some(self.delivery.on_sent(now, bytes, view.in_flight));
+        if record.ack_eliciting {
+            record.eliciting_number = self.persistent.next_number();
+        }
         let limited = self.delivery.is_limited();
         let info = SentInfo { now, bytes, in_flight: view.in_flight, limited };
         self.controller.on_sent(&info, &Peers { own: self.key, all: published });
@@ -170,7 +192,6 @@ impl PathRecovery {
             // After silence the controller may ask for another pace.
             self.publish(now, datagram, view, published);
         }
-        at_send
     }
 
     /// A round-trip time was measured otherwise than by an acknowledgement, before any other.

@@ -2,15 +2,15 @@
 
 use std::collections::VecDeque;
 
-use quipu_base::{Bytes, Instant, PacketNumber, PathId};
+use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId};
 use quipu_policy::{PathKey, Piece, SentPacket, Span, StreamKey};
 use smallvec::SmallVec;
 
 use super::AtSend;
-use crate::config::RecoveryRules;
+use super::skips::SkippedNumbers;
 
 /// Most lost packets remembered for late acknowledgements; our choice.
-const MAX_LOST: usize = 512;
+const MAX_LOST: usize = 2_048;
 
 /// So many times the loss delay after it left, a lost packet is forgotten; our choice.
 const LATE: u64 = 8;
@@ -77,8 +77,8 @@ pub(crate) struct SentRecord {
     settled: bool,
     /// Its datagram was marked ECT(0).
     pub(crate) ect: bool,
-    /// Position among the ack-eliciting packets of its space.
-    pub(crate) eliciting_index: u64,
+    /// Its number among the ack-eliciting packets of its path, whatever their space.
+    pub(super) eliciting_number: u64,
     /// What the path had delivered when it left.
     pub(crate) at_send: Option<AtSend>,
     /// Bit `i`: piece `i` carried the stream's end.
@@ -98,11 +98,21 @@ impl SentRecord {
             repeats: false,
             settled: false,
             ect: false,
-            eliciting_index: 0,
+            eliciting_number: 0,
             at_send: None,
             fins: 0,
             pieces: SmallVec::new(),
             controls: Vec::new(),
+        }
+    }
+
+    /// Its content, which is taken out of `self`.
+    #[inline]
+    fn take(&mut self) -> Self {
+        SentRecord {
+            pieces: std::mem::take(&mut self.pieces),
+            controls: std::mem::take(&mut self.controls),
+            ..*self
         }
     }
 
@@ -138,41 +148,59 @@ pub(crate) struct SentPackets {
     /// Declared lost, in packet-number order: both thresholds find lower numbers first.
     lost: VecDeque<SentRecord>,
     next: u64,
+    skipped: SkippedNumbers,
     largest_acked: Option<PacketNumber>,
     last_eliciting_at: Option<Instant>,
     in_flight: Bytes,
     eliciting_in_flight: usize,
-    eliciting_sent: u64,
     pub(crate) loss_time: Option<Instant>,
 }
 
+/// When packets are lost of which a later one was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Thresholds {
+    /// So long after they were sent.
+    pub(super) delay: Duration,
+    /// Once a packet sent so many packets later was acknowledged; `None`: by time alone.
+    pub(super) packets: Option<u64>,
+}
+
 impl SentPackets {
+    /// Nothing was sent; some packet numbers, chosen at random, are never used.
+    pub(super) fn with_skips() -> Self {
+        SentPackets { skipped: SkippedNumbers::at_random(), ..SentPackets::default() }
+    }
+
     /// The number of the next packet.
     pub(crate) fn next_pn(&self) -> PacketNumber {
         PacketNumber(self.next)
     }
 
-    /// Uses up the next packet number.
-    pub(crate) fn take_pn(&mut self) -> PacketNumber {
+    /// Uses up the next packet number; now and then the one after it is skipped, chosen by `random`.
+    #[inline]
+    pub(crate) fn take_pn(&mut self, random: impl FnOnce() -> u64) -> PacketNumber {
         let pn = PacketNumber(self.next);
         // https://www.rfc-editor.org/rfc/rfc9000#section-12.3
         //# Subsequent packets sent in the same packet number space MUST increase the packet
         //# number by at least one. A QUIC endpoint MUST NOT reuse a packet number within the same
         //# packet number space in one connection.
-        self.next += 1;
+        self.next = self.skipped.pass(self.next + 1, random);
         pn
     }
 
-    /// Keeps a packet that counts as in flight.
-    pub(crate) fn on_sent(&mut self, mut record: SentRecord) {
+    /// True if one of these inclusive ranges, highest first, holds a number that no packet had.
+    pub(super) fn any_unused(&self, ranges: impl Iterator<Item = (u64, u64)>) -> bool {
+        self.skipped.any_in(ranges)
+    }
+
+    /// Keeps a packet that counts as in flight. Its content is taken out of `record`.
+    pub(crate) fn on_sent(&mut self, record: &mut SentRecord) {
         self.in_flight += Bytes(u64::from(record.bytes));
         if record.ack_eliciting {
             self.eliciting_in_flight += 1;
-            self.eliciting_sent += 1;
-            record.eliciting_index = self.eliciting_sent;
             self.last_eliciting_at = Some(record.sent_at);
         }
-        self.packets.push_back(record);
+        self.packets.push_back(record.take());
     }
 
     pub(crate) fn largest_acked(&self) -> Option<PacketNumber> {
@@ -233,65 +261,69 @@ impl SentPackets {
         acked: &mut Vec<SentRecord>,
         late: &mut Vec<SentRecord>,
     ) -> bool {
-        let mut largest_is_new = false;
+        let lowest = |packets: &VecDeque<SentRecord>| packets.front().map(|record| record.pn.0);
+        let lowest = lowest(&self.packets).into_iter().chain(lowest(&self.lost)).min();
+        // Ranges below all that is kept say nothing new.
+        let mut news: SmallVec<[(u64, u64); 4]> = SmallVec::new();
         let mut largest = None;
-        let first_kept = self.packets.front().map_or(u64::MAX, |record| record.pn.0);
         for (start, end) in ranges {
-            if largest.is_none() {
-                largest = Some(end);
-                if self.largest_acked.is_none_or(|before| before.0 < end) {
-                    self.largest_acked = Some(PacketNumber(end));
-                }
+            largest = largest.max(Some(PacketNumber(end)));
+            if lowest.is_none_or(|lowest| end < lowest) {
+                break;
             }
+            news.push((start, end));
+        }
+        self.largest_acked = self.largest_acked.max(largest);
+        for &(start, end) in news.iter().rev() {
             if !self.lost.is_empty() {
                 self.take_late(start, end, late);
             }
-            if end < first_kept {
-                if self.lost.front().is_none_or(|record| end < record.pn.0) {
-                    break;
+            self.take_acked(start, end, acked);
+        }
+        self.pop_settled();
+        acked.last().is_some_and(|newest| Some(newest.pn) == largest)
+    }
+
+    fn take_acked(&mut self, start: u64, end: u64, acked: &mut Vec<SentRecord>) {
+        let mut at = self.position(start);
+        if at == 0 {
+            // The oldest, as nearly always: they leave the list at once.
+            while self.packets.front().is_some_and(|record| record.pn.0 <= end) {
+                let record = self.packets.pop_front();
+                for record in record.into_iter().filter(|record| !record.settled) {
+                    self.note_settled(&record);
+                    acked.push(record);
                 }
-                continue;
             }
-            let mut at = self.position(end + 1);
-            while at > 0 {
-                at -= 1;
-                let record = &mut self.packets[at];
-                if record.pn.0 < start {
-                    break;
-                }
-                if record.settled {
-                    continue;
-                }
+            return;
+        }
+        while let Some(record) = self.packets.get_mut(at)
+            && record.pn.0 <= end
+        {
+            at += 1;
+            if !record.settled {
                 let kept = Self::settle(record);
-                self.in_flight -= Bytes(u64::from(kept.bytes));
-                self.eliciting_in_flight -= usize::from(kept.ack_eliciting);
-                if Some(kept.pn.0) == largest {
-                    largest_is_new = true;
-                }
+                self.note_settled(&kept);
                 acked.push(kept);
             }
         }
-        acked.reverse();
-        late.sort_unstable_by_key(|record| record.pn);
-        self.pop_settled();
-        largest_is_new
     }
 
-    /// Takes out what is lost: sent before `lost_before`, or `threshold` packets below the largest
-    /// acknowledged. Sets `loss_time` for what may yet be. `delay` is the time threshold.
-    pub(crate) fn detect_lost(
+    /// Takes out what is lost, in packet-number order, and sets `loss_time` for what may yet be.
+    pub(super) fn detect_lost(
         &mut self,
         now: Instant,
-        delay: quipu_base::Duration,
-        rules: &RecoveryRules,
+        thresholds: &Thresholds,
         lost: &mut Vec<SentRecord>,
     ) {
         self.loss_time = None;
+        let Thresholds { delay, packets } = *thresholds;
         let forgotten = |record: &SentRecord| record.sent_at + delay.saturating_mul(LATE) < now;
         while self.lost.front().is_some_and(forgotten) {
             self.lost.pop_front();
         }
         let Some(largest) = self.largest_acked else { return };
+        let overtaken = self.overtaken(packets);
         for at in 0..self.packets.len() {
             let record = &mut self.packets[at];
             if record.pn > largest {
@@ -305,20 +337,26 @@ impl SentPackets {
             //# Once a later packet within the same packet number space has been acknowledged, an
             //# endpoint SHOULD declare an earlier packet lost if it was sent a threshold amount
             //# of time in the past.
-            if expires_at <= now || rules.is_overtaken(record.pn, largest) {
+            if expires_at <= now || Some(record.pn) <= overtaken {
                 let kept = Self::settle(record);
-                self.in_flight -= Bytes(u64::from(kept.bytes));
-                self.eliciting_in_flight -= usize::from(kept.ack_eliciting);
+                self.note_settled(&kept);
                 lost.push(kept);
             } else {
                 // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
                 //# If packets sent prior to the largest acknowledged packet cannot yet be
                 //# declared lost, then a timer SHOULD be set for the remaining time.
-                let loss_time = self.loss_time.map_or(expires_at, |time| time.min(expires_at));
-                self.loss_time = Some(loss_time);
+                self.loss_time = Some(expires_at);
+                // Those that follow were sent no earlier, and are overtaken by fewer.
+                break;
             }
         }
         self.pop_settled();
+    }
+
+    /// The newest packet before the largest acknowledged one with so many packets between; skipped
+    /// numbers do not count.
+    pub(crate) fn overtaken(&self, packets: Option<u64>) -> Option<PacketNumber> {
+        self.skipped.before(self.largest_acked?.0, packets?).map(PacketNumber)
     }
 
     /// Remembers a lost packet, so that a late acknowledgement still counts.
@@ -348,22 +386,16 @@ impl SentPackets {
         }
     }
 
+    /// A packet is in flight no more.
+    fn note_settled(&mut self, record: &SentRecord) {
+        self.in_flight -= Bytes(u64::from(record.bytes));
+        self.eliciting_in_flight -= usize::from(record.ack_eliciting);
+    }
+
     /// Moves the record's content out; its place stays, marked, until it is popped.
     fn settle(record: &mut SentRecord) -> SentRecord {
+        let kept = record.take();
         record.settled = true;
-        let mut kept = SentRecord {
-            pieces: std::mem::take(&mut record.pieces),
-            controls: std::mem::take(&mut record.controls),
-            ..SentRecord::new(record.pn, record.sent_at)
-        };
-        kept.bytes = record.bytes;
-        kept.ack_eliciting = record.ack_eliciting;
-        kept.eliciting_index = record.eliciting_index;
-        kept.at_send = record.at_send;
-        kept.ect = record.ect;
-        kept.requeued = record.requeued;
-        kept.repeats = record.repeats;
-        kept.fins = record.fins;
         kept
     }
 
@@ -376,16 +408,36 @@ impl SentPackets {
     /// Index of the first record with number `pn` or above.
     fn position(&self, pn: u64) -> usize {
         let Some(front) = self.packets.front() else { return 0 };
-        // Numbers are dense where nearly all packets are ack-eliciting: try that place first.
-        let guess = usize::try_from(pn.saturating_sub(front.pn.0)).unwrap_or(usize::MAX);
-        let exact = |at: usize| self.packets.get(at).is_some_and(|record| record.pn.0 == pn);
-        if exact(guess) {
-            return guess;
+        let Some(ahead) = pn.checked_sub(front.pn.0) else { return 0 };
+        // Numbers are dense where nearly all packets are ack-eliciting: the place is this one or
+        // little before it, by as many as numbers are missing.
+        let mut end = usize::try_from(ahead).unwrap_or(usize::MAX).min(self.packets.len());
+        let is_below = |at: usize| self.packets.get(at).is_some_and(|record| record.pn.0 < pn);
+        let mut step = 1;
+        while end > 0 && !is_below(end - 1) {
+            let start = end.saturating_sub(step);
+            if start == 0 || is_below(start - 1) {
+                // It is between the two.
+                return start + self.partition_point(start..end, pn);
+            }
+            end = start;
+            step *= 2;
         }
-        if guess > 0 && self.packets.get(guess - 1).is_some_and(|record| record.pn.0 + 1 == pn) {
-            return guess;
+        end
+    }
+
+    /// How many of the records in `range` have a number below `pn`; those come first.
+    fn partition_point(&self, range: std::ops::Range<usize>, pn: u64) -> usize {
+        let (mut low, mut high) = (range.start, range.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.packets.get(middle).is_some_and(|record| record.pn.0 < pn) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
         }
-        self.packets.partition_point(|record| record.pn.0 < pn)
+        low - range.start
     }
 }
 

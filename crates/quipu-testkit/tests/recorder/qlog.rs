@@ -149,7 +149,9 @@ fn the_form_of_version_03_fits_its_schema() {
         .iter()
         .map(|data| data["header"]["packet_number"].as_u64().unwrap())
         .collect();
-    assert!(numbers.len() > 100 && numbers.iter().copied().eq(0..numbers.len() as u64));
+    // Numbers grow, and few are skipped.
+    assert!(numbers.len() > 100 && numbers.windows(2).all(|pair| pair[0] < pair[1]));
+    assert!(numbers.last().unwrap() - (numbers.len() as u64) < 10, "{numbers:?}");
     let acks = path.data("transport:packet_received");
     let is_ack = |data: &&&Value| {
         data["frames"].as_array().unwrap().iter().any(|frame| frame["frame_type"] == "ack")

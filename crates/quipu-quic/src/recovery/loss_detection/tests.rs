@@ -58,13 +58,12 @@ impl Path {
     /// Ack-eliciting packets leave, so many.
     fn send(&mut self, at: u64, count: u64) {
         for _ in 0..count {
-            let mut record = SentRecord::new(self.sent.take_pn(), ms(at));
-            let bytes = Bytes(u64::from(SIZE));
+            let mut record = SentRecord::new(self.sent.take_pn(|| 0), ms(at));
             record.bytes = SIZE;
             record.ack_eliciting = true;
             let (view, published) = (&mut self.view, &mut self.published[..]);
-            record.at_send = Some(self.path.on_sent(ms(at), bytes, bytes, view, published));
-            self.sent.on_sent(record);
+            self.path.on_sent(&mut record, Bytes(u64::from(SIZE)), view, published);
+            self.sent.on_sent(&mut record);
         }
     }
 
@@ -155,4 +154,106 @@ fn an_abandoned_path_settles_packets_but_no_window() {
     assert_eq!(path.settled.released(), Bytes::ZERO);
     assert_eq!(path.view.in_flight, Bytes(2 * u64::from(SIZE)));
     assert_eq!(path.view.srtt, None);
+}
+
+impl Path {
+    /// The same path, whose packet numbers have gaps; the first is 65.
+    fn with_skips() -> Path {
+        Path { sent: SentPackets::with_skips(), ..Path::new() }
+    }
+
+    fn with_rules(rules: crate::config::RecoveryRules) -> Path {
+        let mut path = Path::new();
+        path.path.rules = rules;
+        path
+    }
+
+    /// Hands on what was settled, as a connection does.
+    fn recycle(&mut self) {
+        self.settled.recycle(Some(&mut self.sent));
+    }
+}
+
+#[test]
+fn a_skipped_number_cannot_be_acknowledged() {
+    let mut path = Path::with_skips();
+    path.send(0, 70);
+    path.acknowledge(50, 0, 64).unwrap();
+    path.recycle();
+    assert_eq!(path.acknowledge(60, 63, 68), Err(NeverSent));
+    assert!(path.settled.is_nothing_acked());
+    assert_eq!(path.view.in_flight, Bytes(5 * u64::from(SIZE)));
+    path.acknowledge(60, 66, 68).unwrap();
+}
+
+#[test]
+fn persistent_congestion_is_found_across_acknowledgements() {
+    let mut path = Path::new();
+    path.send(0, 1);
+    path.acknowledge(100, 0, 0).unwrap();
+    path.recycle();
+    // A probe timeout is 300 ms after this sample: congestion that lasts 900 ms is persistent.
+    for at in [200, 500, 800, 1_101] {
+        path.send(at, 1);
+    }
+    let window = |path: &Path| path.view.cwnd.0 / u64::from(SIZE);
+    for (at, lost) in [(1_150, 1), (1_160, 2), (1_170, 3)] {
+        path.send(at, 3);
+        path.acknowledge(at + 100, path.sent.next_pn().0 - 1, path.sent.next_pn().0 - 1).unwrap();
+        path.recycle();
+        assert!(path.counters.packets_lost >= lost);
+    }
+    assert_eq!(window(&path), 2);
+}
+
+/// The losses of packets 0 and 1 turn out to be none.
+fn lose_in_vain(path: &mut Path) {
+    path.send(0, 5);
+    path.acknowledge(100, 4, 4).unwrap();
+    assert_eq!(Path::numbers(path.settled.lost()), [0, 1]);
+    path.recycle();
+    path.acknowledge(101, 0, 0).unwrap();
+    path.recycle();
+    assert!(path.view.ssthresh.is_some(), "one is missing yet");
+    path.acknowledge(102, 1, 3).unwrap();
+    path.recycle();
+}
+
+#[test]
+fn a_window_reduced_for_packets_that_were_only_late_is_restored() {
+    let mut path = Path::new();
+    let before = path.view.cwnd;
+    lose_in_vain(&mut path);
+    assert!(path.view.cwnd >= before);
+    assert_eq!(path.view.ssthresh, None);
+    let rules = crate::config::RecoveryRules {
+        undoes_spurious_reductions: false,
+        ..crate::config::RecoveryRules::default()
+    };
+    let mut path = Path::with_rules(rules);
+    lose_in_vain(&mut path);
+    assert!(path.view.ssthresh.is_some());
+}
+
+#[test]
+fn packets_that_overtake_each_other_as_before_are_not_lost_again() {
+    let mut path = Path::new();
+    lose_in_vain(&mut path);
+    // Packet 0 was overtaken by four.
+    let first = path.sent.next_pn().0;
+    path.send(200, 10);
+    path.acknowledge(300, first + 4, first + 4).unwrap();
+    assert!(path.settled.lost().is_empty());
+    path.recycle();
+    path.acknowledge(300, first + 5, first + 5).unwrap();
+    assert_eq!(Path::numbers(path.settled.lost()), [first]);
+    let rules = crate::config::RecoveryRules {
+        adapts_to_reordering: false,
+        ..crate::config::RecoveryRules::default()
+    };
+    let mut path = Path::with_rules(rules);
+    lose_in_vain(&mut path);
+    path.send(200, 10);
+    path.acknowledge(300, first + 3, first + 3).unwrap();
+    assert_eq!(Path::numbers(path.settled.lost()), [first]);
 }

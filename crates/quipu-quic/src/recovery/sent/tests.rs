@@ -1,13 +1,12 @@
 use super::*;
 use proptest::prelude::*;
-use quipu_base::Duration;
 
 fn send(sent: &mut SentPackets, at_ms: u64) -> u64 {
-    let pn = sent.take_pn();
+    let pn = sent.take_pn(|| 0);
     let mut record = SentRecord::new(pn, Instant::from_nanos(at_ms * 1_000_000));
     record.bytes = 1200;
     record.ack_eliciting = true;
-    sent.on_sent(record);
+    sent.on_sent(&mut record);
     pn.0
 }
 
@@ -21,7 +20,8 @@ fn ack(sent: &mut SentPackets, ranges: &[(u64, u64)]) -> (Vec<u64>, Vec<u64>, bo
 fn lost(sent: &mut SentPackets, now_ms: u64, delay_ms: u64) -> Vec<u64> {
     let mut lost = Vec::new();
     let now = Instant::from_nanos(now_ms * 1_000_000);
-    sent.detect_lost(now, Duration::from_millis(delay_ms), &RecoveryRules::default(), &mut lost);
+    let thresholds = Thresholds { delay: Duration::from_millis(delay_ms), packets: Some(3) };
+    sent.detect_lost(now, &thresholds, &mut lost);
     let numbers = lost.iter().map(|record| record.pn.0).collect();
     for record in lost {
         sent.remember_lost(record);
@@ -69,12 +69,48 @@ fn a_late_acknowledgement_finds_the_lost_packet() {
 fn numbers_that_were_not_kept_leave_gaps() {
     let mut sent = SentPackets::default();
     send(&mut sent, 0);
-    sent.take_pn();
-    sent.take_pn();
+    sent.take_pn(|| 0);
+    sent.take_pn(|| 0);
     send(&mut sent, 1);
     assert_eq!(sent.next_after(Some(PacketNumber(0))).map(|r| r.pn.0), Some(3));
     assert_eq!(ack(&mut sent, &[(1, 3)]), (vec![3], vec![], true));
     assert_eq!(ack(&mut sent, &[(0, 0)]), (vec![0], vec![], true));
+}
+
+#[test]
+fn a_skipped_number_does_not_count_as_a_packet_in_between() {
+    let mut sent = SentPackets::with_skips();
+    // With this draw, 65 is the first number that is skipped.
+    for at in 0..70 {
+        send(&mut sent, at);
+    }
+    assert_eq!(sent.next_pn(), PacketNumber(71));
+    ack(&mut sent, &[(67, 67), (0, 63)]);
+    assert_eq!(lost(&mut sent, 80, 100), []);
+    ack(&mut sent, &[(68, 68)]);
+    assert_eq!(lost(&mut sent, 80, 100), [64]);
+    assert!(sent.any_unused([(67, 68), (65, 65)].into_iter()));
+    assert!(!sent.any_unused([(66, 68), (0, 64)].into_iter()));
+}
+
+#[test]
+fn packets_that_wait_behind_a_hole_cost_nothing_at_each_acknowledgement() {
+    const PACKETS: u64 = 20_000;
+    crate::cost::grows_in_proportion(8, |times| {
+        let mut sent = SentPackets::default();
+        let packets = PACKETS * times as u64;
+        for _ in 0..packets {
+            send(&mut sent, 0);
+        }
+        let thresholds = Thresholds { delay: Duration::from_millis(100), packets: None };
+        let (mut acked, mut gone) = (Vec::new(), Vec::new());
+        for pn in 1..packets {
+            sent.on_ack([(pn, pn)].into_iter(), &mut acked, &mut gone);
+            sent.detect_lost(Instant::ZERO, &thresholds, &mut gone);
+            acked.clear();
+        }
+        assert!(gone.is_empty());
+    });
 }
 
 proptest! {
@@ -86,7 +122,7 @@ proptest! {
         let mut sent = SentPackets::default();
         let mut open = std::collections::BTreeSet::new();
         for keep in kept {
-            if keep { open.insert(send(&mut sent, 0)); } else { sent.take_pn(); }
+            if keep { open.insert(send(&mut sent, 0)); } else { sent.take_pn(|| 0); }
         }
         let last = sent.next_pn().0 - 1;
         for (start, len) in acks {
