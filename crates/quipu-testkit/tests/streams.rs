@@ -32,19 +32,18 @@ struct Asking {
 
 impl Asking {
     fn new(role: Role, to_open: u64, transport: TransportConfig) -> Self {
-        let mut endpoint = Endpoint::new(Seed::new(1).stream("endpoint", u64::from(to_open > 0)));
+        let mut endpoint =
+            Endpoint::seeded(Seed::new(1).stream("endpoint", u64::from(to_open > 0)));
         let mut handle = None;
+        let transport = Arc::new(transport);
         if role.is_client() {
             let tls = Arc::new(NullClient::new(&[ALPN]).unwrap());
-            let config =
-                ClientConfig { tls, transport: Arc::new(transport), policies: plain_policies() };
-            let route = Route { local: client_address(0), remote: server_address() };
+            let config = ClientConfig::new(tls, transport, plain_policies());
+            let route = Route::new(client_address(0), server_address());
             handle = Some(endpoint.connect(Instant::ZERO, &config, SERVER_NAME, route).unwrap());
         } else {
             let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
-            let transport = Arc::new(transport);
-            let policies = plain_policies();
-            endpoint.listen(ServerConfig { tls, transport, policies, max_connections: 1 }).unwrap();
+            endpoint.listen(ServerConfig::new(tls, transport, plain_policies())).unwrap();
         }
         Asking {
             role,
@@ -96,7 +95,7 @@ impl Asking {
 
 impl Node for Asking {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        let route = Route { local: envelope.local, remote: envelope.remote };
+        let route = Route::new(envelope.local, envelope.remote);
         self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
     }
 

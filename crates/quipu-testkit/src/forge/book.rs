@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quipu_base::{Instant, PacketNumber, PathId, Role};
+use quipu_quic::RangeSet;
 use quipu_quic::tls::{InitialSecrets, protection};
 use quipu_quic::wire::header::Packet;
 use quipu_quic::wire::{ConnectionId, Frame, Frames, PacketKind, PartialHeader, ResetToken};
@@ -69,6 +70,8 @@ struct Side {
     issued: Vec<Issued>,
     /// The largest packet number that it used, by space.
     largest: BTreeMap<Space, u64>,
+    /// The packet numbers of what was read of it, by space.
+    numbers: BTreeMap<Space, RangeSet>,
     phase: usize,
 }
 
@@ -175,6 +178,12 @@ impl Book {
         self.peer.largest.get(&(kind, path)).copied()
     }
 
+    /// The packet numbers of the peer in that space, as inclusive ranges, the highest first.
+    pub(super) fn heard_numbers(&self, kind: PacketKind, path: PathId) -> Vec<(u64, u64)> {
+        let numbers = self.peer.numbers.get(&(kind, path)).into_iter().flat_map(RangeSet::iter);
+        numbers.rev().map(|range| (range.start, range.end - 1)).collect()
+    }
+
     /// Reads a datagram that `sender` sent to `to`; what opened of the peer's.
     pub(super) fn read(
         &mut self,
@@ -262,6 +271,7 @@ impl Book {
             let side = if sender == self.role { &mut self.own } else { &mut self.peer };
             let largest = side.largest.entry(space).or_insert(number.0);
             *largest = number.0.max(*largest);
+            side.numbers.entry(space).or_default().insert(number.0..number.0 + 1);
             if header.kind == PacketKind::OneRtt {
                 side.phase = side.phase.max(phase);
             }

@@ -172,6 +172,11 @@ impl Forge {
         self.flows.get(&address).copied().unwrap_or_default()
     }
 
+    /// The packet numbers heard on a path, as inclusive ranges, the highest first.
+    pub fn heard_numbers(&self, path: u32) -> Vec<(u64, u64)> {
+        self.book.heard_numbers(PacketKind::OneRtt, PathId(path))
+    }
+
     /// The next key phase begins with the packets that follow, if its keys are there.
     pub fn update_keys(&mut self) {
         let phase = self.book.phase() + 1;
@@ -290,11 +295,13 @@ impl Forge {
         heard.iter().flat_map(|packet| packet.frames().filter_map(|frame| pick(&frame))).collect()
     }
 
-    /// Acknowledges all packets of a path up to the largest that was heard.
+    /// Acknowledges all packets of a path that were heard.
     pub fn acknowledge(&mut self, path: u32) {
-        let Some(largest) = self.largest_heard(path) else { return };
+        let numbers = self.heard_numbers(path);
         let named = self.speaks_multipath().then_some(path);
-        self.send(one_rtt().ack(named, &[(0, largest)]));
+        if !numbers.is_empty() {
+            self.send(one_rtt().ack(named, &numbers));
+        }
     }
 
     /// Issues a connection ID for a path.
@@ -370,9 +377,8 @@ impl Forge {
             paths.sort_unstable();
             paths.dedup();
             for path in paths {
-                let Some(largest) = self.largest_heard(path) else { continue };
                 let named = self.speaks_multipath().then_some(path);
-                replies.push((one_rtt().ack(named, &[(0, largest)]), None));
+                replies.push((one_rtt().ack(named, &self.heard_numbers(path)), None));
             }
         }
         if self.answers {

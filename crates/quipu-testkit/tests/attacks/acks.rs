@@ -31,7 +31,6 @@ fn an_acknowledgement_of_what_was_never_sent_closes() {
 /// window grow: it knows only that packet numbers are dense.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-21.4>
 #[test]
-#[ignore = "waits for skipped packet numbers"]
 fn optimistic_acknowledgements_are_found_out() {
     let mut forge = download();
     let mut sent = 0;
@@ -52,7 +51,6 @@ fn optimistic_acknowledgements_are_found_out() {
 
 /// A packet number that was skipped proves that an acknowledgement is a guess.
 #[test]
-#[ignore = "waits for skipped packet numbers"]
 fn packet_numbers_are_skipped_now_and_then() {
     let mut forge = download().acknowledging();
     forge.wait(Duration::from_secs(10));
@@ -109,10 +107,10 @@ fn forged_ecn_counts_do_no_harm() {
         connection.write(now, stream, vec![7; 1_000_000].into()).expect("the stream is open");
     });
     for round in 0..200u64 {
-        let largest = forge.largest_heard(0).unwrap_or_default();
+        let heard = forge.heard_numbers(0);
         let ce = [0, 1 << 40, 3][(round % 3) as usize];
         let counts = EcnCounts { ect0: 200 - round, ect1: round, ce };
-        forge.send(one_rtt().ack_with(Some(0), 0, &[(0, largest)], Some(counts)));
+        forge.send(one_rtt().ack_with(Some(0), 0, &heard, Some(counts)));
         forge.wait(Duration::from_millis(5));
     }
     assert_eq!(forge.closed(), None);

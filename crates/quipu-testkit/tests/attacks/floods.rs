@@ -1,6 +1,7 @@
 //! Frames that cost their sender little, in great number.
 
 use quipu_base::{Bytes, Duration, Offset, PathId, Role, StreamDirection, StreamId};
+use quipu_quic::connection::CloseReason;
 use quipu_quic::wire::Frame;
 use quipu_quic::wire::frame::Stream;
 use quipu_testkit::forge::{Forge, Forgery, Work, one_rtt};
@@ -102,7 +103,8 @@ fn path_statuses_hold_nothing() {
 }
 
 /// Each stream is opened, reset and stopped at once. Rapid reset, CVE-2023-44487, is the same for
-/// HTTP/2, where requests are counted too: `a_client_that_cancels_rapidly_is_told_to_calm_down`.
+/// HTTP/2, where requests are counted too: `a_client_that_cancels_rapidly_is_told_to_calm_down`. The
+/// connection closes after a thousand of them.
 #[test]
 fn streams_opened_and_given_up_at_once_leave_nothing() {
     let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
@@ -125,9 +127,9 @@ fn streams_opened_and_given_up_at_once_leave_nothing() {
         forge.wait(Duration::from_secs(2));
     });
     println!("{next} streams, {:?}", forge.closed());
-    assert_eq!(forge.victim().stuck(), None);
-    // Lists that keep their memory: 121,000 streams came and went.
-    assert_bounded(work, 128_000, 200_000, 1.0);
+    assert!(matches!(forge.closed(), Some(CloseReason::PeerFault(_))));
+    // Lists that keep their memory: 1,000 streams came and went.
+    assert_bounded(work, 128_000, 200_000, 0.1);
 }
 
 /// The peer opens as many streams as it may, and sends nothing on them.

@@ -148,3 +148,30 @@ fn bytes_beyond_the_connections_credit_close() {
     }
     assert!(matches!(forge.closed(), Some(CloseReason::PeerFault(_))));
 }
+
+/// A connection that is closing keeps nothing of what comes, and ends its answers when the peer
+/// closes too, wherever in a packet that stands.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-10.2.2>
+#[test]
+fn a_closing_connection_reads_nothing_but_the_peers_close() {
+    let mut forge = Forge::against(Role::Server, &setup());
+    forge.act(|connection, now| connection.close(now, 0, b"done"));
+    let last = 4 * 3_999;
+    let work = forge.cost(|forge| {
+        for _ in 0..3 {
+            forge.say([stream(last, 1, false, &[7; 100])]);
+        }
+    });
+    assert!(work.datagrams_out > 0 && work.held < 4_000, "{work:?}");
+    forge.say([
+        Frame::Ping,
+        stream(last, 1, false, &[7; 100]),
+        Frame::ApplicationClose { error_code: 0, reason: b"bye" },
+    ]);
+    let work = forge.cost(|forge| {
+        for _ in 0..100 {
+            forge.say([Frame::Ping]);
+        }
+    });
+    assert_eq!(work.datagrams_out, 0);
+}

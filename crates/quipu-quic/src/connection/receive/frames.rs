@@ -69,6 +69,9 @@ impl<'p> PacketFrames<'p> {
 impl Connection {
     /// Applies the frames of a packet, and takes note that it came.
     pub(super) fn apply(&mut self, now: Instant, mut frames: PacketFrames<'_>) {
+        if self.lifecycle.is_closing() {
+            return self.look_for_close(now, frames);
+        }
         match self.apply_frames(now, &mut frames) {
             Ok(()) => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-13.1
@@ -85,6 +88,18 @@ impl Connection {
             //# packets prior to discovering an error, or fully revert any changes made during
             //# that processing.
             Err(error) => self.fault(now, error),
+        }
+    }
+
+    /// The connection is closing: of what comes, only the peer's own close still counts.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.2.2>
+    fn look_for_close(&mut self, now: Instant, mut frames: PacketFrames<'_>) {
+        while let Ok(Some(frame)) = frames.next() {
+            if let Frame::ConnectionClose { .. } | Frame::ApplicationClose { .. } = frame {
+                // Leads to the draining state, and nothing of it can fail.
+                let _ = self.on_frame(now, frames.space, frames.key, frame);
+                return;
+            }
         }
     }
 
