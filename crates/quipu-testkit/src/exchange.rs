@@ -1,6 +1,7 @@
 //! What the two sides do: each sends a pattern on one bidirectional stream and hashes what comes.
 
 use quipu_base::{Bytes, Duration, Instant, Role};
+use quipu_sim::Node;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes that the application offers to the engine at a time.
@@ -44,6 +45,31 @@ pub struct Exchange {
     /// When bytes last came.
     heard_at: Option<Instant>,
     longest_stall: Duration,
+}
+
+/// A node that runs an [`Exchange`].
+pub trait ExchangeNode: Node {
+    /// This side of the exchange; `None` while there is no connection.
+    fn exchange(&self) -> Option<&Exchange>;
+
+    /// Why the connection was lost, if it was.
+    fn failure(&self) -> Option<&str>;
+
+    /// Paths that are established, that of the handshake included.
+    fn established_paths(&self) -> usize {
+        1
+    }
+
+    /// How often the next key phase began; zero if the engine does not tell.
+    fn key_updates(&self) -> u64 {
+        0
+    }
+
+    /// Whether the server took the early data that this client sent; `None` if it sent none, or the
+    /// engine does not tell.
+    fn early_data(&self) -> Option<bool> {
+        None
+    }
 }
 
 impl Plan {

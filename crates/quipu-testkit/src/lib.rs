@@ -28,12 +28,12 @@ mod strict;
 pub mod trial;
 mod watched;
 
-pub use exchange::{ByteStream, Exchange, Plan};
+pub use exchange::{ByteStream, Exchange, ExchangeNode, Plan};
 pub use hostile::{Hostile, Mischief};
 pub use identity::{ALPN, Identity, SERVER_NAME, SharedTls};
 pub use middlebox::{Behind, Middlebox, Rebinding, SizeLimit};
 pub use node::{Blocking, NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
-pub use scenario::{ExchangeNode, Failure, Outcome, Scenario, client_address, server_address};
+pub use scenario::{Failure, Outcome, Scenario, client_address, server_address};
 pub use script::{Action, Script};
 pub use strict::Strict;
 pub use watched::{Account, Watch};

@@ -5,36 +5,10 @@ use std::net::SocketAddr;
 use quipu_base::{Bytes, Duration, Instant, Rate, Role, Seed};
 use quipu_link::{LinkConfig, LinkStats};
 use quipu_sim::{
-    EventHash, Interface, Node, PathLinks, RunEnd, RunError, TopologyError, World, WorldConfig,
-    address,
+    EventHash, Interface, PathLinks, RunEnd, RunError, TopologyError, World, WorldConfig, address,
 };
 
-use crate::{Behind, Exchange, Middlebox, Plan};
-
-/// A node that runs an [`Exchange`].
-pub trait ExchangeNode: Node {
-    /// This side of the exchange; `None` while there is no connection.
-    fn exchange(&self) -> Option<&Exchange>;
-
-    /// Why the connection was lost, if it was.
-    fn failure(&self) -> Option<&str>;
-
-    /// Paths that are established, that of the handshake included.
-    fn established_paths(&self) -> usize {
-        1
-    }
-
-    /// How often the next key phase began; zero if the engine does not tell.
-    fn key_updates(&self) -> u64 {
-        0
-    }
-
-    /// Whether the server took the early data that this client sent; `None` if it sent none, or the
-    /// engine does not tell.
-    fn early_data(&self) -> Option<bool> {
-        None
-    }
-}
+use crate::{Behind, Exchange, ExchangeNode, Middlebox, Plan};
 
 /// An exchange between a client and a server over one or more paths.
 #[derive(Clone, Debug)]

@@ -361,7 +361,13 @@ impl Hostility {
                     ect1: draw.below(3),
                     ce: draw.below(100),
                 });
-                return packet.ack_with(named, draw.below(1 << 20), &[(first, largest)], ecn);
+                // A number that was skipped would end the connection.
+                let heard = self.forge.heard_numbers(path.0).into_iter();
+                let heard: Vec<_> = heard
+                    .take_while(|&(_, end)| end >= first)
+                    .map(|(start, end)| (start.max(first), end))
+                    .collect();
+                return packet.ack_with(named, draw.below(1 << 20), &heard, ecn);
             }
             _ => Frame::Crypto {
                 // Beyond what TLS has read, so that none of it is read.
