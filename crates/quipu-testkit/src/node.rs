@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Instant, Role, Seed, StreamDirection, StreamId};
+use quipu_base::{Bytes, Duration, Instant, Role, Seed, StreamDirection, StreamId};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::{BuildContext, PolicySpec, Registry};
-use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
+use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
@@ -181,6 +181,19 @@ impl Outbox for SimOutbox<'_, '_> {
     }
 }
 
+/// Lets in a hundred clients, however long their handshakes take: networks of tests fall silent for
+/// longer than servers have patience.
+pub(crate) fn patient() -> Admission {
+    let handshake_timeout = Duration::ZERO;
+    Admission { max_connections: 100, handshake_timeout, ..Admission::default() }
+}
+
+/// An endpoint whose closed connections stay, so that a test can look at them.
+pub(crate) fn lasting_endpoint(seed: Seed) -> Endpoint {
+    let config = EndpointConfig { keep_closed: true, ..EndpointConfig::default() };
+    Endpoint::seeded_with(config, seed.stream("endpoint", 0)).expect("a valid configuration")
+}
+
 /// The plainest policies: streams in turn, the path of least round-trip time, NewReno with ten
 /// packets.
 pub fn plain_policies() -> PolicyFactory {
@@ -205,12 +218,12 @@ impl QuicNode {
     /// # Panics
     /// If the configuration is wrong: this is for tests.
     pub fn new(config: NodeConfig) -> Self {
-        let mut endpoint = Endpoint::seeded(config.seed.stream("endpoint", 0));
+        let mut endpoint = lasting_endpoint(config.seed);
         if config.role == Role::Server {
             let transport = Arc::new(config.transport.clone());
             let policies = Arc::clone(&config.policies);
             let server = ServerConfig::new(config.tls.server(), transport, policies);
-            endpoint.listen(server.with_max_connections(100)).expect("a valid transport");
+            endpoint.listen(server.with_admission(patient())).expect("a valid transport");
         }
         QuicNode {
             strict: true,

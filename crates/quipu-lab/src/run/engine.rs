@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, Role, Seed};
 use quipu_policy::registry::PolicySpec;
-use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
+use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::{Burst, Endpoint, RecoveryRules, Route, TransportConfig};
 
@@ -161,7 +161,7 @@ impl<'a> ConnectionPlan<'a> {
 
     /// The end that opens the connection, at `start`.
     pub(super) fn client(&self, start: Instant) -> Result<Party, SetupError> {
-        let endpoint = self.endpoint("client.endpoint", Role::Client);
+        let endpoint = self.endpoint("client.endpoint", Role::Client)?;
         Party::client(endpoint, self.client_config()?, start, self.routes())
     }
 
@@ -173,18 +173,23 @@ impl<'a> ConnectionPlan<'a> {
 
     /// The end that takes it.
     pub(super) fn server(&self) -> Result<Party, SetupError> {
-        let mut endpoint = self.endpoint("server.endpoint", Role::Server);
+        let mut endpoint = self.endpoint("server.endpoint", Role::Server)?;
         let config = ServerConfig::new(
             tls::server(self.scenario, wire::alpn(self.http))?,
             Arc::new(self.transport(Role::Server)?),
             self.policies(Role::Server)?,
         );
-        endpoint.listen(config.with_max_connections(1))?;
+        // The idle timeout alone ends a handshake, as it does at the client.
+        let handshake_timeout = Duration::ZERO;
+        let admission = Admission { max_connections: 1, handshake_timeout, ..Admission::default() };
+        endpoint.listen(config.with_admission(admission))?;
         Ok(Party::server(endpoint))
     }
 
-    fn endpoint(&self, stream: &str, role: Role) -> Endpoint {
-        let mut endpoint = Endpoint::seeded(self.seed.stream(stream, 0));
+    fn endpoint(&self, stream: &str, role: Role) -> Result<Endpoint, SetupError> {
+        // What ended connections counted is read when the run is over.
+        let config = EndpointConfig { keep_closed: true, ..EndpointConfig::default() };
+        let mut endpoint = Endpoint::seeded_with(config, self.seed.stream(stream, 0))?;
         let arrivals = self.arrivals.as_ref().filter(|arrivals| arrivals.reader() == role);
         let recorders = match arrivals {
             Some(arrivals) => Some(arrivals.recorders(self.recorders.clone())),
@@ -193,7 +198,7 @@ impl<'a> ConnectionPlan<'a> {
         if let Some(recorders) = recorders {
             endpoint.record(recorders);
         }
-        endpoint
+        Ok(endpoint)
     }
 
     /// The client's routes, in the order in which the connection opens them.

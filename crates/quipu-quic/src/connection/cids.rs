@@ -19,11 +19,18 @@ use crate::wire::{ConnectionId, ResetToken};
 //# The value of the active_connection_id_limit parameter MUST be at least 2.
 pub(crate) const ACTIVE_LIMIT: u64 = 4;
 
+/// Connection IDs of ours that may be replaced over the life of a connection because another one has
+/// them: by chance, hardly any is.
+const MAX_REPLACED: u32 = 64;
+
 /// All connection IDs of a connection.
 pub(super) struct ConnectionIds {
     local: LocalIds,
     remote: RemoteIds,
     first_local: ConnectionId,
+    /// Source of the peer's packets of the handshake; of a client's, the destination of its own until
+    /// the server has chosen one.
+    first_remote: ConnectionId,
     original: ConnectionId,
 }
 
@@ -39,6 +46,7 @@ impl ConnectionIds {
             local: LocalIds::first(generator, local),
             remote: RemoteIds::first(remote),
             first_local: local,
+            first_remote: remote,
             original,
         }
     }
@@ -53,6 +61,11 @@ impl ConnectionIds {
         self.first_local
     }
 
+    /// The one that the peer chose for the handshake.
+    pub(super) fn first_remote(&self) -> ConnectionId {
+        self.first_remote
+    }
+
     /// Destination of the client's first datagram.
     pub(super) fn original(&self) -> ConnectionId {
         self.original
@@ -65,6 +78,7 @@ impl ConnectionIds {
 
     /// The server chose its connection ID: it takes the place of the client's random one.
     pub(super) fn replace_first_remote(&mut self, cid: ConnectionId) {
+        self.first_remote = cid;
         self.remote.replace_first(cid);
     }
 
@@ -94,6 +108,17 @@ impl ConnectionIds {
         random: &mut dyn Randomness,
     ) -> Result<(u64, ConnectionId), NoRandomness> {
         self.local.issue(path, random)
+    }
+
+    /// Another connection has one of ours: another takes its place, under the same sequence number.
+    /// The peer must not know it yet.
+    pub(super) fn replace(
+        &mut self,
+        path: PathId,
+        cid: ConnectionId,
+        random: &mut dyn Randomness,
+    ) -> Result<ConnectionId, NoRandomness> {
+        self.local.replace(path, cid, random)
     }
 
     /// Number of ours that are live on `path`.
@@ -155,12 +180,14 @@ struct Issued {
 struct LocalIds {
     generator: Arc<dyn ConnectionIdGenerator>,
     paths: BTreeMap<PathId, Issued>,
+    /// Connection IDs that were replaced because another connection had them.
+    replaced: u32,
 }
 
 impl LocalIds {
     /// Keeps the connection ID of the handshake: sequence number 0 of path 0.
     fn first(generator: Arc<dyn ConnectionIdGenerator>, cid: ConnectionId) -> Self {
-        let mut ids = LocalIds { generator, paths: BTreeMap::new() };
+        let mut ids = LocalIds { generator, paths: BTreeMap::new(), replaced: 0 };
         let issued = ids.paths.entry(PathId::ZERO).or_default();
         issued.live.push((0, cid, ResetToken::new([0; 16])));
         (issued.next_sequence, issued.told) = (1, 1);
@@ -196,6 +223,27 @@ impl LocalIds {
         issued.next_sequence += 1;
         issued.live.push((sequence, cid, token));
         Ok((sequence, cid))
+    }
+
+    /// Makes another connection ID in place of `cid`, under its sequence number; without one, none
+    /// has that number.
+    fn replace(
+        &mut self,
+        path: PathId,
+        cid: ConnectionId,
+        random: &mut dyn Randomness,
+    ) -> Result<ConnectionId, NoRandomness> {
+        let issued = self.paths.entry(path).or_default();
+        let at = issued.live.iter().position(|(_, own, _)| *own == cid).ok_or(NoRandomness)?;
+        let (sequence, _, token) = issued.live.remove(at);
+        // A generator that gives too few different ones must not keep us here.
+        self.replaced += 1;
+        if self.replaced > MAX_REPLACED {
+            return Err(NoRandomness);
+        }
+        let cid = self.generator.generate(random)?;
+        issued.live.insert(at, (sequence, cid, token));
+        Ok(cid)
     }
 
     /// Number of live connection IDs of `path`.

@@ -52,6 +52,8 @@ pub(crate) enum EndpointEvent {
     Issued(ConnectionId, PathId),
     /// They are for nobody any more.
     Retired(ConnectionId),
+    /// The client proved that it is at its address.
+    Validated,
 }
 
 impl From<StreamEvent> for ConnectionEvent {
@@ -95,6 +97,11 @@ impl Events {
     /// The next event for the endpoint.
     pub(super) fn next_for_endpoint(&mut self) -> Option<EndpointEvent> {
         self.endpoint.pop_front()
+    }
+
+    /// True once the application was told the end.
+    pub(super) fn is_end_told(&self) -> bool {
+        self.end_told
     }
 
     /// The end, told once: after all that came before it.

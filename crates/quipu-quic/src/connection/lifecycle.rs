@@ -42,6 +42,9 @@ pub enum CloseReason {
     /// Nothing came for too long.
     #[error("nothing came for the idle timeout")]
     IdleTimeout,
+    /// The client did not complete the handshake in time.
+    #[error("the handshake took longer than the server allows")]
+    HandshakeTimeout,
     /// The peer lost the connection's state.
     #[error("the peer reset the connection")]
     StatelessReset,
@@ -77,6 +80,8 @@ pub(crate) enum Phase {
 pub(crate) struct Lifecycle {
     phase: Phase,
     idle: IdleTimer,
+    /// The handshake is complete by then, or the connection ends.
+    handshake_until: Option<Instant>,
     reason: Option<CloseReason>,
     frame: Option<CloseFrame>,
     send_close: bool,
@@ -88,11 +93,16 @@ pub(crate) struct Lifecycle {
 }
 
 impl Lifecycle {
-    /// `idle_timeout`: ours; zero is none.
-    pub(crate) fn new(now: Instant, idle_timeout: Duration) -> Self {
+    /// `idle_timeout`: ours; zero is none. `handshake_until`: when the handshake has taken too long.
+    pub(crate) fn new(
+        now: Instant,
+        idle_timeout: Duration,
+        handshake_until: Option<Instant>,
+    ) -> Self {
         Lifecycle {
             phase: Phase::Handshaking,
             idle: IdleTimer::new(now, idle_timeout),
+            handshake_until,
             reason: None,
             frame: None,
             send_close: false,
@@ -125,6 +135,11 @@ impl Lifecycle {
     /// When the connection ends if nothing comes.
     pub(crate) fn idle_deadline(&self, longest_probe_timeout: Duration) -> Option<Instant> {
         self.idle.deadline(longest_probe_timeout)
+    }
+
+    /// When the connection ends if the handshake is not complete.
+    pub(crate) fn handshake_deadline(&self) -> Option<Instant> {
+        self.handshake_until.filter(|_| self.is_handshaking())
     }
 
     pub(crate) fn is_handshaking(&self) -> bool {
@@ -291,7 +306,7 @@ mod tests {
 
     #[test]
     fn closing_answers_ever_more_rarely_and_ends_after_three_timeouts() {
-        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO);
+        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO, None);
         close(&mut lifecycle, Instant::ZERO);
         assert!(lifecycle.take_close().is_some());
         let answers = (0..16)
@@ -309,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_draining_connection_keeps_silent_and_keeps_the_first_reason() {
-        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO);
+        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO, None);
         close(&mut lifecycle, Instant::ZERO);
         lifecycle.drain(Instant::ZERO, PTO, CloseReason::IdleTimeout);
         assert!(lifecycle.take_close().is_none());
@@ -318,7 +333,7 @@ mod tests {
 
     #[test]
     fn confirmation_follows_completion() {
-        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO);
+        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO, None);
         assert!(!lifecycle.on_confirmed(Instant::ZERO));
         lifecycle.on_handshake_complete(Instant::ZERO);
         assert!(lifecycle.on_confirmed(Instant::ZERO));

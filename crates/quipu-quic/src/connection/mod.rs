@@ -103,6 +103,10 @@ pub(crate) struct Setup {
     pub(crate) session: Box<dyn Session>,
     pub(crate) keys: KeyRing,
     pub(crate) route: Route,
+    /// The peer is known to be at that address.
+    pub(crate) validated: bool,
+    /// The connection ends if TLS has not finished by then.
+    pub(crate) handshake_until: Option<Instant>,
     pub(crate) local_cid: ConnectionId,
     pub(crate) remote_cid: ConnectionId,
     /// Destination of the client's first datagram.
@@ -166,7 +170,7 @@ impl Connection {
             ),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
-            lifecycle: Lifecycle::new(now, config.idle_timeout),
+            lifecycle: Lifecycle::new(now, config.idle_timeout, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),
             events: Events::default(),
             random: setup.random,
@@ -176,7 +180,7 @@ impl Connection {
             config,
         };
         connection.record_start(now, route);
-        connection.add_first_path(now, route);
+        connection.add_first_path(now, route, setup.validated);
         if role.is_client() {
             connection.advance_tls(now);
         }
@@ -227,6 +231,12 @@ impl Connection {
             return Some(event.into());
         }
         self.events.end(self.lifecycle.reason())
+    }
+
+    /// True if the application knows that the connection ended: it was told, or ended it itself.
+    pub(crate) fn has_told_its_end(&self) -> bool {
+        let own = matches!(self.lifecycle.reason(), Some(CloseReason::Application { .. }));
+        own || self.events.is_end_told()
     }
 
     pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {

@@ -172,8 +172,7 @@ impl Connection {
         if self.config.max_paths > 1 { self.handshake.peer().max_path_id } else { None }
     }
 
-    pub(super) fn add_first_path(&mut self, now: Instant, route: Route) {
-        let validated = self.role.is_client();
+    pub(super) fn add_first_path(&mut self, now: Instant, route: Route, validated: bool) {
         self.add_path(now, PathKey { slot: 0, id: PathId::ZERO }, route, validated);
     }
 

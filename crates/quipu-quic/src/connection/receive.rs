@@ -5,15 +5,15 @@
 //! - [`OpenedPacket`]: the peer sealed it. Its space is found, and duplicates are dropped.
 //! - [`PacketFrames`](frames::PacketFrames): its frames are applied, and it will be acknowledged.
 
-use quipu_base::{Instant, PacketNumber, PathId};
+use quipu_base::{Instant, PacketNumber, PathId, Role};
 
 use super::handshake::{KeptPacket, Readable};
 use super::{CloseReason, Connection, Space};
 use crate::recorder::{DropReason, Event};
 use crate::route::Route;
 use crate::tls::Level;
-use crate::wire::Version;
-use crate::wire::header::Packet;
+use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
+use crate::wire::{ConnectionId, PacketKind, PartialHeader, Version};
 
 mod frames;
 mod opened;
@@ -97,17 +97,33 @@ impl Connection {
         //# Receivers MUST be able to process coalesced packets. The receiver of coalesced QUIC
         //# packets MUST individually process each QUIC packet and separately acknowledge them, as
         //# if they were received as the payload of different UDP datagrams.
+        let mut first: Option<ConnectionId> = None;
         while !rest.is_empty() {
             let length = match Packet::parse(rest, self.ids.local_length()) {
                 Ok(Packet::Protected(header)) => {
                     let length = header.packet_length;
                     let Some((packet, after)) = rest.split_at_mut_checked(length) else { return };
                     // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
+                    //# Receivers SHOULD ignore any subsequent packets with a different Destination
+                    //# Connection ID than the first packet in the datagram.
+                    let strange = first.is_some_and(|first| first != header.dcid);
+                    if strange || self.is_out_of_place(&header, origin.datagram) {
+                        self.dropped += 1;
+                        let kind = Some(header.kind);
+                        self.record_dropped(now, kind, origin.path, length, DropReason::Invalid);
+                        first.get_or_insert(header.dcid);
+                        rest = after;
+                        continue;
+                    }
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
                     //# For example, if decryption fails (because the keys are not available or
                     //# for any other reason), the receiver MAY either discard or buffer the
                     //# packet for later processing and MUST attempt to process the remaining
                     //# packets.
                     self.read_packet(now, SealedPacket::new(origin, &header, packet));
+                    if !after.is_empty() {
+                        first.get_or_insert(header.dcid);
+                    }
                     rest = after;
                     continue;
                 }
@@ -135,7 +151,10 @@ impl Connection {
                     //# A client MUST discard any Version Negotiation packet if it has received
                     //# and successfully processed any other packet, including an earlier Version
                     //# Negotiation packet.
-                    let early = self.role.is_client() && !self.has_opened_packet();
+                    // A Retry packet is one, too.
+                    let early = self.role.is_client()
+                        && !self.has_opened_packet()
+                        && self.handshake.retry_source().is_none();
                     // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
                     //# A client that supports only this version of QUIC MUST abandon the current
                     //# connection attempt if it receives a Version Negotiation packet, with the
@@ -155,6 +174,37 @@ impl Connection {
             self.record_dropped(now, None, origin.path, rest.len(), DropReason::Invalid);
             return;
         }
+    }
+
+    /// True for a packet of the handshake that is dropped for what lies open of it. `datagram`: bytes
+    /// of the datagram that carries it.
+    fn is_out_of_place(&self, header: &PartialHeader, datagram: usize) -> bool {
+        if header.kind == PacketKind::OneRtt {
+            return false;
+        }
+        let initial = header.kind == PacketKind::Initial;
+        match self.role {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
+            //# A server MUST discard an Initial packet that is carried in a UDP
+            //# datagram with a payload that is smaller than the smallest allowed
+            //# maximum datagram size of 1200 bytes.
+            Role::Server if initial && datagram < MIN_INITIAL_DATAGRAM => return true,
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.2
+            //# Initial packets sent by the server MUST set the Token Length field to 0; clients
+            //# that receive an Initial packet with a non-zero Token Length field MUST either
+            //# discard the packet or generate a connection error of type PROTOCOL_VIOLATION.
+            Role::Client if initial && !header.token.is_empty() => return true,
+            _ => {}
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+        //# Once a client has received a valid Initial packet from the server, it MUST discard any
+        //# subsequent packet it receives on that connection with a different Source Connection ID.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+        //# Any further changes to the Destination Connection ID are only permitted if the values
+        //# are taken from NEW_CONNECTION_ID frames; if subsequent Initial packets include a
+        //# different Source Connection ID, they MUST be discarded.
+        let known = !self.role.is_client() || self.handshake.has_heard();
+        known && header.scid != self.ids.first_remote()
     }
 
     fn read_packet(&mut self, now: Instant, sealed: SealedPacket<'_>) {
@@ -230,7 +280,13 @@ impl Connection {
 
     /// A Retry came: the first flight goes again, with the token and new keys.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
-    fn on_retry(&mut self, scid: crate::wire::ConnectionId, token: Vec<u8>) {
+    fn on_retry(&mut self, scid: ConnectionId, token: Vec<u8>) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
+        //# A client MUST discard a Retry packet that contains a Source Connection ID field that is
+        //# identical to the Destination Connection ID field of its Initial packet.
+        if scid == self.ids.first_remote() {
+            return;
+        }
         let Some(lost) = self.handshake.on_retry(scid, token) else { return };
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
         //# The client MUST use the value from the Source Connection ID field of the Retry packet

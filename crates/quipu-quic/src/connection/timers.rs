@@ -12,6 +12,8 @@ enum Timer {
     /// Nothing came for too long: the connection ends.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.1>
     EndIdle,
+    /// The handshake took too long: the connection ends.
+    EndHandshake,
     /// The peer abandoned the last path and no other came: the connection closes.
     ClosePathless,
     /// Packets of a space are overdue, or probes go.
@@ -40,6 +42,7 @@ impl Timer {
         take(Timer::ClosePathless);
         take(Timer::ExpirePaths);
         if handshaking {
+            take(Timer::EndHandshake);
             for space in [Space::Initial, Space::Handshake] {
                 take(Timer::DetectLoss(space));
                 take(Timer::Acknowledge(space));
@@ -108,6 +111,7 @@ impl Connection {
     fn deadline(&self, timer: Timer) -> Option<Instant> {
         match timer {
             Timer::EndIdle => self.lifecycle.idle_deadline(self.longest_probe_timeout()),
+            Timer::EndHandshake => self.lifecycle.handshake_deadline(),
             Timer::ClosePathless => self.plan.pathless_until(),
             Timer::DetectLoss(space) => self.loss_deadline(space),
             Timer::Acknowledge(space) => {
@@ -124,6 +128,7 @@ impl Connection {
     fn fire(&mut self, now: Instant, timer: Timer) {
         match timer {
             Timer::EndIdle => self.lifecycle.abort(CloseReason::IdleTimeout),
+            Timer::EndHandshake => self.lifecycle.abort(CloseReason::HandshakeTimeout),
             Timer::ClosePathless => self.close_pathless(now),
             Timer::DetectLoss(space) => self.on_loss_timeout(now, space),
             // Nothing is to be done but to send: what is due is found then.
@@ -159,6 +164,7 @@ mod tests {
                 Timer::EndIdle,
                 Timer::ClosePathless,
                 Timer::ExpirePaths,
+                Timer::EndHandshake,
                 Timer::DetectLoss(Space::Initial),
                 Timer::Acknowledge(Space::Initial),
                 Timer::DetectLoss(Space::Handshake),

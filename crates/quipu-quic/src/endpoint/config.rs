@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quipu_policy::Policies;
 use thiserror::Error;
 
+use super::Admission;
 use crate::config::{ConfigError, TransportConfig};
 use crate::connection_ids::{ConnectionIdGenerator, RandomIds, check_length};
 use crate::random::NoRandomness;
@@ -18,11 +19,14 @@ pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
 pub struct EndpointConfig {
     /// Makes connection IDs. Default [`RandomIds::default`]: eight random bytes.
     pub connection_ids: Arc<dyn ConnectionIdGenerator>,
+    /// A connection that is over stays until [`Endpoint::remove`](crate::Endpoint::remove), so that
+    /// its counters can still be read. Default false: it goes by itself.
+    pub keep_closed: bool,
 }
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        EndpointConfig { connection_ids: Arc::new(RandomIds::default()) }
+        EndpointConfig { connection_ids: Arc::new(RandomIds::default()), keep_closed: false }
     }
 }
 
@@ -45,8 +49,8 @@ pub struct ServerConfig {
     pub transport: Arc<TransportConfig>,
     /// Policies of each connection.
     pub policies: PolicyFactory,
-    /// Connections at a time; further clients are not answered. Default 10,000; our choice.
-    pub max_connections: usize,
+    /// Which clients are let in.
+    pub admission: Admission,
 }
 
 impl ServerConfig {
@@ -56,13 +60,20 @@ impl ServerConfig {
         transport: Arc<TransportConfig>,
         policies: PolicyFactory,
     ) -> Self {
-        ServerConfig { tls, transport, policies, max_connections: 10_000 }
+        ServerConfig { tls, transport, policies, admission: Admission::default() }
+    }
+
+    /// The same server, which lets clients in as `admission` says.
+    #[must_use]
+    pub fn with_admission(self, admission: Admission) -> Self {
+        ServerConfig { admission, ..self }
     }
 
     /// The same server with at most so many connections at a time.
     #[must_use]
     pub fn with_max_connections(self, max_connections: usize) -> Self {
-        ServerConfig { max_connections, ..self }
+        let admission = Admission { max_connections, ..self.admission };
+        ServerConfig { admission, ..self }
     }
 }
 
@@ -101,4 +112,7 @@ pub enum ConnectError {
     /// There are no random bytes for connection IDs.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
+    /// The endpoint has had as many connections as it can name.
+    #[error("the endpoint has no handle left")]
+    Full,
 }

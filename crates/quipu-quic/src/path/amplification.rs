@@ -21,8 +21,9 @@ impl Amplification {
         self.sent += bytes as u64;
     }
 
-    pub(crate) fn validate(&mut self) {
-        self.validated = true;
+    /// The peer proved that it is there: true if it had not before.
+    pub(crate) fn validate(&mut self) -> bool {
+        !std::mem::replace(&mut self.validated, true)
     }
 
     /// True if `bytes` more may be sent.
@@ -52,7 +53,8 @@ mod tests {
         limit.on_sent(2400);
         assert!(limit.allows(1200));
         assert!(!limit.allows(1201));
-        limit.validate();
+        assert!(limit.validate());
+        assert!(!limit.validate());
         assert!(limit.allows(100_000));
     }
 }

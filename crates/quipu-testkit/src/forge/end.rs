@@ -240,6 +240,8 @@ pub struct End {
     /// The first deadline that was served without effect.
     stuck: Option<Instant>,
     confirmed: bool,
+    /// Why its first connection ended, once its application knows.
+    closed: Option<CloseReason>,
 }
 
 impl End {
@@ -287,6 +289,7 @@ impl End {
             work: Work::default(),
             stuck: None,
             confirmed: false,
+            closed: None,
         }
     }
 
@@ -337,7 +340,7 @@ impl End {
 
     /// Why its first connection ended, if it did.
     pub fn close_reason(&self) -> Option<&CloseReason> {
-        self.connection()?.close_reason()
+        self.connection().and_then(Connection::close_reason).or(self.closed.as_ref())
     }
 
     /// True once its first connection is confirmed.
@@ -453,7 +456,7 @@ impl End {
         }
         let (handle, reads) = (self.handle, self.reads);
         let (endpoint, application) = (&mut self.endpoint, &mut self.application);
-        let confirmed = &mut self.confirmed;
+        let (confirmed, closed) = (&mut self.confirmed, &mut self.closed);
         let Some(handle) = handle else { return };
         let allocated = (self.meter)(&mut || {
             let Some(connection) = endpoint.connection_mut(handle) else { return };
@@ -462,6 +465,9 @@ impl End {
             }
             while let Some(event) = connection.poll() {
                 *confirmed |= event == ConnectionEvent::Confirmed;
+                if let ConnectionEvent::Closed(reason) = &event {
+                    *closed = Some(reason.clone());
+                }
                 if let Some(application) = application {
                     application(connection, now, &event);
                 } else if let ConnectionEvent::Readable(stream) = event

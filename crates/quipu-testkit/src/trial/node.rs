@@ -15,6 +15,7 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::application::Application;
 use super::{Op, Trial};
+use crate::node::{lasting_endpoint, patient};
 use crate::{ALPN, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
 
 /// The code with which trials close.
@@ -45,7 +46,7 @@ impl TrialNode {
     /// An end of `trial`. `addresses`: the client's, per link.
     pub(crate) fn new(trial: &Trial, role: Role, addresses: &[Vec<SocketAddr>]) -> Self {
         let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
-        let mut endpoint = Endpoint::seeded(seed.stream("endpoint", 0));
+        let mut endpoint = lasting_endpoint(seed);
         let transport = Arc::new(trial.transport());
         let chosen = &trial.policies[usize::from(!role.is_client())];
         let watch = Watch::new(chosen).expect("a choice of policies");
@@ -58,7 +59,7 @@ impl TrialNode {
                 .and_then(|server| server.with_certificate_chain(3000))
                 .expect("a valid chain");
             let config = ServerConfig::new(Arc::new(tls), transport, watch.policies());
-            endpoint.listen(config.with_max_connections(4)).expect("a valid transport");
+            endpoint.listen(config.with_admission(patient())).expect("a valid transport");
         }
         let mut free: Vec<Vec<SocketAddr>> = addresses.to_vec();
         free.iter_mut().for_each(|of_link| of_link.reverse());

@@ -55,7 +55,6 @@ fn forbidden_frames_of_a_client_close() {
 
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-19.7>
 #[test]
-#[ignore = "waits for a server that refuses NEW_TOKEN"]
 fn a_token_of_a_client_closes() {
     let mut forge = Forge::against(Role::Server, &setup());
     forge.say([Frame::NewToken { token: b"token" }]);

@@ -3,6 +3,7 @@
 use quipu_base::PathId;
 
 use crate::connection::{Connection, EndpointEvent};
+use crate::wire::ConnectionId;
 
 impl Connection {
     /// Forgets the connection IDs of ours of a path that is gone.
@@ -51,5 +52,13 @@ impl Connection {
         self.events.tell_endpoint(EndpointEvent::Issued(cid, path));
         self.control.tell_new_cid(path, sequence);
         true
+    }
+
+    /// Another connection of the endpoint has this connection ID, of which the peer was not told yet:
+    /// another takes its place.
+    pub(crate) fn replace_cid(&mut self, path: PathId, cid: ConnectionId) {
+        if let Ok(cid) = self.ids.replace(path, cid, &mut *self.random) {
+            self.events.tell_endpoint(EndpointEvent::Issued(cid, path));
+        }
     }
 }

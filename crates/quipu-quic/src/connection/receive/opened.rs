@@ -4,7 +4,7 @@ use quipu_base::{Instant, PacketNumber, PathId};
 
 use super::frames::PacketFrames;
 use super::{Arrival, Origin};
-use crate::connection::{Connection, Space};
+use crate::connection::{Connection, EndpointEvent, Space};
 use crate::error::TransportError;
 use crate::recorder::DropReason;
 use crate::wire::{PacketKind, PartialHeader};
@@ -125,9 +125,11 @@ impl Connection {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
                 //# receipt of a packet protected with Handshake keys confirms that
                 //# the peer successfully processed an Initial packet.
-                if let Some((data, view)) = self.shared.paths.pair_mut(0) {
-                    data.amplification.validate();
+                if let Some((data, view)) = self.shared.paths.pair_mut(0)
+                    && data.amplification.validate()
+                {
                     view.amplification_limited = false;
+                    self.events.tell_endpoint(EndpointEvent::Validated);
                 }
                 self.discard_space(Space::Initial);
             }

@@ -8,34 +8,13 @@ use quipu_null_tls::NullClient;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::tls::rustls::RustlsServer;
-use quipu_quic::{Arrival, ConnectionEvent, Endpoint, Outbox, Route, Transmit, TransportConfig};
+use quipu_quic::{Arrival, ConnectionEvent, Endpoint, Route, TransportConfig};
 use quipu_testkit::{
     ALPN, Identity, SERVER_NAME, Strict, client_address, plain_policies, server_address,
 };
 use rand_core::Rng;
 
-/// Keeps what is sent.
-#[derive(Default)]
-struct Sent {
-    buffer: Vec<u8>,
-    datagrams: Vec<(SocketAddr, Vec<u8>)>,
-}
-
-impl Outbox for Sent {
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    fn buffer(&mut self, size: usize) -> &mut [u8] {
-        self.buffer.resize(size, 0);
-        &mut self.buffer
-    }
-
-    fn send(&mut self, transmit: Transmit) {
-        let datagram = self.buffer[..transmit.len].to_vec();
-        self.datagrams.push((transmit.route.remote, datagram));
-    }
-}
+use super::Sent;
 
 fn from_client() -> Arrival {
     let route = Route::new(server_address(), client_address(0));
@@ -57,7 +36,8 @@ fn answers(endpoint: &mut Endpoint, datagram: &[u8]) -> Vec<(SocketAddr, Vec<u8>
     let mut sent = Strict::new(Sent::default());
     endpoint.handle_datagram(Instant::ZERO, from_client(), &mut datagram.to_vec());
     endpoint.poll_transmit(Instant::ZERO, &mut sent);
-    sent.into_inner().datagrams
+    let sent = sent.into_inner().datagrams.into_iter();
+    sent.map(|(route, datagram)| (route.remote, datagram)).collect()
 }
 
 /// A long header with these connection IDs, padded to `length`.

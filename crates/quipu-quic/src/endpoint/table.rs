@@ -1,0 +1,270 @@
+//! The connections of an endpoint, with all that finds them: connection IDs, deadlines, and who has
+//! something to send.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use quipu_base::{Instant, PathId};
+
+use super::Held;
+use super::admission::{Gate, Source};
+use super::deadlines::Deadlines;
+use super::routes::{Routes, Target};
+use super::slab::{ConnectionHandle, Slab};
+use crate::connection::{Arrival, Connection, Drain, EndpointEvent};
+use crate::outbox::Outbox;
+use crate::wire::ConnectionId;
+
+/// A connection and what the endpoint keeps of it.
+struct Slot {
+    connection: Connection,
+    cids: BTreeSet<ConnectionId>,
+    deadline: Option<Instant>,
+    /// It waits to be polled.
+    dirty: bool,
+    /// The application has its handle.
+    handed_out: bool,
+    client: Option<Client>,
+}
+
+/// Where the client of a connection is that it opened.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client {
+    pub(super) source: Source,
+    /// It proved to be there.
+    pub(super) validated: bool,
+}
+
+/// All connections. What is done about one takes the same time however many there are, up to the
+/// depth of a tree.
+pub(super) struct Table {
+    slots: Slab<Slot>,
+    routes: Routes,
+    deadlines: Deadlines,
+    dirty: VecDeque<ConnectionHandle>,
+    /// Connections with paths whose sockets take nothing at present.
+    blocked: BTreeSet<ConnectionHandle>,
+    gate: Gate,
+    /// A closed connection stays until it is removed.
+    keep_closed: bool,
+}
+
+impl Table {
+    pub(super) fn new(keep_closed: bool) -> Self {
+        Table {
+            slots: Slab::new(),
+            routes: Routes::default(),
+            deadlines: Deadlines::default(),
+            dirty: VecDeque::new(),
+            blocked: BTreeSet::new(),
+            gate: Gate::default(),
+            keep_closed,
+        }
+    }
+
+    /// Takes a connection in, which has these connection IDs on its first path. `client`: who opened
+    /// it, if we did not. `None` if no handle is left.
+    pub(super) fn insert(
+        &mut self,
+        connection: Connection,
+        cids: &[ConnectionId],
+        client: Option<Client>,
+    ) -> Option<ConnectionHandle> {
+        let slot = Slot {
+            connection,
+            cids: cids.iter().copied().collect(),
+            deadline: None,
+            dirty: false,
+            handed_out: client.is_none(),
+            client,
+        };
+        let handle = self.slots.insert(slot)?;
+        for cid in cids {
+            self.routes.insert(*cid, Target { handle, path: PathId::ZERO });
+        }
+        if let Some(client) = client {
+            self.gate.on_accepted(client.source, client.validated);
+        }
+        self.touch(handle);
+        Some(handle)
+    }
+
+    /// Drops a connection.
+    pub(super) fn remove(&mut self, handle: ConnectionHandle) -> Option<Connection> {
+        let slot = self.slots.remove(handle)?;
+        for cid in &slot.cids {
+            self.routes.remove(cid);
+        }
+        self.deadlines.replace(handle, slot.deadline, None);
+        self.blocked.remove(&handle);
+        if let Some(client) = slot.client {
+            self.gate.on_gone(client.source, client.validated);
+        }
+        Some(slot.connection)
+    }
+
+    pub(super) fn get(&self, handle: ConnectionHandle) -> Option<&Connection> {
+        Some(&self.slots.get(handle)?.connection)
+    }
+
+    /// A connection, to call it; it is polled next.
+    pub(super) fn get_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
+        self.touch(handle);
+        Some(&mut self.slots.get_mut(handle)?.connection)
+    }
+
+    /// The application gets the handle. `false` if the connection is gone.
+    pub(super) fn hand_out(&mut self, handle: ConnectionHandle) -> bool {
+        let slot = self.slots.get_mut(handle);
+        slot.map(|slot| slot.handed_out = true).is_some()
+    }
+
+    /// A datagram for a connection came.
+    pub(super) fn deliver(
+        &mut self,
+        now: Instant,
+        Target { handle, path }: Target,
+        arrival: Arrival,
+        datagram: &mut [u8],
+    ) {
+        if let Some(connection) = self.get_mut(handle) {
+            connection.handle_datagram(now, arrival, path, datagram);
+        }
+    }
+
+    /// Whose a connection ID is.
+    pub(super) fn target(&mut self, cid: &ConnectionId) -> Option<Target> {
+        self.routes.get(cid)
+    }
+
+    /// True if a connection has that connection ID.
+    pub(super) fn is_taken(&self, cid: &ConnectionId) -> bool {
+        self.routes.contains(cid)
+    }
+
+    /// The counts that limits are held against.
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Counts what it holds.
+    pub(super) fn count(&self, held: &mut Held) {
+        held.connections = self.slots.len();
+        held.unvalidated = self.gate.unvalidated();
+        held.sources = self.gate.sources();
+        held.connection_ids = self.routes.len();
+        held.deadlines = self.deadlines.len();
+        held.looked_at = self.slots.looked_at();
+    }
+
+    pub(super) fn handles(&self) -> impl Iterator<Item = ConnectionHandle> + '_ {
+        self.slots.handles()
+    }
+
+    /// When the first connection wants to be called.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadlines.first()
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        while let Some(handle) = self.deadlines.take_due(now) {
+            if let Some(slot) = self.slots.get_mut(handle) {
+                slot.deadline = None;
+                slot.connection.handle_timeout(now);
+            }
+            self.touch(handle);
+        }
+    }
+
+    /// Writes the datagrams of all connections that can go now.
+    pub(super) fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
+        while let Some(&handle) = self.dirty.front() {
+            // Whoever is told of a connection ID may use it at once.
+            self.settle_events(handle);
+            if let Some(slot) = self.slots.get_mut(handle) {
+                let drain = slot.connection.poll_transmit(now, outbox);
+                slot.dirty = drain == Drain::Full;
+                // Also of a connection that is not done, or its deadline would be stale.
+                self.settle(handle);
+                match drain {
+                    Drain::Full => return Drain::Full,
+                    Drain::Blocked if self.slots.get(handle).is_some() => {
+                        self.blocked.insert(handle)
+                    }
+                    Drain::Blocked | Drain::Rest => self.blocked.remove(&handle),
+                };
+            }
+            self.dirty.pop_front();
+        }
+        if self.blocked.is_empty() { Drain::Rest } else { Drain::Blocked }
+    }
+
+    /// A route that was blocked takes datagrams again.
+    pub(super) fn handle_unblocked(&mut self) {
+        for handle in std::mem::take(&mut self.blocked) {
+            self.touch(handle);
+        }
+    }
+
+    /// A connection is to be polled.
+    fn touch(&mut self, handle: ConnectionHandle) {
+        if let Some(slot) = self.slots.get_mut(handle)
+            && !std::mem::replace(&mut slot.dirty, true)
+        {
+            self.dirty.push_back(handle);
+        }
+    }
+
+    /// Takes over what a connection tells its endpoint.
+    fn settle_events(&mut self, handle: ConnectionHandle) {
+        let Some(slot) = self.slots.get_mut(handle) else { return };
+        while let Some(event) = slot.connection.poll_endpoint_event() {
+            match event {
+                EndpointEvent::Issued(cid, path) => {
+                    if self.routes.insert(cid, Target { handle, path }) {
+                        slot.cids.insert(cid);
+                    } else {
+                        // Another connection has it, and the peer was not told of it yet.
+                        slot.connection.replace_cid(path, cid);
+                    }
+                }
+                // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+                //# When an endpoint issues a connection ID, it MUST accept packets that carry
+                //# this connection ID for the duration of the connection or until its peer
+                //# invalidates the connection ID via a RETIRE_CONNECTION_ID frame (Section
+                //# 19.16).
+                EndpointEvent::Retired(cid) => {
+                    if slot.cids.remove(&cid) {
+                        self.routes.remove(&cid);
+                    }
+                }
+                EndpointEvent::Validated => {
+                    if let Some(client) = slot.client.as_mut().filter(|client| !client.validated) {
+                        client.validated = true;
+                        self.gate.on_validated(client.source);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Brings all up to date after a connection was polled, and drops it if it is over.
+    fn settle(&mut self, handle: ConnectionHandle) {
+        self.settle_events(handle);
+        let Some(slot) = self.slots.get_mut(handle) else { return };
+        let deadline = slot.connection.poll_timeout();
+        self.deadlines.replace(handle, slot.deadline, deadline);
+        slot.deadline = deadline;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2
+        //# Once its closing or draining state ends, an endpoint SHOULD discard all connection
+        //# state.
+        let over =
+            slot.connection.is_closed() && (!slot.handed_out || slot.connection.has_told_its_end());
+        if over && !self.keep_closed {
+            self.remove(handle);
+        }
+    }
+}
