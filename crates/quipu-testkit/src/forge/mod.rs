@@ -27,6 +27,7 @@
 
 mod book;
 mod bounds;
+pub mod catalogue;
 mod draw;
 mod end;
 pub mod http;
