@@ -3,7 +3,7 @@
 //! [`Priorities`](quipu_policy::Priorities).
 //! <https://www.rfc-editor.org/rfc/rfc7540#section-5.3>
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 use quipu_base::{Instant, StreamId};
 use quipu_policy::{NodeId, PriorityEdit};
@@ -31,7 +31,8 @@ pub(super) struct TreeNames {
     last_request: FrameStreamId,
     /// The last response that was promised.
     last_promised: FrameStreamId,
-    idle: usize,
+    /// The idle streams, those first that were not named for longest.
+    idle: BTreeMap<u64, FrameStreamId>,
     /// Grows with each mention of a node.
     clock: u64,
 }
@@ -41,6 +42,8 @@ struct Node {
     state: State,
     /// The parent that was last named for it.
     parent: FrameStreamId,
+    /// How many nodes were last placed under it.
+    children: usize,
     /// The clock when it was last named.
     mentioned: u64,
 }
@@ -66,7 +69,7 @@ impl TreeNames {
 
     /// Number of requests and promised responses that are open, or whose data is not all delivered.
     pub(super) fn live(&self) -> usize {
-        self.nodes.len() - self.idle - self.closed.len()
+        self.nodes.len() - self.idle.len() - self.closed.len()
     }
 
     /// Whether the request was opened, or the response promised, and not all of its data delivered.
@@ -95,11 +98,12 @@ impl TreeNames {
     ) {
         self.last_promised = self.last_promised.max(id);
         match self.nodes.get_mut(&id) {
-            Some(node) if node.state == State::Idle => {
-                node.state = State::Live;
-                self.idle -= 1;
+            Some(node) => {
+                if node.state == State::Idle {
+                    node.state = State::Live;
+                    self.idle.remove(&node.mentioned);
+                }
             }
-            Some(_) => {}
             // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.5
             //# Pushed streams (Section 8.2) initially depend on their associated
             //# stream.  In both cases, streams are assigned a default weight of 16.
@@ -136,7 +140,7 @@ impl TreeNames {
         if let Some(node) = self.nodes.get_mut(&id) {
             if node.state == State::Idle {
                 node.state = State::Live;
-                self.idle -= 1;
+                self.idle.remove(&node.mentioned);
             }
             if let Some(priority) = priority {
                 self.place(id, priority, edit);
@@ -223,10 +227,11 @@ impl TreeNames {
             return false;
         }
         self.clock += 1;
-        let node = Node { state, parent: priority.parent, mentioned: self.clock };
+        let node = Node { state, parent: priority.parent, children: 0, mentioned: self.clock };
         self.nodes.insert(id, node);
+        self.count_child(priority.parent, true);
         if state == State::Idle {
-            self.idle += 1;
+            self.idle.insert(self.clock, id);
         }
         edit(PriorityEdit::Insert {
             node: node_id(id),
@@ -239,11 +244,15 @@ impl TreeNames {
 
     fn place(&mut self, id: FrameStreamId, priority: StreamPriority, edit: Edit<'_>) {
         let priority = self.resolve(id, priority, edit);
-        self.clock += 1;
-        if let Some(node) = self.nodes.get_mut(&id) {
-            node.parent = priority.parent;
-            node.mentioned = self.clock;
+        let before = self
+            .nodes
+            .get_mut(&id)
+            .map(|node| std::mem::replace(&mut node.parent, priority.parent));
+        if let Some(before) = before {
+            self.count_child(before, false);
+            self.count_child(priority.parent, true);
         }
+        self.mention(id);
         edit(PriorityEdit::Move {
             node: node_id(id),
             parent: node_id(priority.parent),
@@ -269,9 +278,7 @@ impl TreeNames {
         if parent.is_zero() {
             return priority;
         }
-        self.clock += 1;
-        if let Some(node) = self.nodes.get_mut(&parent) {
-            node.mentioned = self.clock;
+        if self.mention(parent) {
             return priority;
         }
         let default = StreamPriority::default();
@@ -282,22 +289,35 @@ impl TreeNames {
         }
     }
 
+    /// A node was named; false if it is not there.
+    fn mention(&mut self, id: FrameStreamId) -> bool {
+        let Some(node) = self.nodes.get_mut(&id) else { return false };
+        self.clock += 1;
+        let before = std::mem::replace(&mut node.mentioned, self.clock);
+        if node.state == State::Idle {
+            self.idle.remove(&before);
+            self.idle.insert(self.clock, id);
+        }
+        true
+    }
+
+    /// A node was placed under `parent`, or is there no more.
+    fn count_child(&mut self, parent: FrameStreamId, more: bool) {
+        if let Some(node) = self.nodes.get_mut(&parent) {
+            node.children = if more { node.children + 1 } else { node.children.saturating_sub(1) };
+        }
+    }
+
     /// Makes room for one more idle node, at the cost of the one that was not named for longest, but
     /// not of those in `keep` nor of one that others were placed under. False if there is none.
     fn make_room(&mut self, keep: [FrameStreamId; 2], edit: Edit<'_>) -> bool {
-        if self.idle < MAX_IDLE {
+        if self.idle.len() < MAX_IDLE {
             return true;
         }
-        let parents: BTreeSet<FrameStreamId> =
-            self.nodes.values().map(|node| node.parent).collect();
-        let oldest = self
-            .nodes
-            .iter()
-            .filter(|&(id, node)| {
-                node.state == State::Idle && !keep.contains(id) && !parents.contains(id)
-            })
-            .min_by_key(|(_, node)| node.mentioned)
-            .map(|(&id, _)| id);
+        let is_free = |id: &FrameStreamId| {
+            !keep.contains(id) && self.nodes.get(id).is_some_and(|node| node.children == 0)
+        };
+        let oldest = self.idle.values().copied().find(is_free);
         match oldest {
             Some(id) => {
                 self.remove(id, edit);
@@ -310,8 +330,9 @@ impl TreeNames {
     fn remove(&mut self, id: FrameStreamId, edit: Edit<'_>) {
         if let Some(node) = self.nodes.remove(&id) {
             if node.state == State::Idle {
-                self.idle -= 1;
+                self.idle.remove(&node.mentioned);
             }
+            self.count_child(node.parent, false);
             edit(PriorityEdit::Remove { node: node_id(id) });
         }
     }
