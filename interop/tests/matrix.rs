@@ -70,7 +70,6 @@ fn early_data_are_taken() {
 }
 
 #[test]
-#[ignore = "waits for 0-RTT"]
 fn early_data_that_are_refused_are_not_lost() {
     each(BOTH, |cell| {
         early(cell);

@@ -6,7 +6,7 @@
 use quipu_base::{Bytes, Duration, Instant, Offset};
 
 use super::decision::{Ask, Decision, Refusal};
-use super::view::{StreamTable, View};
+use super::view::{PathStatus, PathView, StreamTable, View};
 use crate::key::{PathKey, PathSet, Span, StreamKey};
 
 /// Answers refused in one drain before the engine chooses itself; our choice.
@@ -186,7 +186,11 @@ impl Referee {
 
     /// When a rest with nothing in flight ends; `None` once that has come.
     fn stall_limit(&mut self, view: &View<'_>) -> Option<Instant> {
-        let shortest = view.paths.usable().filter_map(|path| path.srtt).min();
+        // A policy that spares backup paths may wait for the others, as long as those take.
+        let available = || view.paths.usable().filter(|path| path.status == PathStatus::Available);
+        let spares = available().next().is_some();
+        let counts = |path: &&PathView| !spares || path.status == PathStatus::Available;
+        let shortest = view.paths.usable().filter(counts).filter_map(|path| path.srtt).min();
         let began = *self.stalled_since.get_or_insert(view.now);
         let limit = began + shortest.unwrap_or(UNKNOWN_RTT).max(LEAST_WAIT);
         (view.now < limit).then_some(limit)

@@ -379,7 +379,9 @@ impl Connection {
         if let Space::Data(slot) = space {
             let (scheduler, shared) = (&mut self.scheduler, &self.shared);
             let record = shared.paths.get(slot).and_then(|data| data.packets.sent.last());
-            if let Some(record) = record.filter(|record| record.pn == number) {
+            // Policies hear of packets that can be acknowledged: those that the view lists.
+            let listed = record.filter(|record| record.pn == number && record.ack_eliciting);
+            if let Some(record) = listed {
                 scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(key)));
             }
         }

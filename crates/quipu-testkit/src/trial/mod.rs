@@ -4,21 +4,26 @@
 //!   so that a shrunken one reads as a test.
 //! - [`Trial::run`]: the ends meet in virtual time, the operations are done one after the other,
 //!   the links heal, everything is read, and the connection is closed.
+//! - [`Trial::of_seed`]: a random trial; [`Trial::shrunken`]: the smallest that fails as it does.
 //! - [`Violation`]: the first thing that should never happen, and when it did.
 //!
 //! The rules are those of [`Rule`]: every byte arrives once, in order and right, unless its stream
 //! was reset or stopped; the books of bytes in flight balance; windows and the anti-amplification
-//! limit are kept; no policy is overridden; no end finds a fault in the other; at last all is
+//! limit are kept; no policy is overridden; a deadline that was served does not stand; no end finds a fault in the other; at last all is
 //! quiet, and both ends say the same about why it ended.
 
 mod application;
+mod clock;
+mod draw;
 mod ending;
 mod node;
 mod op;
 mod rule;
 mod run;
+mod shrink;
 mod watch;
 
 pub use op::{Direction, Edit, Op, PathSetup, Trial};
 pub use rule::{Rule, Violation};
 pub use run::Report;
+pub use shrink::Broken;

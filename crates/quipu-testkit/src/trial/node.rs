@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Instant, PathId, Role, Seed};
+use quipu_base::{Duration, Instant, PathId, Role, Seed};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 use quipu_quic::error::ErrorCode;
@@ -14,6 +14,7 @@ use quipu_quic::{
 use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::application::Application;
+use super::clock::Clock;
 use super::{Op, Trial};
 use crate::node::{lasting_endpoint, patient};
 use crate::{ALPN, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
@@ -40,6 +41,17 @@ pub(crate) struct TrialNode {
     /// The client opens the paths of these links when the handshake is confirmed.
     to_open: std::ops::Range<usize>,
     client: Option<ClientConfig>,
+    /// The client's addresses, per link.
+    links: Vec<Vec<SocketAddr>>,
+    clock: Clock,
+    /// The world's time when it was last heard of.
+    world: Instant,
+    /// Until when the socket takes nothing over which link.
+    blocked: Vec<(usize, Instant)>,
+    /// A deadline was served, and what came of it is not known yet.
+    served: bool,
+    /// A deadline that was served and of which nothing came.
+    pub(crate) stuck: Option<Instant>,
 }
 
 impl TrialNode {
@@ -74,6 +86,12 @@ impl TrialNode {
             application: Application::new(role),
             to_open: 1..trial.paths.len(),
             client,
+            links: addresses.to_vec(),
+            clock: Clock::default(),
+            world: Instant::ZERO,
+            blocked: Vec::new(),
+            served: false,
+            stuck: None,
         }
     }
 
@@ -82,16 +100,27 @@ impl TrialNode {
         self.endpoint.connection(self.handle?)
     }
 
-    /// When this end wants to be woken.
+    /// When this end wants to be woken, by the world's time.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
+        self.endpoint.poll_timeout().map(|at| self.clock.world_at(self.world, at))
     }
 
     /// Does one operation of this end.
-    pub(crate) fn apply(&mut self, now: Instant, op: &Op) {
-        if let Op::OpenPath(link) = *op {
-            return self.open_path(now, link);
+    pub(crate) fn apply(&mut self, world: Instant, op: &Op) {
+        self.world = world;
+        match *op {
+            Op::OpenPath(link) => return self.open_path(self.clock.shows(world), link),
+            Op::Block(_, link, millis) => {
+                self.blocked.push((link, world + Duration::from_millis(millis)));
+                return;
+            }
+            Op::Leap(_, millis) => return self.clock.leap(Duration::from_millis(millis)),
+            Op::Stand(_, millis) => {
+                return self.clock.stand(world, Duration::from_millis(millis));
+            }
+            _ => {}
         }
+        let now = self.clock.shows(world);
         let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
             return;
         };
@@ -115,7 +144,9 @@ impl TrialNode {
     }
 
     /// Everything is ended and read from now on.
-    pub(crate) fn wind_up(&mut self, now: Instant) {
+    pub(crate) fn wind_up(&mut self, world: Instant) {
+        self.world = world;
+        let now = self.clock.shows(world);
         if let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) {
             self.application.wind_up(connection, now);
         }
@@ -163,44 +194,69 @@ impl TrialNode {
 }
 
 impl Node for TrialNode {
-    fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
+    fn handle_datagram(&mut self, world: Instant, envelope: &Envelope, payload: &mut [u8]) {
+        self.world = world;
         let route = Route::new(envelope.local, envelope.remote);
-        self.endpoint.handle_datagram(now, Arrival { route, ecn: envelope.ecn }, payload);
+        let arrival = Arrival { route, ecn: envelope.ecn };
+        self.endpoint.handle_datagram(self.clock.shows(world), arrival, payload);
     }
 
-    fn handle_timeout(&mut self, now: Instant) {
+    fn handle_timeout(&mut self, world: Instant) {
+        self.world = world;
+        let now = self.clock.shows(world);
+        self.served = self.endpoint.poll_timeout().is_some_and(|at| at <= now);
         self.endpoint.handle_timeout(now);
     }
 
-    fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
+    fn poll_transmit(&mut self, world: Instant, out: &mut Outgoing<'_>) {
+        self.world = world;
+        let now = self.clock.shows(world);
+        let blocked = self.blocked.len();
+        self.blocked.retain(|(_, until)| *until > world);
+        if self.blocked.len() < blocked {
+            self.endpoint.handle_unblocked();
+        }
         self.advance(now);
         let mut sent = 0;
         loop {
-            let mut outbox = Strict::new(Batch { inner: SimOutbox(out), left: self.batch });
+            let blocked = self.blocked.iter().filter_map(|(link, _)| self.links.get(*link));
+            let blocked: Vec<SocketAddr> = blocked.flatten().copied().collect();
+            let batch = Batch { inner: SimOutbox(out), left: self.batch, blocked: &blocked };
+            let mut outbox = Strict::new(batch);
             let drain = self.endpoint.poll_transmit(now, &mut outbox);
             sent += self.batch - outbox.inner().left;
             if drain != Drain::Full {
-                return;
+                break;
             }
             assert!(outbox.has_refused(), "stopped at {now} although there was room");
             assert!(sent < MOST_AT_ONCE, "{sent} datagrams at {now}, and more to come");
         }
+        let stands = self.endpoint.poll_timeout().is_some_and(|at| at <= now);
+        if std::mem::take(&mut self.served) && sent == 0 && stands {
+            self.stuck.get_or_insert(now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.endpoint.poll_timeout()
+        let unblocked = self.blocked.iter().map(|(_, until)| *until).min();
+        [self.deadline(), unblocked].into_iter().flatten().min()
     }
 }
 
-/// An outbox that takes so many datagrams at a time.
+/// An outbox that takes so many datagrams at a time, and none of some addresses of the client.
 struct Batch<'a, 'b> {
     inner: SimOutbox<'a, 'b>,
     left: usize,
+    blocked: &'a [SocketAddr],
 }
 
 impl Outbox for Batch<'_, '_> {
     fn has_room(&self) -> bool {
         self.left > 0
+    }
+
+    fn is_blocked(&self, route: &Route) -> bool {
+        self.blocked.iter().any(|address| [route.local, route.remote].contains(address))
     }
 
     fn buffer(&mut self, size: usize) -> &mut [u8] {

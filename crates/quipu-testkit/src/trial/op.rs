@@ -88,6 +88,12 @@ pub enum Op {
     UpdateKeys(Role),
     /// An end changes its policies.
     Policies(Role, String),
+    /// An end's socket takes nothing over a link for so many ms.
+    Block(Role, usize, u64),
+    /// An end's clock leaps ahead by so many ms.
+    Leap(Role, u64),
+    /// An end's clock stands for so many ms.
+    Stand(Role, u64),
     /// An end closes the connection.
     Close(Role),
     /// So many ms pass.
@@ -144,10 +150,11 @@ impl Trial {
         self.ops.iter().any(|op| matches!(op, Op::Outage(.., None)))
     }
 
-    /// True if a datagram may be lost other than in a full queue.
+    /// True if a datagram may be lost other than in a full queue, or what is to be sent cannot be: an
+    /// end that closes while its socket takes nothing may be over before it could say so.
     pub fn loses(&self) -> bool {
         self.paths.iter().any(|path| path.loss > 0)
-            || self.ops.iter().any(|op| matches!(op, Op::Outage(..)))
+            || self.ops.iter().any(|op| matches!(op, Op::Outage(..) | Op::Block(..)))
     }
 
     /// Settings of both ends. Nothing but a lost close makes use of the idle timeout of two

@@ -65,6 +65,12 @@ pub enum Rule {
         /// Times that the engine chose itself.
         overridden: u64,
     },
+    /// After a deadline was served, the next lies later, or something was sent.
+    #[error("a deadline stands: served at {at}, and nothing came of it")]
+    Stuck {
+        /// When it was served, by the end's clock.
+        at: Instant,
+    },
     /// Engine and policies keep the rules of the seam, and the policies decide the same before the
     /// mock engine's bookkeeping.
     #[error("{finding}")]

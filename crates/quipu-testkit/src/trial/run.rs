@@ -194,6 +194,9 @@ impl<'a> Stage<'a> {
             | Op::Backup(role, ..)
             | Op::UpdateKeys(role)
             | Op::Policies(role, _)
+            | Op::Block(role, ..)
+            | Op::Leap(role, _)
+            | Op::Stand(role, _)
             | Op::Close(role) => *role,
             Op::OpenPath(_) => Role::Client,
             Op::Outage(..) | Op::Advance(_) => return,

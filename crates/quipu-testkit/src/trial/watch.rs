@@ -123,6 +123,9 @@ impl Watch {
         if let Some((stream, offset)) = node.application.wrong {
             return Some(Rule::Content { stream, offset });
         }
+        if let Some(at) = node.stuck {
+            return Some(Rule::Stuck { at });
+        }
         if let Some(finding) = node.watch.first_finding() {
             return Some(Rule::Seam { finding });
         }

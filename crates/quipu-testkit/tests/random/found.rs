@@ -3,8 +3,8 @@
 use quipu_base::Role::{Client, Server};
 use quipu_testkit::trial::Direction::{Both, Down, Up};
 use quipu_testkit::trial::Op::{
-    Abandon, Advance, Backup, Control, Finish, Open, OpenPath, Outage, Pause, Policies, Stop,
-    UpdateKeys, Write,
+    Abandon, Advance, Backup, Block, Close, Control, Finish, Open, OpenPath, Outage, Pause,
+    Policies, Stop, UpdateKeys, Write,
 };
 use quipu_testkit::trial::{Op, PathSetup, Trial};
 
@@ -200,4 +200,17 @@ fn the_loss_of_a_probe_asks_for_nothing_that_it_repeated() {
 #[test]
 fn a_stream_refused_before_it_is_told_is_never_told() {
     keeps_the_rules(with_paths(&[PathSetup::new(10, 10)], &[Open(Server, false), Stop(Server, 0)]));
+}
+
+/// A client that closed before the handshake was confirmed padded its 1-RTT packet, of which the
+/// policies heard although it was not among the packets in flight.
+#[test]
+fn a_padded_close_is_not_told_to_policies() {
+    keeps_the_rules(Trial {
+        begin: 50,
+        ..with_paths(
+            &[PathSetup::new(50, 40), PathSetup::new(50, 1)],
+            &[Block(Client, 0, 1000), Advance(700), Close(Server)],
+        )
+    });
 }

@@ -97,6 +97,10 @@ fn op() -> impl Strategy<Value = Op> {
         3 => (link, direction, select(vec![0, 10, 200]), select(vec![100, 10, 1000, 3000]))
             .prop_map(|(link, way, wait, millis)| Op::Outage(link, way, wait, Some(millis))),
         1 => end().prop_map(Op::UpdateKeys),
+        2 => (end(), 0usize..4, select(vec![100, 10, 1000]))
+            .prop_map(|(end, link, millis)| Op::Block(end, link, millis)),
+        1 => (end(), select(vec![10, 300, 5000])).prop_map(|(end, millis)| Op::Leap(end, millis)),
+        1 => (end(), select(vec![10, 300, 2000])).prop_map(|(end, millis)| Op::Stand(end, millis)),
         2 => (end(), policies()).prop_map(|(end, text)| Op::Policies(end, text)),
         12 => select(vec![10, 1, 100, 700]).prop_map(Op::Advance),
     ]
@@ -147,5 +151,16 @@ proptest! {
         let single = Trial { batch: 1, ..trial.clone() }.run();
         let traces = [whole, single].map(|run| run.map(|report| report.trace));
         prop_assert_eq!(&traces[0], &traces[1], "{:?}", trial);
+    }
+}
+
+/// A slice of what the example `scripts` runs for long.
+#[test]
+fn scripts_of_seeds_keep_every_rule() {
+    for seed in 0..150 {
+        let trial = Trial::of_seed(seed);
+        if let Err(broken) = trial.try_run() {
+            panic!("seed {seed}: {broken}\n{:#?}", trial.shrunken(&broken));
+        }
     }
 }

@@ -167,6 +167,24 @@ fn nothing_in_flight_allows_one_rest_of_a_round_trip_whatever_it_is_called() {
     }
 }
 
+/// A path that is to be used is paced for longer than the round trip of the backup path.
+#[test]
+fn who_spares_a_backup_path_may_rest_for_a_round_trip_of_the_others() {
+    let mut scene = Scene::new();
+    for (path, millis, status) in [(0, 400, PathStatus::Available), (1, 30, PathStatus::Backup)] {
+        scene.world.set_path(scene.paths[path], |path| {
+            path.srtt = Some(Duration::from_millis(millis));
+            path.status = status;
+        });
+    }
+    scene.pass(1);
+    assert_eq!(scene.packet(Decision::Idle), Ok(Checked::Rest));
+    scene.pass(399);
+    assert_eq!(scene.packet(Decision::Idle), Ok(Checked::Rest));
+    scene.pass(1);
+    assert_eq!(scene.packet(Decision::Idle), Err(Refusal::MustNotWait));
+}
+
 #[test]
 fn who_can_send_nothing_may_be_idle_for_ever() {
     let mut scene = Scene::new();
