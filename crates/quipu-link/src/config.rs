@@ -71,6 +71,11 @@ pub struct LinkConfig {
     pub outages: Vec<Outage>,
     /// Bytes that each datagram takes on the link above its UDP payload. Default 28: IPv4 and UDP.
     pub overhead: Bytes,
+    /// The largest datagram that the link carries, headers included, above zero: its MTU. Larger ones
+    /// are dropped without a word, as by a router that sends no ICMP message. `None`: any size.
+    pub mtu: Option<Bytes>,
+    /// The same over time, in place of `mtu`. The instant of a datagram's offer counts.
+    pub mtus: Option<Timeline<Bytes>>,
 }
 
 /// A share of the datagrams that is delayed further than the rest.
@@ -157,6 +162,22 @@ impl LinkConfig {
         self
     }
 
+    /// Sets the largest datagram, headers included.
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: Bytes) -> Self {
+        self.mtu = Some(mtu);
+        self
+    }
+
+    /// Changes the largest datagram, headers included, at `at` and for good; before, it is as set.
+    #[must_use]
+    pub fn with_mtu_from(mut self, at: Instant, mtu: Bytes) -> Self {
+        let before = self.mtu_over_time();
+        let changes = before.values().skip(1).chain([(at - Instant::ZERO, mtu)]);
+        self.mtus = Some(Timeline::of_steps(before.value_at(Instant::ZERO), changes));
+        self
+    }
+
     /// Adds a change of the rate, which comes after those added before.
     #[must_use]
     pub fn with_step(mut self, at: Instant, rate: Rate) -> Self {
@@ -216,6 +237,9 @@ impl LinkConfig {
         if let Some(threshold) = self.mark {
             threshold.validate("mark.multiple")?;
         }
+        if self.mtu_over_time().values().any(|(_, mtu)| mtu.is_zero()) {
+            return Err(invalid("mtu", Bytes::ZERO, "more than zero; an outage stops a link"));
+        }
         self.outages.iter().try_for_each(Outage::validate)
     }
 
@@ -253,6 +277,12 @@ impl LinkConfig {
         self.delays.clone().unwrap_or_else(|| Timeline::of_steps(self.delay, []))
     }
 
+    /// The largest datagram over time, headers included.
+    pub(crate) fn mtu_over_time(&self) -> Timeline<Bytes> {
+        let constant = || Timeline::of_steps(self.mtu.unwrap_or(Bytes::MAX), []);
+        self.mtus.clone().unwrap_or_else(constant)
+    }
+
     /// The outages. What a recording that stops never sends is lost as by one.
     pub(crate) fn outages_and_end(&self) -> Vec<Outage> {
         let of_trace = self.trace.as_ref().and_then(DeliveryTrace::ends_at);
@@ -284,6 +314,8 @@ impl Default for LinkConfig {
             outages: Vec::new(),
             // IPv4 header without options 20 B, UDP header 8 B.
             overhead: Bytes(28),
+            mtu: None,
+            mtus: None,
         }
     }
 }
@@ -367,6 +399,8 @@ mod tests {
         assert_eq!(field_refused(&LinkConfig { trace, ..base() }), "rate");
         let empty = Outage::between(instant, instant);
         assert_eq!(field_refused(&base().with_outage(empty)), "outages.until");
+        assert_eq!(field_refused(&base().with_mtu(Bytes::ZERO)), "mtu");
+        assert_eq!(field_refused(&base().with_mtu_from(instant, Bytes::ZERO)), "mtu");
     }
 
     #[test]

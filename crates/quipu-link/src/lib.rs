@@ -23,7 +23,8 @@
 //!
 //! In this order, each step in a part of its own:
 //!
-//! 1. It is lost at once if the link is down ([`Outage`]).
+//! 1. It is lost at once if the link is down ([`Outage`]), or if it is larger than the link's MTU
+//!    ([`LinkConfig::mtu`]).
 //! 2. The queue takes it or drops it ([`QueueLimit`]). A datagram is in the queue until its last
 //!    bit has left. If it is ECN-capable and finds a long queue, it may be marked
 //!    ([`LinkConfig::mark`]). A managed queue decides later: see below.

@@ -10,6 +10,7 @@ use crate::propagation::Propagation;
 use crate::queue::DropTail;
 use crate::radio;
 use crate::rate::Transmitter;
+use crate::timeline::Cursor;
 use crate::trace::Opportunities;
 use crate::{Duplicate, InvalidConfig, LinkConfig, LinkStats, ecn};
 
@@ -21,6 +22,8 @@ pub use managed::{Departure, ManagedLink, Offer, Ticket};
 #[derive(Debug)]
 pub struct Link {
     overhead: Bytes,
+    /// The largest datagram, headers included.
+    mtu: Cursor<Bytes>,
     outages: OutageSchedule,
     queue: DropTail,
     /// Above this many bytes in the queue datagrams are marked.
@@ -117,6 +120,8 @@ pub enum DropReason {
     Loss,
     /// The link was down between its offer and its arrival.
     Outage,
+    /// It is larger than the link's MTU.
+    TooLarge,
     /// It found the queue full, or was the one to go when another did.
     QueueFull,
     /// The management of its queue dropped it, so that others wait for less time; see
@@ -151,6 +156,7 @@ impl Link {
         let duplicate = config.duplicate.unwrap_or(Duplicate { share: 0.0, after: Duration::ZERO });
         Ok(Link {
             overhead: config.overhead,
+            mtu: Cursor::new(&config.mtu_over_time()),
             outages: OutageSchedule::new(config.outages_and_end()),
             queue: DropTail::new(config.queue_bytes()),
             mark_above: config.mark_bytes(),
@@ -225,6 +231,13 @@ impl Link {
         self.queue.occupied_at(now.max(self.last_offer_at))
     }
 
+    /// Whether a datagram of `bytes`, headers included, that is offered at `now` exceeds the MTU.
+    #[inline]
+    fn is_too_large(&mut self, now: Instant, bytes: Bytes) -> bool {
+        self.mtu.seek(now);
+        bytes > self.mtu.value()
+    }
+
     fn judge(&mut self, now: Instant, bytes: Bytes, ecn: u8) -> Verdict {
         // Each draws once per datagram offered, whatever becomes of it.
         let lost = self.loss.draw(now);
@@ -234,6 +247,9 @@ impl Link {
         self.outages.advance(now);
         if self.outages.cuts_before(now) {
             return Verdict::Dropped(DropReason::Outage);
+        }
+        if self.is_too_large(now, bytes) {
+            return Verdict::Dropped(DropReason::TooLarge);
         }
         self.queue.advance(now);
         if !self.queue.admits(bytes) {

@@ -15,7 +15,7 @@ pub struct Count {
 
 /// What became of all datagrams offered to a link so far.
 ///
-/// `offered` is always the sum of `delivered`, `waiting` and the four kinds of drops. A datagram
+/// `offered` is always the sum of `delivered`, `waiting` and the five kinds of drops. A datagram
 /// counts as soon as it is offered, though its arrival lies ahead; in a managed queue it counts as
 /// waiting until it is sent or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct LinkStats {
     pub dropped_by_loss: Count,
     /// Those that met an outage.
     pub dropped_by_outage: Count,
+    /// Those that were larger than the link's MTU.
+    pub dropped_by_size: Count,
     /// Those that wait in a managed queue.
     pub waiting: Count,
     /// Copies that arrive beside their original.
@@ -64,6 +66,7 @@ impl LinkStats {
             self.dropped_by_management,
             self.dropped_by_loss,
             self.dropped_by_outage,
+            self.dropped_by_size,
         ];
         Count {
             datagrams: all.iter().map(|count| count.datagrams).sum(),
@@ -75,6 +78,7 @@ impl LinkStats {
         let count = match reason {
             DropReason::Loss => &mut self.dropped_by_loss,
             DropReason::Outage => &mut self.dropped_by_outage,
+            DropReason::TooLarge => &mut self.dropped_by_size,
             DropReason::QueueFull => &mut self.dropped_by_queue,
             DropReason::Managed => &mut self.dropped_by_management,
         };

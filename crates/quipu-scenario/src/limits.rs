@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use quipu_base::Duration;
+use quipu_base::{Bytes, Duration};
 
 /// Paths that a network may have; QUIC's policies keep them in sets of 32.
 pub const MOST_PATHS: usize = 32;
@@ -24,5 +24,8 @@ pub(crate) const INITIAL_WINDOWS: RangeInclusive<u32> = 1..=10_000;
 pub(crate) const LEAST_TIME: Duration = Duration::from_millis(1);
 /// The longest times that a scenario may have.
 pub(crate) const MOST_TIME: Duration = Duration::from_secs(1_000_000);
+/// MTUs of links, headers included: from the smallest datagram that every QUIC path has to carry, over
+/// IPv4, to the largest of IPv4. <https://www.rfc-editor.org/rfc/rfc9000#section-14>
+pub(crate) const MTUS: RangeInclusive<Bytes> = Bytes(1_228)..=Bytes(65_535);
 /// The greatest file of a recording, in bytes: 64 MiB. Our choice.
 pub const MOST_TRACE_BYTES: u64 = 64 << 20;

@@ -12,6 +12,7 @@ use quipu_link::{Capacity, Column, Loss, QueueLimit};
 use super::choice::TraceEnd;
 use super::error::LinkError;
 use super::form::{Table, table};
+use super::limits::MTUS;
 use super::loss::LossSpec;
 use super::queue::QueueSpec;
 use super::recorded::{TraceSpec, TraceStart};
@@ -127,6 +128,12 @@ table! {
         pub queue: QueueSpec = QueueSpec::default(),
         /// Datagrams that are ECN-capable and find more than this in the queue are marked.
         pub mark: Option<QueueLimit> = None,
+        /// The largest datagram that the link carries, headers included; larger ones are dropped without
+        /// any sign. Of Ethernet 1,500 B, of many tunnels less.
+        ///
+        /// At least what carries the smallest datagram that every QUIC path has to carry, 1,200 B of UDP
+        /// payload: <https://www.rfc-editor.org/rfc/rfc9000#section-14>.
+        pub mtu: Option<Bytes> [MTUS] => "any size",
         /// Share of datagrams that is late, and by how much.
         pub reorder: ReorderSpec = ReorderSpec::default(),
         /// Share of datagrams that arrives twice, and the time between.
@@ -278,6 +285,9 @@ impl LinkSpec {
         }
         if self.mark.is_some() {
             text.push_str(&format!(" mark {}", self.mark.print()));
+        }
+        if let Some(mtu) = self.mtu {
+            text.push_str(&format!(" mtu {}", mtu.print()));
         }
         text
     }

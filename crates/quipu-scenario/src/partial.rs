@@ -118,6 +118,7 @@ impl PartialLink {
             "loss" => put(&mut self.loss, field, value),
             "queue" => put(&mut self.queue, field, value),
             "mark" => put(&mut self.mark, field, value),
+            "mtu" => put(&mut self.mtu, field, value),
             "steps" => {
                 let steps = value.split('+').map(|step| StepSpec::read(field, step));
                 let old = self.steps.replace(steps.collect::<Result<_, _>>()?);
@@ -147,7 +148,7 @@ impl PartialLink {
                 field: field.to_owned(),
                 known: "name, bottleneck, rate, trace, column, time_column, steps, delay, \
                         delay_trace, rtt_column, delay_column, jitter, jitter_correlation, loss, \
-                        loss_trace, loss_column, from, at_end, queue, mark, reorder, \
+                        loss_trace, loss_column, from, at_end, queue, mark, mtu, reorder, \
                         duplicate, outage; of links each also as up.FIELD and access.FIELD",
                 suggestion: suggestion(field, FIELDS),
             }),
@@ -155,7 +156,7 @@ impl PartialLink {
     }
 }
 
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 24] = [
     "name",
     "bottleneck",
     "rate",
@@ -176,6 +177,7 @@ const FIELDS: [&str; 23] = [
     "at_end",
     "queue",
     "mark",
+    "mtu",
     "reorder",
     "duplicate",
     "outage",

@@ -1,10 +1,11 @@
 //! Changes of a link at set times, at once or as ramps.
 
-use quipu_base::{Duration, Instant, Rate};
+use quipu_base::{Bytes, Duration, Instant, Rate};
 use quipu_link::{Loss, RateStep};
 
 use super::error::LinkError;
 use super::form::table;
+use super::limits::MTUS;
 use super::loss::LossSpec;
 use super::units::{Share, Unit, UnitError};
 
@@ -16,15 +17,15 @@ const LEAST_STAIR: Duration = Duration::from_millis(10);
 const MOST_STAIRS: u64 = 1_000;
 
 table! {
-    /// A change of the link, counted from the start of the run: of its rate, its delay, its loss, or of
-    /// several of them. A change `over` a time is a ramp.
+    /// A change of the link, counted from the start of the run: of its rate, its delay, its loss, its MTU,
+    /// or of several of them. A change `over` a time is a ramp.
     ///
     /// A change `over` a time is a ramp: at `at` the link is as before, at the end of that time it is as
     /// told here, and between it goes along a straight line in stairs of equal width, 10 ms or a little
     /// less, or a thousandth of the ramp if that is longer. Each stair has the value that the line has in
     /// its middle (rounded down to a bit per second or a nanosecond), so that at the end of each stair
     /// as much has been sent as on the line itself. Rates, delays and plain shares of loss have ramps;
-    /// other models of loss change at once.
+    /// other models of loss, and the MTU, change at once.
     ///
     /// ```
     /// use quipu_scenario::PathSpec;
@@ -45,7 +46,7 @@ table! {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[derive(Copy)]
-    pub struct StepSpec as "Step" needs [rate delay loss] {
+    pub struct StepSpec as "Step" needs [rate delay loss mtu] {
         /// First instant of the change.
         pub at: Duration,
         /// Bits per second from then on. 0: nothing moves until the next step with a rate, of which
@@ -55,6 +56,8 @@ table! {
         pub delay: Option<Duration> => "as before",
         /// Which datagrams are lost from then on.
         pub loss: Option<LossSpec> => "as before",
+        /// The largest datagram from then on, headers included.
+        pub mtu: Option<Bytes> [MTUS] => "as before",
         /// How long it takes to get there.
         pub over: Duration => "0: at once",
     }
@@ -62,8 +65,9 @@ table! {
 
 impl StepSpec {
     fn checked(self) -> Result<Self, LinkError> {
-        if self.rate.is_none() && self.delay.is_none() && self.loss.is_none() {
-            let expected = "a rate, a delay or a loss to change to";
+        let changes = [self.delay.is_some(), self.loss.is_some(), self.mtu.is_some()];
+        if self.rate.is_none() && !changes.contains(&true) {
+            let expected = "a rate, a delay, a loss or an MTU to change to";
             return Err(LinkError::Missing { field: "steps.rate".to_owned(), expected });
         }
         Ok(self)
@@ -84,22 +88,23 @@ impl StepSpec {
             return Err(refused(text, "an instant and a rate, such as 20s:4mbit"));
         };
         let at = Duration::read(at).map_err(unit)?;
-        let mut step = StepSpec { at, rate: None, delay: None, loss: None, over };
+        let mut step = StepSpec { at, rate: None, delay: None, loss: None, mtu: None, over };
         for part in parts.split(':') {
             let (rate, delay) = (Option::<Rate>::parse(part.trim()), Duration::parse(part.trim()));
-            let loss = LossSpec::parse(part.trim());
-            let twice = match (rate, delay, loss) {
+            let (loss, mtu) = (LossSpec::parse(part.trim()), Bytes::parse(part.trim()));
+            let twice = match (rate, delay, loss, mtu) {
                 (Some(rate), ..) => step.rate.replace(rate).is_some(),
-                (None, Some(delay), _) => step.delay.replace(delay).is_some(),
-                (None, None, Some(loss)) => step.loss.replace(loss).is_some(),
-                (None, None, None) => {
+                (None, Some(delay), ..) => step.delay.replace(delay).is_some(),
+                (None, None, Some(loss), _) => step.loss.replace(loss).is_some(),
+                (None, None, None, Some(mtu)) => step.mtu.replace(mtu).is_some(),
+                (None, None, None, None) => {
                     let expected = "a rate with its unit, such as 30mbit, or 0 for none; a delay \
-                                    such as 80ms; or a loss such as 2%";
+                                    such as 80ms; a loss such as 2%; or an MTU such as 1280B";
                     return Err(refused(part, expected));
                 }
             };
             if twice {
-                return Err(refused(part, "one rate, one delay and one loss at most"));
+                return Err(refused(part, "one rate, one delay, one loss and one MTU at most"));
             }
         }
         step.checked()
@@ -110,8 +115,9 @@ impl StepSpec {
         let rate = self.rate.map(|rate| rate.print());
         let delay = self.delay.map(|delay| delay.print());
         let loss = self.loss.map(|loss| loss.print());
+        let mtu = self.mtu.map(|mtu| mtu.print());
         let parts: Vec<String> =
-            [Some(self.at.print()), rate, delay, loss].into_iter().flatten().collect();
+            [Some(self.at.print()), rate, delay, loss, mtu].into_iter().flatten().collect();
         let over =
             if self.over.is_zero() { String::new() } else { format!("~{}", self.over.print()) };
         format!("{}{over}", parts.join(":"))
@@ -148,6 +154,7 @@ pub(super) struct Course {
     pub(super) rates: Vec<RateStep>,
     pub(super) delays: Vec<(Duration, Duration)>,
     pub(super) losses: Vec<(Duration, Loss)>,
+    pub(super) mtus: Vec<(Duration, Bytes)>,
 }
 
 impl Course {
@@ -185,6 +192,7 @@ impl Course {
                 }
                 loss = to;
             }
+            course.mtus.extend(step.mtu.map(|mtu| (step.at, mtu)));
         }
         course
     }

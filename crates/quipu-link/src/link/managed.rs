@@ -139,6 +139,10 @@ impl ManagedLink {
             return Offer::Dropped(DropReason::Outage);
         }
         let cut_at = outages.next_from();
+        if self.link.is_too_large(now, bytes) {
+            self.queue.pass();
+            return Offer::Dropped(DropReason::TooLarge);
+        }
         let marked = self.queued(now) > self.link.mark_above && ecn::can_be_marked(ecn);
         let ticket = self.tickets.take();
         let waiting = Waiting { ticket, bytes, enqueued_at: now, cut_at, drawn, ecn, marked };

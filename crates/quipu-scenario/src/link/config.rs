@@ -54,7 +54,7 @@ impl LinkSpec {
         let at = |time: Duration| Instant::ZERO + time;
         let play = recorded::play(self.from, self.at_end);
         let columns = &self.columns();
-        let Course { rates, delays, losses } = self.course();
+        let Course { rates, delays, losses, mtus } = self.course();
         let recorded_delays = self.delay_trace.as_ref().map(|trace| {
             let pings = trace.delays(columns)?;
             Ok::<_, LinkError>(pings.delays(play).map(|delay| delay + self.delay))
@@ -100,6 +100,9 @@ impl LinkSpec {
                 .map(|outage| Outage { from: at(outage.from), until: outage.until.map(at) })
                 .collect(),
             overhead,
+            mtu: self.mtu,
+            mtus: (!mtus.is_empty())
+                .then(|| Timeline::of_steps(self.mtu.unwrap_or(Bytes::MAX), mtus)),
         };
         if let Some(trace) = &self.trace {
             trace.rates(columns)?.put_into(&mut config, play);

@@ -207,6 +207,29 @@ fn ramps_change_rate_delay_and_loss_in_stairs() {
 }
 
 #[test]
+fn an_mtu_and_its_steps_reach_the_configuration_and_survive_a_file() {
+    let text = "name=x,rate=10mbit,delay=20ms,mtu=1500B,steps=1s:1280B+2s:5mbit:1400B";
+    let path: PathSpec = text.parse().unwrap();
+    path.validate().unwrap();
+    assert_eq!(path.summary(), "x 10mbit 20ms steps 1s:1280B+2s:5mbit:1400B mtu 1500B");
+    let config = own(&path).down.config(Bytes(28));
+    let mtus = config.mtus.as_ref().unwrap();
+    let at = |millis: u64| quipu_base::Instant::ZERO + Duration::from_millis(millis);
+    assert_eq!(config.mtu, Some(Bytes(1_500)));
+    let over_time = [0, 999, 1_000, 2_000].map(|time| mtus.value_at(at(time)).0);
+    assert_eq!(over_time, [1_500, 1_500, 1_280, 1_400]);
+    assert_eq!(own(&path).up.mtu, Some(Bytes(1_500)), "the uplink is as the downlink");
+    let again: PathSpec = toml::from_str(&toml::to_string(&path).unwrap()).unwrap();
+    assert_eq!(again, path);
+    let plain: PathSpec = "rate=10mbit,delay=20ms".parse().unwrap();
+    assert_eq!(own(&plain).down.config(Bytes(28)).mtu, None);
+    let mut problems = Vec::new();
+    let small: PathSpec = "rate=10mbit,delay=20ms,mtu=1000B".parse().unwrap();
+    own(&small).down.check_fields("down", &mut problems);
+    assert!(problems[0].to_string().contains("1228B to 65535B"), "{problems:?}");
+}
+
+#[test]
 fn ramps_that_are_none_are_refused() {
     let invalid = |steps: &str| {
         let text = format!("rate=2mbit,delay=1ms,steps={steps}");
@@ -214,7 +237,7 @@ fn ramps_that_are_none_are_refused() {
         read.unwrap_err().to_string()
     };
     assert!(invalid("1s:1mbit~5s+3s:2mbit").contains("steps.at is 3s, expected not before 6s"));
-    assert!(invalid("1s:1ms:2ms").contains("`2ms`: expected one rate, one delay and one loss"));
+    assert!(invalid("1s:1ms:2ms").contains("`2ms`: expected one rate, one delay, one loss"));
     assert!(invalid("1s:1mbit~long").contains("`long`: expected a time"));
     assert!(invalid("2s:9ms+1s:8ms").contains("steps.at is 1000.000 ms, expected later"));
     let none = toml::from_str::<PathSpec>(
@@ -222,7 +245,7 @@ fn ramps_that_are_none_are_refused() {
     );
     let none = none.unwrap_err().to_string();
     assert!(
-        none.contains("rate or delay or loss is missing; expected a rate with its unit"),
+        none.contains("rate or delay or loss or mtu is missing; expected a rate with its unit"),
         "{none}"
     );
     let jitter = "rate=2mbit,delay=9ms,jitter=5ms,steps=1s:4ms".parse::<PathSpec>().unwrap();

@@ -443,9 +443,12 @@ fn links() -> impl Strategy<Value = LinkConfig> {
         }),
     ];
     let outages = proptest::collection::vec((0u64..900, 1u64..100), 0..3);
-    (sender, outages, 0u64..20, any::<bool>()).prop_map(|(link, outages, delay, reorders)| {
+    let mtu = proptest::option::of(1_000u64..1_500);
+    let rest = (sender, outages, 0u64..20, any::<bool>(), mtu);
+    rest.prop_map(|(link, outages, delay, reorders, mtu)| {
         let outages = outages.into_iter();
         LinkConfig {
+            mtu: mtu.map(Bytes),
             delay: Duration::from_millis(delay),
             jitter: Duration::from_micros(delay * 300),
             jitter_reorders: reorders,

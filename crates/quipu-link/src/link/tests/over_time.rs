@@ -28,6 +28,23 @@ fn a_datagram_has_the_delay_of_the_instant_at_which_it_leaves() {
 }
 
 #[test]
+fn datagrams_above_the_mtu_of_the_instant_are_dropped_before_they_take_time() {
+    let config = LinkConfig::new(quipu_base::Rate::from_mbit_per_sec(10), Duration::ZERO);
+    let config = config.with_mtu(Bytes(1_500)).with_mtu_from(millis(10), Bytes(1_278));
+    let config = config.with_mtu_from(millis(20), Bytes(9_000));
+    let mut link = link(&config);
+    let too_large = Verdict::Dropped(DropReason::TooLarge);
+    let offers = [(0, 1_472), (9, 1_473), (10, 1_251), (12, 1_250), (15, 1_472), (20, 8_972)];
+    let verdicts = offers.map(|(at, size)| link.offer(millis(at), Bytes(size), NOT_ECT));
+    let dropped = verdicts.map(|verdict| verdict == too_large);
+    assert_eq!(dropped, [false, true, true, false, true, false]);
+    // 1,278 B in 1,022.4 µs: nothing was before it.
+    assert_eq!(verdicts[3], Verdict::deliver(nanos(13_022_400)));
+    assert_eq!(link.stats().dropped_by_size.datagrams, 3);
+    assert_eq!(link.stats().dropped(), link.stats().dropped_by_size);
+}
+
+#[test]
 fn what_a_recording_that_stops_never_sends_is_lost_as_in_an_outage() {
     let trace = DeliveryTrace::parse("1\n2\n3\n").unwrap();
     let play = Play { from: Duration::from_millis(1), at_end: AtEnd::Stop };
