@@ -125,6 +125,10 @@ impl Controller for Bbr {
                 self.model.set_initial(self.window.initial());
                 self.update_quantum();
             }
+            PathChange::PathMtu(size) => {
+                self.window.set_datagram_size(size, false);
+                self.update_quantum();
+            }
             // Samples tell what the application limited.
             PathChange::EcnCongestion { .. } | PathChange::Pto | PathChange::ApplicationLimited => {
             }

@@ -387,6 +387,7 @@ impl Controller for Bbr3 {
             }
             PathChange::SpuriousLoss { since, .. } => self.undo_loss(since),
             PathChange::DatagramSize(size) => self.resize(size),
+            PathChange::PathMtu(size) => self.set_packet(size),
             PathChange::ReturnRoute => self.min_rtt.forget(),
             PathChange::Pto | PathChange::ApplicationLimited => {}
         }

@@ -90,7 +90,7 @@ impl Controller for Cubic {
         if self.window.on_change(change, self.kept()) {
             self.curve.on_reduced(before);
         }
-        if let PathChange::DatagramSize(_) = change {
+        if let PathChange::DatagramSize(_) | PathChange::PathMtu(_) = change {
             // The scale of the function is datagrams; it starts anew from the window.
             self.curve.stage = None;
             self.before.stage = None;

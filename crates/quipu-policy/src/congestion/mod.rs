@@ -190,7 +190,8 @@ pub enum PathChange {
     ApplicationLimited,
     /// Acknowledgements return another way: the least round-trip time is void.
     ReturnRoute,
-    /// The largest datagram changed.
+    /// The largest datagram changed, before anything was measured with it: the initial window is
+    /// counted anew.
     DatagramSize(Bytes),
     /// Everything that was declared lost in a round of losses arrived after all. A round begins with
     /// the loss of a packet that was sent after the start of the round before, as a recovery period
@@ -201,6 +202,9 @@ pub enum PathChange {
         /// When the last of its packets was acknowledged.
         now: Instant,
     },
+    /// The largest datagram changed, as the path was found to carry it, or to carry no more. The window
+    /// in bytes stays, unless it is below the least. <https://www.rfc-editor.org/rfc/rfc8899#section-3>
+    PathMtu(Bytes),
 }
 
 /// What a controller publishes.

@@ -141,6 +141,19 @@ mod tests {
     }
 
     #[test]
+    fn a_path_mtu_that_is_found_leaves_the_window_in_bytes_and_moves_its_minimum() {
+        let mut controller = NewReno::new(10, SIZE);
+        for (size, cwnd) in [(1_472, 12_000), (1_200, 12_000), (9_000, 18_000)] {
+            controller.on_change(PathChange::PathMtu(Bytes(size)), &peers());
+            assert_eq!(controller.published().cwnd, Bytes(cwnd));
+        }
+        // Before anything was measured the window is counted anew.
+        let mut controller = NewReno::new(10, SIZE);
+        controller.on_change(PathChange::DatagramSize(Bytes(1_350)), &peers());
+        assert_eq!(controller.published().cwnd, Bytes(13_500));
+    }
+
+    #[test]
     fn one_loss_halves_once_per_round_trip() {
         let mut controller = NewReno::new(10, SIZE);
         lose(&mut controller, 50, 10, false);

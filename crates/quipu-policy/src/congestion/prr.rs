@@ -132,7 +132,9 @@ impl Controller for ProportionalReduction {
         let before = self.inner.published().cwnd;
         self.inner.on_change(change, peers);
         match change {
-            PathChange::DatagramSize(size) => self.datagram_size = size,
+            PathChange::DatagramSize(size) | PathChange::PathMtu(size) => {
+                self.datagram_size = size;
+            }
             PathChange::EcnCongestion { now, .. } => {
                 self.follow(now, before, Bytes::ZERO);
             }

@@ -214,6 +214,12 @@ impl RenoWindow {
         true
     }
 
+    fn resize(&mut self, size: Bytes) {
+        self.datagram_size = size;
+        self.minimum = size.saturating_mul(2);
+        self.cwnd = self.cwnd.max(self.minimum);
+    }
+
     /// Something else changed; a congestion event leaves `kept` of the window. True if it was one.
     pub(super) fn on_change(&mut self, change: PathChange, kept: Bytes) -> bool {
         match change {
@@ -228,9 +234,11 @@ impl RenoWindow {
                     let packets = self.cwnd.0 / self.datagram_size.0;
                     self.cwnd = self.cwnd.max(size.saturating_mul(packets));
                 }
-                self.datagram_size = size;
-                self.minimum = size.saturating_mul(2);
-                self.cwnd = self.cwnd.max(self.minimum);
+                self.resize(size);
+                false
+            }
+            PathChange::PathMtu(size) => {
+                self.resize(size);
                 false
             }
             PathChange::ReturnRoute => {

@@ -156,14 +156,18 @@ impl Bbr3 {
 
     /// The largest datagram changed.
     pub(super) fn resize(&mut self, packet: Bytes) {
-        self.packet = packet;
+        self.set_packet(packet);
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.2
         //# If the maximum datagram size changes during the connection, the
         //# initial congestion window SHOULD be recalculated with the new size.
-        let least = match self.state {
-            State::Startup => self.initial_window(),
-            _ => self.least_window(),
-        };
-        self.cwnd = self.cwnd.max(least);
+        if self.state == State::Startup {
+            self.cwnd = self.cwnd.max(self.initial_window());
+        }
+    }
+
+    /// The path was found to carry such packets, or to carry no larger ones.
+    pub(super) fn set_packet(&mut self, packet: Bytes) {
+        self.packet = packet;
+        self.cwnd = self.cwnd.max(self.least_window());
     }
 }

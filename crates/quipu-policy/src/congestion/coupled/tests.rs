@@ -262,7 +262,9 @@ fn tell(controller: &mut dyn Controller, happening: &Happening, step: u64, peers
             controller.on_change(change, peers);
         }
         Happening::Datagram(size) => {
-            controller.on_change(PathChange::DatagramSize(Bytes(size)), peers);
+            let found = size.is_multiple_of(2);
+            let change = if found { PathChange::PathMtu } else { PathChange::DatagramSize };
+            controller.on_change(change(Bytes(size)), peers);
         }
     }
 }

@@ -389,7 +389,9 @@ proptest! {
                 }
                 Step::Size(bytes) => {
                     size = Bytes(bytes);
-                    cubic.on_change(PathChange::DatagramSize(size), &peers());
+                    let found = bytes.is_multiple_of(2);
+                    let change = if found { PathChange::PathMtu } else { PathChange::DatagramSize };
+                    cubic.on_change(change(size), &peers());
                     most = None;
                 }
                 Step::Route => cubic.on_change(PathChange::ReturnRoute, &peers()),

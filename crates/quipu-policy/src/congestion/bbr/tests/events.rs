@@ -175,7 +175,8 @@ proptest! {
                 2 => bbr.on_change(PathChange::ReturnRoute, &peers),
                 3 => {
                     size = Bytes(event.number.max(1));
-                    bbr.on_change(PathChange::DatagramSize(size), &peers);
+                    let change = if event.flag { PathChange::PathMtu } else { PathChange::DatagramSize };
+                    bbr.on_change(change(size), &peers);
                 }
                 _ => {
                     let rate = RateSample {
