@@ -198,6 +198,7 @@ fn everything_about_paths_streams_and_the_connection_fits() {
         PathEvent::Validated,
         PathEvent::Suspect,
         PathEvent::Revived,
+        PathEvent::DatagramSize { before: 1_200, size: 1_472 },
         PathEvent::Status { status: PathStatus::Backup, own: true },
         PathEvent::Status { status: PathStatus::Available, own: false },
         PathEvent::Abandoned { code: 0x3e },

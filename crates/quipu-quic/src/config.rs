@@ -1,5 +1,7 @@
 //! Configuration of connections.
 
+use std::net::SocketAddr;
+
 use quipu_base::{Bytes, Duration, Rate};
 use thiserror::Error;
 
@@ -9,12 +11,23 @@ use crate::stream::CancelLimit;
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-14>
 pub const MIN_UDP_PAYLOAD: u16 = 1200;
 
+/// What an Ethernet of 1,500 bytes leaves behind the headers of IPv4 and UDP.
+const ETHERNET_PAYLOAD: u16 = 1_472;
+/// The same over IPv6.
+const ETHERNET_PAYLOAD_IPV6: u16 = 1_452;
+
 /// Settings of the transport. Times are of one connection; amounts are UDP payload bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransportConfig {
-    /// Largest UDP payload sent on a validated path; 1,200 to 65,527. Default 1,350 (our choice:
-    /// what the papers' stacks send).
+    /// Largest UDP payload sent on a validated path; 1,200 to 65,527. Default 1,472: what an Ethernet
+    /// of 1,500 bytes leaves behind the headers of IPv4 and UDP. Over IPv6, whose header is 20 bytes
+    /// longer, no more than 1,452 of it are tried unless it is above 1,472.
     pub max_udp_payload: u16,
+    /// How the size of full datagrams is found. Default: by probes.
+    pub mtu: Mtu,
+    /// Largest UDP payload that is taken, as the peer is told; 1,200 to 65,527. Default 65,527, which
+    /// stands for any. <https://www.rfc-editor.org/rfc/rfc9000#section-18.2>
+    pub max_received_payload: u16,
     /// Largest UDP payload sent during the handshake and on a path that is not validated; 1,200 to
     /// `max_udp_payload`. Default 1,200. <https://www.rfc-editor.org/rfc/rfc9000#section-14.1>
     pub initial_udp_payload: u16,
@@ -56,6 +69,29 @@ pub struct TransportConfig {
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
     pub ack_return_paths: bool,
+}
+
+/// How the size of full datagrams on a path is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mtu {
+    /// Full datagrams have `initial_udp_payload` bytes until a probe of a larger size arrived, and the
+    /// least size again when the path stops carrying larger ones. A path is probed once it was
+    /// validated and a full datagram with data left.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-14.3>
+    Discover {
+        /// Time from the end of a search to the next, which may find more; above 0. Default 10
+        /// minutes. <https://www.rfc-editor.org/rfc/rfc8899#section-5.1.1>
+        raise_after: Duration,
+    },
+    /// Full datagrams have `max_udp_payload` bytes as soon as the path is validated, whatever it
+    /// carries.
+    Fixed,
+}
+
+impl Default for Mtu {
+    fn default() -> Self {
+        Mtu::Discover { raise_after: Duration::from_secs(600) }
+    }
 }
 
 /// What loss recovery does where stacks differ from what RFC 9002 recommends, which is the default.
@@ -139,7 +175,9 @@ impl Burst {
 impl Default for TransportConfig {
     fn default() -> Self {
         TransportConfig {
-            max_udp_payload: 1350,
+            max_udp_payload: ETHERNET_PAYLOAD,
+            mtu: Mtu::default(),
+            max_received_payload: 65_527,
             initial_udp_payload: MIN_UDP_PAYLOAD,
             pacing_percent: Some(125),
             burst: Burst::default(),
@@ -178,6 +216,15 @@ impl TransportConfig {
         self.ack_return_paths && self.max_paths > 1
     }
 
+    /// The largest UDP payload to send to that address, as far as we are concerned.
+    pub(crate) fn max_payload_to(&self, remote: SocketAddr) -> u16 {
+        if remote.is_ipv6() && self.max_udp_payload <= ETHERNET_PAYLOAD {
+            self.max_udp_payload.min(ETHERNET_PAYLOAD_IPV6)
+        } else {
+            self.max_udp_payload
+        }
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -192,6 +239,18 @@ impl TransportConfig {
         if !(MIN_UDP_PAYLOAD..=self.max_udp_payload).contains(&self.initial_udp_payload) {
             let payload = &self.initial_udp_payload;
             return wrong("initial_udp_payload", payload, "1200 bytes to max_udp_payload");
+        }
+        if let Mtu::Discover { raise_after } = self.mtu
+            && raise_after.is_zero()
+        {
+            return wrong("mtu.raise_after", &raise_after, "above 0");
+        }
+        if !(MIN_UDP_PAYLOAD..=65_527).contains(&self.max_received_payload) {
+            return wrong(
+                "max_received_payload",
+                &self.max_received_payload,
+                "1200 to 65527 bytes",
+            );
         }
         if self.pacing_percent == Some(0) {
             return wrong("pacing_percent", &0, "above 0, or none");

@@ -18,7 +18,7 @@
 //!
 //! Not here: HTTP, sockets, simulated links, and any scheduling order. Not done: 0-RTT, server-side
 //! Retry and address tokens, connection migration (a packet from a new address is read, but
-//! nothing is sent there), path MTU discovery.
+//! nothing is sent there).
 
 mod config;
 pub mod connection;
@@ -42,7 +42,7 @@ pub mod tls;
 pub mod transport_parameters;
 pub mod wire;
 
-pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, RecoveryRules, TransportConfig};
+pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, Mtu, RecoveryRules, TransportConfig};
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use counters::PathCounters;
 pub use endpoint::{ConnectionHandle, Endpoint};

@@ -254,6 +254,13 @@ pub enum PathEvent {
         /// True if this end asks, false if the peer does.
         own: bool,
     },
+    /// Full datagrams have another size, as the path was found to carry it, or to carry no more.
+    DatagramSize {
+        /// Bytes of UDP payload before.
+        before: u16,
+        /// And from now on.
+        size: u16,
+    },
     /// It is abandoned, by either end.
     Abandoned {
         /// The code that this end tells; 0 answers the peer.

@@ -42,6 +42,7 @@ const MP_QUIC: &[ProfileValue] = &[
         "\"olia:prr=true,exit=hybrid,beta=0.7\"",
         "congestion/olia_sender.go; renoBeta in cubic_sender.go",
     ),
+    of("mtu_discovery", "false", "protocol/server_parameters.go, MaxPacketSize: one size for all"),
     of("initial_window", "32", "protocol/server_parameters.go, InitialCongestionWindow"),
     of(
         "pacing",
@@ -84,6 +85,7 @@ const XQUIC: &[ProfileValue] = &[
         "\"cubic:exit=loss\"",
         "default of the public code; xqc_cubic.c has no slow-start exit of its own",
     ),
+    of("mtu_discovery", "false", "xqc_conn.c, default settings: enable_pmtud = 0"),
     of(
         "initial_window",
         "32",
@@ -101,6 +103,7 @@ const XQUIC: &[ProfileValue] = &[
 ];
 
 const NS3: &[ProfileValue] = &[
+    of("mtu_discovery", "false", "quic-socket-base.cc, MaxPacketSize: one size for all"),
     of("initial_window", "2", "quic-socket-base.cc, m_initialCWnd = 2 * size"),
     of("pacing", "false", "of the module only BBR paces"),
     of("initial_rtt", "\"100ms\"", "quic-socket-base.cc, kDefaultInitialRtt"),

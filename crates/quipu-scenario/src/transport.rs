@@ -27,8 +27,14 @@ table! {
         ///
         /// 1,200 B are the least that QUIC allows: <https://www.rfc-editor.org/rfc/rfc9000#section-14>.
         pub initial_udp_payload: Bytes [PAYLOADS] = Bytes(1_200),
-        /// UDP payload of a packet after the handshake.
+        /// Largest UDP payload of a packet after the handshake.
         pub udp_payload: Bytes [PAYLOADS] = Bytes(1_350),
+        /// Whether packets larger than `initial_udp_payload` are sent only after a probe of their size has
+        /// arrived, and smaller ones when the path stops carrying them. Without it every packet may have
+        /// `udp_payload` once the path is validated, whatever the path carries.
+        ///
+        /// <https://www.rfc-editor.org/rfc/rfc9000#section-14.3>
+        pub mtu_discovery: bool = true,
         /// Initial congestion window in packets; the framework paper and MobileH2 use 32.
         pub initial_window: u32 [INITIAL_WINDOWS] = 10,
         /// Whether packets are paced. A congestion controller with its own pacing rate paces in any case.

@@ -260,6 +260,11 @@ impl QuicNode {
         self.endpoint.connection(self.handle?)
     }
 
+    /// The connection, once there is one, to ask something of it.
+    pub fn connection_mut(&mut self) -> Option<&mut Connection> {
+        self.endpoint.connection_mut(self.handle?)
+    }
+
     /// What the connection told, and when.
     pub fn events(&self) -> &[(Instant, ConnectionEvent)] {
         &self.events

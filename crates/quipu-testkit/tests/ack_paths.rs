@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role};
+use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role, Seed};
 use quipu_link::{LinkConfig, Outage, QueueLimit};
 use quipu_policy::PathView;
 use quipu_quic::{Connection, ConnectionEvent, TransportConfig};
@@ -48,6 +48,7 @@ struct Setup {
     window: u64,
     /// Packets after which an acknowledgement is due.
     every: u32,
+    seed: u64,
 }
 
 /// Both ends in the middle of it.
@@ -68,12 +69,13 @@ impl Setup {
             plan: Plan::download(ENDLESS),
             window: 30_000,
             every: 2,
+            seed: 1,
         }
     }
 
     fn start(&self) -> Run {
-        let scenario =
-            Scenario::new(self.plan, self.links.iter().map(|pair| pair[0].clone()).collect());
+        let links = self.links.iter().map(|pair| pair[0].clone()).collect();
+        let scenario = Scenario { seed: Seed::new(self.seed), ..Scenario::new(self.plan, links) };
         let mut world = World::new(WorldConfig::new(scenario.seed));
         let ends = [Role::Client, Role::Server].map(|role| {
             let end = usize::from(!role.is_client());
@@ -291,9 +293,11 @@ fn a_return_path_that_comes_back_is_used_again() {
 
 #[test]
 fn loss_on_the_way_back_is_harmless_with_copies_on_all_paths() {
-    let run = |ack| {
-        let mut setup =
-            Setup { window: 300_000, plan: Plan::download(5_000_000), ..Setup::asymmetric(ack) };
+    // Credit is lost on the way back too, so that chance decides much of a single run.
+    const SEEDS: u64 = 40;
+    let run = |ack, seed| {
+        let plan = Plan::download(5_000_000);
+        let mut setup = Setup { window: 300_000, plan, seed, ..Setup::asymmetric(ack) };
         setup.links =
             vec![[link(20).with_loss(0.3), link(20)], [link(20).with_loss(0.3), link(20)]];
         let mut run = setup.start();
@@ -302,11 +306,17 @@ fn loss_on_the_way_back_is_harmless_with_copies_on_all_paths() {
         println!(
             "{ack}: done at {done:?} · 100 ms, {lost} lost, {spurious} of them spurious, {timeouts} timeouts"
         );
-        (done.unwrap(), spurious, timeouts)
+        [done.unwrap(), spurious, timeouts]
     };
-    let (own, all) = (run("own"), run("all"));
+    let [own, all] = ["own", "all"].map(|ack| {
+        let runs = (0..SEEDS).map(|seed| run(ack, seed));
+        runs.reduce(|sum, run| [0, 1, 2].map(|which| sum[which] + run[which])).unwrap()
+    });
     // The end is seen in steps of 100 ms.
-    assert!(all.0 <= own.0 + 1 && all.1 <= own.1 && all.2 * 2 < own.2, "{own:?}, {all:?}");
+    assert!(
+        all[0] <= own[0] + SEEDS && all[1] <= own[1] && all[2] * 2 < own[2],
+        "{own:?}, {all:?}"
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use quipu_base::{Duration, Instant, Role, Seed};
 use quipu_policy::registry::PolicySpec;
 use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
-use quipu_quic::{Burst, Endpoint, RecoveryRules, Route, TransportConfig};
+use quipu_quic::{Burst, Endpoint, Mtu, RecoveryRules, Route, TransportConfig};
 
 use super::arrivals::LineArrivals;
 use super::error::SetupError;
@@ -96,6 +96,7 @@ impl<'a> ConnectionPlan<'a> {
             // Ranges were checked with the scenario; a value beyond them is refused below.
             max_udp_payload: u16::try_from(transport.udp_payload.0).unwrap_or(u16::MAX),
             initial_udp_payload: u16::try_from(transport.initial_udp_payload.0).unwrap_or(u16::MAX),
+            mtu: if transport.mtu_discovery { Mtu::default() } else { Mtu::Fixed },
             pacing_percent: transport
                 .pacing
                 .then_some((transport.pacing_factor * 100.0 + 0.5) as u32),

@@ -28,6 +28,16 @@ pub(super) fn endpoint_fields(json: &mut Json, address: SocketAddr) {
 }
 
 pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change: PathEvent) {
+    if let PathEvent::DatagramSize { before, size } = change {
+        let form = log.form;
+        let Some(file) = log.file(path) else { return };
+        let name = form.pick("quic:mtu_updated", "connectivity:mtu_updated");
+        let json = file.begin(now, name, tuple(form, path));
+        number!(json, "old", u64::from(before));
+        number!(json, "new", u64::from(size));
+        file.end();
+        return;
+    }
     if log.form == Form::Version03 {
         // There is no event for it; a file per path is what tells of paths.
         let _ = log.file(path);
@@ -69,6 +79,8 @@ pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change
             number!(json, "error_code", code);
         }
         PathEvent::Dropped => word!(json, "new", "dropped"),
+        // Told above.
+        PathEvent::DatagramSize { .. } => {}
     }
     file.end();
 }

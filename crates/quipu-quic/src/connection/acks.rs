@@ -19,6 +19,13 @@ pub(super) struct Scratch {
     requeued: Vec<(StreamKey, Span)>,
 }
 
+impl Scratch {
+    /// What recovery is to write to.
+    pub(super) fn settled_mut(&mut self) -> &mut Settled {
+        &mut self.settled
+    }
+}
+
 impl Connection {
     /// An ACK or PATH_ACK frame came on the path `arrived_on`, for packets of `space`.
     pub(super) fn on_ack(
@@ -75,10 +82,18 @@ impl Connection {
     }
 
     /// Hands on what recovery settled: to what the packets carried, the policies and the recorder.
-    fn hand_on(&mut self, now: Instant, space: Space, event: Option<&Acknowledgement<'_>>) {
+    pub(super) fn hand_on(
+        &mut self,
+        now: Instant,
+        space: Space,
+        event: Option<&Acknowledgement<'_>>,
+    ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.record_lost(now, space, scratch.settled.lost());
         self.settle(space, &mut scratch);
+        if let Space::Data(slot) = space {
+            self.settle_mtu(now, slot, &scratch.settled);
+        }
         self.record_metrics(now, space.slot());
         if let Space::Data(slot) = space {
             self.tell_settled(now, slot, &mut scratch);

@@ -41,6 +41,9 @@ pub enum ConnectionEvent {
     PathStatus(PathId, PathStatus),
     /// A path was abandoned, by either end.
     PathGone(PathId),
+    /// Full datagrams on a path have that many bytes of UDP payload from now on: the path was found to
+    /// carry them, or to carry no more.
+    DatagramSize(PathId, u16),
     /// The connection ended.
     Closed(CloseReason),
 }

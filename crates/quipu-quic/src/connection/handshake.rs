@@ -35,6 +35,7 @@ pub(crate) fn parameters(
         //# stateless_reset_token.
         original_destination_connection_id: if role.is_client() { None } else { original_dcid },
         max_idle_timeout: config.idle_timeout,
+        max_udp_payload_size: u64::from(config.max_received_payload),
         initial_max_data: config.connection_window,
         initial_max_stream_data_bidi_local: config.stream_window,
         initial_max_stream_data_bidi_remote: config.stream_window,
@@ -81,7 +82,7 @@ impl Connection {
         self.lifecycle.on_handshake_complete(now);
         self.recording.state(now, ConnectionState::HandshakeComplete);
         self.events.tell(ConnectionEvent::Connected);
-        self.raise_datagram_size(now, 0);
+        self.allow_datagrams(now, 0);
         // https://www.rfc-editor.org/rfc/rfc9000#section-9.5
         //# To ensure that migration is possible and packets sent on different paths cannot be
         //# correlated, endpoints SHOULD provide new connection IDs before peers migrate; see

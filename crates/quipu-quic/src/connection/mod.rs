@@ -41,6 +41,7 @@ mod frames;
 mod handshake;
 mod inspect;
 mod lifecycle;
+mod mtu;
 mod packet;
 mod paths;
 mod plan;

@@ -217,8 +217,9 @@ impl Connection {
                 if !packet.is_empty()
                     && let Some(path) = this.shared.paths.at_mut(slot)
                 {
-                    // The datagram is this one packet.
-                    packet.record.ect = path.data.recovery.marks_next();
+                    // The datagram is this one packet. What is lost for its size would say nothing of
+                    // marks.
+                    packet.record.ect = !packet.record.mtu_probe && path.data.recovery.marks_next();
                 }
                 returned
             });
@@ -350,6 +351,9 @@ impl Connection {
         let counts = record.ack_eliciting || padded;
         let number = record.pn;
         path.count_sent(now, bytes, &record.pieces);
+        if !record.pieces.is_empty() && record.bytes >= path.data.mtu.size() {
+            path.data.mtu.on_full_sent(now);
+        }
         if counts {
             // https://www.rfc-editor.org/rfc/rfc9002#section-7.7
             //# To avoid delaying their delivery to the peer, packets containing only ACK frames

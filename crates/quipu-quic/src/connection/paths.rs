@@ -236,18 +236,10 @@ impl Connection {
             if self.step_path(key, Step::Validate).is_some() {
                 self.events.tell(ConnectionEvent::PathUp(key.id));
                 self.recording.path(now, key.id, PathEvent::Validated);
-                self.raise_datagram_size(now, slot);
+                self.allow_datagrams(now, slot);
                 self.scheduler.tell(now, &self.shared, Event::PathUp(key));
             }
             return;
-        }
-    }
-
-    /// A path was validated, or the handshake is complete: full datagrams may go.
-    pub(super) fn raise_datagram_size(&mut self, now: Instant, slot: u8) {
-        let size = self.config.max_udp_payload.min(self.handshake.peer().max_udp_payload);
-        if let Some(mut path) = self.shared.paths.at_mut(slot) {
-            path.raise_datagram_size(now, size);
         }
     }
 

@@ -126,6 +126,10 @@ impl Connection {
         }
         let Space::Data(slot) = space else {
             self.handshake.ask_for_probes(space, PROBES);
+            let tried = self.shared.paths.views.by_slot(0).map_or(0, |view| view.pto_count);
+            if tried >= 2 {
+                self.on_handshake_stalled(now);
+            }
             return;
         };
         let Some(mut path) = self.shared.paths.at_mut(slot) else { return };

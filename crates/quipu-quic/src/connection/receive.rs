@@ -66,8 +66,7 @@ impl Connection {
                 //# servers MUST count all of the payload bytes received in datagrams that are
                 //# uniquely attributed to a single connection.
                 data.amplification.on_received(datagram.len());
-                view.amplification_limited =
-                    !data.amplification.allows(usize::from(data.datagram_size));
+                view.amplification_limited = data.is_amplification_limited();
             }
         }
         let origin = Origin { arrival, path, datagram: datagram.len() };

@@ -25,6 +25,8 @@ enum Timer {
     ExpirePaths,
     /// The challenge on the path in that slot is repeated, or its validation given up.
     RepeatChallenge(u8),
+    /// The probe of the path MTU in that slot is given up.
+    GiveUpMtuProbe(u8),
     /// The pacer lets the next packet go.
     ReleasePacket,
     /// The policies are asked again, as they wished.
@@ -52,6 +54,7 @@ impl Timer {
             take(Timer::DetectLoss(Space::Data(slot)));
             take(Timer::Acknowledge(Space::Data(slot)));
             take(Timer::RepeatChallenge(slot));
+            take(Timer::GiveUpMtuProbe(slot));
         }
         take(Timer::ReleasePacket);
         take(Timer::WakePolicies);
@@ -120,6 +123,10 @@ impl Connection {
             }
             Timer::ExpirePaths => self.plan.expires_at(),
             Timer::RepeatChallenge(slot) => self.shared.paths.get(slot)?.validation.resend_at(),
+            Timer::GiveUpMtuProbe(slot) => {
+                let data = self.shared.paths.get(slot).filter(|data| data.lives())?;
+                data.mtu.probe_expires_at()
+            }
             Timer::ReleasePacket => self.rest.release_at(),
             Timer::WakePolicies => self.scheduler.wake_at(),
         }
@@ -135,6 +142,7 @@ impl Connection {
             Timer::Acknowledge(_) => {}
             Timer::ExpirePaths => self.expire_paths(now),
             Timer::RepeatChallenge(slot) => self.on_challenge_timeout(now, slot),
+            Timer::GiveUpMtuProbe(slot) => self.on_mtu_probe_timeout(now, slot),
             Timer::ReleasePacket => self.rest.handle_timeout(now),
             Timer::WakePolicies => self.scheduler.handle_timeout(now, &self.shared),
         }
@@ -172,10 +180,11 @@ mod tests {
                 Timer::DetectLoss(Space::Data(0)),
                 Timer::Acknowledge(Space::Data(0)),
                 Timer::RepeatChallenge(0),
+                Timer::GiveUpMtuProbe(0),
                 Timer::ReleasePacket,
                 Timer::WakePolicies,
             ]
         );
-        assert_eq!(Timer::all(false, 3).len(), 5 + 3 * 3);
+        assert_eq!(Timer::all(false, 3).len(), 5 + 3 * 4);
     }
 }

@@ -13,6 +13,7 @@ mod close;
 mod control_frames;
 mod duties;
 mod handshake_packets;
+mod mtu_probe;
 
 /// How a call of [`Connection::poll_transmit`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use quipu_base::{Bytes, Instant, PathId, PerMille};
 use quipu_policy::{Controller, PathKey, PathSet, PathState, PathStatus, PathView};
 
-use super::{Amplification, Validation};
+use super::{Amplification, PathMtu, Validation};
 use crate::config::TransportConfig;
 use crate::counters::PathCounters;
 use crate::recovery::{PacketSpace, PathRecovery};
@@ -22,8 +22,8 @@ pub(crate) struct PathData {
     pub(crate) recovery: PathRecovery,
     pub(crate) validation: Validation,
     pub(crate) amplification: Amplification,
-    /// Size of datagrams sent on it now.
-    pub(crate) datagram_size: u16,
+    /// Size of full datagrams.
+    pub(crate) mtu: PathMtu,
     /// Paths on which an acknowledgement of its packets has yet to go, in the present round.
     pub(crate) ack_owed: PathSet,
     /// When the last authentic packet came on it.
@@ -72,7 +72,7 @@ impl PathData {
             recovery: PathRecovery::new(now, key, controller, size, config),
             validation,
             amplification: Amplification::new(known),
-            datagram_size,
+            mtu: PathMtu::new(config.mtu, datagram_size),
             heard_at: None,
             ack_owed: PathSet::EMPTY,
             has_content: false,
@@ -106,13 +106,13 @@ impl PathData {
             amplification_limited: self.is_amplification_limited(),
             blocked: false,
             loss: PerMille(0),
-            payload: payload(self.datagram_size),
+            payload: payload(self.mtu.size()),
         }
     }
 
     /// The size of a full datagram.
     pub(crate) fn datagram_bytes(&self) -> Bytes {
-        Bytes(u64::from(self.datagram_size))
+        Bytes(u64::from(self.mtu.size()))
     }
 
     pub(crate) fn id(&self) -> PathId {
@@ -121,7 +121,7 @@ impl PathData {
 
     /// True if the anti-amplification limit does not let a full datagram go.
     pub(crate) fn is_amplification_limited(&self) -> bool {
-        !self.amplification.allows(usize::from(self.datagram_size))
+        !self.amplification.allows(usize::from(self.mtu.size()))
     }
 
     /// True unless the path is being abandoned.

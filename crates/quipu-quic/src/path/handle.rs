@@ -32,7 +32,7 @@ impl PathRef<'_> {
         // https://www.rfc-editor.org/rfc/rfc9000#section-14.2
         //# All QUIC packets that are not sent in a PMTU probe SHOULD be sized to fit within the
         //# maximum datagram size to avoid the datagram being fragmented or dropped [RFC8085].
-        usize::try_from(room.0).unwrap_or(usize::MAX).min(usize::from(self.data.datagram_size))
+        usize::try_from(room.0).unwrap_or(usize::MAX).min(usize::from(self.data.mtu.size()))
     }
 
     /// True while the path's socket takes no datagrams.
@@ -95,14 +95,28 @@ impl PathMut<'_> {
         self.view.as_deref().map(|view| rules.probe_timeout(view, Duration::ZERO))
     }
 
-    /// Full datagrams may be `size` bytes long from now on, if that is more than before.
-    pub(crate) fn raise_datagram_size(&mut self, now: Instant, size: u16) {
-        if let Some(view) = &mut self.view
-            && size > self.data.datagram_size
-        {
-            self.data.datagram_size = size;
-            view.payload = payload(size);
-            self.change(now, PathChange::DatagramSize(Bytes(u64::from(size))));
+    /// The path was validated, or the handshake is complete: datagrams of up to `most` bytes may be
+    /// sent, as far as the path carries them.
+    pub(crate) fn allow_datagrams(&mut self, now: Instant, most: u16) {
+        let before = self.data.mtu.size();
+        self.data.mtu.on_connected(most);
+        if self.data.mtu.size() != before {
+            self.on_resized(now, PathChange::DatagramSize(self.data.datagram_bytes()));
+        }
+    }
+
+    /// Full datagrams have another size, as the path was found to carry it, or to carry no more.
+    pub(crate) fn on_mtu_found(&mut self, now: Instant) {
+        // https://www.rfc-editor.org/rfc/rfc8899#section-3
+        //# An update to the PLPMTU (or MPS) MUST NOT increase the congestion window measured in
+        //# bytes [RFC4821].
+        self.on_resized(now, PathChange::PathMtu(self.data.datagram_bytes()));
+    }
+
+    fn on_resized(&mut self, now: Instant, change: PathChange) {
+        if let Some(view) = &mut self.view {
+            view.payload = payload(self.data.mtu.size());
+            self.change(now, change);
         }
     }
 

@@ -3,6 +3,7 @@
 mod amplification;
 mod data;
 mod handle;
+mod mtu;
 mod stage;
 mod table;
 mod validation;
@@ -10,6 +11,7 @@ mod validation;
 use amplification::Amplification;
 pub(crate) use data::PathData;
 pub(crate) use handle::{PathMut, PathRef};
+use mtu::PathMtu;
 pub(crate) use stage::{Stage, Step};
 pub(crate) use table::PathTable;
 use validation::Validation;

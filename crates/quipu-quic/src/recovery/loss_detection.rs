@@ -97,6 +97,17 @@ impl SpaceRecovery<'_> {
         self.control_lost(now, max_ack_delay, settled);
     }
 
+    /// The probe of the path MTU with that number is in flight for too long: it is lost.
+    pub(crate) fn on_mtu_probe_expired(
+        &mut self,
+        now: Instant,
+        number: PacketNumber,
+        settled: &mut Settled,
+    ) {
+        settled.lost.extend(self.sent.take(number));
+        self.count(now, settled);
+    }
+
     /// The probe timeout fired.
     pub(crate) fn on_probe_timeout(&mut self, now: Instant) {
         let Some(view) = self.view.as_deref_mut() else { return };
@@ -235,7 +246,8 @@ impl SpaceRecovery<'_> {
         if let Some(view) = self.view.as_deref_mut() {
             settled.released = acked + lost;
             view.in_flight -= settled.released;
-            note_loss_share(view, settled.acked.len(), settled.lost.len());
+            let losses = settled.lost.iter().filter(|record| !record.mtu_probe).count();
+            note_loss_share(view, settled.acked.len(), losses);
         }
     }
 
@@ -319,10 +331,15 @@ impl SpaceRecovery<'_> {
     /// The controller hears of what was declared lost.
     fn control_lost(&mut self, now: Instant, max_ack_delay: Duration, settled: &mut Settled) {
         let lost = &settled.lost;
-        let Some(newest) = lost.last() else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-14.4
+        //# Loss of a QUIC packet that is carried in a PMTU probe is therefore not a reliable
+        //# indication of congestion and SHOULD NOT trigger a congestion control reaction; see Item
+        //# 7 in Section 3 of [DPLPMTUD].
+        let signs = || lost.iter().filter(|record| !record.mtu_probe);
+        let Some(newest) = signs().next_back() else { return };
         let packets = &mut settled.lost_packets;
         packets.clear();
-        packets.extend(lost.iter().map(|record| LostPacket {
+        packets.extend(signs().map(|record| LostPacket {
             pn: record.pn,
             sent_at: record.sent_at,
             bytes: Bytes(u64::from(record.bytes)),

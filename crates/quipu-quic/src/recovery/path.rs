@@ -174,7 +174,7 @@ impl PathRecovery {
         let (now, bytes) = (record.sent_at, Bytes(u64::from(record.bytes)));
         view.in_flight += bytes;
         record.at_send = Some(self.delivery.on_sent(now, bytes, view.in_flight));
-        if record.ack_eliciting {
+        if record.is_awaited() {
             record.eliciting_number = self.persistent.next_number();
         }
         let limited = self.delivery.is_limited();

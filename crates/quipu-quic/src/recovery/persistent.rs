@@ -62,7 +62,7 @@ impl PersistentCongestion {
         //# These two packets MUST be ack-eliciting, since a receiver is required to acknowledge only
         //# ack-eliciting packets within its maximum acknowledgment delay; see Section 13.2 of
         //# [QUIC-TRANSPORT].
-        let eliciting = lost.iter().filter(|record| record.ack_eliciting);
+        let eliciting = lost.iter().filter(|record| record.is_awaited());
         for record in eliciting.filter(|record| record.sent_at >= first_sample_at) {
             let row = self.row.and_then(|row| row.with(record)).unwrap_or(Row::of(record));
             established |= row.ends - row.begins > period;
@@ -77,7 +77,8 @@ impl PersistentCongestion {
     /// Packets that were declared lost arrived after all.
     pub(super) fn on_late(&mut self, late: &[SentRecord]) {
         let is_in = |row: &Row| {
-            late.iter().any(|record| row.begins <= record.sent_at && record.sent_at <= row.ends)
+            let mut late = late.iter().filter(|record| record.is_awaited());
+            late.any(|record| row.begins <= record.sent_at && record.sent_at <= row.ends)
         };
         self.row = self.row.filter(|row| !is_in(row));
     }

@@ -44,7 +44,7 @@ impl Reordering {
         rules: &RecoveryRules,
         view: &PathView,
     ) {
-        for record in late {
+        for record in late.iter().filter(|record| !record.mtu_probe) {
             let overtaken = largest.map_or(0, |largest| largest.0.saturating_sub(record.pn.0));
             self.threshold = self.threshold.max((overtaken + 1).min(MAX_THRESHOLD));
             self.rounds_left = PERSISTENCE;
@@ -102,7 +102,10 @@ struct Round {
 
 impl Round {
     fn holds(&self, record: &SentRecord) -> bool {
-        record.sent_at <= self.began_at && self.after.is_none_or(|after| record.sent_at > after)
+        // The loss of a probe of the path MTU reduces no window.
+        !record.mtu_probe
+            && record.sent_at <= self.began_at
+            && self.after.is_none_or(|after| record.sent_at > after)
     }
 }
 
@@ -110,7 +113,8 @@ impl LossRound {
     /// Packets were declared lost, in order of sending. True if a round began with them.
     pub(super) fn on_lost(&mut self, now: Instant, lost: &[SentRecord]) -> bool {
         let after = self.round.map(|round| round.began_at);
-        let begins = lost.last().is_some_and(|newest| after.is_none_or(|at| newest.sent_at > at));
+        let newest = lost.iter().rfind(|record| !record.mtu_probe);
+        let begins = newest.is_some_and(|newest| after.is_none_or(|at| newest.sent_at > at));
         if begins {
             self.round = Some(Round { began_at: now, after, missing: 0 });
         }

@@ -77,7 +77,11 @@ pub(crate) struct SentRecord {
     settled: bool,
     /// Its datagram was marked ECT(0).
     pub(crate) ect: bool,
-    /// Its number among the ack-eliciting packets of its path, whatever their space.
+    /// It asks whether the path carries its size, and nothing else: no probe timeout waits for it, and
+    /// its loss is no sign of congestion.
+    pub(crate) mtu_probe: bool,
+    /// Its number among the ack-eliciting packets of its path, whatever their space; probes of the
+    /// path MTU have none.
     pub(super) eliciting_number: u64,
     /// What the path had delivered when it left.
     pub(crate) at_send: Option<AtSend>,
@@ -98,6 +102,7 @@ impl SentRecord {
             repeats: false,
             settled: false,
             ect: false,
+            mtu_probe: false,
             eliciting_number: 0,
             at_send: None,
             fins: 0,
@@ -114,6 +119,11 @@ impl SentRecord {
             controls: std::mem::take(&mut self.controls),
             ..*self
         }
+    }
+
+    /// A probe timeout waits for its acknowledgement.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.ack_eliciting && !self.mtu_probe
     }
 
     pub(crate) fn add_piece(&mut self, piece: Piece, fin: bool) {
@@ -196,7 +206,7 @@ impl SentPackets {
     /// Keeps a packet that counts as in flight. Its content is taken out of `record`.
     pub(crate) fn on_sent(&mut self, record: &mut SentRecord) {
         self.in_flight += Bytes(u64::from(record.bytes));
-        if record.ack_eliciting {
+        if record.is_awaited() {
             self.eliciting_in_flight += 1;
             self.last_eliciting_at = Some(record.sent_at);
         }
@@ -207,7 +217,8 @@ impl SentPackets {
         self.largest_acked
     }
 
-    /// When the last ack-eliciting packet left, if any is in flight.
+    /// When the last ack-eliciting packet left, if any is in flight. Probes of the path MTU are left out
+    /// here and below: they have a timer of their own.
     pub(crate) fn last_eliciting_at(&self) -> Option<Instant> {
         self.last_eliciting_at.filter(|_| self.eliciting_in_flight > 0)
     }
@@ -359,6 +370,17 @@ impl SentPackets {
         self.skipped.before(self.largest_acked?.0, packets?).map(PacketNumber)
     }
 
+    /// Takes out one packet in flight, whose time is over.
+    pub(super) fn take(&mut self, pn: PacketNumber) -> Option<SentRecord> {
+        let at = self.position(pn.0);
+        let record =
+            self.packets.get_mut(at).filter(|record| record.pn == pn && !record.settled)?;
+        let kept = Self::settle(record);
+        self.note_settled(&kept);
+        self.pop_settled();
+        Some(kept)
+    }
+
     /// Remembers a lost packet, so that a late acknowledgement still counts.
     pub(crate) fn remember_lost(&mut self, record: SentRecord) {
         if self.lost.len() >= MAX_LOST {
@@ -389,7 +411,7 @@ impl SentPackets {
     /// A packet is in flight no more.
     fn note_settled(&mut self, record: &SentRecord) {
         self.in_flight -= Bytes(u64::from(record.bytes));
-        self.eliciting_in_flight -= usize::from(record.ack_eliciting);
+        self.eliciting_in_flight -= usize::from(record.is_awaited());
     }
 
     /// Moves the record's content out; its place stays, marked, until it is popped.

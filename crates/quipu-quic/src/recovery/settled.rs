@@ -22,6 +22,12 @@ pub(crate) struct Settled {
 }
 
 impl Settled {
+    /// What was acknowledged and what was declared lost.
+    #[cfg(test)]
+    pub(crate) fn of(acked: Vec<SentRecord>, lost: Vec<SentRecord>) -> Self {
+        Settled { acked, lost, ..Settled::default() }
+    }
+
     /// True if no packet was acknowledged.
     pub(crate) fn is_nothing_acked(&self) -> bool {
         self.acked.is_empty() && self.late.is_empty()

@@ -39,7 +39,7 @@ impl Connection {
         {
             self.send_probe(now, slot, outbox)?;
         }
-        Ok(())
+        self.send_mtu_probe(now, slot, outbox)
     }
 
     fn send_validation(
@@ -101,7 +101,8 @@ impl Connection {
     fn send_probe(&mut self, now: Instant, slot: u8, outbox: &mut dyn Outbox) -> Result<(), Full> {
         let PathMut { data, view, .. } = self.path_with_room(outbox, slot)?;
         let nth = data.recovery.take_probe();
-        let size = usize::from(data.datagram_size);
+        // The second one is small, in case that the path stopped carrying full datagrams.
+        let size = usize::from(if nth == 0 { data.mtu.size() } else { data.mtu.safe_size() });
         if !data.amplification.allows(size) {
             return Ok(());
         }

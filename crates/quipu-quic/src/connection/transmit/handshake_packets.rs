@@ -19,7 +19,8 @@ impl Connection {
         now: Instant,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        let size = usize::from(self.initial_payload());
+        let of_path = self.shared.paths.get(0).map_or(0, |data| data.mtu.size());
+        let size = usize::from(self.initial_payload().min(of_path));
         loop {
             let wants = [Space::Initial, Space::Handshake].map(|space| self.wants(now, space));
             let Some(path) = self.shared.paths.at(0) else { return Ok(()) };

@@ -1,0 +1,6 @@
+//! What the transport does beside streams: sizes of datagrams, marks, PINGs, idle connections,
+//! farewells, datagrams of the application, acknowledgements on request.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod mtu;
+mod setup;
