@@ -61,6 +61,14 @@ pub struct TransportConfig {
     pub cancels: CancelLimit,
     /// Silence after which the connection ends; zero: never. Default 30 s.
     pub idle_timeout: Duration,
+    /// A PING is sent when nothing that the peer has to acknowledge was sent for so long, so that an
+    /// idle connection lives; above 0. `None`, the default: it may end. Shorter than the idle timeouts
+    /// of both ends. <https://www.rfc-editor.org/rfc/rfc9000#section-10.1.2>
+    pub keep_alive: Option<Duration>,
+    /// The same for each path by itself, after so long without any packet sent on it, so that NATs and
+    /// firewalls on paths that are not used remember them; above 0. Default `None`. Many forget UDP
+    /// after 30 s. <https://www.rfc-editor.org/rfc/rfc4787#section-4.3>
+    pub path_keep_alive: Option<Duration>,
     /// Paths at a time, 1 to 32; 1: the multipath extension is not offered. Default 8.
     pub max_paths: u32,
     /// Connection IDs issued for each path. Default 2.
@@ -191,6 +199,8 @@ impl Default for TransportConfig {
             max_streams: 4096,
             cancels: CancelLimit::default(),
             idle_timeout: Duration::from_secs(30),
+            keep_alive: None,
+            path_keep_alive: None,
             max_paths: 8,
             connection_ids_per_path: 2,
             ack_return_paths: true,
@@ -282,6 +292,13 @@ impl TransportConfig {
         }
         if self.connection_window.is_zero() || self.connection_window.0 >= 1 << 40 {
             return wrong("connection_window", &self.connection_window, "1 byte to 1 TiB");
+        }
+        for (field, interval) in
+            [("keep_alive", self.keep_alive), ("path_keep_alive", self.path_keep_alive)]
+        {
+            if let Some(interval) = interval.filter(|interval| interval.is_zero()) {
+                return wrong(field, &interval, "above 0, or none");
+            }
         }
         if !(1..=32).contains(&self.max_paths) {
             return wrong("max_paths", &self.max_paths, "1 to 32");

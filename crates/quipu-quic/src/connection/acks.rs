@@ -90,7 +90,7 @@ impl Connection {
     ) {
         let mut scratch = std::mem::take(&mut self.scratch);
         self.record_lost(now, space, scratch.settled.lost());
-        self.settle(space, &mut scratch);
+        self.settle(now, space, &mut scratch);
         if let Space::Data(slot) = space {
             self.settle_mtu(now, slot, &scratch.settled);
         }
@@ -124,10 +124,10 @@ impl Connection {
     }
 
     /// Applies what was acknowledged and lost to streams and control frames.
-    fn settle(&mut self, space: Space, scratch: &mut Scratch) {
+    fn settle(&mut self, now: Instant, space: Space, scratch: &mut Scratch) {
         let Scratch { settled, requeued } = scratch;
         for record in settled.acked().iter().chain(settled.late()) {
-            self.settle_acked(space, record);
+            self.settle_acked(now, space, record);
         }
         for record in settled.lost() {
             self.settle_lost(space, record, requeued);
@@ -144,7 +144,7 @@ impl Connection {
         }
     }
 
-    fn settle_acked(&mut self, space: Space, record: &SentRecord) {
+    fn settle_acked(&mut self, now: Instant, space: Space, record: &SentRecord) {
         for (index, piece) in record.pieces.iter().enumerate() {
             let fin = record.carries_fin(index);
             self.shared.streams.on_acked(piece.stream, piece.span, fin);
@@ -164,6 +164,7 @@ impl Connection {
                     self.shared.streams.on_frame_acked(frame);
                 }
                 SentControl::RetireConnectionId { .. } => self.control.on_retirement_acked(),
+                SentControl::Ping => self.on_ping_acked(space.slot(), now - record.sent_at),
                 SentControl::HandshakeDone
                 | SentControl::NewConnectionId { .. }
                 | SentControl::PathAbandon { .. }
@@ -206,6 +207,11 @@ impl Connection {
                     streams.on_lost(piece.stream, piece.span, piece.fin, origin, requeued);
                 }
                 SentControl::StreamFrame(frame) => self.shared.streams.requeue_frame(frame),
+                SentControl::Ping => {
+                    if let Some(data) = self.shared.paths.get_mut(space.slot()) {
+                        data.pings.on_lost();
+                    }
+                }
                 other => self.control.requeue(other, |path| self.plan.is_over(path)),
             }
         }

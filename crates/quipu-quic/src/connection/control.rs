@@ -110,6 +110,7 @@ impl ControlQueue {
                 self.return_paths.waits |= sequence == self.return_paths.sequence;
             }
             SentControl::Ack { .. }
+            | SentControl::Ping
             | SentControl::Crypto { .. }
             | SentControl::Stream(_)
             | SentControl::StreamFrame(_) => {}

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use quipu_base::{PathId, StreamDirection, StreamId};
+use quipu_base::{Duration, PathId, StreamDirection, StreamId};
 use quipu_policy::PathStatus;
 
 use super::CloseReason;
@@ -41,6 +41,8 @@ pub enum ConnectionEvent {
     PathStatus(PathId, PathStatus),
     /// A path was abandoned, by either end.
     PathGone(PathId),
+    /// The peer answered a [PING](crate::Connection::ping) on a path, so long after the PING left.
+    Pong(PathId, Duration),
     /// Full datagrams on a path have that many bytes of UDP payload from now on: the path was found to
     /// carry them, or to carry no more.
     DatagramSize(PathId, u16),

@@ -4,11 +4,16 @@
 use quipu_base::{Duration, Instant};
 use thiserror::Error;
 
+use crate::config::{MIN_UDP_PAYLOAD, TransportConfig};
 use crate::error::TransportError;
 
+mod farewell;
 mod idle;
+mod keep_alive;
 
+pub(crate) use farewell::Farewell;
 use idle::IdleTimer;
+use keep_alive::KeepAlive;
 
 /// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -75,39 +80,61 @@ pub(crate) enum Phase {
     Closed,
 }
 
+/// What came since closing, and what was answered.
+#[derive(Debug)]
+struct Answers {
+    /// Datagrams that came, and at how many the next answer goes.
+    received: u64,
+    next_at: u64,
+    /// Bytes of UDP payload that came, and that were sent as answers.
+    bytes_received: u64,
+    bytes_sent: u64,
+    /// Size of the last datagram with CONNECTION_CLOSE; all are about the same.
+    size: u64,
+}
+
 /// A connection's phase with what closing needs, and the timer that ends it without a word.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     phase: Phase,
     idle: IdleTimer,
+    keep_alive: KeepAlive,
+    /// The connection closes once the peer has everything.
+    farewell: Option<Farewell>,
     /// The handshake is complete by then, or the connection ends.
     handshake_until: Option<Instant>,
     reason: Option<CloseReason>,
     frame: Option<CloseFrame>,
     send_close: bool,
-    /// Packets that came since closing, and at how many the next answer goes.
-    received_closing: u64,
-    answer_at: u64,
+    answers: Answers,
     connected_at: Option<Instant>,
     confirmed_at: Option<Instant>,
 }
 
 impl Lifecycle {
-    /// `idle_timeout`: ours; zero is none. `handshake_until`: when the handshake has taken too long.
+    /// `config`: its idle timeout is ours alone. `handshake_until`: when the handshake has taken too
+    /// long.
     pub(crate) fn new(
         now: Instant,
-        idle_timeout: Duration,
+        config: &TransportConfig,
         handshake_until: Option<Instant>,
     ) -> Self {
         Lifecycle {
             phase: Phase::Handshaking,
-            idle: IdleTimer::new(now, idle_timeout),
+            idle: IdleTimer::new(now, config.idle_timeout),
+            keep_alive: KeepAlive::new(now, config.keep_alive),
+            farewell: None,
             handshake_until,
             reason: None,
             frame: None,
             send_close: false,
-            received_closing: 0,
-            answer_at: 1,
+            answers: Answers {
+                received: 0,
+                next_at: 1,
+                bytes_received: 0,
+                bytes_sent: 0,
+                size: u64::from(MIN_UDP_PAYLOAD),
+            },
             connected_at: None,
             confirmed_at: None,
         }
@@ -130,6 +157,31 @@ impl Lifecycle {
     /// An ack-eliciting packet left.
     pub(crate) fn on_eliciting_sent(&mut self, now: Instant) {
         self.idle.on_sent(now);
+        self.keep_alive.on_sent(now);
+    }
+
+    /// A sign of life was asked for.
+    pub(crate) fn on_kept_alive(&mut self, now: Instant) {
+        self.keep_alive.on_sent(now);
+    }
+
+    /// When the connection needs a sign of life; not before both ends know that TLS finished.
+    #[inline]
+    pub(crate) fn keep_alive_deadline(&self) -> Option<Instant> {
+        self.keep_alive.deadline().filter(|_| self.is_confirmed())
+    }
+
+    /// The connection closes once the peer has everything.
+    pub(crate) fn bid_farewell(&mut self, farewell: Farewell) {
+        if self.is_open() {
+            self.farewell = Some(farewell);
+        }
+    }
+
+    /// What waits until the peer has everything.
+    #[inline]
+    pub(crate) fn farewell(&self) -> Option<&Farewell> {
+        self.farewell.as_ref().filter(|_| self.is_open())
     }
 
     /// When the connection ends if nothing comes.
@@ -238,19 +290,33 @@ impl Lifecycle {
         self.send_close = false;
     }
 
-    /// Something came while we are closing: answered ever more rarely.
-    pub(crate) fn on_packet_while_closing(&mut self) {
+    /// A datagram of `size` bytes came while we are closing: answered ever more rarely, and with no
+    /// more than three times its bytes.
+    pub(crate) fn on_datagram_while_closing(&mut self, size: usize) {
+        let answers = &mut self.answers;
+        answers.bytes_received += size as u64;
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
         //# An endpoint SHOULD limit the rate at which it generates packets in
         //# the closing state.
-        self.received_closing += 1;
+        answers.received += 1;
         // https://www.rfc-editor.org/rfc/rfc9000#section-11.1
         //# An endpoint SHOULD be prepared to retransmit a packet containing a CONNECTION_CLOSE
         //# frame if it receives more packets on a terminated connection.
-        if self.received_closing >= self.answer_at {
-            self.answer_at *= 2;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
+        //# To avoid being used for an amplification attack, such endpoints MUST limit the cumulative
+        //# size of packets it sends to three times the cumulative size of the packets that are
+        //# received and attributed to the connection.
+        let allowed = answers.bytes_received.saturating_mul(3);
+        if answers.received >= answers.next_at && answers.bytes_sent + answers.size <= allowed {
+            answers.next_at = answers.received.saturating_mul(2);
+            answers.bytes_sent += answers.size;
             self.send_close = true;
         }
+    }
+
+    /// The datagram with CONNECTION_CLOSE has that many bytes.
+    pub(crate) fn on_close_sent(&mut self, size: usize) {
+        self.answers.size = size as u64;
     }
 
     /// The CONNECTION_CLOSE to send now.
@@ -295,6 +361,10 @@ mod tests {
 
     const PTO: Duration = Duration::from_millis(100);
 
+    fn lifecycle() -> Lifecycle {
+        Lifecycle::new(Instant::ZERO, &TransportConfig::default(), None)
+    }
+
     fn close(lifecycle: &mut Lifecycle, now: Instant) {
         lifecycle.close(
             now,
@@ -306,12 +376,13 @@ mod tests {
 
     #[test]
     fn closing_answers_ever_more_rarely_and_ends_after_three_timeouts() {
-        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO, None);
+        let mut lifecycle = lifecycle();
         close(&mut lifecycle, Instant::ZERO);
         assert!(lifecycle.take_close().is_some());
+        lifecycle.on_close_sent(60);
         let answers = (0..16)
             .filter(|_| {
-                lifecycle.on_packet_while_closing();
+                lifecycle.on_datagram_while_closing(60);
                 lifecycle.take_close().is_some()
             })
             .count();
@@ -323,8 +394,23 @@ mod tests {
     }
 
     #[test]
+    fn answers_while_closing_have_three_times_the_bytes_that_came_at_most() {
+        let mut lifecycle = lifecycle();
+        close(&mut lifecycle, Instant::ZERO);
+        assert!(lifecycle.take_close().is_some());
+        lifecycle.on_close_sent(1_200);
+        let mut answered = 0;
+        for received in 1..200 {
+            lifecycle.on_datagram_while_closing(30);
+            answered += u64::from(lifecycle.take_close().is_some()) * 1_200;
+            assert!(answered <= 3 * 30 * received, "{answered} after {received} datagrams");
+        }
+        assert!(answered >= 2_400);
+    }
+
+    #[test]
     fn a_draining_connection_keeps_silent_and_keeps_the_first_reason() {
-        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO, None);
+        let mut lifecycle = lifecycle();
         close(&mut lifecycle, Instant::ZERO);
         lifecycle.drain(Instant::ZERO, PTO, CloseReason::IdleTimeout);
         assert!(lifecycle.take_close().is_none());
@@ -333,7 +419,7 @@ mod tests {
 
     #[test]
     fn confirmation_follows_completion() {
-        let mut lifecycle = Lifecycle::new(Instant::ZERO, Duration::ZERO, None);
+        let mut lifecycle = lifecycle();
         assert!(!lifecycle.on_confirmed(Instant::ZERO));
         lifecycle.on_handshake_complete(Instant::ZERO);
         assert!(lifecycle.on_confirmed(Instant::ZERO));

@@ -37,6 +37,7 @@ mod cids;
 mod control;
 mod data;
 mod events;
+mod farewell;
 mod frames;
 mod handshake;
 mod inspect;
@@ -44,6 +45,7 @@ mod lifecycle;
 mod mtu;
 mod packet;
 mod paths;
+mod pings;
 mod plan;
 mod priorities;
 mod probes;
@@ -171,7 +173,7 @@ impl Connection {
             ),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
-            lifecycle: Lifecycle::new(now, config.idle_timeout, setup.handshake_until),
+            lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),
             events: Events::default(),
             random: setup.random,

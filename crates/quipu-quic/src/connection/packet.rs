@@ -39,6 +39,11 @@ impl<'b> DatagramBuilder<'b> {
         let size = size.min(buffer.len());
         DatagramBuilder { buffer: &mut buffer[..size], end: 0, ect: false }
     }
+
+    /// Bytes of the packets that are sealed.
+    pub(super) fn length(&self) -> usize {
+        self.end
+    }
 }
 
 /// A packet under construction, behind the packets of its datagram that are sealed.

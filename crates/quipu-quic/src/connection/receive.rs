@@ -53,7 +53,7 @@ impl Connection {
     ) {
         self.rest.end();
         if self.lifecycle.is_closing() {
-            self.lifecycle.on_packet_while_closing();
+            self.lifecycle.on_datagram_while_closing(datagram.len());
         }
         if let Some(slot) = self.shared.paths.slot_of(path)
             && let Some((data, view)) = self.shared.paths.pair_mut(slot)

@@ -7,9 +7,11 @@ use crate::recorder::{StreamSide, StreamState};
 use crate::stream::{Read, StreamError};
 
 impl Connection {
-    /// Opens a stream; `None` while the peer's limit or the handshake does not allow one.
+    /// Opens a stream; `None` while the peer's limit or the handshake does not allow one, and once the
+    /// connection is to [close](Connection::close_when_delivered).
     pub fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId> {
-        if !self.handshake.peer().known || !self.lifecycle.is_open() {
+        let leaves = self.lifecycle.farewell().is_some();
+        if !self.handshake.peer().known || !self.lifecycle.is_open() || leaves {
             return None;
         }
         let stream = self.shared.streams.open(direction, now).ok()?;

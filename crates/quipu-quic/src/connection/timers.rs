@@ -27,6 +27,12 @@ enum Timer {
     RepeatChallenge(u8),
     /// The probe of the path MTU in that slot is given up.
     GiveUpMtuProbe(u8),
+    /// The connection needs a sign of life.
+    KeepAlive,
+    /// The path in that slot needs a sign of life.
+    KeepPathAlive(u8),
+    /// The connection closes, whether the peer has everything or not.
+    EndFarewell,
     /// The pacer lets the next packet go.
     ReleasePacket,
     /// The policies are asked again, as they wished.
@@ -55,7 +61,10 @@ impl Timer {
             take(Timer::Acknowledge(Space::Data(slot)));
             take(Timer::RepeatChallenge(slot));
             take(Timer::GiveUpMtuProbe(slot));
+            take(Timer::KeepPathAlive(slot));
         }
+        take(Timer::KeepAlive);
+        take(Timer::EndFarewell);
         take(Timer::ReleasePacket);
         take(Timer::WakePolicies);
     }
@@ -127,6 +136,9 @@ impl Connection {
                 let data = self.shared.paths.get(slot).filter(|data| data.lives())?;
                 data.mtu.probe_expires_at()
             }
+            Timer::KeepAlive => self.lifecycle.keep_alive_deadline(),
+            Timer::KeepPathAlive(slot) => self.path_keep_alive_at(slot),
+            Timer::EndFarewell => self.lifecycle.farewell().map(|farewell| farewell.until),
             Timer::ReleasePacket => self.rest.release_at(),
             Timer::WakePolicies => self.scheduler.wake_at(),
         }
@@ -143,6 +155,9 @@ impl Connection {
             Timer::ExpirePaths => self.expire_paths(now),
             Timer::RepeatChallenge(slot) => self.on_challenge_timeout(now, slot),
             Timer::GiveUpMtuProbe(slot) => self.on_mtu_probe_timeout(now, slot),
+            Timer::KeepAlive => self.keep_alive(now),
+            Timer::KeepPathAlive(slot) => self.keep_path_alive(slot),
+            Timer::EndFarewell => self.close_if_delivered(now),
             Timer::ReleasePacket => self.rest.handle_timeout(now),
             Timer::WakePolicies => self.scheduler.handle_timeout(now, &self.shared),
         }
@@ -181,10 +196,13 @@ mod tests {
                 Timer::Acknowledge(Space::Data(0)),
                 Timer::RepeatChallenge(0),
                 Timer::GiveUpMtuProbe(0),
+                Timer::KeepPathAlive(0),
+                Timer::KeepAlive,
+                Timer::EndFarewell,
                 Timer::ReleasePacket,
                 Timer::WakePolicies,
             ]
         );
-        assert_eq!(Timer::all(false, 3).len(), 5 + 3 * 4);
+        assert_eq!(Timer::all(false, 3).len(), 7 + 3 * 5);
     }
 }

@@ -124,6 +124,7 @@ impl Connection {
         if self.lifecycle.is_open() && self.handshake.keys().wants_maintenance() {
             self.maintain_keys(now);
         }
+        self.close_if_delivered(now);
         if !self.lifecycle.is_open() {
             return self.send_close(now, outbox);
         }

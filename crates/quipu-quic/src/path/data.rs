@@ -3,7 +3,7 @@
 use quipu_base::{Bytes, Instant, PathId, PerMille};
 use quipu_policy::{Controller, PathKey, PathSet, PathState, PathStatus, PathView};
 
-use super::{Amplification, PathMtu, Validation};
+use super::{Amplification, PathMtu, Pings, Validation};
 use crate::config::TransportConfig;
 use crate::counters::PathCounters;
 use crate::recovery::{PacketSpace, PathRecovery};
@@ -24,6 +24,7 @@ pub(crate) struct PathData {
     pub(crate) amplification: Amplification,
     /// Size of full datagrams.
     pub(crate) mtu: PathMtu,
+    pub(crate) pings: Pings,
     /// Paths on which an acknowledgement of its packets has yet to go, in the present round.
     pub(crate) ack_owed: PathSet,
     /// When the last authentic packet came on it.
@@ -73,6 +74,7 @@ impl PathData {
             validation,
             amplification: Amplification::new(known),
             mtu: PathMtu::new(config.mtu, datagram_size),
+            pings: Pings::default(),
             heard_at: None,
             ack_owed: PathSet::EMPTY,
             has_content: false,

@@ -31,6 +31,8 @@ pub(crate) enum SentControl {
     Stream(SentStreamPiece),
     /// A frame of the stream layer: credit, reset and the like; its value is taken anew.
     StreamFrame(crate::stream::ControlFrame),
+    /// A PING of the application, whose acknowledgement it is to hear of.
+    Ping,
     HandshakeDone,
     NewConnectionId {
         path: PathId,

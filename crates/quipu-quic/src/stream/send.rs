@@ -91,6 +91,14 @@ impl SendHalf {
         }
     }
 
+    /// True if the peer has all that was written, and the end if there is one.
+    pub fn is_all_delivered(&self) -> bool {
+        self.unsent() == 0
+            && self.in_flight.is_empty()
+            && self.pending.is_empty()
+            && matches!(self.fin, Fin::Open | Fin::Acked)
+    }
+
     /// Appends bytes. False, and nothing is written, after [`finish`](Self::finish) or if the
     /// stream would grow beyond [`MAX_OFFSET`].
     pub fn write(&mut self, data: Bytes) -> bool {

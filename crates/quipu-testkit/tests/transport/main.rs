@@ -2,5 +2,6 @@
 //! farewells, datagrams of the application, acknowledgements on request.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod life;
 mod mtu;
 mod setup;

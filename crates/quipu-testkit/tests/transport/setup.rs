@@ -80,6 +80,12 @@ impl Run {
         self
     }
 
+    /// To that instant, whatever happens.
+    pub(crate) fn until_any(&mut self, now: Instant) -> &mut Self {
+        self.world.run_until(now).unwrap();
+        self
+    }
+
     /// Until both ends have all bytes: when that was.
     pub(crate) fn until_done(&mut self) -> Instant {
         let ends = self.ends;

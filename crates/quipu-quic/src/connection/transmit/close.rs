@@ -58,6 +58,7 @@ impl Connection {
                     }
                 });
             }
+            connection.lifecycle.on_close_sent(datagram.length());
         })?;
         Ok(())
     }

@@ -39,6 +39,7 @@ impl Connection {
         {
             self.send_probe(now, slot, outbox)?;
         }
+        self.send_pings(now, slot, outbox)?;
         self.send_mtu_probe(now, slot, outbox)
     }
 

@@ -418,3 +418,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn everything_is_delivered_once_all_that_was_written_and_the_end_are_acknowledged() {
+    let mut half = half(300, 1000);
+    assert!(!half.is_all_delivered(), "nothing was sent");
+    half.place(span(0, 300));
+    assert!(!half.is_all_delivered(), "it is in flight");
+    half.on_acked(span(0, 200), false);
+    lose(&mut half, span(200, 300), false);
+    assert!(!half.is_all_delivered(), "some was lost");
+    half.on_acked(span(200, 300), false);
+    assert!(half.is_all_delivered(), "more may be written");
+    assert!(half.finish());
+    assert!(!half.is_all_delivered(), "the end is to be sent");
+    half.place(span(300, 300));
+    half.on_acked(span(300, 300), true);
+    assert!(half.is_all_delivered());
+}

@@ -135,6 +135,16 @@ impl Streams {
         self.sync(key.slot);
     }
 
+    /// True if the peer has all that was written to streams, all ends and all resets.
+    pub fn is_all_delivered(&self) -> bool {
+        self.conn.unsent.is_zero()
+            && self.slots.iter().filter(|slot| slot.live).all(|slot| match &slot.send {
+                SendState::Done => true,
+                SendState::Active(half) => half.is_all_delivered(),
+                SendState::Resetting { .. } => false,
+            })
+    }
+
     /// The views that policies see, in order of slot: for telling a new policy of all streams.
     pub fn views(&self) -> impl Iterator<Item = &StreamView> {
         self.views.iter().filter(|view| view.key.id != super::HIDDEN)
