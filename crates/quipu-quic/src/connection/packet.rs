@@ -224,7 +224,8 @@ impl Connection {
                 {
                     // The datagram is this one packet. What is lost for its size would say nothing of
                     // marks.
-                    packet.record.ect = !packet.record.mtu_probe && path.data.recovery.marks_next();
+                    packet.record.ect =
+                        !packet.record.mtu_probe && path.data.recovery.marks_next(now);
                 }
                 returned
             });

@@ -278,7 +278,8 @@ impl SpaceRecovery<'_> {
         if !self.is_one_rtt {
             return 0;
         }
-        let marks = self.path.ecn.on_acked(&settled.acked, event.ack.ecn, advances);
+        let counts = event.ack.ecn;
+        let marks = self.path.ecn.on_acked(event.now, &settled.acked, counts, advances);
         self.counters.packets_marked += marks;
         marks
     }
@@ -350,7 +351,7 @@ impl SpaceRecovery<'_> {
         let Some(view) = self.view.as_deref_mut() else { return };
         let path = &mut *self.path;
         if self.is_one_rtt {
-            path.ecn.on_lost(lost);
+            path.ecn.on_lost(now, lost);
         }
         let probe_timeout = path.rules.probe_timeout(view, max_ack_delay);
         let persistent = path.persistent.on_lost(lost, path.first_sample_at, probe_timeout);

@@ -158,8 +158,8 @@ impl PathRecovery {
     }
 
     /// The datagram of a 1-RTT packet leaves: whether it is marked as ECN-capable.
-    pub(crate) fn marks_next(&mut self) -> bool {
-        self.ecn.on_sent()
+    pub(crate) fn marks_next(&mut self, now: Instant) -> bool {
+        self.ecn.on_sent(now)
     }
 
     /// A packet that counts as in flight leaves: window, pace and controller know of it. Its record
