@@ -9,8 +9,10 @@
 //!
 //! Not here: wire formats, packets, paths, the order in which streams are served.
 
-mod block;
+mod assembler;
+mod buffers;
 mod cancel;
+mod clump;
 mod fault;
 mod flow;
 mod frames;
@@ -19,7 +21,7 @@ mod recv;
 mod send;
 mod set;
 
-pub use block::BlockPool;
+pub use buffers::Buffers;
 pub use cancel::CancelLimit;
 pub use fault::{OpenError, StreamError, StreamFault};
 pub use flow::ReceiveWindow;

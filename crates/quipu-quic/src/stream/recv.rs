@@ -1,10 +1,9 @@
 //! The receiving half of a stream: reassembly, final size, credit.
 
-use std::collections::VecDeque;
-
 use quipu_base::Offset;
 
-use crate::stream::block::{BLOCK, Block, BlockPool};
+use crate::stream::assembler::Assembler;
+use crate::stream::buffers::Buffers;
 use crate::stream::fault::StreamFault;
 use crate::stream::flow::ReceiveWindow;
 use crate::stream::send::MAX_OFFSET;
@@ -18,23 +17,15 @@ pub struct Received {
     pub discarded: u64,
     /// True if the application has something new to read, be it only the end.
     pub readable: bool,
+    /// True if the stream waits for the buffer of the datagram: [`RecvHalf::keep`] must follow before
+    /// anything is read.
+    pub waits: bool,
 }
 
 /// The receiving half of a stream.
-///
-/// Memory is bounded by stream credit, whatever the peer does: bytes lie in blocks at their place,
-/// and a bit tells of each byte whether it is there.
 #[derive(Debug)]
 pub struct RecvHalf {
-    /// From the block that holds `read` on; `None` where nothing arrived.
-    blocks: VecDeque<Option<Box<Block>>>,
-    first_block: u64,
-    /// All below was read.
-    read: u64,
-    /// All below arrived.
-    contiguous: u64,
-    /// End of the highest byte that arrived.
-    data_end: u64,
+    assembler: Assembler,
     /// Highest offset that the peer named; counts for credit.
     highest: u64,
     final_size: Option<u64>,
@@ -46,11 +37,7 @@ impl RecvHalf {
     /// An empty half with a window of `window` bytes.
     pub const fn new(window: u64) -> Self {
         RecvHalf {
-            blocks: VecDeque::new(),
-            first_block: 0,
-            read: 0,
-            contiguous: 0,
-            data_end: 0,
+            assembler: Assembler::new(),
             highest: 0,
             final_size: None,
             stopped: false,
@@ -99,7 +86,7 @@ impl RecvHalf {
         offset: Offset,
         data: &[u8],
         fin: bool,
-        pool: &mut BlockPool,
+        buffers: &mut Buffers,
     ) -> Result<Received, StreamFault> {
         let growth = self.growth(offset, data.len() as u64, fin)?;
         let end = offset.0 + data.len() as u64;
@@ -109,60 +96,19 @@ impl RecvHalf {
             self.final_size = Some(end);
         }
         if self.stopped {
-            return Ok(Received { growth, discarded: growth, readable: false });
+            return Ok(Received { growth, discarded: growth, ..Received::default() });
         }
-        let before = self.contiguous;
-        self.insert(offset.0, data, pool);
-        let readable =
-            self.contiguous > before || (news_of_end && self.final_size == Some(self.contiguous));
-        Ok(Received { growth, discarded: 0, readable })
+        let before = self.assembler.contiguous();
+        let waits = self.assembler.insert(offset.0, data, buffers);
+        let after = self.assembler.contiguous();
+        let readable = after > before || (news_of_end && self.final_size == Some(after));
+        Ok(Received { growth, discarded: 0, readable, waits })
     }
 
-    fn insert(&mut self, offset: u64, data: &[u8], pool: &mut BlockPool) {
-        let end = offset + data.len() as u64;
-        let mut at = offset.max(self.contiguous);
-        if at >= end {
-            return;
-        }
-        if self.blocks.is_empty() {
-            self.first_block = self.read / BLOCK;
-        }
-        let in_order = at == self.contiguous;
-        while at < end {
-            // Credit bounds how far a block lies ahead; a block's length fits any `usize`.
-            let index = (at / BLOCK - self.first_block) as usize;
-            if index >= self.blocks.len() {
-                self.blocks.resize_with(index + 1, || None);
-            }
-            let stop = end.min((at / BLOCK + 1) * BLOCK);
-            let block = self.blocks[index].get_or_insert_with(|| pool.take());
-            let from = (at % BLOCK) as usize;
-            let part = &data[(at - offset) as usize..(stop - offset) as usize];
-            block.put(from, part);
-            if !in_order {
-                block.mark(from, from + part.len());
-            }
-            at = stop;
-        }
-        self.data_end = self.data_end.max(end);
-        if in_order {
-            self.contiguous = end;
-            self.join();
-        }
-    }
-
-    /// Moves `contiguous` over bytes that came before their turn.
-    fn join(&mut self) {
-        while self.contiguous < self.data_end {
-            let index = (self.contiguous / BLOCK - self.first_block) as usize;
-            let Some(Some(block)) = self.blocks.get(index) else { break };
-            let from = (self.contiguous % BLOCK) as usize;
-            let reached = block.marked_end(from);
-            self.contiguous += (reached - from) as u64;
-            if (reached as u64) < BLOCK {
-                break;
-            }
-        }
+    /// The datagram was read in whose buffer bytes of the stream are that wait for it: it is exchanged
+    /// for another one of the same length.
+    pub fn keep(&mut self, buffer: &mut Box<[u8]>, buffers: &mut Buffers) {
+        self.assembler.keep(buffer, buffers);
     }
 
     /// Takes a RESET_STREAM frame: what was buffered is dropped, unless all of it is there
@@ -173,7 +119,7 @@ impl RecvHalf {
     pub fn on_reset(
         &mut self,
         final_size: Offset,
-        pool: &mut BlockPool,
+        buffers: &mut Buffers,
     ) -> Result<Received, StreamFault> {
         // https://www.rfc-editor.org/rfc/rfc9000#section-4.5
         //# The receiver MUST use the final size of the stream to account for all bytes sent on
@@ -181,74 +127,48 @@ impl RecvHalf {
         let growth = self.growth(final_size, 0, true)?;
         self.highest += growth;
         self.final_size = Some(final_size.0);
-        let discarded = if self.stopped { growth } else { self.discard(pool) };
-        Ok(Received { growth, discarded, readable: false })
+        let discarded = if self.stopped { growth } else { self.discard(buffers) };
+        Ok(Received { growth, discarded, ..Received::default() })
     }
 
     /// Wants no more bytes: what is buffered and what comes is dropped. Returns how many bytes
     /// count as consumed by that.
-    pub fn stop(&mut self, pool: &mut BlockPool) -> u64 {
+    pub fn stop(&mut self, buffers: &mut Buffers) -> u64 {
         if std::mem::replace(&mut self.stopped, true) {
             return 0;
         }
-        self.discard(pool)
+        self.discard(buffers)
     }
 
-    fn discard(&mut self, pool: &mut BlockPool) -> u64 {
-        let unread = self.highest - self.read;
-        self.release(self.blocks.len(), pool);
-        self.read = self.highest;
-        self.contiguous = self.highest;
-        self.data_end = self.highest;
+    fn discard(&mut self, buffers: &mut Buffers) -> u64 {
+        let unread = self.highest - self.assembler.read_end();
+        self.assembler.skip_to(self.highest, buffers);
         unread
     }
 
-    /// Gives up to `max` bytes that are in order to `sink`, in a few pieces. Returns how many.
-    pub fn read(&mut self, max: u64, pool: &mut BlockPool, sink: &mut dyn FnMut(&[u8])) -> u64 {
-        let start = self.read;
+    /// Gives up to `max` bytes that are in order to `sink`, in pieces. Returns how many.
+    pub fn read(&mut self, max: u64, buffers: &mut Buffers, sink: &mut dyn FnMut(&[u8])) -> u64 {
         // https://www.rfc-editor.org/rfc/rfc9000#section-2.2
         //# Endpoints MUST be able to deliver stream data to an application as an ordered byte
         //# stream.
-        let end = self.contiguous.min(start.saturating_add(max));
-        let mut passed = 0;
-        while self.read < end {
-            let index = (self.read / BLOCK - self.first_block) as usize;
-            let stop = end.min((self.read / BLOCK + 1) * BLOCK);
-            let Some(Some(block)) = self.blocks.get(index) else { break };
-            let from = (self.read % BLOCK) as usize;
-            sink(block.bytes(from, from + (stop - self.read) as usize));
-            self.read = stop;
-            passed = if stop.is_multiple_of(BLOCK) { index + 1 } else { index };
-        }
-        if self.read == self.data_end {
-            passed = self.blocks.len();
-        }
-        self.release(passed, pool);
-        self.window.consume(self.read - start);
-        self.read - start
-    }
-
-    /// Gives the first `count` blocks back.
-    fn release(&mut self, count: usize, pool: &mut BlockPool) {
-        for block in self.blocks.drain(..count).flatten() {
-            pool.give(block);
-        }
-        self.first_block += count as u64;
+        let read = self.assembler.read(max, buffers, sink);
+        self.window.consume(read);
+        read
     }
 
     /// Bytes in order that were not read yet.
     pub const fn readable(&self) -> u64 {
-        self.contiguous - self.read
+        self.assembler.contiguous() - self.assembler.read_end()
     }
 
     /// True if the end was read.
     pub fn is_all_read(&self) -> bool {
-        self.final_size == Some(self.read)
+        self.final_size == Some(self.assembler.read_end())
     }
 
     /// True if every byte and the end arrived.
     pub fn is_all_received(&self) -> bool {
-        self.final_size == Some(self.contiguous)
+        self.final_size == Some(self.assembler.contiguous())
     }
 
     /// The total size, once the peer told it.
@@ -282,6 +202,11 @@ impl RecvHalf {
     /// Raises the limit to a full window over what was read.
     pub const fn grant(&mut self) {
         self.window.grant();
+    }
+
+    /// Memory that buffered bytes take, about.
+    pub fn memory(&self) -> usize {
+        self.assembler.memory()
     }
 }
 

@@ -141,7 +141,7 @@ impl Streams {
         // https://www.rfc-editor.org/rfc/rfc9000#section-3.5
         //# STOP_SENDING SHOULD only be sent for a stream that has not been reset by the peer.
         let told = half.is_stopped();
-        let unread = half.stop(&mut self.pool);
+        let unread = half.stop(&mut self.buffers);
         if half.final_size().is_some() {
             slot.recv = RecvState::Done;
             slot.dirty.remove(Dirty::MAX_STREAM_DATA);
@@ -172,7 +172,7 @@ impl Streams {
         if half.is_stopped() {
             return Err(StreamError::NotOpen(id));
         }
-        let bytes = half.read(max, &mut self.pool, sink);
+        let bytes = half.read(max, &mut self.buffers, sink);
         let end = half.is_all_read();
         if half.readable() == 0 {
             slot.told_readable = false;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use quipu_base::{Bytes, Instant, Offset, Role, StreamDirection, StreamId};
 use quipu_policy::{ConnView, Priority, StreamKey, StreamView};
 
-use crate::stream::block::BlockPool;
+use crate::stream::buffers::Buffers;
 use crate::stream::cancel::{CancelBudget, CancelLimit};
 use crate::stream::flow::ReceiveWindow;
 use crate::stream::frames::{Dirty, FrameQueue};
@@ -222,7 +222,9 @@ pub struct Streams {
     received: u64,
     window: ReceiveWindow,
     cancels: CancelBudget,
-    pool: BlockPool,
+    buffers: Buffers,
+    /// The slot of the stream that waits for the buffer of the present datagram.
+    waits: Option<u32>,
     edges: VecDeque<Edge>,
     /// Slots whose readiness may differ from what the policy knows.
     flips: VecDeque<u32>,
@@ -253,7 +255,8 @@ impl Streams {
             received: 0,
             window: ReceiveWindow::new(limits.connection_window),
             cancels: CancelBudget::new(limits.cancels),
-            pool: BlockPool::new(),
+            buffers: Buffers::new(),
+            waits: None,
             edges: VecDeque::new(),
             flips: VecDeque::new(),
             events: VecDeque::new(),

@@ -47,8 +47,11 @@ impl Streams {
         let RecvState::Active(half) = &mut slot.recv else { return Ok(()) };
         let growth = half.growth(offset, data.len() as u64, fin)?;
         check_connection_credit(self.received, growth, self.window.limit())?;
-        let received = half.on_data(offset, data, fin, &mut self.pool)?;
+        let received = half.on_data(offset, data, fin, &mut self.buffers)?;
         self.received += received.growth;
+        if received.waits {
+            self.waits = Some(number);
+        }
         if half.final_size().is_some() {
             slot.dirty.remove(Dirty::MAX_STREAM_DATA);
             slot.dirty.remove(Dirty::STOP);
@@ -64,6 +67,31 @@ impl Streams {
         }
         self.close_if_done(number);
         Ok(())
+    }
+
+    /// The datagram whose frames come next lies in `buffer`, which a stream may keep.
+    pub fn lend(&mut self, buffer: &[u8]) {
+        self.buffers.lend(buffer);
+    }
+
+    /// All frames of that datagram were handed over: if a stream waits for its buffer, the buffer is
+    /// exchanged for another one of the same length, with any content.
+    pub fn keep(&mut self, buffer: &mut Box<[u8]>) {
+        let wanted = self.buffers.end_lending();
+        let slot = self.waits.take().filter(|_| wanted);
+        let Some(slot) = slot.and_then(|number| self.slots.get_mut(number as usize)) else {
+            return;
+        };
+        if let RecvState::Active(half) = &mut slot.recv {
+            half.keep(buffer, &mut self.buffers);
+        }
+    }
+
+    /// Hands on buffers that were read, for other connections to use.
+    pub fn drain_spent(&mut self, take: impl FnMut(Box<[u8]>)) {
+        if self.buffers.has_spent() {
+            self.buffers.drain_spent(take);
+        }
     }
 
     /// A RESET_STREAM frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.4>
@@ -93,7 +121,7 @@ impl Streams {
         }
         let slot = &mut self.slots[number as usize];
         let RecvState::Active(half) = &mut slot.recv else { return Ok(()) };
-        let received = half.on_reset(final_size, &mut self.pool)?;
+        let received = half.on_reset(final_size, &mut self.buffers)?;
         self.received += received.growth;
         slot.recv = RecvState::Done;
         slot.dirty.remove(Dirty::MAX_STREAM_DATA);
