@@ -16,6 +16,20 @@ pub trait Node {
     /// node's for this call only.
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]);
 
+    /// The same with the buffer that holds the payload, as its first `length` bytes. The node may keep
+    /// the buffer and leave another one of the same length, with any content.
+    fn handle_buffer(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
+        if let Some(payload) = buffer.get_mut(..length) {
+            self.handle_datagram(now, envelope, payload);
+        }
+    }
+
     /// The deadline has come. Called at the deadline exactly, and not before.
     fn handle_timeout(&mut self, now: Instant);
 
@@ -55,6 +69,16 @@ impl NodeId {
 impl<N: Node + ?Sized> Node for Box<N> {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
         (**self).handle_datagram(now, envelope, payload);
+    }
+
+    fn handle_buffer(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
+        (**self).handle_buffer(now, envelope, buffer, length);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

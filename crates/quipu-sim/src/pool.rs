@@ -99,6 +99,12 @@ impl Datagram {
         self.len = len.min(self.buffer.len());
     }
 
+    /// The buffer, to be exchanged for another of its length, and how much of it is payload.
+    #[inline]
+    pub(crate) fn lend(&mut self) -> (&mut Box<[u8]>, usize) {
+        (&mut self.buffer, self.len)
+    }
+
     /// The payload.
     #[inline]
     pub(crate) fn payload(&mut self) -> &mut [u8] {

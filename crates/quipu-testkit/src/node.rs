@@ -356,6 +356,18 @@ impl Node for QuicNode {
         self.endpoint.handle_datagram(now, arrival, payload);
     }
 
+    fn handle_buffer(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
+        let route = Route::new(envelope.local, envelope.remote);
+        let arrival = Arrival { route, ecn: envelope.ecn };
+        self.endpoint.handle_buffer(now, arrival, buffer, length);
+    }
+
     fn handle_timeout(&mut self, now: Instant) {
         self.endpoint.handle_timeout(now);
     }

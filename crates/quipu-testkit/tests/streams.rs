@@ -28,6 +28,7 @@ struct Asking {
     open: BTreeSet<StreamId>,
     done: u64,
     refused: u64,
+    failure: Option<String>,
 }
 
 impl Asking {
@@ -54,6 +55,7 @@ impl Asking {
             open: BTreeSet::new(),
             done: 0,
             refused: 0,
+            failure: None,
         }
     }
 
@@ -76,7 +78,7 @@ impl Asking {
                         connection.finish(now, stream).unwrap();
                     }
                 }
-                ConnectionEvent::Closed(reason) => panic!("{reason}"),
+                ConnectionEvent::Closed(reason) => self.failure = Some(reason.to_string()),
                 _ => {}
             }
         }
@@ -131,6 +133,7 @@ fn ten_thousand_streams_of_an_application_that_tries_again_make_no_storm() {
             world.node(client).done < STREAMS
         })
         .unwrap();
+    assert_eq!(world.node(client).failure, None);
     assert_eq!(world.node(client).done, STREAMS);
     let (up, down) = (world.link_stats(links.up).unwrap(), world.link_stats(links.down).unwrap());
     let (up, down) = (up.offered.datagrams, down.offered.datagrams);

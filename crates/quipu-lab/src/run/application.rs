@@ -25,8 +25,15 @@ pub(super) trait Application {
         self.party_mut().poll_transmit(now, out);
     }
 
-    fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
-        self.party_mut().handle_datagram(now, from, payload);
+    /// A datagram came, in the first `length` bytes of a buffer that may be exchanged.
+    fn handle_buffer(
+        &mut self,
+        now: Instant,
+        from: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
+        self.party_mut().handle_buffer(now, from, buffer, length);
         self.drive(now);
     }
 

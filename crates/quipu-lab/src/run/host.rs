@@ -155,10 +155,21 @@ impl Host {
 
 impl Node for Host {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
+        let mut buffer: Box<[u8]> = (&*payload).into();
+        self.handle_buffer(now, envelope, &mut buffer, payload.len());
+    }
+
+    fn handle_buffer(
+        &mut self,
+        now: Instant,
+        envelope: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
         if let Host::Sink(sink) = self {
-            sink.handle_datagram(payload);
+            sink.handle_datagram(buffer.get(..length).unwrap_or_default());
         } else if let Some(application) = self.application_mut() {
-            application.handle_datagram(now, envelope, payload);
+            application.handle_buffer(now, envelope, buffer, length);
         }
     }
 

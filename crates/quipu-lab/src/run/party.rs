@@ -126,11 +126,18 @@ impl Party {
         self.dial(now)
     }
 
-    pub(super) fn handle_datagram(&mut self, now: Instant, from: &Envelope, payload: &mut [u8]) {
+    /// A datagram came, in the first `length` bytes of a buffer that may be exchanged.
+    pub(super) fn handle_buffer(
+        &mut self,
+        now: Instant,
+        from: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
         if let Some(radios) = &mut self.radios {
-            radios.on_received(now, from.local, payload.len());
+            radios.on_received(now, from.local, length);
         }
-        let handle = self.endpoint.handle_datagram(now, arrival(from), payload);
+        let handle = self.endpoint.handle_buffer(now, arrival(from), buffer, length);
         if self.has_several() {
             let of = |line: &&mut Line| line.handle.is_some() && line.handle == handle;
             if let Some(line) = self.lines.iter_mut().find(of) {

@@ -11,6 +11,7 @@ use super::handshake::{KeptPacket, Readable};
 use super::{CloseReason, Connection, Space};
 use crate::recorder::{DropReason, Event};
 use crate::route::Route;
+use crate::stream::Spares;
 use crate::tls::Level;
 use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
 use crate::wire::{ConnectionId, PacketKind, PartialHeader, Version};
@@ -73,6 +74,29 @@ impl Connection {
         self.read_packets(now, origin, datagram);
         self.read_kept(now);
         self.flush_edges(now);
+    }
+
+    /// The same of a datagram in the first `length` bytes of `buffer`. The connection may keep the
+    /// buffer instead of copying stream data out of it: `buffer` is another one then, of the same
+    /// length and with any content, one of `spares` if there is any.
+    pub(crate) fn handle_buffer(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        path: PathId,
+        (buffer, length): (&mut Box<[u8]>, usize),
+        spares: &mut Spares,
+    ) {
+        self.shared.streams.lend(buffer);
+        if let Some(datagram) = buffer.get_mut(..length) {
+            self.handle_datagram(now, arrival, path, datagram);
+        }
+        self.shared.streams.keep(buffer, spares);
+    }
+
+    /// Hands on buffers that were read, for other connections to use.
+    pub(crate) fn give_spent(&mut self, spares: &mut Spares) {
+        self.shared.streams.give_spent(spares);
     }
 
     /// True once a packet of the peer opened, be it a faulty one: before that, nothing proves that

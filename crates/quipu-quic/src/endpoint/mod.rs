@@ -204,6 +204,28 @@ impl Endpoint {
         Some(target.handle)
     }
 
+    /// The same of a datagram in the first `length` bytes of `buffer`.
+    ///
+    /// A connection keeps the buffer instead of copying stream data out of it where that is most of
+    /// what it holds. `buffer` is another one then, of the same length and with any content: whoever
+    /// receives into buffers of one length saves a copy of nearly all bytes.
+    pub fn handle_buffer(
+        &mut self,
+        now: Instant,
+        arrival: Arrival,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) -> Option<ConnectionHandle> {
+        let datagram = buffer.get_mut(..length)?;
+        let dcid = destination(datagram, self.config.connection_ids.length());
+        let Some(target) = dcid.and_then(|dcid| self.table.target(&dcid)) else {
+            return self.handle_datagram(now, arrival, datagram);
+        };
+        let arrival = Arrival { route: arrival.route.canonical(), ..arrival };
+        self.table.deliver_buffer(now, target, arrival, buffer, length);
+        Some(target.handle)
+    }
+
     /// Writes all datagrams that can go now. After [`Drain::Full`], call again when the outbox has
     /// room; after [`Drain::Blocked`], call [`Endpoint::handle_unblocked`] when a blocked route takes
     /// datagrams again.

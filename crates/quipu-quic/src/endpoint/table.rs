@@ -12,6 +12,7 @@ use super::routes::{Routes, Target};
 use super::slab::{ConnectionHandle, Slab};
 use crate::connection::{Arrival, Connection, Drain, EndpointEvent};
 use crate::outbox::Outbox;
+use crate::stream::Spares;
 use crate::wire::ConnectionId;
 
 /// A connection and what the endpoint keeps of it.
@@ -44,6 +45,7 @@ pub(super) struct Table {
     /// Connections with paths whose sockets take nothing at present.
     blocked: BTreeSet<ConnectionHandle>,
     gate: Gate,
+    spares: Spares,
     /// A closed connection stays until it is removed.
     keep_closed: bool,
 }
@@ -57,6 +59,7 @@ impl Table {
             dirty: VecDeque::new(),
             blocked: BTreeSet::new(),
             gate: Gate::default(),
+            spares: Spares::new(),
             keep_closed,
         }
     }
@@ -99,6 +102,9 @@ impl Table {
         if let Some(client) = slot.client {
             self.gate.on_gone(client.source, client.validated);
         }
+        if self.slots.len() == 0 {
+            self.spares.clear();
+        }
         Some(slot.connection)
     }
 
@@ -129,6 +135,22 @@ impl Table {
         if let Some(connection) = self.get_mut(handle) {
             connection.handle_datagram(now, arrival, path, datagram);
         }
+    }
+
+    /// The same in the first `length` bytes of `buffer`, which the connection may exchange.
+    pub(super) fn deliver_buffer(
+        &mut self,
+        now: Instant,
+        Target { handle, path }: Target,
+        arrival: Arrival,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
+        let mut spares = std::mem::take(&mut self.spares);
+        if let Some(connection) = self.get_mut(handle) {
+            connection.handle_buffer(now, arrival, path, (buffer, length), &mut spares);
+        }
+        self.spares = spares;
     }
 
     /// Whose a connection ID is.
@@ -255,6 +277,7 @@ impl Table {
     fn settle(&mut self, handle: ConnectionHandle) {
         self.settle_events(handle);
         let Some(slot) = self.slots.get_mut(handle) else { return };
+        slot.connection.give_spent(&mut self.spares);
         let deadline = slot.connection.poll_timeout();
         self.deadlines.replace(handle, slot.deadline, deadline);
         slot.deadline = deadline;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Spares};
 use super::clump::{Clump, Cut, MAX_PACKED};
 
 /// Bytes of a buffer into which small pieces are copied one behind the other, at most; our choice.
@@ -82,15 +82,6 @@ impl Piece {
     }
 }
 
-impl Segment {
-    fn end(&self) -> u64 {
-        match self {
-            Segment::Piece(piece) => piece.end(),
-            Segment::Clump(clump) => clump.end(),
-        }
-    }
-}
-
 impl Assembler {
     /// Nothing arrived.
     pub(super) const fn new() -> Self {
@@ -133,7 +124,12 @@ impl Assembler {
 
     /// The buffer of the datagram that was read: it is exchanged for a spent one of the same length if
     /// a piece waits for it.
-    pub(super) fn keep(&mut self, buffer: &mut Box<[u8]>, buffers: &mut Buffers) {
+    pub(super) fn keep(
+        &mut self,
+        buffer: &mut Box<[u8]>,
+        buffers: &mut Buffers,
+        spares: &mut Spares,
+    ) {
         let Some(start) = self.awaited.take() else { return };
         let piece = if start < self.contiguous {
             let at = self.ready.partition_point(|piece| piece.start < start);
@@ -145,7 +141,7 @@ impl Assembler {
             }
         };
         if let Some(piece) = piece {
-            let spent = buffers.exact(buffer.len());
+            let spent = buffers.exact(buffer.len(), spares);
             piece.buffer = std::mem::replace(buffer, spent);
         }
     }
@@ -233,24 +229,28 @@ impl Assembler {
     /// Bytes beyond the first gap arrived.
     fn insert_ahead(&mut self, start: u64, data: &[u8], buffers: &mut Buffers) {
         let (mut from, mut to) = (start, start + data.len() as u64);
-        let is_small = data.len() < MAX_PACKED;
-        let is_free = self.ahead.range(from..to).next().is_none();
         // What is left of a clump in which the new bytes lie, before and after them.
         let mut before = Clump::default();
         let mut after = Clump::default();
-        match self.ahead.range_mut(..from).next_back() {
+        match self.ahead.range_mut(..=from).next_back() {
             Some((_, Segment::Piece(piece))) => from = from.max(piece.end()),
-            Some((_, Segment::Clump(clump)))
-                if is_small && is_free && clump.end() <= from && clump.has_room(data.len()) =>
-            {
-                return clump.push(from, data);
+            Some((&key, Segment::Clump(clump))) => {
+                let ends = clump.end() <= from;
+                let fits = data.len() < MAX_PACKED && clump.has_room(data.len());
+                if fits && (!ends || self.ahead.range(from..to).next().is_none()) {
+                    // Looked up again, since what follows had to be looked at.
+                    if let Some(Segment::Clump(clump)) = self.ahead.get_mut(&key)
+                        && clump.insert(from, data)
+                    {
+                        return;
+                    }
+                }
+                if !ends && let Some(Segment::Clump(clump)) = self.ahead.remove(&key) {
+                    let cut = clump.cut(from, to);
+                    Cut { before, start: from, end: to, after } = cut;
+                }
             }
-            Some((&key, Segment::Clump(clump))) if clump.end() > from => {
-                let cut = std::mem::take(clump).cut(from, to);
-                self.ahead.remove(&key);
-                Cut { before, start: from, end: to, after } = cut;
-            }
-            Some(_) | None => {}
+            None => {}
         }
         // Those that start within.
         while from < to
@@ -319,11 +319,7 @@ impl Assembler {
                 self.awaited = Some(start);
                 Piece { start, from, to: from + data.len() as u32, buffer: Box::default() }
             }
-            None => {
-                let mut buffer = buffers.exact(data.len());
-                buffer.copy_from_slice(data);
-                Piece { start, from: 0, to: data.len() as u32, buffer }
-            }
+            None => Piece { start, from: 0, to: data.len() as u32, buffer: data.into() },
         };
         self.ahead.insert(start, Segment::Piece(piece));
     }

@@ -1,7 +1,12 @@
 //! Buffers of received bytes: those of datagrams, kept instead of copied, and others.
 
-/// Spent buffers kept at most; our choice. The endpoint takes them when a connection comes to rest.
-const MAX_SPENT: usize = 64;
+/// Bytes of spent buffers kept at most, of a connection until it comes to rest and of an endpoint; our
+/// choice.
+const MAX_SPENT: usize = 2 << 20;
+
+/// Bytes of spent buffers that a connection at rest keeps at most; our choice: one for the next
+/// datagram.
+const MAX_AT_REST: usize = 2 << 10;
 
 /// Smaller buffers are not kept for another use; our choice.
 const LEAST_SPENT: usize = 512;
@@ -11,6 +16,7 @@ const LEAST_SPENT: usize = 512;
 pub struct Buffers {
     /// Last in, first out: what was used last is still in the processor's cache.
     spent: Vec<Box<[u8]>>,
+    spent_bytes: usize,
     lent: Option<Lent>,
 }
 
@@ -27,7 +33,7 @@ struct Lent {
 impl Buffers {
     /// None yet.
     pub const fn new() -> Self {
-        Buffers { spent: Vec::new(), lent: None }
+        Buffers { spent: Vec::new(), spent_bytes: 0, lent: None }
     }
 
     /// The datagram that is read next lies in `buffer`, which may be kept.
@@ -55,39 +61,87 @@ impl Buffers {
         u32::try_from(at).ok()
     }
 
-    /// A buffer of exactly `length` bytes, with any content.
-    pub(crate) fn exact(&mut self, length: usize) -> Box<[u8]> {
-        match self.spent.last() {
-            Some(buffer) if buffer.len() == length => self.spent.pop().unwrap_or_default(),
-            _ => vec![0; length].into_boxed_slice(),
-        }
+    /// A buffer of exactly `length` bytes, with any content; if there is none, one of `spares`.
+    pub(crate) fn exact(&mut self, length: usize, spares: &mut Spares) -> Box<[u8]> {
+        self.take(length, length).unwrap_or_else(|| spares.take(length))
     }
 
     /// A buffer of `length` bytes or somewhat more, with any content.
     pub(crate) fn about(&mut self, length: usize) -> Box<[u8]> {
-        match self.spent.last() {
-            Some(buffer) if (length..=2 * length).contains(&buffer.len()) => {
-                self.spent.pop().unwrap_or_default()
-            }
-            _ => vec![0; length].into_boxed_slice(),
-        }
+        self.take(length, 2 * length).unwrap_or_else(|| vec![0; length].into_boxed_slice())
+    }
+
+    /// The buffer that was spent last, if its length fits.
+    fn take(&mut self, least: usize, most: usize) -> Option<Box<[u8]>> {
+        let fits = |buffer: &mut Box<[u8]>| (least..=most).contains(&buffer.len());
+        let buffer = self.spent.pop_if(fits)?;
+        self.spent_bytes -= buffer.len();
+        Some(buffer)
     }
 
     /// A buffer was read.
     pub(crate) fn give(&mut self, buffer: Box<[u8]>) {
-        if buffer.len() >= LEAST_SPENT && self.spent.len() < MAX_SPENT {
+        if buffer.len() >= LEAST_SPENT && self.spent_bytes < MAX_SPENT {
+            self.spent_bytes += buffer.len();
             self.spent.push(buffer);
         }
     }
 
-    /// Hands on the spent buffers for others to use.
-    pub(crate) fn drain_spent(&mut self, take: impl FnMut(Box<[u8]>)) {
-        self.spent.drain(..).for_each(take);
+    #[cfg(test)]
+    pub(super) fn spent(&self) -> usize {
+        self.spent.len()
     }
 
-    /// True if there are spent buffers.
-    pub(crate) fn has_spent(&self) -> bool {
-        !self.spent.is_empty()
+    /// The connection comes to rest: others may use the spent buffers.
+    pub(crate) fn drain_into(&mut self, spares: &mut Spares) {
+        if self.spent.is_empty() || self.spent_bytes <= MAX_AT_REST && !spares.is_used {
+            return;
+        }
+        for buffer in std::mem::take(&mut self.spent) {
+            spares.give(buffer);
+        }
+        self.spent_bytes = 0;
+    }
+}
+
+/// Spent buffers of all connections of an endpoint, if buffers are lent to it: each that is kept
+/// takes another's place.
+#[derive(Debug, Default)]
+pub struct Spares {
+    is_used: bool,
+    buffers: Vec<Box<[u8]>>,
+    bytes: usize,
+}
+
+impl Spares {
+    /// None yet.
+    pub const fn new() -> Self {
+        Spares { is_used: false, buffers: Vec::new(), bytes: 0 }
+    }
+
+    /// A buffer of exactly `length` bytes, with any content.
+    fn take(&mut self, length: usize) -> Box<[u8]> {
+        self.is_used = true;
+        // Those of another length are of a time when datagrams were longer or shorter.
+        while let Some(buffer) = self.buffers.pop() {
+            self.bytes -= buffer.len();
+            if buffer.len() == length {
+                return buffer;
+            }
+        }
+        vec![0; length].into_boxed_slice()
+    }
+
+    fn give(&mut self, buffer: Box<[u8]>) {
+        if self.is_used && self.bytes < MAX_SPENT {
+            self.bytes += buffer.len();
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// No connection is left.
+    pub(crate) fn clear(&mut self) {
+        *self = Spares::new();
     }
 }
 
@@ -111,17 +165,38 @@ mod tests {
 
     #[test]
     fn buffers_that_fit_are_used_again() {
-        let mut buffers = Buffers::new();
+        let (mut buffers, mut spares) = (Buffers::new(), Spares::new());
         buffers.give(vec![1; 1_472].into());
-        assert_eq!(buffers.exact(1_452)[0], 0);
+        assert_eq!(buffers.exact(1_452, &mut spares)[0], 0);
         assert_eq!(buffers.about(500)[0], 0, "too large");
-        assert_eq!((buffers.exact(1_472)[0], buffers.has_spent()), (1, false));
-        for _ in 0..100 {
-            buffers.give(vec![0; 600].into());
-            buffers.give(vec![0; 10].into());
+        assert_eq!(buffers.exact(1_472, &mut spares)[0], 1);
+        buffers.give(vec![2; 1_472].into());
+        buffers.give(vec![2; 10].into());
+        buffers.drain_into(&mut spares);
+        assert_eq!(spares.buffers.len(), 1);
+        let mut other = Buffers::new();
+        assert_eq!(other.exact(1_472, &mut spares)[0], 2);
+    }
+
+    #[test]
+    fn what_is_kept_for_another_use_is_bounded() {
+        let (mut buffers, mut spares) = (Buffers::new(), Spares::new());
+        spares.is_used = true;
+        for _ in 0..3 {
+            for _ in 0..1_000 {
+                buffers.give(vec![0; 6_000].into());
+            }
+            assert!((MAX_SPENT..MAX_SPENT + 6_000).contains(&buffers.spent_bytes));
+            buffers.drain_into(&mut spares);
+            assert_eq!((buffers.spent_bytes, buffers.spent.capacity()), (0, 0));
+            assert!((MAX_SPENT..MAX_SPENT + 6_000).contains(&spares.bytes));
         }
-        let mut handed_on = 0;
-        buffers.drain_spent(|_| handed_on += 1);
-        assert_eq!(handed_on, MAX_SPENT);
+        spares.clear();
+        // Nobody lends buffers: one for the next datagram is enough.
+        for count in [1, 2] {
+            (0..count).for_each(|_| buffers.give(vec![0; 1_500].into()));
+            buffers.drain_into(&mut spares);
+            assert_eq!((buffers.spent.len(), spares.bytes), (usize::from(count == 1), 0));
+        }
     }
 }

@@ -85,6 +85,56 @@ impl Clump {
         self.end = start + bytes.len() as u64;
     }
 
+    /// Adds a piece in its place, if that is behind the first piece and none of its bytes is there
+    /// yet; false, and nothing is changed, if not. The caller looked whether there is room, and that
+    /// nothing else lies in the way behind the end.
+    pub(super) fn insert(&mut self, start: u64, bytes: &[u8]) -> bool {
+        let end = start + bytes.len() as u64;
+        if start >= self.end {
+            self.push(start, bytes);
+            return true;
+        }
+        let mut pieces = self.iter();
+        // Where the gap before the piece that follows is written, and where it begins.
+        let (mut at, mut gap_start) = (0, self.start);
+        let (next, gap_length) = loop {
+            let rest = pieces.rest;
+            let Some(piece) = pieces.next() else { return false };
+            if piece.start >= end {
+                // The number before its own length, which takes as many bytes as it has.
+                break (piece.start, rest.iter().take_while(|&&byte| byte >= 0x80).count() + 1);
+            }
+            if piece.end() > start {
+                return false;
+            }
+            at = self.packed.len() - pieces.rest.len();
+            gap_start = piece.end();
+        };
+        if at == 0 || start < gap_start {
+            return false;
+        }
+        let (mut head, mut gap) = ([0; 20], [0; 20]);
+        let head_length = put(&mut head, 0, start - gap_start);
+        let head_length = put(&mut head, head_length, bytes.len() as u64);
+        let new_gap_length = put(&mut gap, 0, next - end);
+        let more = head_length + bytes.len() + new_gap_length - gap_length;
+        if self.packed.capacity() - self.packed.len() < more {
+            self.packed.reserve_exact(more.next_multiple_of(STEP));
+        }
+        // Makes room, and fills it.
+        let old_length = self.packed.len();
+        self.packed.resize(old_length + more, 0);
+        self.packed.copy_within(at + gap_length..old_length, at + gap_length + more);
+        let parts = [&head[..head_length], bytes, &gap[..new_gap_length]];
+        for part in parts {
+            if let Some(place) = self.packed.get_mut(at..at + part.len()) {
+                place.copy_from_slice(part);
+            }
+            at += part.len();
+        }
+        true
+    }
+
     /// Its pieces in order.
     pub(super) fn iter(&self) -> Pieces<'_> {
         Pieces { rest: &self.packed, at: self.start }
@@ -245,6 +295,34 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn insertion_is_what_sorting_would_be(
+            list in prop::collection::vec((0u64..4_000, 1u64..6), 1..60),
+        ) {
+            let mut clump = Clump::default();
+            let mut model: Vec<(u64, Vec<u8>)> = Vec::new();
+            for (start, length) in list {
+                let bytes: Vec<u8> = (start..start + length).map(|at| at as u8).collect();
+                if model.is_empty() {
+                    clump.push(start, &bytes);
+                    model.push((start, bytes));
+                    continue;
+                }
+                let overlaps = model
+                    .iter()
+                    .any(|(other, there)| start < other + there.len() as u64 && *other < start + length);
+                let may = !overlaps && start > model[0].0;
+                prop_assert_eq!(clump.insert(start, &bytes), may);
+                if may {
+                    let at = model.partition_point(|(other, _)| *other < start);
+                    model.insert(at, (start, bytes));
+                }
+                prop_assert_eq!(pieces(&clump), model.clone());
+                let last = model.last().unwrap();
+                prop_assert_eq!(clump.end(), last.0 + last.1.len() as u64);
+            }
+        }
+
         #[test]
         fn a_cut_loses_and_doubles_nothing(
             gaps in prop::collection::vec((0u64..5, 1usize..4), 0..30),

@@ -21,7 +21,7 @@ mod recv;
 mod send;
 mod set;
 
-pub use buffers::Buffers;
+pub use buffers::{Buffers, Spares};
 pub use cancel::CancelLimit;
 pub use fault::{OpenError, StreamError, StreamFault};
 pub use flow::ReceiveWindow;

@@ -3,7 +3,7 @@
 use quipu_base::Offset;
 
 use crate::stream::assembler::Assembler;
-use crate::stream::buffers::Buffers;
+use crate::stream::buffers::{Buffers, Spares};
 use crate::stream::fault::StreamFault;
 use crate::stream::flow::ReceiveWindow;
 use crate::stream::send::MAX_OFFSET;
@@ -107,8 +107,8 @@ impl RecvHalf {
 
     /// The datagram was read in whose buffer bytes of the stream are that wait for it: it is exchanged
     /// for another one of the same length.
-    pub fn keep(&mut self, buffer: &mut Box<[u8]>, buffers: &mut Buffers) {
-        self.assembler.keep(buffer, buffers);
+    pub fn keep(&mut self, buffer: &mut Box<[u8]>, buffers: &mut Buffers, spares: &mut Spares) {
+        self.assembler.keep(buffer, buffers, spares);
     }
 
     /// Takes a RESET_STREAM frame: what was buffered is dropped, unless all of it is there

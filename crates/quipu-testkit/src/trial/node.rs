@@ -201,6 +201,19 @@ impl Node for TrialNode {
         self.endpoint.handle_datagram(self.clock.shows(world), arrival, payload);
     }
 
+    fn handle_buffer(
+        &mut self,
+        world: Instant,
+        envelope: &Envelope,
+        buffer: &mut Box<[u8]>,
+        length: usize,
+    ) {
+        self.world = world;
+        let route = Route::new(envelope.local, envelope.remote);
+        let arrival = Arrival { route, ecn: envelope.ecn };
+        self.endpoint.handle_buffer(self.clock.shows(world), arrival, buffer, length);
+    }
+
     fn handle_timeout(&mut self, world: Instant) {
         self.world = world;
         let now = self.clock.shows(world);

@@ -44,7 +44,6 @@ fn held_after<'a>(mut make: impl FnMut(u64) -> Frame<'a>) -> i64 {
 
 /// One byte in each block of four kilobytes, so that each takes a block of its own.
 #[test]
-#[ignore = "waits for reassembly in proportion"]
 fn one_byte_per_block_of_a_stream_holds_in_proportion() {
     let held = held_after(|nth| stream(0, nth * 4096 % 6_000_000 + nth / 1464, &[7]));
     assert!(held <= HELD, "{held} bytes for {SENT}");
@@ -52,7 +51,6 @@ fn one_byte_per_block_of_a_stream_holds_in_proportion() {
 
 /// One byte each on streams of their own, at an offset that leaves a gap.
 #[test]
-#[ignore = "waits for reassembly in proportion"]
 fn one_byte_on_each_of_many_streams_holds_in_proportion() {
     let held = held_after(|nth| stream(4 * (nth % 4_000), 1 + 2 * (nth / 4_000), &[7]));
     // Streams that are open have their own price: see `floods::idle_streams_hold_a_bounded_amount_each`.

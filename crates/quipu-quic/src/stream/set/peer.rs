@@ -4,6 +4,7 @@ use quipu_base::{Instant, Offset, Role, StreamDirection, StreamId};
 use quipu_policy::StreamKey;
 
 use super::{MAX_STREAMS, PeerLimits, RecvState, SendState, StreamEvent, Streams};
+use crate::stream::buffers::Spares;
 use crate::stream::fault::StreamFault;
 use crate::stream::frames::Dirty;
 
@@ -76,22 +77,20 @@ impl Streams {
 
     /// All frames of that datagram were handed over: if a stream waits for its buffer, the buffer is
     /// exchanged for another one of the same length, with any content.
-    pub fn keep(&mut self, buffer: &mut Box<[u8]>) {
+    pub fn keep(&mut self, buffer: &mut Box<[u8]>, spares: &mut Spares) {
         let wanted = self.buffers.end_lending();
         let slot = self.waits.take().filter(|_| wanted);
         let Some(slot) = slot.and_then(|number| self.slots.get_mut(number as usize)) else {
             return;
         };
         if let RecvState::Active(half) = &mut slot.recv {
-            half.keep(buffer, &mut self.buffers);
+            half.keep(buffer, &mut self.buffers, spares);
         }
     }
 
     /// Hands on buffers that were read, for other connections to use.
-    pub fn drain_spent(&mut self, take: impl FnMut(Box<[u8]>)) {
-        if self.buffers.has_spent() {
-            self.buffers.drain_spent(take);
-        }
+    pub fn give_spent(&mut self, spares: &mut Spares) {
+        self.buffers.drain_into(spares);
     }
 
     /// A RESET_STREAM frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.4>
