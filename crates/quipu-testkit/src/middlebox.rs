@@ -47,19 +47,19 @@ impl Middlebox {
     }
 
     /// What the network sees of the node's address `inside`.
-    fn outside(&self, now: Instant, inside: SocketAddr) -> SocketAddr {
+    pub(crate) fn outside(&self, now: Instant, inside: SocketAddr) -> SocketAddr {
         let past = self.rebindings.iter().rev().filter(|known| known.at <= now);
         past.into_iter().find(|known| known.inside == inside).map_or(inside, |known| known.outside)
     }
 
     /// The node's address that the network sees as `outside` now, if it does.
-    fn inside(&self, now: Instant, outside: SocketAddr) -> Option<SocketAddr> {
+    pub(crate) fn inside(&self, now: Instant, outside: SocketAddr) -> Option<SocketAddr> {
         let known = self.rebindings.iter().find(|known| known.outside == outside);
         let inside = known.map_or(outside, |known| known.inside);
         (self.outside(now, inside) == outside).then_some(inside)
     }
 
-    fn passes(&self, now: Instant, inside: SocketAddr, length: usize) -> bool {
+    pub(crate) fn passes(&self, now: Instant, inside: SocketAddr, length: usize) -> bool {
         let concerns = |limit: &&SizeLimit| {
             limit.at <= now && limit.inside.is_none_or(|address| address == inside)
         };

@@ -17,7 +17,7 @@ use super::application::Application;
 use super::clock::Clock;
 use super::{Op, Trial};
 use crate::node::{lasting_endpoint, patient};
-use crate::{ALPN, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
+use crate::{ALPN, Middlebox, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
 
 /// The code with which trials close.
 pub(crate) const CLOSE_CODE: u64 = 9;
@@ -43,6 +43,8 @@ pub(crate) struct TrialNode {
     client: Option<ClientConfig>,
     /// The client's addresses, per link.
     links: Vec<Vec<SocketAddr>>,
+    /// What stands before it.
+    middlebox: Middlebox,
     clock: Clock,
     /// The world's time when it was last heard of.
     world: Instant,
@@ -87,6 +89,10 @@ impl TrialNode {
             to_open: 1..trial.paths.len(),
             client,
             links: addresses.to_vec(),
+            middlebox: match role {
+                Role::Client => trial.middlebox(addresses),
+                Role::Server => Middlebox::default(),
+            },
             clock: Clock::default(),
             world: Instant::ZERO,
             blocked: Vec::new(),
@@ -143,6 +149,17 @@ impl TrialNode {
         }
     }
 
+    /// Drops the connection; what the endpoint still has then, though it should have nothing.
+    pub(crate) fn forget(&mut self) -> Option<String> {
+        if let Some(handle) = self.handle.take() {
+            drop(self.endpoint.remove(handle));
+        }
+        let left = self.endpoint.handles().count();
+        let deadline = self.endpoint.poll_timeout();
+        let clean = left == 0 && deadline.is_none();
+        (!clean).then(|| format!("{left} connections, a deadline at {deadline:?}"))
+    }
+
     /// Everything is ended and read from now on.
     pub(crate) fn wind_up(&mut self, world: Instant) {
         self.world = world;
@@ -196,7 +213,11 @@ impl TrialNode {
 impl Node for TrialNode {
     fn handle_datagram(&mut self, world: Instant, envelope: &Envelope, payload: &mut [u8]) {
         self.world = world;
-        let route = Route::new(envelope.local, envelope.remote);
+        let Some(local) = self.middlebox.inside(world, envelope.local) else { return };
+        if !self.middlebox.passes(world, local, payload.len()) {
+            return;
+        }
+        let route = Route::new(local, envelope.remote);
         let arrival = Arrival { route, ecn: envelope.ecn };
         self.endpoint.handle_datagram(self.clock.shows(world), arrival, payload);
     }
@@ -244,6 +265,12 @@ impl Node for TrialNode {
             assert!(outbox.has_refused(), "stopped at {now} although there was room");
             assert!(sent < MOST_AT_ONCE, "{sent} datagrams at {now}, and more to come");
         }
+        let middlebox = &self.middlebox;
+        out.filter(|envelope, payload| {
+            let passes = middlebox.passes(world, envelope.local, payload.len());
+            envelope.local = middlebox.outside(world, envelope.local);
+            passes
+        });
         let stands = self.endpoint.poll_timeout().is_some_and(|at| at <= now);
         if std::mem::take(&mut self.served) && sent == 0 && stands {
             self.stuck.get_or_insert(now);

@@ -1,8 +1,12 @@
 //! What a trial says.
 
-use quipu_base::{Bytes, Duration, Rate, Role};
+use std::net::SocketAddr;
+
+use quipu_base::{Bytes, Duration, Instant, Rate, Role};
 use quipu_link::{Duplicate, LinkConfig, Reorder};
 use quipu_quic::TransportConfig;
+
+use crate::{Middlebox, Rebinding, SizeLimit};
 
 /// Two ends, the paths between them, and what happens there.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,6 +92,11 @@ pub enum Op {
     UpdateKeys(Role),
     /// An end changes its policies.
     Policies(Role, String),
+    /// The client's addresses of a link appear as others from now on: other ports, or (true) another
+    /// host's.
+    Rebind(usize, bool),
+    /// A link carries no longer UDP payload from now on.
+    Narrow(usize, u64),
     /// An end's socket takes nothing over a link for so many ms.
     Block(Role, usize, u64),
     /// An end's clock leaps ahead by so many ms.
@@ -155,6 +164,36 @@ impl Trial {
     pub fn loses(&self) -> bool {
         self.paths.iter().any(|path| path.loss > 0)
             || self.ops.iter().any(|op| matches!(op, Op::Outage(..) | Op::Block(..)))
+    }
+
+    /// What stands before the client, whose addresses are these, per link.
+    pub(crate) fn middlebox(&self, addresses: &[Vec<SocketAddr>]) -> Middlebox {
+        let mut at = Instant::ZERO + Duration::from_millis(self.begin);
+        let mut middlebox = Middlebox::default();
+        for op in &self.ops {
+            match *op {
+                Op::Advance(millis) => at += Duration::from_millis(millis),
+                Op::Rebind(link, other_host) => {
+                    let nth = middlebox.rebindings.len() as u16;
+                    for &inside in addresses.get(link).into_iter().flatten() {
+                        let mut outside = inside;
+                        outside.set_port(inside.port() + 100 + nth);
+                        if other_host {
+                            outside.set_ip([10, 3, link as u8, (nth % 250) as u8].into());
+                        }
+                        middlebox.rebindings.push(Rebinding { at, inside, outside });
+                    }
+                }
+                Op::Narrow(link, most) => {
+                    for &inside in addresses.get(link).into_iter().flatten() {
+                        let inside = Some(inside);
+                        middlebox.limits.push(SizeLimit { at, inside, most: Bytes(most) });
+                    }
+                }
+                _ => {}
+            }
+        }
+        middlebox
     }
 
     /// Settings of both ends. Nothing but a lost close makes use of the idle timeout of two

@@ -71,6 +71,12 @@ pub enum Rule {
         /// When it was served, by the end's clock.
         at: Instant,
     },
+    /// An endpoint whose connection is dropped has nothing left of it.
+    #[error("left of a connection that is over: {what}")]
+    Left {
+        /// What is left.
+        what: String,
+    },
     /// Engine and policies keep the rules of the seam, and the policies decide the same before the
     /// mock engine's bookkeeping.
     #[error("{finding}")]

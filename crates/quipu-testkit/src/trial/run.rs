@@ -108,7 +108,7 @@ impl<'a> Stage<'a> {
         let client = world.add_node(TrialNode::new(trial, Role::Client, &addresses));
         let server = world.add_node(TrialNode::new(trial, Role::Server, &addresses));
         let there = Interface { node: server, address: server_address() };
-        let outages = trial.outages();
+        let (outages, middlebox) = (trial.outages(), trial.middlebox(&addresses));
         for (index, (setup, of_link)) in trial.paths.iter().zip(&addresses).enumerate() {
             let (mut up, mut down) = (setup.up(), setup.down());
             for &(_, direction, outage) in outages.iter().filter(|(link, ..)| *link == index) {
@@ -121,7 +121,10 @@ impl<'a> Stage<'a> {
             }
             let up = world.add_link(&up).expect("a valid link");
             let down = world.add_link(&down).expect("a valid link");
-            for &address in of_link {
+            let rebound = middlebox.rebindings.iter();
+            let rebound = rebound.filter(|rebinding| of_link.contains(&rebinding.inside));
+            let seen = rebound.map(|rebinding| rebinding.outside);
+            for address in of_link.iter().copied().chain(seen) {
                 let here = Interface { node: client, address };
                 world.add_route(here, there, &[up]).expect("a new route");
                 world.add_route(there, here, &[down]).expect("a new route");
@@ -199,7 +202,7 @@ impl<'a> Stage<'a> {
             | Op::Stand(role, _)
             | Op::Close(role) => *role,
             Op::OpenPath(_) => Role::Client,
-            Op::Outage(..) | Op::Advance(_) => return,
+            Op::Outage(..) | Op::Rebind(..) | Op::Narrow(..) | Op::Advance(_) => return,
         };
         let node = if role.is_client() { self.client } else { self.server };
         self.world.update(node, |node, now| node.apply(now, op));
@@ -262,10 +265,14 @@ impl<'a> Stage<'a> {
         let [client, server] = self.ends().map(|(_, node)| {
             node.connection().filter(|c| c.is_closed()).and_then(|c| c.close_reason().cloned())
         });
-        if agree(client.as_ref(), server.as_ref(), self.trial.loses()) {
-            Ok([client, server])
-        } else {
-            Err(self.broken(None, Rule::Farewell { client, server }))
+        if !agree(client.as_ref(), server.as_ref(), self.trial.loses()) {
+            return Err(self.broken(None, Rule::Farewell { client, server }));
         }
+        for (role, node) in [(Role::Client, self.client), (Role::Server, self.server)] {
+            if let Some(what) = self.world.update(node, |node, _| node.forget()) {
+                return Err(self.broken(Some(role), Rule::Left { what }));
+            }
+        }
+        Ok([client, server])
     }
 }

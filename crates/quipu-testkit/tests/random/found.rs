@@ -214,3 +214,39 @@ fn a_padded_close_is_not_told_to_policies() {
         )
     });
 }
+
+/// A translator of addresses forgets in the midst of a transfer.
+#[test]
+#[ignore = "waits for connection migration"]
+fn a_rebound_client_loses_nothing() {
+    for other_host in [false, true] {
+        keeps_the_rules(with_paths(
+            &[PathSetup::new(10, 10)],
+            &[
+                Open(Client, false),
+                Write(Client, 0, 100_000),
+                Advance(20),
+                Op::Rebind(0, other_host),
+                Write(Client, 0, 100_000),
+                Advance(700),
+            ],
+        ));
+    }
+}
+
+/// A link narrows in the midst of a transfer.
+#[test]
+#[ignore = "waits for path MTU discovery"]
+fn a_link_that_narrows_loses_nothing() {
+    keeps_the_rules(with_paths(
+        &[PathSetup::new(10, 10)],
+        &[
+            Open(Client, false),
+            Write(Client, 0, 100_000),
+            Advance(20),
+            Op::Narrow(0, 1_210),
+            Write(Client, 0, 100_000),
+            Advance(700),
+        ],
+    ));
+}
