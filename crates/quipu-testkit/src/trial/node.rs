@@ -137,6 +137,12 @@ impl TrialNode {
                     connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH);
                 }
             }
+            Op::Ping(_, nth) => {
+                let path = connection.path_views().nth(*nth).map(|view| view.key.id);
+                if let Some(path) = path {
+                    connection.ping(now, path);
+                }
+            }
             Op::UpdateKeys(_) => {
                 connection.update_keys(now);
             }

@@ -99,6 +99,8 @@ pub enum Op {
     Narrow(usize, u64),
     /// An end's socket takes nothing over a link for so many ms.
     Block(Role, usize, u64),
+    /// An end asks whether the other is there, on a path.
+    Ping(Role, usize),
     /// An end's clock leaps ahead by so many ms.
     Leap(Role, u64),
     /// An end's clock stands for so many ms.
@@ -196,14 +198,13 @@ impl Trial {
         middlebox
     }
 
-    /// Settings of both ends. Nothing but a lost close makes use of the idle timeout of two
-    /// minutes.
+    /// Settings of both ends. Nothing but a lost close makes use of the idle timeout.
     pub(crate) fn transport(&self) -> TransportConfig {
         TransportConfig {
             stream_window: Bytes(self.stream_window * 1000),
             connection_window: Bytes(self.connection_window * 1000),
             max_streams: self.max_streams,
-            idle_timeout: Duration::from_secs(120),
+            idle_timeout: Duration::from_secs(250),
             ..TransportConfig::default()
         }
     }

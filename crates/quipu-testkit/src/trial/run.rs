@@ -20,6 +20,10 @@ const ADDRESSES: u16 = 4;
 /// the drain of abandoned paths and the last acknowledgements are over.
 const SETTLING: Duration = Duration::from_secs(70);
 
+/// As often an end may take [`SILENCE`] longer: a path that looked like a black hole is tried with
+/// larger and larger datagrams, one at a time.
+const PATIENCE: usize = 500;
+
 /// Longer than the idle timeout.
 const PARTING: Duration = Duration::from_secs(300);
 
@@ -198,6 +202,7 @@ impl<'a> Stage<'a> {
             | Op::UpdateKeys(role)
             | Op::Policies(role, _)
             | Op::Block(role, ..)
+            | Op::Ping(role, _)
             | Op::Leap(role, _)
             | Op::Stand(role, _)
             | Op::Close(role) => *role,
@@ -236,12 +241,22 @@ impl<'a> Stage<'a> {
             // Each abandoned the other's last path.
             return Ok(());
         }
-        let sent = self.world.observer().sent;
-        for (role, node) in self.ends() {
-            if let Some(what) = restless(node, self.world.now()) {
-                return Err(self.broken(Some(role), Rule::Restless { what }));
+        let restless = |stage: &Self| {
+            stage
+                .ends()
+                .into_iter()
+                .find_map(|(role, node)| Some((role, restless(node, stage.world.now())?)))
+        };
+        for _ in 0..PATIENCE {
+            if restless(self).is_none() {
+                break;
             }
+            self.run_to(self.world.now() + SILENCE)?;
         }
+        if let Some((role, what)) = restless(self) {
+            return Err(self.broken(Some(role), Rule::Restless { what }));
+        }
+        let sent = self.world.observer().sent;
         let [client, server] = self.ends().map(|(_, node)| {
             let paths = node.connection().into_iter().flat_map(|c| c.path_views());
             paths.map(|view| view.key.id).collect::<Vec<_>>()

@@ -236,7 +236,6 @@ fn a_rebound_client_loses_nothing() {
 
 /// A link narrows in the midst of a transfer.
 #[test]
-#[ignore = "waits for path MTU discovery"]
 fn a_link_that_narrows_loses_nothing() {
     keeps_the_rules(with_paths(
         &[PathSetup::new(10, 10)],
