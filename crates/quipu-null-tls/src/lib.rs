@@ -16,12 +16,15 @@
 pub mod flight;
 mod key;
 mod message;
+mod own;
 mod session;
 
 use quipu_base::Role;
 use quipu_quic::tls::{ClientTls, InitialSecrets, Keys, Level, ServerTls, Session, StartError};
 use quipu_quic::wire::ConnectionId;
 use thiserror::Error;
+
+pub use own::{NullResetKey, NullTokenKey};
 
 use key::Secret;
 use session::NullSession;

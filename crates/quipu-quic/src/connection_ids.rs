@@ -14,6 +14,10 @@ pub const MIN_LENGTH: usize = 4;
 pub trait ConnectionIdGenerator: Send + Sync {
     /// The length in bytes of each, [`MIN_LENGTH`] to [`ConnectionId::MAX_LENGTH`]; always the same,
     /// since a short header does not tell it.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
+    //# An endpoint that uses this design MUST either use the same connection ID length for all
+    //# connections or encode the length of the connection ID such that it can be recovered without
+    //# state.
     fn length(&self) -> usize;
 
     /// Makes one. It must be so random that whoever knows others cannot guess it, and so that it is

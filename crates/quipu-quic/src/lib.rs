@@ -20,6 +20,7 @@
 //! Retry and address tokens, connection migration (a packet from a new address is read, but
 //! nothing is sent there).
 
+mod address_token;
 mod config;
 pub mod connection;
 pub mod connection_ids;
@@ -39,6 +40,7 @@ mod recovery;
 mod route;
 pub(crate) mod stream;
 pub mod tls;
+pub mod token_store;
 pub mod transport_parameters;
 pub mod wire;
 

@@ -10,12 +10,14 @@
 //! Not here: CRYPTO frames, their reassembly and their retransmission.
 
 mod key;
+mod own;
 pub mod protection;
 mod retry;
 pub mod rustls;
 mod session;
 
 pub use key::{DirectionKeys, HeaderKey, Keys, OpenError, PacketKey, PacketKeyPair, SealError};
+pub use own::{ResetKey, SECRET_LENGTH, TOKEN_NONCE_LENGTH, TokenKey};
 pub use retry::retry_tag;
 pub use session::{
     ClientTls, InitialSecrets, KeyChange, Level, ServerTls, Session, StartError, TlsError,

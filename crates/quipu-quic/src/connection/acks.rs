@@ -166,6 +166,7 @@ impl Connection {
                 SentControl::RetireConnectionId { .. } => self.control.on_retirement_acked(),
                 SentControl::Ping => self.on_ping_acked(space.slot(), now - record.sent_at),
                 SentControl::HandshakeDone
+                | SentControl::NewToken(_)
                 | SentControl::NewConnectionId { .. }
                 | SentControl::PathAbandon { .. }
                 | SentControl::PathStatus { .. }

@@ -10,6 +10,7 @@ use smallvec::SmallVec;
 use crate::connection_ids::ConnectionIdGenerator;
 use crate::error::{ErrorCode, TransportError};
 use crate::random::{NoRandomness, Randomness};
+use crate::tls::ResetKey;
 use crate::wire::frame::NewConnectionId;
 use crate::wire::{ConnectionId, ResetToken};
 
@@ -27,38 +28,77 @@ const MAX_REPLACED: u32 = 64;
 pub(super) struct ConnectionIds {
     local: LocalIds,
     remote: RemoteIds,
-    first_local: ConnectionId,
+    first: FirstIds,
     /// Source of the peer's packets of the handshake; of a client's, the destination of its own until
     /// the server has chosen one.
     first_remote: ConnectionId,
-    original: ConnectionId,
+    /// Bytes of those that we issue.
+    local_length: usize,
+}
+
+/// Connection IDs of the handshake, as transport parameters tell them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstIds {
+    /// Ours.
+    pub(crate) local: ConnectionId,
+    /// The stateless reset token of ours, if the peer is told one.
+    pub(crate) reset_token: Option<ResetToken>,
+    /// Destination of the client's first packet.
+    pub(crate) original: ConnectionId,
+    /// Source of the Retry packet that the server sent, if it did.
+    pub(crate) retry_source: Option<ConnectionId>,
+}
+
+/// What makes connection IDs of ours and their stateless reset tokens.
+#[derive(Clone)]
+pub(crate) struct IdSource {
+    pub(crate) generator: Arc<dyn ConnectionIdGenerator>,
+    /// Makes the tokens, so that they outlive the connection; without it they are random.
+    pub(crate) reset_key: Option<Arc<dyn ResetKey>>,
+}
+
+impl IdSource {
+    /// The token of a connection ID.
+    fn reset_token(
+        &self,
+        cid: &ConnectionId,
+        random: &mut dyn Randomness,
+    ) -> Result<ResetToken, NoRandomness> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
+        //# The stateless reset token MUST be difficult to guess.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
+        //# The same stateless reset token MUST NOT be used for multiple connection IDs.
+        match &self.reset_key {
+            Some(key) => Ok(key.reset_token(cid)),
+            None => Ok(ResetToken::new(random.draw()?)),
+        }
+    }
 }
 
 impl ConnectionIds {
-    /// `original`: destination of the client's first datagram.
-    pub(super) fn new(
-        generator: Arc<dyn ConnectionIdGenerator>,
-        local: ConnectionId,
-        remote: ConnectionId,
-        original: ConnectionId,
-    ) -> Self {
+    pub(super) fn new(source: IdSource, first: FirstIds, remote: ConnectionId) -> Self {
         ConnectionIds {
-            local: LocalIds::first(generator, local),
+            local_length: source.generator.length(),
+            local: LocalIds::first(source, first.local),
             remote: RemoteIds::first(remote),
-            first_local: local,
+            first,
             first_remote: remote,
-            original,
         }
     }
 
     /// The length in bytes of those that we issue.
     pub(super) fn local_length(&self) -> usize {
-        self.local.generator.length()
+        self.local_length
+    }
+
+    /// Those of the handshake.
+    pub(super) fn first(&self) -> &FirstIds {
+        &self.first
     }
 
     /// The one that we chose for the handshake.
     pub(super) fn first_local(&self) -> ConnectionId {
-        self.first_local
+        self.first.local
     }
 
     /// The one that the peer chose for the handshake.
@@ -68,12 +108,23 @@ impl ConnectionIds {
 
     /// Destination of the client's first datagram.
     pub(super) fn original(&self) -> ConnectionId {
-        self.original
+        self.first.original
     }
 
     /// The one to send to on `path`; `None` while the peer has issued none for it.
     pub(super) fn remote(&self, path: PathId) -> Option<ConnectionId> {
         self.remote.active(path)
+    }
+
+    /// Packets go on `path` from now on: the reset token of its connection ID counts.
+    pub(super) fn use_path(&mut self, path: PathId) {
+        self.remote.use_path(path);
+    }
+
+    /// The peer's reset tokens that count, if they are others than when this was last asked: those of
+    /// the connection IDs in use.
+    pub(super) fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
+        self.remote.take_reset_tokens()
     }
 
     /// The server chose its connection ID: it takes the place of the client's random one.
@@ -87,9 +138,9 @@ impl ConnectionIds {
         self.remote.set_first_token(token);
     }
 
-    /// True if that token is one of the peer's.
-    pub(super) fn is_reset_token(&self, token: &[u8; ResetToken::LENGTH]) -> bool {
-        self.remote.is_reset_token(token)
+    /// True if that is the reset token of the connection ID in use on `path`.
+    pub(super) fn is_reset_token(&self, path: PathId, token: &[u8; ResetToken::LENGTH]) -> bool {
+        self.remote.is_reset_token(path, token)
     }
 
     /// The peer issued one for `path`: sequence numbers to retire.
@@ -178,7 +229,7 @@ struct Issued {
 
 /// Connection IDs that we issue.
 struct LocalIds {
-    generator: Arc<dyn ConnectionIdGenerator>,
+    source: IdSource,
     paths: BTreeMap<PathId, Issued>,
     /// Connection IDs that were replaced because another connection had them.
     replaced: u32,
@@ -186,8 +237,8 @@ struct LocalIds {
 
 impl LocalIds {
     /// Keeps the connection ID of the handshake: sequence number 0 of path 0.
-    fn first(generator: Arc<dyn ConnectionIdGenerator>, cid: ConnectionId) -> Self {
-        let mut ids = LocalIds { generator, paths: BTreeMap::new(), replaced: 0 };
+    fn first(source: IdSource, cid: ConnectionId) -> Self {
+        let mut ids = LocalIds { source, paths: BTreeMap::new(), replaced: 0 };
         let issued = ids.paths.entry(PathId::ZERO).or_default();
         issued.live.push((0, cid, ResetToken::new([0; 16])));
         (issued.next_sequence, issued.told) = (1, 1);
@@ -210,12 +261,8 @@ impl LocalIds {
         path: PathId,
         random: &mut dyn Randomness,
     ) -> Result<(u64, ConnectionId), NoRandomness> {
-        let cid = self.generator.generate(random)?;
-        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
-        //# The stateless reset token MUST be difficult to guess.
-        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
-        //# The same stateless reset token MUST NOT be used for multiple connection IDs.
-        let token = ResetToken::new(random.draw()?);
+        let cid = self.source.generator.generate(random)?;
+        let token = self.source.reset_token(&cid, random)?;
         let issued = self.paths.entry(path).or_default();
         let sequence = issued.next_sequence;
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
@@ -235,13 +282,14 @@ impl LocalIds {
     ) -> Result<ConnectionId, NoRandomness> {
         let issued = self.paths.entry(path).or_default();
         let at = issued.live.iter().position(|(_, own, _)| *own == cid).ok_or(NoRandomness)?;
-        let (sequence, _, token) = issued.live.remove(at);
+        let (sequence, ..) = issued.live.remove(at);
         // A generator that gives too few different ones must not keep us here.
         self.replaced += 1;
         if self.replaced > MAX_REPLACED {
             return Err(NoRandomness);
         }
-        let cid = self.generator.generate(random)?;
+        let cid = self.source.generator.generate(random)?;
+        let token = self.source.reset_token(&cid, random)?;
         issued.live.insert(at, (sequence, cid, token));
         Ok(cid)
     }
@@ -290,14 +338,28 @@ struct Peers {
     retire_prior_to: u64,
     /// One above the highest sequence number that came.
     next: u64,
-    /// In order of sequence number; the first is used.
+    /// In order of sequence number; the first is the one to use.
     live: SmallVec<[(u64, ConnectionId, Option<ResetToken>); 2]>,
+    /// Packets went to the first.
+    used: bool,
+}
+
+impl Peers {
+    /// The reset token that counts.
+    fn reset_token(&self) -> Option<ResetToken> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
+        //# An endpoint MUST NOT check for any stateless reset tokens associated with connection IDs
+        //# it has not used or for connection IDs that have been retired.
+        self.live.first().filter(|_| self.used).and_then(|(_, _, token)| *token)
+    }
 }
 
 /// Connection IDs that the peer issued.
 #[derive(Debug, Default)]
 struct RemoteIds {
     paths: BTreeMap<PathId, Peers>,
+    /// Which reset tokens count has changed.
+    tokens_changed: bool,
 }
 
 impl RemoteIds {
@@ -307,6 +369,7 @@ impl RemoteIds {
         let peers = ids.paths.entry(PathId::ZERO).or_default();
         peers.live.push((0, cid, None));
         peers.next = 1;
+        peers.used = true;
         ids
     }
 
@@ -328,7 +391,20 @@ impl RemoteIds {
     fn set_first_token(&mut self, token: ResetToken) {
         if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
             first.2 = Some(token);
+            self.tokens_changed = true;
         }
+    }
+
+    fn use_path(&mut self, path: PathId) {
+        if let Some(peers) = self.paths.get_mut(&path) {
+            peers.used = true;
+            self.tokens_changed = true;
+        }
+    }
+
+    fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
+        let changed = std::mem::take(&mut self.tokens_changed);
+        changed.then(|| self.paths.values().filter_map(Peers::reset_token).collect())
     }
 
     /// The connection ID to use on `path`.
@@ -393,6 +469,7 @@ impl RemoteIds {
         //# A receiver MUST ignore any Retire Prior To fields that do not increase the largest
         //# received Retire Prior To value.
         if retire_prior_to > peers.retire_prior_to {
+            self.tokens_changed |= peers.used;
             peers.retire_prior_to = retire_prior_to;
             while peers.live.first().is_some_and(|(own, ..)| *own < retire_prior_to) {
                 retired.push(peers.live.remove(0).0);
@@ -411,14 +488,13 @@ impl RemoteIds {
 
     /// Drops all of a path.
     fn drop_path(&mut self, path: PathId) {
-        self.paths.remove(&path);
+        let dropped = self.paths.remove(&path);
+        self.tokens_changed |= dropped.is_some_and(|peers| peers.used);
     }
 
-    /// True if that token is one of the peer's.
-    fn is_reset_token(&self, token: &[u8; ResetToken::LENGTH]) -> bool {
-        let token = ResetToken::new(*token);
-        let mut live = self.paths.values().flat_map(|peers| peers.live.iter());
-        live.any(|(_, _, own)| own.is_some_and(|own| own == token))
+    fn is_reset_token(&self, path: PathId, token: &[u8; ResetToken::LENGTH]) -> bool {
+        let own = self.paths.get(&path).and_then(Peers::reset_token);
+        own.is_some_and(|own| own == ResetToken::new(*token))
     }
 }
 

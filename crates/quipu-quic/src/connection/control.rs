@@ -1,6 +1,7 @@
 //! Control frames that wait to be sent, those of streams excepted.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use quipu_base::{Bytes, PathId};
 use smallvec::SmallVec;
@@ -20,6 +21,7 @@ type CidRef = (PathId, u64);
 #[derive(Debug, Default)]
 pub(super) struct ControlQueue {
     handshake_done: bool,
+    tokens: VecDeque<Arc<[u8]>>,
     new_cids: VecDeque<CidRef>,
     retire_cids: VecDeque<CidRef>,
     /// Paths to abandon with the error code to tell.
@@ -63,6 +65,7 @@ struct ReturnPathAdvice {
 impl ControlQueue {
     pub(super) fn is_empty(&self) -> bool {
         !self.handshake_done
+            && self.tokens.is_empty()
             && !self.max_path_id
             && !self.return_paths.waits
             && self.new_cids.is_empty()
@@ -76,6 +79,7 @@ impl ControlQueue {
     /// `is_over`: whether either end gave a path up.
     pub(super) fn requeue(&mut self, control: &SentControl, is_over: impl FnOnce(PathId) -> bool) {
         match *control {
+            SentControl::NewToken(ref token) => self.tokens.push_front(Arc::clone(token)),
             // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
             //# The HANDSHAKE_DONE frame MUST be retransmitted until it is acknowledged.
             SentControl::HandshakeDone => self.handshake_done = true,
@@ -115,6 +119,11 @@ impl ControlQueue {
             | SentControl::Stream(_)
             | SentControl::StreamFrame(_) => {}
         }
+    }
+
+    /// The peer gets a token for a later connection.
+    pub(super) fn tell_token(&mut self, token: Arc<[u8]>) {
+        self.tokens.push_back(token);
     }
 
     /// The status of a path is to be told.
@@ -202,6 +211,13 @@ impl ControlQueue {
             })
         {
             self.handshake_done = false;
+        }
+        while let Some(token) = self.tokens.front() {
+            let control = SentControl::NewToken(Arc::clone(token));
+            if !packet.write_control(control, |writer| Frame::NewToken { token }.write(writer)) {
+                break;
+            }
+            self.tokens.pop_front();
         }
         while let Some(&(path, error_code)) = self.abandon.first() {
             let frame = Frame::PathAbandon { path, error_code };

@@ -26,13 +26,14 @@ impl Connection {
         let streams = &mut self.shared.streams;
         match frame {
             Frame::Padding { .. } | Frame::Ping => {}
-            Frame::NewToken { .. } => {
+            Frame::NewToken { token } => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-19.7
                 //# A server MUST treat receipt of a NEW_TOKEN frame as a connection error of type
                 //# PROTOCOL_VIOLATION.
                 if !self.role.is_client() {
                     return Err(TransportError::protocol_violation("a client gave a token"));
                 }
+                self.on_new_token(token);
             }
             Frame::Stream(stream) => {
                 streams.on_stream_frame(

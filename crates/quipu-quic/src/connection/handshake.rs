@@ -3,12 +3,11 @@
 
 use quipu_base::{Instant, PathId, Role};
 
-use super::{Connection, ConnectionEvent, Space};
+use super::{Connection, ConnectionEvent, FirstIds, Space};
 use crate::error::{ErrorCode, TransportError};
 use crate::recorder::{ConnectionState, Event};
 use crate::stream::PeerLimits;
 use crate::transport_parameters::TransportParameters;
-use crate::wire::ConnectionId;
 
 mod crypto;
 mod kept;
@@ -24,16 +23,18 @@ pub(super) use state::{Handshake, Readable};
 pub(crate) fn parameters(
     role: Role,
     config: &crate::TransportConfig,
-    local_cid: ConnectionId,
-    original_dcid: Option<ConnectionId>,
+    ids: &FirstIds,
 ) -> TransportParameters {
+    let server = !role.is_client();
     TransportParameters {
         // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
         //# This transport parameter MUST NOT be sent by a client but MAY be sent by a server. A
         //# client MUST NOT include any server-only transport parameter:
         //# original_destination_connection_id, preferred_address, retry_source_connection_id, or
         //# stateless_reset_token.
-        original_destination_connection_id: if role.is_client() { None } else { original_dcid },
+        original_destination_connection_id: server.then_some(ids.original),
+        retry_source_connection_id: ids.retry_source.filter(|_| server),
+        stateless_reset_token: ids.reset_token.filter(|_| server),
         max_idle_timeout: config.idle_timeout,
         max_udp_payload_size: u64::from(config.max_received_payload),
         initial_max_data: config.connection_window,
@@ -50,7 +51,7 @@ pub(crate) fn parameters(
         //# supported by using the disable_active_migration transport parameter.
         disable_active_migration: true,
         active_connection_id_limit: super::cids::ACTIVE_LIMIT,
-        initial_source_connection_id: Some(local_cid),
+        initial_source_connection_id: Some(ids.local),
         initial_max_path_id: (config.max_paths > 1).then(|| PathId(config.max_paths - 1)),
         ack_return_paths: config.offers_return_paths(),
         ..TransportParameters::default()
@@ -112,6 +113,7 @@ impl Connection {
             self.discard_space(Space::Handshake);
             self.recording.state(now, ConnectionState::HandshakeConfirmed);
             self.events.tell(ConnectionEvent::Confirmed);
+            self.give_tokens(now);
         }
     }
 

@@ -20,9 +20,9 @@ use std::sync::Arc;
 
 use quipu_base::{Instant, Role, StreamDirection};
 use quipu_policy::{Event, Policies};
+use smallvec::SmallVec;
 
 use crate::config::TransportConfig;
-use crate::connection_ids::ConnectionIdGenerator;
 use crate::error::TransportError;
 use crate::path::PathTable;
 use crate::random::Randomness;
@@ -30,7 +30,7 @@ use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
 use crate::route::Route;
 use crate::stream::{Edge, StreamLimits, Streams};
 use crate::tls::{InitialSecrets, Session};
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, ResetToken};
 
 mod acks;
 mod cids;
@@ -56,8 +56,10 @@ mod scheduler;
 mod spaces;
 mod streams;
 mod timers;
+mod tokens;
 mod transmit;
 
+pub(crate) use cids::{FirstIds, IdSource};
 pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
 pub(crate) use handshake::{KeyRing, parameters};
@@ -67,6 +69,7 @@ pub use priorities::EditError;
 pub use receive::Arrival;
 pub use sample::PathSample;
 pub use scheduler::SchedulerCounters;
+pub(crate) use tokens::AddressTokens;
 pub use transmit::Drain;
 
 use acks::Scratch;
@@ -110,13 +113,13 @@ pub(crate) struct Setup {
     pub(crate) validated: bool,
     /// The connection ends if TLS has not finished by then.
     pub(crate) handshake_until: Option<Instant>,
-    pub(crate) local_cid: ConnectionId,
+    pub(crate) first_ids: FirstIds,
     pub(crate) remote_cid: ConnectionId,
-    /// Destination of the client's first datagram.
-    pub(crate) original_dcid: ConnectionId,
     pub(crate) random: Box<dyn Randomness>,
-    /// Makes our connection IDs.
-    pub(crate) connection_ids: Arc<dyn ConnectionIdGenerator>,
+    pub(crate) id_source: IdSource,
+    pub(crate) tokens: AddressTokens,
+    /// What a client shows in its first packet: the token of an earlier connection, or nothing.
+    pub(crate) token: Vec<u8>,
     /// Makes new Initial keys after a Retry: a client's.
     pub(crate) initial_secrets: Option<Arc<dyn InitialSecrets>>,
     /// Takes note of what happens.
@@ -136,6 +139,7 @@ pub struct Connection {
     lifecycle: Lifecycle,
     plan: PathPlan,
     events: Events,
+    tokens: AddressTokens,
     random: Box<dyn Randomness>,
     scratch: Scratch,
     rest: Rest,
@@ -164,18 +168,14 @@ impl Connection {
                 priorities: quipu_policy::Priorities::new(),
             },
             scheduler: Scheduler::new(policies, setup.recorder.is_some()),
-            handshake: Handshake::new(role, session, keys, setup.initial_secrets),
-            ids: ConnectionIds::new(
-                setup.connection_ids,
-                setup.local_cid,
-                setup.remote_cid,
-                setup.original_dcid,
-            ),
+            handshake: Handshake::new(role, session, keys, setup.initial_secrets, setup.token),
+            ids: ConnectionIds::new(setup.id_source, setup.first_ids, setup.remote_cid),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
             lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),
             events: Events::default(),
+            tokens: setup.tokens,
             random: setup.random,
             scratch: Scratch::default(),
             rest: Rest::default(),
@@ -240,6 +240,11 @@ impl Connection {
     pub(crate) fn has_told_its_end(&self) -> bool {
         let own = matches!(self.lifecycle.reason(), Some(CloseReason::Application { .. }));
         own || self.events.is_end_told()
+    }
+
+    /// The peer's reset tokens that count, if they are others than when this was last asked.
+    pub(crate) fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
+        self.ids.take_reset_tokens()
     }
 
     pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {

@@ -59,6 +59,8 @@ pub(super) struct PacketBuilder<'b> {
     limit: usize,
     /// It shall take all that the datagram may be long.
     pads: bool,
+    /// Where frames end at the earliest, padding included.
+    least: usize,
     /// What frames were written.
     pub(super) record: SentRecord,
     /// Padding makes a packet count as in flight.
@@ -166,8 +168,7 @@ impl PacketBuilder<'_> {
     /// Pads the packet as far as its datagram and header protection want it: where it ends, tag
     /// included.
     fn pad(&mut self) -> usize {
-        let least = self.layout.header_length() + self.layout.min_payload();
-        let wanted = if self.pads { self.limit } else { least.min(self.limit) };
+        let wanted = if self.pads { self.limit } else { self.least.min(self.limit) };
         if !self.full
             && let Some(padding) = self.room.get_mut(self.at..wanted)
             && !padding.is_empty()
@@ -295,6 +296,9 @@ impl Connection {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2
                 //# This token MUST be repeated by the client in all Initial packets it sends for
                 //# that connection after it receives the Retry packet.
+                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
+                //# The client MUST include the token in all Initial packets it sends, unless a
+                //# Retry replaces the token with a newer one.
                 let kind = LongKind::Initial { token: self.handshake.token() };
                 self.long_header(kind, dcid, packet_number).write(&mut writer)
             }
@@ -304,9 +308,18 @@ impl Connection {
         };
         let layout = layout.ok()?;
         let at = writer.position();
+        let mut least = layout.header_length() + layout.min_payload();
+        if let Space::Data(_) = space {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-10.3
+            //# To achieve that end, the endpoint SHOULD ensure that all packets it sends are at
+            //# least 22 bytes longer than the minimum connection ID length that it requests the
+            //# peer to include in its packets, adding PADDING frames as necessary.
+            least = least.max(22 + self.ids.local_length() - TAG);
+        }
         Some(PacketBuilder {
             space,
             key,
+            least,
             layout,
             room,
             at,

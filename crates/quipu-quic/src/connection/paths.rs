@@ -184,6 +184,7 @@ impl Connection {
         let data = PathData::new(now, key, route, known, datagram_size, controller, &self.config);
         let view = data.first_view(now, self.plan.status(key.id).combined());
         self.shared.paths.insert(data, view);
+        self.ids.use_path(key.id);
         self.step_path(key, Step::Open);
         self.recording.path(now, key.id, PathEvent::Assigned { route });
         // The handshake does for the first path what validation does for others.

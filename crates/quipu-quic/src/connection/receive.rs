@@ -5,6 +5,8 @@
 //! - [`OpenedPacket`]: the peer sealed it. Its space is found, and duplicates are dropped.
 //! - [`PacketFrames`](frames::PacketFrames): its frames are applied, and it will be acknowledged.
 
+use std::net::SocketAddr;
+
 use quipu_base::{Instant, PacketNumber, PathId, Role};
 
 use super::handshake::{KeptPacket, Readable};
@@ -14,7 +16,7 @@ use crate::route::Route;
 use crate::stream::Spares;
 use crate::tls::Level;
 use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
-use crate::wire::{ConnectionId, PacketKind, PartialHeader, Version};
+use crate::wire::{ConnectionId, PacketKind, PartialHeader, ResetToken, Version};
 
 mod frames;
 mod opened;
@@ -261,7 +263,7 @@ impl Connection {
                     match sealed.open(now, level, expected, &mut self.handshake) {
                         Ok(opened) => return Some(opened),
                         Err(unreadable) => {
-                            self.on_unreadable(&unreadable);
+                            self.on_unreadable(now, &unreadable);
                             DropReason::DoesNotOpen
                         }
                     }
@@ -285,16 +287,36 @@ impl Connection {
     }
 
     /// A datagram that opens with no key may be a stateless reset.
+    fn on_unreadable(&mut self, now: Instant, packet: &Unreadable) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3
+        //# However, endpoints MUST treat any packet ending in a valid stateless reset token as a
+        //# Stateless Reset, as other QUIC versions might allow the use of a long header.
+        if let Some((remote, token)) = packet.reset_token() {
+            self.on_reset_token(now, remote, token);
+        }
+    }
+
+    /// A datagram from `remote` that is none of ours ends in these bytes. True if they are the peer's
+    /// reset token, which ends the connection.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1>
-    fn on_unreadable(&mut self, packet: &Unreadable<'_>) {
-        let token = packet.reset_token();
-        if token.is_some_and(|token| self.ids.is_reset_token(token)) {
+    pub(crate) fn on_reset_token(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        token: &[u8; ResetToken::LENGTH],
+    ) -> bool {
+        let mut paths = self.shared.paths.iter();
+        let is_one = paths
+            .any(|data| data.route.remote == remote && self.ids.is_reset_token(data.id(), token));
+        if is_one {
             // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
             //# If the last 16 bytes of the datagram are identical in value to a stateless reset
             //# token, the endpoint MUST enter the draining period and not send any further
             //# packets on this connection.
-            self.lifecycle.abort(CloseReason::StatelessReset);
+            let timeout = self.longest_probe_timeout();
+            self.lifecycle.drain(now, timeout, CloseReason::StatelessReset);
         }
+        is_one
     }
 
     fn retry_tag(&self, protected: &[u8]) -> [u8; 16] {

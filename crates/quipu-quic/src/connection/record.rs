@@ -50,8 +50,7 @@ impl Connection {
             original_dcid: self.ids.original(),
         };
         self.recording.record(now, || Event::Started(started));
-        let original = Some(self.ids.original());
-        let own = super::parameters(self.role, &self.config, self.ids.first_local(), original);
+        let own = super::parameters(self.role, &self.config, self.ids.first());
         self.recording.record(now, || Event::Parameters { own: true, parameters: &own });
     }
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use quipu_base::{Bytes, Duration};
 
-use super::incoming::TokenState;
+use super::tokens::TokenState;
 
 /// Which clients a server lets in. What is refused is told at once, with CONNECTION_REFUSED.
 ///
@@ -138,6 +138,12 @@ impl Gate {
         if self.accepted >= admission.max_connections {
             return Verdict::Refuse;
         }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
+        //# If the token is invalid, then the server SHOULD proceed as if the client did not have a
+        //# validated address, including potentially sending a Retry packet.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4
+        //# If the client IP address has changed, the server MUST adhere to the anti-amplification
+        //# limit; see Section 8.
         let crowded = admission.ask && waiting >= admission.max_incoming;
         let of_source = self.validated.get(&source).copied().unwrap_or_default();
         if token.is_valid() {

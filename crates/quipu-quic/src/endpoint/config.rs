@@ -5,11 +5,12 @@ use std::sync::Arc;
 use quipu_policy::Policies;
 use thiserror::Error;
 
-use super::Admission;
+use super::{Admission, TokenConfig};
 use crate::config::{ConfigError, TransportConfig};
 use crate::connection_ids::{ConnectionIdGenerator, RandomIds, check_length};
 use crate::random::NoRandomness;
-use crate::tls::{ClientTls, ServerTls, StartError};
+use crate::tls::{ClientTls, ResetKey, ServerTls, StartError};
+use crate::token_store::TokenStore;
 
 /// Makes the policies of a new connection.
 pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
@@ -19,6 +20,15 @@ pub type PolicyFactory = Arc<dyn Fn() -> Policies + Send + Sync>;
 pub struct EndpointConfig {
     /// Makes connection IDs. Default [`RandomIds::default`]: eight random bytes.
     pub connection_ids: Arc<dyn ConnectionIdGenerator>,
+    /// Makes the stateless reset tokens of our connection IDs, and lets the endpoint send stateless
+    /// resets: for connections that it does not know, for it may have known them before it started
+    /// anew. Endpoints behind one address share a key only if each gets the datagrams of its own
+    /// connections, or if their connection IDs tell them apart
+    /// ([`ConnectionIdGenerator::is_own`]): otherwise one would reset the connections of another.
+    /// Default none: tokens are random, and no reset is sent.
+    pub reset_key: Option<Arc<dyn ResetKey>>,
+    /// Stateless resets per second, a tenth of them at once. Default 1,000; our choice.
+    pub resets_per_second: u32,
     /// A connection that is over stays until [`Endpoint::remove`](crate::Endpoint::remove), so that
     /// its counters can still be read. Default false: it goes by itself.
     pub keep_closed: bool,
@@ -26,7 +36,12 @@ pub struct EndpointConfig {
 
 impl Default for EndpointConfig {
     fn default() -> Self {
-        EndpointConfig { connection_ids: Arc::new(RandomIds::default()), keep_closed: false }
+        EndpointConfig {
+            connection_ids: Arc::new(RandomIds::default()),
+            reset_key: None,
+            resets_per_second: 1_000,
+            keep_closed: false,
+        }
     }
 }
 
@@ -51,6 +66,8 @@ pub struct ServerConfig {
     pub policies: PolicyFactory,
     /// Which clients are let in.
     pub admission: Admission,
+    /// Tokens by which clients prove their addresses.
+    pub tokens: TokenConfig,
 }
 
 impl ServerConfig {
@@ -60,13 +77,25 @@ impl ServerConfig {
         transport: Arc<TransportConfig>,
         policies: PolicyFactory,
     ) -> Self {
-        ServerConfig { tls, transport, policies, admission: Admission::default() }
+        ServerConfig {
+            tls,
+            transport,
+            policies,
+            admission: Admission::default(),
+            tokens: TokenConfig::default(),
+        }
     }
 
     /// The same server, which lets clients in as `admission` says.
     #[must_use]
     pub fn with_admission(self, admission: Admission) -> Self {
         ServerConfig { admission, ..self }
+    }
+
+    /// The same server with tokens as `tokens` says.
+    #[must_use]
+    pub fn with_tokens(self, tokens: TokenConfig) -> Self {
+        ServerConfig { tokens, ..self }
     }
 
     /// The same server with at most so many connections at a time.
@@ -86,6 +115,8 @@ pub struct ClientConfig {
     pub transport: Arc<TransportConfig>,
     /// Policies of the connection.
     pub policies: PolicyFactory,
+    /// Keeps tokens of servers for later connections. Default none: they are thrown away.
+    pub tokens: Option<Arc<dyn TokenStore>>,
 }
 
 impl ClientConfig {
@@ -95,7 +126,13 @@ impl ClientConfig {
         transport: Arc<TransportConfig>,
         policies: PolicyFactory,
     ) -> Self {
-        ClientConfig { tls, transport, policies }
+        ClientConfig { tls, transport, policies, tokens: None }
+    }
+
+    /// The same client, which keeps tokens of servers in `store` and shows them.
+    #[must_use]
+    pub fn with_tokens(self, store: Arc<dyn TokenStore>) -> Self {
+        ClientConfig { tokens: Some(store), ..self }
     }
 }
 

@@ -1,32 +1,90 @@
-//! Datagrams that no connection knows: a client's first, or nothing for us.
+//! Datagrams that no connection knows: a client's first, a stateless reset, or nothing for us.
+
+use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, PacketNumber, PathId, Role};
 
 use super::admission::{Source, Verdict};
-use super::incoming::{FirstPacket, Incoming, TokenState};
+use super::incoming::{FirstPacket, Incoming};
+use super::resets::{self, stateless_reset};
 use super::routes::Target;
+use super::tokens::TokenState;
 use super::{ConnectionHandle, Endpoint, ServerConfig, responses};
 use crate::connection::Arrival;
 use crate::error::ErrorCode;
 use crate::route::Route;
 use crate::tls::{DirectionKeys, protection};
 use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
-use crate::wire::{PacketKind, PartialHeader};
+use crate::wire::{ConnectionId, PacketKind, PartialHeader, ResetToken};
 
-/// How a client's first packet is dealt with.
+/// What a datagram turned out to be that belongs to no connection.
+pub(super) enum Stranger {
+    /// A client's first: it opens a connection, and is still to be read.
+    Opens(ConnectionHandle),
+    /// A stateless reset of a connection.
+    Resets(ConnectionHandle),
+    /// Nothing for a connection.
+    Ignored,
+}
+
+/// What is done with datagrams that belong to no connection.
 impl Endpoint {
-    /// A datagram came that belongs to no connection. Returns the connection that it opens.
+    /// A datagram came that belongs to no connection.
     pub(super) fn handle_unknown(
         &mut self,
         now: Instant,
         arrival: Arrival,
         datagram: &[u8],
-    ) -> Option<ConnectionHandle> {
-        let opened = self.read_unknown(now, arrival, datagram);
-        if opened.is_none() {
-            self.ignored += 1;
+    ) -> Stranger {
+        if let Some(handle) = self.find_reset(now, arrival.route, datagram) {
+            return Stranger::Resets(handle);
         }
-        opened
+        match self.read_unknown(now, arrival, datagram) {
+            Some(handle) => Stranger::Opens(handle),
+            None => {
+                self.ignored += 1;
+                Stranger::Ignored
+            }
+        }
+    }
+
+    /// The connection that a datagram of no connection resets.
+    fn find_reset(
+        &mut self,
+        now: Instant,
+        route: Route,
+        datagram: &[u8],
+    ) -> Option<ConnectionHandle> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
+        //# However, the comparison MUST be performed when the first packet in an incoming datagram
+        //# either cannot be associated with a connection or cannot be decrypted.
+        let token = datagram.last_chunk().filter(|_| datagram.len() >= resets::MIN_LENGTH)?;
+        self.table.reset(now, route.remote, &ResetToken::new(*token))
+    }
+
+    /// A packet with a short header is for a connection that we do not know: its sender is told,
+    /// for it may have been ours.
+    fn reset_stranger(&mut self, now: Instant, route: Route, dcid: &ConnectionId, trigger: usize) {
+        let Some(key) = &self.config.reset_key else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-21.11
+        //# To defend against this style of denial of service, endpoints that share a static key for
+        //# stateless resets (see Section 10.3.2) MUST be arranged so that packets with a given
+        //# connection ID always arrive at an instance that has connection state, unless that
+        //# connection is no longer active.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-21.11
+        //# More generally, servers MUST NOT generate a stateless reset if a connection with the
+        //# corresponding connection ID could be active on any endpoint using the same static key.
+        let ours = self.config.connection_ids.is_own(dcid);
+        if !ours || trigger <= resets::MIN_LENGTH || !self.responses.has_room() {
+            return;
+        }
+        if !self.resets.take(now) {
+            return;
+        }
+        let token = key.reset_token(dcid);
+        if let Ok(Some(answer)) = stateless_reset(trigger, &token, &mut *self.random) {
+            self.responses.push(route, answer);
+        }
     }
 
     fn read_unknown(
@@ -41,6 +99,10 @@ impl Endpoint {
         //# maximum datagram size of 1200 bytes.
         let long_enough = datagram.len() >= MIN_INITIAL_DATAGRAM;
         match Packet::parse(datagram, self.config.connection_ids.length()).ok()? {
+            Packet::Protected(header) if header.kind == PacketKind::OneRtt => {
+                self.reset_stranger(now, arrival.route, &header.dcid, datagram.len());
+                None
+            }
             Packet::Protected(header) if header.kind == PacketKind::Initial && long_enough => {
                 self.handle_initial(now, arrival, &header, datagram)
             }
@@ -88,51 +150,75 @@ impl Endpoint {
         header: &PartialHeader,
         datagram: &[u8],
     ) -> Option<ConnectionHandle> {
-        let server = self.server.clone()?;
-        let (dcid, scid) = (header.dcid, header.scid);
-        let max_bytes = server.admission.max_incoming_bytes;
+        let server = self.server.as_mut()?;
+        let config = Arc::clone(&server.config);
+        let (route, dcid, scid) = (arrival.route, header.dcid, header.scid);
+        let max_bytes = config.admission.max_incoming_bytes;
         if self.waiting.keep(&dcid, arrival, datagram, max_bytes) {
             return None;
         }
-        let token = TokenState::Absent;
+        let token = datagram.get(header.token.clone()).unwrap_or_default();
+        let token = server.tokens.check(now, route.remote, &dcid, token);
+        // Of a connection ID that we chose for a Retry packet, we know the length.
         // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
         //# This Destination Connection ID MUST be at least 8 bytes in length.
-        if dcid.length() < 8 {
+        if dcid.length() < 8 && token.state != TokenState::FromRetry {
             return None;
         }
-        let source = Source::of(arrival.route.remote);
-        let verdict =
-            self.table.gate().verdict(&server.admission, source, token, self.waiting.len(), false);
-        let keys = server.tls.initial_keys(&dcid, Role::Server);
+        let can_retry = server.tokens.can_retry();
+        let (waiting, source) = (self.waiting.len(), Source::of(route.remote));
+        let gate = self.table.gate();
+        let verdict = gate.verdict(&config.admission, source, token.state, waiting, can_retry);
+        if verdict == Verdict::Retry && !token.is_failed_retry {
+            // Stateless, so that there is no need to look further.
+            self.retry_client(now, route, dcid, scid);
+            return None;
+        }
+        let keys = config.tls.initial_keys(&dcid, Role::Server);
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.2
         //# Invalid packets that lack strong integrity protection, such as Initial,
         //# Retry, or Version Negotiation, MAY be discarded.
         self.scratch.clear();
         self.scratch.extend_from_slice(datagram.get(..header.packet_length)?);
         let _payload = open(&keys.remote, header, &mut self.scratch)?;
-        let first = FirstPacket {
-            route: arrival.route,
-            dcid,
-            scid,
-            token,
-            server_name: None,
-            at: now,
-            keys,
-        };
+        let first = FirstPacket { route, dcid, scid, token, server_name: None, at: now, keys };
         match verdict {
-            Verdict::Accept => self.accept_client(now, &server, first),
+            // The client has followed a Retry, and will not follow another.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2
+            //# Instead, the server SHOULD immediately close (Section 10.2) the connection with an
+            //# INVALID_TOKEN error.
+            _ if token.is_failed_retry => self.refuse_client(&first, ErrorCode::INVALID_TOKEN),
+            Verdict::Accept => return self.accept_client(now, &config, first),
             Verdict::Ask => {
-                let until = match server.admission.handshake_timeout {
+                let until = match config.admission.handshake_timeout {
                     Duration::ZERO => Instant::FAR_FUTURE,
                     timeout => now + timeout,
                 };
                 self.waiting.insert(until, first, arrival, datagram, max_bytes);
-                None
             }
             Verdict::Refuse | Verdict::Retry => {
                 self.refuse_client(&first, ErrorCode::CONNECTION_REFUSED);
-                None
             }
+        }
+        None
+    }
+
+    /// Asks a client to come again with a token; nothing is kept of it.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2>
+    fn retry_client(&mut self, now: Instant, route: Route, dcid: ConnectionId, scid: ConnectionId) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
+        //# A server MUST NOT send more than one Retry packet in response to a single UDP datagram.
+        if !self.responses.has_room() {
+            return;
+        }
+        let Ok(source) = self.unused_cid() else { return };
+        let Some(server) = &self.server else { return };
+        let random = &mut *self.random;
+        let token = server.tokens.for_retry(now, route.remote, dcid, source, random);
+        if let Some(token) = token
+            && let Some(answer) = responses::retry(scid, source, &dcid, &token)
+        {
+            self.responses.push(route, answer);
         }
     }
 
@@ -168,8 +254,8 @@ impl Endpoint {
         config: Option<&ServerConfig>,
     ) -> Option<ConnectionHandle> {
         let waiter = self.waiting.take(incoming.number())?;
-        let server = config.or(self.server.as_ref())?.clone();
-        let handle = self.accept_client(now, &server, waiter.first)?;
+        let own = self.server.as_ref().map(|server| Arc::clone(&server.config));
+        let handle = self.accept_client(now, config.or(own.as_deref())?, waiter.first)?;
         for (arrival, mut datagram) in waiter.datagrams {
             let target = Target { handle, path: PathId::ZERO };
             self.table.deliver(now, target, arrival, &mut datagram);
@@ -177,6 +263,19 @@ impl Endpoint {
         // The caller has it.
         self.table.hand_out(handle);
         Some(handle)
+    }
+
+    /// Asks a client to prove its address and come again: `false` if it cannot be asked, since the
+    /// server has no key for tokens or the client was asked before. It is forgotten either way.
+    pub fn retry(&mut self, now: Instant, incoming: Incoming) -> bool {
+        let can_retry = self.server.as_ref().is_some_and(|server| server.tokens.can_retry());
+        let Some(waiter) = self.waiting.take(incoming.number()) else { return false };
+        let FirstPacket { route, dcid, scid, .. } = waiter.first;
+        if !can_retry || !incoming.may_retry() {
+            return false;
+        }
+        self.retry_client(now, route, dcid, scid);
+        true
     }
 
     /// Tells a client that it is not let in.

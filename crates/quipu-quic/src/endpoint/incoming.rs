@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use quipu_base::{Bytes, Instant};
 
+use super::tokens::{Checked, TokenState};
 use crate::connection::Arrival;
 use crate::route::Route;
 use crate::tls::Keys;
@@ -13,27 +14,6 @@ use crate::wire::ConnectionId;
 /// Datagrams of a waiting client that are kept, at most: a long ClientHello and what comes with it.
 /// Our choice.
 const MAX_DATAGRAMS: usize = 8;
-
-/// What the token in a client's first packet says of its address.
-/// <https://www.rfc-editor.org/rfc/rfc9000#section-8.1>
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TokenState {
-    /// There is none.
-    Absent,
-    /// It is not valid, or not any more: the client is treated as if it had none.
-    Invalid,
-    /// It comes from an earlier connection, in a NEW_TOKEN frame: the client has that IP address.
-    FromConnection,
-    /// It comes from our Retry packet: the client has that address and port.
-    FromRetry,
-}
-
-impl TokenState {
-    /// True if the client proved its address.
-    pub const fn is_valid(self) -> bool {
-        matches!(self, TokenState::FromConnection | TokenState::FromRetry)
-    }
-}
 
 /// A client that wants to connect. Nothing is kept of it but its first datagrams: neither TLS nor
 /// policies have begun. Decide with [`Endpoint::admit`](crate::Endpoint::admit),
@@ -99,7 +79,7 @@ pub(super) struct FirstPacket {
     pub(super) route: Route,
     pub(super) dcid: ConnectionId,
     pub(super) scid: ConnectionId,
-    pub(super) token: TokenState,
+    pub(super) token: Checked,
     pub(super) server_name: Option<String>,
     /// When it came.
     pub(super) at: Instant,
@@ -187,7 +167,7 @@ impl Waiting {
             number,
             route: first.route,
             dcid: first.dcid,
-            token: first.token,
+            token: first.token.state,
             server_name: first.server_name.clone(),
         })
     }

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use quipu_base::{Instant, PathId, Random};
+use quipu_base::{Duration, Instant, PathId, Random};
 
 use crate::config::ConfigError;
 use crate::connection::{Arrival, Connection, Drain};
@@ -22,21 +22,28 @@ mod deadlines;
 mod first;
 mod incoming;
 mod opening;
+mod replay;
+mod resets;
 mod responses;
 mod routes;
 mod slab;
 mod table;
+mod tokens;
 
 pub use admission::Admission;
 pub use config::{ClientConfig, ConnectError, EndpointConfig, PolicyFactory, ServerConfig};
-pub use incoming::{Incoming, TokenState};
+pub use incoming::Incoming;
 pub use slab::ConnectionHandle;
+pub use tokens::{TokenConfig, TokenState};
 
+use first::Stranger;
 use incoming::Waiting;
-use opening::Accepted;
+use opening::{Accepted, Server};
+use resets::Rate;
 use responses::Responses;
 use routes::{Target, destination};
 use table::Table;
+use tokens::Tokens;
 
 /// What an endpoint holds, in numbers. All but connections of the application's own making are what
 /// others can make grow, and limits hold each: see [`Admission`].
@@ -50,6 +57,8 @@ pub struct Held {
     pub sources: usize,
     /// Connection IDs that datagrams may come to.
     pub connection_ids: usize,
+    /// Stateless reset tokens of peers that count.
+    pub reset_tokens: usize,
     /// Connections that want to be called at some time.
     pub deadlines: usize,
     /// Clients that wait for the application's decision.
@@ -71,11 +80,13 @@ pub struct Held {
 pub struct Endpoint {
     config: EndpointConfig,
     random: Box<dyn Randomness>,
-    server: Option<ServerConfig>,
+    server: Option<Server>,
     table: Table,
     accepted: Accepted,
     waiting: Waiting,
     responses: Responses,
+    /// Of stateless resets that we send.
+    resets: Rate,
     ignored: u64,
     recorders: Option<RecorderFactory>,
     /// A first packet is opened here.
@@ -111,6 +122,7 @@ impl Endpoint {
     }
 
     fn with_randomness(config: EndpointConfig, random: Box<dyn Randomness>) -> Self {
+        let resets = Rate::new(config.resets_per_second);
         Endpoint {
             table: Table::new(config.keep_closed),
             config,
@@ -119,6 +131,7 @@ impl Endpoint {
             accepted: Accepted::default(),
             waiting: Waiting::default(),
             responses: Responses::default(),
+            resets,
             ignored: 0,
             recorders: None,
             scratch: Vec::new(),
@@ -133,11 +146,20 @@ impl Endpoint {
     /// Accepts connections from now on.
     ///
     /// # Errors
-    /// If a setting of the transport cannot be.
+    /// If a setting is invalid.
     pub fn listen(&mut self, config: ServerConfig) -> Result<(), ConfigError> {
         config.transport.validate()?;
-        self.server = Some(config);
+        config.tokens.validate()?;
+        let tokens = Tokens::new(config.tokens.clone());
+        self.server = Some(Server { config: Arc::new(config), tokens });
         Ok(())
+    }
+
+    /// It is `unix_time` now, which tokens are dated with: see [`TokenConfig::unix_time`].
+    pub fn set_unix_time(&mut self, now: Instant, unix_time: Duration) {
+        if let Some(server) = &mut self.server {
+            server.tokens.set_unix_time(now, unix_time);
+        }
     }
 
     /// A connection; `None` once it is gone.
@@ -194,11 +216,14 @@ impl Endpoint {
         let dcid = destination(datagram, self.config.connection_ids.length());
         let target = match dcid.and_then(|dcid| self.table.target(&dcid)) {
             Some(target) => target,
-            None => {
-                let handle = self.handle_unknown(now, arrival, datagram)?;
-                self.accepted.push(handle, &self.table);
-                Target { handle, path: PathId::ZERO }
-            }
+            None => match self.handle_unknown(now, arrival, datagram) {
+                Stranger::Opens(handle) => {
+                    self.accepted.push(handle, &self.table);
+                    Target { handle, path: PathId::ZERO }
+                }
+                Stranger::Resets(handle) => return Some(handle),
+                Stranger::Ignored => return None,
+            },
         };
         self.table.deliver(now, target, arrival, datagram);
         Some(target.handle)

@@ -8,8 +8,11 @@ use quipu_base::{Duration, Instant, Role};
 use super::admission::Source;
 use super::incoming::FirstPacket;
 use super::table::{Client, Table};
+use super::tokens::Tokens;
 use super::{ClientConfig, ConnectError, ConnectionHandle, Endpoint, ServerConfig};
-use crate::connection::{Connection, KeyRing, Setup, parameters};
+use crate::connection::{
+    AddressTokens, Connection, FirstIds, IdSource, KeyRing, Setup, parameters,
+};
 use crate::random::NoRandomness;
 use crate::recorder::Started;
 use crate::route::Route;
@@ -19,6 +22,12 @@ use crate::wire::ConnectionId;
 /// Connection IDs drawn until one is unused. Our choice: as many in vain mean that the generator
 /// gives too few different ones.
 const MAX_DRAWS: usize = 64;
+
+/// What a listening endpoint has.
+pub(super) struct Server {
+    pub(super) config: Arc<ServerConfig>,
+    pub(super) tokens: Tokens,
+}
 
 /// Connections that clients opened and the application has not taken yet.
 #[derive(Default)]
@@ -42,7 +51,13 @@ impl Endpoint {
         let route = route.canonical();
         let local_cid = self.unused_cid()?;
         let remote_cid = self.first_dcid()?;
-        let own = parameters(Role::Client, &config.transport, local_cid, None);
+        let first_ids = FirstIds {
+            local: local_cid,
+            reset_token: None,
+            original: remote_cid,
+            retry_source: None,
+        };
+        let own = parameters(Role::Client, &config.transport, &first_ids);
         let session = config.tls.start(server_name, &own.encode())?;
         let secrets: Arc<dyn InitialSecrets> = config.tls.clone();
         let started =
@@ -56,11 +71,22 @@ impl Endpoint {
             keys: KeyRing::new(secrets.initial_keys(&remote_cid, Role::Client)),
             route,
             validated: true,
-            local_cid,
+            first_ids,
             remote_cid,
-            original_dcid: remote_cid,
             random: self.random.child()?,
-            connection_ids: Arc::clone(&self.config.connection_ids),
+            id_source: self.id_source(),
+            tokens: AddressTokens {
+                issuer: None,
+                store: config.tokens.clone().map(|store| (store, server_name.to_owned())),
+            },
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
+            //# When connecting to a server for which the client retains an applicable and unused
+            //# token, it SHOULD include that token in the Token field of its Initial packet.
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
+            //# A client MUST NOT include a token that is not applicable to the server that it is
+            //# connecting to, unless the client has the knowledge that the server that issued the
+            //# token and the server the client is connecting to are jointly managing the tokens.
+            token: config.tokens.as_ref().and_then(|s| s.take(server_name)).unwrap_or_default(),
             initial_secrets: Some(secrets),
             handshake_until: None,
         };
@@ -88,36 +114,63 @@ impl Endpoint {
     ) -> Option<ConnectionHandle> {
         let FirstPacket { route, dcid, scid, token, at, keys, .. } = first;
         let local_cid = self.unused_cid().ok()?;
-        let own = parameters(Role::Server, &server.transport, local_cid, Some(dcid));
+        let reset_key = self.config.reset_key.as_ref();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-7.3
+        // After a Retry, the client's first destination is known from the token alone.
+        let original_dcid = token.original_dcid.unwrap_or(dcid);
+        let first_ids = FirstIds {
+            local: local_cid,
+            reset_token: reset_key.map(|key| key.reset_token(&local_cid)),
+            original: original_dcid,
+            retry_source: token.original_dcid.map(|_| dcid),
+        };
+        let validated = token.state.is_valid();
+        let own = parameters(Role::Server, &server.transport, &first_ids);
         let session: Box<dyn Session> = server.tls.start(&own.encode()).ok()?;
-        let started =
-            Started { role: Role::Server, route, local_cid, remote_cid: scid, original_dcid: dcid };
+        let (role, remote_cid) = (Role::Server, scid);
+        let started = Started { role, route, local_cid, remote_cid, original_dcid };
         let setup = Setup {
             recorder: self.recorders.as_ref().and_then(|make| make(&started)),
-            role: Role::Server,
+            role,
             config: Arc::clone(&server.transport),
             policies: (server.policies)(),
             session,
             keys: KeyRing::new(keys),
             route,
-            validated: token.is_valid(),
+            // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
+            //# If the validation succeeds, the server SHOULD then allow the handshake to proceed.
+            validated,
             // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
             //# A server MUST set the Destination Connection ID it uses for sending packets
             //# based on the first received Initial packet.
-            remote_cid: scid,
-            local_cid,
-            original_dcid: dcid,
+            remote_cid,
+            first_ids,
             random: self.random.child().ok()?,
-            connection_ids: Arc::clone(&self.config.connection_ids),
+            id_source: self.id_source(),
+            tokens: AddressTokens {
+                issuer: self.server.as_ref().and_then(|server| server.tokens.issuer()),
+                store: None,
+            },
+            token: Vec::new(),
             initial_secrets: None,
             handshake_until: match server.admission.handshake_timeout {
                 Duration::ZERO => None,
                 timeout => Some(at + timeout),
             },
         };
-        let client = Client { source: Source::of(route.remote), validated: token.is_valid() };
+        let client = Client { source: Source::of(route.remote), validated };
         let connection = Connection::new(now, setup);
+        if let Some(server) = &mut self.server {
+            server.tokens.on_used(now, &token);
+        }
         self.table.insert(connection, &[local_cid, dcid], Some(client))
+    }
+
+    fn id_source(&self) -> IdSource {
+        IdSource {
+            generator: Arc::clone(&self.config.connection_ids),
+            reset_key: self.config.reset_key.clone(),
+        }
     }
 
     /// A connection ID that no connection has.

@@ -9,8 +9,8 @@ use crate::connection::Drain;
 use crate::error::ErrorCode;
 use crate::outbox::{Outbox, Transmit};
 use crate::route::Route;
-use crate::tls::{DirectionKeys, protection};
-use crate::wire::header::{LongHeader, LongKind, write_version_negotiation};
+use crate::tls::{DirectionKeys, protection, retry_tag};
+use crate::wire::header::{LongHeader, LongKind, write_retry, write_version_negotiation};
 use crate::wire::{ConnectionId, Frame, FrameType, TruncatedPacketNumber, Version, Writer};
 
 /// Datagrams that wait to be sent, at most: what strangers can make grow. Our choice.
@@ -77,6 +77,28 @@ pub(super) fn version_negotiation(random: u8, dcid: &[u8], scid: &[u8]) -> Optio
     //# MUST be copied from the Destination Connection ID of the received packet, which is
     //# initially randomly selected by a client.
     write_version_negotiation(&mut writer, random & 0x7f, scid, dcid, &[Version::V1]).ok()?;
+    Some(buffer)
+}
+
+/// The Retry packet from `scid` that answers a client's packet from `dcid` to `original_dcid`.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
+pub(super) fn retry(
+    dcid: ConnectionId,
+    scid: ConnectionId,
+    original_dcid: &ConnectionId,
+    token: &[u8],
+) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; 1 + 4 + 1 + dcid.length() + 1 + scid.length() + token.len()];
+    let mut writer = Writer::new(&mut buffer);
+    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
+    //# This value MUST NOT be equal to the Destination Connection ID field of the packet sent by
+    //# the client.
+    if scid == *original_dcid {
+        return None;
+    }
+    write_retry(&mut writer, dcid, scid, token).ok()?;
+    let tag = retry_tag(original_dcid, &buffer);
+    buffer.extend_from_slice(&tag);
     Some(buffer)
 }
 

@@ -11,6 +11,13 @@ pub struct ConnectionHandle {
     generation: u32,
 }
 
+impl ConnectionHandle {
+    /// Before all others.
+    pub(super) const FIRST: Self = ConnectionHandle { index: 0, generation: 0 };
+    /// After all others.
+    pub(super) const LAST: Self = ConnectionHandle { index: u32::MAX, generation: u32::MAX };
+}
+
 /// Values by handle. All operations take the same time however many values there are.
 pub(super) struct Slab<T> {
     places: Vec<Place<T>>,

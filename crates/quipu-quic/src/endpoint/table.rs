@@ -2,23 +2,28 @@
 //! something to send.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::net::SocketAddr;
 
 use quipu_base::{Instant, PathId};
+use smallvec::SmallVec;
 
 use super::Held;
 use super::admission::{Gate, Source};
 use super::deadlines::Deadlines;
+use super::resets::PeerTokens;
 use super::routes::{Routes, Target};
 use super::slab::{ConnectionHandle, Slab};
 use crate::connection::{Arrival, Connection, Drain, EndpointEvent};
 use crate::outbox::Outbox;
 use crate::stream::Spares;
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, ResetToken};
 
 /// A connection and what the endpoint keeps of it.
 struct Slot {
     connection: Connection,
     cids: BTreeSet<ConnectionId>,
+    /// Reset tokens of the peer that count.
+    reset_tokens: SmallVec<[ResetToken; 2]>,
     deadline: Option<Instant>,
     /// It waits to be polled.
     dirty: bool,
@@ -40,6 +45,7 @@ pub(super) struct Client {
 pub(super) struct Table {
     slots: Slab<Slot>,
     routes: Routes,
+    peer_tokens: PeerTokens,
     deadlines: Deadlines,
     dirty: VecDeque<ConnectionHandle>,
     /// Connections with paths whose sockets take nothing at present.
@@ -55,6 +61,7 @@ impl Table {
         Table {
             slots: Slab::new(),
             routes: Routes::default(),
+            peer_tokens: PeerTokens::new(),
             deadlines: Deadlines::default(),
             dirty: VecDeque::new(),
             blocked: BTreeSet::new(),
@@ -75,6 +82,7 @@ impl Table {
         let slot = Slot {
             connection,
             cids: cids.iter().copied().collect(),
+            reset_tokens: SmallVec::new(),
             deadline: None,
             dirty: false,
             handed_out: client.is_none(),
@@ -96,6 +104,9 @@ impl Table {
         let slot = self.slots.remove(handle)?;
         for cid in &slot.cids {
             self.routes.remove(cid);
+        }
+        for token in &slot.reset_tokens {
+            self.peer_tokens.remove(token, handle);
         }
         self.deadlines.replace(handle, slot.deadline, None);
         self.blocked.remove(&handle);
@@ -153,6 +164,23 @@ impl Table {
         self.spares = spares;
     }
 
+    /// A datagram of no connection came from `remote` and ends in `token`: the connection that it
+    /// resets.
+    pub(super) fn reset(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        token: &ResetToken,
+    ) -> Option<ConnectionHandle> {
+        let candidates: SmallVec<[_; 2]> = self.peer_tokens.candidates(token).collect();
+        let meant = candidates.into_iter().find(|handle| {
+            let slot = self.slots.get_mut(*handle);
+            slot.is_some_and(|slot| slot.connection.on_reset_token(now, remote, token.as_bytes()))
+        })?;
+        self.touch(meant);
+        Some(meant)
+    }
+
     /// Whose a connection ID is.
     pub(super) fn target(&mut self, cid: &ConnectionId) -> Option<Target> {
         self.routes.get(cid)
@@ -178,6 +206,7 @@ impl Table {
         held.unvalidated = self.gate.unvalidated();
         held.sources = self.gate.sources();
         held.connection_ids = self.routes.len();
+        held.reset_tokens = self.peer_tokens.len();
         held.deadlines = self.deadlines.len();
         held.looked_at = self.slots.looked_at();
     }
@@ -249,7 +278,10 @@ impl Table {
                     if self.routes.insert(cid, Target { handle, path }) {
                         slot.cids.insert(cid);
                     } else {
-                        // Another connection has it, and the peer was not told of it yet.
+                        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1
+                        //# As a trivial example, this means the same connection ID MUST NOT be
+                        //# issued more than once on the same connection.
+                        // Nor on another; the peer was not told of it yet.
                         slot.connection.replace_cid(path, cid);
                     }
                 }
@@ -278,6 +310,14 @@ impl Table {
         self.settle_events(handle);
         let Some(slot) = self.slots.get_mut(handle) else { return };
         slot.connection.give_spent(&mut self.spares);
+        if let Some(tokens) = slot.connection.take_reset_tokens() {
+            for before in std::mem::replace(&mut slot.reset_tokens, tokens) {
+                self.peer_tokens.remove(&before, handle);
+            }
+            for token in &slot.reset_tokens {
+                self.peer_tokens.insert(token, handle);
+            }
+        }
         let deadline = slot.connection.poll_timeout();
         self.deadlines.replace(handle, slot.deadline, deadline);
         slot.deadline = deadline;

@@ -1,6 +1,7 @@
 //! Packets in flight in one packet number space.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration, Instant, PacketNumber, PathId};
 use quipu_policy::{PathKey, Piece, SentPacket, Span, StreamKey};
@@ -34,6 +35,8 @@ pub(crate) enum SentControl {
     /// A PING of the application, whose acknowledgement it is to hear of.
     Ping,
     HandshakeDone,
+    /// A token for a later connection of the client.
+    NewToken(Arc<[u8]>),
     NewConnectionId {
         path: PathId,
         sequence: u64,

@@ -21,6 +21,10 @@ use super::session::{
 use crate::random::{NoRandomness, SecureSource};
 use crate::wire::ConnectionId;
 
+mod own;
+
+pub use own::{reset_key, token_key};
+
 /// A configuration cannot be used for QUIC. Never goes on the wire.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
@@ -28,6 +32,10 @@ pub enum ConfigError {
     /// The provider lacks TLS13_AES_128_GCM_SHA256, which protects Initial packets.
     #[error("the crypto provider has no TLS13_AES_128_GCM_SHA256 for QUIC")]
     NoInitialSuite,
+    /// The provider lacks a suite of TLS 1.3 with an AEAD whose keys have 32 bytes, which seals
+    /// tokens: TLS13_AES_256_GCM_SHA384 or TLS13_CHACHA20_POLY1305_SHA256.
+    #[error("the crypto provider has no AEAD with keys of 32 bytes for QUIC")]
+    NoTokenSuite,
     /// `rustls` refuses a part of it.
     #[error("rustls refuses the configuration: {0}")]
     Rustls(#[from] tls::Error),

@@ -4,13 +4,15 @@
 
 mod accepting;
 mod places;
+mod resets;
 mod strangers;
+mod tokens;
 
 use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, Seed};
 use quipu_null_tls::{NullClient, NullServer};
-use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
 use quipu_quic::{
     Arrival, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit, TransportConfig,
 };
@@ -51,15 +53,27 @@ struct Two {
 impl Two {
     /// Null TLS on both sides; `change` changes what the server is made of.
     fn new(change: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
+        Two::with_endpoints(EndpointConfig::default(), change)
+    }
+
+    /// The same with endpoints of that kind.
+    fn with_endpoints(
+        endpoints: EndpointConfig,
+        change: impl FnOnce(ServerConfig) -> ServerConfig,
+    ) -> Self {
+        let endpoint = |name| {
+            let random = Seed::new(1).stream(name, 0);
+            Endpoint::seeded_with(endpoints.clone(), random).unwrap()
+        };
         let transport = Arc::new(TransportConfig::default());
-        let mut server = Endpoint::seeded(Seed::new(1).stream("server", 0));
+        let mut server = endpoint("server");
         let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
         let config = ServerConfig::new(tls, Arc::clone(&transport), plain_policies());
         server.listen(change(config)).unwrap();
         let tls = Arc::new(NullClient::new(&[ALPN]).unwrap());
         Two {
             now: Instant::ZERO,
-            client: Endpoint::seeded(Seed::new(1).stream("client", 0)),
+            client: endpoint("client"),
             server,
             config: ClientConfig::new(tls, transport, plain_policies()),
             sent: [0; 2],

@@ -105,12 +105,14 @@ pub(in crate::connection) struct Handshake {
 }
 
 impl Handshake {
-    /// `secrets`: what makes Initial keys after a Retry, at a client.
+    /// `secrets`: what makes Initial keys after a Retry, at a client; `token`: what it shows before
+    /// one.
     pub(in crate::connection) fn new(
         role: Role,
         session: Box<dyn Session>,
         keys: KeyRing,
         secrets: Option<Arc<dyn InitialSecrets>>,
+        token: Vec<u8>,
     ) -> Self {
         Handshake {
             role,
@@ -122,7 +124,7 @@ impl Handshake {
             handshake: PacketSpace::default(),
             probes_due: [0; 2],
             kept: KeptPackets::default(),
-            retry: Retry { secrets, ..Retry::default() },
+            retry: Retry { secrets, source: None, token },
             peer: PeerSettings::default(),
             written: Vec::new(),
         }
@@ -476,7 +478,7 @@ impl Handshake {
         self.retry.source
     }
 
-    /// The token of Initial packets; empty without a Retry.
+    /// The token of Initial packets: that of a Retry, or of an earlier connection; may be empty.
     pub(in crate::connection) fn token(&self) -> &[u8] {
         &self.retry.token
     }

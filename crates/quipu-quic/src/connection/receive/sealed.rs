@@ -1,12 +1,14 @@
 //! A packet as it came: protected.
 
+use std::net::SocketAddr;
+
 use quipu_base::{Instant, PacketNumber, PathId};
 
 use super::Origin;
 use super::opened::OpenedPacket;
 use crate::connection::handshake::{Handshake, KeptPacket};
 use crate::tls::Level;
-use crate::wire::{PacketKind, PartialHeader};
+use crate::wire::{PacketKind, PartialHeader, ResetToken};
 
 /// A packet as it came. What lies open of its header is all that can be read; nothing shows yet
 /// that it is the peer's.
@@ -17,8 +19,11 @@ pub(super) struct SealedPacket<'p> {
 }
 
 /// A packet that does not open: not the peer's, or damaged.
-pub(super) struct Unreadable<'p> {
-    bytes: &'p [u8],
+pub(super) struct Unreadable {
+    /// Its last bytes, as they came.
+    tail: Option<[u8; ResetToken::LENGTH]>,
+    /// Who sent it.
+    remote: SocketAddr,
 }
 
 impl<'p> SealedPacket<'p> {
@@ -70,11 +75,14 @@ impl<'p> SealedPacket<'p> {
         level: Level,
         expected: PacketNumber,
         handshake: &mut Handshake,
-    ) -> Result<OpenedPacket<'p>, Unreadable<'p>> {
+    ) -> Result<OpenedPacket<'p>, Unreadable> {
         let path = self.path();
         let SealedPacket { origin, header, bytes } = self;
+        // What does not open may be overwritten.
+        let tail = bytes.last_chunk().copied();
+        let unreadable = Unreadable { tail, remote: origin.arrival.route.remote };
         let Ok(unprotected) = handshake.unprotect(level, bytes, header.packet_number_at) else {
-            return Err(Unreadable { bytes });
+            return Err(unreadable);
         };
         let number = unprotected.packet_number.expand(expected);
         // https://www.rfc-editor.org/rfc/rfc9001#section-9.5
@@ -83,7 +91,7 @@ impl<'p> SealedPacket<'p> {
         //# applied together without timing and other side channels.
         let opened = handshake.open(now, level, (path, number), &unprotected, bytes);
         let Ok(length) = opened.map(|payload| payload.len()) else {
-            return Err(Unreadable { bytes });
+            return Err(unreadable);
         };
         let payload = bytes.get(unprotected.header_length..).and_then(|rest| rest.get(..length));
         let payload = payload.unwrap_or_default();
@@ -92,10 +100,10 @@ impl<'p> SealedPacket<'p> {
     }
 }
 
-impl Unreadable<'_> {
-    /// What would be the token if it is a stateless reset.
+impl Unreadable {
+    /// What would be the token if it is a stateless reset, and who sent it.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1>
-    pub(super) fn reset_token(&self) -> Option<&[u8; 16]> {
-        self.bytes.last_chunk()
+    pub(super) fn reset_token(&self) -> Option<(SocketAddr, &[u8; ResetToken::LENGTH])> {
+        self.tail.as_ref().map(|tail| (self.remote, tail))
     }
 }
