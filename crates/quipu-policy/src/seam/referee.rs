@@ -193,6 +193,15 @@ impl Referee {
         let shortest = view.paths.usable().filter(counts).filter_map(|path| path.srtt).min();
         let began = *self.stalled_since.get_or_insert(view.now);
         let limit = began + shortest.unwrap_or(UNKNOWN_RTT).max(LEAST_WAIT);
+        // Nor does the pacer's time count: it ends by itself.
+        let paced = view.paths.usable().filter(counts).map(|path| {
+            if path.is_open(view.now.max(path.release_at)) {
+                path.release_at
+            } else {
+                Instant::ZERO
+            }
+        });
+        let limit = limit.max(paced.min().unwrap_or(Instant::ZERO));
         (view.now < limit).then_some(limit)
     }
 }

@@ -22,7 +22,7 @@ const SETTLING: Duration = Duration::from_secs(70);
 
 /// As often an end may take [`SILENCE`] longer: a path that looked like a black hole is tried with
 /// larger and larger datagrams, one at a time.
-const PATIENCE: usize = 500;
+const PATIENCE: usize = 150;
 
 /// Longer than the idle timeout.
 const PARTING: Duration = Duration::from_secs(300);
@@ -252,6 +252,11 @@ impl<'a> Stage<'a> {
                 break;
             }
             self.run_to(self.world.now() + SILENCE)?;
+        }
+        let [(_, client), (_, server)] = self.ends();
+        if closed(client, server) {
+            // A handshake that could not be finished.
+            return Ok(());
         }
         if let Some((role, what)) = restless(self) {
             return Err(self.broken(Some(role), Rule::Restless { what }));

@@ -196,10 +196,12 @@ pub(crate) fn amplified(wire: &Wire, client: &TrialNode, server: &TrialNode) -> 
         let mut views = server.connection()?.path_views();
         Some(views.any(|view| view.key.id == id && view.state == PathState::Validating))
     };
+    // What the client answers in the handshake proves the address that the server spoke to before,
+    // wherever the answer comes from.
+    let handshake = wire.flows.values().any(|flow| flow.handshake);
     for &(id, address) in &client.addresses {
         let Some(flow) = wire.flows.get(&address) else { continue };
-        let unproved =
-            if id == PathId::ZERO { !flow.handshake } else { validating(id).unwrap_or(true) };
+        let unproved = if id == PathId::ZERO { !handshake } else { validating(id).unwrap_or(true) };
         if unproved && flow.sent > flow.received.saturating_mul(3) {
             return Some(Rule::Amplified { path: id, received: flow.received, sent: flow.sent });
         }

@@ -217,7 +217,6 @@ fn a_padded_close_is_not_told_to_policies() {
 
 /// A translator of addresses forgets in the midst of a transfer.
 #[test]
-#[ignore = "waits for connection migration"]
 fn a_rebound_client_loses_nothing() {
     for other_host in [false, true] {
         keeps_the_rules(with_paths(

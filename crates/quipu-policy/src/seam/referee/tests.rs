@@ -185,6 +185,25 @@ fn who_spares_a_backup_path_may_rest_for_a_round_trip_of_the_others() {
     assert_eq!(scene.packet(Decision::Idle), Err(Refusal::MustNotWait));
 }
 
+/// The only path that is to be used is paced for longer than its round trip.
+#[test]
+fn who_waits_for_the_pacer_may_rest_until_it_lets_go() {
+    let mut scene = Scene::new();
+    let released = scene.world.now + Duration::from_millis(100);
+    scene.world.set_path(scene.paths[0], |path| {
+        path.srtt = Some(Duration::from_millis(30));
+        path.release_at = released;
+    });
+    scene.world.set_path(scene.paths[1], |path| path.status = PathStatus::Backup);
+    scene.pass(1);
+    assert_eq!(scene.packet(Decision::Idle), Ok(Checked::Rest));
+    assert_eq!(scene.referee.wait_until(), Some(released));
+    scene.pass(98);
+    assert_eq!(scene.packet(Decision::Idle), Ok(Checked::Rest));
+    scene.pass(1);
+    assert_eq!(scene.packet(Decision::Idle), Err(Refusal::MustNotWait));
+}
+
 #[test]
 fn who_can_send_nothing_may_be_idle_for_ever() {
     let mut scene = Scene::new();
