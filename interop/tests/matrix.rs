@@ -125,7 +125,6 @@ fn a_client_of_a_restarted_server_is_told() {
 
 /// The smallest path that QUIC may meet over IPv6.
 #[test]
-#[ignore = "waits for path MTU discovery"]
 fn a_path_that_carries_1232_bytes_works_from_the_first() {
     each(BOTH, |cell| {
         let mut case = cell.transfer();
@@ -138,7 +137,6 @@ fn a_path_that_carries_1232_bytes_works_from_the_first() {
 
 /// <https://www.rfc-editor.org/rfc/rfc8899#section-4.4>
 #[test]
-#[ignore = "waits for path MTU discovery"]
 fn a_path_that_narrows_in_the_midst_goes_on() {
     each(BOTH, |cell| {
         let mut case = cell.transfer();
