@@ -1,33 +1,43 @@
 //! CRYPTO streams: the bytes of TLS messages, one stream per level, both ways.
 
-use std::ops::Range;
-
 use quipu_base::Offset;
 use quipu_policy::Span;
 
 use crate::error::{ErrorCode, TransportError};
+use crate::range_map::RangeMap;
 use crate::range_set::RangeSet;
 
-/// Bytes that may wait out of order at a level.
+/// How far beyond the next byte in order a level takes bytes.
 // https://www.rfc-editor.org/rfc/rfc9000#section-7.5
 //# Implementations MUST support buffering at least 4096 bytes of data
 //# received in out-of-order CRYPTO frames.
 const MAX_BUFFERED: u64 = 64 * 1024;
 
-/// What is to be sent at one level. Messages are small, so all of it is kept.
+/// Pieces out of order that a level keeps. Our choice: more than a flight of [`MAX_BUFFERED`] has
+/// datagrams, and more than a ClientHello has that is cut up against middleboxes; few enough that
+/// a search among them costs nothing.
+const MAX_PIECES: usize = 64;
+
+/// Bytes that were read may lie among those that wait, at most this many more than the latter.
+const SLACK: usize = 4096;
+
+/// What is to be sent at one level. Messages are small: what the peer does not have is kept.
 #[derive(Debug, Default)]
 pub(crate) struct CryptoSend {
+    /// Bytes from `start` on; the peer has all before.
     data: Vec<u8>,
+    start: u64,
     pending: RangeSet,
     acked: RangeSet,
 }
 
 impl CryptoSend {
-    /// Appends TLS bytes.
-    pub(crate) fn write(&mut self, bytes: &[u8]) {
-        let start = self.data.len() as u64;
-        self.data.extend_from_slice(bytes);
-        self.pending.insert(start..self.data.len() as u64);
+    /// Appends the TLS bytes that `write` appends: how many, and what it returned.
+    pub(crate) fn write_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> (usize, R) {
+        let (from, length) = (self.end(), self.data.len());
+        let returned = write(&mut self.data);
+        self.pending.insert(from..self.end());
+        (self.data.len().saturating_sub(length), returned)
     }
 
     /// True if something waits.
@@ -38,10 +48,9 @@ impl CryptoSend {
     /// The next bytes to send, at most `max`: where they start, and they.
     pub(crate) fn next(&self, max: usize) -> Option<(Offset, &[u8])> {
         let range = self.pending.first()?;
-        let start = range.start;
-        let end = range.end.min(start.saturating_add(max as u64));
-        let bytes = self.data.get(start as usize..end as usize)?;
-        Some((Offset(start), bytes))
+        let end = range.end.min(range.start.saturating_add(max as u64));
+        let (from, to) = (range.start.checked_sub(self.start)?, end.checked_sub(self.start)?);
+        Some((Offset(range.start), self.data.get(from as usize..to as usize)?))
     }
 
     /// A stretch was written into a packet.
@@ -52,6 +61,15 @@ impl CryptoSend {
     pub(crate) fn on_acked(&mut self, span: Span) {
         self.acked.insert(span.start.0..span.end.0);
         self.pending.remove(span.start.0..span.end.0);
+        let done = self.acked.first().filter(|range| range.start == 0);
+        let done = done.map_or(0, |range| range.end.saturating_sub(self.start));
+        if done > 0 {
+            self.data.drain(..(done as usize).min(self.data.len()));
+            self.start += done;
+        }
+        if self.data.is_empty() {
+            self.data = Vec::new();
+        }
     }
 
     /// A stretch was lost: what nobody acknowledged is pending again.
@@ -61,96 +79,119 @@ impl CryptoSend {
             self.pending.remove(range);
         }
     }
+
+    fn end(&self) -> u64 {
+        self.start + self.data.len() as u64
+    }
 }
 
-/// What came at one level.
+/// What came at one level. Costs memory in proportion to the bytes that came, and a search among
+/// [`MAX_PIECES`] for each frame, however a peer cuts its messages up.
 #[derive(Debug, Default)]
 pub(crate) struct CryptoReceive {
-    /// Bytes from `read` on; those not in `received` are void.
-    data: Vec<u8>,
-    received: RangeSet,
+    /// Which bytes came and were not read. The value says where in `bytes` they lie: what to add,
+    /// wrapping, to an offset.
+    came: RangeMap<u64>,
+    bytes: Vec<u8>,
+    /// How many of `bytes` were not read.
+    held: usize,
+    /// Bytes before this offset were read.
     read: u64,
+    /// TLS reads at a later level now.
+    over: bool,
 }
 
 impl CryptoReceive {
-    /// Takes the bytes of a CRYPTO frame.
+    /// Takes the bytes of a CRYPTO frame. Of bytes that come more than once, the first are kept.
     pub(crate) fn on_frame(&mut self, offset: u64, bytes: &[u8]) -> Result<(), TransportError> {
         let end = offset.saturating_add(bytes.len() as u64);
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.3
+        //# If the packet is from a previously installed encryption level, it MUST NOT contain
+        //# data that extends past the end of previously received data in that flow.
+        //# Implementations MUST treat any violations of this requirement as a connection error of
+        //# type PROTOCOL_VIOLATION.
+        if self.over && end > self.read {
+            return Err(TransportError::protocol_violation("TLS bytes at a level that is over"));
+        }
         // https://www.rfc-editor.org/rfc/rfc9000#section-7.5
         //# If an endpoint does not expand its buffer, it MUST close the connection with a
         //# CRYPTO_BUFFER_EXCEEDED error code.
         if end > self.read + MAX_BUFFERED {
-            return Err(TransportError::new(
-                ErrorCode::CRYPTO_BUFFER_EXCEEDED,
-                "more TLS bytes out of order than are kept",
-            ));
+            return Err(exceeded("TLS bytes too far out of order"));
         }
-        let skip = self.read.saturating_sub(offset);
-        let Some(bytes) = bytes.get(skip.min(bytes.len() as u64) as usize..) else {
-            return Ok(());
-        };
-        let start = offset.max(self.read);
-        if bytes.is_empty() || start >= end {
-            return Ok(());
+        let mut at = offset.max(self.read);
+        while at < end {
+            let next = self.came.from(at).filter(|piece| piece.start < end);
+            let missing = next.map_or(end, |piece| piece.start);
+            if at < missing {
+                let bytes = bytes.get((at - offset) as usize..(missing - offset) as usize);
+                self.came.set(at, missing, (self.bytes.len() as u64).wrapping_sub(at));
+                self.bytes.extend_from_slice(bytes.unwrap_or_default());
+                self.held += (missing - at) as usize;
+                at = missing;
+            } else {
+                at = next.map_or(end, |piece| piece.end);
+            }
         }
-        let at = (start - self.read) as usize;
-        if self.data.len() < at + bytes.len() {
-            self.data.resize(at + bytes.len(), 0);
+        if self.came.len() > MAX_PIECES {
+            return Err(exceeded("TLS bytes out of order in too many pieces"));
         }
-        if let Some(place) = self.data.get_mut(at..at + bytes.len()) {
-            place.copy_from_slice(bytes);
-        }
-        self.received.insert(start..end);
         Ok(())
     }
 
-    /// Takes out what is next in order.
-    pub(crate) fn read(&mut self) -> Option<Vec<u8>> {
-        let Range { start, end } = self.received.first()?;
-        if start != self.read {
-            return None;
-        }
-        let rest = self.data.split_off(((end - start) as usize).min(self.data.len()));
-        let ready = std::mem::replace(&mut self.data, rest);
-        self.received.remove(start..end);
-        self.read = end;
-        Some(ready)
+    /// Bytes that are next in order, if any are: as many as lie together.
+    pub(crate) fn next(&self) -> Option<&[u8]> {
+        let piece = self.came.first().filter(|piece| piece.start == self.read)?;
+        let at = piece.start.wrapping_add(piece.value) as usize;
+        self.bytes.get(at..at + (piece.end - piece.start) as usize)
     }
+
+    /// The bytes of [`CryptoReceive::next`] were read.
+    pub(crate) fn advance(&mut self) {
+        let Some(piece) = self.came.first().filter(|piece| piece.start == self.read) else {
+            return;
+        };
+        self.read = piece.end;
+        self.held -= (piece.end - piece.start) as usize;
+        self.came.pop_first();
+        if self.came.is_empty() {
+            self.bytes = Vec::new();
+        } else if self.bytes.len() > 2 * self.held + SLACK {
+            self.compact();
+        }
+    }
+
+    /// TLS will read nothing more at this level.
+    pub(crate) fn close(&mut self) -> Result<(), TransportError> {
+        self.over = true;
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.3
+        //# When TLS provides keys for a higher encryption level, if there is data from a previous
+        //# encryption level that TLS has not consumed, this MUST be treated as a connection error
+        //# of type PROTOCOL_VIOLATION.
+        if self.held > 0 {
+            return Err(TransportError::protocol_violation("TLS bytes left behind at a level"));
+        }
+        Ok(())
+    }
+
+    /// Lets go of the bytes that were read.
+    fn compact(&mut self) {
+        let mut bytes = Vec::with_capacity(self.held);
+        let mut came = RangeMap::new();
+        for piece in self.came.iter() {
+            let at = piece.start.wrapping_add(piece.value) as usize;
+            let length = (piece.end - piece.start) as usize;
+            let moved = (bytes.len() as u64).wrapping_sub(piece.start);
+            came.set(piece.start, piece.end, moved);
+            bytes.extend_from_slice(self.bytes.get(at..at + length).unwrap_or_default());
+        }
+        (self.came, self.bytes) = (came, bytes);
+    }
+}
+
+fn exceeded(reason: &'static str) -> TransportError {
+    TransportError::new(ErrorCode::CRYPTO_BUFFER_EXCEEDED, reason)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_come_out_in_order_whatever_the_order_of_frames() {
-        let mut receive = CryptoReceive::default();
-        receive.on_frame(4, b"efgh").unwrap();
-        assert_eq!(receive.read(), None);
-        receive.on_frame(0, b"abcd").unwrap();
-        assert_eq!(receive.read().as_deref(), Some(b"abcdefgh".as_slice()));
-        receive.on_frame(2, b"cdefghij").unwrap();
-        assert_eq!(receive.read().as_deref(), Some(b"ij".as_slice()));
-    }
-
-    #[test]
-    fn a_peer_cannot_make_the_buffer_grow_without_end() {
-        let mut receive = CryptoReceive::default();
-        assert!(receive.on_frame(MAX_BUFFERED, b"x").is_err());
-        assert!(receive.on_frame(u64::MAX - 1, b"xyz").is_err());
-    }
-
-    #[test]
-    fn lost_bytes_are_sent_again_unless_acknowledged() {
-        let mut send = CryptoSend::default();
-        send.write(b"0123456789");
-        let span = |a, b| Span::new(Offset(a), Offset(b));
-        send.on_sent(span(0, 10));
-        assert!(!send.is_pending());
-        send.on_acked(span(4, 6));
-        send.on_lost(span(0, 10));
-        assert_eq!(send.next(100), Some((Offset(0), b"0123".as_slice())));
-        send.on_sent(span(0, 4));
-        assert_eq!(send.next(2), Some((Offset(6), b"67".as_slice())));
-    }
-}
+mod tests;

@@ -100,8 +100,6 @@ pub(in crate::connection) struct Handshake {
     kept: KeptPackets,
     retry: Retry,
     peer: PeerSettings,
-    /// Used again from one call of TLS to the next.
-    written: Vec<u8>,
 }
 
 impl Handshake {
@@ -126,7 +124,6 @@ impl Handshake {
             kept: KeptPackets::default(),
             retry: Retry { secrets, source: None, token },
             peer: PeerSettings::default(),
-            written: Vec::new(),
         }
     }
 
@@ -230,6 +227,7 @@ impl Handshake {
         //# The sender MUST discard all recovery state associated with those packets and MUST
         //# remove them from the count of bytes in flight.
         let dropped = std::mem::take(self.space_mut(space)?);
+        self.crypto[space.level() as usize] = CryptoStream::default();
         self.ask_for_probes(space, 0);
         // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
         //# Endpoints MUST NOT send Initial packets after this point.
@@ -270,34 +268,33 @@ impl Handshake {
 impl Handshake {
     /// Gives TLS what came in order, takes what it has to say, and installs its keys.
     pub(in crate::connection) fn advance(&mut self, now: Instant) -> Result<(), TransportError> {
-        self.take_output(now);
+        self.take_output(now)?;
         for level in Level::ALL {
-            while let Some(bytes) = self.crypto[level as usize].receive.read() {
-                self.session.read(level, &bytes)?;
-                self.take_output(now);
+            while let Some(bytes) = self.crypto[level as usize].receive.next() {
+                self.session.read(level, bytes)?;
+                self.crypto[level as usize].receive.advance();
+                self.take_output(now)?;
             }
         }
         Ok(())
     }
 
-    fn take_output(&mut self, now: Instant) {
+    fn take_output(&mut self, now: Instant) -> Result<(), TransportError> {
         loop {
-            self.written.clear();
-            let change = self.session.write(&mut self.written);
-            if self.written.is_empty() && change.is_none() {
-                return;
-            }
             // The bytes belong to the level before the keys of the same call.
-            if !self.written.is_empty() {
-                // https://www.rfc-editor.org/rfc/rfc9001#section-4.9
-                //# Though an endpoint might retain older keys, new data MUST be sent at the
-                //# highest currently available encryption level.
-                self.crypto[self.writes_at as usize].send.write(&self.written);
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.9
+            //# Though an endpoint might retain older keys, new data MUST be sent at the highest
+            //# currently available encryption level.
+            let send = &mut self.crypto[self.writes_at as usize].send;
+            let (written, change) = send.write_with(|out| self.session.write(out));
+            if written == 0 && change.is_none() {
+                break;
             }
             match change {
                 Some(KeyChange::Handshake(keys)) => {
                     self.writes_at = Level::Handshake;
                     self.keys.install_handshake(keys);
+                    self.crypto[Level::Initial as usize].receive.close()?;
                 }
                 Some(KeyChange::OneRtt(keys)) => {
                     self.writes_at = Level::OneRtt;
@@ -306,6 +303,10 @@ impl Handshake {
                 None => {}
             }
         }
+        if self.is_complete() {
+            self.crypto[Level::Handshake as usize].receive.close()?;
+        }
+        Ok(())
     }
 
     /// True once TLS has finished.
