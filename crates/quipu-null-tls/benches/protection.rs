@@ -9,15 +9,17 @@ use quipu_base::{PacketNumber, PathId, Role};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_quic::tls::{InitialSecrets, protection};
 use quipu_quic::wire::header::ShortHeader;
-use quipu_quic::wire::{ConnectionId, TruncatedPacketNumber, Writer};
+use quipu_quic::wire::{ConnectionId, TruncatedPacketNumber, Version, Writer};
 
 const PATH: PathId = PathId(1);
 const NUMBER: PacketNumber = PacketNumber(1_000);
 
 fn seal_and_open(criterion: &mut Criterion) {
     let dcid = ConnectionId::new(&[7; 8]).unwrap();
-    let client = NullClient::new(&[b"h3"]).unwrap().initial_keys(&dcid, Role::Client).local;
-    let server = NullServer::new(&[b"h3"]).unwrap().initial_keys(&dcid, Role::Server).remote;
+    let client =
+        NullClient::new(&[b"h3"]).unwrap().initial_keys(Version::V1, &dcid, Role::Client).local;
+    let server =
+        NullServer::new(&[b"h3"]).unwrap().initial_keys(Version::V1, &dcid, Role::Server).remote;
     let packet_number = TruncatedPacketNumber::with_length(NUMBER, 2);
     let header = ShortHeader { dcid, spin: false, key_phase: false, packet_number };
     let mut packet = vec![0; 1_350];

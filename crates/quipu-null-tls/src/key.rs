@@ -4,6 +4,7 @@ use quipu_base::{PacketNumber, PathId, Role};
 use quipu_quic::tls::{
     DirectionKeys, HeaderKey, Keys, Level, OpenError, PacketKey, PacketKeyPair, SealError,
 };
+use quipu_quic::wire::Version;
 
 /// As of every AEAD of QUIC v1.
 const TAG: usize = 16;
@@ -31,6 +32,11 @@ impl Secret {
     /// A secret of two.
     pub(crate) fn and(self, other: Secret) -> Self {
         Secret(mixed(self.0.rotate_left(32) ^ other.0))
+    }
+
+    /// The secret in a connection of that version: those of v1 are as they are.
+    pub(crate) fn in_version(self, version: Version) -> Self {
+        if version == Version::V1 { self } else { self.and(Secret(u64::from(version.0))) }
     }
 
     /// A secret that was sent as its bytes.
@@ -63,6 +69,7 @@ impl Secret {
             Level::Initial => 0,
             Level::Handshake => 1,
             Level::OneRtt => 2,
+            Level::ZeroRtt => 3,
         };
         let label = u64::from(use_of) << 8 | level << 1 | u64::from(sender.is_client());
         mixed(self.0 ^ mixed(label))

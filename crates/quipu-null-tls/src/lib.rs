@@ -20,8 +20,11 @@ mod own;
 mod session;
 
 use quipu_base::Role;
-use quipu_quic::tls::{ClientTls, InitialSecrets, Keys, Level, ServerTls, Session, StartError};
-use quipu_quic::wire::ConnectionId;
+use quipu_quic::tls::{
+    ClientHello, ClientStart, ClientTls, InitialSecrets, Keys, Level, ServerStart, ServerTls,
+    Session, StartError, TlsError,
+};
+use quipu_quic::wire::{ConnectionId, Version};
 use thiserror::Error;
 
 pub use own::{NullResetKey, NullTokenKey};
@@ -136,31 +139,40 @@ fn check_parameters(parameters: &[u8]) -> Result<(), StartError> {
 }
 
 impl ClientTls for NullClient {
-    fn start(&self, server_name: &str, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        check_parameters(parameters)?;
+    fn start(&self, start: &ClientStart<'_>) -> Result<Box<dyn Session>, StartError> {
+        check_parameters(start.parameters)?;
+        let server_name = start.server_name;
         if server_name.is_empty() || server_name.len() > 253 || !server_name.is_ascii() {
             return Err(StartError::ServerName(server_name.to_owned()));
         }
-        Ok(Box::new(NullSession::client(&self.alpn, server_name, parameters)))
+        Ok(Box::new(NullSession::client(&self.alpn, start)))
     }
 }
 
 impl ServerTls for NullServer {
-    fn start(&self, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        check_parameters(parameters)?;
+    fn client_hello<'h>(&self, bytes: &'h [u8]) -> Result<Option<ClientHello<'h>>, TlsError> {
+        session::read_client_hello(bytes)
+    }
+
+    fn start(&self, start: &ServerStart<'_>) -> Result<Box<dyn Session>, StartError> {
+        check_parameters(start.parameters)?;
         let alpn = self.alpn.clone();
-        Ok(Box::new(NullSession::server(alpn, self.certificate_chain, parameters)))
+        Ok(Box::new(NullSession::server(alpn, self.certificate_chain, start)))
     }
 }
 
+fn initial_keys(version: Version, dcid: &ConnectionId, role: Role) -> Keys {
+    Secret::of(dcid.as_bytes()).in_version(version).keys(Level::Initial, role)
+}
+
 impl InitialSecrets for NullClient {
-    fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
-        Secret::of(dcid.as_bytes()).keys(Level::Initial, role)
+    fn initial_keys(&self, version: Version, dcid: &ConnectionId, role: Role) -> Keys {
+        initial_keys(version, dcid, role)
     }
 }
 
 impl InitialSecrets for NullServer {
-    fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
-        Secret::of(dcid.as_bytes()).keys(Level::Initial, role)
+    fn initial_keys(&self, version: Version, dcid: &ConnectionId, role: Role) -> Keys {
+        initial_keys(version, dcid, role)
     }
 }

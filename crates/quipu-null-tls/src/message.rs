@@ -77,20 +77,21 @@ impl Inbox {
 
     /// The next whole message, header included, and its type byte.
     pub(crate) fn next(&mut self) -> Option<(u8, Vec<u8>)> {
-        let mut reader = Reader::new(self.bytes.get(self.taken..)?);
-        let whole = reader.rest();
-        let kind = reader.u8().ok()?;
-        let [a, b, c] = reader.array::<3>().ok()?;
-        let length = HEADER + u32::from_be_bytes([0, a, b, c]) as usize;
-        let message = whole.get(..length)?;
-        self.taken += length;
-        Some((kind, message.to_vec()))
+        let message = first(self.bytes.get(self.taken..)?)?;
+        self.taken += message.len();
+        Some((*message.first()?, message.to_vec()))
     }
 
     /// True if a message has begun and not ended.
     pub(crate) fn is_partial(&self) -> bool {
         self.taken < self.bytes.len()
     }
+}
+
+/// The first message of some bytes, header included, if it is whole.
+pub(crate) fn first(bytes: &[u8]) -> Option<&[u8]> {
+    let &[_, a, b, c] = bytes.first_chunk::<HEADER>()?;
+    bytes.get(..HEADER + u32::from_be_bytes([0, a, b, c]) as usize)
 }
 
 /// The fields of a message, behind its header.

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use quipu_base::Role;
-use quipu_quic::tls::{KeyChange, Level, PacketKeyPair, Session, TlsError};
-use quipu_quic::wire::EndedEarly;
+use quipu_quic::tls::{
+    CipherSuite, ClientHello, ClientStart, KeyChange, KeyExchangeGroup, Level, Negotiated,
+    PacketKeyPair, ServerStart, Session, TlsError,
+};
+use quipu_quic::wire::{EndedEarly, Version};
 
 use crate::flight;
 use crate::key::Secret;
@@ -36,6 +39,7 @@ enum Step {
 
 pub(crate) struct NullSession {
     role: Role,
+    version: Version,
     alpn: Vec<Vec<u8>>,
     certificate_chain: usize,
     parameters: Vec<u8>,
@@ -54,7 +58,8 @@ pub(crate) struct NullSession {
 }
 
 impl NullSession {
-    pub(crate) fn client(alpn: &[Vec<u8>], server_name: &str, parameters: &[u8]) -> Self {
+    pub(crate) fn client(alpn: &[Vec<u8>], start: &ClientStart<'_>) -> Self {
+        let ClientStart { server_name, parameters, version, .. } = *start;
         let mut hello = Vec::new();
         let size = flight::client_hello(server_name, alpn, parameters.len());
         let sent_name =
@@ -67,21 +72,31 @@ impl NullSession {
             message::put_prefixed(out, &list);
         });
         let secret = Secret::of(&hello);
-        let mut session =
-            Self::new(Role::Client, Expect::Message(Kind::ServerHello), alpn.to_vec(), parameters);
+        let expect = Expect::Message(Kind::ServerHello);
+        let mut session = Self::new((Role::Client, version), expect, alpn.to_vec(), parameters);
         session.secret = secret;
         session.outbox.push_back(Step::Bytes(hello));
         session
     }
 
-    pub(crate) fn server(alpn: Vec<Vec<u8>>, certificate_chain: usize, parameters: &[u8]) -> Self {
-        let expect = Expect::Message(Kind::ClientHello);
-        NullSession { certificate_chain, ..Self::new(Role::Server, expect, alpn, parameters) }
+    pub(crate) fn server(
+        alpn: Vec<Vec<u8>>,
+        certificate_chain: usize,
+        start: &ServerStart<'_>,
+    ) -> Self {
+        let (expect, end) = (Expect::Message(Kind::ClientHello), (Role::Server, start.version));
+        NullSession { certificate_chain, ..Self::new(end, expect, alpn, start.parameters) }
     }
 
-    fn new(role: Role, expect: Expect, alpn: Vec<Vec<u8>>, parameters: &[u8]) -> Self {
+    fn new(
+        (role, version): (Role, Version),
+        expect: Expect,
+        alpn: Vec<Vec<u8>>,
+        parameters: &[u8],
+    ) -> Self {
         NullSession {
             role,
+            version,
             alpn,
             certificate_chain: 0,
             parameters: parameters.to_vec(),
@@ -128,16 +143,10 @@ impl NullSession {
     }
 
     fn take_client_hello(&mut self, whole: &[u8]) -> Result<(), TlsError> {
-        let mut body = message::body(whole);
-        let name = message::prefixed(&mut body).map_err(decode_error)?;
-        if !name.is_empty() {
-            self.server_name = Some(String::from_utf8_lossy(name).into_owned());
-        }
-        let parameters = message::prefixed(&mut body).map_err(decode_error)?;
-        self.peer_parameters = Some(parameters.to_vec());
-        let offered = message::prefixed(&mut body).map_err(decode_error)?;
-        let offered = names(offered)?;
-        let chosen = self.alpn.iter().find(|ours| offered.contains(&ours.as_slice()));
+        let hello = read_hello_body(whole)?;
+        self.server_name = hello.server_name.map(str::to_owned);
+        self.peer_parameters = hello.transport_parameters.map(<[u8]>::to_vec);
+        let chosen = self.alpn.iter().find(|ours| hello.alpn.contains(&ours.as_slice()));
         if chosen.is_none() && !self.alpn.is_empty() {
             let reason = "the client offers no protocol of the server";
             return Err(error(alert::NO_APPLICATION_PROTOCOL, reason));
@@ -232,6 +241,16 @@ impl NullSession {
         Ok(())
     }
 
+    /// What the keys are made of.
+    fn versioned_secret(&self) -> Secret {
+        self.secret.in_version(self.version)
+    }
+
+    /// True once both Hello messages were sent.
+    fn has_agreed(&self) -> bool {
+        !matches!(self.expect, Expect::Message(Kind::ClientHello | Kind::ServerHello))
+    }
+
     fn put_finished(&self, out: &mut Vec<u8>) {
         message::put(out, Kind::Finished, flight::FINISHED, |out| {
             out.extend_from_slice(&self.secret.to_bytes());
@@ -262,7 +281,7 @@ impl Session for NullSession {
             match self.outbox.pop_front()? {
                 Step::Bytes(bytes) => out.extend_from_slice(&bytes),
                 Step::Keys(level) => {
-                    let keys = self.secret.keys(level, self.role);
+                    let keys = self.versioned_secret().keys(level, self.role);
                     if level != Level::OneRtt {
                         return Some(KeyChange::Handshake(keys));
                     }
@@ -288,12 +307,50 @@ impl Session for NullSession {
     fn next_packet_keys(&mut self) -> Option<PacketKeyPair> {
         let phase = self.phase.as_mut()?;
         *phase += 1;
-        Some(self.secret.phase(*phase, self.role))
+        let phase = *phase;
+        Some(self.versioned_secret().phase(phase, self.role))
+    }
+
+    fn change_version(&mut self, version: Version) -> Result<(), TlsError> {
+        self.version = version;
+        Ok(())
+    }
+
+    fn negotiated(&self) -> Option<Negotiated> {
+        self.has_agreed().then_some(Negotiated {
+            cipher_suite: CipherSuite::AES_256_GCM_SHA384,
+            group: Some(KeyExchangeGroup::X25519),
+            resumed: false,
+        })
     }
 
     fn server_name(&self) -> Option<&str> {
         self.server_name.as_deref()
     }
+}
+
+/// What a ClientHello says, once it is whole.
+pub(crate) fn read_client_hello(bytes: &[u8]) -> Result<Option<ClientHello<'_>>, TlsError> {
+    match bytes.first() {
+        Some(&kind) if kind != Kind::ClientHello as u8 => {
+            let reason = format!("message of type {kind}, expected a ClientHello");
+            Err(error(alert::UNEXPECTED_MESSAGE, reason))
+        }
+        _ => message::first(bytes).map(read_hello_body).transpose(),
+    }
+}
+
+fn read_hello_body(whole: &[u8]) -> Result<ClientHello<'_>, TlsError> {
+    let mut body = message::body(whole);
+    let name = message::prefixed(&mut body).map_err(decode_error)?;
+    let parameters = message::prefixed(&mut body).map_err(decode_error)?;
+    let offered = message::prefixed(&mut body).map_err(decode_error)?;
+    Ok(ClientHello {
+        server_name: std::str::from_utf8(name).ok().filter(|name| !name.is_empty()),
+        alpn: names(offered)?,
+        transport_parameters: Some(parameters),
+        legacy_session_id: &[],
+    })
 }
 
 /// A name with a length byte before it; names have at most 255 bytes.

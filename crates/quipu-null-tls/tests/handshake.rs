@@ -8,9 +8,23 @@ use quipu_base::{PacketNumber, PathId, Role};
 use quipu_null_tls::{ConfigError, NullClient, NullServer, flight};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_quic::tls::{
-    ClientTls, InitialSecrets, KeyChange, Keys, Level, ServerTls, Session, StartError, TlsError,
+    ClientStart, ClientTls, InitialSecrets, KeyChange, Keys, Level, ServerStart, ServerTls,
+    Session, StartError, TlsError,
 };
-use quipu_quic::wire::ConnectionId;
+use quipu_quic::transport_parameters::RememberedLimits;
+use quipu_quic::wire::{ConnectionId, Version};
+
+/// A first flight of v1 to the server of that name.
+fn to<'a>(server_name: &'a str, parameters: &'a [u8]) -> ClientStart<'a> {
+    let (version, may_change, early_data) = (Version::V1, false, false);
+    ClientStart { server_name, version, may_change, parameters, early_data }
+}
+
+/// The answer to one of v1.
+fn with(parameters: &[u8]) -> ServerStart<'_> {
+    let (version, limits, early_data) = (Version::V1, RememberedLimits::default(), false);
+    ServerStart { version, parameters, limits, early_data }
+}
 
 /// What happened in a handshake, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,8 +167,8 @@ impl Setup {
         let server =
             RustlsServer::with_certificate(chain, key, &slices(&self.server_alpn)).unwrap();
         let client = RustlsClient::with_roots(roots, &slices(&self.client_alpn)).unwrap();
-        let client = client.start(&self.name, &self.client_parameters).unwrap();
-        let server = server.start(&self.server_parameters).unwrap();
+        let client = client.start(&to(&self.name, &self.client_parameters)).unwrap();
+        let server = server.start(&with(&self.server_parameters)).unwrap();
         (shake_hands(client, server, piece), size)
     }
 
@@ -162,8 +176,8 @@ impl Setup {
         let client = NullClient::new(&slices(&self.client_alpn)).unwrap();
         let server = NullServer::new(&slices(&self.server_alpn)).unwrap();
         let server = server.with_certificate_chain(certificate).unwrap();
-        let client = client.start(&self.name, &self.client_parameters).unwrap();
-        let server = server.start(&self.server_parameters).unwrap();
+        let client = client.start(&to(&self.name, &self.client_parameters)).unwrap();
+        let server = server.start(&with(&self.server_parameters)).unwrap();
         shake_hands(client, server, piece)
     }
 }
@@ -226,9 +240,10 @@ proptest! {
         let parameters = b"parameters";
         let client = NullClient::new(&[b"h3"]).unwrap();
         let server = NullServer::new(&[b"h3"]).unwrap();
-        for mut session in
-            [client.start("localhost", parameters).unwrap(), server.start(parameters).unwrap()]
+        for session in
+            [client.start(&to("localhost", parameters)), server.start(&with(parameters))]
         {
+            let mut session = session.unwrap();
             let _ = session.read(Level::Initial, &message);
             let mut out = Vec::new();
             while session.write(&mut out).is_some() {}
@@ -303,14 +318,15 @@ fn initial_keys_follow_from_the_connection_id() {
     let dcid = ConnectionId::new(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
     let other = ConnectionId::new(&[1, 2, 3, 4, 5, 6, 7, 9]).unwrap();
     let mut text = [0; 60];
-    let sealing = client.initial_keys(&dcid, Role::Client).local.packet;
+    let sealing = client.initial_keys(Version::V1, &dcid, Role::Client).local.packet;
     sealing.seal(PathId(0), PacketNumber(0), b"header", &mut text).unwrap();
-    let opens = |dcid| {
-        let key = server.initial_keys(dcid, Role::Server).remote.packet;
+    let opens = |version, dcid| {
+        let key = server.initial_keys(version, dcid, Role::Server).remote.packet;
         key.open(PathId(0), PacketNumber(0), b"header", &mut text.clone()).is_ok()
     };
-    assert!(opens(&dcid));
-    assert!(!opens(&other));
+    assert!(opens(Version::V1, &dcid));
+    assert!(!opens(Version::V1, &other));
+    assert!(!opens(Version::V2, &dcid));
 }
 
 #[test]
@@ -318,9 +334,9 @@ fn messages_out_of_order_or_at_a_wrong_level_are_refused() {
     let setup = Setup::new("localhost", 50, 60);
     let client = NullClient::new(&slices(&setup.client_alpn)).unwrap();
     let server = NullServer::new(&slices(&setup.server_alpn)).unwrap();
-    let start = || End::new(Role::Server, server.start(&setup.server_parameters).unwrap());
+    let start = || End::new(Role::Server, server.start(&with(&setup.server_parameters)).unwrap());
     let mut hello = Vec::new();
-    client.start("localhost", &setup.client_parameters).unwrap().write(&mut hello);
+    client.start(&to("localhost", &setup.client_parameters)).unwrap().write(&mut hello);
 
     assert_eq!(start().session.read(Level::Handshake, &hello).unwrap_err().alert, 10);
     let mut twice = start();
@@ -346,6 +362,6 @@ fn configurations_that_no_tls_could_send_are_refused() {
     let server = NullServer::new(&[b"h3"]).unwrap().with_certificate_chain(length);
     assert_eq!(server.unwrap_err(), ConfigError::CertificateChain { length });
     let client = NullClient::new(&[b"h3"]).unwrap();
-    assert!(matches!(client.start("", &[]), Err(StartError::ServerName(_))));
-    assert!(matches!(client.start("localhost", &vec![0; 65_536]), Err(StartError::Config(_))));
+    assert!(matches!(client.start(&to("", &[])), Err(StartError::ServerName(_))));
+    assert!(matches!(client.start(&to("localhost", &vec![0; 65_536])), Err(StartError::Config(_))));
 }

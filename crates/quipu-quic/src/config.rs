@@ -6,6 +6,7 @@ use quipu_base::{Bytes, Duration, Rate};
 use thiserror::Error;
 
 use crate::stream::CancelLimit;
+use crate::wire::Version;
 
 /// Smallest UDP payload that every path carries.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-14>
@@ -73,6 +74,18 @@ pub struct TransportConfig {
     pub max_paths: u32,
     /// Connection IDs issued for each path. Default 2.
     pub connection_ids_per_path: u8,
+    /// Versions of QUIC that we speak, each once, the most wanted first. Default: v1 alone. With
+    /// more than one, or with v2, the transport parameter `version_information` is sent.
+    ///
+    /// A server accepts connections of each, and goes on in the most wanted one of those that the
+    /// client allows. A client that learns that the server does not speak its first version begins
+    /// again with the most wanted one that the server does speak.
+    /// <https://www.rfc-editor.org/rfc/rfc9368#section-2>
+    pub versions: Vec<Version>,
+    /// The version of a client's first flight, one of `versions`; `None`: the first of them. A
+    /// server that wants another one goes on in that without a further round trip, so the oldest
+    /// one is a good choice where it is not known what a server speaks. Default `None`.
+    pub first_version: Option<Version>,
     /// Offer the extension by which a sender of data names the return paths of acknowledgements:
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
@@ -203,6 +216,8 @@ impl Default for TransportConfig {
             path_keep_alive: None,
             max_paths: 8,
             connection_ids_per_path: 2,
+            versions: vec![Version::V1],
+            first_version: None,
             ack_return_paths: true,
         }
     }
@@ -233,6 +248,18 @@ impl TransportConfig {
         } else {
             self.max_udp_payload
         }
+    }
+
+    /// The version of a client's first flight.
+    pub(crate) fn first_version(&self) -> Version {
+        self.first_version.or(self.versions.first().copied()).unwrap_or(Version::V1)
+    }
+
+    /// True if versions are negotiated, so that `version_information` is sent.
+    pub(crate) fn negotiates_version(&self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9369#section-4
+        // Whoever speaks v2 sends and checks the parameter.
+        self.versions != [Version::V1]
     }
 
     /// Checks every field.
@@ -312,6 +339,19 @@ impl TransportConfig {
         if self.max_streams > 1 << 20 {
             return wrong("max_streams", &self.max_streams, "at most 2^20");
         }
+        if self.versions.is_empty() {
+            return wrong("versions", &"empty", "at least one version");
+        }
+        for (at, version) in self.versions.iter().enumerate() {
+            if !version.is_known() || self.versions[..at].contains(version) {
+                return wrong("versions", version, "versions 1 and 2, each at most once");
+            }
+        }
+        if let Some(first) = self.first_version
+            && !self.versions.contains(&first)
+        {
+            return wrong("first_version", &first, "one of versions");
+        }
         Ok(())
     }
 }
@@ -326,5 +366,11 @@ mod tests {
         let config = TransportConfig { max_paths: 0, ..TransportConfig::default() };
         let error = config.validate().unwrap_err();
         assert_eq!(error.to_string(), "max_paths is 0, expected 1 to 32");
+        let twice = vec![Version::V1, Version::V1];
+        let config = TransportConfig { versions: twice, ..TransportConfig::default() };
+        assert_eq!(config.validate().unwrap_err().field, "versions");
+        let first_version = Some(Version::V2);
+        let config = TransportConfig { first_version, ..TransportConfig::default() };
+        assert_eq!(config.validate().unwrap_err().field, "first_version");
     }
 }

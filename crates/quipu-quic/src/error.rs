@@ -69,6 +69,7 @@ error_codes! {
     KEY_UPDATE_ERROR = 0x0e, "a wrong key update";
     AEAD_LIMIT_REACHED = 0x0f, "the keys' limit of use is reached";
     NO_VIABLE_PATH = 0x10, "no path can carry QUIC";
+    VERSION_NEGOTIATION_ERROR = 0x11, "the version was not negotiated honestly";
     APPLICATION_ABANDON_PATH = 0x3e, "the application abandoned the path";
     PATH_RESOURCE_LIMIT_REACHED = 0x3e75, "no resources for the path";
     PATH_UNSTABLE_OR_POOR = 0x3e76, "the path is unstable or poor";
@@ -83,9 +84,9 @@ impl ErrorCode {
     }
 
     /// The TLS alert, if the code stands for one.
-    pub const fn alert(self) -> Option<u8> {
+    pub const fn alert(self) -> Option<TlsAlert> {
         match self.0 {
-            0x100..=0x1ff => Some((self.0 & 0xff) as u8),
+            0x100..=0x1ff => Some(TlsAlert((self.0 & 0xff) as u8)),
             _ => None,
         }
     }
@@ -95,7 +96,7 @@ impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.name(), self.alert()) {
             (Some(name), _) => f.write_str(name),
-            (None, Some(alert)) => write!(f, "CRYPTO_ERROR (TLS alert {alert})"),
+            (None, Some(alert)) => write!(f, "CRYPTO_ERROR ({alert})"),
             (None, None) => write!(f, "error {:#x}", self.0),
         }
     }
@@ -104,6 +105,62 @@ impl fmt::Display for ErrorCode {
 impl fmt::Debug for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ErrorCode({self})")
+    }
+}
+
+/// An alert of TLS, by its description.
+/// <https://www.rfc-editor.org/rfc/rfc8446#section-6>
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TlsAlert(pub u8);
+
+impl TlsAlert {
+    /// The name that TLS gives; `None` for a description that is not known here.
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            0 => "close_notify",
+            10 => "unexpected_message",
+            20 => "bad_record_mac",
+            22 => "record_overflow",
+            40 => "handshake_failure",
+            42 => "bad_certificate",
+            43 => "unsupported_certificate",
+            44 => "certificate_revoked",
+            45 => "certificate_expired",
+            46 => "certificate_unknown",
+            47 => "illegal_parameter",
+            48 => "unknown_ca",
+            49 => "access_denied",
+            50 => "decode_error",
+            51 => "decrypt_error",
+            70 => "protocol_version",
+            71 => "insufficient_security",
+            80 => "internal_error",
+            86 => "inappropriate_fallback",
+            90 => "user_canceled",
+            109 => "missing_extension",
+            110 => "unsupported_extension",
+            112 => "unrecognized_name",
+            113 => "bad_certificate_status_response",
+            115 => "unknown_psk_identity",
+            116 => "certificate_required",
+            120 => "no_application_protocol",
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for TlsAlert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "TLS alert {name}"),
+            None => write!(f, "TLS alert {}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for TlsAlert {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TlsAlert({self})")
     }
 }
 
@@ -171,6 +228,7 @@ mod tests {
             (0x0e, "KEY_UPDATE_ERROR"),
             (0x0f, "AEAD_LIMIT_REACHED"),
             (0x10, "NO_VIABLE_PATH"),
+            (0x11, "VERSION_NEGOTIATION_ERROR"),
             (0x3e, "APPLICATION_ABANDON_PATH"),
             (0x3e75, "PATH_RESOURCE_LIMIT_REACHED"),
             (0x3e76, "PATH_UNSTABLE_OR_POOR"),
@@ -182,8 +240,8 @@ mod tests {
             assert!(ErrorCode(value).description().is_some());
             assert_eq!(ErrorCode(value).alert(), None);
         }
-        assert_eq!(ErrorCode(0x11).name(), None);
-        assert_eq!(ErrorCode(0x11).to_string(), "error 0x11");
+        assert_eq!(ErrorCode(0x12).name(), None);
+        assert_eq!(ErrorCode(0x12).to_string(), "error 0x12");
     }
 
     #[test]
@@ -191,9 +249,11 @@ mod tests {
         for alert in 0..=u8::MAX {
             let code = ErrorCode::crypto(alert);
             assert_eq!(code.0, 0x100 + u64::from(alert));
-            assert_eq!(code.alert(), Some(alert));
+            assert_eq!(code.alert(), Some(TlsAlert(alert)));
         }
-        assert_eq!(ErrorCode::crypto(120).to_string(), "CRYPTO_ERROR (TLS alert 120)");
+        let text = ErrorCode::crypto(120).to_string();
+        assert_eq!(text, "CRYPTO_ERROR (TLS alert no_application_protocol)");
+        assert_eq!(ErrorCode::crypto(7).to_string(), "CRYPTO_ERROR (TLS alert 7)");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! QUIC v1 (RFC 8999, 9000, 9001, 9002) and its multipath extension (RFC 10069), sans-IO.
+//! QUIC v1 (RFC 8999, 9000, 9001, 9002) and v2 (RFC 9369) with the negotiation between them
+//! (RFC 9368), and the multipath extension (RFC 10069), sans-IO.
 //!
 //! The engine owns every byte, range and packet; what goes next and on which path is asked of the
 //! policies of `quipu-policy`. Time and datagrams come in, datagrams and a deadline come out: no

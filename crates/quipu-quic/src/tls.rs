@@ -10,15 +10,19 @@
 //! Not here: CRYPTO frames, their reassembly and their retransmission.
 
 mod key;
+mod negotiated;
 mod own;
 pub mod protection;
 mod retry;
 pub mod rustls;
 mod session;
 
+pub use ::rustls::pki_types::CertificateDer;
 pub use key::{DirectionKeys, HeaderKey, Keys, OpenError, PacketKey, PacketKeyPair, SealError};
+pub use negotiated::{CipherSuite, KeyExchangeGroup, Negotiated};
 pub use own::{ResetKey, SECRET_LENGTH, TOKEN_NONCE_LENGTH, TokenKey};
 pub use retry::retry_tag;
 pub use session::{
-    ClientTls, InitialSecrets, KeyChange, Level, ServerTls, Session, StartError, TlsError,
+    ClientHello, ClientStart, ClientTls, EarlyData, InitialSecrets, KeyChange, Level, ServerStart,
+    ServerTls, Session, StartError, TlsError,
 };

@@ -60,6 +60,9 @@ pub struct TransportParameters {
     /// True if the sender takes frames that name return paths: see
     /// [`return_paths`](crate::wire::frame::return_paths).
     pub ack_return_paths: bool,
+    /// The versions of the sender; `None`: it takes no part in their negotiation.
+    /// <https://www.rfc-editor.org/rfc/rfc9368#section-3>
+    pub version_information: Option<VersionInformation>,
 }
 
 impl Default for TransportParameters {
@@ -85,6 +88,7 @@ impl Default for TransportParameters {
             retry_source_connection_id: None,
             initial_max_path_id: None,
             ack_return_paths: false,
+            version_information: None,
         }
     }
 }
@@ -126,6 +130,9 @@ pub enum ParameterError {
     /// A client sent what only servers send.
     #[error("{0}: sent by a client, expected from servers only")]
     FromClient(ParameterId),
+    /// `version_information` cannot be read.
+    #[error("version_information: {0}")]
+    VersionInformation(&'static str),
     /// A value is out of its range.
     #[error("{id}: {value}, expected {expected}")]
     Value {
@@ -155,9 +162,13 @@ impl From<ParameterError> for TransportError {
 
 mod id;
 mod read;
+mod remembered;
+mod version_information;
 mod write;
 
 pub use id::ParameterId;
+pub use remembered::RememberedLimits;
+pub use version_information::VersionInformation;
 
 #[cfg(test)]
 mod tests;

@@ -328,7 +328,7 @@ impl QuicNode {
                 unblocked = true;
                 true
             }
-            Action::UpdateKeys => connection.update_keys(now),
+            Action::UpdateKeys => connection.update_keys(),
             Action::TellQuality(quality) => {
                 connection.tell_quality(now, quality);
                 true

@@ -63,8 +63,8 @@ impl Connection {
             self.tell_ack_seen(now, space, &event, false);
             return Ok(());
         }
-        if let (Space::Data(_), Some(sent_at)) = (space, self.scratch.settled.sampled_sent_at()) {
-            self.handshake.on_acked(sent_at);
+        if let Space::Data(_) = space {
+            self.handshake.on_acked(key.id, ack.largest(), false)?;
         }
         self.hand_on(now, space, Some(&event));
         self.suspect_silent_paths(now, space.slot());

@@ -133,6 +133,13 @@ impl ConnectionIds {
         self.remote.replace_first(cid);
     }
 
+    /// A client begins again, with another connection ID to send its first datagram to.
+    pub(super) fn begin_again(&mut self, dcid: ConnectionId) {
+        self.first.original = dcid;
+        self.first_remote = dcid;
+        self.remote = RemoteIds::first(dcid);
+    }
+
     /// The reset token that came as a transport parameter.
     pub(super) fn set_first_reset_token(&mut self, token: ResetToken) {
         self.remote.set_first_token(token);

@@ -12,11 +12,15 @@ use crate::transport_parameters::TransportParameters;
 mod crypto;
 mod kept;
 mod keys;
+mod start;
 mod state;
+mod version;
 
 pub(super) use crypto::CryptoSend;
 pub(super) use kept::KeptPacket;
 pub(crate) use keys::KeyRing;
+pub(super) use keys::{OpenedPayload, Unopened};
+pub(crate) use start::{ClientOrigin, ServerOrigin, Start};
 pub(super) use state::{Handshake, Readable};
 
 /// Our transport parameters.
@@ -67,7 +71,7 @@ impl Connection {
     }
 
     fn try_advance_tls(&mut self, now: Instant) -> Result<(), TransportError> {
-        self.handshake.advance(now)?;
+        self.handshake.advance()?;
         if self.lifecycle.is_handshaking() && self.handshake.is_complete() {
             self.complete(now)?;
         }
@@ -76,7 +80,7 @@ impl Connection {
 
     /// TLS finished.
     fn complete(&mut self, now: Instant) -> Result<(), TransportError> {
-        let parameters = self.handshake.parameters()?;
+        let parameters = self.handshake.parameters(&self.config)?;
         self.check_connection_ids(&parameters)?;
         self.apply_parameters(&parameters);
         self.recording.record(now, || Event::Parameters { own: false, parameters: &parameters });

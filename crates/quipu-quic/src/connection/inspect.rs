@@ -47,9 +47,4 @@ impl Connection {
     pub fn dropped_packets(&self) -> u64 {
         self.dropped
     }
-
-    /// How often the next key phase began, at whichever end's wish.
-    pub fn key_updates(&self) -> u64 {
-        self.handshake.keys().updates()
-    }
 }

@@ -5,7 +5,7 @@ use quipu_base::{Duration, Instant};
 use thiserror::Error;
 
 use crate::config::{MIN_UDP_PAYLOAD, TransportConfig};
-use crate::error::TransportError;
+use crate::error::{ErrorCode, TlsAlert, TransportError};
 
 mod farewell;
 mod idle;
@@ -54,8 +54,21 @@ pub enum CloseReason {
     #[error("the peer reset the connection")]
     StatelessReset,
     /// No version is spoken by both.
-    #[error("the peer speaks no version that we speak")]
+    #[error("no QUIC version in common with the peer")]
     Version,
+}
+
+impl CloseReason {
+    /// The alert of TLS with which the connection ended, ours or the peer's, if it ended with one:
+    /// the handshake failed.
+    /// <https://www.rfc-editor.org/rfc/rfc9001#section-4.8>
+    pub fn tls_alert(&self) -> Option<TlsAlert> {
+        match self {
+            CloseReason::PeerFault(error) => error.code.alert(),
+            CloseReason::PeerTransport { code, .. } => ErrorCode(*code).alert(),
+            _ => None,
+        }
+    }
 }
 
 /// What CONNECTION_CLOSE says.

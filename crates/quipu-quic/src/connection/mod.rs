@@ -29,8 +29,7 @@ use crate::random::Randomness;
 use crate::recorder::{Recorder, Recording, StreamSide, StreamState};
 use crate::route::Route;
 use crate::stream::{Edge, StreamLimits, Streams};
-use crate::tls::{InitialSecrets, Session};
-use crate::wire::{ConnectionId, ResetToken};
+use crate::wire::{ConnectionId, ResetToken, Version};
 
 mod acks;
 mod cids;
@@ -56,13 +55,15 @@ mod scheduler;
 mod spaces;
 mod streams;
 mod timers;
+mod tls;
 mod tokens;
 mod transmit;
+mod versions;
 
 pub(crate) use cids::{FirstIds, IdSource};
 pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
-pub(crate) use handshake::{KeyRing, parameters};
+pub(crate) use handshake::{ClientOrigin, KeyRing, ServerOrigin, Start, parameters};
 pub use lifecycle::CloseReason;
 pub use paths::OpenPathError;
 pub use priorities::EditError;
@@ -106,7 +107,11 @@ pub(crate) struct Setup {
     pub(crate) role: Role,
     pub(crate) config: Arc<TransportConfig>,
     pub(crate) policies: Policies,
-    pub(crate) session: Box<dyn Session>,
+    /// Where TLS begins.
+    pub(crate) start: Start,
+    /// That of the client's first flight.
+    pub(crate) version: Version,
+    /// Keys of Initial packets.
     pub(crate) keys: KeyRing,
     pub(crate) route: Route,
     /// The peer is known to be at that address.
@@ -120,8 +125,6 @@ pub(crate) struct Setup {
     pub(crate) tokens: AddressTokens,
     /// What a client shows in its first packet: the token of an earlier connection, or nothing.
     pub(crate) token: Vec<u8>,
-    /// Makes new Initial keys after a Retry: a client's.
-    pub(crate) initial_secrets: Option<Arc<dyn InitialSecrets>>,
     /// Takes note of what happens.
     pub(crate) recorder: Option<Box<dyn Recorder>>,
 }
@@ -149,7 +152,7 @@ pub struct Connection {
 
 impl Connection {
     pub(crate) fn new(now: Instant, setup: Setup) -> Self {
-        let Setup { role, config, policies, session, keys, route, .. } = setup;
+        let Setup { role, config, policies, start, version, keys, route, .. } = setup;
         let streams = Streams::new(
             role,
             StreamLimits {
@@ -168,7 +171,7 @@ impl Connection {
                 priorities: quipu_policy::Priorities::new(),
             },
             scheduler: Scheduler::new(policies, setup.recorder.is_some()),
-            handshake: Handshake::new(role, session, keys, setup.initial_secrets, setup.token),
+            handshake: Handshake::new(role, start, version, keys, setup.token),
             ids: ConnectionIds::new(setup.id_source, setup.first_ids, setup.remote_cid),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
@@ -220,11 +223,6 @@ impl Connection {
         self.lifecycle.reason()
     }
 
-    /// The application protocol agreed on, once TLS has.
-    pub fn alpn(&self) -> Option<&[u8]> {
-        self.handshake.alpn()
-    }
-
     /// The next event for the application.
     pub fn poll(&mut self) -> Option<ConnectionEvent> {
         if let Some(event) = self.events.next() {
@@ -259,15 +257,6 @@ impl Connection {
         let timeout = self.longest_probe_timeout();
         let frame = lifecycle::CloseFrame::Application { code, reason: reason.to_vec() };
         self.lifecycle.close(now, timeout, frame, CloseReason::Application { code });
-    }
-
-    /// Begins the next key phase; `false` if the present one is not acknowledged yet.
-    /// <https://www.rfc-editor.org/rfc/rfc9001#section-6>
-    pub fn update_keys(&mut self, now: Instant) -> bool {
-        // https://www.rfc-editor.org/rfc/rfc9001#section-6.1
-        //# An endpoint MUST NOT initiate a key update prior to having confirmed the handshake
-        //# (Section 4.1.2).
-        self.lifecycle.is_confirmed() && self.handshake.update_keys(now)
     }
 
     /// Turns what changed on streams into events for the policies.

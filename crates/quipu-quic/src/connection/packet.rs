@@ -340,7 +340,8 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
         //# The client MUST NOT change the Source Connection ID because the server could include
         //# the connection ID as part of its token validation logic; see Section 8.1.4.
-        LongHeader { kind, dcid, scid: self.ids.first_local(), packet_number }
+        let version = self.handshake.version().present();
+        LongHeader { kind, version, dcid, scid: self.ids.first_local(), packet_number }
     }
 
     /// Seals a packet and enters it in the books: its length. `None` if it holds nothing or cannot
@@ -355,11 +356,24 @@ impl Connection {
         let length = packet.pad();
         self.record_sent(now, packet, length);
         let bytes = packet.room.get_mut(..length)?;
-        let keys = self.handshake.sealing(packet.space)?;
+        let keys = self.handshake.sealing(packet.space, (packet.key.id, packet.record.pn))?;
         protection::seal(bytes, &packet.layout, packet.key.id, packet.record.pn, keys).ok()?;
+        if self.handshake.keys().owes_answer() {
+            self.note_acks_sent(&packet);
+        }
         packet.record.bytes = u16::try_from(length).unwrap_or(u16::MAX);
         self.enter_packet(now, packet);
         Some(length)
+    }
+
+    /// The peer may begin the next key phase once a packet of this one is acknowledged.
+    fn note_acks_sent(&mut self, packet: &PacketBuilder<'_>) {
+        let Space::Data(_) = packet.space else { return };
+        for control in &packet.record.controls {
+            if let SentControl::Ack { path, largest } = control {
+                self.handshake.on_ack_sent(path.id, *largest);
+            }
+        }
     }
 
     /// A packet is sealed: what it carries is in flight from now on, and the policies are told.

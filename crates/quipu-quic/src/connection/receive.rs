@@ -101,12 +101,6 @@ impl Connection {
         self.shared.streams.give_spent(spares);
     }
 
-    /// True once a packet of the peer opened, be it a faulty one: before that, nothing proves that
-    /// there is a peer.
-    pub(crate) fn has_opened_packet(&self) -> bool {
-        self.handshake.has_heard() || !self.lifecycle.is_open()
-    }
-
     /// Reads the kept packets whose keys have come; Handshake packets may bring the keys of others.
     fn read_kept(&mut self, now: Instant) {
         while self.lifecycle.is_open()
@@ -152,11 +146,14 @@ impl Connection {
                     rest = after;
                     continue;
                 }
-                Ok(Packet::Retry { dcid: _, scid, token, protected, tag }) => {
+                Ok(Packet::Retry { version, dcid: _, scid, token, protected, tag }) => {
                     // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
                     //# Clients MUST discard Retry packets that have a Retry Integrity Tag that
                     //# cannot be validated; see Section 5.8 of [QUIC-TLS].
-                    let valid = self.retry_tag(protected) == tag;
+                    let tag_of = crate::tls::retry_tag(version, &self.ids.original(), protected);
+                    // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+                    // A Retry is of the version of the packet that it answers.
+                    let valid = version == self.handshake.version().original() && tag_of == tag;
                     let token = token.to_vec();
                     if valid {
                         self.on_retry(scid, token);
@@ -168,24 +165,8 @@ impl Connection {
                     //# Echoing both connection IDs gives clients some assurance that the
                     //# server received the packet
                     let echoed = scid == self.ids.original().as_bytes();
-                    // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
-                    //# A client MUST discard a Version Negotiation packet that lists the
-                    //# QUIC version selected by the client.
-                    let listed = packet.versions().any(|version| version == Version::V1);
-                    // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
-                    //# A client MUST discard any Version Negotiation packet if it has received
-                    //# and successfully processed any other packet, including an earlier Version
-                    //# Negotiation packet.
-                    // A Retry packet is one, too.
-                    let early = self.role.is_client()
-                        && !self.has_opened_packet()
-                        && self.handshake.retry_source().is_none();
-                    // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
-                    //# A client that supports only this version of QUIC MUST abandon the current
-                    //# connection attempt if it receives a Version Negotiation packet, with the
-                    //# following two exceptions.
-                    if echoed && !listed && early {
-                        self.lifecycle.abort(CloseReason::Version);
+                    if echoed {
+                        self.on_version_negotiation(now, packet.versions());
                     }
                     return;
                 }
@@ -248,7 +229,7 @@ impl Connection {
         let (kind, size, path) = (sealed.kind(), sealed.size(), sealed.path());
         let reason = match sealed.level() {
             None => DropReason::Unsupported,
-            Some(level) => match self.handshake.readable(level, self.lifecycle.is_handshaking()) {
+            Some(level) => match self.readable(level, sealed.version()) {
                 // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.4
                 //# While waiting for TLS processing to complete, an endpoint SHOULD buffer
                 //# received packets if they might be processed using keys that are not yet
@@ -260,10 +241,15 @@ impl Connection {
                 Readable::Later | Readable::Never => DropReason::NoKeys,
                 Readable::Now => {
                     let expected = self.expected(level, path);
-                    match sealed.open(now, level, expected, &mut self.handshake) {
-                        Ok(opened) => return Some(opened),
+                    match sealed.open(level, expected, &mut self.handshake) {
+                        Ok(opened) => {
+                            if self.handshake.keys().wants_discard() {
+                                self.set_key_timer(now);
+                            }
+                            return Some(opened);
+                        }
                         Err(unreadable) => {
-                            self.on_unreadable(now, &unreadable);
+                            self.on_unreadable(now, unreadable);
                             DropReason::DoesNotOpen
                         }
                     }
@@ -275,24 +261,37 @@ impl Connection {
         None
     }
 
+    /// Whether a packet of a level can be read, whose long header is of `version`.
+    fn readable(&mut self, level: Level, version: Option<Version>) -> Readable {
+        if level == Level::Initial {
+            self.handshake.consider_version(version);
+        }
+        self.handshake.readable(level, version, self.lifecycle.is_handshaking())
+    }
+
     /// One above the largest packet number that came at a level, in the space of `path`.
     fn expected(&self, level: Level, path: PathId) -> PacketNumber {
         let received = match level {
             Level::Initial => self.handshake.space(Space::Initial).map(|space| &space.received),
             Level::Handshake => self.handshake.space(Space::Handshake).map(|space| &space.received),
-            Level::OneRtt => self.shared.paths.by_id(path).map(|data| &data.packets.received),
+            Level::ZeroRtt | Level::OneRtt => {
+                self.shared.paths.by_id(path).map(|data| &data.packets.received)
+            }
         };
         let largest = received.and_then(|received| received.largest());
         largest.map_or(PacketNumber(0), PacketNumber::next)
     }
 
     /// A datagram that opens with no key may be a stateless reset.
-    fn on_unreadable(&mut self, now: Instant, packet: &Unreadable) {
+    fn on_unreadable(&mut self, now: Instant, packet: Unreadable) {
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.3
         //# However, endpoints MUST treat any packet ending in a valid stateless reset token as a
         //# Stateless Reset, as other QUIC versions might allow the use of a long header.
         if let Some((remote, token)) = packet.reset_token() {
             self.on_reset_token(now, remote, token);
+        }
+        if let Some(error) = packet.fault {
+            self.fault(now, error);
         }
     }
 
@@ -317,10 +316,6 @@ impl Connection {
             self.lifecycle.drain(now, timeout, CloseReason::StatelessReset);
         }
         is_one
-    }
-
-    fn retry_tag(&self, protected: &[u8]) -> [u8; 16] {
-        crate::tls::retry_tag(&self.ids.original(), protected)
     }
 
     /// A Retry came: the first flight goes again, with the token and new keys.

@@ -16,6 +16,8 @@ enum Timer {
     EndHandshake,
     /// The peer abandoned the last path and no other came: the connection closes.
     ClosePathless,
+    /// Keys go that are kept for packets which were overtaken.
+    DiscardOldKeys,
     /// Packets of a space are overdue, or probes go.
     /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.2>
     DetectLoss(Space),
@@ -48,6 +50,7 @@ impl Timer {
     fn each(handshaking: bool, slots: u8, mut take: impl FnMut(Timer)) {
         take(Timer::EndIdle);
         take(Timer::ClosePathless);
+        take(Timer::DiscardOldKeys);
         take(Timer::ExpirePaths);
         if handshaking {
             take(Timer::EndHandshake);
@@ -125,6 +128,7 @@ impl Connection {
             Timer::EndIdle => self.lifecycle.idle_deadline(self.longest_probe_timeout()),
             Timer::EndHandshake => self.lifecycle.handshake_deadline(),
             Timer::ClosePathless => self.plan.pathless_until(),
+            Timer::DiscardOldKeys => self.handshake.keys().discard_at(),
             Timer::DetectLoss(space) => self.loss_deadline(space),
             Timer::Acknowledge(space) => {
                 let at = self.packets(space)?.received.deadline();
@@ -149,6 +153,7 @@ impl Connection {
             Timer::EndIdle => self.lifecycle.abort(CloseReason::IdleTimeout),
             Timer::EndHandshake => self.lifecycle.abort(CloseReason::HandshakeTimeout),
             Timer::ClosePathless => self.close_pathless(now),
+            Timer::DiscardOldKeys => self.handshake.discard_old_keys(),
             Timer::DetectLoss(space) => self.on_loss_timeout(now, space),
             // Nothing is to be done but to send: what is due is found then.
             Timer::Acknowledge(_) => {}
@@ -186,6 +191,7 @@ mod tests {
             [
                 Timer::EndIdle,
                 Timer::ClosePathless,
+                Timer::DiscardOldKeys,
                 Timer::ExpirePaths,
                 Timer::EndHandshake,
                 Timer::DetectLoss(Space::Initial),
@@ -203,6 +209,6 @@ mod tests {
                 Timer::WakePolicies,
             ]
         );
-        assert_eq!(Timer::all(false, 3).len(), 7 + 3 * 5);
+        assert_eq!(Timer::all(false, 3).len(), 8 + 3 * 5);
     }
 }

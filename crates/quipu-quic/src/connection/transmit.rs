@@ -4,7 +4,6 @@ use quipu_base::Instant;
 use quipu_policy::Event;
 
 use super::Connection;
-use crate::error::{ErrorCode, TransportError};
 use crate::outbox::Outbox;
 use crate::path::PathMut;
 
@@ -121,8 +120,8 @@ impl Connection {
     fn transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
         self.flush_edges(now);
         self.record_lifecycle(now);
-        if self.lifecycle.is_open() && self.handshake.keys().wants_maintenance() {
-            self.maintain_keys(now);
+        if self.lifecycle.is_open() && self.handshake.keys().wants_update() {
+            self.renew_keys(now);
         }
         self.close_if_delivered(now);
         if !self.lifecycle.is_open() {
@@ -156,26 +155,6 @@ impl Connection {
             self.send_path_duties(now, slot, outbox)?;
         }
         self.send_data(now, outbox)
-    }
-
-    fn maintain_keys(&mut self, now: Instant) {
-        let timeout = self.longest_probe_timeout();
-        // https://www.rfc-editor.org/rfc/rfc10069#section-2.5
-        //# When this specification is used, endpoints SHOULD wait for at least three times the
-        //# largest Probe Timeout (PTO) (see Section 6.2 of [QUIC-RECOVERY]) among all the paths
-        //# before initiating a new key update after receiving an acknowledgment that confirms the
-        //# receipt of the previous key update.
-        if !self.handshake.maintain(now, timeout) {
-            // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
-            //# If a key update is not possible or integrity limits are reached, the
-            //# endpoint MUST stop using the connection
-            //# [...] It is RECOMMENDED that endpoints immediately close the connection with a
-            //# connection error of type AEAD_LIMIT_REACHED before reaching a state where key
-            //# updates are not possible.
-            let code = ErrorCode::AEAD_LIMIT_REACHED;
-            let error = TransportError::new(code, "the keys are worn out");
-            self.fault(now, error);
-        }
     }
 
     /// Nothing more goes now: starved paths are marked, the policies are told.

@@ -15,7 +15,7 @@ use crate::error::ErrorCode;
 use crate::route::Route;
 use crate::tls::{DirectionKeys, protection};
 use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
-use crate::wire::{ConnectionId, PacketKind, PartialHeader, ResetToken};
+use crate::wire::{ConnectionId, PacketKind, PartialHeader, ResetToken, Version};
 
 /// What a datagram turned out to be that belongs to no connection.
 pub(super) enum Stranger {
@@ -103,6 +103,14 @@ impl Endpoint {
                 self.reset_stranger(now, arrival.route, &header.dcid, datagram.len());
                 None
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-6.1
+            // A version that we know but do not want is as one that we do not know.
+            Packet::Protected(PartialHeader { version: Some(version), dcid, scid, .. })
+                if long_enough && !self.speaks(version) =>
+            {
+                self.negotiate_version(arrival.route, version, dcid.as_bytes(), scid.as_bytes());
+                None
+            }
             Packet::Protected(header) if header.kind == PacketKind::Initial && long_enough => {
                 self.handle_initial(now, arrival, &header, datagram)
             }
@@ -113,11 +121,11 @@ impl Endpoint {
             //# Servers MUST drop smaller packets that specify unsupported versions. Servers
             //# SHOULD respond with a Version Negotiation packet, provided that the datagram is
             //# sufficiently long.
-            Packet::UnknownVersion { dcid, scid, .. } if long_enough => {
+            Packet::UnknownVersion { version, dcid, scid } if long_enough => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
                 //# A server MUST NOT send more than one Version Negotiation packet in response to
                 //# a single UDP datagram.
-                self.negotiate_version(arrival.route, dcid, scid);
+                self.negotiate_version(arrival.route, version, dcid, scid);
                 None
             }
             // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.2
@@ -131,12 +139,27 @@ impl Endpoint {
         }
     }
 
-    fn negotiate_version(&mut self, route: Route, dcid: &[u8], scid: &[u8]) {
-        if self.server.is_none() || !self.responses.has_room() {
+    /// True if connections of that version are let in.
+    fn speaks(&self, version: Version) -> bool {
+        let server = self.server.as_ref();
+        server.is_some_and(|server| server.config.transport.versions.contains(&version))
+    }
+
+    /// A client's packet of `version`, which we do not speak, is answered with those that we do.
+    fn negotiate_version(&mut self, route: Route, version: Version, dcid: &[u8], scid: &[u8]) {
+        let Some(server) = self.server.as_ref().filter(|_| self.responses.has_room()) else {
             return;
-        }
-        let Ok([random, ..]) = self.random.draw::<4>() else { return };
-        if let Some(answer) = responses::version_negotiation(random, dcid, scid) {
+        };
+        let Ok([a, b, c, d, random, ..]) = self.random.draw::<8>() else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-6.3
+        // A version that nobody speaks keeps clients used to such.
+        let reserved = u32::from_be_bytes([a, b, c, d]) & 0xf0f0_f0f0 | 0x0a0a_0a0a;
+        // The client's own one would look as if we spoke it.
+        let same = u32::from(reserved == version.0);
+        let reserved = Version(reserved ^ same << 28);
+        let ours = server.config.transport.versions.iter().copied();
+        let versions: Vec<Version> = ours.chain([reserved]).collect();
+        if let Some(answer) = responses::version_negotiation(&versions, random, dcid, scid) {
             self.responses.push(route, answer);
         }
     }
@@ -153,6 +176,7 @@ impl Endpoint {
         let server = self.server.as_mut()?;
         let config = Arc::clone(&server.config);
         let (route, dcid, scid) = (arrival.route, header.dcid, header.scid);
+        let version = header.version?;
         let max_bytes = config.admission.max_incoming_bytes;
         if self.waiting.keep(&dcid, arrival, datagram, max_bytes) {
             return None;
@@ -171,17 +195,18 @@ impl Endpoint {
         let verdict = gate.verdict(&config.admission, source, token.state, waiting, can_retry);
         if verdict == Verdict::Retry && !token.is_failed_retry {
             // Stateless, so that there is no need to look further.
-            self.retry_client(now, route, dcid, scid);
+            self.retry_client(now, route, version, (dcid, scid));
             return None;
         }
-        let keys = config.tls.initial_keys(&dcid, Role::Server);
+        let keys = config.tls.initial_keys(version, &dcid, Role::Server);
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.2
         //# Invalid packets that lack strong integrity protection, such as Initial,
         //# Retry, or Version Negotiation, MAY be discarded.
         self.scratch.clear();
         self.scratch.extend_from_slice(datagram.get(..header.packet_length)?);
         let _payload = open(&keys.remote, header, &mut self.scratch)?;
-        let first = FirstPacket { route, dcid, scid, token, server_name: None, at: now, keys };
+        let (server_name, at) = (None, now);
+        let first = FirstPacket { route, version, dcid, scid, token, server_name, at, keys };
         match verdict {
             // The client has followed a Retry, and will not follow another.
             // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2
@@ -205,7 +230,13 @@ impl Endpoint {
 
     /// Asks a client to come again with a token; nothing is kept of it.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2>
-    fn retry_client(&mut self, now: Instant, route: Route, dcid: ConnectionId, scid: ConnectionId) {
+    fn retry_client(
+        &mut self,
+        now: Instant,
+        route: Route,
+        version: Version,
+        (dcid, scid): (ConnectionId, ConnectionId),
+    ) {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
         //# A server MUST NOT send more than one Retry packet in response to a single UDP datagram.
         if !self.responses.has_room() {
@@ -216,7 +247,7 @@ impl Endpoint {
         let random = &mut *self.random;
         let token = server.tokens.for_retry(now, route.remote, dcid, source, random);
         if let Some(token) = token
-            && let Some(answer) = responses::retry(scid, source, &dcid, &token)
+            && let Some(answer) = responses::retry(version, (scid, source), &dcid, &token)
         {
             self.responses.push(route, answer);
         }
@@ -231,7 +262,8 @@ impl Endpoint {
         //# If a server refuses to accept a new connection, it SHOULD send an Initial packet
         //# containing a CONNECTION_CLOSE frame with error code CONNECTION_REFUSED.
         let Ok(scid) = self.unused_cid() else { return };
-        if let Some(answer) = responses::refusal(&first.keys.local, first.scid, scid, code) {
+        let (version, keys) = (first.version, &first.keys.local);
+        if let Some(answer) = responses::refusal(keys, version, (first.scid, scid), code) {
             self.responses.push(first.route, answer);
         }
     }
@@ -270,11 +302,11 @@ impl Endpoint {
     pub fn retry(&mut self, now: Instant, incoming: Incoming) -> bool {
         let can_retry = self.server.as_ref().is_some_and(|server| server.tokens.can_retry());
         let Some(waiter) = self.waiting.take(incoming.number()) else { return false };
-        let FirstPacket { route, dcid, scid, .. } = waiter.first;
+        let FirstPacket { route, version, dcid, scid, .. } = waiter.first;
         if !can_retry || !incoming.may_retry() {
             return false;
         }
-        self.retry_client(now, route, dcid, scid);
+        self.retry_client(now, route, version, (dcid, scid));
         true
     }
 

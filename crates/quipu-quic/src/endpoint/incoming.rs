@@ -9,7 +9,7 @@ use super::tokens::{Checked, TokenState};
 use crate::connection::Arrival;
 use crate::route::Route;
 use crate::tls::Keys;
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, Version};
 
 /// Datagrams of a waiting client that are kept, at most: a long ClientHello and what comes with it.
 /// Our choice.
@@ -77,6 +77,7 @@ impl Incoming {
 /// A client's first packet, which opened: the client made it for us, whoever the client is.
 pub(super) struct FirstPacket {
     pub(super) route: Route,
+    pub(super) version: Version,
     pub(super) dcid: ConnectionId,
     pub(super) scid: ConnectionId,
     pub(super) token: Checked,

@@ -11,12 +11,12 @@ use super::table::{Client, Table};
 use super::tokens::Tokens;
 use super::{ClientConfig, ConnectError, ConnectionHandle, Endpoint, ServerConfig};
 use crate::connection::{
-    AddressTokens, Connection, FirstIds, IdSource, KeyRing, Setup, parameters,
+    AddressTokens, ClientOrigin, Connection, FirstIds, IdSource, KeyRing, ServerOrigin, Setup,
+    Start, parameters,
 };
 use crate::random::NoRandomness;
 use crate::recorder::Started;
 use crate::route::Route;
-use crate::tls::{InitialSecrets, Session};
 use crate::wire::ConnectionId;
 
 /// Connection IDs drawn until one is unused. Our choice: as many in vain mean that the generator
@@ -58,8 +58,10 @@ impl Endpoint {
             retry_source: None,
         };
         let own = parameters(Role::Client, &config.transport, &first_ids);
-        let session = config.tls.start(server_name, &own.encode())?;
-        let secrets: Arc<dyn InitialSecrets> = config.tls.clone();
+        let (tls, transport) = (Arc::clone(&config.tls), Arc::clone(&config.transport));
+        let from = ClientOrigin::new(tls, server_name, transport, own);
+        let version = config.transport.first_version();
+        let session = from.start(version)?;
         let started =
             Started { role: Role::Client, route, local_cid, remote_cid, original_dcid: remote_cid };
         let setup = Setup {
@@ -67,8 +69,9 @@ impl Endpoint {
             role: Role::Client,
             config: Arc::clone(&config.transport),
             policies: (config.policies)(),
-            session,
-            keys: KeyRing::new(secrets.initial_keys(&remote_cid, Role::Client)),
+            version,
+            keys: KeyRing::new(version, remote_cid, from.initial_keys(version, &remote_cid)),
+            start: Start::Client { from, session },
             route,
             validated: true,
             first_ids,
@@ -87,7 +90,6 @@ impl Endpoint {
             //# connecting to, unless the client has the knowledge that the server that issued the
             //# token and the server the client is connecting to are jointly managing the tokens.
             token: config.tokens.as_ref().and_then(|s| s.take(server_name)).unwrap_or_default(),
-            initial_secrets: Some(secrets),
             handshake_until: None,
         };
         let connection = Connection::new(now, setup);
@@ -112,7 +114,7 @@ impl Endpoint {
         server: &ServerConfig,
         first: FirstPacket,
     ) -> Option<ConnectionHandle> {
-        let FirstPacket { route, dcid, scid, token, at, keys, .. } = first;
+        let FirstPacket { route, version, dcid, scid, token, at, keys, .. } = first;
         let local_cid = self.unused_cid().ok()?;
         let reset_key = self.config.reset_key.as_ref();
         // https://www.rfc-editor.org/rfc/rfc9000#section-7.3
@@ -126,7 +128,7 @@ impl Endpoint {
         };
         let validated = token.state.is_valid();
         let own = parameters(Role::Server, &server.transport, &first_ids);
-        let session: Box<dyn Session> = server.tls.start(&own.encode()).ok()?;
+        let (tls, transport) = (Arc::clone(&server.tls), Arc::clone(&server.transport));
         let (role, remote_cid) = (Role::Server, scid);
         let started = Started { role, route, local_cid, remote_cid, original_dcid };
         let setup = Setup {
@@ -134,8 +136,9 @@ impl Endpoint {
             role,
             config: Arc::clone(&server.transport),
             policies: (server.policies)(),
-            session,
-            keys: KeyRing::new(keys),
+            start: Start::Server(ServerOrigin::new(tls, transport, own)),
+            version,
+            keys: KeyRing::new(version, dcid, keys),
             route,
             // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.3
             //# If the validation succeeds, the server SHOULD then allow the handshake to proceed.
@@ -152,7 +155,6 @@ impl Endpoint {
                 store: None,
             },
             token: Vec::new(),
-            initial_secrets: None,
             handshake_until: match server.admission.handshake_timeout {
                 Duration::ZERO => None,
                 timeout => Some(at + timeout),

@@ -66,25 +66,31 @@ impl Responses {
 }
 
 /// The answer to a packet of a version that we do not speak, which had these connection IDs.
-/// `random` fills unused bits.
+/// `versions`: those that we speak; `random` fills unused bits.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-6.1>
-pub(super) fn version_negotiation(random: u8, dcid: &[u8], scid: &[u8]) -> Option<Vec<u8>> {
-    let mut buffer = vec![0; 1 + 4 + 1 + scid.len() + 1 + dcid.len() + 4];
+pub(super) fn version_negotiation(
+    versions: &[Version],
+    random: u8,
+    dcid: &[u8],
+    scid: &[u8],
+) -> Option<Vec<u8>> {
+    let mut buffer = vec![0; 1 + 4 + 1 + scid.len() + 1 + dcid.len() + 4 * versions.len()];
     let mut writer = Writer::new(&mut buffer);
     // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
     //# The server MUST include the value from the Source Connection ID field of the packet it
     //# receives in the Destination Connection ID field. The value for Source Connection ID
     //# MUST be copied from the Destination Connection ID of the received packet, which is
     //# initially randomly selected by a client.
-    write_version_negotiation(&mut writer, random & 0x7f, scid, dcid, &[Version::V1]).ok()?;
+    write_version_negotiation(&mut writer, random & 0x7f, scid, dcid, versions).ok()?;
     Some(buffer)
 }
 
-/// The Retry packet from `scid` that answers a client's packet from `dcid` to `original_dcid`.
+/// The Retry packet from `scid` that answers a client's packet from `dcid` to `original_dcid`, of
+/// that version.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
 pub(super) fn retry(
-    dcid: ConnectionId,
-    scid: ConnectionId,
+    version: Version,
+    (dcid, scid): (ConnectionId, ConnectionId),
     original_dcid: &ConnectionId,
     token: &[u8],
 ) -> Option<Vec<u8>> {
@@ -96,8 +102,8 @@ pub(super) fn retry(
     if scid == *original_dcid {
         return None;
     }
-    write_retry(&mut writer, dcid, scid, token).ok()?;
-    let tag = retry_tag(original_dcid, &buffer);
+    write_retry(&mut writer, version, dcid, scid, token).ok()?;
+    let tag = retry_tag(version, original_dcid, &buffer);
     buffer.extend_from_slice(&tag);
     Some(buffer)
 }
@@ -107,13 +113,14 @@ pub(super) fn retry(
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-5.2.2>
 pub(super) fn refusal(
     keys: &DirectionKeys,
-    dcid: ConnectionId,
-    scid: ConnectionId,
+    version: Version,
+    (dcid, scid): (ConnectionId, ConnectionId),
     code: ErrorCode,
 ) -> Option<Vec<u8>> {
     let number = PacketNumber(0);
     let packet_number = TruncatedPacketNumber::new(number, None);
-    let header = LongHeader { kind: LongKind::Initial { token: &[] }, dcid, scid, packet_number };
+    let kind = LongKind::Initial { token: &[] };
+    let header = LongHeader { kind, version, dcid, scid, packet_number };
     let tag = keys.packet.tag_length();
     // A close frame without a reason takes less than a header.
     let mut buffer = vec![0; 2 * header.size() + tag];

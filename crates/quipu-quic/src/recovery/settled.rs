@@ -56,6 +56,7 @@ impl Settled {
 
     /// When the packet left that gave a round-trip sample, or would have given one had it come
     /// another way.
+    #[cfg(test)]
     pub(crate) fn sampled_sent_at(&self) -> Option<Instant> {
         self.sampled_sent_at
     }

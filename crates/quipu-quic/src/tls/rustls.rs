@@ -1,25 +1,50 @@
-//! The seam over `rustls` with `ring`.
+//! The seam over `rustls`.
 //!
 //! [`RustlsClient`] and [`RustlsServer`] wrap a `rustls` configuration of the caller's, or make
 //! one with this project's defaults: [`provider`]. Key exchange is X25519 alone, so that flights
 //! have constant sizes, equal to those of the TLS for virtual time.
 //!
 //! Always made with an explicit provider: where a build holds two, `rustls` panics on its default.
+//!
+//! Sessions are resumed as the configuration wants. Whether 0-RTT is offered and accepted is not
+//! its business: [`ClientStart::early_data`] and [`ServerStart::early_data`] say that. A server
+//! resumes each session that it keeps once, which is the protection against replay; tickets that
+//! the client keeps ([`ServerConfig::ticketer`](tls::ServerConfig::ticketer)) allow no 0-RTT.
+//! <https://www.rfc-editor.org/rfc/rfc8446#section-8>
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ::rustls as tls;
-use quipu_base::{PacketNumber, PathId, Role};
+use quipu_base::Role;
 use thiserror::Error;
 use tls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tls::quic;
 
-use super::key::{DirectionKeys, HeaderKey, Keys, OpenError, PacketKey, PacketKeyPair, SealError};
+use self::keys::keys;
+use self::labels::SecretLog;
+use self::session::{RustlsSession, side};
+use self::sessions::Terms;
+use super::key::Keys;
 use super::session::{
-    ClientTls, InitialSecrets, KeyChange, Level, ServerTls, Session, StartError, TlsError,
+    ClientHello, ClientStart, ClientTls, InitialSecrets, ServerStart, ServerTls, Session,
+    StartError, TlsError,
 };
 use crate::random::{NoRandomness, SecureSource};
-use crate::wire::ConnectionId;
+use crate::transport_parameters::TransportParameters;
+use crate::wire::{ConnectionId, Version};
+
+mod client_hello;
+mod keys;
+mod labels;
+mod session;
+mod sessions;
+
+/// Configurations of a server that are kept, one for each set of terms under which sessions are
+/// made: transports that share one TLS.
+const MAX_BOUND: usize = 8;
+
+/// Tickets that `rustls` keeps for each server.
+const TICKETS_OF_SERVER: usize = 8;
 
 mod own;
 
@@ -66,6 +91,8 @@ impl SecureSource for ProviderRandom {
 #[derive(Clone)]
 pub struct RustlsClient {
     config: Arc<tls::ClientConfig>,
+    /// The same with 0-RTT.
+    early: Arc<tls::ClientConfig>,
     initial: quic::Suite,
 }
 
@@ -73,17 +100,23 @@ pub struct RustlsClient {
 #[derive(Clone)]
 pub struct RustlsServer {
     config: Arc<tls::ServerConfig>,
+    bound: Arc<Mutex<Vec<(Terms, Arc<tls::ServerConfig>)>>>,
     initial: quic::Suite,
 }
 
 impl RustlsClient {
-    /// Wraps a configuration, which has to allow TLS 1.3.
+    /// Wraps a configuration, which has to allow TLS 1.3. `enable_early_data` does not count.
     ///
     /// # Errors
     /// [`ConfigError::NoInitialSuite`].
     pub fn new(config: Arc<tls::ClientConfig>) -> Result<Self, ConfigError> {
         let initial = initial_suite(config.crypto_provider())?;
-        Ok(RustlsClient { config, initial })
+        let with = |early| {
+            let mut config = (*config).clone();
+            config.enable_early_data = early;
+            Arc::new(config)
+        };
+        Ok(RustlsClient { config: with(false), early: with(true), initial })
     }
 
     /// Trusts `roots`, offers `alpn` in this order, shows no certificate, resumes no session: every
@@ -104,16 +137,43 @@ impl RustlsClient {
         config.resumption = tls::client::Resumption::disabled();
         Self::new(Arc::new(config))
     }
+
+    /// The same client, which resumes sessions: it keeps tickets of at most so many servers, up to
+    /// 8 of each, in memory that its clones share, and uses each once.
+    #[must_use]
+    pub fn with_resumption(self, servers: usize) -> Self {
+        let resumption =
+            tls::client::Resumption::in_memory_sessions(servers.saturating_mul(TICKETS_OF_SERVER));
+        let with = |config: &tls::ClientConfig| {
+            let mut config = config.clone();
+            config.resumption = resumption.clone();
+            Arc::new(config)
+        };
+        RustlsClient { config: with(&self.config), early: with(&self.early), ..self }
+    }
+
+    fn connect(
+        &self,
+        config: Arc<tls::ClientConfig>,
+        start: &ClientStart<'_>,
+    ) -> Result<quic::ClientConnection, StartError> {
+        let name = ServerName::try_from(start.server_name)
+            .map_err(|_| StartError::ServerName(start.server_name.to_owned()))?
+            .to_owned();
+        let version = rustls_version(start.version);
+        quic::ClientConnection::new(config, version, name, start.parameters.to_vec())
+            .map_err(refused)
+    }
 }
 
 impl RustlsServer {
-    /// Wraps a configuration, which has to allow TLS 1.3.
+    /// Wraps a configuration, which has to allow TLS 1.3. `max_early_data_size` does not count.
     ///
     /// # Errors
     /// [`ConfigError::NoInitialSuite`].
     pub fn new(config: Arc<tls::ServerConfig>) -> Result<Self, ConfigError> {
         let initial = initial_suite(config.crypto_provider())?;
-        Ok(RustlsServer { config, initial })
+        Ok(RustlsServer { config, bound: Arc::default(), initial })
     }
 
     /// Shows `chain`, end entity first, and signs with `key`, best an Ed25519 key: its signatures
@@ -136,10 +196,34 @@ impl RustlsServer {
         config.alpn_protocols = owned(alpn);
         Self::new(Arc::new(config))
     }
+
+    /// The configuration whose sessions are made under `terms`: the same for each connection of a
+    /// transport.
+    fn under(&self, terms: Terms) -> Arc<tls::ServerConfig> {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, config)) = bound.iter().find(|(known, _)| *known == terms) {
+            return Arc::clone(config);
+        }
+        let config = Arc::new(sessions::bound(&self.config, terms));
+        if bound.len() >= MAX_BOUND {
+            bound.remove(0);
+        }
+        bound.push((terms, Arc::clone(&config)));
+        config
+    }
 }
 
 fn owned(alpn: &[&[u8]]) -> Vec<Vec<u8>> {
     alpn.iter().map(|name| name.to_vec()).collect()
+}
+
+fn refused(error: tls::Error) -> StartError {
+    StartError::Config(error.to_string())
+}
+
+/// What `rustls` calls one of [`Version::KNOWN`].
+fn rustls_version(version: Version) -> quic::Version {
+    if version == Version::V2 { quic::Version::V2 } else { quic::Version::V1 }
 }
 
 fn initial_suite(provider: &tls::crypto::CryptoProvider) -> Result<quic::Suite, ConfigError> {
@@ -151,220 +235,75 @@ fn initial_suite(provider: &tls::crypto::CryptoProvider) -> Result<quic::Suite, 
         .ok_or(ConfigError::NoInitialSuite)
 }
 
-fn initial_keys(suite: &quic::Suite, dcid: &ConnectionId, role: Role) -> Keys {
-    let side = match role {
-        Role::Client => tls::Side::Client,
-        Role::Server => tls::Side::Server,
-    };
+fn initial_keys(suite: &quic::Suite, version: Version, dcid: &ConnectionId, role: Role) -> Keys {
     // https://www.rfc-editor.org/rfc/rfc9001#section-5.2
     //# The HKDF-Expand-Label function defined in TLS 1.3 MUST be used for Initial packets even
     //# where the TLS versions offered do not include TLS 1.3.
-    keys(suite.keys(dcid.as_bytes(), side, quic::Version::V1))
+    keys(suite.keys(dcid.as_bytes(), side(role), rustls_version(version)))
 }
 
 impl InitialSecrets for RustlsClient {
-    fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
-        initial_keys(&self.initial, dcid, role)
+    fn initial_keys(&self, version: Version, dcid: &ConnectionId, role: Role) -> Keys {
+        initial_keys(&self.initial, version, dcid, role)
     }
 }
 
 impl InitialSecrets for RustlsServer {
-    fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
-        initial_keys(&self.initial, dcid, role)
+    fn initial_keys(&self, version: Version, dcid: &ConnectionId, role: Role) -> Keys {
+        initial_keys(&self.initial, version, dcid, role)
     }
 }
 
 impl ClientTls for RustlsClient {
-    fn start(&self, server_name: &str, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let name = ServerName::try_from(server_name)
-            .map_err(|_| StartError::ServerName(server_name.to_owned()))?
-            .to_owned();
-        let connection = quic::ClientConnection::new(
-            self.config.clone(),
-            quic::Version::V1,
-            name,
-            parameters.to_vec(),
-        )
-        .map_err(|error| StartError::Config(error.to_string()))?;
-        Ok(Box::new(RustlsSession::new(quic::Connection::Client(connection))))
+    fn start(&self, start: &ClientStart<'_>) -> Result<Box<dyn Session>, StartError> {
+        let mut config = if start.early_data { &self.early } else { &self.config }.clone();
+        let log = start.may_change.then(|| {
+            let log = Arc::new(SecretLog::new(Arc::clone(&config.key_log)));
+            let mut logging = (*config).clone();
+            logging.key_log = Arc::<SecretLog>::clone(&log);
+            config = Arc::new(logging);
+            log
+        });
+        let mut connection = self.connect(Arc::clone(&config), start)?;
+        // Each attempt uses a ticket up.
+        let mut attempts = 1;
+        while resumes_another_version(&connection, start.version) {
+            if attempts > TICKETS_OF_SERVER {
+                let mut fresh = (*config).clone();
+                fresh.resumption = tls::client::Resumption::disabled();
+                connection = self.connect(Arc::new(fresh), start)?;
+                break;
+            }
+            connection = self.connect(Arc::clone(&config), start)?;
+            attempts += 1;
+        }
+        Ok(Box::new(RustlsSession::client(connection, log)))
     }
+}
+
+/// True if a client is about to resume a session of another version.
+/// <https://www.rfc-editor.org/rfc/rfc9369#section-5>
+fn resumes_another_version(connection: &quic::ClientConnection, version: Version) -> bool {
+    // Before the handshake, those of the connection whose session is resumed.
+    let Some(remembered) = connection.quic_transport_parameters() else { return false };
+    let parameters = TransportParameters::read(remembered, Role::Server);
+    let information = parameters.ok().and_then(|parameters| parameters.version_information);
+    // A server that does not tell speaks v1 alone.
+    information.map_or(Version::V1, |information| information.chosen) != version
 }
 
 impl ServerTls for RustlsServer {
-    fn start(&self, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let connection = quic::ServerConnection::new(
-            self.config.clone(),
-            quic::Version::V1,
-            parameters.to_vec(),
-        )
-        .map_err(|error| StartError::Config(error.to_string()))?;
-        Ok(Box::new(RustlsSession::new(quic::Connection::Server(connection))))
-    }
-}
-
-/// The handshake of one connection.
-struct RustlsSession {
-    connection: quic::Connection,
-    /// Where the peer's next handshake bytes have to come from.
-    reading: Level,
-    has_one_rtt_keys: bool,
-    next: Option<quic::Secrets>,
-}
-
-/// Description of the alert `internal_error`, for failures that `rustls` gives no alert for.
-const INTERNAL_ERROR: u8 = 80;
-/// Description of the alert `unexpected_message`.
-const UNEXPECTED_MESSAGE: u8 = 10;
-
-impl RustlsSession {
-    fn new(connection: quic::Connection) -> Self {
-        RustlsSession { connection, reading: Level::Initial, has_one_rtt_keys: false, next: None }
+    fn client_hello<'h>(&self, bytes: &'h [u8]) -> Result<Option<ClientHello<'h>>, TlsError> {
+        client_hello::read(bytes)
     }
 
-    /// A client reads 1-RTT messages once it has verified the server's Finished message, a server
-    /// once it has verified the client's, though it has the keys before.
-    fn update_reading_level(&mut self) {
-        if self.has_one_rtt_keys && !self.connection.is_handshaking() {
-            self.reading = Level::OneRtt;
-        }
-    }
-}
-
-impl Session for RustlsSession {
-    fn read(&mut self, level: Level, data: &[u8]) -> Result<(), TlsError> {
-        // `rustls` is not told the level, so a message at the wrong one would pass.
-        // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.3
-        // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.3
-        //# If the packet is from a previously installed encryption level, it MUST NOT contain
-        //# data that extends past the end of previously received data in that flow.
-        if level != self.reading {
-            return Err(TlsError {
-                alert: UNEXPECTED_MESSAGE,
-                reason: format!("handshake bytes at {level:?}, expected {:?}", self.reading).into(),
-            });
-        }
-        let result = self.connection.read_hs(data);
-        self.update_reading_level();
-        result.map_err(|error| TlsError {
-            alert: self.connection.alert().map_or(INTERNAL_ERROR, u8::from),
-            reason: error.to_string().into(),
-        })
-    }
-
-    fn write(&mut self, out: &mut Vec<u8>) -> Option<KeyChange> {
-        let change = match self.connection.write_hs(out)? {
-            quic::KeyChange::Handshake { keys: level_keys } => {
-                self.reading = Level::Handshake;
-                KeyChange::Handshake(keys(level_keys))
-            }
-            quic::KeyChange::OneRtt { keys: level_keys, next } => {
-                self.has_one_rtt_keys = true;
-                self.next = Some(next);
-                KeyChange::OneRtt(keys(level_keys))
-            }
-        };
-        self.update_reading_level();
-        Some(change)
-    }
-
-    fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
-    }
-
-    fn peer_transport_parameters(&self) -> Option<&[u8]> {
-        self.connection.quic_transport_parameters()
-    }
-
-    fn alpn(&self) -> Option<&[u8]> {
-        self.connection.alpn_protocol()
-    }
-
-    fn next_packet_keys(&mut self) -> Option<PacketKeyPair> {
-        let next = self.next.as_mut()?.next_packet_keys();
-        Some(PacketKeyPair {
-            local: Box::new(RustlsPacketKey(next.local)),
-            remote: Box::new(RustlsPacketKey(next.remote)),
-        })
-    }
-
-    fn server_name(&self) -> Option<&str> {
-        match &self.connection {
-            quic::Connection::Client(_) => None,
-            quic::Connection::Server(server) => server.server_name(),
-        }
-    }
-}
-
-fn keys(from: quic::Keys) -> Keys {
-    Keys { local: direction(from.local), remote: direction(from.remote) }
-}
-
-fn direction(from: quic::DirectionalKeys) -> DirectionKeys {
-    DirectionKeys {
-        header: Box::new(RustlsHeaderKey(from.header)),
-        packet: Box::new(RustlsPacketKey(from.packet)),
-    }
-}
-
-struct RustlsPacketKey(Box<dyn quic::PacketKey>);
-
-impl PacketKey for RustlsPacketKey {
-    fn seal(
-        &self,
-        path: PathId,
-        number: PacketNumber,
-        header: &[u8],
-        payload_and_tag: &mut [u8],
-    ) -> Result<(), SealError> {
-        let length = payload_and_tag.len().checked_sub(self.tag_length()).ok_or(SealError)?;
-        let (payload, tag) = payload_and_tag.split_at_mut_checked(length).ok_or(SealError)?;
-        let sealed = self
-            .0
-            .encrypt_in_place_for_path(path.0, number.0, header, payload)
-            .map_err(|_| SealError)?;
-        tag.copy_from_slice(sealed.as_ref());
-        Ok(())
-    }
-
-    fn open(
-        &self,
-        path: PathId,
-        number: PacketNumber,
-        header: &[u8],
-        payload: &mut [u8],
-    ) -> Result<usize, OpenError> {
-        self.0
-            .decrypt_in_place_for_path(path.0, number.0, header, payload)
-            .map(<[u8]>::len)
-            .map_err(|_| OpenError)
-    }
-
-    fn tag_length(&self) -> usize {
-        self.0.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.0.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.0.integrity_limit()
-    }
-}
-
-struct RustlsHeaderKey(Box<dyn quic::HeaderProtectionKey>);
-
-impl HeaderKey for RustlsHeaderKey {
-    fn protect(&self, sample: &[u8], first: &mut u8, number: &mut [u8]) -> Result<(), SealError> {
-        self.0.encrypt_in_place(sample, first, number).map_err(|_| SealError)
-    }
-
-    fn unprotect(&self, sample: &[u8], first: &mut u8, number: &mut [u8]) -> Result<(), OpenError> {
-        self.0.decrypt_in_place(sample, first, number).map_err(|_| OpenError)
-    }
-
-    fn sample_length(&self) -> usize {
-        self.0.sample_len()
+    fn start(&self, start: &ServerStart<'_>) -> Result<Box<dyn Session>, StartError> {
+        let ServerStart { version, limits, early_data, .. } = *start;
+        let config = self.under(Terms { version, limits, early_data });
+        let parameters = start.parameters.to_vec();
+        let connection = quic::ServerConnection::new(config, rustls_version(version), parameters)
+            .map_err(refused)?;
+        Ok(Box::new(RustlsSession::server(connection)))
     }
 }
 

@@ -2,20 +2,25 @@
 
 use std::borrow::Cow;
 
+use ::rustls::pki_types::CertificateDer;
 use quipu_base::Role;
 use thiserror::Error;
 
-use super::key::{Keys, PacketKeyPair};
+use super::key::{DirectionKeys, Keys, PacketKeyPair};
+use super::negotiated::Negotiated;
 use crate::error::{ErrorCode, TransportError};
-use crate::wire::ConnectionId;
+use crate::transport_parameters::RememberedLimits;
+use crate::wire::{ConnectionId, Version};
 
-/// An encryption level. 0-RTT is not among them: its packets carry no handshake bytes, and we
-/// neither send nor accept them.
+/// An encryption level.
 /// <https://www.rfc-editor.org/rfc/rfc9001#section-2.1>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Keys from the client's first destination connection ID.
     Initial,
+    /// Keys of an earlier connection, for what a client sends early. No handshake bytes travel
+    /// here.
+    ZeroRtt,
     /// Keys of the handshake.
     Handshake,
     /// The connection's keys.
@@ -24,7 +29,10 @@ pub enum Level {
 
 impl Level {
     /// Every level, in the order in which a connection comes to them.
-    pub const ALL: [Level; 3] = [Level::Initial, Level::Handshake, Level::OneRtt];
+    pub const ALL: [Level; 4] = [Level::Initial, Level::ZeroRtt, Level::Handshake, Level::OneRtt];
+
+    /// The levels at which handshake bytes travel.
+    pub const MESSAGES: [Level; 3] = [Level::Initial, Level::Handshake, Level::OneRtt];
 }
 
 /// The handshake failed; closes the connection with a crypto error.
@@ -68,6 +76,21 @@ pub enum KeyChange {
     OneRtt(Keys),
 }
 
+/// What became of 0-RTT.
+/// <https://www.rfc-editor.org/rfc/rfc9001#section-4.6>
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EarlyData {
+    /// The client does not ask for it.
+    #[default]
+    NotOffered,
+    /// The client asks for it, and may send; the server has not answered.
+    Offered,
+    /// The server reads what the client sends early.
+    Accepted,
+    /// The server does not.
+    Rejected,
+}
+
 /// The handshake of one connection.
 ///
 /// The connection reassembles the handshake bytes of each level, gives them to
@@ -109,6 +132,45 @@ pub trait Session: Send {
     fn server_name(&self) -> Option<&str> {
         None
     }
+
+    /// What became of 0-RTT. A client learns the server's answer when the handshake is over, at
+    /// the latest.
+    fn early_data(&self) -> EarlyData {
+        EarlyData::NotOffered
+    }
+
+    /// Keys of [`Level::ZeroRtt`], which seal at a client and open at a server. A client has them
+    /// from the start, while 0-RTT is [offered](EarlyData::Offered); a server once it has read a
+    /// ClientHello whose 0-RTT it [accepts](EarlyData::Accepted).
+    fn zero_rtt_keys(&mut self) -> Option<DirectionKeys> {
+        None
+    }
+
+    /// The server's transport parameters of the connection whose session a client resumes,
+    /// encoded: what it may send early keeps to them. `None` without [`Session::zero_rtt_keys`].
+    fn remembered_parameters(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The server goes on in another version than that of the client's first flight: keys made
+    /// from now on are those of `version`. Called at a client before it reads anything, and only if
+    /// [`ClientStart::may_change`] was set.
+    /// <https://www.rfc-editor.org/rfc/rfc9369#section-4.1>
+    ///
+    /// # Errors
+    /// [`TlsError`] closes the connection.
+    fn change_version(&mut self, version: Version) -> Result<(), TlsError>;
+
+    /// What both ends agreed on; `None` until they have.
+    fn negotiated(&self) -> Option<Negotiated> {
+        None
+    }
+
+    /// The peer's certificates in DER, end entity first; of the session resumed, if one was.
+    /// `None` until they came, and if the peer showed none.
+    fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        None
+    }
 }
 
 /// What both ends derive from nothing but a connection ID.
@@ -116,24 +178,72 @@ pub trait InitialSecrets: Send + Sync {
     /// The keys of [`Level::Initial`] at the end of `role`. `dcid` is the destination connection
     /// ID of the client's first Initial packet, or of its first after a Retry.
     /// <https://www.rfc-editor.org/rfc/rfc9001#section-5.2>
-    fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys;
+    fn initial_keys(&self, version: Version, dcid: &ConnectionId, role: Role) -> Keys;
+}
+
+/// What a client's session starts from.
+#[derive(Clone, Copy, Debug)]
+pub struct ClientStart<'a> {
+    /// The server's name: a DNS name or an IP address.
+    pub server_name: &'a str,
+    /// The version of the first flight.
+    pub version: Version,
+    /// The server may go on in another version: see [`Session::change_version`].
+    pub may_change: bool,
+    /// Our transport parameters, encoded.
+    pub parameters: &'a [u8],
+    /// Offer 0-RTT if a session can be resumed whose server allowed it.
+    pub early_data: bool,
 }
 
 /// Starts the client's sessions.
 pub trait ClientTls: InitialSecrets {
-    /// Starts a session with the server of that name. `parameters` are our transport parameters,
-    /// encoded.
+    /// Starts a session.
     ///
     /// # Errors
     /// [`StartError`] if the name or the configuration is wrong.
-    fn start(&self, server_name: &str, parameters: &[u8]) -> Result<Box<dyn Session>, StartError>;
+    fn start(&self, start: &ClientStart<'_>) -> Result<Box<dyn Session>, StartError>;
+}
+
+/// What a server's session starts from.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerStart<'a> {
+    /// The version of the connection, which need not be that of the client's first flight.
+    pub version: Version,
+    /// Our transport parameters, encoded.
+    pub parameters: &'a [u8],
+    /// Those of them that a client remembers for 0-RTT. A session that was made with higher ones
+    /// must not be resumed: its client would use them.
+    pub limits: RememberedLimits,
+    /// Accept 0-RTT, and allow it to those who get tickets now.
+    pub early_data: bool,
+}
+
+/// What a ClientHello says, before anything was done with it. Nothing of it is authentic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientHello<'a> {
+    /// The name of the server that the client asks for.
+    pub server_name: Option<&'a str>,
+    /// The application protocols that it offers, most wanted first.
+    pub alpn: Vec<&'a [u8]>,
+    /// Its transport parameters, encoded; `None` if they are missing.
+    pub transport_parameters: Option<&'a [u8]>,
+    /// The session ID of older versions of TLS, which is empty in QUIC.
+    pub legacy_session_id: &'a [u8],
 }
 
 /// Starts the server's sessions.
 pub trait ServerTls: InitialSecrets {
-    /// Starts a session. `parameters` are our transport parameters, encoded.
+    /// Reads the ClientHello at the start of the client's handshake bytes; `None` while a part of
+    /// it is missing. It is given to the session too, from its first byte on.
+    ///
+    /// # Errors
+    /// [`TlsError`] closes the connection.
+    fn client_hello<'h>(&self, bytes: &'h [u8]) -> Result<Option<ClientHello<'h>>, TlsError>;
+
+    /// Starts a session.
     ///
     /// # Errors
     /// [`StartError`] if the configuration is wrong.
-    fn start(&self, parameters: &[u8]) -> Result<Box<dyn Session>, StartError>;
+    fn start(&self, start: &ServerStart<'_>) -> Result<Box<dyn Session>, StartError>;
 }

@@ -39,7 +39,7 @@ impl TransportParameters {
             if id.name().is_none() {
                 continue;
             }
-            parameters.take(id, &mut value)?;
+            parameters.take(id, from, &mut value)?;
             if !value.is_empty() {
                 return Err(ParameterError::TrailingBytes(id));
             }
@@ -48,7 +48,12 @@ impl TransportParameters {
     }
 
     /// The ranges are those of <https://www.rfc-editor.org/rfc/rfc9000#section-18.2>.
-    fn take(&mut self, id: ParameterId, value: &mut Reader<'_>) -> Result<(), ParameterError> {
+    fn take(
+        &mut self,
+        id: ParameterId,
+        from: Role,
+        value: &mut Reader<'_>,
+    ) -> Result<(), ParameterError> {
         match id {
             ParameterId::ORIGINAL_DESTINATION_CONNECTION_ID => {
                 self.original_destination_connection_id = Some(connection_id(id, value)?);
@@ -105,6 +110,9 @@ impl TransportParameters {
             }
             ParameterId::RETRY_SOURCE_CONNECTION_ID => {
                 self.retry_source_connection_id = Some(connection_id(id, value)?);
+            }
+            ParameterId::VERSION_INFORMATION => {
+                self.version_information = Some(VersionInformation::read(value, from)?);
             }
             ParameterId::INITIAL_MAX_PATH_ID => {
                 let path = value.varint()?;

@@ -3,6 +3,7 @@ use proptest::option::of;
 use proptest::prelude::*;
 
 use super::*;
+use crate::wire::Version;
 
 fn connection_id(lengths: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = ConnectionId> {
     vec(any::<u8>(), lengths).prop_map(|bytes| ConnectionId::new(&bytes).unwrap())
@@ -30,6 +31,12 @@ fn preferred_address() -> impl Strategy<Value = PreferredAddress> {
     )
 }
 
+fn version_information() -> impl Strategy<Value = VersionInformation> {
+    let version = || (1u32..).prop_map(Version);
+    (version(), vec(version(), 0..6))
+        .prop_map(|(chosen, available)| VersionInformation { chosen, available: available.into() })
+}
+
 fn parameters() -> impl Strategy<Value = TransportParameters> {
     let from_server = (
         of(connection_id(0..=20)),
@@ -45,6 +52,7 @@ fn parameters() -> impl Strategy<Value = TransportParameters> {
         of(connection_id(0..=20)),
         of(any::<u32>().prop_map(PathId)),
         any::<bool>(),
+        of(version_information()),
     );
     (from_server, limits, small, other).prop_map(|(server, limits, small, other)| {
         TransportParameters {
@@ -67,6 +75,7 @@ fn parameters() -> impl Strategy<Value = TransportParameters> {
             retry_source_connection_id: server.3,
             initial_max_path_id: other.3,
             ack_return_paths: other.4,
+            version_information: other.5,
         }
     })
 }
@@ -166,6 +175,36 @@ fn bytes_behind_a_value_and_values_cut_short_are_refused() {
     assert_eq!(flag, Err(ParameterError::TrailingBytes(ParameterId::DISABLE_ACTIVE_MIGRATION)));
     let long = parameter(ParameterId::INITIAL_SOURCE_CONNECTION_ID, &[0; 21]);
     assert!(TransportParameters::read(&long, Role::Client).is_err());
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9368#section-4>
+#[test]
+fn version_information_that_cannot_be_is_refused() {
+    let read = |words: &[u32], cut: usize, from| {
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        bytes.truncate(bytes.len() - cut);
+        let read =
+            TransportParameters::read(&parameter(ParameterId::VERSION_INFORMATION, &bytes), from);
+        read.map(|parameters| parameters.version_information.unwrap())
+    };
+    let both = read(&[1, 0x6b33_43cf, 1], 0, Role::Client).unwrap();
+    assert_eq!(both.chosen, Version::V1);
+    assert_eq!(both.available[..], [Version::V2, Version::V1]);
+    for (words, cut) in [
+        (&[][..], 0),
+        (&[1][..], 1),
+        (&[1, 1][..], 1),
+        (&[0, 1][..], 0),
+        (&[1, 1, 0][..], 0),
+        (&[1, 2][..], 0),
+    ] {
+        let error = read(words, cut, Role::Client);
+        assert!(matches!(error, Err(ParameterError::VersionInformation(_))), "{words:?} {error:?}");
+    }
+    // A server may be about to give up the version that it chose.
+    assert!(read(&[1], 0, Role::Server).unwrap().available.is_empty());
+    let many: Vec<u32> = (1..500).collect();
+    assert!(read(&many, 0, Role::Server).unwrap().available.len() <= 32);
 }
 
 #[test]

@@ -84,6 +84,11 @@ impl TransportParameters {
         put_id(writer, ParameterId::INITIAL_SOURCE_CONNECTION_ID, source)?;
         let retry = self.retry_source_connection_id;
         put_id(writer, ParameterId::RETRY_SOURCE_CONNECTION_ID, retry)?;
+        if let Some(information) = &self.version_information {
+            writer.put_varint(ParameterId::VERSION_INFORMATION.0)?;
+            writer.put_varint(information.size() as u64)?;
+            information.write(writer)?;
+        }
         if let Some(path) = self.initial_max_path_id {
             // https://www.rfc-editor.org/rfc/rfc10069#section-2.1
             //# This value MUST NOT exceed 2^32-1, the maximum allowed value for the path ID due

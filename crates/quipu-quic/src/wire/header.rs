@@ -22,7 +22,7 @@ pub use crate::kinds::PacketKind;
 
 /// First byte: set in long headers.
 pub(crate) const LONG_FORM: u8 = 0x80;
-/// First byte: set in every packet of QUIC v1 but Version Negotiation.
+/// First byte: set in every packet of QUIC v1 and v2 but Version Negotiation.
 pub(crate) const FIXED_BIT: u8 = 0x40;
 /// First byte of a short header: the spin bit.
 pub(crate) const SPIN_BIT: u8 = 0x20;
@@ -52,11 +52,39 @@ impl Version {
     pub const NEGOTIATION: Version = Version(0);
     /// QUIC v1. <https://www.rfc-editor.org/rfc/rfc9000#section-15>
     pub const V1: Version = Version(1);
+    /// QUIC v2, which differs from v1 in numbers and labels alone.
+    /// <https://www.rfc-editor.org/rfc/rfc9369#section-3.1>
+    pub const V2: Version = Version(0x6b33_43cf);
+    /// The versions that this crate speaks, oldest first. Each is compatible with each: a first
+    /// flight of one is read as one of another.
+    /// <https://www.rfc-editor.org/rfc/rfc9369#section-4>
+    pub const KNOWN: [Version; 2] = [Version::V1, Version::V2];
 
     /// True for the versions that this crate speaks.
-    pub const fn is_supported(self) -> bool {
-        self.0 == Self::V1.0
+    pub const fn is_known(self) -> bool {
+        self.0 == Self::V1.0 || self.0 == Self::V2.0
     }
+
+    /// True for versions that exist to exercise version negotiation, and are never spoken.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-15>
+    pub const fn is_reserved(self) -> bool {
+        self.0 & 0x0f0f_0f0f == 0x0a0a_0a0a
+    }
+
+    /// The two type bits of a long header for what has these in QUIC v1.
+    /// <https://www.rfc-editor.org/rfc/rfc9369#section-3.2>
+    pub(crate) const fn type_bits(self, of_v1: u8) -> u8 {
+        if self.0 == Self::V2.0 { (of_v1 + 1) & 0b11 } else { of_v1 }
+    }
+}
+
+/// The type bits of long headers in QUIC v1.
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>
+pub(crate) mod type_bits {
+    pub(crate) const INITIAL: u8 = 0;
+    pub(crate) const ZERO_RTT: u8 = 1;
+    pub(crate) const HANDSHAKE: u8 = 2;
+    pub(crate) const RETRY: u8 = 3;
 }
 
 impl fmt::Debug for Version {

@@ -8,7 +8,9 @@ use quipu_base::{Instant, PacketNumber, PathId, Role};
 use quipu_quic::RangeSet;
 use quipu_quic::tls::{InitialSecrets, protection};
 use quipu_quic::wire::header::Packet;
-use quipu_quic::wire::{ConnectionId, Frame, Frames, PacketKind, PartialHeader, ResetToken};
+use quipu_quic::wire::{
+    ConnectionId, Frame, Frames, PacketKind, PartialHeader, ResetToken, Version,
+};
 
 use super::tap::{SharedDirection, SharedKeys, Vault};
 
@@ -121,7 +123,7 @@ impl Book {
 
     /// Initial keys come from this connection ID from now on.
     pub(super) fn start_with(&mut self, first: ConnectionId) {
-        self.initial = Some(self.secrets.initial_keys(&first, self.role).into());
+        self.initial = Some(self.secrets.initial_keys(Version::V1, &first, self.role).into());
         self.first_ids.push(first);
     }
 
@@ -202,7 +204,8 @@ impl Book {
                 Ok(Packet::Retry { scid, .. }) => {
                     // The client's next Initial packet begins anew.
                     let (known, issued) = (self.role, scid);
-                    self.initial = Some(self.secrets.initial_keys(&issued, known).into());
+                    self.initial =
+                        Some(self.secrets.initial_keys(Version::V1, &issued, known).into());
                     self.first_ids.push(issued);
                     break;
                 }

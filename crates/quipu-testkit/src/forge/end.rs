@@ -6,9 +6,9 @@ use std::sync::Arc;
 use quipu_base::{Instant, Role, Seed};
 use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
-use quipu_quic::tls::{ClientTls, ServerTls};
+use quipu_quic::tls::{ClientStart, ClientTls, ServerTls};
 use quipu_quic::transport_parameters::TransportParameters;
-use quipu_quic::wire::ConnectionId;
+use quipu_quic::wire::{ConnectionId, Version};
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Drain, Endpoint, Outbox, Route,
     Transmit, TransportConfig,
@@ -164,7 +164,13 @@ impl Setup {
             initial_max_streams_bidi: self.client.max_streams,
             ..TransportParameters::default()
         };
-        let session = self.tls.client().start(SERVER_NAME, &parameters.encode());
+        let session = self.tls.client().start(&ClientStart {
+            server_name: SERVER_NAME,
+            version: Version::V1,
+            may_change: false,
+            parameters: &parameters.encode(),
+            early_data: false,
+        });
         let mut hello = Vec::new();
         session.expect("a session starts").write(&mut hello);
         hello

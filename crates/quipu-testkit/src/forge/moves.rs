@@ -225,7 +225,7 @@ impl Hostility {
                 connection.abandon_path(now, path, ErrorCode::NO_ERROR);
             }
             _ => {
-                connection.update_keys(now);
+                connection.update_keys();
             }
         });
     }

@@ -6,7 +6,7 @@ use quipu_base::{PacketNumber, PathId};
 use quipu_quic::tls::protection;
 use quipu_quic::wire::frame::{AckRange, EcnCounts, write_ack};
 use quipu_quic::wire::header::{HeaderLayout, LongHeader, LongKind, ShortHeader};
-use quipu_quic::wire::{ConnectionId, Frame, PacketKind, TruncatedPacketNumber, Writer};
+use quipu_quic::wire::{ConnectionId, Frame, PacketKind, TruncatedPacketNumber, Version, Writer};
 
 use super::tap::SharedDirection;
 
@@ -240,7 +240,9 @@ impl Forgery {
                 return header.write(writer).expect("a header has room");
             }
         };
-        LongHeader { kind, dcid, scid, packet_number }.write(writer).expect("a header has room")
+        LongHeader { kind, version: Version::V1, dcid, scid, packet_number }
+            .write(writer)
+            .expect("a header has room")
     }
 }
 

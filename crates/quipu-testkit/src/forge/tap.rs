@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use quipu_base::{PacketNumber, PathId, Role};
 use quipu_quic::tls::{
-    ClientTls, DirectionKeys, HeaderKey, InitialSecrets, KeyChange, Keys, OpenError, PacketKey,
-    PacketKeyPair, SealError, ServerTls, Session, StartError, TlsError,
+    ClientHello, ClientStart, ClientTls, DirectionKeys, EarlyData, HeaderKey, InitialSecrets,
+    KeyChange, Keys, Negotiated, OpenError, PacketKey, PacketKeyPair, SealError, ServerStart,
+    ServerTls, Session, StartError, TlsError,
 };
-use quipu_quic::wire::{ConnectionId, PacketKind};
+use quipu_quic::wire::{ConnectionId, PacketKind, Version};
 
 /// Key phases whose keys are there as soon as those of the first are.
 const PHASES: usize = 8;
@@ -19,6 +20,8 @@ pub struct Vault(Arc<Mutex<Held>>);
 
 #[derive(Default)]
 struct Held {
+    /// What a client seals with, and a server opens.
+    zero_rtt: Option<SharedDirection>,
     handshake: Option<SharedKeys>,
     one_rtt: Option<SharedKeys>,
     /// The payload keys of the second phase and of those after it.
@@ -115,7 +118,11 @@ impl Vault {
                 }
                 Some(keys)
             }
-            PacketKind::Initial | PacketKind::ZeroRtt => None,
+            PacketKind::ZeroRtt => {
+                let keys = held.zero_rtt.clone()?;
+                Some(SharedKeys { local: keys.clone(), remote: keys })
+            }
+            PacketKind::Initial => None,
         }
     }
 
@@ -173,22 +180,28 @@ impl<T: ?Sized> Tap<T> {
 }
 
 impl<T: InitialSecrets + ?Sized> InitialSecrets for Tap<T> {
-    fn initial_keys(&self, dcid: &ConnectionId, role: Role) -> Keys {
-        self.inner.initial_keys(dcid, role)
+    fn initial_keys(&self, version: Version, dcid: &ConnectionId, role: Role) -> Keys {
+        self.inner.initial_keys(version, dcid, role)
     }
 }
 
 impl ClientTls for Tap<dyn ClientTls> {
-    fn start(&self, server_name: &str, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let declared = self.declared(parameters);
-        Ok(self.tapped(self.inner.start(server_name, &declared)?))
+    fn start(&self, start: &ClientStart<'_>) -> Result<Box<dyn Session>, StartError> {
+        let declared = self.declared(start.parameters);
+        let start = ClientStart { parameters: &declared, ..*start };
+        Ok(self.tapped(self.inner.start(&start)?))
     }
 }
 
 impl ServerTls for Tap<dyn ServerTls> {
-    fn start(&self, parameters: &[u8]) -> Result<Box<dyn Session>, StartError> {
-        let declared = self.declared(parameters);
-        Ok(self.tapped(self.inner.start(&declared)?))
+    fn client_hello<'h>(&self, bytes: &'h [u8]) -> Result<Option<ClientHello<'h>>, TlsError> {
+        self.inner.client_hello(bytes)
+    }
+
+    fn start(&self, start: &ServerStart<'_>) -> Result<Box<dyn Session>, StartError> {
+        let declared = self.declared(start.parameters);
+        let start = ServerStart { parameters: &declared, ..*start };
+        Ok(self.tapped(self.inner.start(&start)?))
     }
 }
 
@@ -254,6 +267,32 @@ impl Session for TappedSession {
 
     fn server_name(&self) -> Option<&str> {
         self.inner.server_name()
+    }
+
+    fn early_data(&self) -> EarlyData {
+        self.inner.early_data()
+    }
+
+    fn zero_rtt_keys(&mut self) -> Option<DirectionKeys> {
+        let keys = SharedDirection::from(self.inner.zero_rtt_keys()?);
+        self.vault.held().zero_rtt = Some(keys.clone());
+        Some(keys.limited(self.limit))
+    }
+
+    fn remembered_parameters(&self) -> Option<&[u8]> {
+        self.inner.remembered_parameters()
+    }
+
+    fn change_version(&mut self, version: Version) -> Result<(), TlsError> {
+        self.inner.change_version(version)
+    }
+
+    fn negotiated(&self) -> Option<Negotiated> {
+        self.inner.negotiated()
+    }
+
+    fn peer_certificates(&self) -> Option<&[quipu_quic::tls::CertificateDer<'static>]> {
+        self.inner.peer_certificates()
     }
 }
 

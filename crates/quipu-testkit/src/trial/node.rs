@@ -144,7 +144,7 @@ impl TrialNode {
                 }
             }
             Op::UpdateKeys(_) => {
-                connection.update_keys(now);
+                connection.update_keys();
             }
             Op::Policies(_, text) => {
                 let policies = self.watch.replace(0, text).expect("a choice of policies");

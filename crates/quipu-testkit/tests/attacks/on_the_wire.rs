@@ -198,7 +198,6 @@ fn truncated_datagrams_are_losses() {
 /// Ends whose keys allow that few packets fail to open: an attacker spends the limit.
 /// <https://www.rfc-editor.org/rfc/rfc9001#section-6.6>
 #[test]
-#[ignore = "waits for a look at the limit by who sends nothing"]
 fn packets_that_do_not_open_end_an_idle_connection_at_the_limit() {
     let setup = Setup { integrity_limit: Some(1_000), ..setup() };
     let mut pair = Pair::connected(&setup, DELAY);

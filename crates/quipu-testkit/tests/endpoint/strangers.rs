@@ -65,7 +65,11 @@ fn an_unknown_version_is_answered_with_ours_and_the_ids_swapped() {
     expected.push(30);
     expected.extend(dcid);
     expected.extend(1u32.to_be_bytes());
-    assert_eq!(answer[1..], expected);
+    let (listed, reserved) = answer[1..].split_last_chunk::<4>().expect("a version more");
+    assert_eq!(listed, expected);
+    let reserved = u32::from_be_bytes(*reserved);
+    assert_eq!(reserved & 0x0f0f_0f0f, 0x0a0a_0a0a);
+    assert_ne!(reserved, 0x1a2a_3a4a);
     // So short a datagram could be used to make us send more than came.
     assert_eq!(answers(&mut endpoint, &long_header(0x1a2a_3a4a, &dcid, &scid, 1199)), []);
     assert_eq!(endpoint.handles().count(), 0);

@@ -294,7 +294,7 @@ fn a_retry_to_the_same_destination_is_dropped() {
     }
     forged.extend(b"token");
     let original = quipu_quic::wire::ConnectionId::new(&dcid).unwrap();
-    forged.extend(quipu_quic::tls::retry_tag(&original, &forged));
+    forged.extend(quipu_quic::tls::retry_tag(quipu_quic::wire::Version::V1, &original, &forged));
     two.client.handle_datagram(two.now, reversed(route), &mut forged);
     assert_eq!(two.client_sends().len(), 0, "it does not start anew");
     two.wait(Duration::from_secs(3));

@@ -155,7 +155,7 @@ fn what_an_end_takes_is_told_and_kept_to() {
     assert_eq!(run.size(Role::Client), 1_472);
     // Also where the handshake began with more.
     let large = TransportConfig { initial_udp_payload: 1_400, ..TransportConfig::default() };
-    let small = TransportConfig { max_received_payload: 1_250, ..large };
+    let small = TransportConfig { max_received_payload: 1_250, ..large.clone() };
     let setup = Setup {
         transport: [small, large.clone()],
         ..Setup::new(Plan::download(1_000_000), vec![link(20, 20)], large)

@@ -1,67 +1,134 @@
-//! Keys of the three levels, and key updates.
-//! <https://www.rfc-editor.org/rfc/rfc9001#section-6>
+//! Keys of all levels, and key updates.
+//! <https://www.rfc-editor.org/rfc/rfc9001#section-5>
 
-use quipu_base::{Duration, Instant, PacketNumber, PathId};
+use quipu_base::{Instant, PacketNumber, PathId};
 
 use crate::connection::Space;
+use crate::error::{ErrorCode, TransportError};
 use crate::tls::protection::{self, UnprotectedHeader};
-use crate::tls::{DirectionKeys, Keys, Level, OpenError, PacketKey, PacketKeyPair, Session};
+use crate::tls::{DirectionKeys, Keys, Level, OpenError, Session};
+use crate::wire::{ConnectionId, Version};
+
+mod one_rtt;
+mod phase;
+
+use one_rtt::OneRtt;
 
 /// The keys of a connection.
 pub(crate) struct KeyRing {
-    initial: Option<Keys>,
+    initial: Option<InitialKeys>,
+    /// A client seals with them, a server opens.
+    zero_rtt: Option<DirectionKeys>,
     handshake: Option<Keys>,
     one_rtt: Option<OneRtt>,
+    /// When the keys of the phase before go, and at a server those of 0-RTT.
+    discard_at: Option<Instant>,
     /// Packets that failed to open, against the integrity limit.
     failures: u64,
 }
 
-/// Keys of 1-RTT packets through all phases.
-struct OneRtt {
+/// Keys of Initial packets.
+struct InitialKeys {
+    /// What they are made of.
+    dcid: ConnectionId,
+    version: Version,
     keys: Keys,
-    /// Phases before the present one; the phase bit is its lowest.
-    updates: u64,
-    /// Opens packets of the phase before; kept for three probe timeouts after the peer was seen in
-    /// the present one.
-    previous: Option<Box<dyn PacketKey>>,
-    // https://www.rfc-editor.org/rfc/rfc9001#section-6.3
-    //# For this reason, endpoints MUST be able to retain two sets of packet protection keys for
-    //# receiving packets: the current and the next.
-    next: Option<PacketKeyPair>,
-    /// When the present phase began.
-    since: Instant,
-    /// When the first packet of the present phase came.
-    peer_since: Option<Instant>,
-    /// Packets sealed in this phase.
-    sealed: u64,
-    /// A packet of this phase was acknowledged, so that the next may begin.
-    acked: bool,
+    /// Those of another version in which packets may come: at a client one in which the server may
+    /// go on, at a server that of the client's first flight.
+    other: Option<(Version, Keys)>,
+}
+
+/// A packet was not opened.
+pub(in crate::connection) enum Unopened {
+    /// It is not the peer's, or was changed on the way. It is dropped.
+    Unreadable,
+    /// The connection closes.
+    Fault(TransportError),
+}
+
+impl From<OpenError> for Unopened {
+    fn from(_: OpenError) -> Self {
+        Unopened::Unreadable
+    }
+}
+
+impl From<TransportError> for Unopened {
+    fn from(error: TransportError) -> Self {
+        Unopened::Fault(error)
+    }
+}
+
+/// A packet that opened.
+pub(in crate::connection) struct OpenedPayload<'p> {
+    pub(in crate::connection) payload: &'p mut [u8],
+    /// The keys are those of the phase before.
+    pub(in crate::connection) old_keys: bool,
 }
 
 impl KeyRing {
-    pub(crate) fn new(initial: Keys) -> Self {
-        KeyRing { initial: Some(initial), handshake: None, one_rtt: None, failures: 0 }
+    /// Keys of Initial packets of `version`, made of `dcid`.
+    pub(crate) fn new(version: Version, dcid: ConnectionId, keys: Keys) -> Self {
+        KeyRing {
+            initial: Some(InitialKeys { dcid, version, keys, other: None }),
+            zero_rtt: None,
+            handshake: None,
+            one_rtt: None,
+            discard_at: None,
+            failures: 0,
+        }
     }
 
-    pub(super) fn replace_initial(&mut self, keys: Keys) {
-        self.initial = Some(keys);
+    /// A Retry changed what Initial keys are made of.
+    pub(super) fn replace_initial(&mut self, version: Version, dcid: ConnectionId, keys: Keys) {
+        self.initial = Some(InitialKeys { dcid, version, keys, other: None });
+    }
+
+    /// What the keys of Initial packets are made of, while there are some.
+    pub(super) fn initial_dcid(&self) -> Option<ConnectionId> {
+        self.initial.as_ref().map(|initial| initial.dcid)
+    }
+
+    /// Initial packets of another version may come.
+    pub(super) fn expect_initial(&mut self, version: Version, keys: Keys) {
+        if let Some(initial) = &mut self.initial {
+            initial.other = Some((version, keys));
+        }
+    }
+
+    /// Initial packets are sent in `version` from now on, whose keys were
+    /// [expected](KeyRing::expect_initial).
+    pub(super) fn change_initial(&mut self, version: Version) {
+        if let Some(initial) = &mut self.initial
+            && let Some((other, keys)) = &mut initial.other
+            && *other == version
+        {
+            std::mem::swap(&mut initial.keys, keys);
+            std::mem::swap(&mut initial.version, other);
+        }
+    }
+
+    /// True if Initial packets of that version can be read.
+    pub(super) fn reads_initial(&self, version: Version) -> bool {
+        self.initial.as_ref().is_some_and(|initial| initial.of(version).is_some())
+    }
+
+    /// The client sends early with these keys, or the server reads with them.
+    #[expect(dead_code, reason = "what comes early is not read yet")]
+    pub(super) fn install_zero_rtt(&mut self, keys: DirectionKeys) {
+        self.zero_rtt = Some(keys);
+    }
+
+    #[expect(dead_code, reason = "what comes early is not read yet")]
+    pub(super) fn discard_zero_rtt(&mut self) {
+        self.zero_rtt = None;
     }
 
     pub(super) fn install_handshake(&mut self, keys: Keys) {
         self.handshake = Some(keys);
     }
 
-    pub(super) fn install_one_rtt(&mut self, now: Instant, keys: Keys, session: &mut dyn Session) {
-        self.one_rtt = Some(OneRtt {
-            keys,
-            updates: 0,
-            previous: None,
-            next: session.next_packet_keys(),
-            since: now,
-            peer_since: None,
-            sealed: 0,
-            acked: false,
-        });
+    pub(super) fn install_one_rtt(&mut self, keys: Keys, session: &mut dyn Session) {
+        self.one_rtt = Some(OneRtt::new(keys, session));
     }
 
     pub(super) fn discard(&mut self, space: Space) {
@@ -72,7 +139,7 @@ impl KeyRing {
         }
     }
 
-    /// True if packets of `space` can be sealed and opened.
+    /// True if packets of `space` can be sealed and opened; 0-RTT packets do not count.
     pub(in crate::connection) fn has(&self, space: Space) -> bool {
         self.has_level(space.level())
     }
@@ -80,6 +147,7 @@ impl KeyRing {
     pub(super) fn has_level(&self, level: Level) -> bool {
         match level {
             Level::Initial => self.initial.is_some(),
+            Level::ZeroRtt => self.zero_rtt.is_some(),
             Level::Handshake => self.handshake.is_some(),
             Level::OneRtt => self.one_rtt.is_some(),
         }
@@ -94,218 +162,211 @@ impl KeyRing {
         self.initial.is_some() || self.handshake.is_some()
     }
 
-    /// The keys to seal a packet with.
-    pub(super) fn sealing(&mut self, space: Space) -> Option<&DirectionKeys> {
+    /// The keys to seal packet `number` of a path with.
+    pub(super) fn sealing(
+        &mut self,
+        space: Space,
+        (path, number): (PathId, PacketNumber),
+    ) -> Option<&DirectionKeys> {
         match space {
-            Space::Initial => self.initial.as_ref().map(|keys| &keys.local),
+            Space::Initial => self.initial.as_ref().map(|initial| &initial.keys.local),
             Space::Handshake => self.handshake.as_ref().map(|keys| &keys.local),
-            Space::Data(_) => self.one_rtt.as_mut().map(|one_rtt| {
-                // https://www.rfc-editor.org/rfc/rfc9001#section-6.4
-                //# Packets with higher packet numbers MUST be protected with either the same or
-                //# newer packet protection keys than packets with lower packet numbers.
-                // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
-                //# Endpoints MUST count the number of encrypted packets for each set of keys.
-                one_rtt.sealed += 1;
-                &one_rtt.keys.local
-            }),
+            Space::Data(_) => match &mut self.one_rtt {
+                Some(one_rtt) => Some(one_rtt.sealing(path, number)),
+                None => self.zero_rtt.as_ref(),
+            },
         }
     }
 
     /// The key phase of packets sent now.
     pub(in crate::connection) fn phase(&self) -> bool {
-        self.one_rtt.as_ref().is_some_and(OneRtt::phase)
+        self.one_rtt.as_ref().is_some_and(OneRtt::phase_bit)
     }
 
     /// How often the next phase began, at whichever end's wish.
     pub(in crate::connection) fn updates(&self) -> u64 {
-        self.one_rtt.as_ref().map_or(0, |one_rtt| one_rtt.updates)
+        self.one_rtt.as_ref().map_or(0, OneRtt::updates)
     }
 
-    /// Takes header protection off.
+    /// Takes header protection off. `version`: that of a long header.
     pub(super) fn unprotect(
         &self,
         level: Level,
+        version: Option<Version>,
         packet: &mut [u8],
         packet_number_at: usize,
     ) -> Result<UnprotectedHeader, OpenError> {
         let keys = match level {
-            Level::Initial => self.initial.as_ref(),
-            Level::Handshake => self.handshake.as_ref(),
-            Level::OneRtt => self.one_rtt.as_ref().map(|one_rtt| &one_rtt.keys),
+            Level::Initial => self.opening_initial(version),
+            Level::ZeroRtt => self.zero_rtt.as_ref(),
+            Level::Handshake => self.handshake.as_ref().map(|keys| &keys.remote),
+            Level::OneRtt => self.one_rtt.as_ref().map(OneRtt::remote),
         };
         let keys = keys.ok_or(OpenError)?;
-        protection::unprotect(packet, packet_number_at, &*keys.remote.header)
+        protection::unprotect(packet, packet_number_at, &*keys.header)
+    }
+
+    fn opening_initial(&self, version: Option<Version>) -> Option<&DirectionKeys> {
+        Some(&self.initial.as_ref()?.of(version?)?.remote)
     }
 
     /// Opens a packet. A packet of the next phase, once authentic, moves us there too.
     pub(super) fn open<'p>(
         &mut self,
-        now: Instant,
         level: Level,
-        (path, number): (PathId, PacketNumber),
+        version: Option<Version>,
+        id: (PathId, PacketNumber),
         header: &UnprotectedHeader,
         packet: &'p mut [u8],
-        session: &mut dyn Session,
-    ) -> Result<&'p mut [u8], OpenError> {
-        let opened = self.try_open(now, level, (path, number), header, packet, session);
-        if opened.is_err() {
+        session: Option<&mut dyn Session>,
+    ) -> Result<OpenedPayload<'p>, Unopened> {
+        let opened = self.try_open(level, version, id, header, packet, session);
+        if let Err(Unopened::Unreadable) = opened {
             // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
             //# In addition to counting packets sent, endpoints MUST count the number of received
             //# packets that fail authentication during the lifetime of a connection.
             self.failures += 1;
+            self.check_integrity(level)?;
         }
         opened
     }
 
     fn try_open<'p>(
         &mut self,
-        now: Instant,
         level: Level,
+        version: Option<Version>,
         (path, number): (PathId, PacketNumber),
         header: &UnprotectedHeader,
         packet: &'p mut [u8],
-        session: &mut dyn Session,
-    ) -> Result<&'p mut [u8], OpenError> {
-        let length = header.header_length;
-        let one_rtt = match level {
-            Level::Initial => {
-                let keys = self.initial.as_ref().ok_or(OpenError)?;
-                return protection::open(packet, length, path, number, &*keys.remote.packet);
+        session: Option<&mut dyn Session>,
+    ) -> Result<OpenedPayload<'p>, Unopened> {
+        let keys = match level {
+            Level::OneRtt => {
+                let (one_rtt, session) = self.one_rtt.as_mut().zip(session).ok_or(OpenError)?;
+                return one_rtt.open((path, number), header, packet, session);
             }
-            Level::Handshake => {
-                let keys = self.handshake.as_ref().ok_or(OpenError)?;
-                return protection::open(packet, length, path, number, &*keys.remote.packet);
-            }
-            Level::OneRtt => self.one_rtt.as_mut().ok_or(OpenError)?,
+            Level::Initial => self.opening_initial(version),
+            Level::ZeroRtt => self.zero_rtt.as_ref(),
+            Level::Handshake => self.handshake.as_ref().map(|keys| &keys.remote),
         };
-        if header.key_phase == one_rtt.phase() {
-            let key = &*one_rtt.keys.remote.packet;
-            let opened = protection::open(packet, length, path, number, key)?;
-            one_rtt.peer_since.get_or_insert(now);
-            return Ok(opened);
-        }
-        if let Some(previous) = &one_rtt.previous {
-            return protection::open(packet, length, path, number, &**previous);
-        }
-        // https://www.rfc-editor.org/rfc/rfc9001#section-6.3
-        //# Endpoints responding to an apparent key update MUST NOT generate a timing side-channel
-        //# signal that might indicate that the Key Phase bit was invalid (see Section 9.5). Once
-        //# generated, the next set of packet protection keys SHOULD be retained, even if the
-        //# packet that was received was subsequently discarded.
-        let next = one_rtt.next.as_ref().ok_or(OpenError)?;
-        // https://www.rfc-editor.org/rfc/rfc9001#section-5.5
-        //# Similarly, a packet that appears to trigger a key update but cannot be unprotected
-        //# successfully MUST be discarded.
-        let opened = protection::open(packet, length, path, number, &*next.remote)?;
-        one_rtt.advance(now, session);
-        one_rtt.peer_since = Some(now);
-        Ok(opened)
+        let key = &*keys.ok_or(OpenError)?.packet;
+        let payload = protection::open(packet, header.header_length, path, number, key)?;
+        Ok(OpenedPayload { payload, old_keys: false })
     }
 
-    /// A packet sent at `sent_at` was acknowledged.
-    pub(super) fn on_acked(&mut self, sent_at: Instant) {
-        if let Some(one_rtt) = &mut self.one_rtt {
-            one_rtt.acked |= sent_at >= one_rtt.since;
+    /// Too many packets that do not open are an attack on the keys.
+    fn check_integrity(&self, level: Level) -> Result<(), TransportError> {
+        let one_rtt = self.one_rtt.as_ref().map(OneRtt::remote);
+        let handshake = self.handshake.as_ref().map(|keys| &keys.remote);
+        let keys = one_rtt.or(handshake).filter(|_| level != Level::Initial);
+        let limit = keys.map_or(u64::MAX, |keys| keys.packet.integrity_limit());
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+        //# If the total number of received packets that fail authentication within the connection,
+        //# across all keys, exceeds the integrity limit for the selected AEAD, the endpoint MUST
+        //# immediately close the connection with a connection error of type AEAD_LIMIT_REACHED and
+        //# not process any more packets.
+        if self.failures > limit {
+            return Err(worn_out("too many packets did not open"));
         }
+        Ok(())
     }
 
-    /// Begins the next phase before the keys wear out, and drops old keys.
-    pub(super) fn maintain(
+    /// Packets that we sent on a path were acknowledged, up to `largest`. `old`: the
+    /// acknowledgement came in a packet of the phase before.
+    pub(super) fn on_acked(
         &mut self,
-        now: Instant,
-        probe_timeout: Duration,
-        session: &mut dyn Session,
-    ) {
-        let Some(one_rtt) = &mut self.one_rtt else { return };
-        // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
-        //# An endpoint SHOULD retain old read keys for no more than three times
-        //# the PTO after having received a packet protected using the new keys.
-        let settled =
-            one_rtt.peer_since.is_some_and(|since| now - since > probe_timeout.saturating_mul(3));
-        if settled {
-            // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
-            //# After this period, old read keys and their corresponding secrets SHOULD be
-            //# discarded.
-            one_rtt.previous = None;
+        path: PathId,
+        largest: PacketNumber,
+        old: bool,
+    ) -> Result<(), TransportError> {
+        match &mut self.one_rtt {
+            Some(one_rtt) => one_rtt.on_acked(path, largest, old),
+            None => Ok(()),
         }
-        let limit = one_rtt.keys.local.packet.confidentiality_limit();
+    }
+
+    /// True while the peer waits for an acknowledgement of what it sent in the present phase, to
+    /// begin the next: see [`KeyRing::on_ack_sent`].
+    #[inline]
+    pub(in crate::connection) fn owes_answer(&self) -> bool {
+        self.one_rtt.as_ref().is_some_and(OneRtt::owes_answer)
+    }
+
+    /// A 1-RTT packet acknowledges packets of a path, up to `largest`.
+    pub(super) fn on_ack_sent(&mut self, path: PathId, largest: PacketNumber) {
+        if let Some(one_rtt) = &mut self.one_rtt {
+            one_rtt.on_ack_sent(path, largest);
+        }
+    }
+
+    /// True if old keys are to go after a while that was not set yet.
+    pub(in crate::connection) fn wants_discard(&self) -> bool {
+        let old = self.one_rtt.as_ref().is_some_and(OneRtt::discards);
+        old && self.discard_at.is_none()
+    }
+
+    /// Old keys go at that time.
+    pub(super) fn discard_old_at(&mut self, at: Instant) {
+        self.discard_at = Some(at);
+    }
+
+    /// When old keys go.
+    pub(in crate::connection) fn discard_at(&self) -> Option<Instant> {
+        self.discard_at
+    }
+
+    /// Time has come to drop old keys.
+    // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
+    //# After this period, old read keys and their corresponding secrets SHOULD be discarded.
+    pub(super) fn discard_old(&mut self) {
+        self.discard_at = None;
+        if let Some(one_rtt) = &mut self.one_rtt {
+            one_rtt.discard_previous();
+            self.zero_rtt = None;
+        }
+    }
+
+    /// True if so many packets were sealed that an update is due.
+    pub(in crate::connection) fn wants_update(&self) -> bool {
+        self.one_rtt.as_ref().is_some_and(OneRtt::wants_update)
+    }
+
+    /// Begins the next phase before the keys wear out.
+    pub(super) fn renew(&mut self, session: &mut dyn Session) -> Result<(), TransportError> {
+        let Some(one_rtt) = &mut self.one_rtt else { return Ok(()) };
         // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
         //# Endpoints MUST initiate a key update before sending more protected
         //# packets than the confidentiality limit for the selected AEAD permits.
         // https://www.rfc-editor.org/rfc/rfc9001#section-5.3
         //# An endpoint MUST initiate a key update (Section 6) prior to exceeding any limit set
         //# for the AEAD that is in use.
-        if one_rtt.sealed > limit / 2 && one_rtt.acked && settled {
-            one_rtt.advance(now, session);
+        if one_rtt.update(session) || !one_rtt.is_worn_out() {
+            return Ok(());
         }
+        // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
+        //# If a key update is not possible or integrity limits are reached, the endpoint MUST stop
+        //# using the connection
+        //# [...] It is RECOMMENDED that endpoints immediately close the connection with a
+        //# connection error of type AEAD_LIMIT_REACHED before reaching a state where key updates
+        //# are not possible.
+        Err(worn_out("the keys are worn out"))
     }
 
-    /// True if so many packets were sealed that an update may be due.
-    pub(in crate::connection) fn wants_maintenance(&self) -> bool {
-        self.one_rtt.as_ref().is_some_and(|one_rtt| {
-            let limit = one_rtt.keys.local.packet.confidentiality_limit();
-            one_rtt.previous.is_some() || one_rtt.sealed > limit / 2
-        })
-    }
-
-    /// True if the keys may not be used any more.
-    pub(super) fn is_worn_out(&self) -> bool {
-        self.one_rtt.as_ref().is_some_and(|one_rtt| {
-            let key = &one_rtt.keys.local.packet;
-            // https://www.rfc-editor.org/rfc/rfc9001#section-6.6
-            //# If the total number of encrypted packets with the same key exceeds the
-            //# confidentiality limit for the selected AEAD, the endpoint MUST stop using those
-            //# keys.
-            one_rtt.sealed >= key.confidentiality_limit() || self.failures >= key.integrity_limit()
-        })
-    }
-
-    /// Begins the next phase now, as a test or an application may ask; false if the present one
-    /// is not acknowledged yet.
-    pub(super) fn update(&mut self, now: Instant, session: &mut dyn Session) -> bool {
-        match &mut self.one_rtt {
-            // https://www.rfc-editor.org/rfc/rfc9001#section-6.1
-            //# An endpoint MUST NOT initiate a subsequent key update unless it has received an
-            //# acknowledgment for a packet that was sent protected with keys from the current key
-            //# phase.
-            // https://www.rfc-editor.org/rfc/rfc9001#section-6.5
-            //# Endpoints SHOULD wait three times the PTO before initiating a key update after
-            //# receiving an acknowledgment that confirms that the previous key update was
-            //# received.
-            Some(one_rtt) if one_rtt.acked && one_rtt.previous.is_none() => {
-                one_rtt.advance(now, session);
-                true
-            }
-            _ => false,
-        }
+    /// Begins the next phase now, as a test or an application may ask; false if that cannot be now.
+    pub(super) fn update(&mut self, session: &mut dyn Session) -> bool {
+        self.one_rtt.as_mut().is_some_and(|one_rtt| one_rtt.update(session))
     }
 }
 
-impl OneRtt {
-    fn phase(&self) -> bool {
-        self.updates & 1 == 1
+impl InitialKeys {
+    fn of(&self, version: Version) -> Option<&Keys> {
+        if version == self.version {
+            return Some(&self.keys);
+        }
+        self.other.as_ref().filter(|(other, _)| *other == version).map(|(_, keys)| keys)
     }
+}
 
-    fn advance(&mut self, now: Instant, session: &mut dyn Session) {
-        let Some(next) = self.next.take() else { return };
-        // https://www.rfc-editor.org/rfc/rfc9001#section-6.2
-        //# The endpoint MUST update its send keys to the corresponding key phase in response, as
-        //# described in Section 6.1. Sending keys MUST be updated before sending an
-        //# acknowledgment for the packet that was received with updated keys.
-        self.keys.local.packet = next.local;
-        // https://www.rfc-editor.org/rfc/rfc9001#section-6.1
-        //# An endpoint MUST retain old keys until it has successfully unprotected a packet sent
-        //# using the new keys. An endpoint SHOULD retain old keys for some time after
-        //# unprotecting a packet sent using the new keys.
-        self.previous = Some(std::mem::replace(&mut self.keys.remote.packet, next.remote));
-        // https://www.rfc-editor.org/rfc/rfc9001#section-9.5
-        //# After receiving a key update, an endpoint SHOULD generate and save the next set of
-        //# receive packet protection keys, as described in Section 6.3.
-        self.next = session.next_packet_keys();
-        self.updates += 1;
-        self.since = now;
-        self.peer_since = None;
-        self.sealed = 0;
-        self.acked = false;
-    }
+fn worn_out(reason: &'static str) -> TransportError {
+    TransportError::new(ErrorCode::AEAD_LIMIT_REACHED, reason)
 }

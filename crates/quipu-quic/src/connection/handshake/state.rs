@@ -2,23 +2,23 @@
 //! packet number spaces in which they travel. What it knows of the peer stays for the life of the
 //! connection.
 
-use std::sync::Arc;
-
-use quipu_base::{Duration, Instant, PacketNumber, PathId, Role};
+use quipu_base::{Duration, PathId, Role};
 
 use super::crypto::{CryptoReceive, CryptoSend};
-use super::kept::{KeptPacket, KeptPackets};
+use super::kept::KeptPackets;
 use super::keys::KeyRing;
+use super::start::{ClientOrigin, ServerOrigin, Start};
+use super::version::VersionState;
 use crate::connection::Space;
-use crate::error::{ErrorCode, TransportError};
+use crate::error::TransportError;
 use crate::recovery::{PacketSpace, SentRecord};
-use crate::tls::protection::UnprotectedHeader;
-use crate::tls::{DirectionKeys, InitialSecrets, KeyChange, Level, OpenError, Session};
-use crate::transport_parameters::TransportParameters;
-use crate::wire::ConnectionId;
+use crate::tls::{Level, Session};
+use crate::wire::{ConnectionId, Version};
 
-/// The alert `missing_extension`. <https://www.rfc-editor.org/rfc/rfc9001#section-8.2>
-const MISSING_EXTENSION: u8 = 109;
+mod messages;
+mod packets;
+
+pub(in crate::connection) use packets::Readable;
 
 impl Space {
     pub(in crate::connection) const fn level(self) -> Level {
@@ -58,15 +58,6 @@ impl Default for PeerSettings {
     }
 }
 
-/// Whether packets of a level can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::connection) enum Readable {
-    Now,
-    /// Their keys are still to come.
-    Later,
-    Never,
-}
-
 /// TLS messages of one level, both ways.
 #[derive(Debug, Default)]
 struct CryptoStream {
@@ -74,25 +65,71 @@ struct CryptoStream {
     receive: CryptoReceive,
 }
 
-/// A Retry: what makes the keys for it, and what came of it.
-#[derive(Default)]
+/// TLS messages of all levels at which some travel.
+#[derive(Debug, Default)]
+struct CryptoStreams([CryptoStream; 3]);
+
+impl CryptoStreams {
+    fn index(level: Level) -> usize {
+        match level {
+            Level::Initial => 0,
+            Level::Handshake => 1,
+            Level::ZeroRtt | Level::OneRtt => 2,
+        }
+    }
+
+    fn at(&self, level: Level) -> &CryptoStream {
+        &self.0[Self::index(level)]
+    }
+
+    fn at_mut(&mut self, level: Level) -> &mut CryptoStream {
+        &mut self.0[Self::index(level)]
+    }
+}
+
+/// A Retry that came to a client.
+#[derive(Debug, Default)]
 struct Retry {
-    /// Makes new Initial keys: a client's.
-    secrets: Option<Arc<dyn InitialSecrets>>,
-    /// The source connection ID of the Retry that came.
+    /// Its source connection ID.
     source: Option<ConnectionId>,
+    /// Its token; empty without a Retry.
     token: Vec<u8>,
 }
 
-/// The handshake of one connection.
+/// TLS, or what it will start from.
+enum Tls {
+    /// A server waits for the whole ClientHello.
+    Waiting(Box<ServerOrigin>),
+    Session(Box<dyn Session>),
+}
+
+impl Tls {
+    fn session(&self) -> Option<&dyn Session> {
+        match self {
+            Tls::Waiting(_) => None,
+            Tls::Session(session) => Some(&**session),
+        }
+    }
+
+    fn session_mut(&mut self) -> Option<&mut Box<dyn Session>> {
+        match self {
+            Tls::Waiting(_) => None,
+            Tls::Session(session) => Some(session),
+        }
+    }
+}
+
+/// The handshake of a connection.
 pub(in crate::connection) struct Handshake {
     role: Role,
-    session: Box<dyn Session>,
+    tls: Tls,
+    /// What a client began from; gone once its version is certain.
+    origin: Option<Box<ClientOrigin>>,
+    version: VersionState,
     keys: KeyRing,
     /// The level of what TLS writes next.
     writes_at: Level,
-    /// By level.
-    crypto: [CryptoStream; 3],
+    crypto: CryptoStreams,
     initial: PacketSpace,
     handshake: PacketSpace,
     /// Probe packets that a probe timeout asks for: Initial, Handshake.
@@ -103,28 +140,43 @@ pub(in crate::connection) struct Handshake {
 }
 
 impl Handshake {
-    /// `secrets`: what makes Initial keys after a Retry, at a client; `token`: what it shows before
-    /// one.
+    /// `version`: that of the client's first flight; `token`: what a client shows before a Retry.
     pub(in crate::connection) fn new(
         role: Role,
-        session: Box<dyn Session>,
+        start: Start,
+        version: Version,
         keys: KeyRing,
-        secrets: Option<Arc<dyn InitialSecrets>>,
         token: Vec<u8>,
     ) -> Self {
+        let (tls, origin) = match start {
+            Start::Client { from, session } => (Tls::Session(session), Some(Box::new(from))),
+            Start::Server(origin) => (Tls::Waiting(Box::new(origin)), None),
+        };
         Handshake {
             role,
-            session,
+            tls,
+            origin,
+            version: VersionState::new(version),
             keys,
             writes_at: Level::Initial,
-            crypto: Default::default(),
+            crypto: CryptoStreams::default(),
             initial: PacketSpace::default(),
             handshake: PacketSpace::default(),
             probes_due: [0; 2],
             kept: KeptPackets::default(),
-            retry: Retry { secrets, source: None, token },
+            retry: Retry { source: None, token },
             peer: PeerSettings::default(),
         }
+    }
+
+    /// The version, and how it was come to.
+    pub(in crate::connection) fn version(&self) -> &VersionState {
+        &self.version
+    }
+
+    /// What TLS has to tell of; `None` while a server waits for the ClientHello.
+    pub(in crate::connection) fn session(&self) -> Option<&dyn Session> {
+        self.tls.session()
     }
 
     /// The keys, to look at.
@@ -135,11 +187,6 @@ impl Handshake {
     /// What is known of the peer.
     pub(in crate::connection) fn peer(&self) -> &PeerSettings {
         &self.peer
-    }
-
-    /// The application protocol agreed on, once TLS has.
-    pub(in crate::connection) fn alpn(&self) -> Option<&[u8]> {
-        self.session.alpn()
     }
 
     /// The peer allows path identifiers up to `maximum`.
@@ -227,7 +274,7 @@ impl Handshake {
         //# The sender MUST discard all recovery state associated with those packets and MUST
         //# remove them from the count of bytes in flight.
         let dropped = std::mem::take(self.space_mut(space)?);
-        self.crypto[space.level() as usize] = CryptoStream::default();
+        *self.crypto.at_mut(space.level()) = CryptoStream::default();
         self.ask_for_probes(space, 0);
         // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
         //# Endpoints MUST NOT send Initial packets after this point.
@@ -264,188 +311,7 @@ impl Handshake {
     }
 }
 
-/// Messages of TLS.
-impl Handshake {
-    /// Gives TLS what came in order, takes what it has to say, and installs its keys.
-    pub(in crate::connection) fn advance(&mut self, now: Instant) -> Result<(), TransportError> {
-        self.take_output(now)?;
-        for level in Level::ALL {
-            while let Some(bytes) = self.crypto[level as usize].receive.next() {
-                self.session.read(level, bytes)?;
-                self.crypto[level as usize].receive.advance();
-                self.take_output(now)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn take_output(&mut self, now: Instant) -> Result<(), TransportError> {
-        loop {
-            // The bytes belong to the level before the keys of the same call.
-            // https://www.rfc-editor.org/rfc/rfc9001#section-4.9
-            //# Though an endpoint might retain older keys, new data MUST be sent at the highest
-            //# currently available encryption level.
-            let send = &mut self.crypto[self.writes_at as usize].send;
-            let (written, change) = send.write_with(|out| self.session.write(out));
-            if written == 0 && change.is_none() {
-                break;
-            }
-            match change {
-                Some(KeyChange::Handshake(keys)) => {
-                    self.writes_at = Level::Handshake;
-                    self.keys.install_handshake(keys);
-                    self.crypto[Level::Initial as usize].receive.close()?;
-                }
-                Some(KeyChange::OneRtt(keys)) => {
-                    self.writes_at = Level::OneRtt;
-                    self.keys.install_one_rtt(now, keys, &mut *self.session);
-                }
-                None => {}
-            }
-        }
-        if self.is_complete() {
-            self.crypto[Level::Handshake as usize].receive.close()?;
-        }
-        Ok(())
-    }
-
-    /// True once TLS has finished.
-    pub(in crate::connection) fn is_complete(&self) -> bool {
-        !self.session.is_handshaking()
-    }
-
-    /// The peer's transport parameters, once TLS has finished.
-    pub(in crate::connection) fn parameters(&self) -> Result<TransportParameters, TransportError> {
-        let missing =
-            || TransportError::new(ErrorCode::crypto(MISSING_EXTENSION), "no transport parameters");
-        // https://www.rfc-editor.org/rfc/rfc9001#section-8.2
-        //# Endpoints MUST send the quic_transport_parameters extension; endpoints that receive
-        //# ClientHello or EncryptedExtensions messages without the quic_transport_parameters
-        //# extension MUST close the connection with an error of type 0x016d (equivalent to a
-        //# fatal TLS missing_extension alert, see Section 4.8).
-        let encoded = self.session.peer_transport_parameters().ok_or_else(missing)?;
-        Ok(TransportParameters::read(encoded, self.role.peer())?)
-    }
-
-    /// Takes over what the peer's transport parameters say.
-    pub(in crate::connection) fn set_parameters(&mut self, peer: &TransportParameters) {
-        self.peer = PeerSettings {
-            known: true,
-            ack_delay_exponent: peer.ack_delay_exponent,
-            max_ack_delay: peer.max_ack_delay,
-            max_udp_payload: u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX),
-            active_cid_limit: peer.active_connection_id_limit,
-            max_path_id: peer.initial_max_path_id,
-            initial_max_path_id: peer.initial_max_path_id,
-        };
-    }
-
-    /// What waits to be sent at the level of `space`.
-    pub(in crate::connection) fn crypto(&self, space: Space) -> &CryptoSend {
-        &self.crypto[space.level() as usize].send
-    }
-
-    /// The same, to take from it.
-    pub(in crate::connection) fn crypto_mut(&mut self, space: Space) -> &mut CryptoSend {
-        &mut self.crypto[space.level() as usize].send
-    }
-
-    /// A CRYPTO frame came in `space`.
-    pub(in crate::connection) fn on_crypto(
-        &mut self,
-        space: Space,
-        offset: u64,
-        data: &[u8],
-    ) -> Result<(), TransportError> {
-        self.crypto[space.level() as usize].receive.on_frame(offset, data)
-    }
-}
-
-/// Packets in, packets out.
-impl Handshake {
-    /// Whether packets of a level can be read; `handshaking`: TLS has not finished.
-    pub(in crate::connection) fn readable(&self, level: Level, handshaking: bool) -> Readable {
-        // https://www.rfc-editor.org/rfc/rfc9001#section-5.7
-        //# Endpoints in either role MUST NOT decrypt 1-RTT packets from their peer prior to
-        //# completing the handshake. A server MUST NOT process incoming 1-RTT protected packets
-        //# before the TLS handshake is complete. Even if it has 1-RTT secrets, a client MUST NOT
-        //# process incoming 1-RTT protected packets before the TLS handshake is complete.
-        let too_early = level == Level::OneRtt && handshaking;
-        if self.keys.has_level(level) && !too_early {
-            Readable::Now
-        } else if handshaking && level != Level::Initial {
-            Readable::Later
-        } else {
-            Readable::Never
-        }
-    }
-
-    /// Keeps a packet until its keys come; `false` if there is no room for it.
-    pub(in crate::connection) fn keep(&mut self, packet: KeptPacket) -> bool {
-        self.kept.keep(packet)
-    }
-
-    /// The next kept packet that need not wait any longer.
-    pub(in crate::connection) fn next_kept(&mut self, handshaking: bool) -> Option<KeptPacket> {
-        if self.kept.is_empty() {
-            return None;
-        }
-        let mut kept = std::mem::take(&mut self.kept);
-        let next = kept.take(|level| self.readable(level, handshaking) != Readable::Later);
-        self.kept = kept;
-        next
-    }
-
-    /// Takes header protection off.
-    pub(in crate::connection) fn unprotect(
-        &self,
-        level: Level,
-        packet: &mut [u8],
-        packet_number_at: usize,
-    ) -> Result<UnprotectedHeader, OpenError> {
-        self.keys.unprotect(level, packet, packet_number_at)
-    }
-
-    /// Opens a packet. A packet of the next key phase, once authentic, moves us there too.
-    pub(in crate::connection) fn open<'p>(
-        &mut self,
-        now: Instant,
-        level: Level,
-        number: (PathId, PacketNumber),
-        header: &UnprotectedHeader,
-        packet: &'p mut [u8],
-    ) -> Result<&'p mut [u8], OpenError> {
-        self.keys.open(now, level, number, header, packet, &mut *self.session)
-    }
-
-    /// The keys to seal a packet with.
-    pub(in crate::connection) fn sealing(&mut self, space: Space) -> Option<&DirectionKeys> {
-        self.keys.sealing(space)
-    }
-
-    /// A 1-RTT packet sent at `sent_at` was acknowledged.
-    pub(in crate::connection) fn on_acked(&mut self, sent_at: Instant) {
-        self.keys.on_acked(sent_at);
-    }
-
-    /// Begins the next key phase before the keys wear out, and drops old keys. `false` if they may
-    /// not be used any more.
-    pub(in crate::connection) fn maintain(
-        &mut self,
-        now: Instant,
-        probe_timeout: Duration,
-    ) -> bool {
-        self.keys.maintain(now, probe_timeout, &mut *self.session);
-        !self.keys.is_worn_out()
-    }
-
-    /// Begins the next key phase; `false` if the present one is not acknowledged yet.
-    pub(in crate::connection) fn update_keys(&mut self, now: Instant) -> bool {
-        self.keys.update(now, &mut *self.session)
-    }
-}
-
-/// Retry.
+/// Retry and Version Negotiation.
 impl Handshake {
     /// A valid Retry came: packets that are to be sent again, with its token and new keys. `None`
     /// if it comes too late, or a second time.
@@ -467,10 +333,10 @@ impl Handshake {
             //# After the client has received and processed an Initial or Retry packet from the
             //# server, it MUST discard any subsequent Retry packets that it receives.
             && self.initial.received.largest().is_none();
-        let secrets = self.retry.secrets.as_ref().filter(|_| fresh)?;
-        self.keys.replace_initial(secrets.initial_keys(&source, self.role));
-        self.retry.source = Some(source);
-        self.retry.token = token;
+        let version = self.version.original();
+        let keys = self.origin.as_ref().filter(|_| fresh)?.initial_keys(version, &source);
+        self.keys.replace_initial(version, source, keys);
+        self.retry = Retry { source: Some(source), token };
         Some(self.initial.sent.drain())
     }
 
@@ -482,5 +348,34 @@ impl Handshake {
     /// The token of Initial packets: that of a Retry, or of an earlier connection; may be empty.
     pub(in crate::connection) fn token(&self) -> &[u8] {
         &self.retry.token
+    }
+
+    /// True if nothing of the server came, neither a packet nor a Retry, and it was not said
+    /// before that it speaks other versions.
+    pub(in crate::connection) fn may_begin_again(&self) -> bool {
+        self.role.is_client()
+            && !self.has_heard()
+            && self.retry.source.is_none()
+            && !self.version.has_reacted()
+    }
+
+    /// A client begins again in another version, and sends to `dcid`: the space of the Initial
+    /// packets so far. `None` if TLS does not start again.
+    /// <https://www.rfc-editor.org/rfc/rfc9368#section-2.1>
+    pub(in crate::connection) fn begin_again(
+        &mut self,
+        version: Version,
+        dcid: ConnectionId,
+    ) -> Option<PacketSpace> {
+        let from = *self.origin.take()?;
+        let session = from.start(version).ok()?;
+        let keys = KeyRing::new(version, dcid, from.initial_keys(version, &dcid));
+        // https://www.rfc-editor.org/rfc/rfc9369#section-5
+        // A token of an earlier connection is one of its version.
+        let (start, token) = (Start::Client { from, session }, Vec::new());
+        let again = Handshake::new(self.role, start, version, keys, token);
+        let before = std::mem::replace(self, again);
+        self.version = VersionState::after_negotiation(version);
+        Some(before.initial)
     }
 }

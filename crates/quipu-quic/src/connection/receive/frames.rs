@@ -16,6 +16,8 @@ pub(in crate::connection) struct PacketFrames<'p> {
     kind: PacketKind,
     number: PacketNumber,
     ecn: u8,
+    /// The packet opened with the keys of the phase before.
+    old_keys: bool,
     frames: Frames<'p>,
     summary: FrameSummary,
 }
@@ -32,15 +34,15 @@ struct FrameSummary {
 
 impl<'p> PacketFrames<'p> {
     /// The frames in `payload`, of the packet of that number in a space. `key`: the path on which it
-    /// came, with the ECN codepoint `ecn`.
+    /// came, with the ECN codepoint `ecn`; `old_keys`: it opened with those of the phase before.
     pub(super) fn new(
         (space, number): (Space, PacketNumber),
-        kind: PacketKind,
+        (kind, old_keys): (PacketKind, bool),
         (key, ecn): (PathKey, u8),
         payload: &'p [u8],
     ) -> Self {
         let (frames, summary) = (Frames::new(payload), FrameSummary::default());
-        PacketFrames { space, key, kind, number, ecn, frames, summary }
+        PacketFrames { space, key, kind, number, ecn, old_keys, frames, summary }
     }
 
     /// The next frame, if it may travel in such a packet.
@@ -116,6 +118,14 @@ impl Connection {
         }
         while let Some(frame) = frames.next()? {
             let frame_type = frame.frame_type();
+            if frames.old_keys
+                && let Frame::Ack(ack) = &frame
+            {
+                let path = ack.path.unwrap_or_default();
+                self.handshake
+                    .on_acked(path, ack.largest(), true)
+                    .map_err(|error| error.in_frame(frame_type))?;
+            }
             self.on_frame(now, frames.space, frames.key, frame)
                 .map_err(|error| error.in_frame(frame_type))?;
             if !self.lifecycle.is_open() {

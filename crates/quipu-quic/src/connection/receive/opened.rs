@@ -19,6 +19,8 @@ pub(in crate::connection) struct OpenedPacket<'p> {
     pub(in crate::connection) payload: &'p [u8],
     /// The reserved bits of its header are zero.
     pub(super) reserved_bits_clear: bool,
+    /// It opened with the keys of the phase before.
+    pub(super) old_keys: bool,
 }
 
 impl OpenedPacket<'_> {
@@ -73,9 +75,12 @@ impl Connection {
             return None;
         }
         self.record_received(now, opened);
-        self.on_authentic(now, space, opened.header);
+        if let Err(error) = self.on_authentic(now, space, opened.header) {
+            self.fault(now, error);
+            return None;
+        }
         let key = self.shared.paths.get(space.slot())?.key;
-        let (kind, ecn) = (opened.header.kind, opened.arrival().ecn);
+        let (kind, ecn) = ((opened.header.kind, opened.old_keys), opened.arrival().ecn);
         Some(PacketFrames::new((space, opened.number), kind, (key, ecn), opened.payload))
     }
 
@@ -111,8 +116,16 @@ impl Connection {
     }
 
     /// A packet that is new proved to come from the peer.
-    fn on_authentic(&mut self, now: Instant, space: Space, header: &PartialHeader) {
+    fn on_authentic(
+        &mut self,
+        now: Instant,
+        space: Space,
+        header: &PartialHeader,
+    ) -> Result<(), TransportError> {
         self.lifecycle.on_received(now);
+        if space == Space::Initial && self.role.is_client() {
+            self.handshake.on_version(header.version)?;
+        }
         match space {
             Space::Initial if self.role.is_client() && !self.handshake.has_heard() => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
@@ -135,5 +148,6 @@ impl Connection {
             }
             _ => {}
         }
+        Ok(())
     }
 }

@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 
-use quipu_base::{Instant, PacketNumber, PathId};
+use quipu_base::{PacketNumber, PathId};
 
 use super::Origin;
 use super::opened::OpenedPacket;
-use crate::connection::handshake::{Handshake, KeptPacket};
+use crate::connection::handshake::{Handshake, KeptPacket, OpenedPayload, Unopened};
+use crate::error::TransportError;
 use crate::tls::Level;
-use crate::wire::{PacketKind, PartialHeader, ResetToken};
+use crate::wire::{PacketKind, PartialHeader, ResetToken, Version};
 
 /// A packet as it came. What lies open of its header is all that can be read; nothing shows yet
 /// that it is the peer's.
@@ -24,6 +25,8 @@ pub(super) struct Unreadable {
     tail: Option<[u8; ResetToken::LENGTH]>,
     /// Who sent it.
     remote: SocketAddr,
+    /// The connection closes for it.
+    pub(super) fault: Option<TransportError>,
 }
 
 impl<'p> SealedPacket<'p> {
@@ -34,6 +37,11 @@ impl<'p> SealedPacket<'p> {
 
     pub(super) fn kind(&self) -> PacketKind {
         self.header.kind
+    }
+
+    /// What a long header says.
+    pub(super) fn version(&self) -> Option<Version> {
+        self.header.version
     }
 
     /// Size of the packet in bytes.
@@ -71,7 +79,6 @@ impl<'p> SealedPacket<'p> {
     /// largest packet number that came in its space.
     pub(super) fn open(
         self,
-        now: Instant,
         level: Level,
         expected: PacketNumber,
         handshake: &mut Handshake,
@@ -80,8 +87,9 @@ impl<'p> SealedPacket<'p> {
         let SealedPacket { origin, header, bytes } = self;
         // What does not open may be overwritten.
         let tail = bytes.last_chunk().copied();
-        let unreadable = Unreadable { tail, remote: origin.arrival.route.remote };
-        let Ok(unprotected) = handshake.unprotect(level, bytes, header.packet_number_at) else {
+        let unreadable = Unreadable { tail, remote: origin.arrival.route.remote, fault: None };
+        let (version, at) = (header.version, header.packet_number_at);
+        let Ok(unprotected) = handshake.unprotect(level, version, bytes, at) else {
             return Err(unreadable);
         };
         let number = unprotected.packet_number.expand(expected);
@@ -89,14 +97,18 @@ impl<'p> SealedPacket<'p> {
         //# For authentication to be free from side channels, the entire process of header
         //# protection removal, packet number recovery, and packet protection removal MUST be
         //# applied together without timing and other side channels.
-        let opened = handshake.open(now, level, (path, number), &unprotected, bytes);
-        let Ok(length) = opened.map(|payload| payload.len()) else {
-            return Err(unreadable);
+        let opened = handshake.open(level, version, (path, number), &unprotected, bytes);
+        let (length, old_keys) = match opened {
+            Ok(OpenedPayload { payload, old_keys }) => (payload.len(), old_keys),
+            Err(Unopened::Unreadable) => return Err(unreadable),
+            Err(Unopened::Fault(error)) => {
+                return Err(Unreadable { fault: Some(error), ..unreadable });
+            }
         };
         let payload = bytes.get(unprotected.header_length..).and_then(|rest| rest.get(..length));
         let payload = payload.unwrap_or_default();
         let reserved_bits_clear = unprotected.reserved_bits_clear;
-        Ok(OpenedPacket { origin, header, path, number, payload, reserved_bits_clear })
+        Ok(OpenedPacket { origin, header, path, number, payload, reserved_bits_clear, old_keys })
     }
 }
 

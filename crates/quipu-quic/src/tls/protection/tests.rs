@@ -7,13 +7,14 @@ use super::*;
 use crate::tls::rustls::RustlsClient;
 use crate::tls::{InitialSecrets, Keys};
 use crate::wire::header::{LongHeader, LongKind, Packet, ShortHeader};
-use crate::wire::{ConnectionId, PartialHeader, Writer};
+use crate::wire::{ConnectionId, PartialHeader, Version, Writer};
 
 /// The keys of both ends.
 static KEYS: LazyLock<(Keys, Keys)> = LazyLock::new(|| {
     let tls = RustlsClient::with_roots(::rustls::RootCertStore::empty(), &[]).unwrap();
     let dcid = ConnectionId::new(&[1; 8]).unwrap();
-    (tls.initial_keys(&dcid, Role::Client), tls.initial_keys(&dcid, Role::Server))
+    let keys = |role| tls.initial_keys(Version::V1, &dcid, role);
+    (keys(Role::Client), keys(Role::Server))
 });
 
 const TAG: usize = 16;
@@ -56,8 +57,8 @@ proptest! {
         let packet_number = TruncatedPacketNumber::with_length(number, length);
         let (mut packet, layout) = unsealed(
             |writer| if long {
-                let (kind, scid) = (LongKind::Initial { token: b"token" }, dcid());
-                LongHeader { kind, dcid: dcid(), scid, packet_number }.write(writer).unwrap()
+                let (kind, dcid) = (LongKind::Initial { token: b"token" }, dcid());
+                LongHeader { kind, version: Version::V1, dcid, scid: dcid, packet_number }.write(writer).unwrap()
             } else {
                 ShortHeader { dcid: dcid(), spin, key_phase, packet_number }.write(writer).unwrap()
             },

@@ -1,7 +1,15 @@
+use quipu_base::{PacketNumber, PathId};
+
+use super::keys::RustlsPacketKey;
+use super::session::UNEXPECTED_MESSAGE;
 use super::*;
-use crate::tls::protection;
+use crate::tls::{KeyChange, Level, OpenError, PacketKey, SealError, protection};
+use crate::transport_parameters::RememberedLimits;
 use crate::wire::header::{LongHeader, LongKind};
 use crate::wire::{TruncatedPacketNumber, Writer};
+
+mod resumption;
+mod versions;
 
 const ALPN: &[&[u8]] = &[b"h3"];
 
@@ -73,11 +81,27 @@ impl End {
     }
 }
 
+fn to<'a>(server_name: &'a str, parameters: &'a [u8]) -> ClientStart<'a> {
+    let (version, may_change, early_data) = (Version::V1, false, false);
+    ClientStart { server_name, version, may_change, parameters, early_data }
+}
+
+fn with(parameters: &[u8]) -> ServerStart<'_> {
+    let (version, limits, early_data) = (Version::V1, RememberedLimits::default(), false);
+    ServerStart { version, parameters, limits, early_data }
+}
+
+fn start(
+    (client, client_start): (&RustlsClient, &ClientStart<'_>),
+    (server, server_start): (&RustlsServer, &ServerStart<'_>),
+) -> (End, End) {
+    let end = |session| End { session, writing: Level::Initial };
+    (end(client.start(client_start).unwrap()), end(server.start(server_start).unwrap()))
+}
+
 fn ends(client: &RustlsClient, server: &RustlsServer) -> (End, End) {
-    let writing = Level::Initial;
-    let client = client.start("localhost", b"parameters of the client").unwrap();
-    let server = server.start(b"parameters of the server").unwrap();
-    (End { session: client, writing }, End { session: server, writing })
+    let to = to("localhost", b"parameters of the client");
+    start((client, &to), (server, &with(b"parameters of the server")))
 }
 
 fn levels(flight: &Flight) -> Vec<Level> {
@@ -172,7 +196,7 @@ fn no_common_protocol_ends_in_the_alert_for_it() {
 #[test]
 fn a_server_name_that_is_none_is_refused() {
     let (client, _) = pair(ALPN, ALPN);
-    let error = client.start("no name", &[]).err().unwrap();
+    let error = client.start(&to("no name", &[])).err().unwrap();
     assert_eq!(error, StartError::ServerName("no name".to_owned()));
 }
 
@@ -201,16 +225,22 @@ fn the_client_initial_of_rfc_9001_a2_is_sealed() {
     let mut writer = Writer::new(&mut packet);
     let number = TruncatedPacketNumber::with_length(PacketNumber(2), 4);
     let kind = LongKind::Initial { token: &[] };
-    let header = LongHeader { kind, dcid, scid: ConnectionId::EMPTY, packet_number: number };
+    let header = LongHeader {
+        kind,
+        version: Version::V1,
+        dcid,
+        scid: ConnectionId::EMPTY,
+        packet_number: number,
+    };
     let layout = header.write(&mut writer).unwrap();
     writer.put_bytes(&crypto).unwrap();
-    let keys = client.initial_keys(&dcid, Role::Client);
+    let keys = client.initial_keys(Version::V1, &dcid, Role::Client);
     protection::seal(&mut packet, &layout, PathId::ZERO, PacketNumber(2), &keys.local).unwrap();
     let start = "c000000001088394c8f03e5157080000449e7b9aec34d1b1c98dd7689fb8ec11d242b123dc9b";
     assert_eq!(packet[..38], unhex(start)[..]);
     assert_eq!(packet[1184..], unhex("e221af44860018ab0856972e194cd934")[..]);
 
-    let keys = server.initial_keys(&dcid, Role::Server).remote;
+    let keys = server.initial_keys(Version::V1, &dcid, Role::Server).remote;
     let header =
         protection::unprotect(&mut packet, layout.packet_number_at, &*keys.header).unwrap();
     assert_eq!((header.packet_number, header.header_length), (number, layout.header_length()));
@@ -232,7 +262,7 @@ fn the_server_initial_of_rfc_9001_a3_opens() {
     );
     let (client, _) = pair(ALPN, ALPN);
     let dcid = ConnectionId::new(&unhex("8394c8f03e515708")).unwrap();
-    let keys = client.initial_keys(&dcid, Role::Client).remote;
+    let keys = client.initial_keys(Version::V1, &dcid, Role::Client).remote;
     let Ok(crate::wire::header::Packet::Protected(partial)) =
         crate::wire::header::Packet::parse(&packet, 0)
     else {
@@ -280,7 +310,7 @@ fn the_nonce_of_path_3_and_packet_54321_is_that_of_rfc_10069() {
 #[test]
 fn a_buffer_without_room_for_the_tag_is_not_sealed() {
     let (client, _) = pair(ALPN, ALPN);
-    let keys = client.initial_keys(&ConnectionId::EMPTY, Role::Client);
+    let keys = client.initial_keys(Version::V1, &ConnectionId::EMPTY, Role::Client);
     let mut short = [0; 15];
     let sealed = keys.local.packet.seal(PathId(0), PacketNumber(0), &[], &mut short);
     assert_eq!(sealed, Err(SealError));

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use thiserror::Error;
 
-use super::{FIXED_BIT, LONG_FORM, PacketKind, RETRY_TAG_LENGTH, Version};
+use super::{FIXED_BIT, LONG_FORM, PacketKind, RETRY_TAG_LENGTH, Version, type_bits};
 use crate::wire::{ConnectionId, EndedEarly, Reader};
 
-/// Why the bytes are no packet of QUIC v1. Such bytes are dropped; they never close a connection.
+/// Why the bytes are no packet of QUIC v1 or v2. Such bytes are dropped; they never close a connection.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.2>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -18,7 +18,7 @@ pub enum HeaderError {
     /// The fixed bit is zero.
     #[error("the fixed bit is 0, expected 1")]
     FixedBitClear,
-    /// A connection ID of QUIC v1 has more than 20 bytes.
+    /// A connection ID of QUIC v1 or v2 has more than 20 bytes.
     #[error("connection ID of {0} bytes, expected at most 20")]
     ConnectionIdTooLong(usize),
     /// The Length field reaches beyond the datagram.
@@ -43,11 +43,13 @@ impl From<EndedEarly> for HeaderError {
 /// The next packet of a datagram, as far as it can be read without keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// A packet of QUIC v1 that carries frames.
+    /// A packet of QUIC v1 or v2 that carries frames.
     Protected(PartialHeader),
     /// A Retry packet, which takes the rest of the datagram.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
     Retry {
+        /// What its header says.
+        version: Version,
         /// Connection ID of its receiver.
         dcid: ConnectionId,
         /// Connection ID that the server wants to be called by.
@@ -86,6 +88,8 @@ pub enum Packet<'a> {
 pub struct PartialHeader {
     /// Which packet.
     pub kind: PacketKind,
+    /// What a long header says; `None` in a short header, which names no version.
+    pub version: Option<Version>,
     /// Connection ID of its receiver.
     pub dcid: ConnectionId,
     /// Connection ID of its sender; empty in a short header, which has none.
@@ -122,6 +126,7 @@ impl<'a> Packet<'a> {
         let dcid = connection_id(reader.bytes(short_cid_length)?)?;
         Ok(Packet::Protected(PartialHeader {
             kind: PacketKind::OneRtt,
+            version: None,
             dcid,
             scid: ConnectionId::EMPTY,
             token: 0..0,
@@ -169,7 +174,7 @@ fn parse_long<'a>(
     // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.1
     //# Version-specific rules for the connection ID therefore MUST NOT influence a decision about
     //# whether to send a Version Negotiation packet.
-    if !version.is_supported() {
+    if !version.is_known() {
         return Ok(Packet::UnknownVersion { version, dcid, scid });
     }
     // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
@@ -184,19 +189,20 @@ fn parse_long<'a>(
     let (dcid, scid) = (connection_id(dcid)?, connection_id(scid)?);
     let at = |reader: &Reader<'_>| datagram.len() - reader.remaining();
     let mut token = 0..0;
-    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
-    let kind = match first >> 4 & 0b11 {
-        0 => {
-            let bytes = reader.length_prefixed()?;
-            token = at(&reader) - bytes.len()..at(&reader);
-            PacketKind::Initial
-        }
-        1 => PacketKind::ZeroRtt,
-        2 => PacketKind::Handshake,
+    let is = |of_v1| first >> 4 & 0b11 == version.type_bits(of_v1);
+    let kind = if is(type_bits::INITIAL) {
+        let bytes = reader.length_prefixed()?;
+        token = at(&reader) - bytes.len()..at(&reader);
+        PacketKind::Initial
+    } else if is(type_bits::ZERO_RTT) {
+        PacketKind::ZeroRtt
+    } else if is(type_bits::HANDSHAKE) {
+        PacketKind::Handshake
+    } else {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5
         //# The value in the Unused field is set to an arbitrary value by the server; a client
         //# MUST ignore these bits.
-        _ => return parse_retry(datagram, dcid, scid, reader),
+        return parse_retry(datagram, version, (dcid, scid), reader);
     };
     let length = reader.varint()?;
     let available = reader.remaining();
@@ -204,6 +210,7 @@ fn parse_long<'a>(
     match usize::try_from(length) {
         Ok(length) if length <= available => Ok(Packet::Protected(PartialHeader {
             kind,
+            version: Some(version),
             dcid,
             scid,
             token,
@@ -216,8 +223,8 @@ fn parse_long<'a>(
 
 fn parse_retry<'a>(
     datagram: &'a [u8],
-    dcid: ConnectionId,
-    scid: ConnectionId,
+    version: Version,
+    (dcid, scid): (ConnectionId, ConnectionId),
     mut reader: Reader<'a>,
 ) -> Result<Packet<'a>, HeaderError> {
     let (protected, &tag) =
@@ -225,5 +232,5 @@ fn parse_retry<'a>(
     let token_length =
         reader.remaining().checked_sub(RETRY_TAG_LENGTH).ok_or(HeaderError::EndedEarly)?;
     let token = reader.bytes(token_length)?;
-    Ok(Packet::Retry { dcid, scid, token, protected, tag })
+    Ok(Packet::Retry { version, dcid, scid, token, protected, tag })
 }

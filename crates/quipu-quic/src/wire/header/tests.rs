@@ -13,6 +13,10 @@ fn packet_numbers() -> impl Strategy<Value = TruncatedPacketNumber> {
         .prop_map(|(n, length)| TruncatedPacketNumber::with_length(PacketNumber(n.into()), length))
 }
 
+fn versions() -> impl Strategy<Value = Version> {
+    proptest::sample::select(Version::KNOWN.to_vec())
+}
+
 fn protected(bytes: &[u8], short_cid_length: usize) -> PartialHeader {
     match Packet::parse(bytes, short_cid_length) {
         Ok(Packet::Protected(header)) => header,
@@ -25,6 +29,7 @@ fn protected(bytes: &[u8], short_cid_length: usize) -> PartialHeader {
 fn the_unprotected_header_of_rfc_9001_a2_is_written() {
     let header = LongHeader {
         kind: LongKind::Initial { token: &[] },
+        version: Version::V1,
         dcid: ConnectionId::new(&[0x83, 0x94, 0xc8, 0xf0, 0x3e, 0x51, 0x57, 0x08]).unwrap(),
         scid: ConnectionId::EMPTY,
         packet_number: TruncatedPacketNumber::with_length(PacketNumber(2), 4),
@@ -41,6 +46,36 @@ fn the_unprotected_header_of_rfc_9001_a2_is_written() {
         0x00, 0x44, 0x9e, 0x00, 0x00, 0x00, 0x02,
     ];
     assert_eq!(packet[..written], expected);
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9369#section-3.2>
+#[test]
+fn long_headers_of_v2_have_type_bits_of_their_own() {
+    let packet_number = TruncatedPacketNumber::with_length(PacketNumber(3), 2);
+    let first = |kind| {
+        let mut packet = [0u8; 60];
+        let (version, dcid) = (Version::V2, ConnectionId::EMPTY);
+        let header = LongHeader { kind, version, dcid, scid: dcid, packet_number };
+        header.write(&mut Writer::new(&mut packet)).unwrap();
+        packet[0] >> 4 & 0b11
+    };
+    assert_eq!(first(LongKind::Initial { token: &[] }), 0b01);
+    assert_eq!(first(LongKind::ZeroRtt), 0b10);
+    assert_eq!(first(LongKind::Handshake), 0b11);
+    let mut retry = [0u8; 60];
+    let (dcid, mut writer) = (ConnectionId::EMPTY, Writer::new(&mut retry));
+    write_retry(&mut writer, Version::V2, dcid, dcid, b"token").unwrap();
+    assert_eq!(retry[0] >> 4 & 0b11, 0b00);
+}
+
+#[test]
+fn reserved_versions_are_those_of_the_pattern() {
+    for reserved in [0x0a0a_0a0a, 0xfafa_dada] {
+        assert!(Version(reserved).is_reserved());
+    }
+    for version in Version::KNOWN {
+        assert!(version.is_known() && !version.is_reserved());
+    }
 }
 
 #[test]
@@ -89,8 +124,8 @@ fn coalesced_packets_are_found_one_after_the_other() {
     let dcid = ConnectionId::new(&[5; 8]).unwrap();
     let packet_number = TruncatedPacketNumber::with_length(PacketNumber(3), 2);
     let mut datagram = vec![0u8; 200];
-    let header =
-        LongHeader { kind: LongKind::Handshake, dcid, scid: ConnectionId::EMPTY, packet_number };
+    let (kind, version) = (LongKind::Handshake, Version::V1);
+    let header = LongHeader { kind, version, dcid, scid: ConnectionId::EMPTY, packet_number };
     let layout = header.write(&mut Writer::new(&mut datagram)).unwrap();
     write::set_length(&mut datagram, &layout, 150).unwrap();
     ShortHeader { dcid, spin: false, key_phase: true, packet_number }
@@ -109,13 +144,13 @@ proptest! {
     fn a_long_header_reads_back(
         dcid in connection_ids(), scid in connection_ids(), packet_number in packet_numbers(),
         token in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..100)),
-        payload in 0usize..1000,
+        payload in 0usize..1000, version in versions(),
     ) {
         let kind = match &token {
             Some(token) => LongKind::Initial { token },
             None => LongKind::Handshake,
         };
-        let header = LongHeader { kind, dcid, scid, packet_number };
+        let header = LongHeader { kind, version, dcid, scid, packet_number };
         let mut datagram = vec![0u8; header.size() + payload + 10];
         let layout = header.write(&mut Writer::new(&mut datagram)).unwrap();
         prop_assert_eq!(layout.header_length(), header.size());
@@ -123,7 +158,7 @@ proptest! {
         write::set_length(&mut datagram, &layout, length).unwrap();
 
         let read = protected(&datagram, 0);
-        prop_assert_eq!(read.kind, kind.packet_kind());
+        prop_assert_eq!((read.kind, read.version), (kind.packet_kind(), Some(version)));
         prop_assert_eq!((read.dcid, read.scid), (dcid, scid));
         prop_assert_eq!(read.packet_number_at, layout.packet_number_at);
         prop_assert_eq!(read.packet_length, length);
@@ -152,24 +187,27 @@ proptest! {
     fn a_retry_reads_back(
         dcid in connection_ids(), scid in connection_ids(),
         token in proptest::collection::vec(any::<u8>(), 0..100), tag: [u8; 16],
+        version in versions(),
     ) {
         let mut buffer = vec![0u8; 200];
         let mut writer = Writer::new(&mut buffer);
-        write_retry(&mut writer, dcid, scid, &token).unwrap();
+        write_retry(&mut writer, version, dcid, scid, &token).unwrap();
         let protected = writer.written().to_vec();
         writer.put_array(tag).unwrap();
-        let expected = Packet::Retry { dcid, scid, token: &token, protected: &protected, tag };
+        let expected =
+            Packet::Retry { version, dcid, scid, token: &token, protected: &protected, tag };
         prop_assert_eq!(Packet::parse(writer.written(), 8), Ok(expected));
     }
 
     #[test]
     fn any_bytes_parse_without_panic_and_stay_within_the_datagram(
-        bytes in proptest::collection::vec(any::<u8>(), 0..120), v1: bool, short in 0usize..=20,
+        bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        version in proptest::option::of(versions()), short in 0usize..=20,
     ) {
         let mut bytes = bytes;
-        if v1 && bytes.len() > 5 {
+        if let Some(version) = version && bytes.len() > 5 {
             bytes[0] |= LONG_FORM | FIXED_BIT;
-            bytes[1..5].copy_from_slice(&[0, 0, 0, 1]);
+            bytes[1..5].copy_from_slice(&version.0.to_be_bytes());
             bytes[5] %= 22;
         }
         if let Ok(Packet::Protected(header)) = Packet::parse(&bytes, short) {

@@ -2,6 +2,7 @@
 
 use super::{
     FIXED_BIT, KEY_PHASE_BIT, LONG_FORM, PACKET_NUMBER_LENGTH_BITS, PacketKind, SPIN_BIT, Version,
+    type_bits,
 };
 use crate::wire::{ConnectionId, NoSpace, TruncatedPacketNumber, Writer, varint};
 
@@ -48,12 +49,14 @@ pub enum LongKind<'a> {
     Handshake,
 }
 
-/// A long header of QUIC v1 to write.
+/// A long header of QUIC v1 or v2 to write.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LongHeader<'a> {
     /// Which packet.
     pub kind: LongKind<'a>,
+    /// The version that it names, one of [`Version::KNOWN`].
+    pub version: Version,
     /// Connection ID of the receiver.
     pub dcid: ConnectionId,
     /// Connection ID of the sender.
@@ -88,15 +91,15 @@ impl LongHeader<'_> {
     pub fn write(&self, writer: &mut Writer<'_>) -> Result<HeaderLayout, NoSpace> {
         writer.ensure(self.size())?;
         let start = writer.position();
-        let type_bits = match self.kind {
-            LongKind::Initial { .. } => 0,
-            LongKind::ZeroRtt => 1,
-            LongKind::Handshake => 2,
-        };
+        let type_bits = self.version.type_bits(match self.kind {
+            LongKind::Initial { .. } => type_bits::INITIAL,
+            LongKind::ZeroRtt => type_bits::ZERO_RTT,
+            LongKind::Handshake => type_bits::HANDSHAKE,
+        });
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
         //# The value included prior to protection MUST be set to 0.
         let first = LONG_FORM | FIXED_BIT | type_bits << 4 | self.packet_number.length_bits();
-        put_long_start(writer, first, Version::V1, self.dcid.as_bytes(), self.scid.as_bytes())?;
+        put_long_start(writer, first, self.version, self.dcid.as_bytes(), self.scid.as_bytes())?;
         if let LongKind::Initial { token } = self.kind {
             writer.put_length_prefixed(token)?;
         }
@@ -177,13 +180,15 @@ pub(crate) fn set_length(
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
 pub fn write_retry(
     writer: &mut Writer<'_>,
+    version: Version,
     dcid: ConnectionId,
     scid: ConnectionId,
     token: &[u8],
 ) -> Result<(), NoSpace> {
     writer.ensure(1 + 4 + 1 + dcid.length() + 1 + scid.length() + token.len())?;
-    let first = LONG_FORM | FIXED_BIT | 3 << 4 | PACKET_NUMBER_LENGTH_BITS;
-    put_long_start(writer, first, Version::V1, dcid.as_bytes(), scid.as_bytes())?;
+    let type_bits = version.type_bits(type_bits::RETRY);
+    let first = LONG_FORM | FIXED_BIT | type_bits << 4 | PACKET_NUMBER_LENGTH_BITS;
+    put_long_start(writer, first, version, dcid.as_bytes(), scid.as_bytes())?;
     writer.put_bytes(token)
 }
 

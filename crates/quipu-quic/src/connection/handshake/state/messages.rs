@@ -1,0 +1,143 @@
+//! Messages of TLS: from the packets in which they come to TLS, and from TLS to where they wait to
+//! be sent.
+
+use super::{Handshake, PeerSettings, Tls};
+use crate::config::TransportConfig;
+use crate::connection::Space;
+use crate::connection::handshake::crypto::CryptoSend;
+use crate::connection::handshake::start::{Answer, missing_parameters};
+use crate::error::TransportError;
+use crate::tls::{KeyChange, Level};
+use crate::transport_parameters::TransportParameters;
+
+impl Handshake {
+    /// Gives TLS what came in order, takes what it has to say, and installs its keys.
+    pub(in crate::connection) fn advance(&mut self) -> Result<(), TransportError> {
+        self.take_output()?;
+        if let Tls::Waiting(_) = self.tls {
+            return self.await_hello();
+        }
+        for level in Level::MESSAGES {
+            while let Some(bytes) = self.crypto.at(level).receive.next() {
+                if let Tls::Session(session) = &mut self.tls {
+                    session.read(level, bytes)?;
+                }
+                self.crypto.at_mut(level).receive.advance();
+                self.take_output()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A server starts TLS once the ClientHello is whole: a client that does not come so far costs
+    /// no session.
+    fn await_hello(&mut self) -> Result<(), TransportError> {
+        let (original, dcid) = (self.version.original(), self.keys.initial_dcid());
+        let receive = &mut self.crypto.at_mut(Level::Initial).receive;
+        while let Some(bytes) = receive.next() {
+            let Tls::Waiting(origin) = &mut self.tls else { return Ok(()) };
+            let answer = origin.read(bytes, original, dcid)?;
+            receive.advance();
+            let Some(Answer { mut session, bytes, version, initial_keys }) = answer else {
+                continue;
+            };
+            if let Some(keys) = initial_keys {
+                // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+                // All CRYPTO frames go in the negotiated version; what comes in the original one
+                // is read until a Handshake packet comes.
+                self.keys.expect_initial(version, keys);
+                self.keys.change_initial(version);
+                self.version.change(version);
+            }
+            let read = session.read(Level::Initial, &bytes);
+            self.tls = Tls::Session(session);
+            read?;
+            self.take_output()?;
+            return self.advance();
+        }
+        Ok(())
+    }
+
+    fn take_output(&mut self) -> Result<(), TransportError> {
+        let Tls::Session(session) = &mut self.tls else { return Ok(()) };
+        loop {
+            // The bytes belong to the level before the keys of the same call.
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.9
+            //# Though an endpoint might retain older keys, new data MUST be sent at the highest
+            //# currently available encryption level.
+            let send = &mut self.crypto.at_mut(self.writes_at).send;
+            let (written, change) = send.write_with(|out| session.write(out));
+            match change {
+                Some(KeyChange::Handshake(keys)) => {
+                    self.writes_at = Level::Handshake;
+                    self.keys.install_handshake(keys);
+                    self.crypto.at_mut(Level::Initial).receive.close()?;
+                    self.origin = None;
+                }
+                Some(KeyChange::OneRtt(keys)) => {
+                    self.writes_at = Level::OneRtt;
+                    self.keys.install_one_rtt(keys, &mut **session);
+                }
+                None if written == 0 => break,
+                None => {}
+            }
+        }
+        if !session.is_handshaking() {
+            self.crypto.at_mut(Level::Handshake).receive.close()?;
+        }
+        Ok(())
+    }
+
+    /// True once TLS has finished.
+    pub(in crate::connection) fn is_complete(&self) -> bool {
+        self.session().is_some_and(|session| !session.is_handshaking())
+    }
+
+    /// The peer's transport parameters, once TLS has finished: checked as far as one connection is
+    /// concerned with itself.
+    pub(in crate::connection) fn parameters(
+        &self,
+        config: &TransportConfig,
+    ) -> Result<TransportParameters, TransportError> {
+        let encoded = self.session().and_then(|session| session.peer_transport_parameters());
+        let encoded = encoded.ok_or_else(missing_parameters)?;
+        let parameters = TransportParameters::read(encoded, self.role.peer())?;
+        if self.role.is_client() {
+            self.version.check_server(config, parameters.version_information.as_ref())?;
+        }
+        Ok(parameters)
+    }
+
+    /// Takes over what the peer's transport parameters say.
+    pub(in crate::connection) fn set_parameters(&mut self, peer: &TransportParameters) {
+        self.peer = PeerSettings {
+            known: true,
+            ack_delay_exponent: peer.ack_delay_exponent,
+            max_ack_delay: peer.max_ack_delay,
+            max_udp_payload: u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX),
+            active_cid_limit: peer.active_connection_id_limit,
+            max_path_id: peer.initial_max_path_id,
+            initial_max_path_id: peer.initial_max_path_id,
+        };
+    }
+
+    /// What waits to be sent at the level of `space`.
+    pub(in crate::connection) fn crypto(&self, space: Space) -> &CryptoSend {
+        &self.crypto.at(space.level()).send
+    }
+
+    /// The same, to take from it.
+    pub(in crate::connection) fn crypto_mut(&mut self, space: Space) -> &mut CryptoSend {
+        &mut self.crypto.at_mut(space.level()).send
+    }
+
+    /// A CRYPTO frame came in `space`.
+    pub(in crate::connection) fn on_crypto(
+        &mut self,
+        space: Space,
+        offset: u64,
+        data: &[u8],
+    ) -> Result<(), TransportError> {
+        self.crypto.at_mut(space.level()).receive.on_frame(offset, data)
+    }
+}

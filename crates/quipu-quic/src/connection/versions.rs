@@ -1,0 +1,64 @@
+//! Version Negotiation packets: a client begins again in a version of both.
+//! <https://www.rfc-editor.org/rfc/rfc9368#section-2.1>
+
+use quipu_base::{Bytes, Instant};
+
+use super::{CloseReason, Connection};
+use crate::wire::{ConnectionId, Version};
+
+impl Connection {
+    /// The version that the connection speaks; it is certain once TLS finished.
+    pub fn version(&self) -> Version {
+        self.handshake.version().present()
+    }
+
+    /// A Version Negotiation packet came that names our connection ID.
+    pub(super) fn on_version_negotiation(
+        &mut self,
+        now: Instant,
+        offered: impl Iterator<Item = Version>,
+    ) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
+        //# A client MUST discard any Version Negotiation packet if it has received and
+        //# successfully processed any other packet, including an earlier Version Negotiation
+        //# packet.
+        if !self.lifecycle.is_handshaking() || !self.handshake.may_begin_again() {
+            return;
+        }
+        let offered: Vec<Version> = offered.collect();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
+        //# A client MUST discard a Version Negotiation packet that lists the
+        //# QUIC version selected by the client.
+        if offered.contains(&self.handshake.version().original()) {
+            return;
+        }
+        let wanted = self.config.versions.iter().find(|ours| offered.contains(ours)).copied();
+        // https://www.rfc-editor.org/rfc/rfc9000#section-6.2
+        //# A client that supports only this version of QUIC MUST abandon the current
+        //# connection attempt if it receives a Version Negotiation packet, with the
+        //# following two exceptions.
+        match wanted {
+            Some(version) if self.begin_again(now, version) => {}
+            _ => self.lifecycle.abort(CloseReason::Version),
+        }
+    }
+
+    /// Begins again with a first flight of that version; false if TLS does not.
+    fn begin_again(&mut self, now: Instant, version: Version) -> bool {
+        // Another connection, as far as the network is concerned.
+        let Some(dcid) = self.random.draw::<8>().ok().and_then(|bytes| ConnectionId::new(&bytes))
+        else {
+            return false;
+        };
+        let Some(mut before) = self.handshake.begin_again(version, dcid) else { return false };
+        self.ids.begin_again(dcid);
+        let in_flight: Bytes =
+            before.sent.drain().iter().map(|record| Bytes(u64::from(record.bytes))).sum();
+        self.release_in_flight(0, in_flight);
+        if let Some((_, view)) = self.shared.paths.pair_mut(0) {
+            view.pto_count = 0;
+        }
+        self.advance_tls(now);
+        true
+    }
+}

@@ -1,0 +1,62 @@
+//! `version_information`: what keeps the negotiation of the version honest.
+//! <https://www.rfc-editor.org/rfc/rfc9368#section-3>
+
+use quipu_base::Role;
+use smallvec::SmallVec;
+
+use super::ParameterError;
+use crate::wire::{NoSpace, Reader, Version, Writer};
+
+/// The most versions of a peer that are looked at: our choice, so that a long list costs nothing.
+/// Those behind them are not among what it speaks.
+const MAX_VERSIONS: usize = 32;
+
+/// The versions of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionInformation {
+    /// The version of the connection: at a client that of its first flight, at a server the one
+    /// that was negotiated.
+    pub chosen: Version,
+    /// From a client: the versions in which a server may go on, most wanted first, with the chosen
+    /// one. From a server: those that it speaks, in any order.
+    pub available: SmallVec<[Version; 4]>,
+}
+
+impl VersionInformation {
+    /// Bytes on the wire.
+    pub(super) fn size(&self) -> usize {
+        4 + 4 * self.available.len()
+    }
+
+    pub(super) fn write(&self, writer: &mut Writer<'_>) -> Result<(), NoSpace> {
+        writer.put_u32(self.chosen.0)?;
+        self.available.iter().try_for_each(|version| writer.put_u32(version.0))
+    }
+
+    /// Reads what an end of role `from` sent.
+    /// <https://www.rfc-editor.org/rfc/rfc9368#section-4>
+    pub(super) fn read(value: &mut Reader<'_>, from: Role) -> Result<Self, ParameterError> {
+        let wrong = |reason| Err(ParameterError::VersionInformation(reason));
+        if value.remaining() < 4 || !value.remaining().is_multiple_of(4) {
+            return wrong("expected a length that is a multiple of 4 above 0");
+        }
+        let chosen = Version(value.u32()?);
+        let mut available = SmallVec::new();
+        while !value.is_empty() {
+            let version = Version(value.u32()?);
+            if version == Version::NEGOTIATION {
+                return wrong("an available version is 0");
+            }
+            if available.len() < MAX_VERSIONS {
+                available.push(version);
+            }
+        }
+        if chosen == Version::NEGOTIATION {
+            return wrong("the chosen version is 0");
+        }
+        if from.is_client() && !available.contains(&chosen) {
+            return wrong("the client's chosen version is not among those available");
+        }
+        Ok(VersionInformation { chosen, available })
+    }
+}
