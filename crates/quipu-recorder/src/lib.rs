@@ -7,8 +7,8 @@
 //! 2. `client` speaks the DevTools protocol over a web socket: commands, answers, events.
 //! 3. `shaper` calls a program that sets up the network, if one is given.
 //! 4. `session` loads one page and collects what the browser tells, until the page is quiet.
-//! 5. `observed` makes requests out of these events; `timing` their phases; `events` keeps what is read of a trace.
-//! 6. `har` writes them with the fields of chrome-har.
+//! 5. `observed` makes requests out of these events; `events` keeps what is read of a trace.
+//! 6. `har` writes them with the fields of chrome-har; [`quipu_web::phases`] has their phases.
 //!
 //! Not here: what a recording means for a page, which [`quipu_web::page`] and [`quipu_web::trace`] know.
 #![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
@@ -26,7 +26,6 @@ mod orphans;
 mod progress;
 mod session;
 mod shaper;
-mod timing;
 mod values;
 
 use std::sync::atomic::{AtomicBool, Ordering};
