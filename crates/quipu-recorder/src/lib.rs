@@ -3,7 +3,8 @@
 //! Start with [`Options`], which say what to load over which networks and how often, and [`record`], which does so and
 //! gives [`Load`]s; [`file()`] makes one HAR file of them, with a trace of each. From the outside in:
 //!
-//! 1. `browser` finds and starts a Chromium with a new profile, and ends it whatever happens.
+//! 1. `browser` finds and starts a Chromium with a new profile, and ends it whatever happens; `watchdog` does so if this
+//!    process is killed.
 //! 2. `client` speaks the DevTools protocol over a web socket: commands, answers, events.
 //! 3. `shaper` calls a program that sets up the network, if one is given.
 //! 4. `session` loads one page and collects what the browser tells, until the page is quiet.
@@ -27,6 +28,8 @@ mod progress;
 mod session;
 mod shaper;
 mod values;
+#[cfg(unix)]
+mod watchdog;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
