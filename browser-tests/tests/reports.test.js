@@ -129,7 +129,7 @@ test("waterfalls have a duration beside each bar where there is room for it", as
     const { page, context } = await open(browser, fileOf("compare"), { width });
     await drawAll(page);
     for (const id of ["waterfall", "waterfall-types"]) {
-      const durations = await page.locator(`[id="${id}"] .mark-text text`).allInnerTexts();
+      const durations = await page.locator(`[id="${id}"] .role-mark.mark-text text`).allTextContents();
       assert.equal(durations.length > 10, isShown, `${id} at ${width}: ${durations}`);
       assert.ok(durations.every((text) => /^[\d.]+ m?s$/.test(text)), `${id}: ${durations}`);
     }
