@@ -83,6 +83,17 @@ for (const name of REPORTS) {
       await context.close();
     });
 
+    test("has no rows at 390 pixels that are tall because of an address", async () => {
+      const { page, context } = await open(browser, fileOf(name), { width: 390 });
+      const tall = await page.evaluate(() => {
+        const rows = [...document.querySelectorAll("section.card tbody tr")].filter((row) => row.querySelector(".address"));
+        const lines = (row) => row.getBoundingClientRect().height / parseFloat(getComputedStyle(row).lineHeight);
+        return rows.filter((row) => lines(row) > 2).map((row) => `${row.closest("section").id}: ${row.innerText}`);
+      });
+      assert.deepEqual(tall, []);
+      await context.close();
+    });
+
     test("sorts its tables by click and by key, up and down", async () => {
       const { page, context, wrong } = await open(browser, fileOf(name), { width: 390 });
       await drawAll(page);
@@ -112,6 +123,19 @@ for (const name of REPORTS) {
     });
   });
 }
+
+test("waterfalls have a duration beside each bar where there is room for it", async () => {
+  for (const [width, isShown] of [[1280, true], [390, false]]) {
+    const { page, context } = await open(browser, fileOf("compare"), { width });
+    await drawAll(page);
+    for (const id of ["waterfall", "waterfall-types"]) {
+      const durations = await page.locator(`[id="${id}"] .role-mark.mark-text text`).allTextContents();
+      assert.equal(durations.length > 10, isShown, `${id} at ${width}: ${durations}`);
+      assert.ok(durations.every((text) => /^[\d.]+ m?s$/.test(text)), `${id}: ${durations}`);
+    }
+    await context.close();
+  }
+});
 
 test("a mark that is hidden is found, whichever it is", async () => {
   const { page, context } = await open(browser, fileOf("compare"));

@@ -57,7 +57,7 @@ pub(crate) enum Command {
     /// Turn a result folder into a single HTML file that works offline
     #[command(after_help = examples::REPORT)]
     Report(ReportOptions),
-    /// Look at one page
+    /// Show, record and predict single pages
     Page {
         #[command(subcommand)]
         command: PageCommand,
@@ -82,7 +82,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         format: FormatOption,
     },
-    /// List the browsers whose requests and priorities are known
+    /// List the browsers whose requests and priorities can be simulated
     Browsers {
         #[command(flatten)]
         format: FormatOption,
@@ -103,10 +103,10 @@ pub(crate) enum Command {
     Schedulers {
         /// Name of the policy, such as `dwrr`
         name: Option<String>,
-        /// Check it against the rules of the seam, with random scripts on 1, 2, 3 and 8 paths
+        /// Test it against the rules that all policies must follow, with random scripts on 1, 2, 3 and 8 paths
         #[arg(long, requires = "name")]
         check: bool,
-        /// List one layer alone: stream, path, joint, ack or congestion
+        /// List only one layer: stream, path, joint, ack or congestion
         #[arg(long, value_name = "LAYER", conflicts_with = "name")]
         layer: Option<String>,
         #[command(flatten)]
@@ -150,7 +150,7 @@ pub(crate) enum ScenarioCommand {
         /// The network to draw, of a file that has several [default: all]
         #[arg(long, value_name = "NAME")]
         network: Option<String>,
-        /// Draw with ASCII signs alone
+        /// Draw with ASCII characters only
         #[arg(long)]
         ascii: bool,
     },
@@ -209,12 +209,12 @@ pub(crate) enum FindingFormat {
 pub(crate) enum PageCommand {
     /// Describe a page, and what was guessed about it
     Show {
-        /// A HAR file, the name of a page that comes with the program, or pries:N for a drawn one
+        /// A HAR file, the name of a page that comes with the program, or pries:N for a randomly drawn one
         page: String,
         /// Print complete lists
         #[arg(long)]
         all: bool,
-        /// Seed of a page that is drawn
+        /// Seed of a randomly drawn page
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
@@ -304,16 +304,16 @@ pub(crate) struct CompareOptions {
     #[arg(long, value_name = "LIST")]
     pub(crate) path: Option<String>,
     /// Policies that choose stream and path at once, separated by commas; all: every one
-    /// [default: none, or all if all streams and all paths are asked for]
+    /// [default: none, or all if both --stream and --path are all]
     #[arg(long, value_name = "LIST")]
     pub(crate) joint: Option<String>,
     /// Sort the rows of the table [default: as the policies were named]
     #[arg(long, value_name = "METRIC", value_parser = sort_metric())]
     pub(crate) sort: Option<Metric>,
-    /// Print only the first N policies of each table and the one that others are compared with; results have all
+    /// Print only the first N policies of each table and the one that others are compared with; saved results have all
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) top: Option<u16>,
-    /// Leave out the rows of each path alone
+    /// Omit the rows for each path alone
     #[arg(long)]
     pub(crate) no_baselines: bool,
     #[command(flatten)]
@@ -328,6 +328,9 @@ pub(crate) struct RunOptions {
     /// Runs of each combination [default: as the file says]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) runs: Option<String>,
+    /// Columns of CSV traces, such as time=Timestamp,rate=DL:kbit/s; also up, rtt, delay, loss
+    #[arg(long, value_name = "LIST")]
+    pub(crate) trace_columns: Option<String>,
     /// Set any field of the scenario; `--KEY=VALUE` does the same
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
@@ -343,30 +346,30 @@ pub(crate) struct SweepOptions {
     /// Scenario file with a table [sweep]
     #[arg(value_name = "FILE.toml")]
     pub(crate) file: PathBuf,
-    /// Folder for the results, and for all runs that were made; what is there is not made again
+    /// Folder for the results and for all finished runs, which are not repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Folder of another result of `quipu sweep`, whose runs count as done; may be repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) from: Vec<PathBuf>,
-    /// Make only this part of the runs, such as 2/4, and write no tables
+    /// Do only this part of the runs, such as 2/4, and write no tables
     #[arg(long, value_name = "PART/PARTS")]
     pub(crate) shard: Option<String>,
     /// Threads [default: one per core]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Discard the runs in DIR and make all of them again
+    /// Discard the runs in DIR and repeat all of them
     #[arg(long)]
     pub(crate) force: bool,
-    /// Print points, runs, how many are done and the time for the rest; write nothing
+    /// Print the numbers of points, runs and finished runs, and the expected time for the rest; write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ReproduceOptions {
-    /// Ids, beginnings of ids, papers (framework, mobileh2, pw-pats, ns3, quipu), or files with an
-    /// experiment of one's own [default: all that come with the program]
+    /// Ids, prefixes of ids, papers (framework, mobileh2, pw-pats, ns3, quipu), or files with your own
+    /// experiments [default: all that come with the program]
     #[arg(value_name = "ID|PAPER|FILE.toml")]
     pub(crate) names: Vec<String>,
     /// List ids, and run nothing
@@ -378,21 +381,21 @@ pub(crate) struct ReproduceOptions {
     /// Folder for results: one folder for each id, and the verdicts of all
     #[arg(long, value_name = "DIR", default_value = "results/reproduce")]
     pub(crate) out: PathBuf,
-    /// Run again what is done already
+    /// Repeat finished runs
     #[arg(long)]
     pub(crate) force: bool,
     /// Threads [default: one per core]; results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
-    /// Judge every rule N times more with policies exchanged by chance within each run, and list those that
-    /// hold all the same: they say nothing of policies
+    /// Judge every rule another N times with policies exchanged at random within each run, and list the rules that
+    /// still hold: they say nothing about policies
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) shuffles: u32,
-    /// Write the verdicts into a page of the docs: of all ids, or of those named, in place of what the page has
-    /// of them
+    /// Write the verdicts on all ids, or on those named, into a page of the docs, replacing its earlier verdicts on
+    /// them
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["list", "check_docs"])]
     pub(crate) docs: Option<PathBuf>,
-    /// Check that such a page is unchanged and about these experiments, and run nothing
+    /// Check that such a page is unmodified and covers these experiments; run nothing
     #[arg(long, value_name = "FILE.md", conflicts_with_all = ["names", "list"])]
     pub(crate) check_docs: Option<PathBuf>,
     #[command(flatten)]
@@ -414,7 +417,7 @@ pub(crate) struct ReportOptions {
     /// [default: of each policy on the first page and network the run with the median page time]
     #[arg(long, value_name = "PAGE,NETWORK,POLICY,RUN")]
     pub(crate) load: Vec<String>,
-    /// Replace a file that is no report
+    /// Overwrite the file even if it is not a report
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -438,7 +441,7 @@ pub(crate) struct BatchOptions {
     pub(crate) format: FormatOption,
     #[command(flatten)]
     pub(crate) logs: LogOptions,
-    /// Runs of each combination that are logged, from the first [default: all]
+    /// Number of runs of each combination to log, starting with the first [default: all]
     #[arg(long, value_name = "N")]
     pub(crate) qlog_runs: Option<u32>,
 }
@@ -446,11 +449,11 @@ pub(crate) struct BatchOptions {
 /// Where and how runs are logged.
 #[derive(Debug, Args)]
 pub(crate) struct LogOptions {
-    /// Folder for a qlog file of each end of each connection; of several runs each has a folder in
-    /// it [default: as QLOGDIR in the environment says, else none]
+    /// Folder for qlog files, one for each end of each connection, with a subfolder for each of several
+    /// runs [default: the environment variable QLOGDIR, else none]
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
-    /// Form of qlog files: current, or 0.3 with a file per path, for qvis [default: current]
+    /// Format of qlog files: current, or 0.3 with a file per path, for qvis [default: current]
     #[arg(long, value_name = "VERSION")]
     pub(crate) qlog_version: Option<String>,
 }
@@ -478,7 +481,7 @@ pub(crate) struct LoadOptions {
     /// Which run of a comparison to repeat, from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) run: u32,
-    /// Objects to draw at most
+    /// Maximum number of objects to draw
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub(crate) rows: usize,
     /// Folder for the results of this run: the files that compare writes
@@ -487,8 +490,8 @@ pub(crate) struct LoadOptions {
     /// Replace results in a folder that is not empty
     #[arg(long, requires = "out")]
     pub(crate) force: bool,
-    /// Write the load as a HAR file, which the waterfalls of browsers and other tools open; `_path…` fields tell
-    /// which path carried what
+    /// Write the load as a HAR file, which browsers and other tools can show as a waterfall; `_path…` fields have
+    /// the bytes that each path carried
     #[arg(long, value_name = "FILE.har")]
     pub(crate) har: Option<PathBuf>,
     #[command(flatten)]
@@ -538,7 +541,7 @@ pub(crate) struct ScenarioOptions {
     /// Handshake and packet protection: null or rustls
     #[arg(long, value_name = "KIND")]
     pub(crate) tls: Option<String>,
-    /// Transport by name: quipu, or what a paper's prototype had, such as mp-quic-2018; `quipu
+    /// Transport by name: quipu, or that of a paper's prototype, such as mp-quic-2018; `quipu
     /// transports` lists them [default: quipu]
     #[arg(long, value_name = "NAME")]
     pub(crate) transport: Option<String>,
@@ -548,7 +551,7 @@ pub(crate) struct ScenarioOptions {
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,
-    /// Write windows, rates, round-trip times and queues over time, once every TIME, such as 10ms
+    /// Write windows, rates, round-trip times and queues over time, sampled every TIME, such as 10ms
     /// [default: none]
     #[arg(long, value_name = "TIME")]
     pub(crate) series: Option<String>,

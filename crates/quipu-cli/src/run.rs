@@ -10,6 +10,7 @@ use crate::scenario::Given;
 
 pub(crate) fn run(options: &RunOptions, own: &Own<'_>) -> Result<(), Failure> {
     let mut given = Given::load(Some(&options.file))?;
+    given.name_columns(options.trace_columns.as_deref())?;
     given.set("runs", "--runs", options.runs.as_deref())?;
     given.assign(&options.set)?;
     let plans = given.plans(own, options.batch.range)?;

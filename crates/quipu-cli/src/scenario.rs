@@ -71,6 +71,21 @@ impl Given {
         Ok(())
     }
 
+    /// Names the columns of the CSV traces that links follow, if `--trace-columns` gave any.
+    pub(crate) fn name_columns(&mut self, columns: Option<&str>) -> Result<(), Failure> {
+        let Some(text) = columns else { return Ok(()) };
+        let refused = |error: &dyn Display| Failure::Usage(format!("--trace-columns: {error}"));
+        let columns: Columns = text.parse().map_err(|error| refused(&error))?;
+        let mut any = false;
+        for network in &mut self.scenario.networks {
+            any |= network.name_columns(&columns);
+        }
+        match any {
+            true => Ok(()),
+            false => Err(refused(&"no link follows a CSV file whose columns have no names yet")),
+        }
+    }
+
     /// Sets all fields that `assignments`, of the form `KEY=VALUE`, name.
     pub(crate) fn assign(&mut self, assignments: &[String]) -> Result<(), Failure> {
         for assignment in assignments {
@@ -167,17 +182,7 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
         given.scenario.networks = vec![Network::from_links(paths.collect::<Result<_, _>>()?)];
         given.origin.set("networks", "--link");
     }
-    if let Some(text) = &options.trace_columns {
-        let refused = |error: &dyn Display| Failure::Usage(format!("--trace-columns: {error}"));
-        let columns: Columns = text.parse().map_err(|error| refused(&error))?;
-        let mut any = false;
-        for network in &mut given.scenario.networks {
-            any |= network.name_columns(&columns);
-        }
-        if !any {
-            return Err(refused(&"no link follows a CSV file whose columns have no names yet"));
-        }
-    }
+    given.name_columns(options.trace_columns.as_deref())?;
     let fields = [
         // The one on which others depend.
         (PROFILE, "--transport", &options.transport),

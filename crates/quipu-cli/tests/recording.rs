@@ -44,6 +44,60 @@ fn what_cannot_be_recorded_is_refused_with_what_is_expected() {
     }
 }
 
+/// Waits until `done`, at most ten seconds.
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "other processes are waited for")]
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let mut is_done = done();
+    for _ in 0..1_000 {
+        if is_done {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        is_done = done();
+    }
+    assert!(is_done, "{what}: not within ten seconds");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_killed_recorder_leaves_no_browser_and_no_profile() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let browser = folder.path().join("browser");
+    // It never listens, and has a helper, as browsers have.
+    let script =
+        format!("#!/bin/sh\nsleep 60 &\necho $$ $! > {}/started\nwait\n", folder.path().display());
+    std::fs::write(&browser, script).expect("a file");
+    std::fs::set_permissions(&browser, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let mut recorder = Command::new(env!("CARGO_BIN_EXE_quipu"))
+        .args(["page", "record", "http://127.0.0.1:9/", "--out", "a.har", "--chromium"])
+        .arg(&browser)
+        .current_dir(folder.path())
+        .env("TMPDIR", folder.path())
+        .spawn()
+        .expect("the program starts");
+    let started = || std::fs::read_to_string(folder.path().join("started")).unwrap_or_default();
+    wait_until("the browser starts", || started().ends_with('\n'));
+    recorder.kill().expect("it is killed");
+    recorder.wait().expect("it ended");
+
+    let is_alive = |pid: &str| {
+        // A zombie, which nobody may wait for here, is no process any more.
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
+    };
+    for pid in started().split_whitespace() {
+        wait_until("the browser ends", || !is_alive(pid));
+    }
+    let profiles = || {
+        let entries = folder.path().read_dir().expect("a folder").flatten();
+        entries.filter(|it| it.file_name().to_string_lossy().starts_with("quipu-recorder-")).count()
+    };
+    wait_until("the profile is removed", || profiles() == 0);
+}
+
 #[test]
 fn a_compressed_recording_is_a_page() {
     let folder = tempfile::tempdir().expect("a folder");

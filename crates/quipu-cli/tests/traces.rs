@@ -51,6 +51,39 @@ fn a_result_holds_the_columns_that_were_named_and_runs_again() {
 }
 
 #[test]
+fn run_names_the_columns_of_a_file_that_names_none() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("bus.csv"), BUS).expect("a file");
+    let path = r#"{ name = "bus", down = { trace = "bus.csv", delay = "20ms" } }"#;
+    let scenario = format!(
+        "pages = [\"sitespeed\"]\nruns = 1\n[policies]\nstream = [\"dwrr\"]\n\
+         [[networks]]\nname = \"bus\"\npaths = [{path}]\n"
+    );
+    fs::write(at("bus.toml"), scenario).expect("a file");
+    let unnamed = error_of(&quipu(folder.path(), "run bus.toml"));
+    let columns = "time=Timestamp,rate=DL_bitrate:kbit/s";
+    assert!(unnamed.contains(&format!("--trace-columns \"{columns}\"")), "{unnamed}");
+
+    let run = |columns: &str, out: &str| {
+        quipu(folder.path(), &format!("run bus.toml --trace-columns {columns} --out {out}"))
+    };
+    let output = run(&format!("{columns},up=UL_bitrate:kbit/s"), "one");
+    assert!(output.status.success(), "{output:?}");
+    let written = fs::read_to_string(at("one/scenario.toml")).expect("a file");
+    assert!(written.contains("column = \"UL_bitrate:kbit/s\""), "{written}");
+    let wrong = error_of(&run("tme=Timestamp", "two"));
+    assert!(wrong.contains("--trace-columns: `tme=Timestamp`: expected one of"), "{wrong}");
+    let named = "run one/scenario.toml --out two --trace-columns time=Timestamp";
+    let named = error_of(&quipu(folder.path(), named));
+    assert!(
+        named.contains("no link follows a CSV file whose columns have no names yet"),
+        "{named}"
+    );
+    assert!(!at("two").exists());
+}
+
+#[test]
 fn recordings_are_converted_and_what_was_done_is_told() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| folder.path().join(name);

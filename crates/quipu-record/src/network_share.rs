@@ -21,10 +21,13 @@ impl NetworkShare {
 
     /// One sentence about it, without its full stop; `floor` is the time on an infinitely fast network, as it is written.
     pub fn sentence(self, floor: &str) -> String {
+        format!("floor: {floor} on an infinitely fast network; {}", self.consequence())
+    }
+
+    /// The part of the sentence that follows the floor.
+    pub fn consequence(self) -> String {
         let per_cent = (self.0 + 5) / 10;
-        let of_fastest = format!(
-            "floor: {floor} on an infinitely fast network; the network accounts for {per_cent} % of the fastest page time"
-        );
+        let of_fastest = format!("the network accounts for {per_cent} % of the fastest page time");
         match self.is_little() {
             true => format!(
                 "{of_fastest}, less than a third, so compare the times above the floor rather than whole page times"

@@ -12,6 +12,8 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::client::Client;
+#[cfg(unix)]
+use crate::watchdog::Watchdog;
 use crate::{LEAST_CHROMIUM, Options, RecordError};
 
 /// Programs that are Chromium or a relative of it, by name, the freest first.
@@ -137,6 +139,9 @@ fn major(version: &str) -> Option<u32> {
 struct Process {
     child: Child,
     profile: Option<TempDir>,
+    /// Ends the browser if this process is killed; none on a system without a shell.
+    #[cfg(unix)]
+    _watchdog: Option<Watchdog>,
 }
 
 impl Process {
@@ -172,8 +177,19 @@ impl Process {
         #[cfg(target_os = "linux")]
         crate::orphans::adopt();
         command.arg("about:blank");
+        #[cfg(unix)]
+        let mut watchdog = Watchdog::start(profile.path()).ok();
         let child = command.spawn().map_err(|error| not_started(error.to_string()))?;
-        Ok(Process { child, profile: Some(profile) })
+        #[cfg(unix)]
+        if let Some(watchdog) = &mut watchdog {
+            watchdog.guard(child.id());
+        }
+        Ok(Process {
+            child,
+            profile: Some(profile),
+            #[cfg(unix)]
+            _watchdog: watchdog,
+        })
     }
 
     /// Waits for the port and the path at which the browser listens.

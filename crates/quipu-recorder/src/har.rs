@@ -6,13 +6,12 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use jiff::Timestamp;
+use quipu_web::phases::{Phases, Timing, date, encoded, rounded, written_arrivals};
 use serde_json::{Map, Value, json};
 
 use crate::Load;
 use crate::events::RENDER_BLOCKING;
 use crate::observed::Request;
-use crate::timing::{Phases, arrivals, rounded};
 
 /// The most bytes of an initiator's stack that are kept: our choice.
 const MOST_DETAIL: usize = 20_000;
@@ -74,7 +73,7 @@ fn page(load: &Load, id: &str) -> Value {
     let mut page = json!({
         "id": id,
         "title": format!("{} at {}, repeat {}", load.url, load.network, load.repeat),
-        "startedDateTime": date(wall),
+        "startedDateTime": date(wall * 1e3),
         "pageTimings": timings,
         "_url": load.url,
         "_network": load.network.written(),
@@ -91,13 +90,6 @@ fn page(load: &Load, id: &str) -> Value {
         page["_traceIncomplete"] = json!(true);
     }
     page
-}
-
-/// A date to the µs of seconds of Unix time.
-fn date(seconds: f64) -> String {
-    let micros = (seconds * 1e6).round() as i64;
-    let date = Timestamp::from_microsecond(micros).unwrap_or_default();
-    date.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }
 
 /// What the entries of a load have in common.
@@ -119,12 +111,12 @@ impl<'a> Page<'a> {
             return None;
         }
         let observed = &self.load.observed;
-        let phases = Phases::of(request, observed.last());
+        let phases = phases(request, observed.last());
         let (clock, wall) = observed.start();
         let mut entry = json!({
             "pageref": self.id,
-            "startedDateTime": date(wall + (phases.start - clock)),
-            "time": rounded(phases.time()),
+            "startedDateTime": date(wall * 1e3 + (phases.start - clock * 1e3)),
+            "time": rounded(phases.total()),
             "request": written_request(request),
             "response": written_response(request),
             "cache": {},
@@ -160,7 +152,7 @@ impl<'a> Page<'a> {
         if request.finished.is_none() {
             put("_unfinished", json!(true));
         }
-        let arrivals = arrivals(request, phases.start, body_bytes(request));
+        let arrivals = written_arrivals(&arrivals(request), phases.start);
         if !arrivals.is_empty() {
             put("_arrivals", json!(arrivals));
         }
@@ -182,6 +174,26 @@ impl<'a> Page<'a> {
         }
         Some(word)
     }
+}
+
+/// The phases of a request, of a load whose last event was at `last` seconds.
+fn phases(request: &Request, last: f64) -> Phases {
+    let millis = |seconds: f64| seconds * 1e3;
+    let end = request.finished.unwrap_or(last);
+    // A response from the memory cache did not use the network.
+    let timing = match request.from_memory {
+        true => Timing::default(),
+        false => Timing::read(&request.response["timing"]),
+    };
+    Phases::of(millis(request.asked), request.answered.map(millis), millis(end), &timing)
+}
+
+/// When which bytes of the body arrived, in ms of the browser's clock.
+fn arrivals(request: &Request) -> Vec<(f64, u64)> {
+    let decoded: Vec<(f64, u64)> =
+        request.data.iter().map(|&(at, decoded, _)| (at * 1e3, decoded as u64)).collect();
+    let end = request.finished.map_or(f64::INFINITY, |finished| finished * 1e3);
+    encoded(&decoded, body_bytes(request).round() as u64, end)
 }
 
 /// The cache that a response came out of.

@@ -3,12 +3,13 @@
 //! Start with [`Options`], which say what to load over which networks and how often, and [`record`], which does so and
 //! gives [`Load`]s; [`file()`] makes one HAR file of them, with a trace of each. From the outside in:
 //!
-//! 1. `browser` finds and starts a Chromium with a new profile, and ends it whatever happens.
+//! 1. `browser` finds and starts a Chromium with a new profile, and ends it whatever happens; `watchdog` does so if this
+//!    process is killed.
 //! 2. `client` speaks the DevTools protocol over a web socket: commands, answers, events.
 //! 3. `shaper` calls a program that sets up the network, if one is given.
 //! 4. `session` loads one page and collects what the browser tells, until the page is quiet.
-//! 5. `observed` makes requests out of these events; `timing` their phases; `events` keeps what is read of a trace.
-//! 6. `har` writes them with the fields of chrome-har.
+//! 5. `observed` makes requests out of these events; `events` keeps what is read of a trace.
+//! 6. `har` writes them with the fields of chrome-har; [`quipu_web::phases`] has their phases.
 //!
 //! Not here: what a recording means for a page, which [`quipu_web::page`] and [`quipu_web::trace`] know.
 #![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
@@ -26,8 +27,9 @@ mod orphans;
 mod progress;
 mod session;
 mod shaper;
-mod timing;
 mod values;
+#[cfg(unix)]
+mod watchdog;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

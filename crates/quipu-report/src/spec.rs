@@ -86,6 +86,10 @@ pub struct Mark {
     #[serde(skip_serializing_if = "Option::is_none")]
     style: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    align: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dx: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     dy: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_break: Option<&'static str>,
@@ -340,6 +344,18 @@ impl Mark {
         Mark { dy: Some(-pixels), ..self }
     }
 
+    /// Texts begin so many pixels behind their place.
+    #[must_use]
+    pub fn behind(self, pixels: f64) -> Mark {
+        Mark { align: Some("left"), dx: Some(pixels), ..self }
+    }
+
+    /// Texts end so many pixels before their place.
+    #[must_use]
+    pub fn before(self, pixels: f64) -> Mark {
+        Mark { align: Some("right"), dx: Some(-pixels), ..self }
+    }
+
     /// Lines of this width, in pixels.
     #[must_use]
     pub fn width(self, pixels: f64) -> Mark {
@@ -350,6 +366,12 @@ impl Mark {
     #[must_use]
     pub(crate) fn styled(self, style: &'static str) -> Mark {
         Mark { style: Some(style), ..self }
+    }
+
+    /// Ticks one pixel thick.
+    #[must_use]
+    pub fn thin(self) -> Mark {
+        Mark { thickness: Some(1.0), ..self }
     }
 
     /// Lines broken into dashes.

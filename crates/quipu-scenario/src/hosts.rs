@@ -100,8 +100,8 @@ impl Clients {
 }
 
 table! {
-    /// How far some servers are beyond the network: a link between them and every path, whose rate is not
-    /// limited. The first entry that holds for a host counts.
+    /// The additional distance of some servers: a link without a rate limit between them and every path.
+    /// The first entry that matches a host applies.
     ///
     /// ```
     /// use quipu_scenario::Scenario;

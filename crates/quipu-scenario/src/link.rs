@@ -20,8 +20,8 @@ use super::steps::{self, Recorded, StepSpec};
 use super::units::{Share, Unit};
 
 table! {
-    /// One direction of a path: with a rate, or as a recording of one says. In `down` and `access` rate
-    /// and delay must be given, or recordings of them; in `up` everything may be left out.
+    /// One direction of a path, which has a fixed rate or follows a recording. `down` and `access` need a rate
+    /// and a delay, or recordings of them; in `up` everything may be omitted.
     ///
     /// It has a rate, or follows a recording of one:
     ///
@@ -112,14 +112,14 @@ table! {
         ///
         /// `None` without recordings.
         pub from: Option<TraceStart> => "the start of the recordings",
-        /// What comes after the end of its recordings: they start again, the last values hold, or
-        /// nothing leaves the link any more.
+        /// What happens at the end of its recordings: they start again, the last values hold, or the link
+        /// sends nothing any more.
         ///
         /// `None` without recordings.
         pub at_end: Option<TraceEnd> => "`loop`",
         /// The queue. Drop-tail: bytes, packets of 1,500 B, or bandwidth-delay products over the whole
-        /// path; `default` is the larger of 2bdp and 50p. Of a recording the mean rate and the median
-        /// delay count. Or managed: `codel` with any of `target=5ms interval=100ms limit=1000p
+        /// path; `default` is the larger of 2bdp and 50p. For a recording, its mean rate and median
+        /// delay are used. Or managed: `codel` with any of `target=5ms interval=100ms limit=1000p
         /// memory=32MiB`, `fq-codel` also with `quantum=1514B flows=1024`, `pie` with `target=15ms
         /// update=15ms burst=150ms limit=1000p memory=32MiB`.
         ///
@@ -181,7 +181,7 @@ impl LinkSpec {
     pub(super) fn uplink() -> &'static Table {
         static UPLINK: LazyLock<Table> = LazyLock::new(|| Table {
             title: "Uplink",
-            about: "The other direction, where everything may be left out.".to_owned(),
+            about: "The other direction, in which everything may be omitted.".to_owned(),
             needs: &[],
             #[cfg(test)]
             reads: |text| {

@@ -27,7 +27,7 @@ use super::recorded::{TraceSpec, drawn_start};
 table! {
     /// Links that paths lead over which name them in `via`.
     struct SharedLinksForm as "Shared links" {
-        /// What paths call them.
+        /// The name by which paths refer to them.
         name: String [text NAME],
         /// Towards the client.
         down: PartialLink,

@@ -14,7 +14,7 @@ use super::link::{LinkSpec, PartialLink};
 use super::partial::PartialUplink;
 
 table! {
-    /// A way between client and server. Mostly it has two links of its own, one for each direction. With
+    /// A path between client and server. Usually it has two links of its own, one for each direction. With
     /// `access` it is a dumbbell: in each direction a link of the sender, the path's own, and a link of
     /// the receiver. Every pair of a client and a server has access links of its own, while the path's own
     /// link is there once for all pairs. With `bottleneck` a path leads over the links of an earlier path,

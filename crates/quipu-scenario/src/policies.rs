@@ -30,10 +30,10 @@ table! {
         pub resend: String [text RESEND] = "default".to_owned(),
         /// Copies of bytes in flight, sent on other paths. `none`: only those that a path policy makes.
         pub reinject: String [text REINJECT] = "none".to_owned(),
-        /// Whether each path of a network of several is a row too, such as `lte alone`: a network of that
-        /// path and nothing else, which the handshake takes too, with the first stream policy. Flows and
-        /// cross traffic are there as far as they go over the path; a path that shares links with others
-        /// over which some would be missing has no row.
+        /// Whether each path of a network with several paths also gets a row, such as `lte alone`: a network
+        /// that consists of this path only, handshake included, with the first stream policy. Flows and
+        /// cross traffic are kept if they use the path; a path gets no row if it shares links with other
+        /// paths and some of their traffic would be missing.
         pub baselines: bool = true,
     }
 }

@@ -53,7 +53,7 @@ table! {
         /// Drop-tail queue of each sender for each other end. `default`: that of a link with 54 Mb/s and
         /// the round trip of the path.
         pub queue: QueueLimit = QueueLimit::default(),
-        /// What becomes of a signal on its way.
+        /// How signals propagate.
         pub propagation: PropagationSpec = PropagationSpec::default(),
         /// The access points.
         pub access_points: Vec<AccessPointSpec> [1..=MOST_ACCESS_POINTS],
@@ -66,7 +66,7 @@ table! {
 const USUAL: PathLoss = PathLoss::USUAL;
 
 table! {
-    /// What becomes of a signal on its way: log-distance loss with shadows and fading.
+    /// How signals propagate: log-distance path loss with shadowing and fading.
     ///
     /// See [`PathLoss`].
     pub struct PropagationSpec as "Propagation" {

@@ -24,11 +24,11 @@ table! {
     /// A connection between a client and a server of its own, over the same network as all others, that
     /// carries as much as congestion control allows.
     pub struct FlowSpec as "Flow" {
-        /// What it is called in tables.
+        /// Its name in tables.
         pub name: String [text NAME],
         /// When its client opens the connection, counted from the start of the run.
         pub start: Duration [..=MOST_TIME] = Duration::ZERO,
-        /// When both ends close it, whatever is under way.
+        /// When both ends close it, even if data are in flight.
         pub stop: Option<Duration> = None,
         /// Bytes that it carries, over all its streams.
         pub bytes: Option<Bytes> = None,
@@ -48,16 +48,16 @@ table! {
 }
 
 table! {
-    /// A sender of datagrams that answers to nothing, and a sink for them, on one path of the network.
+    /// A sender of datagrams that reacts to nothing, and a sink for them, on one path of the network.
     pub struct CrossSpec as "Cross traffic" {
-        /// What it is called in tables.
+        /// Its name in tables.
         pub name: String [text NAME],
         /// The path, by name or number.
         pub path: PathName = PathName::from("0"),
         /// Which way: `down`, towards the client's side, or `up`.
         pub direction: Direction = Direction::Down,
-        /// How datagrams follow one another: at constant distances; at distances from an exponential
-        /// law; or at constant distances in times from an exponential law, with silence between.
+        /// Spacing of the datagrams: constant; exponentially distributed; or constant during periods of
+        /// exponentially distributed length, with silence between them.
         pub kind: CrossKind = CrossKind::Constant,
         /// Bits per second as links count them, headers included; of `on-off` while it is on.
         ///
@@ -83,9 +83,9 @@ table! {
     /// The part of a run over which flows and links are measured.
     #[derive(Copy)]
     pub struct Measure as "Measure" {
-        /// From when on.
+        /// Start of the measurement.
         pub from: Duration = Duration::ZERO,
-        /// Until when; `never`: until the run ends.
+        /// End of the measurement; `never`: the end of the run.
         pub until: Option<Duration> = None,
     }
 }

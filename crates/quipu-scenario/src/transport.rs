@@ -17,7 +17,7 @@ use super::profile::Profile;
 use super::units::Unit;
 
 table! {
-    /// What both ends' QUIC does. The defaults are those of the profile `quipu`, the project's
+    /// The QUIC settings of both ends. The defaults are those of the profile `quipu`, the project's
     /// conventions; another `profile` has others.
     pub struct Transport as "Transport" partial PartialTransport {
         /// The named transport that provides all omitted values: our conventions, or a paper's prototype. `quipu

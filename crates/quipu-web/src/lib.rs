@@ -14,7 +14,7 @@
 //! 7. [`recording::write`] makes a HAR file of a load, for the viewers of others and for [`page::read`].
 //!
 //! 8. [`trace`] reads what the main thread of a browser did during a load, [`archive`] unpacks what holds recordings
-//!    and traces, [`import`] makes HAR files of Chrome's network logs and of traces.
+//!    and traces, [`import`] makes HAR files of Chrome's network logs and of traces; [`phases`] has what their entries share.
 //!
 //! Not here: any connection. A driver carries the requests over whatever it drives.
 
@@ -27,6 +27,7 @@ pub mod metrics;
 mod name;
 pub mod page;
 pub mod pages;
+pub mod phases;
 pub mod push;
 pub mod recording;
 pub mod scheme;

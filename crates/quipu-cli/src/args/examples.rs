@@ -32,9 +32,9 @@ Examples:
   quipu cost experiments/pw-pats/cost.toml
   quipu cost experiments/pw-pats/cost.toml --runs 3 --policies.joint=pw-pats,fstream
 
-Prints a table in Markdown: nanoseconds per decision, and per packet with all events that a policy
-is told. What reading the clock takes is measured and subtracted. Runs come one after the other;
-let the machine do nothing else meanwhile. The times are those of this machine.";
+Prints a table in Markdown: nanoseconds per decision, and per packet including all events that a
+policy receives. The cost of reading the clock is measured and subtracted. Runs are made one after
+the other; the machine should be otherwise idle. The times are those of this machine.";
 
 pub(super) const RUN: &str = "\
 Examples:
@@ -43,8 +43,8 @@ Examples:
   quipu run experiments/congestion/utilisation.toml --congestion=newreno,cubic --duration=20s
   quipu run results/shared/scenario.toml
 
-A file may have `pages`, `[[flows]]` and `[[cross]]`. Flows fill what congestion control lets them
-have: name, start, stop, bytes, direction (down, up), paths, congestion, path, streams,
+A file may have `pages`, `[[flows]]` and `[[cross]]`. Flows send as much as congestion control
+allows: name, start, stop, bytes, direction (down, up), paths, congestion, path, streams,
 initial_window. Cross traffic does not react to congestion: name, rate, packet, kind (constant, poisson, on-off),
 on, off, path, direction, start, stop. `duration` ends a run without pages; `measure.from` and
 `measure.until` bound what is measured of flows and links.";
@@ -62,8 +62,8 @@ In the file each key of [sweep] is a field with a list of values; all lists toge
   browser = [\"chrome\", \"firefox\"]
   \"networks.*.paths.1.*.rate\" = [\"10mbit\", \"30mbit\"]
 [sweep.random] draws `count` samples of fields: { from = \"1mbit\", to = \"50mbit\", scale = \"log\" }.
-Every run is kept as soon as it is there: stopped in whatever way, the same command goes on, and
-ends with the same bytes. Exit code 1 if a run failed, 2 if the file is wrong, 130 after Ctrl-C.";
+Each run is stored as soon as it finishes: however the command was stopped, repeating it resumes,
+and the result has the same bytes. Exit code 1 if a run failed, 2 if the file is wrong, 130 after Ctrl-C.";
 
 pub(super) const REPORT: &str = "\
 Examples:
@@ -72,8 +72,8 @@ Examples:
   quipu report results/first --load \"wikipedia,wifi+lte,dwrr + minrtt,3\"
   quipu report results/first --specs figures
 
-The file is self-contained and loads nothing from elsewhere. Files that cannot be read, or are
-unfinished, are named in a line each, here and in the report; the rest is shown. Exit code 2 if DIR
+The file is self-contained and loads nothing from elsewhere. Files that are unreadable or incomplete
+are listed, one per line, here and in the report; everything else is shown. Exit code 2 if DIR
 has no result.";
 
 pub(super) const CONVERT: &str = "\
@@ -83,8 +83,8 @@ Examples:
   quipu trace convert bus.csv --from csv --columns time=Timestamp,rate=DL_bitrate:kbps --out our-bus.csv
   quipu trace convert our-bus.csv --from csv --to mahimahi --out bus.down
 
-What is written and what is left out is printed. A file that is not empty stays as it is without
---force. Exit code 2 if a file is not of the format, with its line.";
+The command prints what it wrote and what it left out. It replaces a file only with --force. If a
+file does not have the format, the error names the line and the exit code is 2.";
 
 pub(super) const CHECK: &str = "\
 Examples:
@@ -114,8 +114,8 @@ Examples:
   quipu reproduce pw-pats --out results/pw-pats
   quipu reproduce my-experiment.toml
 
-Finished runs are kept: after Ctrl-C the same command resumes. Exit code 1 if a rule ends otherwise
-than its file expects.";
+Finished runs are kept: after Ctrl-C the same command resumes. The exit code is 1 if the outcome of
+a rule differs from what its file expects.";
 
 pub(super) const INFER: &str = "\
 Examples:
@@ -123,16 +123,17 @@ Examples:
   quipu page infer page.har --trace trace.json.gz --out traced.har
   quipu compare --page both.har --compute likely
 
-The file has all loads of all files; the program reads them as one page. With --trace it is the HAR
-file with the trace in it. Exit code 2 if a file is no recording, or the trace is of another load.";
+The new file contains all loads of all files, which the program reads as one page; with --trace, it
+is the HAR file with the trace added. The exit code is 2 if a file is not a recording or the trace
+belongs to another load.";
 
 pub(super) const PREDICT: &str = "\
 Examples:
   quipu page predict kicad-start rust-vec
   quipu page predict recorded.har.gz
 
-Each load is inferred as a page of its own, and loaded over the network of the others. Exit code 2 if a file has
-no loads at two speeds.";
+Each load is inferred as a page of its own, which is then loaded over the networks of the others.
+The exit code is 2 if a file does not have loads at two speeds.";
 
 pub(super) const RECORD: &str = "\
 Examples:
@@ -141,9 +142,9 @@ Examples:
   quipu page record http://127.0.0.1:8000/ --out site.har.gz
   quipu page record http://127.0.0.1:8000/ --viewport 390x844 --settle 5s
 
-Each load has a new browser with an empty cache. The browser's own throttle makes the rates: all
-responses share one, and each request waits for a round trip, but connections are opened at once and
-TCP is that of the machine's network (docs/recording.md). Ctrl-C keeps the loads that have ended.
+Each load has a new browser with an empty cache. The browser's own throttle imposes the rates: all
+responses share one rate, and each request waits for one round trip, but connections open without
+delay and TCP sees the machine's own network (docs/recording.md). Ctrl-C keeps the loads that have ended.
 Exit code 2 if the page cannot be loaded or there is no browser, 130 after Ctrl-C.";
 
 pub(super) const COMPLETIONS: &str = "\

@@ -90,7 +90,7 @@ fn a_waterfall_is_coloured_by_path_and_by_type_and_ordered_by_priority_too() {
         colors.map(|color| color["field"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(color("waterfall"), ["path"]);
-    assert_eq!(color("waterfall-types"), ["kind"]);
+    assert_eq!(color("waterfall-types"), ["type"]);
     let ranks = ["VeryHigh", "High", "Medium", "Low", "VeryLow", ""];
     let rank = |row: &Map<String, Value>| ranks.iter().position(|name| row["priority"] == *name);
     for id in ["waterfall", "waterfall-types"] {

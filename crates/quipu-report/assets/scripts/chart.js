@@ -50,6 +50,16 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("scroll", () => (tooltip.hidden = true), { passive: true });
 
+/** Narrower figures have no numbers beside their bars, which would cover each other's rows and names. */
+const LEAST_FOR_DURATIONS = 520;
+
+/** The specification without the numbers beside its bars. */
+function withoutDurations(spec) {
+  if (!spec.layer) return spec;
+  const layer = spec.layer.filter(({ mark }) => mark?.style !== "duration").map(withoutDurations);
+  return { ...spec, layer };
+}
+
 /**
  * The complete Vega-Lite specification: data inline, `width` pixels wide, in the colours of `scheme`. On the page
  * `groups` have buttons in place of legends, `domain` is what is shown of the horizontal axis if not all, and `labels`
@@ -65,7 +75,8 @@ function completeSpec(spec, rows, width, scheme, { groups, domain, labels } = {}
   };
   const config = chartConfig(scheme, width, getComputedStyle(document.body).fontFamily);
   if (labels !== undefined) config.axis.labelLimit = labels;
-  const judged = withLegends(withZoom(withMarks(spec, rows), domain), PALETTES[scheme].meaning, values);
+  const fitting = width < LEAST_FOR_DURATIONS ? withoutDurations(spec) : spec;
+  const judged = withLegends(withZoom(withMarks(fitting, rows), domain), PALETTES[scheme].meaning, values);
   const fitted = groups ? withButtons(judged, groups) : judged;
   const columns = legendColumns(fitted, width, values);
   if (columns !== undefined) config.legend.columns = columns;

@@ -51,10 +51,15 @@ function section(part, datasets, figures) {
     "section",
     { class: "part", id: part.id, "aria-labelledby": name },
     element("h2", { id: name }, part.title, element("a", { class: "anchor", href: `#${part.id}`, "aria-label": `Link to ${part.title}`, text: "#" })),
-    ...(part.text ?? []).map((text) => element("p", { class: "prose", text })),
+    ...(part.text ?? []).map((text) => element("p", { class: "prose" }, ...withOptions(text))),
     ...cards,
     ...(part.tables ?? []).map(tableCard),
   );
+}
+
+/** A text in parts, of which options of commands, such as `--out`, stay on one line. */
+function withOptions(text) {
+  return text.split(/(--[\w-]+)/).map((part) => (part.startsWith("--") ? element("span", { class: "option", text: part }) : part));
 }
 
 /** The list of sections: beside the text where there is room, folded above it on a phone. */

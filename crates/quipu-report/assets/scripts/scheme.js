@@ -85,6 +85,7 @@ function chartConfig(scheme, width, font) {
       titlePadding: 9,
       tickSize: 4,
       labelOverlap: true,
+      labelSeparation: 6,
     },
     axisX: { labelFlush: false },
     axisQuantitative: { grid: true },
@@ -126,6 +127,7 @@ function chartConfig(scheme, width, font) {
       behind: { strokeWidth: 0 },
       critical: { color: colours.text, strokeWidth: 2.5 },
       event: { color: colours.text, strokeWidth: 1.2 },
+      duration: { color: colours.muted, fontSize: 10 },
     },
     errorbar: { rule: { strokeWidth: 1.5 } },
     boxplot: {

@@ -5,7 +5,8 @@ const ROWS_PER_PAGE = 25;
 const ROWS_TO_FILTER = 12;
 /** Longer names may be cut, and have all of their letters under the pointer. */
 const LETTERS_SHOWN = 24;
-/** Longer texts are sentences, which are broken into lines. */
+/** Longer texts are sentences, which are broken into lines, or addresses, which are not: rows would be tall on a narrow
+ *  screen because of a column that is outside of it. */
 const LETTERS_LONG = 60;
 /** The most rows that are printed. */
 const ROWS_PRINTED = 1000;
@@ -145,6 +146,7 @@ class DataTable {
             const title = text.length > LETTERS_SHOWN ? text : undefined;
             if (at === 0) return element("th", { scope: "row", text, title });
             if (text.length <= LETTERS_LONG) return element("td", { text, title });
+            if (!/\s/.test(text)) return element("td", { class: "address", text, title });
             return element("td", { class: "long", title }, element("span", { text }));
           }),
         ),

@@ -33,10 +33,10 @@ pub(super) fn summary(context: &Context<'_>) -> Vec<String> {
                 sentences.extend(of_scene(context, scene, standing));
             }
         }
+        sentences.extend(only_one(context));
         sentences.extend(network_shares(context));
         sentences.extend(alone(context));
         sentences.extend(turned(context));
-        sentences.extend(only_one(context));
         sentences.extend(flows(context));
     }
     sentences.extend(runs(context));
@@ -168,20 +168,17 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
         .collect();
     if !next.is_empty() {
         let (few, it) = (next.len(), words::list(&next, 3));
-        let is = if few == 1 { "The next is" } else { "The next are" };
+        let is = if few == 1 { "The next one is" } else { "The next ones are" };
         sentences.push(format!("{is} {it}."));
     }
     sentences.push(match clear {
         clear if clear == all => {
-            format!("In all {} {what} a single row is clearly the fastest.", words::grouped(all))
+            format!("In all {} {what} one policy is clearly the fastest.", words::grouped(all))
         }
-        0 => format!("In none of the {what} is a single policy clearly the fastest."),
-        1 => format!("In one of the {what} a single row is clearly the fastest."),
+        0 => format!("In none of the {what} is one policy clearly the fastest."),
+        1 => format!("In one of the {what} one policy is clearly the fastest."),
         clear => {
-            format!(
-                "In {} of the {what} a single row is clearly the fastest.",
-                words::grouped(clear)
-            )
+            format!("In {} of the {what} one policy is clearly the fastest.", words::grouped(clear))
         }
     });
     let mut middle: Vec<(u64, &str)> = to_best
@@ -192,9 +189,9 @@ fn overall(context: &Context<'_>, told: &[(&Scene, &Standing)]) -> Vec<String> {
     if let (Some(first), Some(last)) = (middle.first(), middle.last())
         && first.1 != last.1
     {
-        let of = |it: &(u64, &str)| format!("{} {}", it.1, words::ratio(it.0 as f64 / 1e6));
+        let of = |it: &(u64, &str)| format!("{} ({})", it.1, words::ratio(it.0 as f64 / 1e6));
         sentences.push(format!(
-            "As multiples of the fastest, in the middle of all {what}: {} is least, {} most.",
+            "Median ratio to the fastest policy over all {what}: lowest for {}, highest for {}.",
             of(first),
             of(last)
         ));
@@ -321,8 +318,11 @@ fn network_shares(context: &Context<'_>) -> Vec<String> {
         scenes.filter_map(|scene| of(scene).map(|(share, floor)| (*scene, share, floor))).collect();
     if context.scenes.len() <= FEW_SCENES {
         let sentence = |(scene, share, floor): &(&Scene, NetworkShare, u64)| {
-            let name = context.name(scene);
-            format!("On {name}, {}.", share.sentence(&words::time(*floor)))
+            let (name, floor) = (context.name(scene), words::time(*floor));
+            let share = share.consequence();
+            format!(
+                "On {name}, the page would take {floor} if the network were infinitely fast (its floor); {share}."
+            )
         };
         return found.iter().map(sentence).collect();
     }
@@ -347,12 +347,15 @@ fn only_one(context: &Context<'_>) -> Vec<String> {
         let median = quipu_record::stats::median(&cell.values(Metric::PageTime))?;
         let over = times::over_bound(cell);
         let over = over.map(|over| format!(", {over:.2} times the bound")).unwrap_or_default();
+        let of = match cell.loads.len() as u64 {
+            1 => "one load".to_owned(),
+            loads => format!("median of {} loads", words::grouped(loads)),
+        };
         Some(format!(
-            "On {}, the page is complete after {} with {} (median of {}){over}.",
+            "On {}, the page is complete after {} with {} ({of}){over}.",
             context.name(scene),
             words::time(median),
             cell.policy,
-            words::count(cell.loads.len() as u64, "load", "loads")
         ))
     };
     alone.take(FEW_SCENES).filter_map(of).collect()
@@ -373,12 +376,12 @@ fn flows(context: &Context<'_>) -> Vec<String> {
             .iter()
             .filter_map(|flow| {
                 let rate = quipu_record::stats::median(&flow.goodput)?;
-                Some(format!("{} {:.2} Mb/s", flow.name, rate as f64 / 1e6))
+                Some(format!("{:.2} Mb/s for {}", rate as f64 / 1e6, flow.name))
             })
             .collect();
         if !each.is_empty() {
             sentences.push(format!(
-                "On {} with {}, flows get {}.",
+                "On {} with {}, the median goodput is {}.",
                 context.name(scene),
                 cell.policy,
                 words::list(&each, MOST_NAMES)

@@ -86,7 +86,7 @@ fn counts(judged: &[Judged], draft: &mut Draft) -> Option<Figure> {
     let outcomes: Vec<String> = Outcome::ALL.iter().map(ToString::to_string).collect();
     let spec = Spec::steps(id, 30).layer(
         Layer::new(Mark::bar(0.75))
-            .with("x", Field::number("claims", "claims").stacked())
+            .with("x", Field::number("claims", "claims").stacked().whole())
             .with("y", Field::row("paper", "paper", &papers))
             .with("color", Field::verdict("outcome", "outcome", &outcomes))
             .with(
@@ -320,8 +320,8 @@ pub(super) fn sentences(folders: &Folders) -> Vec<String> {
     let quick = judged.iter().filter(|judged| judged.quick).count();
     if quick > 0 {
         sentences.push(format!(
-            "{} of few runs, so that intervals are wide.",
-            words::count(quick as u64, "id is", "ids are")
+            "{} only a few runs, so intervals are wide.",
+            words::count(quick as u64, "id has", "ids have")
         ));
     }
     sentences

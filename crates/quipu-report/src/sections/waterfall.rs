@@ -1,6 +1,8 @@
 //! One load object by object: when each was discovered, requested and complete, over which path it came, and
 //! what the page waited for.
 
+mod types;
+
 use std::collections::BTreeSet;
 
 use quipu_record::{Detail, ObjectDetail};
@@ -18,8 +20,10 @@ const PART: usize = 150;
 const MOST_OBJECTS: usize = 6_000;
 /// Characters of an object's label; the whole name is in the tooltip and in the table.
 const LABEL: usize = 24;
-/// A bar has at least this part of the page time, so that it can be seen.
-const LEAST_BAR: f64 = 0.002;
+/// A bar has at least this part of the page time, so that its colour can be seen.
+const LEAST_BAR: f64 = 0.004;
+/// A duration is written behind its bar up to this part of the page time, else before it, if there is as much room.
+const LAST_BEHIND: f64 = 0.75;
 /// Priorities of recordings, most urgent first.
 const PRIORITIES: [&str; 5] = ["VeryHigh", "High", "Medium", "Low", "VeryLow"];
 /// Orders of the objects.
@@ -38,7 +42,10 @@ pub(super) fn waterfalls(
     };
     let alt = alt_of(first, &loads.place);
     let controls: Vec<Control> = controls.iter().cloned().chain(choices(loads)).collect();
-    vec![by_path(context, loads, &controls, &alt, draft), by_type(loads, &controls, &alt, draft)]
+    vec![
+        by_path(context, loads, &controls, &alt, draft),
+        types::by_type(loads, &controls, &alt, draft),
+    ]
 }
 
 pub(super) fn millis(duration: quipu_base::Duration) -> f64 {
@@ -165,7 +172,7 @@ fn each(loads: &Loads) -> impl Iterator<Item = (&Replayed, &'static str)> {
 }
 
 /// What every row about an object says.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 17] = [
     "object",
     "url",
     "host",
@@ -180,15 +187,22 @@ const COLUMNS: [&str; 14] = [
     "bound",
     "critical_from",
     "critical_to",
+    "duration",
+    "duration_behind",
+    "duration_before",
 ];
 
 /// The cells of these.
 fn cells(detail: &Detail, label: &str, object: &ObjectDetail, critical: bool) -> Vec<Value> {
-    let least = LEAST_BAR * end(detail);
+    let end = end(detail);
+    let least = LEAST_BAR * end;
     let (found, requested) = (millis(object.discovered), millis(object.requested));
     let completed = millis(object.completed);
     let bound = millis(object.bound.tight);
     let some = |value: f64, is: bool| if is { number(value) } else { Value::Null };
+    let is_behind = completed <= LAST_BEHIND * end;
+    let first = if bound > 0.0 { found.min(bound) } else { found };
+    let duration = object.completed.saturating_sub(object.requested);
     vec![
         text(label),
         text(&object.url),
@@ -204,6 +218,9 @@ fn cells(detail: &Detail, label: &str, object: &ObjectDetail, critical: bool) ->
         some(bound, bound > 0.0),
         some(requested, critical),
         some(completed.max(requested + least), critical),
+        text(&words::time(duration.as_nanos())),
+        some(completed, is_behind),
+        some(first, !is_behind && first >= (1.0 - LAST_BEHIND) * end),
     ]
 }
 
@@ -233,18 +250,25 @@ fn at(column: &str) -> Field {
     Field::number(column, TIME).at_top().in_time()
 }
 
-/// Thin lines from discovery over the request to completion: what is below the bars of both figures.
+/// Thin lines from discovery over the request to completion, and ticks at first bytes: what is below the bars of both
+/// figures.
 fn lines(spec: Spec, loads: &Loads) -> Spec {
     let line = |mark: Mark, from: &str, to: &str| {
         let layer = Layer::new(mark).with("y", Field::sorted("object", ""));
         layer.with("x", at(from)).with("x2", Field::end(to)).with("tooltip", tooltip())
     };
-    let spec = spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed").zoomed());
+    let mut spec = spec.layer(line(Mark::rule().opacity(0.45), "requested", "completed").zoomed());
     // A column without any number has no place on an axis.
-    match any(loads, "discovered") {
-        true => spec.layer(line(Mark::rule().dashed(), "discovered", "requested")),
-        false => spec,
+    if any(loads, "discovered") {
+        spec = spec.layer(line(Mark::rule().dashed(), "discovered", "requested"));
     }
+    spec.layer(tick(Mark::tick(12.0).thin(), "first_byte"))
+}
+
+/// A tick at `column` of each object.
+fn tick(mark: Mark, column: &str) -> Layer {
+    let layer = Layer::new(mark.opacity(0.8)).with("y", Field::sorted("object", ""));
+    layer.with("x", at(column)).with("tooltip", tooltip())
 }
 
 /// Whether some object has a number in `column`.
@@ -259,28 +283,38 @@ fn any(loads: &Loads, column: &str) -> bool {
     })
 }
 
-/// Marks above the bars: first bytes, bounds, the critical path, and the events of the page.
+/// Marks above the bars: bounds, the critical path, the events of the page, and durations.
 fn marks(spec: Spec, events: &str, loads: &Loads) -> Spec {
     let y = || Field::sorted("object", "");
-    let tick = |size: f64, column: &str| {
-        let layer = Layer::new(Mark::tick(size).opacity(0.8)).with("y", y());
-        layer.with("x", at(column)).with("tooltip", tooltip())
-    };
     let critical = Layer::new(Mark::rule().styled("critical"))
         .with("y", y())
         .with("x", at("critical_from"))
         .with("x2", Field::end("critical_to"))
         .with("tooltip", tooltip());
+    let duration = |mark: Mark, column: &str| {
+        let layer = Layer::new(mark.styled("duration")).with("y", y()).with("x", at(column));
+        layer.with("text", Field::label("duration")).with("tooltip", tooltip())
+    };
     let event = Layer::new(Mark::rule().styled("event"))
         .of(events)
         .with("x", at("at"))
         .with("strokeDash", Field::name("event", "page", &EVENTS.map(str::to_owned)))
         .with("tooltip", vec![Field::label("event").titled("page"), Field::number("at", "ms")]);
-    let spec = spec.layer(critical).layer(tick(9.0, "first_byte"));
-    match any(loads, "bound") {
-        true => spec.layer(tick(4.0, "bound")).layer(event),
-        false => spec.layer(event),
+    let mut spec = spec.layer(critical);
+    if any(loads, "bound") {
+        spec = spec.layer(tick(Mark::tick(4.0), "bound"));
     }
+    // Below the labels, so that these are readable where they meet.
+    spec = spec.layer(event);
+    for (mark, column) in [
+        (Mark::text().behind(4.0), "duration_behind"),
+        (Mark::text().before(4.0), "duration_before"),
+    ] {
+        if any(loads, column) {
+            spec = spec.layer(duration(mark, column));
+        }
+    }
+    spec
 }
 
 /// What is a line across all objects.
@@ -304,8 +338,9 @@ fn events(loads: &Loads, id: &str, draft: &mut Draft) {
 /// What all captions say of marks and lines.
 const MARKS: &str = "Ticks are first bytes, short ticks the bounds of objects; a heavy line is on the \
     critical path, the chain of objects that the page time waited for; dashes begin where an object was \
-    discovered. Lines across are the page time, which is when the load event comes, the critical time, \
-    and the bound and the floor of the page.";
+    discovered. Next to each bar, where there is room, is the time from request to completion. Lines \
+    across are the page time, which is when the load event comes, the critical time, and the bound and the \
+    floor of the page.";
 
 /// What captions say of objects that are pushed or left out.
 fn further(loads: &Loads) -> String {
@@ -387,46 +422,6 @@ fn by_path(
         alt: alt.to_owned(),
         spec: spec.value(),
         datasets: [id, segments_id, events_id].map(str::to_owned).to_vec(),
-        controls: controls.to_vec(),
-    }
-}
-
-/// The same coloured by type, in the order of requests or of priorities.
-fn by_type(loads: &Loads, controls: &[Control], alt: &str, draft: &mut Draft) -> Figure {
-    let (id, events_id) = ("waterfall-types", "waterfall-events");
-    let mut rows = Rows::new(CHOSEN.into_iter().chain(COLUMNS));
-    let mut kinds: Vec<String> = Vec::new();
-    for (Replayed { policy, detail, .. }, order) in each(loads) {
-        let critical = critical(detail);
-        for Row { label, part, object } in ordered(detail, order, most(loads)) {
-            let cells = cells(detail, &label, object, critical.contains(&object.object));
-            let chosen = [policy, order, part.as_str()].map(text);
-            rows.row(chosen.into_iter().chain(cells));
-            if !kinds.contains(&object.kind) {
-                kinds.push(object.kind.clone());
-            }
-        }
-    }
-    let bars = Layer::new(Mark::bar(0.7))
-        .with("y", Field::sorted("object", ""))
-        .with("x", at("first_byte"))
-        .with("x2", Field::end("completed"))
-        .with("color", Field::name("kind", "type", &kinds))
-        .with("tooltip", tooltip());
-    let spec = Spec::steps(id, 14).named("object", "url");
-    let spec = marks(lines(spec, loads).layer(bars), events_id, loads);
-    draft.dataset(id, rows.build());
-    Figure {
-        id: id.to_owned(),
-        title: "Waterfall by type".to_owned(),
-        caption: format!(
-            "The same objects: thin lines reach from request to completion, bars from the first byte to \
-             the last, in the colour of the type. {MARKS}{}",
-            further(loads)
-        ),
-        alt: alt.to_owned(),
-        spec: spec.value(),
-        datasets: [id, events_id].map(str::to_owned).to_vec(),
         controls: controls.to_vec(),
     }
 }

@@ -76,6 +76,8 @@ struct Axis {
     label_expr: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tick_count: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tick_min_step: Option<u8>,
 }
 
 impl Field {
@@ -218,6 +220,13 @@ impl Field {
              format(datum.value / 1000, '.9~r') + ' s'",
         );
         axis.tick_count = Some(8);
+        self
+    }
+
+    /// The axis has ticks at whole numbers only.
+    #[must_use]
+    pub fn whole(mut self) -> Field {
+        self.axis.get_or_insert_default().tick_min_step = Some(1);
         self
     }
 

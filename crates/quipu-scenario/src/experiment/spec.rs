@@ -21,9 +21,8 @@ pub use result_table::{Line, ResultTable};
 pub use rule::{Others, Rule, Side, Test};
 
 table! {
-    /// What is claimed of the results, for `quipu reproduce`: one id, or several of the same form.
-    /// [reproduce.md](reproduce.md) explains it. Plays no part in runs, and is not written out with their
-    /// results.
+    /// Claims about the results, for `quipu reproduce`: one id, or several of the same form.
+    /// [reproduce.md](reproduce.md) explains it. It does not affect runs and is not copied into their results.
     pub struct Experiment as "Experiment" {
         /// Its id; `{axis}` stands for the name of the value that an axis has.
         pub id: String [text NAME],
@@ -31,11 +30,11 @@ table! {
         pub paper: Paper,
         /// Figure or table there.
         pub figure: String => "none",
-        /// What it shows.
+        /// What the figure or table shows.
         pub title: String,
-        /// What the paper says.
+        /// The result that the paper reports.
         pub reported: String => "none",
-        /// What is reconstruction.
+        /// Which parts of the set-up are reconstructed.
         pub note: String => "none",
         /// Values of each axis; each combination is an id. A value is a name, or a table.
         pub vary: BTreeMap<String, Vec<AxisValue>> => "none",
@@ -49,7 +48,7 @@ table! {
         pub settings_runs: u32 [1..] = 5,
         /// Claims of the paper that cannot be tested here.
         pub untestable: Vec<Untestable> => "none",
-        /// When it counts as shown; at least one.
+        /// The conditions under which the claims count as reproduced; at least one.
         pub rules: Vec<Rule> [1..],
         /// The paper's numbers.
         pub data: Vec<Data> => "none",
@@ -63,7 +62,7 @@ table! {
     pub struct AxisValue as "Axis value" or String {
         /// What stands for `{axis}`.
         pub name: String [text NAME],
-        /// What the field called as the axis becomes; of `page` the page, of `network` the networks kept.
+        /// The value of the field that is named like the axis; for `page` the page, for `network` the networks that are kept.
         pub value: Option<toml::Value> => "its name",
         /// Fields that change.
         pub set: Settings => "none",
@@ -86,7 +85,7 @@ table! {
 table! {
     /// A changed scenario.
     pub struct Variant as "Variant" {
-        /// What rules and result folders call it.
+        /// Its name in rules and result folders.
         pub name: String [text VARIANT],
         /// Fields that change.
         pub set: Settings => "none",
@@ -98,11 +97,11 @@ table! {
 }
 
 table! {
-    /// Numbers of a paper, which stand beside ours: in the file, or in a table beside it.
+    /// Numbers of a paper, which are shown next to ours: in the file itself, or in a table next to it.
     pub struct Data as "Data" {
-        /// What they are of.
+        /// The metric of the numbers.
         pub metric: Measure,
-        /// Where they are from, if not the experiment's paper and figure.
+        /// Their source, if it is not the experiment's paper and figure.
         pub source: String => "the experiment's",
         /// The page of all values that name none.
         pub page: String => "the only one",

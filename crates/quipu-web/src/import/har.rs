@@ -1,13 +1,10 @@
 //! Loads as a HAR 1.2 file with the fields of chrome-har and of `quipu page record`.
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::load::{Initiator, Load, Phases, Recorded, Request};
+use super::load::{Initiator, Load, Recorded, Request};
 use crate::har::MAX_OBJECT_BYTES;
-
-/// The most points of time that are kept of one body: our choice.
-const MOST_ARRIVALS: usize = 1_000;
+use crate::phases::{date, rounded, written_arrivals};
 
 /// The HAR file of what was recorded.
 pub(super) fn file(recorded: &Recorded) -> Vec<u8> {
@@ -65,7 +62,7 @@ fn entry(recorded: &Recorded, request: &Request, page: &str) -> Value {
         },
         "response": response(request),
         "cache": {},
-        "timings": timings(phases),
+        "timings": phases.written(),
         "_requestId": request.id,
     });
     let texts = [
@@ -88,7 +85,7 @@ fn entry(recorded: &Recorded, request: &Request, page: &str) -> Value {
     for (name, _) in flags.into_iter().filter(|&(_, flag)| flag) {
         entry[name] = json!(true);
     }
-    let arrivals = arrivals(request);
+    let arrivals = written_arrivals(&request.arrivals, phases.start);
     if !arrivals.is_empty() {
         entry["_arrivals"] = json!(arrivals);
     }
@@ -132,34 +129,6 @@ fn size(bytes: Option<u64>) -> Value {
     bytes.map_or(json!(-1), |bytes| json!(bytes.min(MAX_OBJECT_BYTES)))
 }
 
-fn timings(phases: &Phases) -> Value {
-    let mut timings = json!({
-        "blocked": rounded(phases.blocked),
-        "dns": rounded(phases.dns),
-        "connect": rounded(phases.connect),
-        "ssl": rounded(phases.ssl),
-        "send": rounded(phases.send),
-        "wait": rounded(phases.wait),
-        "receive": rounded(phases.receive),
-    });
-    if phases.queued > 0.0 {
-        timings["_queued"] = rounded(phases.queued);
-    }
-    timings
-}
-
-/// When the body came: ms since the entry's start, and bytes since the point before.
-fn arrivals(request: &Request) -> Vec<(Value, u64)> {
-    let stride = request.arrivals.len().div_ceil(MOST_ARRIVALS).max(1);
-    let parts = request.arrivals.chunks(stride);
-    let point = |part: &[(f64, u64)]| {
-        let (at, _) = *part.last()?;
-        let bytes = part.iter().fold(0_u64, |sum, (_, bytes)| sum.saturating_add(*bytes));
-        Some((rounded((at - request.phases.start).max(0.0)), bytes))
-    };
-    parts.filter_map(point).collect()
-}
-
 fn initiator(initiator: &Initiator) -> Map<String, Value> {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
@@ -173,16 +142,4 @@ fn initiator(initiator: &Initiator) -> Map<String, Value> {
     put("_initiator_column", initiator.column.map(|column| json!(column)));
     put("_initiator_detail", initiator.detail.as_ref().map(|detail| json!(detail)));
     fields
-}
-
-/// A time in ms to the µs.
-fn rounded(millis: f64) -> Value {
-    json!((millis * 1e3).round() / 1e3)
-}
-
-/// A date to the µs of ms of Unix time.
-fn date(millis: f64) -> String {
-    // A float outside the range of an integer becomes its nearest.
-    let date = Timestamp::from_microsecond((millis * 1e3).round() as i64).unwrap_or_default();
-    date.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

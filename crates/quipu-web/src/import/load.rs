@@ -1,5 +1,7 @@
 //! Page loads in the terms that all kinds of recordings share.
 
+use crate::phases::Phases;
+
 /// The loads of a file, in order.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
@@ -76,45 +78,4 @@ pub(super) struct Initiator {
     pub(super) column: Option<f64>,
     /// The developer tools' object as JSON text.
     pub(super) detail: Option<String>,
-}
-
-/// Phases of a request: the start in ms of the file's clock, and lengths in ms; negative ones do not apply.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Phases {
-    /// When the network began to work on it.
-    pub(super) start: f64,
-    /// From being asked for until then.
-    pub(super) queued: f64,
-    pub(super) blocked: f64,
-    pub(super) dns: f64,
-    /// With `ssl` in it.
-    pub(super) connect: f64,
-    pub(super) ssl: f64,
-    pub(super) send: f64,
-    pub(super) wait: f64,
-    pub(super) receive: f64,
-}
-
-impl Default for Phases {
-    fn default() -> Phases {
-        Phases {
-            start: 0.0,
-            queued: 0.0,
-            blocked: -1.0,
-            dns: -1.0,
-            connect: -1.0,
-            ssl: -1.0,
-            send: 0.0,
-            wait: 0.0,
-            receive: 0.0,
-        }
-    }
-}
-
-impl Phases {
-    /// The whole time from the start.
-    pub(super) fn total(&self) -> f64 {
-        let parts = [self.blocked, self.dns, self.connect, self.send, self.wait, self.receive];
-        parts.into_iter().map(|part| part.max(0.0)).sum()
-    }
 }

@@ -9,10 +9,10 @@ use crate::form::text::NAME;
 pub(super) const MOST_COMBINATIONS: usize = 256;
 
 table! {
-    /// Something that the paper leaves open, with the values that are plausible for its source. Every claim is
+    /// A setting that the paper leaves open, with plausible values and their source. Every claim is
     /// judged in each combination of the values of all settings, beside the scenario itself.
     pub struct OpenSetting as "Open setting" {
-        /// What results call it.
+        /// Its name in results.
         pub name: String [text NAME],
         /// Why these values.
         pub about: String => "none",
@@ -24,7 +24,7 @@ table! {
 table! {
     /// A value of an open setting.
     pub struct OpenValue as "Value of an open setting" {
-        /// What results call it.
+        /// Its name in results.
         pub name: String [text NAME],
         /// Fields that change.
         pub set: Settings => "none",

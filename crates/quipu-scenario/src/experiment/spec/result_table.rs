@@ -10,15 +10,15 @@ table! {
     /// A table of results, which texts beside the page of verdicts show. A cell is the number where its row and its
     /// column are; what neither of them says has one value only.
     pub struct ResultTable as "Table of results" {
-        /// Its name, unlike those of the other tables.
+        /// Its name, different from those of other tables.
         pub name: String [text NAME],
-        /// What stands above the names of the rows.
+        /// The heading of the column of row names.
         pub head: String => "none",
-        /// What is looked at, if neither row nor column says.
+        /// The metric, unless the row or the column names one.
         pub metric: Measure,
-        /// With what its numbers are compared: they are ratios then, and what is compared with itself is the number.
+        /// What its numbers are compared with: cells are then ratios, except that a side compared with itself shows its number.
         pub to: Option<Side> => "nothing",
-        /// Whether the page draws it: a curve for each column over the rows.
+        /// Whether it is also drawn on the page of verdicts, with a curve for each column over the rows.
         pub curves: bool = false,
         /// Its rows.
         pub rows: Vec<Line> [1..],

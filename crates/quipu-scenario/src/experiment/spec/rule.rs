@@ -86,38 +86,38 @@ pub enum Others {
 }
 
 table! {
-    /// When a claim counts as shown. Exactly one is needed of `value`, `ratio`, `difference` and `within`.
+    /// A condition under which a claim counts as reproduced. Exactly one is needed of `value`, `ratio`, `difference` and `within`.
     struct RuleForm as "Rule" needs [value ratio difference within] {
-        /// Its name, unlike those of the other rules.
+        /// Its name, different from those of other rules.
         name: String [text NAME],
         /// The direction, in words.
         claim: String,
-        /// What it is for: a direction that must hold, what a paper says, what separates two effects, or
-        /// what shows a reason.
+        /// Its purpose: a direction that must hold, a claim of a paper, a test that separates two effects, or one
+        /// that shows a reason.
         kind: RuleKind = RuleKind::Claim,
         /// The paper's numbers.
         reported: String => "none",
         /// The paper's number as the rule has it: a ratio, or an amount with its unit.
         paper: Option<Amount> => "none",
-        /// What is looked at.
+        /// The metric that is judged.
         metric: Measure,
-        /// What is compared: one comparison for each.
+        /// What is compared; each entry is a comparison of its own.
         of: Option<Sides> => "every policy",
-        /// With what; `others`: every other policy of the place.
+        /// What it is compared with; `others`: every other policy of the same place.
         to: Option<Sides> => "none",
-        /// Instead of `of` and `to`: each of these with the one before it.
+        /// Instead of `of` and `to`: each entry is compared with the one before it.
         steps: Vec<Side> [2..] => "none",
-        /// The ratio is compared with the same ratio there.
+        /// The side whose ratio this ratio is compared with.
         beside: Option<Side> => "none",
-        /// What the number itself must be.
+        /// Threshold of the number itself.
         value: Option<Threshold> => "none",
-        /// What its ratio to the other one must be.
+        /// Threshold of its ratio to the other number.
         ratio: Option<Threshold> => "none",
-        /// What it less the other one must be, with a unit.
+        /// Threshold of the number minus the other one, with a unit.
         difference: Option<Threshold> => "none",
         /// How far the ratio may be from 1.
         within: Option<f64> [0.0..1.0] => "none",
-        /// Of `value`: which number out of all runs.
+        /// For `value`: the statistic over all runs.
         over: Option<Stat> [text OVER] => "`median`",
         /// Only these pages.
         pages: Vec<String> [text NAME] => "all",
@@ -125,15 +125,15 @@ table! {
         networks: Vec<String> [text NAME] => "all",
         /// Only these policies.
         policies: Vec<String> [text NAME] => "all",
-        /// In how many places it must hold.
+        /// Whether it must hold in every place (a page, a network and a policy), or in at least one.
         r#where: Places = Places::All,
-        /// What is known to come out; what is expected to fail needs `because`.
+        /// The known outcome; a rule that is expected to fail needs `because`.
         expect: Verdict [one of expected] = Verdict::Holds,
         /// Why it does not hold, if it does not.
         because: String => "none",
         /// The rule that shows that reason.
         ablation: Option<String> [text NAME] => "none",
-        /// Why it holds also where policies are exchanged by chance, if it does.
+        /// Why it also holds if policies are exchanged at random, if it does.
         by_chance: String => "none",
         /// Ids that have it: values of axes.
         only: BTreeMap<String, Vec<String>> => "all",

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::phases::Timing;
 use crate::trace::lenient;
 use crate::trace::read::Traced;
 
@@ -162,32 +163,6 @@ pub(super) struct CallFrame {
 pub(super) struct Header {
     #[serde(deserialize_with = "lenient::text")]
     pub(super) name: Option<Arc<str>>,
-}
-
-/// Phases of a request: ms since `request_time`, which is in s of the trace's clock. Negative ones do not apply.
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(super) struct Timing {
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) request_time: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) dns_start: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) dns_end: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) connect_start: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) connect_end: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) ssl_start: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) ssl_end: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) send_start: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) send_end: Option<f64>,
-    #[serde(deserialize_with = "lenient::number")]
-    pub(super) receive_headers_end: Option<f64>,
 }
 
 impl Traced for Event {

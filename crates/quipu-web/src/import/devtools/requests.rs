@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::super::load::{Initiator, Phases, Request};
-use super::event::{Data, Event, Timing, What};
+use super::super::load::{Initiator, Request};
+use super::event::{Data, Event, What};
+use crate::phases::{Phases, encoded};
 
 /// The most functions of a stack that are kept; the reader looks at 64 scripts. Our choice.
 const MOST_FRAMES: usize = 64;
@@ -121,7 +122,8 @@ impl Hop {
             (false, true) => Some("no response in the trace"),
             (false, false) => None,
         };
-        let phases = self.phases(response.timing, end);
+        let answered = self.answered.as_ref().map(|(at, _)| *at);
+        let phases = Phases::of(self.asked, answered, end, &response.timing);
         let status = response.status_code.unwrap_or(0.0) as u16;
         let mut request = Request {
             id: self.id.to_string(),
@@ -182,55 +184,8 @@ impl Hop {
         request.decoded = Some(decoded);
         request.body = Some(body);
         request.transferred = Some(whole_length.max(body.saturating_add(head)));
-        request.arrivals =
-            self.arrivals(received, body, request.phases.start + request.phases.total());
-    }
-
-    /// When the body came: decoded bytes are told as they come, and the encoded ones are shared out by them.
-    fn arrivals(&self, received: u64, body: u64, end: f64) -> Vec<(f64, u64)> {
-        let (mut sum, mut told) = (0_u64, 0_u64);
-        let share = |(at, bytes): &(f64, u64)| {
-            sum = sum.saturating_add(*bytes);
-            let until = (body as f64 * sum as f64 / received.max(1) as f64).round() as u64;
-            let new = until.saturating_sub(told);
-            told = told.max(until);
-            (at.min(end), new)
-        };
-        self.received.iter().map(share).filter(|&(_, bytes)| bytes > 0).collect()
-    }
-
-    fn phases(&self, timing: Timing, end: f64) -> Phases {
-        let started = timing.request_time.filter(|&time| time > 0.0).map(|time| time * 1e3);
-        let Some(start) = started else {
-            // Out of a cache, or a redirect: only its head and its end are known.
-            let head = self.answered.as_ref().map_or(end, |(at, _)| *at).clamp(self.asked, end);
-            return Phases {
-                start: self.asked,
-                wait: head - self.asked,
-                receive: end - head,
-                ..Phases::default()
-            };
-        };
-        let length = |from: Option<f64>, to: Option<f64>| match (from, to) {
-            (Some(from), Some(to)) if from >= 0.0 => (to - from).max(0.0),
-            _ => -1.0,
-        };
-        let dns = length(timing.dns_start, timing.dns_end);
-        let connect = length(timing.connect_start, timing.connect_end);
-        let send = timing.send_start.unwrap_or(0.0);
-        let head = timing.receive_headers_end.unwrap_or(0.0);
-        Phases {
-            start,
-            queued: (start - self.asked).max(0.0),
-            // All that comes before sending and is not told otherwise, so that the phases add up.
-            blocked: (send - dns.max(0.0) - connect.max(0.0)).max(0.0),
-            dns,
-            connect,
-            ssl: length(timing.ssl_start, timing.ssl_end),
-            send: length(timing.send_start, timing.send_end).max(0.0),
-            wait: length(timing.send_end, timing.receive_headers_end).max(0.0),
-            receive: (end - start - head).max(0.0),
-        }
+        let complete = request.phases.start + request.phases.total();
+        request.arrivals = encoded(&self.received, body, complete);
     }
 
     /// Who asked: what a parser was in, or the functions of a script.

@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 
 use super::ImportError;
 use super::har;
-use super::load::{Initiator, Phases, Recorded, Request};
+use super::load::{Initiator, Recorded, Request};
+use crate::phases::Phases;
 use event::Names;
 use owner::{Owner, Owners};
 use requests::{Hop, Requests, UrlRequest, Version};
