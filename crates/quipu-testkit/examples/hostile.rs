@@ -51,7 +51,9 @@ fn main() -> ExitCode {
     let (mut packets, mut connections, mut most, mut told) = (0, 0, 0, 0);
     let mut seed = only.unwrap_or(option("--from").unwrap_or(0));
     while packets < wanted {
-        match attack(seed) {
+        // A panic is told with its seed.
+        let result = std::panic::catch_unwind(|| attack(seed));
+        match result.unwrap_or_else(|_| Err("panicked".to_owned())) {
             Ok((sent, peak)) => {
                 packets += sent;
                 most = most.max(peak);

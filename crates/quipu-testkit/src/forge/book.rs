@@ -158,9 +158,9 @@ impl Book {
         self.own.issue(issued);
     }
 
-    /// The key phase that we are in.
+    /// The key phase that we are in: the peer's, if it updated its keys.
     pub(super) fn phase(&self) -> usize {
-        self.own.phase
+        self.own.phase.max(self.peer.phase)
     }
 
     /// The packet number after the largest that we used.

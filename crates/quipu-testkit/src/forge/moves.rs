@@ -285,7 +285,8 @@ impl Hostility {
             }
             _ => Number::Next,
         });
-        if draw.happens(2) {
+        // An update that comes too soon after another closes the connection.
+        if draw.below(500) == 0 {
             self.forge.update_keys();
         }
         if draw.happens(self.boldness) {
@@ -371,7 +372,7 @@ impl Hostility {
             }
             _ => Frame::Crypto {
                 // Beyond what TLS has read, so that none of it is read.
-                offset: Offset(5_000 + draw.below(2_000)),
+                offset: Offset(5_000 + 100 * draw.below(5)),
                 data: &DATA[..draw.below(40) as usize],
             },
         };
