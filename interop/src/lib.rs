@@ -6,7 +6,7 @@
 //!
 //! - [`QuinnNode`] and [`NoqNode`]: [`ExchangeNode`](quipu_testkit::ExchangeNode)s, as our own
 //!   [`QuicNode`](quipu_testkit::QuicNode) is;
-//! - [`PeerConfig`]: what they are made of.
+//! - [`PeerConfig`]: what they are made of; [`SharedTokens`]: what they remember.
 //!
 //! To bring in one more engine: wrap it into a type that implements [`ExchangeNode`], drive an
 //! [`Exchange`](quipu_testkit::Exchange) over its stream, and hand it to
@@ -20,9 +20,11 @@ mod connection_id;
 mod noq;
 mod peer;
 mod quinn;
+mod tokens;
 
 pub use clock::Clock;
 pub use connection_id::SeededConnectionIds;
 pub use noq::NoqNode;
 pub use peer::PeerConfig;
 pub use quinn::QuinnNode;
+pub use tokens::SharedTokens;

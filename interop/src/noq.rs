@@ -69,6 +69,9 @@ impl NoqNode {
                 let tls = QuicServerConfig::try_from(Arc::clone(&config.tls.server))?;
                 let mut server_config = ServerConfig::with_crypto(Arc::new(tls));
                 server_config.transport_config(transport.clone());
+                if config.tokens.is_some() {
+                    crate::tokens::noq_server(&mut server_config);
+                }
                 Some(Arc::new(server_config))
             }
         };
@@ -82,6 +85,9 @@ impl NoqNode {
                 let tls = QuicClientConfig::try_from(Arc::clone(&config.tls.client))?;
                 let mut client_config = ClientConfig::new(Arc::new(tls));
                 client_config.transport_config(transport);
+                if let Some(tokens) = &config.tokens {
+                    client_config.token_store(tokens.noq.clone());
+                }
                 let first_id = config.seed.number("initial-dcid", 0).to_le_bytes();
                 client_config
                     .initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first_id)));

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use quipu_base::{Instant, Role, Seed};
 use quipu_testkit::{Action, Identity, Plan, Scenario, SharedTls, server_address};
 
+use crate::SharedTokens;
+
 /// How to make a node with a foreign engine.
 ///
 /// The engines run with NewReno, without MTU discovery (1,200 B of UDP payload) unless asked for it, with a stream
@@ -27,6 +29,8 @@ pub struct PeerConfig {
     pub retry: bool,
     /// The engine looks for the largest datagram that the path carries.
     pub mtu_discovery: bool,
+    /// Address validation tokens, which other connections may share.
+    pub tokens: Option<SharedTokens>,
     /// TLS of both sides, which other connections may share.
     pub tls: SharedTls,
 }
@@ -45,6 +49,7 @@ impl PeerConfig {
             seed: scenario.peer_seed(role),
             actions: Vec::new(),
             retry: false,
+            tokens: None,
             mtu_discovery: false,
             tls: SharedTls::new(identity, false).expect("a valid identity"),
         }

@@ -128,6 +128,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             plan: Plan::download(10_000_000),
             seed: seed.child("node", u64::from(role.is_client())),
             actions: Vec::new(),
+            retry: false,
+            tokens: None,
+            resets: false,
         })))
     };
     let mut world = World::new(WorldConfig::new(seed));

@@ -39,6 +39,9 @@ fn download(title: &str, links: &[LinkConfig]) -> Result<(), Box<dyn Error>> {
             plan: Plan::download(10_000_000),
             seed: seed.child("node", u64::from(role.is_client())),
             actions: Vec::new(),
+            retry: false,
+            tokens: None,
+            resets: false,
         })
     };
     let mut world = World::new(WorldConfig::new(seed));

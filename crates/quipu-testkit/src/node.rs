@@ -6,11 +6,14 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant, Role, Seed, StreamDirection, StreamId};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::{BuildContext, PolicySpec, Registry};
-use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig};
+use quipu_quic::endpoint::{
+    Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig, TokenConfig,
+};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::recorder::RecorderFactory;
-use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
-use quipu_quic::tls::{ClientTls, ServerTls};
+use quipu_quic::tls::rustls::{RustlsClient, RustlsServer, provider, reset_key, token_key};
+use quipu_quic::tls::{ClientTls, SECRET_LENGTH, ServerTls};
+use quipu_quic::token_store::TokenStore;
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit,
     TransportConfig,
@@ -99,6 +102,12 @@ pub struct NodeConfig {
     pub seed: Seed,
     /// What to do when.
     pub actions: Vec<(Instant, Action)>,
+    /// A server asks its clients to prove their addresses, and gives them tokens to do so later.
+    pub retry: bool,
+    /// A client keeps and shows tokens of servers here.
+    pub tokens: Option<Arc<dyn TokenStore>>,
+    /// The endpoint has a key for stateless resets.
+    pub resets: bool,
 }
 
 impl NodeConfig {
@@ -115,7 +124,37 @@ impl NodeConfig {
             plan: scenario.plan,
             seed: scenario.peer_seed(role),
             actions: Vec::new(),
+            retry: false,
+            tokens: None,
+            resets: false,
         }
+    }
+
+    /// An endpoint of that kind, whose closed connections stay. Its keys are those of every other.
+    fn endpoint(&self, nth: u64) -> Endpoint {
+        let key = reset_key(&provider(), &[7; SECRET_LENGTH]).expect("a suite of TLS 1.3");
+        let config = EndpointConfig {
+            keep_closed: true,
+            reset_key: self.resets.then_some(key),
+            ..EndpointConfig::default()
+        };
+        let random = self.seed.stream("endpoint", nth);
+        let mut endpoint = Endpoint::seeded_with(config, random).expect("a valid configuration");
+        if self.role == Role::Server {
+            endpoint.listen(self.server_config()).expect("a valid transport");
+        }
+        endpoint
+    }
+
+    fn server_config(&self) -> ServerConfig {
+        let transport = Arc::new(self.transport.clone());
+        let server = ServerConfig::new(self.tls.server(), transport, Arc::clone(&self.policies));
+        if !self.retry {
+            return server.with_admission(patient());
+        }
+        let key = token_key(&provider(), &[8; SECRET_LENGTH]).expect("an AEAD with long keys");
+        let admission = Admission { max_unvalidated: 0, ..patient() };
+        server.with_admission(admission).with_tokens(TokenConfig::with_key(key))
     }
 }
 
@@ -131,6 +170,8 @@ pub struct QuicNode {
     established: usize,
     events: Vec<(Instant, ConnectionEvent)>,
     started: bool,
+    /// How often it was restarted.
+    restarts: u64,
     /// The engine is held to the contract of its outbox, by [`Strict`].
     strict: bool,
     /// The client's addresses on paths whose sockets take nothing at present.
@@ -218,13 +259,7 @@ impl QuicNode {
     /// # Panics
     /// If the configuration is wrong: this is for tests.
     pub fn new(config: NodeConfig) -> Self {
-        let mut endpoint = lasting_endpoint(config.seed);
-        if config.role == Role::Server {
-            let transport = Arc::new(config.transport.clone());
-            let policies = Arc::clone(&config.policies);
-            let server = ServerConfig::new(config.tls.server(), transport, policies);
-            endpoint.listen(server.with_admission(patient())).expect("a valid transport");
-        }
+        let endpoint = config.endpoint(0);
         QuicNode {
             strict: true,
             exchange: Exchange::new(config.plan, config.role),
@@ -237,6 +272,7 @@ impl QuicNode {
             established: 0,
             events: Vec::new(),
             started: false,
+            restarts: 0,
             blocked: Vec::new(),
         }
     }
@@ -276,7 +312,8 @@ impl QuicNode {
         }
         let transport = Arc::new(self.config.transport.clone());
         let policies = Arc::clone(&self.config.policies);
-        let client = ClientConfig::new(self.config.tls.client(), transport, policies);
+        let mut client = ClientConfig::new(self.config.tls.client(), transport, policies);
+        client.tokens = self.config.tokens.clone();
         let route = Route::new(self.config.local[0], self.config.server);
         let handle = self.endpoint.connect(now, &client, SERVER_NAME, route);
         self.handle = Some(handle.expect("a valid configuration"));
@@ -314,7 +351,7 @@ impl QuicNode {
             }
             self.events.push((now, event));
         }
-        let mut unblocked = false;
+        let (mut unblocked, mut restarts) = (false, false);
         self.script.run(now, |action| match action {
             Action::Abandon(path) => {
                 connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH)
@@ -337,9 +374,19 @@ impl QuicNode {
                 connection.close(now, 0, b"done");
                 true
             }
+            Action::Restart => {
+                restarts = true;
+                true
+            }
             // Not built yet.
-            Action::Migrate(_) | Action::Restart => false,
+            Action::Migrate(_) => false,
         });
+        if restarts {
+            self.restarts += 1;
+            self.endpoint = self.config.endpoint(self.restarts);
+            (self.handle, self.stream) = (None, None);
+            return;
+        }
         if let Some(stream) = self.stream {
             self.exchange.drive(now, &mut EngineStream { connection, stream, now });
         }

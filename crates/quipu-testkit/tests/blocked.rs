@@ -34,6 +34,9 @@ fn run(
             plan: scenario.plan,
             seed: scenario.peer_seed(role),
             actions: actions.to_vec(),
+            retry: false,
+            tokens: None,
+            resets: false,
         }))
     };
     scenario.run(node(Role::Client, client), node(Role::Server, server))

@@ -28,6 +28,9 @@ fn run(scenario: &Scenario) -> Result<Outcome, Failure> {
             plan: scenario.plan,
             seed: scenario.peer_seed(role),
             actions: Vec::new(),
+            retry: false,
+            tokens: None,
+            resets: false,
         }))
     };
     scenario.run(node(Role::Client), node(Role::Server))

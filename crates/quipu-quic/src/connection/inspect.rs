@@ -6,6 +6,7 @@ use quipu_policy::{PathKey, PathView, View};
 
 use super::{Connection, SchedulerCounters};
 use crate::counters::PathCounters;
+use crate::route::Route;
 
 impl Connection {
     /// What the policies see now.
@@ -16,6 +17,11 @@ impl Connection {
     /// The paths that live, in order of path identifier.
     pub fn path_views(&self) -> impl Iterator<Item = &PathView> {
         self.shared.paths.views.iter()
+    }
+
+    /// The addresses of a path that has state: its present ones, and the interface.
+    pub fn route(&self, path: PathId) -> Option<Route> {
+        self.shared.paths.by_id(path).map(|data| data.route)
     }
 
     /// What the controllers of the paths last published, in order of path identifier.

@@ -113,3 +113,10 @@ fn opening_and_closing_look_at_no_other_connection() {
     assert!(few.iter().all(|count| (1..200).contains(count)), "{few:?}");
     assert_eq!(work_beside(3_000), few);
 }
+
+/// A driver may run it on any thread.
+#[test]
+fn an_endpoint_can_be_sent_to_another_thread() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&Two::new(|config| config).server);
+}

@@ -35,6 +35,8 @@ fn connected() -> (Two, ConnectionHandle) {
     let now = two.now;
     two.client.connection_mut(near).unwrap().open_path(now, route).unwrap();
     two.settle();
+    let second = two.client.connection(near).unwrap().route(quipu_base::PathId(1));
+    assert_eq!(second, Some(route));
     let all = events(&mut two.client, near);
     assert!(all.iter().any(|event| matches!(event, ConnectionEvent::PathUp(_))), "{all:?}");
     (two, near)
