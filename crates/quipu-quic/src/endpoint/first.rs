@@ -13,9 +13,9 @@ use super::{ConnectionHandle, Endpoint, ServerConfig, responses};
 use crate::connection::Arrival;
 use crate::error::ErrorCode;
 use crate::route::Route;
-use crate::tls::{DirectionKeys, protection};
+use crate::tls::{DirectionKeys, ServerTls, protection};
 use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
-use crate::wire::{ConnectionId, PacketKind, PartialHeader, ResetToken, Version};
+use crate::wire::{ConnectionId, Frame, Frames, PacketKind, PartialHeader, ResetToken, Version};
 
 /// What a datagram turned out to be that belongs to no connection.
 pub(super) enum Stranger {
@@ -204,8 +204,10 @@ impl Endpoint {
         //# Retry, or Version Negotiation, MAY be discarded.
         self.scratch.clear();
         self.scratch.extend_from_slice(datagram.get(..header.packet_length)?);
-        let _payload = open(&keys.remote, header, &mut self.scratch)?;
-        let (server_name, at) = (None, now);
+        let payload = open(&keys.remote, header, &mut self.scratch)?;
+        let asks = verdict == Verdict::Ask;
+        let server_name = asks.then(|| server_name(&*config.tls, payload)).flatten();
+        let at = now;
         let first = FirstPacket { route, version, dcid, scid, token, server_name, at, keys };
         match verdict {
             // The client has followed a Retry, and will not follow another.
@@ -321,6 +323,26 @@ impl Endpoint {
     pub fn ignore(&mut self, incoming: Incoming) {
         self.waiting.take(incoming.number());
     }
+}
+
+/// The name of the server that a client asks for in the payload of its first packet, if that holds
+/// the whole ClientHello.
+fn server_name(tls: &dyn ServerTls, payload: &[u8]) -> Option<String> {
+    let mut pieces: Vec<(u64, &[u8])> = Frames::new(payload)
+        .filter_map(|frame| match frame {
+            Ok(Frame::Crypto { offset, data }) => Some((offset.0, data)),
+            _ => None,
+        })
+        .collect();
+    // Clients put them in any order, so that nobody comes to rely on one.
+    pieces.sort_unstable_by_key(|(offset, _)| *offset);
+    let mut hello = Vec::new();
+    for (offset, data) in pieces {
+        let known = (hello.len() as u64).checked_sub(offset)?;
+        let new = usize::try_from(known).ok().and_then(|known| data.get(known..));
+        hello.extend_from_slice(new.unwrap_or_default());
+    }
+    tls.client_hello(&hello).ok()??.server_name.map(str::to_owned)
 }
 
 /// Opens the first Initial packet, all of `packet`, in place: its payload.

@@ -51,6 +51,7 @@ fn neither_tls_nor_policies_begin_before_the_application_decides() {
     assert_eq!(incoming.remote_address(), ([10, 0, 0, 1], 1000).into());
     assert_eq!(incoming.local_address(), server_address());
     assert_eq!(incoming.token(), TokenState::Absent);
+    assert_eq!(incoming.server_name(), Some(quipu_testkit::SERVER_NAME));
     assert!(incoming.may_retry());
     let held = two.server.held();
     assert_eq!((held.connections, held.waiting, begun.load(Ordering::Relaxed)), (0, 1, 0));
