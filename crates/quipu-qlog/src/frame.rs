@@ -2,7 +2,7 @@
 
 use quipu_base::{Duration, PathId, StreamDirection};
 use quipu_quic::error::ErrorCode;
-use quipu_quic::wire::frame::{Ack, NewConnectionId, ReturnPaths, Stream};
+use quipu_quic::wire::frame::{Ack, FrameType, NewConnectionId, ReturnPaths, Stream};
 use quipu_quic::wire::{Frame, FrameError, Frames};
 
 use crate::Form;
@@ -135,6 +135,7 @@ fn write(json: &mut Json, frame: &Frame<'_>, context: Context) {
             json.text("reason", &String::from_utf8_lossy(reason));
         }
         Frame::HandshakeDone => word!(json, "frame_type", "handshake_done"),
+        Frame::Datagram { data, .. } => write_datagram(json, data.len(), form),
         Frame::PathAbandon { path, error_code } => {
             word!(json, "frame_type", "path_abandon");
             number!(json, "path_id", u64::from(path.0));
@@ -210,6 +211,21 @@ fn write_stream(json: &mut Json, stream: &Stream<'_>, form: Form) {
         json.boolean("fin", true);
     }
     data_length(json, stream.data.len(), form);
+}
+
+fn write_datagram(json: &mut Json, length: usize, form: Form) {
+    match form {
+        Form::Current => {
+            word!(json, "frame_type", "datagram");
+            raw(json, "payload_length", length);
+        }
+        // Version 0.3 does not know it.
+        Form::Version03 => {
+            word!(json, "frame_type", "unknown");
+            number!(json, "frame_type_value", FrameType::DATAGRAM.0);
+            raw(json, "payload_length", length);
+        }
+    }
 }
 
 fn write_new_connection_id(json: &mut Json, new: &NewConnectionId) {

@@ -86,6 +86,9 @@ pub struct TransportConfig {
     /// server that wants another one goes on in that without a further round trip, so the oldest
     /// one is a good choice where it is not known what a server speaks. Default `None`.
     pub first_version: Option<Version>,
+    /// Datagrams of the application, which are not sent again when they are lost. Default `None`: the
+    /// peer is told to send none. <https://www.rfc-editor.org/rfc/rfc9221>
+    pub datagrams: Option<DatagramConfig>,
     /// Offer the extension by which a sender of data names the return paths of acknowledgements:
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
@@ -218,7 +221,44 @@ impl Default for TransportConfig {
             connection_ids_per_path: 2,
             versions: vec![Version::V1],
             first_version: None,
+            datagrams: None,
             ack_return_paths: true,
+        }
+    }
+}
+
+/// Datagrams of the application. Bounds of queues count the bytes of each datagram and 64 more for what
+/// is kept of it; one datagram is kept in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramConfig {
+    /// Largest DATAGRAM frame that is taken, type and length included, as the peer is told; above 0.
+    /// Default 65,535: any that fits a packet.
+    /// <https://www.rfc-editor.org/rfc/rfc9221#section-3>
+    pub max_frame: u16,
+    /// Bytes of datagrams that wait to be sent, at most: the oldest make room for new ones. Default
+    /// 1 MiB.
+    pub send_queue: Bytes,
+    /// Bytes of datagrams that wait to be read, at most: the oldest make room for new ones. Default
+    /// 1 MiB.
+    pub receive_queue: Bytes,
+    /// Datagrams go before the data of streams, but while both wait, after so many packets with
+    /// datagrams one is left to streams alone; above 0. Default 3. Streams marked as
+    /// [control streams](crate::Connection::set_control) go before both.
+    /// <https://www.rfc-editor.org/rfc/rfc9221#section-5.1>
+    pub packets_in_row: u8,
+}
+
+impl Default for DatagramConfig {
+    fn default() -> Self {
+        DatagramConfig {
+            // https://www.rfc-editor.org/rfc/rfc9221#section-3
+            //# For most uses of DATAGRAM frames, it is RECOMMENDED to send a value of 65535 in the
+            //# max_datagram_frame_size transport parameter to indicate that this endpoint will
+            //# accept any DATAGRAM frame that fits inside a QUIC packet.
+            max_frame: 65_535,
+            send_queue: Bytes(1 << 20),
+            receive_queue: Bytes(1 << 20),
+            packets_in_row: 3,
         }
     }
 }
@@ -332,6 +372,16 @@ impl TransportConfig {
         }
         if !(1..=8).contains(&self.connection_ids_per_path) {
             return wrong("connection_ids_per_path", &self.connection_ids_per_path, "1 to 8");
+        }
+        if let Some(datagrams) = &self.datagrams {
+            for (field, value) in [
+                ("datagrams.max_frame", datagrams.max_frame),
+                ("datagrams.packets_in_row", datagrams.packets_in_row.into()),
+            ] {
+                if value == 0 {
+                    return wrong(field, &value, "above 0");
+                }
+            }
         }
         if self.cancels.burst == 0 {
             return wrong("cancels.burst", &0, "at least 1");

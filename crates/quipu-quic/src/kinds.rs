@@ -80,6 +80,8 @@ frame_types! {
     CONNECTION_CLOSE = 0x1c, "CONNECTION_CLOSE";
     APPLICATION_CLOSE = 0x1d, "CONNECTION_CLOSE (application)";
     HANDSHAKE_DONE = 0x1e, "HANDSHAKE_DONE";
+    DATAGRAM = 0x30, "DATAGRAM";
+    DATAGRAM_LENGTH = 0x31, "DATAGRAM (with length)";
     PATH_ACK = 0x3e, "PATH_ACK";
     PATH_ACK_ECN = 0x3f, "PATH_ACK_ECN";
     PATH_ABANDON = 0x3e75, "PATH_ABANDON";
@@ -147,7 +149,13 @@ impl FrameType {
         match kind {
             PacketKind::OneRtt => self.name().is_some(),
             PacketKind::ZeroRtt => {
-                matches!(self.0, 0x00 | 0x01 | 0x04 | 0x05 | 0x08..=0x1a | 0x1c | 0x1d)
+                // https://www.rfc-editor.org/rfc/rfc9221#section-5
+                //# Like STREAM frames, DATAGRAM frames contain application data and MUST be
+                //# protected with either 0-RTT or 1-RTT keys.
+                matches!(
+                    self.0,
+                    0x00 | 0x01 | 0x04 | 0x05 | 0x08..=0x1a | 0x1c | 0x1d | 0x30 | 0x31
+                )
             }
             PacketKind::Initial | PacketKind::Handshake => {
                 // https://www.rfc-editor.org/rfc/rfc10069#section-4
@@ -182,8 +190,8 @@ impl fmt::Debug for FrameType {
 mod tests {
     use super::*;
 
-    /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>, table 3, and the frames of RFC 10069
-    /// and of our extension: packets (Initial, Handshake, 0-RTT, 1-RTT), not ack-eliciting (N),
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>, table 3, and the frames of RFC 9221, of
+    /// RFC 10069 and of our extension: packets (Initial, Handshake, 0-RTT, 1-RTT), not ack-eliciting (N),
     /// probing (P).
     const TABLE: &[(u64, &str, &str)] = &[
         (0x00, "IH01", "NP"),
@@ -217,6 +225,8 @@ mod tests {
         (0x1c, "IH01", "N"),
         (0x1d, "__01", "N"),
         (0x1e, "___1", ""),
+        (0x30, "__01", ""),
+        (0x31, "__01", ""),
         (0x3e, "___1", "N"),
         (0x3f, "___1", "N"),
         (0x3e75, "___1", ""),

@@ -1,5 +1,5 @@
 //! QUIC v1 (RFC 8999, 9000, 9001, 9002) and v2 (RFC 9369) with the negotiation between them
-//! (RFC 9368), and the multipath extension (RFC 10069), sans-IO.
+//! (RFC 9368), datagrams (RFC 9221), and the multipath extension (RFC 10069), sans-IO.
 //!
 //! The engine owns every byte, range and packet; what goes next and on which path is asked of the
 //! policies of `quipu-policy`. Time and datagrams come in, datagrams and a deadline come out: no
@@ -28,6 +28,7 @@ pub mod connection_ids;
 #[cfg(test)]
 mod cost;
 mod counters;
+mod datagrams;
 pub mod endpoint;
 pub mod error;
 mod kinds;
@@ -45,9 +46,12 @@ pub mod token_store;
 pub mod transport_parameters;
 pub mod wire;
 
-pub use config::{Burst, ConfigError, MIN_UDP_PAYLOAD, Mtu, RecoveryRules, TransportConfig};
+pub use config::{
+    Burst, ConfigError, DatagramConfig, MIN_UDP_PAYLOAD, Mtu, RecoveryRules, TransportConfig,
+};
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use counters::PathCounters;
+pub use datagrams::{DatagramCounters, DatagramId};
 pub use endpoint::{ConnectionHandle, Endpoint};
 pub use outbox::{Outbox, Transmit};
 pub use range_set::RangeSet;

@@ -54,6 +54,9 @@ pub struct TransportParameters {
     pub initial_source_connection_id: Option<ConnectionId>,
     /// Server: the source connection ID of its Retry packet.
     pub retry_source_connection_id: Option<ConnectionId>,
+    /// The largest DATAGRAM frame that the sender takes, type and length included; 0: none.
+    /// <https://www.rfc-editor.org/rfc/rfc9221#section-3>
+    pub max_datagram_frame_size: u64,
     /// The largest path ID that its receiver may use; `None`: the sender speaks no multipath.
     /// <https://www.rfc-editor.org/rfc/rfc10069#section-2.1>
     pub initial_max_path_id: Option<PathId>,
@@ -86,6 +89,10 @@ impl Default for TransportParameters {
             active_connection_id_limit: 2,
             initial_source_connection_id: None,
             retry_source_connection_id: None,
+            // https://www.rfc-editor.org/rfc/rfc9221#section-3
+            //# The default for this parameter is 0, which indicates that the endpoint does not
+            //# support DATAGRAM frames.
+            max_datagram_frame_size: 0,
             initial_max_path_id: None,
             ack_return_paths: false,
             version_information: None,

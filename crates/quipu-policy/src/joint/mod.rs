@@ -69,7 +69,8 @@ pub trait Joint: Send {
         false
     }
 
-    /// The path for control frames that no data packet carries.
+    /// The path for control frames that no data packet carries, and for datagrams of the application as
+    /// long as it carries them whole.
     fn control_path(&mut self, view: &View<'_>) -> Option<PathKey> {
         view.paths.least_srtt_open(view.now)
     }

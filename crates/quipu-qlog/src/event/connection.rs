@@ -169,6 +169,9 @@ pub(crate) fn parameters(
         if let Some(maximum) = parameters.initial_max_path_id {
             number!(json, "initial_max_path_id", u64::from(maximum.0));
         }
+        if parameters.max_datagram_frame_size > 0 {
+            number!(json, "max_datagram_frame_size", parameters.max_datagram_frame_size);
+        }
         json.boolean("ack_return_paths", parameters.ack_return_paths);
     }
     file.end();

@@ -72,6 +72,16 @@ fn data_are_told_by_their_length() {
 }
 
 #[test]
+fn datagrams_are_told_by_their_length() {
+    let datagram = Frame::Datagram { data: b"abc", has_length: true };
+    let raw = json!({ "payload_length": 3 });
+    let expected = json!({ "frame_type": "datagram", "raw": raw });
+    assert_eq!(one(&datagram, Form::Current), expected);
+    let expected = json!({ "frame_type": "unknown", "frame_type_value": 0x30, "raw": raw });
+    assert_eq!(one(&datagram, Form::Version03), expected);
+}
+
+#[test]
 fn errors_have_the_names_of_qlog() {
     let close = |code| Frame::ConnectionClose {
         error_code: code,

@@ -130,6 +130,7 @@ impl Connection {
             self.settle_acked(now, space, record);
         }
         for record in settled.lost() {
+            self.tell_lost_datagrams(record);
             self.settle_lost(space, record, requeued);
         }
         self.shared.streams.conn_view_mut().in_flight -= settled.released();
@@ -165,6 +166,7 @@ impl Connection {
                 }
                 SentControl::RetireConnectionId { .. } => self.control.on_retirement_acked(),
                 SentControl::Ping => self.on_ping_acked(space.slot(), now - record.sent_at),
+                SentControl::Datagram(id) => self.on_datagram_acked(*id),
                 SentControl::HandshakeDone
                 | SentControl::NewToken(_)
                 | SentControl::NewConnectionId { .. }

@@ -115,6 +115,7 @@ impl ControlQueue {
             }
             SentControl::Ack { .. }
             | SentControl::Ping
+            | SentControl::Datagram(_)
             | SentControl::Crypto { .. }
             | SentControl::Stream(_)
             | SentControl::StreamFrame(_) => {}

@@ -10,6 +10,17 @@ use crate::outbox::Outbox;
 use crate::stream::Streams;
 use crate::wire::Frame;
 
+/// What goes before the data of streams that a policy chose, in the same packet or without any.
+#[derive(Clone, Copy)]
+struct Ahead {
+    control_streams: bool,
+    datagrams: bool,
+}
+
+impl Ahead {
+    const NOTHING: Ahead = Ahead { control_streams: false, datagrams: false };
+}
+
 /// What is left of a checked answer after others used credit; `None`: the next question gets it
 /// again.
 fn fit_again(placement: Placement, streams: &Streams) -> Option<Placement> {
@@ -25,23 +36,42 @@ impl Connection {
     /// Sends what the policies choose until nothing can go, they wait, or the outbox is full.
     pub(super) fn send_data(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {
         loop {
-            let control_path = self.control_stream_path(now);
+            let control = self.control_stream_path(now);
             let chosen = if self.may_ask(now) { self.ask(now) } else { Checked::Rest };
-            match (chosen, control_path) {
+            let waits = matches!(chosen, Checked::Frame(..));
+            let datagrams = if waits && self.datagrams.gives_way() || self.datagrams.is_idle() {
+                None
+            } else {
+                self.datagram_path(now)
+            };
+            let goes_on = |key| {
+                let is_there = |path: Option<PathKey>| path == Some(key);
+                Ahead { control_streams: is_there(control), datagrams: is_there(datagrams) }
+            };
+            let ahead = match (chosen, control.or(datagrams)) {
                 (Checked::Frame(key, placement), None) => {
-                    self.send_packet(now, key, Some(placement), false, outbox)?;
+                    self.send_packet(now, key, Some(placement), Ahead::NOTHING, outbox)?;
+                    Ahead::NOTHING
                 }
-                (Checked::Frame(key, placement), Some(control)) if key == control => {
-                    self.send_packet(now, key, Some(placement), true, outbox)?;
+                (Checked::Frame(key, placement), Some(first)) if key == first => {
+                    self.send_packet(now, key, Some(placement), goes_on(key), outbox)?;
+                    goes_on(key)
                 }
-                // Control streams go first, and alone on their path. The answer was not charged:
-                // the next question gets it again.
-                (_, Some(control)) => self.send_packet(now, control, None, true, outbox)?,
+                // They go first, and alone on their path. The answer was not charged: the next
+                // question gets it again.
+                (_, Some(first)) => {
+                    self.send_packet(now, first, None, goes_on(first), outbox)?;
+                    goes_on(first)
+                }
                 (Checked::Probe(key), None) => {
                     self.send_ping(now, key, outbox)?;
                     self.scheduler.on_probe(key);
+                    Ahead::NOTHING
                 }
                 (Checked::Rest, None) => return Ok(()),
+            };
+            if waits {
+                self.datagrams.on_packet(ahead.datagrams);
             }
         }
     }
@@ -106,11 +136,18 @@ impl Connection {
         now: Instant,
         key: PathKey,
         first: Option<Placement>,
-        with_control_streams: bool,
+        ahead: Ahead,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
         let size = self.shared.paths.at(key.slot).map_or(0, |path| path.packet_size());
         let begun = self.send_one_rtt(now, outbox, key.slot, size, |connection, packet| {
+            // Before acknowledgements, which have packets of their own if need be.
+            // https://www.rfc-editor.org/rfc/rfc9221#section-5
+            //# This frame SHOULD be sent as soon as possible (as determined by factors like
+            //# congestion control, described below) and MAY be coalesced with other frames.
+            if ahead.datagrams && !ahead.control_streams {
+                connection.write_datagrams(packet);
+            }
             // https://www.rfc-editor.org/rfc/rfc9000#section-13.2
             //# When sending a packet for any reason, an endpoint SHOULD attempt to include an ACK
             //# frame if one has not been sent recently.
@@ -122,11 +159,14 @@ impl Connection {
                 connection.write_controls(packet);
             }
             let mut first = first;
-            if with_control_streams {
+            if ahead.control_streams {
                 let streams = &mut connection.shared.streams;
                 packet.write_control_streams(streams);
                 // They took their bytes from the same credit.
                 first = first.and_then(|placement| fit_again(placement, streams));
+                if ahead.datagrams {
+                    connection.write_datagrams(packet);
+                }
             }
             if let Some(first) = first {
                 connection.write_placements(now, packet, first);

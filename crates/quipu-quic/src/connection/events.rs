@@ -6,6 +6,7 @@ use quipu_base::{Duration, PathId, StreamDirection, StreamId};
 use quipu_policy::PathStatus;
 
 use super::CloseReason;
+use crate::datagrams::DatagramId;
 use crate::stream::StreamEvent;
 use crate::wire::ConnectionId;
 
@@ -46,6 +47,14 @@ pub enum ConnectionEvent {
     /// Full datagrams on a path have that many bytes of UDP payload from now on: the path was found to
     /// carry them, or to carry no more.
     DatagramSize(PathId, u16),
+    /// Datagrams can be [read](crate::Connection::read_datagram); told once until all were.
+    DatagramReceived,
+    /// The peer received the packet with a datagram.
+    DatagramAcked(DatagramId),
+    /// The packet with a datagram is taken for lost. It may be acknowledged after all, later.
+    DatagramLost(DatagramId),
+    /// A datagram never left: newer ones took its room, or no path carries its size any more.
+    DatagramDropped(DatagramId),
     /// The connection ended.
     Closed(CloseReason),
 }

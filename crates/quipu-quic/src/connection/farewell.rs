@@ -7,7 +7,8 @@ use super::lifecycle::Farewell;
 
 impl Connection {
     /// Closes the connection as [`Connection::close`] does, once the peer has acknowledged all that was
-    /// written to streams and all ends of streams, resets included; at the latest after `limit`.
+    /// written to streams and all ends of streams, resets included, and all datagrams left; at the
+    /// latest after `limit`.
     /// Until then everything goes on, except that no stream can be opened any more; the peer may open
     /// streams and send. Streams are not ended by this: the application ends those that it means to.
     ///
@@ -28,7 +29,8 @@ impl Connection {
     pub(super) fn close_if_delivered(&mut self, now: Instant) {
         let Some(farewell) = self.lifecycle.farewell() else { return };
         let connected = self.lifecycle.is_established();
-        if farewell.until <= now || connected && self.shared.streams.is_all_delivered() {
+        let delivered = self.shared.streams.is_all_delivered() && self.datagrams.is_idle();
+        if farewell.until <= now || connected && delivered {
             let Farewell { code, reason, .. } = farewell.clone();
             self.close(now, code, &reason);
         }

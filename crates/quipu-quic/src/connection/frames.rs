@@ -99,6 +99,7 @@ impl Connection {
                 }
                 self.confirm(now);
             }
+            Frame::Datagram { data, .. } => self.on_datagram_frame(data, frame.size())?,
             Frame::PathAbandon { path, .. } => {
                 self.require_multipath()?;
                 self.on_path_abandon(now, path)?;

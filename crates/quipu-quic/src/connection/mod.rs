@@ -11,9 +11,10 @@
 //! The parts, each with state of its own: TLS, keys and packet number spaces of the handshake
 //! (`handshake`), connection IDs (`cids`), path identifiers (`plan`), control frames (`control`),
 //! events (`events`), life, close and idle timeout (`lifecycle`), the policies (`scheduler`), paths
-//! (`path`), recovery (`recovery`) and streams (`stream`). What crosses parts is here: what the
-//! application asks for (`streams`, `priorities`), receiving (`receive`, `frames`), what recovery
-//! settled (`acks`), sending (`transmit`, `data`, `packet`), time (`timers`), silent paths
+//! (`path`), recovery (`recovery`), streams (`stream`) and the queues of datagrams (`datagrams`). What
+//! crosses parts is here: what the application asks for (`streams`, `priorities`, `datagrams`,
+//! `pings`, `farewell`), receiving (`receive`, `frames`), what recovery settled (`acks`), sending
+//! (`transmit`, `data`, `packet`), sizes of datagrams (`mtu`), time (`timers`), silent paths
 //! (`probes`) and the path machinery (`paths`). `inspect` and `sample` only look.
 
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use quipu_policy::{Event, Policies};
 use smallvec::SmallVec;
 
 use crate::config::TransportConfig;
+use crate::datagrams::Datagrams;
 use crate::error::TransportError;
 use crate::path::PathTable;
 use crate::random::Randomness;
@@ -35,6 +37,7 @@ mod acks;
 mod cids;
 mod control;
 mod data;
+mod datagrams;
 mod events;
 mod farewell;
 mod frames;
@@ -61,6 +64,7 @@ mod transmit;
 mod versions;
 
 pub(crate) use cids::{FirstIds, IdSource};
+pub use datagrams::SendDatagramError;
 pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
 pub(crate) use handshake::{ClientOrigin, KeyRing, ServerOrigin, Start, parameters};
@@ -139,6 +143,7 @@ pub struct Connection {
     ids: ConnectionIds,
     recording: Recording,
     control: ControlQueue,
+    datagrams: Datagrams,
     lifecycle: Lifecycle,
     plan: PathPlan,
     events: Events,
@@ -175,6 +180,7 @@ impl Connection {
             ids: ConnectionIds::new(setup.id_source, setup.first_ids, setup.remote_cid),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
+            datagrams: Datagrams::new(config.datagrams.unwrap_or_default()),
             lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),
             events: Events::default(),

@@ -1,6 +1,6 @@
 //! Building datagrams: packets with header, frames and seal, and the books.
 //!
-//! The buffer of a datagram is fetched once ([`Connection::send_datagram`]) and belongs to its
+//! The buffer of a datagram is fetched once ([`Connection::send_udp_datagram`]) and belongs to its
 //! [`DatagramBuilder`] until the datagram is sent. A packet is written by a closure between
 //! its header and its seal ([`Connection::write_packet`]): however the closure returns, what it wrote
 //! is sealed and entered in the books, and the number of a packet without frames is not used up.
@@ -19,7 +19,11 @@ use crate::wire::header::{HeaderLayout, LongHeader, LongKind, ShortHeader};
 use crate::wire::{ConnectionId, NoSpace, TruncatedPacketNumber, Writer};
 
 /// Bytes of the tag of every AEAD of QUIC v1.
-const TAG: usize = 16;
+pub(super) const TAG: usize = 16;
+/// Bytes of a short header beside the connection ID, at most.
+pub(super) const MAX_SHORT_HEADER: usize = 1 + 4;
+/// By so many bytes the largest datagram of the application may leave its packet short of a full one.
+const NEARLY: u16 = 8;
 /// The codepoint of packets that may be marked. <https://www.rfc-editor.org/rfc/rfc3168#section-5>
 const ECT_0: u8 = 2;
 
@@ -92,6 +96,11 @@ impl PacketBuilder<'_> {
     /// True if no frame was written.
     fn is_empty(&self) -> bool {
         self.at == self.layout.header_length()
+    }
+
+    /// The last frame reaches to the end of the packet: nothing follows it.
+    pub(super) fn end_here(&mut self) {
+        self.full = true;
     }
 
     /// Padding is to take what no frame does, so that the datagram is as long as it may be.
@@ -184,7 +193,7 @@ impl PacketBuilder<'_> {
 impl Connection {
     /// Sends one datagram of at most `size` bytes on the path in `slot`, whose packets are those
     /// that `fill` writes; without any, none is sent. True if it was sent.
-    pub(super) fn send_datagram(
+    pub(super) fn send_udp_datagram(
         &mut self,
         now: Instant,
         outbox: &mut dyn Outbox,
@@ -217,7 +226,7 @@ impl Connection {
         write: impl FnOnce(&mut Self, &mut PacketBuilder<'_>) -> R,
     ) -> Result<Option<R>, Full> {
         let mut returned = None;
-        self.send_datagram(now, outbox, slot, size, |connection, datagram| {
+        self.send_udp_datagram(now, outbox, slot, size, |connection, datagram| {
             returned = connection.write_packet(now, Space::Data(slot), datagram, |this, packet| {
                 let returned = write(this, packet);
                 if !packet.is_empty()
@@ -384,7 +393,10 @@ impl Connection {
         let counts = record.ack_eliciting || padded;
         let number = record.pn;
         path.count_sent(now, bytes, &record.pieces);
-        if !record.pieces.is_empty() && record.bytes >= path.data.mtu.size() {
+        let (size, full) = (record.bytes, path.data.mtu.size());
+        if size >= full && !record.pieces.is_empty()
+            || size.saturating_add(NEARLY) >= full && record.carries_datagrams()
+        {
             path.data.mtu.on_full_sent(now);
         }
         if counts {

@@ -167,6 +167,7 @@ impl Connection {
         }
         let waiting = self.shared.streams.conn_view().ready > 0
             || self.scheduler.has_copies()
+            || !self.datagrams.is_idle()
             || self.shared.streams.has_control_data()
             || self.has_control_frames();
         self.rest.wait_for_pacer(release_at.filter(|_| waiting));

@@ -193,6 +193,12 @@ impl PathMtu {
         self.full_sent_at = Some(now);
     }
 
+    /// Something is too large for full datagrams: a larger size would be of use.
+    pub(crate) fn on_wanted(&mut self, now: Instant) {
+        // At once: nothing leaves at this instant that would come first.
+        self.full_sent_at = Some(Instant::from_nanos(now.as_nanos().saturating_sub(1)));
+    }
+
     /// The size of the probe that is to go now, if one is.
     // https://www.rfc-editor.org/rfc/rfc8899#section-4.3
     //# A PL MAY inhibit sending probe packets when no application data has been sent since the

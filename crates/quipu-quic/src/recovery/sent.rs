@@ -34,6 +34,8 @@ pub(crate) enum SentControl {
     StreamFrame(crate::stream::ControlFrame),
     /// A PING of the application, whose acknowledgement it is to hear of.
     Ping,
+    /// A datagram of the application, which is to hear of what becomes of it.
+    Datagram(crate::datagrams::DatagramId),
     HandshakeDone,
     /// A token for a later connection of the client.
     NewToken(Arc<[u8]>),
@@ -129,6 +131,11 @@ impl SentRecord {
     /// A probe timeout waits for its acknowledgement.
     pub(super) fn is_awaited(&self) -> bool {
         self.ack_eliciting && !self.mtu_probe
+    }
+
+    /// True if it carried datagrams of the application.
+    pub(crate) fn carries_datagrams(&self) -> bool {
+        self.controls.iter().any(|control| matches!(control, SentControl::Datagram(_)))
     }
 
     pub(crate) fn add_piece(&mut self, piece: Piece, fin: bool) {

@@ -44,6 +44,7 @@ parameters! {
     INITIAL_SOURCE_CONNECTION_ID = 0x0f, "initial_source_connection_id";
     RETRY_SOURCE_CONNECTION_ID = 0x10, "retry_source_connection_id";
     VERSION_INFORMATION = 0x11, "version_information";
+    MAX_DATAGRAM_FRAME_SIZE = 0x20, "max_datagram_frame_size";
     INITIAL_MAX_PATH_ID = 0x3e, "initial_max_path_id";
     ACK_RETURN_PATHS = 0x2071_7501, "ack_return_paths";
 }

@@ -114,6 +114,9 @@ impl TransportParameters {
             ParameterId::VERSION_INFORMATION => {
                 self.version_information = Some(VersionInformation::read(value, from)?);
             }
+            ParameterId::MAX_DATAGRAM_FRAME_SIZE => {
+                self.max_datagram_frame_size = value.varint()?;
+            }
             ParameterId::INITIAL_MAX_PATH_ID => {
                 let path = value.varint()?;
                 let expected = "at most 2^32 - 1";

@@ -23,11 +23,13 @@ pub struct RememberedLimits {
     pub streams_bidi: u64,
     /// `initial_max_streams_uni`.
     pub streams_uni: u64,
+    /// `max_datagram_frame_size`.
+    pub datagram_frame: u64,
 }
 
 impl RememberedLimits {
     /// Bytes of [`RememberedLimits::to_bytes`].
-    pub const SIZE: usize = 7 * 8;
+    pub const SIZE: usize = 8 * 8;
 
     /// The limits that `parameters` set.
     pub const fn of(parameters: &TransportParameters) -> Self {
@@ -39,6 +41,11 @@ impl RememberedLimits {
             stream_data_uni: parameters.initial_max_stream_data_uni,
             streams_bidi: parameters.initial_max_streams_bidi,
             streams_uni: parameters.initial_max_streams_uni,
+            // https://www.rfc-editor.org/rfc/rfc9221#section-3
+            //# When servers decide to accept 0-RTT data, they MUST send a max_datagram_frame_size
+            //# transport parameter greater than or equal to the value they sent to the client in the
+            //# connection where they sent them the NewSessionTicket message.
+            datagram_frame: parameters.max_datagram_frame_size,
         }
     }
 
@@ -58,11 +65,11 @@ impl RememberedLimits {
 
     /// The limits that [`RememberedLimits::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8; Self::SIZE]) -> Self {
-        let mut values = [0; 7];
+        let mut values = [0; 8];
         for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *value = u64::from_be_bytes(*bytes);
         }
-        let [ids, data, local, remote, uni, streams_bidi, streams_uni] = values;
+        let [ids, data, local, remote, uni, streams_bidi, streams_uni, datagram_frame] = values;
         RememberedLimits {
             active_connection_ids: ids,
             data: Bytes(data),
@@ -71,10 +78,11 @@ impl RememberedLimits {
             stream_data_uni: Bytes(uni),
             streams_bidi,
             streams_uni,
+            datagram_frame,
         }
     }
 
-    const fn values(&self) -> [u64; 7] {
+    const fn values(&self) -> [u64; 8] {
         [
             self.active_connection_ids,
             self.data.0,
@@ -83,6 +91,7 @@ impl RememberedLimits {
             self.stream_data_uni.0,
             self.streams_bidi,
             self.streams_uni,
+            self.datagram_frame,
         ]
     }
 }
@@ -139,13 +148,14 @@ mod tests {
             stream_data_uni: Bytes(3),
             streams_bidi: 100,
             streams_uni: 3,
+            datagram_frame: 65_535,
         }
     }
 
     #[test]
     fn limits_survive_as_bytes_each_in_its_place() {
         assert_eq!(RememberedLimits::from_bytes(&limits().to_bytes()), limits());
-        for at in 0..7 {
+        for at in 0..8 {
             let mut bytes = limits().to_bytes();
             bytes[at * 8 + 7] ^= 1;
             let other = RememberedLimits::from_bytes(&bytes);

@@ -147,6 +147,15 @@ pub enum Frame<'a> {
     },
     /// HANDSHAKE_DONE: the server confirms the handshake.
     HandshakeDone,
+    /// DATAGRAM: bytes of the application that are not sent again.
+    /// <https://www.rfc-editor.org/rfc/rfc9221#section-4>
+    Datagram {
+        /// The bytes; there may be none.
+        data: &'a [u8],
+        /// A Length field is there. Without one the frame reaches to the end of the packet: nothing,
+        /// not even padding, may follow it.
+        has_length: bool,
+    },
     /// PATH_ABANDON: the sender gives up a path.
     PathAbandon {
         /// Which path.
@@ -259,6 +268,8 @@ impl Frame<'_> {
             Frame::ConnectionClose { .. } => FrameType::CONNECTION_CLOSE,
             Frame::ApplicationClose { .. } => FrameType::APPLICATION_CLOSE,
             Frame::HandshakeDone => FrameType::HANDSHAKE_DONE,
+            Frame::Datagram { has_length: false, .. } => FrameType::DATAGRAM,
+            Frame::Datagram { has_length: true, .. } => FrameType::DATAGRAM_LENGTH,
             Frame::PathAbandon { .. } => FrameType::PATH_ABANDON,
             Frame::PathStatusBackup { .. } => FrameType::PATH_STATUS_BACKUP,
             Frame::PathStatusAvailable { .. } => FrameType::PATH_STATUS_AVAILABLE,

@@ -1,10 +1,10 @@
 //! What an end's application does with its streams, and what it has seen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use quipu_base::{Bytes, Duration, Instant, Role, StreamDirection, StreamId};
 use quipu_policy::{NodeId, PathStatus, PriorityEdit};
-use quipu_quic::{Connection, ConnectionEvent};
+use quipu_quic::{Connection, ConnectionEvent, DatagramId};
 
 use super::{Edit, Op};
 
@@ -42,6 +42,12 @@ pub(crate) struct Application {
     pub(crate) streams: BTreeMap<StreamId, Side>,
     /// Every stream is ended as soon as it is known.
     winding_up: bool,
+    /// Datagrams given to the connection, taken or not.
+    sent: u64,
+    /// Datagrams of which nothing was told yet.
+    pub(crate) datagrams: BTreeSet<DatagramId>,
+    /// Numbers of the datagrams that came.
+    came: BTreeSet<u64>,
     /// First byte that was wrong.
     pub(crate) wrong: Option<(StreamId, u64)>,
 }
@@ -53,6 +59,9 @@ impl Application {
             order: Vec::new(),
             streams: BTreeMap::new(),
             winding_up: false,
+            sent: 0,
+            datagrams: BTreeSet::new(),
+            came: BTreeSet::new(),
             wrong: None,
         }
     }
@@ -86,6 +95,12 @@ impl Application {
             ConnectionEvent::Reset(stream, code) => {
                 assert_eq!(code, STREAM_CODE, "the code that the peer gave");
                 self.side(stream).given_up = true;
+            }
+            ConnectionEvent::DatagramReceived => self.read_datagrams(connection),
+            ConnectionEvent::DatagramAcked(id)
+            | ConnectionEvent::DatagramLost(id)
+            | ConnectionEvent::DatagramDropped(id) => {
+                self.datagrams.remove(&id);
             }
             _ => {}
         }
@@ -147,6 +162,11 @@ impl Application {
                     let _ = connection.set_control(now, stream);
                 }
             }
+            Op::Datagrams(_, count, length) => {
+                for _ in 0..count {
+                    self.send_datagram(connection, now, length);
+                }
+            }
             Op::Priority(_, edit) => {
                 if let Some(edit) = as_edit(edit, stream) {
                     // Fails where the tree has no such node.
@@ -183,6 +203,26 @@ impl Application {
             (start..start + len).map(|at| pattern(stream, self.role, at)).collect();
         if connection.write(now, stream, data).is_ok() {
             self.side(stream).written += len;
+        }
+    }
+
+    /// Each has its number, as far as there is room for it.
+    fn send_datagram(&mut self, connection: &mut Connection, now: Instant, length: usize) {
+        let mut data = self.sent.to_be_bytes().to_vec();
+        data.resize(length, 0);
+        self.sent += 1;
+        // Fails before the handshake, and if it is too large.
+        if let Ok(id) = connection.send_datagram(now, data.into()) {
+            self.datagrams.insert(id);
+        }
+    }
+
+    fn read_datagrams(&mut self, connection: &mut Connection) {
+        while let Some(data) = connection.read_datagram() {
+            if let Some(number) = data.first_chunk() {
+                let number = u64::from_be_bytes(*number);
+                assert!(self.came.insert(number), "datagram {number} came twice");
+            }
         }
     }
 

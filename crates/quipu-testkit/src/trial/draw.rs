@@ -106,6 +106,9 @@ fn op(draw: &mut impl Draw) -> Op {
         53 => Op::Leap(end, pick(draw, &[10, 1, 300, 5_000])),
         55 | 56 => Op::Narrow(link, pick(draw, &[1_200, 1_232, 1_280, 1_349])),
         57 => Op::Ping(end, link),
+        58 | 59 => {
+            Op::Datagrams(end, 1 + draw.below(40), pick(draw, &[0, 100, 1_000, 1_140, 1_400]))
+        }
         54 => Op::Stand(end, pick(draw, &[10, 1, 300, 2_000])),
         _ => Op::Advance(pick(draw, &[10, 1, 100, 700])),
     }

@@ -87,6 +87,10 @@ pub(super) fn restless(node: &TrialNode, now: Instant) -> Option<String> {
             return Some(format!("{view:?}"));
         }
     }
+    let datagrams = &node.application.datagrams;
+    if !datagrams.is_empty() {
+        return Some(format!("nothing is known of {datagrams:?}"));
+    }
     let deadline = node.deadline()?;
     (deadline < now + SILENCE).then(|| format!("a timer at {deadline}"))
 }

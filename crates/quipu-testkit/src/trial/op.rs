@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use quipu_base::{Bytes, Duration, Instant, Rate, Role};
 use quipu_link::{Duplicate, LinkConfig, Reorder};
-use quipu_quic::TransportConfig;
+use quipu_quic::{DatagramConfig, TransportConfig};
 
 use crate::{Middlebox, Rebinding, SizeLimit};
 
@@ -78,6 +78,8 @@ pub enum Op {
     Resume(Role, usize),
     /// A stream becomes a control stream.
     Control(Role, usize),
+    /// Datagrams are sent: end, how many, bytes of each.
+    Datagrams(Role, u64, usize),
     /// Priorities are edited.
     Priority(Role, Edit),
     /// The client opens another path over a link.
@@ -205,6 +207,7 @@ impl Trial {
             connection_window: Bytes(self.connection_window * 1000),
             max_streams: self.max_streams,
             idle_timeout: Duration::from_secs(250),
+            datagrams: Some(DatagramConfig::default()),
             ..TransportConfig::default()
         }
     }

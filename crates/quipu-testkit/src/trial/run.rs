@@ -196,6 +196,7 @@ impl<'a> Stage<'a> {
             | Op::Pause(role, _)
             | Op::Resume(role, _)
             | Op::Control(role, _)
+            | Op::Datagrams(role, ..)
             | Op::Priority(role, _)
             | Op::Abandon(role, _)
             | Op::Backup(role, ..)

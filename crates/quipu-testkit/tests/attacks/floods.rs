@@ -1,10 +1,11 @@
 //! Frames that cost their sender little, in great number.
 
 use quipu_base::{Bytes, Duration, Offset, PathId, Role, StreamDirection, StreamId};
+use quipu_quic::DatagramConfig;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::wire::Frame;
 use quipu_quic::wire::frame::Stream;
-use quipu_testkit::forge::{Forge, Forgery, Work, one_rtt};
+use quipu_testkit::forge::{Forge, Forgery, Setup, Work, one_rtt};
 
 use crate::{assert_bounded, setup};
 
@@ -25,7 +26,11 @@ fn full<'a>(count: &mut u64, make: impl Fn(u64) -> Frame<'a>) -> Forgery {
 
 /// What a server does with a flood of such frames; the flood ends when the server closes.
 fn flood<'a>(make: impl Fn(u64) -> Frame<'a>) -> (Work, Forge) {
-    let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
+    flood_at(&setup(), make)
+}
+
+fn flood_at<'a>(setup: &Setup, make: impl Fn(u64) -> Frame<'a>) -> (Work, Forge) {
+    let mut forge = Forge::against(Role::Server, setup).acknowledging();
     let mut count = 0;
     let work = forge.cost(|forge| {
         for _ in 0..PACKETS {
@@ -47,6 +52,22 @@ fn flood<'a>(make: impl Fn(u64) -> Frame<'a>) -> (Work, Forge) {
 fn a_flood_of_pings_is_answered_with_less_than_came() {
     let (work, _) = flood(|_| Frame::Ping);
     assert_bounded(work, 16_000, 32_000, 0.1);
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9221#section-5.3>
+#[test]
+fn datagrams_that_nobody_reads_hold_what_the_queue_may() {
+    for length in [0, 1, 40, 1_000] {
+        let receive_queue = Bytes(64 << 10);
+        let mut setup = setup();
+        setup.server.datagrams =
+            Some(DatagramConfig { receive_queue, ..DatagramConfig::default() });
+        setup.reads = false;
+        let data = &[7; 1_000][..length];
+        let (work, forge) = flood_at(&setup, |_| Frame::Datagram { data, has_length: true });
+        assert_eq!(forge.closed(), None);
+        assert_bounded(work, 100_000, 140_000, 0.1);
+    }
 }
 
 /// CVE-2019-9518 is the same for HTTP/2.

@@ -1,6 +1,7 @@
 //! Frames that must not be sent: each closes the connection, and none does more.
 
 use quipu_base::{Bytes, Offset, PathId, Role, StreamDirection, StreamId};
+use quipu_quic::DatagramConfig;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::wire::Frame;
 use quipu_quic::wire::frame::Stream;
@@ -50,6 +51,30 @@ fn forbidden_frames_of_a_client_close() {
         forge.say(frames);
         let closed = forge.closed();
         assert!(matches!(closed, Some(CloseReason::PeerFault(_))), "{name}: {closed:?}");
+    }
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9221#section-3>
+#[test]
+fn datagrams_that_are_not_taken_close() {
+    let taking = |datagrams| {
+        let mut setup = setup();
+        setup.server.datagrams = datagrams;
+        Forge::against(Role::Server, &setup)
+    };
+    let datagram = |length, has_length| Frame::Datagram { data: &[7; 100][..length], has_length };
+    let mut forge = taking(None);
+    forge.say([datagram(0, true)]);
+    assert!(matches!(forge.closed(), Some(CloseReason::PeerFault(_))), "none are taken");
+    let config = DatagramConfig { max_frame: 50, ..DatagramConfig::default() };
+    // Type and length count.
+    for (length, has_length) in [(49, false), (48, true)] {
+        let mut forge = taking(Some(config));
+        forge.say([datagram(length, has_length)]);
+        assert_eq!(forge.closed(), None, "{length} bytes");
+        forge.say([datagram(length + 1, has_length)]);
+        let closed = forge.closed();
+        assert!(matches!(closed, Some(CloseReason::PeerFault(_))), "{length} bytes: {closed:?}");
     }
 }
 

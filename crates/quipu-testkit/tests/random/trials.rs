@@ -89,6 +89,8 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (end(), back.clone()).prop_map(|(end, back)| Op::Pause(end, back)),
         2 => (end(), back.clone()).prop_map(|(end, back)| Op::Resume(end, back)),
         1 => (end(), back).prop_map(|(end, back)| Op::Control(end, back)),
+        2 => (end(), 1u64..40, select(vec![0, 100, 1000, 1140, 1400]))
+            .prop_map(|(end, count, length)| Op::Datagrams(end, count, length)),
         6 => (end(), edit()).prop_map(|(end, edit)| Op::Priority(end, edit)),
         2 => link.clone().prop_map(Op::OpenPath),
         1 => (end(), link.clone()).prop_map(|(end, nth)| Op::Abandon(end, nth)),

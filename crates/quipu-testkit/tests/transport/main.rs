@@ -2,6 +2,7 @@
 //! farewells, datagrams of the application, acknowledgements on request.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod datagrams;
 mod ecn;
 mod life;
 mod mtu;

@@ -38,6 +38,8 @@ pub(in crate::connection) struct PeerSettings {
     pub(in crate::connection) max_ack_delay: Duration,
     pub(in crate::connection) max_udp_payload: u16,
     pub(in crate::connection) active_cid_limit: u64,
+    /// Largest DATAGRAM frame that it takes; 0: none.
+    pub(in crate::connection) max_datagram_frame: u64,
     /// Largest path identifier the peer lets us use; `None`: no multipath.
     pub(in crate::connection) max_path_id: Option<PathId>,
     /// What its transport parameter said of that.
@@ -52,6 +54,7 @@ impl Default for PeerSettings {
             max_ack_delay: Duration::from_millis(25),
             max_udp_payload: 65_527,
             active_cid_limit: 2,
+            max_datagram_frame: 0,
             max_path_id: None,
             initial_max_path_id: None,
         }

@@ -145,6 +145,9 @@ impl Connection {
 
     fn drop_path(&mut self, now: Instant, key: PathKey) {
         let Some(data) = self.shared.paths.remove(key) else { return };
+        for record in data.packets.sent.iter() {
+            self.tell_lost_datagrams(record);
+        }
         self.recording.path(now, key.id, PathEvent::Dropped);
         self.plan.on_dropped(key.id, data.counters);
     }

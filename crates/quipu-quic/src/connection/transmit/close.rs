@@ -41,7 +41,7 @@ impl Connection {
         let levels = [Space::Initial, Space::Handshake, Space::Data(slot)];
         let last = levels.into_iter().rfind(|&space| self.handshake.keys().has(space));
         let pads = self.role.is_client() && self.handshake.keys().has(Space::Initial);
-        self.send_datagram(now, outbox, slot, size, |connection, datagram| {
+        self.send_udp_datagram(now, outbox, slot, size, |connection, datagram| {
             for space in levels {
                 if !connection.handshake.keys().has(space) {
                     continue;

@@ -135,7 +135,7 @@ impl Connection {
             // Its bytes are those of another packet: its own loss asks for its control frames at
             // most.
             packet.record.repeats = true;
-            packet.record.requeued = packet.record.controls.iter().all(is_ack);
+            packet.record.requeued = packet.record.controls.iter().all(stays);
         })?;
         Ok(())
     }
@@ -169,14 +169,19 @@ fn take_for_probe<'a>(
     nth: usize,
 ) -> Option<ProbeContent> {
     let has_content =
-        |record: &SentRecord| !record.pieces.is_empty() || !record.controls.iter().all(is_ack);
+        |record: &SentRecord| !record.pieces.is_empty() || !record.controls.iter().all(stays);
     let record = records.filter(|record| record.ack_eliciting && has_content(record)).nth(nth)?;
-    let (acks, controls) = std::mem::take(&mut record.controls).into_iter().partition(is_ack);
-    record.controls = acks;
+    let (staying, controls) = std::mem::take(&mut record.controls).into_iter().partition(stays);
+    record.controls = staying;
     let pieces = record.pieces.iter().enumerate();
     Some((pieces.map(|(at, piece)| (*piece, record.carries_fin(at))).collect(), controls))
 }
 
-fn is_ack(control: &SentControl) -> bool {
-    matches!(control, SentControl::Ack { .. })
+/// True of what is never repeated.
+fn stays(control: &SentControl) -> bool {
+    // https://www.rfc-editor.org/rfc/rfc9221#section-5.2
+    //# As with any ack-eliciting frame, when a sender suspects that a packet containing only DATAGRAM
+    //# frames has been lost, it sends probe packets to elicit a faster acknowledgement as described
+    //# in Section 6.2.4 of [RFC9002].
+    matches!(control, SentControl::Ack { .. } | SentControl::Datagram(_))
 }

@@ -28,7 +28,7 @@ impl Connection {
             if wants == [false; 2] || held {
                 return Ok(());
             }
-            let sent = self.send_datagram(now, outbox, 0, size, |connection, datagram| {
+            let sent = self.send_udp_datagram(now, outbox, 0, size, |connection, datagram| {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-12.2
                 //# An endpoint SHOULD include multiple frames in a single packet if they are to
                 //# be sent at the same encryption level, instead of coalescing multiple packets

@@ -291,6 +291,10 @@ fn read<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a>,
             reason: reader.length_prefixed()?,
         },
         FrameType::HANDSHAKE_DONE => Frame::HandshakeDone,
+        FrameType::DATAGRAM => Frame::Datagram { data: reader.take_rest(), has_length: false },
+        FrameType::DATAGRAM_LENGTH => {
+            Frame::Datagram { data: reader.length_prefixed()?, has_length: true }
+        }
         FrameType::PATH_ABANDON => {
             Frame::PathAbandon { path: path(reader)?, error_code: reader.varint()? }
         }

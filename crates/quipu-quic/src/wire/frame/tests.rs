@@ -159,6 +159,8 @@ proptest! {
             Frame::Stream(Stream { stream: StreamId(b), offset, fin, data }),
             Frame::ConnectionClose { error_code: a, frame_type: FrameType(b), reason: data },
             Frame::ApplicationClose { error_code: a, reason: data },
+            Frame::Datagram { data, has_length: false },
+            Frame::Datagram { data, has_length: true },
         ];
         if !data.is_empty() {
             frames.push(Frame::NewToken { token: data });
@@ -298,6 +300,17 @@ fn a_stream_frame_without_length_takes_the_rest_of_the_payload() {
     let frames: Vec<_> = Frames::new(&bytes).map(Result::unwrap).collect();
     let stream = Stream { stream: StreamId(4), offset: Offset(9), fin: true, data: &[1, 2, 3] };
     assert_eq!(frames, [Frame::Ping, Frame::Stream(stream)]);
+}
+
+#[test]
+fn a_datagram_without_length_takes_the_rest_of_the_payload() {
+    let bytes = [0x31, 2, 7, 8, 0x31, 0, 0x30, 1, 2, 3];
+    let frames: Vec<_> = Frames::new(&bytes).map(Result::unwrap).collect();
+    let datagram = |data, has_length| Frame::Datagram { data, has_length };
+    let expected = [datagram(&[7, 8], true), datagram(&[], true), datagram(&[1, 2, 3], false)];
+    assert_eq!(frames, expected);
+    assert_eq!(only_frame(&[0x30]), datagram(&[], false));
+    assert_eq!(fault(&[0x31, 3, 1, 2]), FrameFault::EndedEarly);
 }
 
 #[test]

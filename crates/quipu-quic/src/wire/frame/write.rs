@@ -37,6 +37,8 @@ impl Frame<'_> {
             Frame::ApplicationClose { error_code, reason } => {
                 varint::size(*error_code) + prefixed(reason)
             }
+            Frame::Datagram { data, has_length: true } => prefixed(data),
+            Frame::Datagram { data, has_length: false } => data.len(),
             Frame::PathAbandon { path, error_code } => sizes([u64::from(path.0), *error_code]),
             Frame::PathStatusBackup { path, sequence }
             | Frame::PathStatusAvailable { path, sequence } => {
@@ -110,6 +112,8 @@ impl Frame<'_> {
                 writer.put_varint(*error_code)?;
                 writer.put_length_prefixed(reason)
             }
+            Frame::Datagram { data, has_length: true } => writer.put_length_prefixed(data),
+            Frame::Datagram { data, has_length: false } => writer.put_bytes(data),
             Frame::PathAbandon { path, error_code } => {
                 put(writer, [u64::from(path.0), *error_code])
             }
