@@ -24,10 +24,16 @@ impl Connection {
         if self.loss_time(space).is_some_and(|at| at <= now) {
             self.record_expired(now, space.slot(), Timer::Loss);
             self.on_loss_timer(now, space);
-        } else {
-            self.record_expired(now, space.slot(), Timer::Probe);
-            self.on_probe_timeout(now, space);
+            // A late call may find the probe timeout due as well. What was lost takes its place if it
+            // is sent again, and at once.
+            let open = self.shared.paths.views.open(now).next().is_some();
+            let goes = open && self.waits_to_send() || self.handshake.crypto(space).is_pending();
+            if goes || self.loss_deadline(space).is_none_or(|at| at > now) {
+                return;
+            }
         }
+        self.record_expired(now, space.slot(), Timer::Probe);
+        self.on_probe_timeout(now, space);
     }
 
     fn loss_time(&self, space: Space) -> Option<Instant> {

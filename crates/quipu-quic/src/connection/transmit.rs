@@ -165,14 +165,18 @@ impl Connection {
             let held = paths.at_mut(slot).and_then(|mut path| path.rest(now));
             release_at = held.into_iter().chain(release_at).min();
         }
-        let waiting = self.shared.streams.conn_view().ready > 0
+        self.rest.wait_for_pacer(release_at.filter(|_| self.waits_to_send()));
+        self.scheduler.rest(now, &self.shared);
+        self.record_rest(now);
+    }
+
+    /// True if something waits to be sent that congestion control may hold back.
+    pub(super) fn waits_to_send(&self) -> bool {
+        self.shared.streams.conn_view().ready > 0
             || self.scheduler.has_copies()
             || !self.datagrams.is_idle()
             || self.shared.streams.has_control_data()
-            || self.has_control_frames();
-        self.rest.wait_for_pacer(release_at.filter(|_| waiting));
-        self.scheduler.rest(now, &self.shared);
-        self.record_rest(now);
+            || self.has_control_frames()
     }
 
     /// Which routes take datagrams, at the beginning of a poll.

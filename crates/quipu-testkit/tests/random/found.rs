@@ -3,7 +3,7 @@
 use quipu_base::Role::{Client, Server};
 use quipu_testkit::trial::Direction::{Both, Down, Up};
 use quipu_testkit::trial::Op::{
-    Abandon, Advance, Backup, Block, Close, Control, Finish, Open, OpenPath, Outage, Pause,
+    Abandon, Advance, Backup, Block, Close, Control, Finish, Leap, Open, OpenPath, Outage, Pause,
     Policies, Stop, UpdateKeys, Write,
 };
 use quipu_testkit::trial::{Op, PathSetup, Trial};
@@ -247,4 +247,18 @@ fn a_link_that_narrows_loses_nothing() {
             Advance(700),
         ],
     ));
+}
+
+/// Packets were lost while the clock leapt: the window had no room to send them again, and the probe
+/// timeout of those behind them was over too.
+#[test]
+fn a_late_loss_timer_serves_the_probe_timeout_too() {
+    let path = PathSetup { loss: 10, ..PathSetup::new(2, 10) };
+    let trial = Trial::new(vec![path]).with_ops([
+        Open(Server, false),
+        Write(Server, 0, 100_000),
+        Advance(100),
+        Leap(Server, 300),
+    ]);
+    keeps_the_rules(trial);
 }
