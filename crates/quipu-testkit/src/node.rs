@@ -314,6 +314,7 @@ impl QuicNode {
         let policies = Arc::clone(&self.config.policies);
         let mut client = ClientConfig::new(self.config.tls.client(), transport, policies);
         client.tokens = self.config.tokens.clone();
+        client.handshake_timeout = Duration::ZERO;
         let route = Route::new(self.config.local[0], self.config.server);
         let handle = self.endpoint.connect(now, &client, SERVER_NAME, route);
         self.handle = Some(handle.expect("a valid configuration"));

@@ -153,11 +153,12 @@ impl<'a> ConnectionPlan<'a> {
     }
 
     fn client_config(&self) -> Result<ClientConfig, SetupError> {
-        Ok(ClientConfig::new(
+        let config = ClientConfig::new(
             tls::client(self.scenario, wire::alpn(self.http))?,
             Arc::new(self.transport(Role::Client)?),
             self.policies(Role::Client)?,
-        ))
+        );
+        Ok(config.with_handshake_timeout(Duration::ZERO))
     }
 
     /// The end that opens the connection, at `start`.

@@ -47,8 +47,8 @@ pub enum CloseReason {
     /// Nothing came for too long.
     #[error("nothing came for the idle timeout")]
     IdleTimeout,
-    /// The client did not complete the handshake in time.
-    #[error("the handshake took longer than the server allows")]
+    /// The handshake was not complete in time.
+    #[error("the handshake took too long")]
     HandshakeTimeout,
     /// The peer lost the connection's state.
     #[error("the peer reset the connection")]

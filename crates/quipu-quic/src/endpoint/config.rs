@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quipu_base::Duration;
 use quipu_policy::Policies;
 use thiserror::Error;
 
@@ -117,6 +118,9 @@ pub struct ClientConfig {
     pub policies: PolicyFactory,
     /// Keeps tokens of servers for later connections. Default none: they are thrown away.
     pub tokens: Option<Arc<dyn TokenStore>>,
+    /// The handshake takes at most so long; a connection that is not complete by then ends. Zero: no
+    /// limit but the idle timeout. Default 10 s, as at a server; our choice.
+    pub handshake_timeout: Duration,
 }
 
 impl ClientConfig {
@@ -126,7 +130,14 @@ impl ClientConfig {
         transport: Arc<TransportConfig>,
         policies: PolicyFactory,
     ) -> Self {
-        ClientConfig { tls, transport, policies, tokens: None }
+        let handshake_timeout = Duration::from_secs(10);
+        ClientConfig { tls, transport, policies, tokens: None, handshake_timeout }
+    }
+
+    /// The same client with that limit on the time of a handshake; zero: none.
+    #[must_use]
+    pub fn with_handshake_timeout(self, handshake_timeout: Duration) -> Self {
+        ClientConfig { handshake_timeout, ..self }
     }
 
     /// The same client, which keeps tokens of servers in `store` and shows them.

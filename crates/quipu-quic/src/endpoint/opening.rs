@@ -90,7 +90,7 @@ impl Endpoint {
             //# connecting to, unless the client has the knowledge that the server that issued the
             //# token and the server the client is connecting to are jointly managing the tokens.
             token: config.tokens.as_ref().and_then(|s| s.take(server_name)).unwrap_or_default(),
-            handshake_until: None,
+            handshake_until: deadline(now, config.handshake_timeout),
         };
         let connection = Connection::new(now, setup);
         self.table.insert(connection, &[local_cid], None).ok_or(ConnectError::Full)
@@ -155,10 +155,7 @@ impl Endpoint {
                 store: None,
             },
             token: Vec::new(),
-            handshake_until: match server.admission.handshake_timeout {
-                Duration::ZERO => None,
-                timeout => Some(at + timeout),
-            },
+            handshake_until: deadline(at, server.admission.handshake_timeout),
         };
         let client = Client { source: Source::of(route.remote), validated };
         let connection = Connection::new(now, setup);
@@ -193,6 +190,11 @@ impl Endpoint {
         let bytes = self.random.draw::<8>()?;
         Ok(ConnectionId::new(&bytes).unwrap_or_default())
     }
+}
+
+/// When a handshake that began at `since` has taken too long; `timeout` zero: never.
+fn deadline(since: Instant, timeout: Duration) -> Option<Instant> {
+    (!timeout.is_zero()).then(|| since + timeout)
 }
 
 impl Accepted {

@@ -161,3 +161,23 @@ fn a_first_packet_that_does_not_open_leaves_nothing() {
     }
     assert_eq!(two.server_sends(), []);
 }
+
+/// A server that does not answer, or not enough: the client gives up in time.
+#[test]
+fn a_client_gives_up_on_a_handshake_that_takes_too_long() {
+    let mut two = Two::new(|config| config);
+    let near = two.connect(1000);
+    let since = two.now;
+    two.client_sends();
+    while let Some(at) = two.client.poll_timeout() {
+        two.now = at;
+        two.client.handle_timeout(at);
+        two.client_sends();
+        if two.client.connection(near).is_none_or(|connection| connection.is_closed()) {
+            break;
+        }
+    }
+    assert_eq!(two.now - since, Duration::from_secs(10));
+    let reason = CloseReason::HandshakeTimeout;
+    assert_eq!(events(&mut two.client, near), [ConnectionEvent::Closed(reason)]);
+}

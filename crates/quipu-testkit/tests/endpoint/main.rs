@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod accepting;
+mod dry;
 mod places;
 mod resets;
 mod strangers;
@@ -65,11 +66,9 @@ impl Two {
             let random = Seed::new(1).stream(name, 0);
             Endpoint::seeded_with(endpoints.clone(), random).unwrap()
         };
-        let transport = Arc::new(TransportConfig::default());
         let mut server = endpoint("server");
-        let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
-        let config = ServerConfig::new(tls, Arc::clone(&transport), plain_policies());
-        server.listen(change(config)).unwrap();
+        server.listen(change(plain_server())).unwrap();
+        let transport = Arc::new(TransportConfig::default());
         let tls = Arc::new(NullClient::new(&[ALPN]).unwrap());
         Two {
             now: Instant::ZERO,
@@ -134,6 +133,12 @@ impl Two {
         }
         self.now = until;
     }
+}
+
+/// What a server is made of: null TLS, the transport's defaults, the plainest policies.
+fn plain_server() -> ServerConfig {
+    let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
+    ServerConfig::new(tls, Arc::new(TransportConfig::default()), plain_policies())
 }
 
 /// How a datagram arrives that was sent over `route`.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use quipu_base::{Duration, Seed};
-use quipu_null_tls::{NullResetKey, NullServer};
+use quipu_null_tls::NullResetKey;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::connection_ids::RandomIds;
-use quipu_quic::endpoint::{EndpointConfig, ServerConfig};
-use quipu_quic::{ConnectionEvent, ConnectionHandle, Endpoint, Route, TransportConfig};
-use quipu_testkit::{ALPN, plain_policies, server_address};
+use quipu_quic::endpoint::EndpointConfig;
+use quipu_quic::{ConnectionEvent, ConnectionHandle, Endpoint, Route};
+use quipu_testkit::server_address;
 
-use super::{Two, events, reversed};
+use super::{Two, events, plain_server, reversed};
 
 fn with_key(secret: u8) -> EndpointConfig {
     let reset_key = Arc::new(NullResetKey::new(&[secret; 32]));
@@ -20,9 +20,7 @@ fn with_key(secret: u8) -> EndpointConfig {
 /// A server that knows nothing of connections before it started.
 fn started_anew(config: EndpointConfig) -> Endpoint {
     let mut endpoint = Endpoint::seeded_with(config, Seed::new(9).stream("anew", 0)).unwrap();
-    let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
-    let transport = Arc::new(TransportConfig::default());
-    endpoint.listen(ServerConfig::new(tls, transport, plain_policies())).unwrap();
+    endpoint.listen(plain_server()).unwrap();
     endpoint
 }
 

@@ -9,10 +9,10 @@ use quipu_quic::endpoint::{Admission, ServerConfig, TokenConfig, TokenState};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::token_store::{TokenCache, TokenStore};
 use quipu_quic::wire::header::Packet;
-use quipu_quic::{ConnectionEvent, Endpoint, TransportConfig};
-use quipu_testkit::{ALPN, SERVER_NAME, plain_policies};
+use quipu_quic::{ConnectionEvent, Endpoint};
+use quipu_testkit::{ALPN, SERVER_NAME};
 
-use super::{Two, events, reversed};
+use super::{Two, events, plain_server, reversed};
 
 fn key(secret: u8) -> TokenConfig {
     TokenConfig::with_key(Arc::new(NullTokenKey::new(&[secret; 32])))
@@ -234,9 +234,7 @@ fn a_server_that_starts_anew_with_its_key_takes_tokens_of_before() {
             ..key(secret)
         };
         two.server = Endpoint::seeded(Seed::new(7).stream("again", u64::from(secret)));
-        let tls = Arc::new(NullServer::new(&[ALPN]).unwrap());
-        let config = ServerConfig::new(tls, Arc::new(TransportConfig::default()), plain_policies());
-        two.server.listen(strict(config).with_tokens(tokens)).unwrap();
+        two.server.listen(strict(plain_server()).with_tokens(tokens)).unwrap();
         two.connect(2000 + u16::from(secret));
         for (route, mut datagram) in two.client_sends() {
             two.server.handle_datagram(two.now, reversed(route), &mut datagram);
