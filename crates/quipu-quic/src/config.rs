@@ -89,6 +89,15 @@ pub struct TransportConfig {
     /// Datagrams of the application, which are not sent again when they are lost. Default `None`: the
     /// peer is told to send none. <https://www.rfc-editor.org/rfc/rfc9221>
     pub datagrams: Option<DatagramConfig>,
+    /// Ask the peer not to reach this end from another address than that of the handshake. Default
+    /// false; not with `max_paths` above 1, since no further path could be opened then. A rebinding
+    /// of the peer's address that it knows nothing of is followed all the same.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-18.2>
+    pub disable_active_migration: bool,
+    /// A client that waits for the rest of a stream asks the server when nothing comes for one and a
+    /// half probe timeouts, once in each silence: a translator of addresses on the way may have
+    /// forgotten it. Default true; our choice.
+    pub probe_silence: bool,
     /// Offer the extension by which a sender of data names the return paths of acknowledgements:
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
@@ -222,6 +231,8 @@ impl Default for TransportConfig {
             versions: vec![Version::V1],
             first_version: None,
             datagrams: None,
+            disable_active_migration: false,
+            probe_silence: true,
             ack_return_paths: true,
         }
     }
@@ -369,6 +380,10 @@ impl TransportConfig {
         }
         if !(1..=32).contains(&self.max_paths) {
             return wrong("max_paths", &self.max_paths, "1 to 32");
+        }
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2.2
+        if self.disable_active_migration && self.max_paths > 1 {
+            return wrong("disable_active_migration", &true, "false with more than one path");
         }
         if !(1..=8).contains(&self.connection_ids_per_path) {
             return wrong("connection_ids_per_path", &self.connection_ids_per_path, "1 to 8");

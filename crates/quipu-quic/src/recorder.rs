@@ -207,6 +207,8 @@ pub enum DropReason {
     NoKeys,
     /// Its path is gone, or not open to this packet.
     NoPath,
+    /// It came from an address that is not known to be the server's.
+    UnknownAddress,
     /// It is of a kind that is not read here.
     Unsupported,
 }
@@ -243,6 +245,13 @@ pub enum PathEvent {
     },
     /// It was validated, and may carry data.
     Validated,
+    /// Its packets go by other addresses from now on.
+    Moved {
+        /// Those before.
+        old: Route,
+        /// Those from now on.
+        new: Route,
+    },
     /// It stopped answering while another went on.
     Suspect,
     /// It answered again.

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Duration, Instant, Role, Seed, StreamDirection, StreamId};
+use quipu_base::{Bytes, Duration, Instant, PathId, Role, Seed, StreamDirection, StreamId};
 use quipu_null_tls::{NullClient, NullServer};
 use quipu_policy::{BuildContext, PolicySpec, Registry};
 use quipu_quic::endpoint::{
@@ -379,8 +379,13 @@ impl QuicNode {
                 restarts = true;
                 true
             }
-            // Not built yet.
-            Action::Migrate(_) => false,
+            Action::Migrate(to) => {
+                let local = self.config.local.get(to);
+                local.is_some_and(|&local| {
+                    let route = Route::new(local, self.config.server);
+                    connection.migrate(now, PathId::ZERO, route).is_ok()
+                })
+            }
         });
         if restarts {
             self.restarts += 1;

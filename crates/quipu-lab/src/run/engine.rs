@@ -123,6 +123,8 @@ impl<'a> ConnectionPlan<'a> {
             connection_window,
             // A server may think for longer than any usual idle timeout; the run has its own limit.
             idle_timeout: Duration::ZERO,
+            // No network of a scenario translates addresses.
+            probe_silence: false,
             max_paths: u32::try_from(self.paths.len()).unwrap_or(u32::MAX),
             ack_return_paths: if role.is_client() {
                 transport.return_paths.at_client()

@@ -136,7 +136,7 @@ pub(crate) fn dropped(
             (DropReason::Duplicate, Form::Current) => "duplicate",
             (DropReason::Invalid, _) => "invalid",
             (DropReason::NoKeys, Form::Current) => "key_unavailable",
-            (DropReason::NoPath, _) => "rejected",
+            (DropReason::NoPath | DropReason::UnknownAddress, _) => "rejected",
             (DropReason::Unsupported, _) => "unsupported",
             (DropReason::Duplicate | DropReason::NoKeys, Form::Version03) => "general",
         },

@@ -44,7 +44,7 @@ pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change
         return;
     }
     let Some(file) = log.file(path) else { return };
-    if let PathEvent::Assigned { route } = change {
+    if let PathEvent::Assigned { route } | PathEvent::Moved { new: route, .. } = change {
         let json = file.begin(now, "quic:tuple_assigned", path);
         json.key("tuple_id");
         json.raw("\"");
@@ -55,6 +55,9 @@ pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change
         endpoint(json, "tuple_remote", route.remote);
         endpoint(json, "tuple_local", route.local);
         file.end();
+    }
+    if let PathEvent::Moved { .. } = change {
+        return;
     }
     let json = file.begin(now, "quipu:path_updated", path);
     number!(json, "path_id", u64::from(path.0));
@@ -80,7 +83,7 @@ pub(crate) fn changed(log: &mut QlogRecorder, now: Instant, path: PathId, change
         }
         PathEvent::Dropped => word!(json, "new", "dropped"),
         // Told above.
-        PathEvent::DatagramSize { .. } => {}
+        PathEvent::DatagramSize { .. } | PathEvent::Moved { .. } => {}
     }
     file.end();
 }

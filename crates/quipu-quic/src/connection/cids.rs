@@ -11,8 +11,11 @@ use crate::connection_ids::ConnectionIdGenerator;
 use crate::error::{ErrorCode, TransportError};
 use crate::random::{NoRandomness, Randomness};
 use crate::tls::ResetKey;
-use crate::wire::frame::NewConnectionId;
 use crate::wire::{ConnectionId, ResetToken};
+
+mod remote;
+
+pub(super) use remote::RemoteIds;
 
 /// Connection IDs of the peer that we are willing to keep for a path; told in
 /// `active_connection_id_limit`.
@@ -111,20 +114,14 @@ impl ConnectionIds {
         self.first.original
     }
 
-    /// The one to send to on `path`; `None` while the peer has issued none for it.
-    pub(super) fn remote(&self, path: PathId) -> Option<ConnectionId> {
-        self.remote.active(path)
+    /// Those that the peer issued.
+    pub(super) fn remote(&self) -> &RemoteIds {
+        &self.remote
     }
 
-    /// Packets go on `path` from now on: the reset token of its connection ID counts.
-    pub(super) fn use_path(&mut self, path: PathId) {
-        self.remote.use_path(path);
-    }
-
-    /// The peer's reset tokens that count, if they are others than when this was last asked: those of
-    /// the connection IDs in use.
-    pub(super) fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
-        self.remote.take_reset_tokens()
+    /// The same, to change them.
+    pub(super) fn remote_mut(&mut self) -> &mut RemoteIds {
+        &mut self.remote
     }
 
     /// The server chose its connection ID: it takes the place of the client's random one.
@@ -138,25 +135,6 @@ impl ConnectionIds {
         self.first.original = dcid;
         self.first_remote = dcid;
         self.remote = RemoteIds::first(dcid);
-    }
-
-    /// The reset token that came as a transport parameter.
-    pub(super) fn set_first_reset_token(&mut self, token: ResetToken) {
-        self.remote.set_first_token(token);
-    }
-
-    /// True if that is the reset token of the connection ID in use on `path`.
-    pub(super) fn is_reset_token(&self, path: PathId, token: &[u8; ResetToken::LENGTH]) -> bool {
-        self.remote.is_reset_token(path, token)
-    }
-
-    /// The peer issued one for `path`: sequence numbers to retire.
-    pub(super) fn on_new(
-        &mut self,
-        path: PathId,
-        new: &NewConnectionId,
-    ) -> Result<SmallVec<[u64; 2]>, TransportError> {
-        self.remote.on_new(path, new)
     }
 
     /// Makes another of ours for `path`: its sequence number, and it.
@@ -206,17 +184,6 @@ impl ConnectionIds {
     /// The sequence number of the next that the peer will be told for `path`.
     pub(super) fn next_told(&self, path: PathId) -> u64 {
         self.local.next_told(path)
-    }
-
-    /// The sequence number of the next that the peer is expected to issue for `path`.
-    pub(super) fn next_remote(&self, path: PathId) -> u64 {
-        self.remote.next(path)
-    }
-
-    /// The path was given up: those of the peer are retired at once, without a frame, and their
-    /// reset tokens count no more.
-    pub(super) fn retire_remote(&mut self, path: PathId) {
-        self.remote.drop_path(path);
     }
 
     /// The path is gone: those of ours that were live are so no more.
@@ -336,172 +303,6 @@ impl LocalIds {
     fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
         let issued = self.paths.remove(&path);
         issued.into_iter().flat_map(|issued| issued.live).map(|(_, cid, _)| cid).collect()
-    }
-}
-
-/// Connection IDs of one path that the peer issued.
-#[derive(Debug, Default)]
-struct Peers {
-    retire_prior_to: u64,
-    /// One above the highest sequence number that came.
-    next: u64,
-    /// In order of sequence number; the first is the one to use.
-    live: SmallVec<[(u64, ConnectionId, Option<ResetToken>); 2]>,
-    /// Packets went to the first.
-    used: bool,
-}
-
-impl Peers {
-    /// The reset token that counts.
-    fn reset_token(&self) -> Option<ResetToken> {
-        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
-        //# An endpoint MUST NOT check for any stateless reset tokens associated with connection IDs
-        //# it has not used or for connection IDs that have been retired.
-        self.live.first().filter(|_| self.used).and_then(|(_, _, token)| *token)
-    }
-}
-
-/// Connection IDs that the peer issued.
-#[derive(Debug, Default)]
-struct RemoteIds {
-    paths: BTreeMap<PathId, Peers>,
-    /// Which reset tokens count has changed.
-    tokens_changed: bool,
-}
-
-impl RemoteIds {
-    /// The connection ID of the handshake.
-    fn first(cid: ConnectionId) -> Self {
-        let mut ids = RemoteIds::default();
-        let peers = ids.paths.entry(PathId::ZERO).or_default();
-        peers.live.push((0, cid, None));
-        peers.next = 1;
-        peers.used = true;
-        ids
-    }
-
-    fn next(&self, path: PathId) -> u64 {
-        self.paths.get(&path).map_or(0, |peers| peers.next)
-    }
-
-    /// The server chose its connection ID: it takes the place of the client's random one.
-    // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
-    //# Until a packet is received from the server, the client MUST use the same Destination
-    //# Connection ID value on all packets in this connection.
-    fn replace_first(&mut self, cid: ConnectionId) {
-        if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
-            first.1 = cid;
-        }
-    }
-
-    /// The reset token that came as a transport parameter.
-    fn set_first_token(&mut self, token: ResetToken) {
-        if let Some(first) = self.paths.get_mut(&PathId::ZERO).and_then(|p| p.live.first_mut()) {
-            first.2 = Some(token);
-            self.tokens_changed = true;
-        }
-    }
-
-    fn use_path(&mut self, path: PathId) {
-        if let Some(peers) = self.paths.get_mut(&path) {
-            peers.used = true;
-            self.tokens_changed = true;
-        }
-    }
-
-    fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
-        let changed = std::mem::take(&mut self.tokens_changed);
-        changed.then(|| self.paths.values().filter_map(Peers::reset_token).collect())
-    }
-
-    /// The connection ID to use on `path`.
-    fn active(&self, path: PathId) -> Option<ConnectionId> {
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
-        //# For the extension specified in this document, endpoints MUST only rotate to another
-        //# connection ID associated with the same path ID.
-        self.paths.get(&path)?.live.first().map(|(_, cid, _)| *cid)
-    }
-
-    /// Takes a new connection ID: sequence numbers to retire.
-    fn on_new(
-        &mut self,
-        path: PathId,
-        new: &NewConnectionId,
-    ) -> Result<SmallVec<[u64; 2]>, TransportError> {
-        let NewConnectionId { sequence, retire_prior_to, id: cid, reset_token: token, .. } = *new;
-        let mut retired = SmallVec::new();
-        let peers = self.paths.entry(path).or_default();
-        if retire_prior_to > sequence {
-            return Err(TransportError::new(
-                ErrorCode::FRAME_ENCODING_ERROR,
-                "retire prior to above sequence number",
-            ));
-        }
-        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
-        //# An endpoint that is sending packets with a zero-length Destination Connection ID MUST
-        //# treat receipt of a NEW_CONNECTION_ID frame as a connection error of type
-        //# PROTOCOL_VIOLATION.
-        if peers.live.first().is_some_and(|(_, cid, _)| cid.length() == 0) {
-            return Err(TransportError::protocol_violation("issued beside an empty connection ID"));
-        }
-        peers.next = peers.next.max(sequence.saturating_add(1));
-        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
-        //# Receipt of the same frame multiple times MUST NOT be treated as a connection error.
-        if let Some(known) = peers.live.iter().find(|(own, ..)| *own == sequence) {
-            // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
-            //# if a sequence number is used for different connection IDs, the
-            //# endpoint MAY treat that receipt as a connection error of type
-            //# PROTOCOL_VIOLATION.
-            if known.1 != cid {
-                return Err(TransportError::protocol_violation("a sequence number used twice"));
-            }
-            return Ok(retired);
-        }
-        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
-        //# An endpoint that receives a NEW_CONNECTION_ID frame with a sequence number smaller
-        //# than the Retire Prior To field of a previously received NEW_CONNECTION_ID frame MUST
-        //# send a corresponding RETIRE_CONNECTION_ID frame that retires the newly received
-        //# connection ID, unless it has already done so for that sequence number.
-        if sequence < peers.retire_prior_to {
-            retired.push(sequence);
-            return Ok(retired);
-        }
-        let at = peers.live.partition_point(|(own, ..)| *own < sequence);
-        peers.live.insert(at, (sequence, cid, Some(token)));
-        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
-        //# Upon receipt of an increased Retire Prior To field, the peer MUST stop using the
-        //# corresponding connection IDs and retire them with RETIRE_CONNECTION_ID frames before
-        //# adding the newly provided connection ID to the set of active connection IDs.
-        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
-        //# A receiver MUST ignore any Retire Prior To fields that do not increase the largest
-        //# received Retire Prior To value.
-        if retire_prior_to > peers.retire_prior_to {
-            self.tokens_changed |= peers.used;
-            peers.retire_prior_to = retire_prior_to;
-            while peers.live.first().is_some_and(|(own, ..)| *own < retire_prior_to) {
-                retired.push(peers.live.remove(0).0);
-            }
-        }
-        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
-        //# After processing a NEW_CONNECTION_ID frame and adding and retiring active connection
-        //# IDs, if the number of active connection IDs exceeds the value advertised in its
-        //# active_connection_id_limit transport parameter, an endpoint MUST close the connection
-        //# with an error of type CONNECTION_ID_LIMIT_ERROR.
-        if peers.live.len() as u64 > ACTIVE_LIMIT {
-            return Err(too_many());
-        }
-        Ok(retired)
-    }
-
-    /// Drops all of a path.
-    fn drop_path(&mut self, path: PathId) {
-        let dropped = self.paths.remove(&path);
-        self.tokens_changed |= dropped.is_some_and(|peers| peers.used);
-    }
-
-    fn is_reset_token(&self, path: PathId, token: &[u8; ResetToken::LENGTH]) -> bool {
-        let own = self.paths.get(&path).and_then(Peers::reset_token);
-        own.is_some_and(|own| own == ResetToken::new(*token))
     }
 }
 

@@ -117,7 +117,7 @@ impl Connection {
 
     /// The same in a packet of that size.
     fn most_in(&self, path: PathRef<'_>, size: usize) -> Option<usize> {
-        let dcid = self.ids.remote(path.data.key.id)?;
+        let dcid = self.ids.remote().active(path.data.key.id)?;
         let frame_type = 1;
         size.checked_sub(MAX_SHORT_HEADER + dcid.length() + TAG + frame_type)
     }

@@ -1,12 +1,14 @@
 //! What a connection has to tell: the application and its endpoint.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 use quipu_base::{Duration, PathId, StreamDirection, StreamId};
 use quipu_policy::PathStatus;
 
 use super::CloseReason;
 use crate::datagrams::DatagramId;
+use crate::route::Route;
 use crate::stream::StreamEvent;
 use crate::wire::ConnectionId;
 
@@ -55,8 +57,32 @@ pub enum ConnectionEvent {
     DatagramLost(DatagramId),
     /// A datagram never left: newer ones took its room, or no path carries its size any more.
     DatagramDropped(DatagramId),
+    /// The packets of a path go by other addresses from now on: this end moved it, or the peer
+    /// moved or its address was rebound, or the path returns because the new address was not proved
+    /// to be the peer's.
+    PathMigrated(Box<Migration>),
+    /// A path stays where it is: the addresses that it was to move to did not work.
+    MigrationFailed(PathId),
+    /// The peer proved that it receives at an address, to which a path has moved.
+    PeerAddress {
+        /// Which.
+        path: PathId,
+        /// The peer's address.
+        remote: SocketAddr,
+    },
     /// The connection ended.
     Closed(CloseReason),
+}
+
+/// A path that goes by other addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Migration {
+    /// Which path.
+    pub path: PathId,
+    /// Its addresses until now.
+    pub old: Route,
+    /// Its addresses from now on.
+    pub new: Route,
 }
 
 /// What a connection tells its endpoint.
@@ -96,6 +122,14 @@ impl Events {
     /// The application is to know.
     pub(super) fn tell(&mut self, event: ConnectionEvent) {
         self.application.push_back(event);
+    }
+
+    /// The application is to know what the peer wants of a path now: what it wanted before and the
+    /// application has not heard of is of no interest, so that a peer cannot make a list grow.
+    pub(super) fn tell_status(&mut self, path: PathId, status: PathStatus) {
+        let of_path = |event: &ConnectionEvent| matches!(event, ConnectionEvent::PathStatus(other, _) if *other == path);
+        self.application.retain(|event| !of_path(event));
+        self.tell(ConnectionEvent::PathStatus(path, status));
     }
 
     /// The endpoint is to know.

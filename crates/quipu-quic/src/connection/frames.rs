@@ -68,19 +68,8 @@ impl Connection {
             Frame::RetireConnectionId { path, sequence } => {
                 self.on_retire_connection_id(path, sequence)?;
             }
-            Frame::PathChallenge { data } => {
-                if let Some(path) = self.shared.paths.get_mut(key.slot) {
-                    // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
-                    //# A PATH_RESPONSE frame MUST be sent on the network path where the
-                    //# PATH_CHALLENGE frame was received.
-                    // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
-                    //# If an endpoint sends a PATH_RESPONSE (Section 19.18 of [QUIC-TRANSPORT]),
-                    //# it MUST be sent on the same path as used by the packet that contained the
-                    //# PATH_CHALLENGE frame (Section 19.17 of [QUIC-TRANSPORT]), using a
-                    //# connection ID associated with the same path ID.
-                    path.validation.on_challenge(data);
-                }
-            }
+            // Answered where it came from, which `on_path_challenge` is told.
+            Frame::PathChallenge { .. } => {}
             Frame::PathResponse { data } => self.on_path_response(now, data),
             Frame::ConnectionClose { error_code, reason, .. } => {
                 let reason = String::from_utf8_lossy(reason).into_owned();
@@ -188,7 +177,16 @@ impl Connection {
         if self.plan.is_over(path) {
             return Ok(());
         }
-        let retired = self.ids.on_new(path, new)?;
+        let retired = self.ids.remote_mut().on_new(path, new)?;
+        self.retire_remote_ids(path, &retired)
+    }
+
+    /// Connection IDs of the peer are used no more: it is told.
+    pub(super) fn retire_remote_ids(
+        &mut self,
+        path: PathId,
+        retired: &[u64],
+    ) -> Result<(), TransportError> {
         // Bounded by the peer's need of our answers.
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
         //# An endpoint SHOULD limit the number of connection IDs it has retired
@@ -197,7 +195,7 @@ impl Connection {
         //# An endpoint SHOULD allow for sending and tracking a number of RETIRE_CONNECTION_ID
         //# frames of at least twice the value of the active_connection_id_limit transport
         //# parameter.
-        if self.control.retire_cids(path, &retired) > MAX_RETIRED {
+        if self.control.retire_cids(path, retired) > MAX_RETIRED {
             return Err(super::cids::too_many());
         }
         Ok(())

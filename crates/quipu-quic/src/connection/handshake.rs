@@ -48,12 +48,11 @@ pub(crate) fn parameters(
         initial_max_streams_bidi: config.max_streams,
         initial_max_streams_uni: config.max_streams,
         max_ack_delay: config.max_ack_delay,
-        // A packet from another address is read, but nothing is sent there.
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.3
         //# A server in a deployment that does not implement a solution to maintain connection
         //# continuity when the client address changes SHOULD indicate that migration is not
         //# supported by using the disable_active_migration transport parameter.
-        disable_active_migration: true,
+        disable_active_migration: config.disable_active_migration,
         active_connection_id_limit: super::cids::ACTIVE_LIMIT,
         initial_source_connection_id: Some(ids.local),
         max_datagram_frame_size: config.datagrams.map_or(0, |config| config.max_frame.into()),
@@ -150,7 +149,7 @@ impl Connection {
         //# from the server as a connection error of type TRANSPORT_PARAMETER_ERROR. An endpoint
         //# MUST treat the following as a connection error of type TRANSPORT_PARAMETER_ERROR or
         //# PROTOCOL_VIOLATION:
-        if peer.initial_source_connection_id != self.ids.remote(PathId::ZERO) {
+        if peer.initial_source_connection_id != self.ids.remote().active(PathId::ZERO) {
             return wrong("initial_source_connection_id is not that of the packets");
         }
         if self.role.is_client() {
@@ -179,7 +178,7 @@ impl Connection {
             && peer.initial_max_path_id.is_some();
         self.lifecycle.agree_idle_timeout(peer.max_idle_timeout);
         if let Some(token) = peer.stateless_reset_token {
-            self.ids.set_first_reset_token(token);
+            self.ids.remote_mut().set_first_token(token);
         }
     }
 }

@@ -21,7 +21,7 @@ impl Connection {
 
     /// The addresses of a path that has state: its present ones, and the interface.
     pub fn route(&self, path: PathId) -> Option<Route> {
-        self.shared.paths.by_id(path).map(|data| data.route)
+        self.shared.paths.by_id(path).map(|data| data.addresses.route())
     }
 
     /// What the controllers of the paths last published, in order of path identifier.

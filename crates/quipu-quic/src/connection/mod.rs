@@ -55,6 +55,7 @@ mod receive;
 mod record;
 mod sample;
 mod scheduler;
+mod silence;
 mod spaces;
 mod streams;
 mod timers;
@@ -65,11 +66,11 @@ mod versions;
 
 pub(crate) use cids::{FirstIds, IdSource};
 pub use datagrams::SendDatagramError;
-pub use events::ConnectionEvent;
 pub(crate) use events::EndpointEvent;
+pub use events::{ConnectionEvent, Migration};
 pub(crate) use handshake::{ClientOrigin, KeyRing, ServerOrigin, Start, parameters};
 pub use lifecycle::CloseReason;
-pub use paths::OpenPathError;
+pub use paths::{MigrateError, OpenPathError};
 pub use priorities::EditError;
 pub use receive::Arrival;
 pub use sample::PathSample;
@@ -85,6 +86,7 @@ use handshake::Handshake;
 use lifecycle::Lifecycle;
 use plan::PathPlan;
 use scheduler::{Scheduler, Shared};
+use silence::Silence;
 use transmit::Rest;
 
 /// A packet number space.
@@ -146,6 +148,9 @@ pub struct Connection {
     datagrams: Datagrams,
     lifecycle: Lifecycle,
     plan: PathPlan,
+    /// The addresses of the handshake.
+    first_route: Route,
+    silence: Silence,
     events: Events,
     tokens: AddressTokens,
     random: Box<dyn Randomness>,
@@ -183,6 +188,8 @@ impl Connection {
             datagrams: Datagrams::new(config.datagrams.unwrap_or_default()),
             lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),
+            first_route: route,
+            silence: Silence::default(),
             events: Events::default(),
             tokens: setup.tokens,
             random: setup.random,
@@ -248,7 +255,7 @@ impl Connection {
 
     /// The peer's reset tokens that count, if they are others than when this was last asked.
     pub(crate) fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
-        self.ids.take_reset_tokens()
+        self.ids.remote_mut().take_reset_tokens()
     }
 
     pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {

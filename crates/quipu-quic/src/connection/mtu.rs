@@ -28,7 +28,8 @@ impl Connection {
         //# when possible, connection IDs to an active QUIC session.
         // https://www.rfc-editor.org/rfc/rfc9000#section-14.2.1
         //# The endpoint SHOULD ignore all ICMP messages that fail validation.
-        let of_route = self.shared.paths.iter().find(|data| data.lives() && data.route == route);
+        let of_route =
+            self.shared.paths.iter().find(|data| data.lives() && data.addresses.route() == route);
         let Some(slot) = of_route.map(|data| data.key.slot) else { return false };
         let Some(data) = self.shared.paths.get_mut(slot) else { return false };
         let size = u16::try_from(size).unwrap_or(u16::MAX);
@@ -47,7 +48,7 @@ impl Connection {
     /// as both ends and the path take them.
     pub(super) fn allow_datagrams(&mut self, now: Instant, slot: u8) {
         let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
-        let ours = self.config.max_payload_to(path.data.route.remote);
+        let ours = self.config.max_payload_to(path.data.addresses.route().remote);
         // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
         //# It is expected that this is the space an endpoint dedicates to holding incoming packets.
         path.allow_datagrams(now, ours.min(self.handshake.peer().max_udp_payload));
@@ -88,7 +89,8 @@ impl Connection {
         self.tell_if_resized(now, 0, before);
     }
 
-    fn tell_if_resized(&mut self, now: Instant, slot: u8, before: u16) {
+    /// Tells whom it concerns if full datagrams of the path in `slot` had another size `before`.
+    pub(super) fn tell_if_resized(&mut self, now: Instant, slot: u8, before: u16) {
         let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
         let (path_id, size) = (path.data.key.id, path.data.mtu.size());
         if size == before {

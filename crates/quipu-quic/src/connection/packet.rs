@@ -12,6 +12,7 @@ use super::transmit::Full;
 use super::{Connection, Space};
 use crate::outbox::{Outbox, Transmit};
 use crate::recovery::{SentControl, SentRecord};
+use crate::route::Route;
 use crate::stream::Streams;
 use crate::tls::protection;
 use crate::wire::frame::StreamLayout;
@@ -35,13 +36,22 @@ pub(super) struct DatagramBuilder<'b> {
     end: usize,
     /// It is marked as ECN-capable.
     ect: bool,
+    /// It goes to another address than that of its path, with this connection ID.
+    apart: Option<Apart>,
+}
+
+/// Where a datagram goes that only tries an address.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Apart {
+    pub(super) route: Route,
+    pub(super) dcid: ConnectionId,
 }
 
 impl<'b> DatagramBuilder<'b> {
     /// A datagram of at most `size` bytes.
     fn new(buffer: &'b mut [u8], size: usize) -> Self {
         let size = size.min(buffer.len());
-        DatagramBuilder { buffer: &mut buffer[..size], end: 0, ect: false }
+        DatagramBuilder { buffer: &mut buffer[..size], end: 0, ect: false, apart: None }
     }
 
     /// Bytes of the packets that are sealed.
@@ -71,6 +81,9 @@ pub(super) struct PacketBuilder<'b> {
     padded: bool,
     /// A frame without length field took the rest.
     full: bool,
+    dcid: ConnectionId,
+    /// It goes to another address than that of its path.
+    apart: bool,
 }
 
 impl PacketBuilder<'_> {
@@ -81,6 +94,11 @@ impl PacketBuilder<'_> {
     /// The path that carries it.
     pub(super) fn key(&self) -> PathKey {
         self.key
+    }
+
+    /// The connection ID that it is sent to.
+    pub(super) fn dcid(&self) -> ConnectionId {
+        self.dcid
     }
 
     /// Bytes that frames may still take.
@@ -204,15 +222,34 @@ impl Connection {
         self.path_with_room(outbox, slot)?;
         let mut datagram = DatagramBuilder::new(outbox.buffer(size), size);
         fill(self, &mut datagram);
-        let DatagramBuilder { end: len, ect, .. } = datagram;
+        let DatagramBuilder { end: len, ect, apart, .. } = datagram;
         let path = self.shared.paths.at_mut(slot).filter(|_| len > 0);
         let Some(mut path) = path else { return Ok(false) };
-        path.on_datagram_sent(len);
+        let route = apart.map_or_else(|| path.data.addresses.route(), |apart| apart.route);
+        path.on_datagram_sent(&route, len);
         let ecn = if ect { ECT_0 } else { 0 };
-        outbox.send(Transmit { path: path.data.key, route: path.data.route, ecn, len });
+        outbox.send(Transmit { path: path.data.key, route, ecn, len });
         self.rest.on_sent();
         self.look_at_route(now, slot, outbox);
         Ok(true)
+    }
+
+    /// Sends one datagram of at most `size` bytes to another address than that of the path in
+    /// `slot`, with one packet, whose frames `write` writes. It takes a number in the path's space,
+    /// but says nothing of the path, so that no note of it is kept: only frames that are never sent
+    /// again may be in it. True if it was sent.
+    pub(super) fn send_apart(
+        &mut self,
+        now: Instant,
+        outbox: &mut dyn Outbox,
+        slot: u8,
+        (size, apart): (usize, Apart),
+        write: impl FnOnce(&mut Self, &mut PacketBuilder<'_>),
+    ) -> Result<bool, Full> {
+        self.send_udp_datagram(now, outbox, slot, size, |connection, datagram| {
+            datagram.apart = Some(apart);
+            connection.write_packet(now, Space::Data(slot), datagram, write);
+        })
     }
 
     /// Sends one datagram with one 1-RTT packet, whose frames `write` writes. What `write` returned;
@@ -280,10 +317,14 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
         //# An endpoint MUST use a connection ID associated to the same path ID as used in the
         //# packet received by the endpoint when it intends to send packets on the same path.
-        let dcid = self.ids.remote(key.id)?;
+        let dcid = match &datagram.apart {
+            Some(apart) => apart.dcid,
+            None => self.ids.remote().active(key.id)?,
+        };
         let sent = &self.packets(space)?.sent;
         let number = sent.next_pn();
         let packet_number = TruncatedPacketNumber::new(number, sent.largest_acked());
+        let apart = datagram.apart.is_some();
         let room = datagram.buffer.get_mut(datagram.end..)?;
         let limit = room.len().checked_sub(TAG)?;
         let mut writer = Writer::new(room.get_mut(..limit)?);
@@ -337,6 +378,8 @@ impl Connection {
             record: SentRecord::new(number, now),
             padded: false,
             full: false,
+            dcid,
+            apart,
         })
     }
 
@@ -387,9 +430,15 @@ impl Connection {
 
     /// A packet is sealed: what it carries is in flight from now on, and the policies are told.
     fn enter_packet(&mut self, now: Instant, packet: &mut PacketBuilder<'_>) {
-        let PacketBuilder { space, key, ref mut record, padded, .. } = *packet;
+        let PacketBuilder { space, key, ref mut record, padded, apart, .. } = *packet;
         let Some(mut path) = self.shared.paths.at_mut(space.slot()) else { return };
         let bytes = Bytes(u64::from(record.bytes));
+        if apart {
+            path.count_sent_apart(bytes);
+            let random = || self.random.draw().map_or(0, u64::from_le_bytes);
+            path.data.packets.sent.take_pn(random);
+            return;
+        }
         let counts = record.ack_eliciting || padded;
         let number = record.pn;
         path.count_sent(now, bytes, &record.pieces);

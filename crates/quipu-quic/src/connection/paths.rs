@@ -4,14 +4,19 @@ use quipu_base::{Bytes, Instant, PathId};
 use quipu_policy::{Event, PathKey, PathStatus};
 use thiserror::Error;
 
-use super::{Connection, ConnectionEvent};
-use crate::error::{ErrorCode, TransportError};
+use super::Connection;
+use crate::error::TransportError;
 use crate::path::{PathData, Stage, Step};
 use crate::recorder::PathEvent;
 use crate::route::Route;
+use crate::wire::ConnectionId;
 
 mod abandon;
 mod ids;
+mod moving;
+mod proving;
+
+pub use moving::MigrateError;
 
 /// Why a path was not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -39,6 +44,10 @@ pub enum OpenPathError {
     /// A path between these addresses exists.
     #[error("a path between these addresses exists")]
     Exists,
+    /// The server forbids it (`disable_active_migration`): its address may only be reached from the
+    /// address of the handshake.
+    #[error("the server forbids paths from other addresses")]
+    Forbidden,
 }
 
 impl Connection {
@@ -92,20 +101,24 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
         //# To open a new path, an endpoint MUST use a new connection ID associated with an unused
         //# path ID.
-        if self.ids.remote(id).is_none() {
+        if self.ids.remote().active(id).is_none() {
             self.rest.end();
-            self.control.tell_cids_blocked(id, self.ids.next_remote(id));
+            self.control.tell_cids_blocked(id, self.ids.remote().next(id));
             return Err(OpenPathError::NoConnectionId(id));
         }
-        if self.shared.paths.iter().any(|data| data.lives() && data.route == route) {
+        if self.shared.paths.iter().any(|data| data.lives() && data.addresses.route() == route) {
             return Err(OpenPathError::Exists);
+        }
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2.2
+        if self.is_forbidden(&route) {
+            return Err(OpenPathError::Forbidden);
         }
         self.rest.end();
         if status == PathStatus::Backup {
             self.plan.set_own_status(id, status);
             self.control.tell_status(id);
         }
-        self.add_path(now, PathKey { slot, id }, route, true);
+        self.add_path(now, PathKey { slot, id }, (route, true), ConnectionId::EMPTY);
         Ok(id)
     }
 
@@ -136,7 +149,7 @@ impl Connection {
     ) -> Result<(), TransportError> {
         self.plan.check(id, "told the status of a path never allowed")?;
         if self.plan.on_peer_status(id, sequence, status) {
-            self.events.tell(ConnectionEvent::PathStatus(id, status));
+            self.events.tell_status(id, status);
             self.recording.path(now, id, PathEvent::Status { status, own: false });
             self.apply_status(now, id);
         }
@@ -173,18 +186,29 @@ impl Connection {
     }
 
     pub(super) fn add_first_path(&mut self, now: Instant, route: Route, validated: bool) {
-        self.add_path(now, PathKey { slot: 0, id: PathId::ZERO }, route, validated);
+        let called_by = self.ids.first_local();
+        let key = PathKey { slot: 0, id: PathId::ZERO };
+        self.add_path(now, key, (route, validated), called_by);
     }
 
-    /// Adds a path. `known`: the peer's address needs no amplification limit.
-    fn add_path(&mut self, now: Instant, key: PathKey, route: Route, known: bool) {
+    /// Adds a path. `trusted`: the peer's address needs no amplification limit.
+    /// `called_by`: our connection ID that the peer uses there.
+    fn add_path(
+        &mut self,
+        now: Instant,
+        key: PathKey,
+        (route, trusted): (Route, bool),
+        called_by: ConnectionId,
+    ) {
         self.plan.on_path();
         let datagram_size = self.initial_payload();
         let controller = self.scheduler.controllers.make(key, Bytes(u64::from(datagram_size)));
-        let data = PathData::new(now, key, route, known, datagram_size, controller, &self.config);
+        let addresses = (route, trusted);
+        let mut data = PathData::new(now, key, addresses, datagram_size, controller, &self.config);
+        data.called_by = Some(called_by);
         let view = data.first_view(now, self.plan.status(key.id).combined());
         self.shared.paths.insert(data, view);
-        self.ids.use_path(key.id);
+        self.ids.remote_mut().use_path(key.id);
         self.step_path(key, Step::Open);
         self.recording.path(now, key.id, PathEvent::Assigned { route });
         // The handshake does for the first path what validation does for others.
@@ -205,6 +229,7 @@ impl Connection {
         now: Instant,
         id: PathId,
         route: Route,
+        called_by: ConnectionId,
     ) -> Result<u8, TransportError> {
         if self.role.is_client() {
             return Err(TransportError::protocol_violation("a server opened a path"));
@@ -216,40 +241,7 @@ impl Connection {
         //# the new path, the server MUST validate the peer's address before sending any data as
         //# described in (Section 8.2 of [QUIC-TRANSPORT]), unless it has previously validated the
         //# 4-tuple used for that path.
-        self.add_path(now, PathKey { slot, id }, route, false);
+        self.add_path(now, PathKey { slot, id }, (route, false), called_by);
         Ok(slot)
-    }
-
-    /// A PATH_RESPONSE came on `arrived_on`; it validates the path whose challenge it answers.
-    pub(super) fn on_path_response(&mut self, now: Instant, response: [u8; 8]) {
-        for slot in 0..self.shared.paths.slots() {
-            let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
-            // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
-            //# This requirement MUST NOT be enforced by the endpoint that initiates path
-            //# validation, as that would enable an attack on migration; see Section 9.3.3.
-            let Some(sent_at) = data.validation.on_response(response) else { continue };
-            data.amplification.validate();
-            view.amplification_limited = false;
-            if view.srtt.is_none() {
-                data.recovery.on_first_rtt(now, now - sent_at, view);
-            }
-            let key = view.key;
-            if self.step_path(key, Step::Validate).is_some() {
-                self.events.tell(ConnectionEvent::PathUp(key.id));
-                self.recording.path(now, key.id, PathEvent::Validated);
-                self.allow_datagrams(now, slot);
-                self.scheduler.tell(now, &self.shared, Event::PathUp(key));
-            }
-            return;
-        }
-    }
-
-    /// No answer to any challenge: the path is abandoned.
-    pub(super) fn give_up_validation(&mut self, now: Instant, key: PathKey) {
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
-        //# If validation fails, the client MUST NOT use the path and can remove any status
-        //# associated to the path initiation attempt. As the used path ID is consumed either way,
-        //# the endpoint MUST explicitly close the path, as specified in Section 3.4.
-        self.give_up_path(now, key, ErrorCode::PATH_UNSTABLE_OR_POOR);
     }
 }

@@ -70,7 +70,7 @@ impl Connection {
             && can_ping(view)
             && !view.blocked
             && view.room().0 >= PING_DATAGRAM
-            && data.amplification.allows(PING_DATAGRAM as usize);
+            && data.addresses.active().amplification.allows(PING_DATAGRAM as usize);
         if !goes {
             return Ok(());
         }

@@ -3,7 +3,7 @@
 
 use quipu_base::{Duration, Instant};
 use quipu_policy::congestion::PathChange;
-use quipu_policy::{Event, PathKey, PathState};
+use quipu_policy::{Event, PathKey, PathSet, PathState};
 
 use super::spaces::recovery_of;
 use super::{Connection, ConnectionEvent, Space};
@@ -132,6 +132,7 @@ impl Connection {
         }
         let Space::Data(slot) = space else {
             self.handshake.ask_for_probes(space, PROBES);
+            self.probe_unconfirmed();
             let tried = self.shared.paths.views.by_slot(0).map_or(0, |view| view.pto_count);
             if tried >= 2 {
                 self.on_handshake_stalled(now);
@@ -151,6 +152,16 @@ impl Connection {
         self.scheduler.tell(now, &self.shared, Event::Pto(key));
         if !self.suspect(now, key, pto_count) {
             self.ask_other_paths(key);
+        }
+    }
+
+    /// A client whose handshake is complete, but not confirmed, asks in 1-RTT packets too: nothing
+    /// else repeats what was lost of them, and if its address was rebound meanwhile, nothing else
+    /// shows the server where it is.
+    fn probe_unconfirmed(&mut self) {
+        let waits = self.lifecycle.is_established() && !self.lifecycle.is_confirmed();
+        if waits && let Some(data) = self.shared.paths.get_mut(0) {
+            data.recovery.ask_for_probes(1);
         }
     }
 
@@ -203,6 +214,30 @@ impl Connection {
             self.requeue_in_flight(now, key.slot);
         }
         suspect
+    }
+
+    /// When a client that waits for the rest of a stream asks for it.
+    pub(super) fn silence_deadline(&self) -> Option<Instant> {
+        let slot = self.silence.expected_on()?;
+        if !self.config.probe_silence || !self.role.is_client() || !self.lifecycle.is_confirmed() {
+            return None;
+        }
+        // What it has in flight itself asks often enough.
+        let path = self.shared.paths.at(slot)?;
+        if path.data.packets.sent.has_eliciting() {
+            return None;
+        }
+        let timeout =
+            self.config.recovery.probe_timeout(path.view?, self.handshake.peer().max_ack_delay);
+        self.silence.deadline(timeout)
+    }
+
+    /// Nothing comes: the server is asked on every path, in case it does not reach this end.
+    pub(super) fn ask_silent_server(&mut self) {
+        let views = self.shared.paths.views.iter();
+        let up = views.filter(|view| view.state != PathState::Validating);
+        let paths = up.fold(PathSet::EMPTY, |set, view| set.with(view.key));
+        self.silence.ask(paths);
     }
 
     /// Which timer of loss detection is set for the 1-RTT packets of a path, and when it expires.

@@ -18,7 +18,7 @@ use crate::tls::Level;
 use crate::wire::header::{MIN_INITIAL_DATAGRAM, Packet};
 use crate::wire::{ConnectionId, PacketKind, PartialHeader, ResetToken, Version};
 
-mod frames;
+pub(super) mod frames;
 mod opened;
 mod sealed;
 
@@ -37,11 +37,28 @@ pub struct Arrival {
 /// Where a packet was found.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Origin {
-    arrival: Arrival,
+    pub(super) arrival: Arrival,
     /// The path that the datagram's connection ID names.
     path: PathId,
     /// Size of the datagram in bytes.
-    datagram: usize,
+    pub(super) datagram: usize,
+}
+
+/// What a packet that is authentic and new says of where its path leads.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sighting {
+    /// By which addresses it came.
+    pub(super) route: Route,
+    /// Size of its datagram in bytes.
+    pub(super) datagram: usize,
+    /// Our connection ID that it was sent to.
+    pub(super) called_by: ConnectionId,
+    /// Its number among the path's 1-RTT packets; `None`: it is of the handshake, before them all.
+    pub(super) number: Option<PacketNumber>,
+    /// It does more than trying an address.
+    pub(super) non_probing: bool,
+    /// It asks for an answer the same way.
+    pub(super) challenge: bool,
 }
 
 impl Connection {
@@ -54,6 +71,11 @@ impl Connection {
         path: PathId,
         datagram: &mut [u8],
     ) {
+        if self.is_from_stranger(path, &arrival.route) {
+            self.dropped += 1;
+            self.record_dropped(now, None, path, datagram.len(), DropReason::UnknownAddress);
+            return;
+        }
         self.rest.end();
         if self.lifecycle.is_closing() {
             self.lifecycle.on_datagram_while_closing(datagram.len());
@@ -63,12 +85,12 @@ impl Connection {
         {
             data.counters.packets_received += 1;
             data.counters.bytes_received += datagram.len() as u64;
-            if data.route == arrival.route {
+            if data.lives() {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
                 //# For the purposes of avoiding amplification prior to address validation,
                 //# servers MUST count all of the payload bytes received in datagrams that are
                 //# uniquely attributed to a single connection.
-                data.amplification.on_received(datagram.len());
+                data.addresses.on_received(&arrival.route, datagram.len());
                 view.amplification_limited = data.is_amplification_limited();
             }
         }
@@ -305,8 +327,9 @@ impl Connection {
         token: &[u8; ResetToken::LENGTH],
     ) -> bool {
         let mut paths = self.shared.paths.iter();
-        let is_one = paths
-            .any(|data| data.route.remote == remote && self.ids.is_reset_token(data.id(), token));
+        let is_one = paths.any(|data| {
+            data.addresses.reach(remote) && self.ids.remote().is_reset_token(data.id(), token)
+        });
         if is_one {
             // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
             //# If the last 16 bytes of the datagram are identical in value to a stateless reset

@@ -46,7 +46,7 @@ impl Connection {
             role: self.role,
             route,
             local_cid: self.ids.first_local(),
-            remote_cid: self.ids.remote(PathId::ZERO).unwrap_or_default(),
+            remote_cid: self.ids.remote().active(PathId::ZERO).unwrap_or_default(),
             original_dcid: self.ids.original(),
         };
         self.recording.record(now, || Event::Started(started));
@@ -84,7 +84,7 @@ impl Connection {
             path,
             number: packet.record.pn,
             size,
-            dcid: self.ids.remote(path).unwrap_or_default(),
+            dcid: packet.dcid(),
             scid: if long { self.ids.first_local() } else { ConnectionId::EMPTY },
             token: if kind == PacketKind::Initial { self.handshake.token().len() } else { 0 },
             payload: packet.payload(),

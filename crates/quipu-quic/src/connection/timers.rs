@@ -4,7 +4,6 @@ use quipu_base::Instant;
 use smallvec::SmallVec;
 
 use super::{CloseReason, Connection, Space};
-use crate::recorder;
 
 /// What waits for its time, named for what happens then. Each has one deadline at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +34,8 @@ enum Timer {
     KeepPathAlive(u8),
     /// The connection closes, whether the peer has everything or not.
     EndFarewell,
+    /// Nothing came of a stream that has not ended: the server is asked.
+    AskSilent,
     /// The pacer lets the next packet go.
     ReleasePacket,
     /// The policies are asked again, as they wished.
@@ -68,6 +69,7 @@ impl Timer {
         }
         take(Timer::KeepAlive);
         take(Timer::EndFarewell);
+        take(Timer::AskSilent);
         take(Timer::ReleasePacket);
         take(Timer::WakePolicies);
     }
@@ -135,7 +137,7 @@ impl Connection {
                 at.filter(|at| !self.rest.had_its_turn(*at))
             }
             Timer::ExpirePaths => self.plan.expires_at(),
-            Timer::RepeatChallenge(slot) => self.shared.paths.get(slot)?.validation.resend_at(),
+            Timer::RepeatChallenge(slot) => self.shared.paths.get(slot)?.addresses.next_timeout(),
             Timer::GiveUpMtuProbe(slot) => {
                 let data = self.shared.paths.get(slot).filter(|data| data.lives())?;
                 data.mtu.probe_expires_at()
@@ -143,6 +145,7 @@ impl Connection {
             Timer::KeepAlive => self.lifecycle.keep_alive_deadline(),
             Timer::KeepPathAlive(slot) => self.path_keep_alive_at(slot),
             Timer::EndFarewell => self.lifecycle.farewell().map(|farewell| farewell.until),
+            Timer::AskSilent => self.silence_deadline(),
             Timer::ReleasePacket => self.rest.release_at(),
             Timer::WakePolicies => self.scheduler.wake_at(),
         }
@@ -163,18 +166,9 @@ impl Connection {
             Timer::KeepAlive => self.keep_alive(now),
             Timer::KeepPathAlive(slot) => self.keep_path_alive(slot),
             Timer::EndFarewell => self.close_if_delivered(now),
+            Timer::AskSilent => self.ask_silent_server(),
             Timer::ReleasePacket => self.rest.handle_timeout(now),
             Timer::WakePolicies => self.scheduler.handle_timeout(now, &self.shared),
-        }
-    }
-
-    fn on_challenge_timeout(&mut self, now: Instant, slot: u8) {
-        let Some(data) = self.shared.paths.get_mut(slot) else { return };
-        let key = data.key;
-        let goes_on = data.validation.handle_timeout(now);
-        self.record_expired(now, slot, recorder::Timer::PathValidation);
-        if !goes_on {
-            self.give_up_validation(now, key);
         }
     }
 }
@@ -205,10 +199,11 @@ mod tests {
                 Timer::KeepPathAlive(0),
                 Timer::KeepAlive,
                 Timer::EndFarewell,
+                Timer::AskSilent,
                 Timer::ReleasePacket,
                 Timer::WakePolicies,
             ]
         );
-        assert_eq!(Timer::all(false, 3).len(), 8 + 3 * 5);
+        assert_eq!(Timer::all(false, 3).len(), 9 + 3 * 5);
     }
 }

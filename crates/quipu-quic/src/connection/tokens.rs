@@ -22,8 +22,9 @@ impl Connection {
     /// The client's address is validated: it gets tokens for later connections from there.
     pub(super) fn give_tokens(&mut self, now: Instant) {
         let Some(issuer) = self.tokens.issuer.clone() else { return };
-        let Some(path) = self.shared.paths.by_id(PathId::ZERO) else { return };
-        let address = path.route.remote.ip();
+        let path = self.shared.paths.by_id(PathId::ZERO);
+        let Some(route) = path.and_then(|path| path.addresses.proved()) else { return };
+        let address = route.remote.ip();
         for _ in 0..issuer.per_connection {
             // https://www.rfc-editor.org/rfc/rfc9000#section-19.7
             //# The token MUST NOT be empty.

@@ -13,6 +13,7 @@ mod control_frames;
 mod duties;
 mod handshake_packets;
 mod mtu_probe;
+mod validation;
 
 /// How a call of [`Connection::poll_transmit`] ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +190,7 @@ impl Connection {
     /// Whether the route of a path takes datagrams; the policies hear of a change.
     pub(super) fn look_at_route(&mut self, now: Instant, slot: u8, outbox: &dyn Outbox) {
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
-        let blocked = outbox.is_blocked(&data.route);
+        let blocked = outbox.is_blocked(&data.addresses.route());
         if std::mem::replace(&mut view.blocked, blocked) == blocked {
             return;
         }

@@ -26,8 +26,8 @@ impl Amplification {
         !std::mem::replace(&mut self.validated, true)
     }
 
-    /// True if `bytes` more may be sent.
-    pub(crate) fn allows(&self, bytes: usize) -> bool {
+    /// Bytes that may be sent now.
+    pub(crate) fn available(&self) -> usize {
         // https://www.rfc-editor.org/rfc/rfc9000#section-8
         //# an endpoint MUST limit the amount of data it sends to the
         //# unvalidated address to three times the amount of data received from
@@ -38,7 +38,16 @@ impl Amplification {
         // https://www.rfc-editor.org/rfc/rfc9000#section-14.1
         //# The server MUST also limit the number of bytes it sends before validating the address
         //# of the client; see Section 8.
-        self.validated || self.sent + bytes as u64 <= self.received.saturating_mul(3)
+        if self.validated {
+            return usize::MAX;
+        }
+        let left = self.received.saturating_mul(3).saturating_sub(self.sent);
+        usize::try_from(left).unwrap_or(usize::MAX)
+    }
+
+    /// True if `bytes` more may be sent.
+    pub(crate) fn allows(&self, bytes: usize) -> bool {
+        bytes <= self.available()
     }
 }
 

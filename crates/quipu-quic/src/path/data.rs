@@ -1,13 +1,18 @@
 //! What the engine keeps of a path beside its view.
 
+use std::net::IpAddr;
+
 use quipu_base::{Bytes, Instant, PathId, PerMille};
 use quipu_policy::{Controller, PathKey, PathSet, PathState, PathStatus, PathView};
 
-use super::{Amplification, PathMtu, Pings, Validation};
+use super::addresses::{Addresses, Leg};
+use super::responses::Responses;
+use super::{PathMtu, Pings};
 use crate::config::TransportConfig;
 use crate::counters::PathCounters;
 use crate::recovery::{PacketSpace, PathRecovery};
 use crate::route::Route;
+use crate::wire::ConnectionId;
 
 /// Bytes of a 1-RTT packet around stream data, at most for what we send: first byte, connection
 /// ID of 20, packet number of 4, tag of 16, frame type, stream of 4, offset of 8.
@@ -16,12 +21,17 @@ const MAX_OVERHEAD: u64 = 1 + 20 + 4 + 16 + 1 + 4 + 8;
 /// A path, beside what its view holds.
 pub(crate) struct PathData {
     pub(crate) key: PathKey,
-    pub(crate) route: Route,
+    /// Where its packets go.
+    pub(crate) addresses: Addresses,
+    pub(crate) measured: Measured,
+    /// The connection ID by which the peer called this end when the path last moved.
+    pub(crate) called_by: Option<ConnectionId>,
+    /// That was another than the time before: the peer moved on purpose.
+    pub(crate) calls_anew: bool,
     /// Its 1-RTT packets, both ways.
     pub(crate) packets: PacketSpace,
     pub(crate) recovery: PathRecovery,
-    pub(crate) validation: Validation,
-    pub(crate) amplification: Amplification,
+    pub(crate) responses: Responses,
     /// Size of full datagrams.
     pub(crate) mtu: PathMtu,
     pub(crate) pings: Pings,
@@ -40,39 +50,55 @@ pub(crate) struct PathData {
     pub(crate) counters: PathCounters,
 }
 
+/// The network to which window and round-trip time belong.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) hosts: (IpAddr, IpAddr),
+    /// How long datagrams may be there, if the path is elsewhere now.
+    pub(crate) mtu: Option<PathMtu>,
+}
+
+/// The addresses of a route without their ports.
+pub(crate) fn hosts(route: &Route) -> (IpAddr, IpAddr) {
+    (route.local.ip(), route.remote.ip())
+}
+
 /// Stream bytes that fit one packet of that size.
 pub(super) fn payload(datagram_size: u16) -> Bytes {
     Bytes(u64::from(datagram_size).saturating_sub(MAX_OVERHEAD))
 }
 
 impl PathData {
-    /// A path on which nothing went yet. `known`: the peer's address needs no amplification limit.
+    /// A path on which nothing went yet. `trusted`: the peer's address needs no amplification limit.
     /// The first path carries the handshake; others are validated first.
     pub(crate) fn new(
         now: Instant,
         key: PathKey,
-        route: Route,
-        known: bool,
+        (route, trusted): (Route, bool),
         datagram_size: u16,
         controller: Box<dyn Controller>,
         config: &TransportConfig,
     ) -> Self {
-        let mut validation = Validation::default();
+        let mut leg = Leg::new(route, trusted);
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
         //# A client that wants to use a new path MUST validate the peer's address as described in
         //# Section 8.2 of [QUIC-TRANSPORT], unless it has previously validated the 4-tuple used
         //# for that path.
         if key.id != PathId::ZERO {
-            validation.start();
+            leg.validation.start();
+        } else if trusted {
+            leg.prove();
         }
         let size = Bytes(u64::from(datagram_size));
         PathData {
             key,
-            route,
+            addresses: Addresses::new(now, leg),
+            measured: Measured { hosts: hosts(&route), mtu: None },
+            called_by: None,
+            calls_anew: false,
             packets: PacketSpace::of_path(config.skips_packet_numbers),
             recovery: PathRecovery::new(now, key, controller, size, config),
-            validation,
-            amplification: Amplification::new(known),
+            responses: Responses::default(),
             mtu: PathMtu::new(config.mtu, datagram_size),
             pings: Pings::default(),
             heard_at: None,
@@ -123,7 +149,7 @@ impl PathData {
 
     /// True if the anti-amplification limit does not let a full datagram go.
     pub(crate) fn is_amplification_limited(&self) -> bool {
-        !self.amplification.allows(usize::from(self.mtu.size()))
+        !self.addresses.active().amplification.allows(usize::from(self.mtu.size()))
     }
 
     /// True unless the path is being abandoned.

@@ -1,12 +1,14 @@
 //! A path, found once: what is done to it takes the handle, not its slot.
 
-use quipu_base::{Bytes, Duration, Instant};
+use quipu_base::{Bytes, Duration, Instant, PerMille};
 use quipu_policy::congestion::{PathChange, Published};
-use quipu_policy::{PathKey, PathView, Piece};
+use quipu_policy::{Controller, PathKey, PathView, Piece};
 
-use super::PathData;
 use super::data::payload;
+use super::{PathData, PathMtu, Which, hosts};
+use crate::config::TransportConfig;
 use crate::recovery::{SentPackets, SentRecord, SpaceRecovery};
+use crate::route::Route;
 
 /// What the engine keeps of a path, and what policies see of it.
 #[derive(Clone, Copy)]
@@ -47,12 +49,26 @@ impl PathRef<'_> {
 }
 
 impl PathMut<'_> {
-    /// A datagram of `length` bytes leaves.
-    pub(crate) fn on_datagram_sent(&mut self, length: usize) {
-        self.data.amplification.on_sent(length);
+    /// A datagram of `length` bytes leaves by `route`.
+    pub(crate) fn on_datagram_sent(&mut self, route: &Route, length: usize) {
+        let addresses = &mut self.data.addresses;
+        if let Some(leg) = addresses.find(route).and_then(|which| addresses.leg_mut(which)) {
+            leg.amplification.on_sent(length);
+        }
+        self.show_limit();
+    }
+
+    /// Policies see whether the anti-amplification limit holds the path now.
+    pub(crate) fn show_limit(&mut self) {
         if let Some(view) = &mut self.view {
             view.amplification_limited = self.data.is_amplification_limited();
         }
+    }
+
+    /// A packet of `bytes` leaves for an address that is not the path's.
+    pub(crate) fn count_sent_apart(&mut self, bytes: Bytes) {
+        self.data.counters.packets_sent += 1;
+        self.data.counters.bytes_sent += bytes.0;
     }
 
     /// A packet of `bytes` leaves, with these pieces of streams.
@@ -73,26 +89,103 @@ impl PathMut<'_> {
         data.recovery.on_sent(record, datagram, view, published);
     }
 
-    /// A PATH_CHALLENGE with that data leaves.
-    pub(crate) fn on_challenge(&mut self, now: Instant, data: [u8; 8]) {
-        if let Some(timeout) = self.challenge_timeout() {
+    /// A PATH_CHALLENGE with that data leaves for one of the addresses, in a datagram of full size
+    /// or not.
+    pub(crate) fn on_challenge(
+        &mut self,
+        now: Instant,
+        which: Which,
+        data: [u8; 8],
+        is_full: bool,
+    ) {
+        if let Some(timeout) = self.challenge_timeout(which)
+            && let Some(leg) = self.data.addresses.leg_mut(which)
+        {
             // https://www.rfc-editor.org/rfc/rfc9000#section-9.4
             //# This timer SHOULD be set as described in Section 6.2.1 of [QUIC-RECOVERY] and MUST
             //# NOT be more aggressive.
-            self.data.validation.on_challenge_sent(now, data, timeout);
+            leg.validation.on_challenge_sent(now, data, is_full, timeout);
         }
     }
 
     /// A PATH_CHALLENGE is to be sent, but the anti-amplification limit does not allow it.
-    pub(crate) fn withhold_challenge(&mut self, now: Instant) {
-        if let Some(timeout) = self.challenge_timeout() {
-            self.data.validation.on_challenge_withheld(now, timeout);
+    pub(crate) fn withhold_challenge(&mut self, now: Instant, which: Which) {
+        if let Some(timeout) = self.challenge_timeout(which)
+            && let Some(leg) = self.data.addresses.leg_mut(which)
+        {
+            leg.validation.on_challenge_withheld(now, timeout);
         }
     }
 
-    fn challenge_timeout(&self) -> Option<Duration> {
+    /// How long an answer from an address is waited for. Nothing is known of the round trip to an
+    /// address that is not the one in use.
+    fn challenge_timeout(&self, which: Which) -> Option<Duration> {
         let rules = self.data.recovery.rules();
-        self.view.as_deref().map(|view| rules.probe_timeout(view, Duration::ZERO))
+        let present = rules.probe_timeout(self.view.as_deref()?, Duration::ZERO);
+        Some(match which {
+            Which::Active => present,
+            Which::Other => present.max(rules.first_probe_timeout()),
+        })
+    }
+
+    /// When the validation of a new address is given up.
+    pub(crate) fn validation_end(&self, now: Instant) -> Instant {
+        let rules = self.data.recovery.rules();
+        let present = self.view.as_deref().map(|view| rules.probe_timeout(view, Duration::ZERO));
+        let longer = rules.first_probe_timeout().max(present.unwrap_or_default());
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.4
+        //# A value of three times the larger of the current PTO or the PTO for the new path
+        //# (using kInitialRtt, as defined in [QUIC-RECOVERY]) is RECOMMENDED.
+        now + longer.saturating_mul(3)
+    }
+
+    /// Packets go to another address from now on. Those in flight count no longer; what was
+    /// subtracted.
+    pub(crate) fn begin_epoch(&mut self) -> Bytes {
+        self.data.packets.sent.begin_epoch();
+        self.data.recovery.on_moved();
+        let Some(view) = &mut self.view else { return Bytes::ZERO };
+        view.pto_count = 0;
+        view.amplification_limited = self.data.is_amplification_limited();
+        std::mem::take(&mut view.in_flight)
+    }
+
+    /// Window, round-trip time and rate begin anew, for a network that nothing is known of.
+    pub(crate) fn restart(
+        &mut self,
+        now: Instant,
+        controller: Box<dyn Controller>,
+        config: &TransportConfig,
+    ) {
+        let PathMut { data, view: Some(view), published } = self else { return };
+        let datagram = data.datagram_bytes();
+        data.measured.mtu = None;
+        data.measured.hosts = hosts(&data.addresses.route());
+        data.recovery.restart(now, controller, datagram, config);
+        view.srtt = None;
+        view.rttvar = config.recovery.initial_rtt.divided_by(2);
+        view.min_rtt = None;
+        view.latest_rtt = None;
+        view.rate = None;
+        view.limited = false;
+        view.loss = PerMille(0);
+        view.release_at = now;
+        data.recovery.publish(now, datagram, view, published);
+    }
+
+    /// Packets go by `route` from now on. To another host nothing longer than that of `mtu` goes until
+    /// it is proved; back where the path was measured, what went there before. The controller hears
+    /// nothing of it: it is for the network that was measured.
+    pub(crate) fn leave(&mut self, now: Instant, route: Route, mtu: PathMtu) {
+        let PathMut { data, view: Some(view), .. } = self else { return };
+        if hosts(&route) != data.measured.hosts {
+            let before = std::mem::replace(&mut data.mtu, mtu);
+            data.measured.mtu.get_or_insert(before);
+        } else if let Some(mtu) = data.measured.mtu.take() {
+            data.mtu = mtu;
+        }
+        data.mtu.on_moved(now);
+        view.payload = payload(data.mtu.size());
     }
 
     /// The path was validated, or the handshake is complete: datagrams of up to `most` bytes may be

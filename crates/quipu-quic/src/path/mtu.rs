@@ -302,7 +302,9 @@ impl PathMtu {
         //# indication of a PMTU problem.
         if record.mtu_probe {
             self.forget_probe(record);
-            self.search.on_lost(record.bytes);
+            if self.is_of_now(record) {
+                self.search.on_lost(record.bytes);
+            }
             return;
         }
         self.watch.on_lost(record);
@@ -369,12 +371,17 @@ impl PathMtu {
         lowered
     }
 
-    fn fall_to_base(&mut self, now: Instant) {
-        self.size = self.size.min(MIN_UDP_PAYLOAD);
+    /// The path leads to another address of the same host: what is on its way may be lost for that.
+    pub(crate) fn on_moved(&mut self, now: Instant) {
         self.watch = Watch::from(now);
         self.lowered_at = Some(now);
         self.base_losses = 0;
         self.probe = None;
+    }
+
+    fn fall_to_base(&mut self, now: Instant) {
+        self.size = self.size.min(MIN_UDP_PAYLOAD);
+        self.on_moved(now);
     }
 
     fn step(&mut self, now: Instant, step: Step) {

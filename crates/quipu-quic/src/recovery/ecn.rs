@@ -61,6 +61,15 @@ impl EcnPath {
         }
     }
 
+    /// From now on the path leads through another network, which is tested anew if `wanted`. What
+    /// the peer counts goes on, since it counts for the packet number space.
+    pub(crate) fn restart(&mut self, now: Instant, wanted: bool) {
+        self.state = if wanted { State::Testing(TESTING_PACKETS) } else { State::Off };
+        self.tested_from = now;
+        (self.marked, self.lost) = (0, 0);
+        self.retry_after = FIRST_RETRY;
+    }
+
     /// A packet leaves: whether it is marked ECT(0).
     pub(crate) fn on_sent(&mut self, now: Instant) -> bool {
         let marked = match self.state {
@@ -296,6 +305,23 @@ mod tests {
         assert!((0..10).all(|_| path.on_sent(now)));
         path.on_lost(now, &records(10, true));
         assert_eq!(path.state, State::Unknown);
+    }
+
+    #[test]
+    fn another_network_is_tested_anew_while_the_peer_counts_on() {
+        let mut path = after_sending(10);
+        assert_eq!(path.on_acked(NOW, &records(10, true), counts(8, 0, 2), true), 2);
+        path.restart(NOW, true);
+        assert!((0..10).all(|_| path.on_sent(NOW)));
+        assert!(!path.on_sent(NOW), "no more until one is acknowledged");
+        assert_eq!(path.on_acked(NOW, &records(10, true), counts(17, 0, 3), true), 1);
+        assert!(path.on_sent(NOW));
+        path.restart(NOW, true);
+        assert!((0..10).all(|_| path.on_sent(NOW)));
+        path.on_lost(NOW, &records(10, true));
+        assert_eq!(path.state, State::Failed(NOW + FIRST_RETRY), "it drops what is marked");
+        path.restart(NOW, false);
+        assert!(!path.on_sent(NOW + LAST_RETRY));
     }
 
     #[test]

@@ -28,6 +28,12 @@ impl RecoveryRules {
         (self.rtt(path) + variation + max_ack_delay).max(self.least_probe_timeout)
     }
 
+    /// The same before anything was measured.
+    pub(crate) fn first_probe_timeout(&self) -> Duration {
+        let variation = self.initial_rtt.divided_by(2).saturating_mul(4).max(GRANULARITY);
+        (self.initial_rtt + variation).max(self.least_probe_timeout)
+    }
+
     /// The smoothed round-trip time, or what is assumed before there is one.
     pub(crate) fn rtt(&self, path: &PathView) -> Duration {
         path.srtt.unwrap_or(self.initial_rtt)

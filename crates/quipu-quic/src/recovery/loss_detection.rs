@@ -8,7 +8,9 @@ use quipu_policy::congestion::{
 use quipu_policy::{PathKey, PathState, PathView};
 
 use super::return_way::WayChange;
-use super::{PathRecovery, SentPackets, SentRecord, Settled, Thresholds, take_rtt_sample};
+use super::{
+    PathRecovery, SentPackets, SentRecord, Settled, Thresholds, of_epoch, take_rtt_sample,
+};
 use crate::counters::PathCounters;
 use crate::wire::frame::Ack;
 
@@ -133,11 +135,12 @@ impl SpaceRecovery<'_> {
         //# To avoid generating multiple RTT samples for a single packet, an ACK frame SHOULD NOT
         //# be used to update RTT estimates if it does not newly acknowledge the largest
         //# acknowledged packet.
-        let newest = settled.acked.last().filter(|_| advances)?;
+        let acked = of_epoch(&settled.acked, self.sent.epoch());
+        let newest = acked.last().filter(|_| advances)?;
         // https://www.rfc-editor.org/rfc/rfc9002#section-5.1
         //# An RTT sample MUST NOT be generated on receiving an ACK frame that does not newly
         //# acknowledge at least one ack-eliciting packet.
-        if !settled.acked.iter().any(|record| record.ack_eliciting) {
+        if !acked.iter().any(|record| record.ack_eliciting) {
             return None;
         }
         settled.sampled_sent_at = Some(newest.sent_at);
@@ -197,7 +200,8 @@ impl SpaceRecovery<'_> {
     /// Packets that were declared lost arrived after all: the thresholds were too low, and if that
     /// holds of a whole round of losses, the controller reduced its window for nothing.
     fn note_late(&mut self, now: Instant, largest: Option<PacketNumber>, settled: &Settled) {
-        let (late, path) = (&settled.late, &mut *self.path);
+        let late = of_epoch(&settled.late, self.sent.epoch());
+        let path = &mut *self.path;
         if late.is_empty() {
             return;
         }
@@ -241,13 +245,21 @@ impl SpaceRecovery<'_> {
         for record in &settled.lost {
             counters.loss_detection += now - record.sent_at;
         }
-        self.path.delivery.on_lost(lost);
+        // What went to an earlier address of the path says nothing of this one.
+        let epoch = self.sent.epoch();
+        let here = |records: &[SentRecord], all: Bytes| {
+            let here = of_epoch(records, epoch);
+            (here.len(), if here.len() == records.len() { all } else { sum(here) })
+        };
+        let (acked, acked_bytes) = here(&settled.acked, acked);
+        let (lost, lost_bytes) = here(&settled.lost, lost);
+        self.path.delivery.on_lost(lost_bytes);
         // What was in flight on an abandoned path went off the count with its view.
         if let Some(view) = self.view.as_deref_mut() {
-            settled.released = acked + lost;
+            settled.released = acked_bytes + lost_bytes;
             view.in_flight -= settled.released;
-            let losses = settled.lost.iter().filter(|record| !record.mtu_probe).count();
-            note_loss_share(view, settled.acked.len(), losses);
+            let of_mtu = settled.lost.iter().filter(|record| record.mtu_probe).count();
+            note_loss_share(view, acked, lost.saturating_sub(of_mtu));
         }
     }
 
@@ -258,8 +270,10 @@ impl SpaceRecovery<'_> {
         settled: &Settled,
     ) -> Option<RateSample> {
         let view = self.view.as_deref_mut()?;
-        let late = settled.late.iter().map(|record| Bytes(u64::from(record.bytes))).sum();
-        let (by, acked) = (event.arrived_on.slot, &settled.acked);
+        let epoch = self.sent.epoch();
+        let late = of_epoch(&settled.late, epoch).iter();
+        let late = late.map(|record| Bytes(u64::from(record.bytes))).sum();
+        let (by, acked) = (event.arrived_on.slot, of_epoch(&settled.acked, epoch));
         let sample = self.path.delivery.on_acked(event.now, by, acked, late, view.min_rtt);
         if let Some(sample) = &sample {
             view.limited = sample.limited;
@@ -295,7 +309,8 @@ impl SpaceRecovery<'_> {
     ) {
         let packets = &mut settled.acked_packets;
         packets.clear();
-        packets.extend(settled.acked.iter().map(|record| AckedPacket {
+        let acked = of_epoch(&settled.acked, self.sent.epoch());
+        packets.extend(acked.iter().map(|record| AckedPacket {
             sent_at: record.sent_at,
             bytes: Bytes(u64::from(record.bytes)),
         }));
@@ -331,7 +346,7 @@ impl SpaceRecovery<'_> {
 
     /// The controller hears of what was declared lost.
     fn control_lost(&mut self, now: Instant, max_ack_delay: Duration, settled: &mut Settled) {
-        let lost = &settled.lost;
+        let lost = of_epoch(&settled.lost, self.sent.epoch());
         // https://www.rfc-editor.org/rfc/rfc9000#section-14.4
         //# Loss of a QUIC packet that is carried in a PMTU probe is therefore not a reliable
         //# indication of congestion and SHOULD NOT trigger a congestion control reaction; see Item

@@ -28,6 +28,7 @@ pub(crate) use at_send::AtSend;
 pub(crate) use loss_detection::{Acknowledgement, NeverSent, SpaceRecovery};
 pub(crate) use path::{PROBES, PathRecovery};
 pub(crate) use received::{AckSettings, Received};
+use sent::of_epoch;
 pub(crate) use sent::{SentControl, SentPackets, SentRecord, SentStreamPiece};
 pub(crate) use settled::Settled;
 pub(crate) use space::PacketSpace;

@@ -140,6 +140,26 @@ impl PathRecovery {
         self.pto_fired_at = Some(now);
     }
 
+    /// The path leads to another address: a probe timeout runs from what is sent there.
+    pub(crate) fn on_moved(&mut self) {
+        self.pto_fired_at = None;
+        self.probes_due = 0;
+    }
+
+    /// Everything that was measured is void, and another controller begins.
+    pub(crate) fn restart(
+        &mut self,
+        now: Instant,
+        controller: Box<dyn Controller>,
+        size: Bytes,
+        config: &TransportConfig,
+    ) {
+        let (probes_due, mut ecn) = (self.probes_due, self.ecn.clone());
+        ecn.restart(now, config.ecn);
+        let fresh = PathRecovery::new(now, self.key, controller, size, config);
+        *self = PathRecovery { probes_due, ecn, ..fresh };
+    }
+
     /// At least so many probe packets are to go.
     pub(crate) fn ask_for_probes(&mut self, count: u8) {
         self.probes_due = self.probes_due.max(count);

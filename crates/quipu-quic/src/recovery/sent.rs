@@ -82,6 +82,8 @@ pub(crate) struct SentRecord {
     /// Its stream frames are those of another packet: its own loss makes nothing of them pending.
     pub(crate) repeats: bool,
     settled: bool,
+    /// Which of the path's addresses it went to, counted from the first: see [`SentPackets::begin_epoch`].
+    pub(crate) epoch: u32,
     /// Its datagram was marked ECT(0).
     pub(crate) ect: bool,
     /// It asks whether the path carries its size, and nothing else: no probe timeout waits for it, and
@@ -108,6 +110,7 @@ impl SentRecord {
             requeued: false,
             repeats: false,
             settled: false,
+            epoch: 0,
             ect: false,
             mtu_probe: false,
             eliciting_number: 0,
@@ -175,7 +178,19 @@ pub(crate) struct SentPackets {
     last_eliciting_at: Option<Instant>,
     in_flight: Bytes,
     eliciting_in_flight: usize,
+    epoch: u32,
     pub(crate) loss_time: Option<Instant>,
+}
+
+/// Those of `records`, in packet-number order, that belong to `epoch`, the present one.
+pub(crate) fn of_epoch(records: &[SentRecord], epoch: u32) -> &[SentRecord] {
+    match records.first() {
+        Some(first) if first.epoch != epoch => {
+            let begin = records.partition_point(|record| record.epoch != epoch);
+            records.get(begin..).unwrap_or_default()
+        }
+        _ => records,
+    }
 }
 
 /// When packets are lost of which a later one was acknowledged.
@@ -215,8 +230,25 @@ impl SentPackets {
         self.skipped.any_in(ranges)
     }
 
+    /// The path leads to another address from now on. What is in flight to the old one may still be
+    /// acknowledged or lost, and its content settled; but of window, round-trip time and rate of the
+    /// new address it says nothing, so that it no longer counts as in flight.
+    pub(crate) fn begin_epoch(&mut self) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.4
+        //# Packets sent on the old path MUST NOT contribute to congestion control or RTT
+        //# estimation for the new path.
+        self.epoch += 1;
+        self.in_flight = Bytes::ZERO;
+    }
+
+    /// How often the path's address changed.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
     /// Keeps a packet that counts as in flight. Its content is taken out of `record`.
     pub(crate) fn on_sent(&mut self, record: &mut SentRecord) {
+        record.epoch = self.epoch;
         self.in_flight += Bytes(u64::from(record.bytes));
         if record.is_awaited() {
             self.eliciting_in_flight += 1;
@@ -422,7 +454,9 @@ impl SentPackets {
 
     /// A packet is in flight no more.
     fn note_settled(&mut self, record: &SentRecord) {
-        self.in_flight -= Bytes(u64::from(record.bytes));
+        if record.epoch == self.epoch {
+            self.in_flight -= Bytes(u64::from(record.bytes));
+        }
         self.eliciting_in_flight -= usize::from(record.is_awaited());
     }
 

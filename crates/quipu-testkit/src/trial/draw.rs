@@ -83,7 +83,7 @@ fn edit(draw: &mut impl Draw) -> Edit {
 fn op(draw: &mut impl Draw) -> Op {
     let (end, back, link) = (end(draw), index(draw, 4), index(draw, 4));
     let millis = pick(draw, &[100, 10, 1_000, 3_000]);
-    match draw.below(76) {
+    match draw.below(79) {
         0..=7 => Op::Open(end, draw.happens(50)),
         8..=21 => Op::Write(end, back, pick(draw, &[0, 1, 1_000, 10_000, 100_000])),
         22..=24 => Op::Finish(end, back),
@@ -109,6 +109,7 @@ fn op(draw: &mut impl Draw) -> Op {
         58 | 59 => {
             Op::Datagrams(end, 1 + draw.below(40), pick(draw, &[0, 100, 1_000, 1_140, 1_400]))
         }
+        60..=62 => Op::Rebind(link, draw.happens(50)),
         54 => Op::Stand(end, pick(draw, &[10, 1, 300, 2_000])),
         _ => Op::Advance(pick(draw, &[10, 1, 100, 700])),
     }

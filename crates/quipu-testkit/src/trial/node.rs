@@ -215,18 +215,21 @@ impl TrialNode {
             }
         }
     }
+
+    /// How a datagram of `length` bytes arrives, if the middlebox lets it pass.
+    fn arrival(&mut self, world: Instant, envelope: &Envelope, length: usize) -> Option<Arrival> {
+        self.world = world;
+        let local = self.middlebox.inside(world, envelope.local)?;
+        let passes = self.middlebox.passes(world, local, length);
+        passes.then(|| Arrival { route: Route::new(local, envelope.remote), ecn: envelope.ecn })
+    }
 }
 
 impl Node for TrialNode {
     fn handle_datagram(&mut self, world: Instant, envelope: &Envelope, payload: &mut [u8]) {
-        self.world = world;
-        let Some(local) = self.middlebox.inside(world, envelope.local) else { return };
-        if !self.middlebox.passes(world, local, payload.len()) {
-            return;
+        if let Some(arrival) = self.arrival(world, envelope, payload.len()) {
+            self.endpoint.handle_datagram(self.clock.shows(world), arrival, payload);
         }
-        let route = Route::new(local, envelope.remote);
-        let arrival = Arrival { route, ecn: envelope.ecn };
-        self.endpoint.handle_datagram(self.clock.shows(world), arrival, payload);
     }
 
     fn handle_buffer(
@@ -236,10 +239,9 @@ impl Node for TrialNode {
         buffer: &mut Box<[u8]>,
         length: usize,
     ) {
-        self.world = world;
-        let route = Route::new(envelope.local, envelope.remote);
-        let arrival = Arrival { route, ecn: envelope.ecn };
-        self.endpoint.handle_buffer(self.clock.shows(world), arrival, buffer, length);
+        if let Some(arrival) = self.arrival(world, envelope, length) {
+            self.endpoint.handle_buffer(self.clock.shows(world), arrival, buffer, length);
+        }
     }
 
     fn handle_timeout(&mut self, world: Instant) {

@@ -168,6 +168,12 @@ impl Trial {
     pub fn loses(&self) -> bool {
         self.paths.iter().any(|path| path.loss > 0)
             || self.ops.iter().any(|op| matches!(op, Op::Outage(..) | Op::Block(..)))
+            || self.rebinds()
+    }
+
+    /// True if an address of the client ever appears as another.
+    pub(crate) fn rebinds(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Rebind(..)))
     }
 
     /// What stands before the client, whose addresses are these, per link.

@@ -214,14 +214,17 @@ impl<'a> Stage<'a> {
         self.world.update(node, |node, now| node.apply(now, op));
     }
 
-    /// All streams are ended and read. When that was done, if the connection lived.
+    /// All streams are ended and read. When that was done, if the connection lived: a client that
+    /// is rebound before the server's first flight comes is not found.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-9>
     fn wind_up(&mut self, limit: Instant) -> Result<Option<Instant>, Violation> {
         for node in [self.client, self.server] {
             self.world.update(node, |node, now| node.wind_up(now));
         }
         self.run_while(limit, |client, server| !(closed(client, server) || done(client, server)))?;
         let [(_, client), (_, server)] = self.ends();
-        if closed(client, server) {
+        let reached = client.connection().is_some_and(|connection| connection.is_connected());
+        if closed(client, server) || !reached && self.trial.rebinds() {
             return Ok(None);
         }
         if !done(client, server) {
@@ -236,6 +239,12 @@ impl<'a> Stage<'a> {
     /// Nothing is left to do: nothing waits, and nothing is sent.
     fn come_to_rest(&mut self, healed: Option<Instant>) -> Result<(), Violation> {
         let now = self.world.now();
+        if self.trial.rebinds() {
+            // The server learns where an idle path leads only from what comes by it.
+            self.run_to(healed.map_or(now, |at| at.max(now)))?;
+            let paths = self.ends()[0].1.connection().map_or(0, |c| c.path_views().count());
+            (0..paths).for_each(|nth| self.apply(&Op::Ping(Role::Client, nth)));
+        }
         self.run_to(healed.map_or(now, |at| at.max(now)) + SETTLING)?;
         let [(_, client), (_, server)] = self.ends();
         if closed(client, server) {
@@ -253,11 +262,6 @@ impl<'a> Stage<'a> {
                 break;
             }
             self.run_to(self.world.now() + SILENCE)?;
-        }
-        let [(_, client), (_, server)] = self.ends();
-        if closed(client, server) {
-            // A handshake that could not be finished.
-            return Ok(());
         }
         if let Some((role, what)) = restless(self) {
             return Err(self.broken(Some(role), Rule::Restless { what }));

@@ -87,7 +87,6 @@ fn forged_datagrams_are_dropped_without_an_answer() {
 /// A copy of the first packet of a path is faster than the packet, and comes from another address.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.3.3>
 #[test]
-#[ignore = "waits for connection migration"]
 fn a_copy_of_a_paths_first_packet_does_not_hijack_the_path() {
     let setup = setup();
     let mut pair = Pair::connected(&setup, DELAY);

@@ -18,7 +18,6 @@ fn victim_of(address: u8) -> SocketAddr {
 /// 38 bytes ask for a datagram of 1,200.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1>
 #[test]
-#[ignore = "waits for a limit on answers to challenges"]
 fn a_flood_of_challenges_is_answered_within_the_window() {
     let mut forge = Forge::against(Role::Server, &setup());
     let work = forge.cost(|forge| {

@@ -6,7 +6,7 @@ use quipu_testkit::forge::{Bounds, Hostility};
 use crate::counted;
 
 /// Connections.
-const SEEDS: u64 = 60;
+const SEEDS: u64 = 120;
 /// Moves of a connection at most.
 const MOVES: u64 = 1_000;
 

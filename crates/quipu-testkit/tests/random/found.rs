@@ -233,6 +233,19 @@ fn a_rebound_client_loses_nothing() {
     }
 }
 
+/// After the server had discarded its Handshake keys, nothing that a client in the midst of the
+/// handshake repeated showed the server that it was rebound.
+#[test]
+fn a_client_rebound_in_the_handshake_is_found() {
+    for instant in (20..70).step_by(2) {
+        for gap in [1, 11, 21] {
+            let outage = Outage(0, Both, 0, Some(3_000));
+            let ops = [Advance(instant), Op::Rebind(0, true), Advance(gap), outage];
+            keeps_the_rules(Trial { begin: 0, ..with_paths(&[PathSetup::new(10, 20)], &ops) });
+        }
+    }
+}
+
 /// A link narrows in the midst of a transfer.
 #[test]
 fn a_link_that_narrows_loses_nothing() {

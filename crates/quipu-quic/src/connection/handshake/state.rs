@@ -40,6 +40,8 @@ pub(in crate::connection) struct PeerSettings {
     pub(in crate::connection) active_cid_limit: u64,
     /// Largest DATAGRAM frame that it takes; 0: none.
     pub(in crate::connection) max_datagram_frame: u64,
+    /// The address that the peer used during the handshake is for the one that we used then.
+    pub(in crate::connection) disables_migration: bool,
     /// Largest path identifier the peer lets us use; `None`: no multipath.
     pub(in crate::connection) max_path_id: Option<PathId>,
     /// What its transport parameter said of that.
@@ -55,6 +57,7 @@ impl Default for PeerSettings {
             max_udp_payload: 65_527,
             active_cid_limit: 2,
             max_datagram_frame: 0,
+            disables_migration: false,
             max_path_id: None,
             initial_max_path_id: None,
         }

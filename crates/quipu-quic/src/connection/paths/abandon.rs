@@ -102,7 +102,7 @@ impl Connection {
         //# Endpoints that send a PATH_ABANDON frame MUST treat all connection IDs received from
         //# the peer for the path ID indicated in the PATH_ABANDON as immediately retired, and
         //# subsequently cannot send any packet on that path anymore.
-        self.ids.retire_remote(id);
+        self.ids.remote_mut().drop_path(id);
         self.plan.expire_at(id, now + self.longest_probe_timeout().saturating_mul(3));
     }
 
@@ -113,6 +113,7 @@ impl Connection {
             return;
         };
         data.closing = true;
+        data.addresses.stop();
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.4
         //# It is RECOMMENDED to send the PATH_ABANDON frames on another open path, especially if
         //# connectivity on the to-be-abandoned path is expected to be broken.

@@ -40,6 +40,11 @@ impl Connection {
         let each = u64::from(self.config.connection_ids_per_path)
             .min(self.handshake.peer().active_cid_limit);
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+        //# An endpoint that initiates migration and requires non-zero-length connection IDs SHOULD
+        //# ensure that the pool of connection IDs available to its peer allows the peer to use a
+        //# new connection ID on migration, as the peer will be unable to respond if the pool is
+        //# exhausted.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
         //# An endpoint SHOULD ensure that its peer has a sufficient number of available and
         //# unused connection IDs.
         while (self.ids.live(path) as u64) < each && self.issue_cid(path) {}

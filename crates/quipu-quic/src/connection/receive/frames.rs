@@ -3,21 +3,23 @@
 use quipu_base::{Instant, PacketNumber};
 use quipu_policy::PathKey;
 
+use crate::connection::receive::{Origin, Sighting};
 use crate::connection::{Connection, Space};
 use crate::error::TransportError;
 use crate::recovery::{AckSettings, PacketSpace};
-use crate::wire::{Frame, FrameType, Frames, PacketKind};
+use crate::route::Route;
+use crate::wire::{Frame, FrameType, Frames, PartialHeader};
 
 /// The frames of a packet that is authentic and new. Nothing but these is ever applied.
 pub(in crate::connection) struct PacketFrames<'p> {
     space: Space,
     /// The path on which it came.
     key: PathKey,
-    kind: PacketKind,
+    header: &'p PartialHeader,
     number: PacketNumber,
-    ecn: u8,
     /// The packet opened with the keys of the phase before.
     old_keys: bool,
+    origin: Origin,
     frames: Frames<'p>,
     summary: FrameSummary,
 }
@@ -30,19 +32,48 @@ struct FrameSummary {
     content: bool,
     /// TLS messages.
     crypto: bool,
+    /// Something that no packet carries which only tries an address.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.1>
+    non_probing: bool,
+    /// PATH_CHALLENGE.
+    challenge: bool,
+    /// Whether the last STREAM frame left its stream open; `None` without one.
+    more: Option<bool>,
 }
 
 impl<'p> PacketFrames<'p> {
     /// The frames in `payload`, of the packet of that number in a space. `key`: the path on which it
-    /// came, with the ECN codepoint `ecn`; `old_keys`: it opened with those of the phase before.
+    /// came, from `origin`; `old_keys`: it opened with those of the phase before.
     pub(super) fn new(
         (space, number): (Space, PacketNumber),
-        (kind, old_keys): (PacketKind, bool),
-        (key, ecn): (PathKey, u8),
+        (header, old_keys): (&'p PartialHeader, bool),
+        (key, origin): (PathKey, Origin),
         payload: &'p [u8],
     ) -> Self {
         let (frames, summary) = (Frames::new(payload), FrameSummary::default());
-        PacketFrames { space, key, kind, number, ecn, old_keys, frames, summary }
+        PacketFrames { space, key, header, number, old_keys, origin, frames, summary }
+    }
+
+    /// The path on which the packet came.
+    pub(in crate::connection) fn key(&self) -> PathKey {
+        self.key
+    }
+
+    /// By which addresses it came.
+    pub(in crate::connection) fn route(&self) -> Route {
+        self.origin.arrival.route
+    }
+
+    /// What the packet says of where the path leads.
+    pub(in crate::connection) fn sighting(&self) -> Sighting {
+        Sighting {
+            route: self.origin.arrival.route,
+            datagram: self.origin.datagram,
+            called_by: self.header.dcid,
+            number: matches!(self.space, Space::Data(_)).then_some(self.number),
+            non_probing: self.summary.non_probing,
+            challenge: self.summary.challenge,
+        }
     }
 
     /// The next frame, if it may travel in such a packet.
@@ -56,7 +87,7 @@ impl<'p> PacketFrames<'p> {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.4
         //# Endpoints MUST treat receipt of Handshake packets with other frames as a connection
         //# error of type PROTOCOL_VIOLATION.
-        if !frame_type.is_allowed_in(self.kind) {
+        if !frame_type.is_allowed_in(self.header.kind) {
             return Err(TransportError::protocol_violation("a frame in the wrong packet")
                 .in_frame(frame_type));
         }
@@ -64,6 +95,8 @@ impl<'p> PacketFrames<'p> {
         summary.ack_eliciting |= frame_type.is_ack_eliciting();
         summary.content |= frame_type.is_ack_eliciting() && frame_type != FrameType::PING;
         summary.crypto |= frame_type == FrameType::CRYPTO;
+        summary.non_probing |= !frame_type.is_probing();
+        summary.challenge |= frame_type == FrameType::PATH_CHALLENGE;
         Ok(Some(frame))
     }
 }
@@ -80,6 +113,7 @@ impl Connection {
                 //# A packet MUST NOT be acknowledged until packet protection has been
                 //# successfully removed and all frames contained in the packet have been
                 //# processed.
+                self.follow_peer(now, &frames);
                 self.note_received(now, &frames);
                 if frames.summary.crypto {
                     self.advance_tls(now);
@@ -118,13 +152,18 @@ impl Connection {
         }
         while let Some(frame) = frames.next()? {
             let frame_type = frame.frame_type();
-            if frames.old_keys
-                && let Frame::Ack(ack) = &frame
-            {
-                let path = ack.path.unwrap_or_default();
-                self.handshake
-                    .on_acked(path, ack.largest(), true)
-                    .map_err(|error| error.in_frame(frame_type))?;
+            match &frame {
+                Frame::Stream(stream) => frames.summary.more = Some(!stream.fin),
+                Frame::PathChallenge { data } => {
+                    self.on_path_challenge(frames.key, &frames.origin, *data);
+                }
+                Frame::Ack(ack) if frames.old_keys => {
+                    let path = ack.path.unwrap_or_default();
+                    self.handshake
+                        .on_acked(path, ack.largest(), true)
+                        .map_err(|error| error.in_frame(frame_type))?;
+                }
+                _ => {}
             }
             self.on_frame(now, frames.space, frames.key, frame)
                 .map_err(|error| error.in_frame(frame_type))?;
@@ -136,7 +175,8 @@ impl Connection {
     }
 
     fn note_received(&mut self, now: Instant, frames: &PacketFrames<'_>) {
-        let PacketFrames { space, number, ecn, summary, .. } = *frames;
+        let PacketFrames { space, number, summary, .. } = *frames;
+        let ecn = frames.origin.arrival.ecn;
         let settings = match space {
             Space::Data(_) => {
                 AckSettings { every: self.config.ack_every, max_delay: self.config.max_ack_delay }
@@ -153,6 +193,7 @@ impl Connection {
             && let Some(data) = self.shared.paths.get_mut(slot)
         {
             data.heard_at = Some(now);
+            self.silence.on_packet(now, slot, summary.more);
             data.has_content |= summary.content;
             data.probed |= summary.ack_eliciting && !summary.content;
         }

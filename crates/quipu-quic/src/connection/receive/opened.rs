@@ -80,8 +80,12 @@ impl Connection {
             return None;
         }
         let key = self.shared.paths.get(space.slot())?.key;
-        let (kind, ecn) = ((opened.header.kind, opened.old_keys), opened.arrival().ecn);
-        Some(PacketFrames::new((space, opened.number), kind, (key, ecn), opened.payload))
+        Some(PacketFrames::new(
+            (space, opened.number),
+            (opened.header, opened.old_keys),
+            (key, opened.origin),
+            opened.payload,
+        ))
     }
 
     /// The space of a packet; a server takes a new path. `None`: its path is gone.
@@ -104,12 +108,12 @@ impl Connection {
             return Ok(None);
         }
         let Origin { arrival, datagram, .. } = opened.origin;
-        let slot = self.accept_path(now, path, arrival.route)?;
+        let slot = self.accept_path(now, path, arrival.route, opened.header.dcid)?;
         // The datagram that opens a path counts towards its amplification limit.
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {
             data.counters.packets_received += 1;
             data.counters.bytes_received += datagram as u64;
-            data.amplification.on_received(datagram);
+            data.addresses.on_received(&arrival.route, datagram);
             view.amplification_limited = true;
         }
         Ok(Some(Space::Data(slot)))
@@ -138,8 +142,9 @@ impl Connection {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
                 //# receipt of a packet protected with Handshake keys confirms that
                 //# the peer successfully processed an Initial packet.
+                // That went to the address in use, wherever this one comes from.
                 if let Some((data, view)) = self.shared.paths.pair_mut(0)
-                    && data.amplification.validate()
+                    && data.addresses.active_mut().prove()
                 {
                     view.amplification_limited = false;
                     self.events.tell_endpoint(EndpointEvent::Validated);

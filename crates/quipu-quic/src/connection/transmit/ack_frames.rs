@@ -218,9 +218,10 @@ impl PathTable {
 
     /// True if a packet with an acknowledgement may leave on a path.
     fn carries_acks(&self, ids: &ConnectionIds, path: PathKey) -> bool {
-        let open =
-            |path: PathRef<'_>| !path.is_blocked() && path.data.amplification.allows(ACK_DATAGRAM);
-        self.at(path.slot).is_some_and(open) && ids.remote(path.id).is_some()
+        let open = |path: PathRef<'_>| {
+            !path.is_blocked() && path.data.addresses.active().amplification.allows(ACK_DATAGRAM)
+        };
+        self.at(path.slot).is_some_and(open) && ids.remote().active(path.id).is_some()
     }
 
     /// Once in a round trip, an acknowledgement with many ranges asks for one itself, so that the

@@ -24,7 +24,7 @@ impl Connection {
         //# An endpoint in the closing state MUST either discard packets received from an
         //# unvalidated address or limit the cumulative size of packets it sends to an unvalidated
         //# address to three times the size of packets it receives from that address.
-        if !path.is_some_and(|data| data.amplification.allows(size)) {
+        if !path.is_some_and(|data| data.addresses.active().amplification.allows(size)) {
             return Ok(());
         }
         self.path_with_room(outbox, slot)?;
@@ -77,8 +77,9 @@ impl Connection {
 impl PathTable {
     /// The path on which to close: the best usable one, else any whose route is not blocked.
     fn closing_slot(&self, outbox: &dyn Outbox) -> Option<u8> {
-        let is_free =
-            |key: &PathKey| self.get(key.slot).is_some_and(|data| !outbox.is_blocked(&data.route));
+        let is_free = |key: &PathKey| {
+            self.get(key.slot).is_some_and(|data| !outbox.is_blocked(&data.addresses.route()))
+        };
         let best = self.views.least_srtt_of(|view| is_free(&view.key));
         let any = || self.views.iter().map(|view| view.key).find(is_free);
         let closing = || self.iter().map(|data| data.key).find(is_free);

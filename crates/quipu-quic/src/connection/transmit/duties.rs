@@ -1,4 +1,4 @@
-//! What is bound to one path and asks no policy: path validation and probes.
+//! What is bound to one path and asks no policy: path validation (`validation`) and probes.
 
 use quipu_base::Instant;
 use quipu_policy::{Kind, PathState, Piece};
@@ -21,21 +21,22 @@ impl Connection {
         slot: u8,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        let path = self.shared.paths.at(slot).filter(|path| !path.is_blocked());
-        let Some(data) = path.map(|path| path.data).filter(|data| data.lives()) else {
+        let Some(data) = self.shared.paths.get(slot).filter(|data| data.lives()) else {
             return Ok(());
         };
-        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
-        //# An endpoint MUST NOT delay transmission of a packet containing a PATH_RESPONSE frame
-        //# unless constrained by congestion control.
-        if data.validation.wants_challenge() || data.validation.owes_response() {
+        if data.addresses.wants_challenge() || !data.responses.is_empty() {
             self.send_validation(now, slot, outbox)?;
+        }
+        if !self.silence.asks().is_empty() {
+            self.send_question(now, slot, outbox)?;
         }
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.5
         //# Probe packets MUST NOT be blocked by the congestion controller.
+        // A probe that must not go now goes as soon as it may.
         while let Some(path) = self.shared.paths.at(slot)
             && path.data.recovery.probes_due() > 0
             && !path.is_blocked()
+            && !path.data.is_amplification_limited()
         {
             self.send_probe(now, slot, outbox)?;
         }
@@ -43,59 +44,27 @@ impl Connection {
         self.send_mtu_probe(now, slot, outbox)
     }
 
-    fn send_validation(
+    /// A PING to a server that fell silent, in a full datagram: if it comes from an address that the
+    /// server does not know, that much allows an answer worth the name.
+    fn send_question(
         &mut self,
         now: Instant,
         slot: u8,
         outbox: &mut dyn Outbox,
     ) -> Result<(), Full> {
-        let mut path = self.path_with_room(outbox, slot)?;
-        let full = usize::from(MIN_UDP_PAYLOAD);
-        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
-        //# An endpoint MUST expand datagrams that contain a PATH_CHALLENGE frame
-        //# to at least the smallest allowed maximum datagram size of 1200 bytes,
-        //# unless the anti-amplification limit for the path does not permit
-        //# sending a datagram of this size.
-        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
-        //# An endpoint MUST expand datagrams that contain a PATH_RESPONSE frame to at least the
-        //# smallest allowed maximum datagram size of 1200 bytes. However, an endpoint MUST NOT
-        //# expand the datagram containing the PATH_RESPONSE if the resulting data exceeds the
-        //# anti-amplification limit.
-        // https://www.rfc-editor.org/rfc/rfc10069#section-3.1
-        //# Each endpoint MUST also validate that a minimum QUIC packet MTU of 1200 bytes is
-        //# supported on the path.
-        let pads = path.data.amplification.allows(full);
-        if !pads && !path.data.amplification.allows(100) {
-            path.withhold_challenge(now);
+        let Some(path) = self.shared.paths.at(slot) else { return Ok(()) };
+        let key = path.data.key;
+        if !self.silence.asks().contains(key) || path.is_blocked() {
             return Ok(());
         }
-        self.send_one_rtt(now, outbox, slot, full, |connection, packet| {
-            if pads {
-                packet.pad_to_end();
-            }
+        let size = usize::from(MIN_UDP_PAYLOAD);
+        self.send_one_rtt(now, outbox, slot, size, |connection, packet| {
+            packet.pad_to_end();
             connection.write_acks(now, packet);
-            connection.write_validation(now, slot, packet);
+            packet.write_eliciting(|writer| Frame::Ping.write(writer));
+            connection.silence.on_asked(key);
         })?;
         Ok(())
-    }
-
-    /// Responses that are owed, and a challenge if one is wanted.
-    fn write_validation(&mut self, now: Instant, slot: u8, packet: &mut PacketBuilder<'_>) {
-        let Some(mut path) = self.shared.paths.at_mut(slot) else { return };
-        while let Some(data) = path.data.validation.take_response() {
-            packet.write_eliciting(|writer| Frame::PathResponse { data }.write(writer));
-        }
-        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
-        //# However, an endpoint SHOULD NOT send multiple PATH_CHALLENGE frames in a single
-        //# packet.
-        if path.data.validation.wants_challenge() {
-            // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
-            //# The endpoint MUST use unpredictable data in every PATH_CHALLENGE frame so that it
-            //# can associate the peer's response with the corresponding PATH_CHALLENGE.
-            let Ok(data) = self.random.draw() else { return path.withhold_challenge(now) };
-            path.on_challenge(now, data);
-            packet.write_eliciting(|writer| Frame::PathChallenge { data }.write(writer));
-        }
     }
 
     /// A probe: the oldest bytes that the path still owes, else a PING.
@@ -104,9 +73,6 @@ impl Connection {
         let nth = data.recovery.take_probe();
         // The second one is small, in case that the path stopped carrying full datagrams.
         let size = usize::from(if nth == 0 { data.mtu.size() } else { data.mtu.safe_size() });
-        if !data.amplification.allows(size) {
-            return Ok(());
-        }
         // What a suspect path owes is for the others: a probe must not take it back.
         let suspect = view.is_some_and(|view| view.state == PathState::Suspect);
         self.send_one_rtt(now, outbox, slot, size, |connection, packet| {

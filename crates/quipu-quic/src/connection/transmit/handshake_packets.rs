@@ -24,7 +24,8 @@ impl Connection {
         loop {
             let wants = [Space::Initial, Space::Handshake].map(|space| self.wants(now, space));
             let Some(path) = self.shared.paths.at(0) else { return Ok(()) };
-            let held = path.is_blocked() || !path.data.amplification.allows(size);
+            let amplification = &path.data.addresses.active().amplification;
+            let held = path.is_blocked() || !amplification.allows(size);
             if wants == [false; 2] || held {
                 return Ok(());
             }

@@ -1,0 +1,429 @@
+//! Connection IDs that the peer issued: which a path sends to, which is kept for another address of
+//! it, and which are in supply.
+
+use std::collections::BTreeMap;
+
+use quipu_base::PathId;
+use smallvec::SmallVec;
+
+use super::{ACTIVE_LIMIT, too_many};
+use crate::error::{ErrorCode, TransportError};
+use crate::wire::frame::NewConnectionId;
+use crate::wire::{ConnectionId, ResetToken};
+
+/// Connection IDs that the peer issued, per path.
+#[derive(Debug, Default)]
+pub(in crate::connection) struct RemoteIds {
+    paths: BTreeMap<PathId, Peers>,
+    /// Which reset tokens count has changed.
+    tokens_changed: bool,
+}
+
+/// Connection IDs of one path that the peer issued.
+#[derive(Debug, Default)]
+struct Peers {
+    retire_prior_to: u64,
+    /// One above the highest sequence number that came.
+    next: u64,
+    /// In order of sequence number; at most [`ACTIVE_LIMIT`]. Those neither in use nor reserved were
+    /// never sent to.
+    live: SmallVec<[Remote; 2]>,
+    /// The sequence number of the one in use.
+    active: u64,
+    /// That of the one used with the path's other address.
+    reserved: Option<u64>,
+    /// Packets go on the path.
+    used: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Remote {
+    sequence: u64,
+    id: ConnectionId,
+    token: Option<ResetToken>,
+}
+
+/// Sequence numbers of connection IDs to be retired.
+pub(in crate::connection) type Retired = SmallVec<[u64; 2]>;
+
+impl Peers {
+    fn get(&self, sequence: u64) -> Option<&Remote> {
+        self.live.iter().find(|remote| remote.sequence == sequence)
+    }
+
+    fn remove(&mut self, sequence: u64) -> Retired {
+        let known = self.live.len();
+        self.live.retain(|remote| remote.sequence != sequence);
+        if self.live.len() < known { SmallVec::from_slice(&[sequence]) } else { Retired::new() }
+    }
+
+    /// The lowest that was never sent to.
+    fn spare(&self) -> Option<u64> {
+        let is_spare = |sequence: u64| sequence != self.active && self.reserved != Some(sequence);
+        self.live.iter().map(|remote| remote.sequence).find(|&sequence| is_spare(sequence))
+    }
+
+    /// The reset tokens that count.
+    fn reset_tokens(&self) -> impl Iterator<Item = ResetToken> {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
+        //# An endpoint MUST NOT check for any stateless reset tokens associated with connection IDs
+        //# it has not used or for connection IDs that have been retired.
+        let in_use = [Some(self.active), self.reserved].into_iter().flatten().filter(|_| self.used);
+        in_use.filter_map(|sequence| self.get(sequence)?.token)
+    }
+}
+
+impl RemoteIds {
+    /// The connection ID of the handshake.
+    pub(super) fn first(id: ConnectionId) -> Self {
+        let mut ids = RemoteIds::default();
+        let peers = ids.paths.entry(PathId::ZERO).or_default();
+        peers.live.push(Remote { sequence: 0, id, token: None });
+        peers.next = 1;
+        peers.used = true;
+        ids
+    }
+
+    fn first_mut(&mut self) -> Option<&mut Remote> {
+        self.paths.get_mut(&PathId::ZERO)?.live.iter_mut().find(|remote| remote.sequence == 0)
+    }
+
+    /// The server chose its connection ID: it takes the place of the client's random one.
+    // https://www.rfc-editor.org/rfc/rfc9000#section-7.2
+    //# Until a packet is received from the server, the client MUST use the same Destination
+    //# Connection ID value on all packets in this connection.
+    pub(in crate::connection) fn replace_first(&mut self, id: ConnectionId) {
+        if let Some(first) = self.first_mut() {
+            first.id = id;
+        }
+    }
+
+    /// The reset token that came as a transport parameter.
+    pub(in crate::connection) fn set_first_token(&mut self, token: ResetToken) {
+        if let Some(first) = self.first_mut() {
+            first.token = Some(token);
+            self.tokens_changed = true;
+        }
+    }
+
+    /// Packets go on `path` from now on: the reset token of its connection ID counts.
+    pub(in crate::connection) fn use_path(&mut self, path: PathId) {
+        if let Some(peers) = self.paths.get_mut(&path) {
+            peers.used = true;
+            self.tokens_changed = true;
+        }
+    }
+
+    /// The reset tokens that count, those of the connection IDs in use, if they are others than when
+    /// this was last asked.
+    pub(in crate::connection) fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
+        let changed = std::mem::take(&mut self.tokens_changed);
+        changed.then(|| self.paths.values().flat_map(Peers::reset_tokens).collect())
+    }
+
+    /// The connection IDs of a path, to change which of them are in use.
+    fn changing(&mut self, path: PathId) -> Option<&mut Peers> {
+        let peers = self.paths.get_mut(&path)?;
+        self.tokens_changed = true;
+        Some(peers)
+    }
+
+    /// The connection ID to use on `path`; `None` while the peer has issued none for it.
+    pub(in crate::connection) fn active(&self, path: PathId) -> Option<ConnectionId> {
+        // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
+        //# For the extension specified in this document, endpoints MUST only rotate to another
+        //# connection ID associated with the same path ID.
+        let peers = self.paths.get(&path)?;
+        peers.get(peers.active).map(|remote| remote.id)
+    }
+
+    /// The connection ID to use with the other address of `path`: one of its own if it has one.
+    pub(in crate::connection) fn reserved(&self, path: PathId) -> Option<ConnectionId> {
+        let peers = self.paths.get(&path)?;
+        peers.get(peers.reserved.unwrap_or(peers.active)).map(|remote| remote.id)
+    }
+
+    /// True if the peer lets us send to it without a connection ID.
+    pub(in crate::connection) fn is_empty(&self, path: PathId) -> bool {
+        self.active(path).is_some_and(|id| id.length() == 0)
+    }
+
+    /// True if one is in supply that was never sent to.
+    pub(in crate::connection) fn has_spare(&self, path: PathId) -> bool {
+        self.paths.get(&path).is_some_and(|peers| peers.spare().is_some())
+    }
+
+    /// The sequence number of the next that the peer is expected to issue for `path`.
+    pub(in crate::connection) fn next(&self, path: PathId) -> u64 {
+        self.paths.get(&path).map_or(0, |peers| peers.next)
+    }
+
+    /// Keeps a spare one for the other address of `path`; `false` if there is none.
+    pub(in crate::connection) fn reserve(&mut self, path: PathId) -> bool {
+        let Some(peers) = self.changing(path) else { return false };
+        if peers.reserved.is_none() {
+            peers.reserved = peers.spare();
+        }
+        peers.reserved.is_some()
+    }
+
+    /// The other address is forgotten: what is to be retired.
+    pub(in crate::connection) fn release(&mut self, path: PathId) -> Retired {
+        let Some(peers) = self.changing(path) else { return Retired::new() };
+        peers.reserved.take().map_or_else(Retired::new, |sequence| peers.remove(sequence))
+    }
+
+    /// The path uses another address, and a spare connection ID with it, if there is one; `keep`:
+    /// the one in use stays with the address before. What is to be retired.
+    pub(in crate::connection) fn rotate(&mut self, path: PathId, keep: bool) -> Retired {
+        let Some(peers) = self.changing(path) else { return Retired::new() };
+        let Some(spare) = peers.spare() else { return Retired::new() };
+        let before = std::mem::replace(&mut peers.active, spare);
+        if keep && peers.reserved.is_none() {
+            peers.reserved = Some(before);
+            return Retired::new();
+        }
+        peers.remove(before)
+    }
+
+    /// The other address takes the place of the one in use, with its connection ID; `keep`: both
+    /// change places. What is to be retired.
+    pub(in crate::connection) fn promote(&mut self, path: PathId, keep: bool) -> Retired {
+        let Some(peers) = self.changing(path) else { return Retired::new() };
+        let Some(sequence) = peers.reserved.take() else { return Retired::new() };
+        let before = std::mem::replace(&mut peers.active, sequence);
+        if keep {
+            peers.reserved = Some(before);
+            return Retired::new();
+        }
+        peers.remove(before)
+    }
+
+    /// Takes a new connection ID: sequence numbers to retire.
+    pub(in crate::connection) fn on_new(
+        &mut self,
+        path: PathId,
+        new: &NewConnectionId,
+    ) -> Result<Retired, TransportError> {
+        let NewConnectionId { sequence, retire_prior_to, id, reset_token: token, .. } = *new;
+        let mut retired = Retired::new();
+        if retire_prior_to > sequence {
+            return Err(TransportError::new(
+                ErrorCode::FRAME_ENCODING_ERROR,
+                "retire prior to above sequence number",
+            ));
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# An endpoint that is sending packets with a zero-length Destination Connection ID MUST
+        //# treat receipt of a NEW_CONNECTION_ID frame as a connection error of type
+        //# PROTOCOL_VIOLATION.
+        if self.is_empty(PathId::ZERO) {
+            return Err(TransportError::protocol_violation("issued beside an empty connection ID"));
+        }
+        let peers = self.paths.entry(path).or_default();
+        peers.next = peers.next.max(sequence.saturating_add(1));
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# Receipt of the same frame multiple times MUST NOT be treated as a connection error.
+        if let Some(known) = peers.get(sequence) {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+            //# if a sequence number is used for different connection IDs, the
+            //# endpoint MAY treat that receipt as a connection error of type
+            //# PROTOCOL_VIOLATION.
+            if known.id != id {
+                return Err(TransportError::protocol_violation("a sequence number used twice"));
+            }
+            return Ok(retired);
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# An endpoint that receives a NEW_CONNECTION_ID frame with a sequence number smaller
+        //# than the Retire Prior To field of a previously received NEW_CONNECTION_ID frame MUST
+        //# send a corresponding RETIRE_CONNECTION_ID frame that retires the newly received
+        //# connection ID, unless it has already done so for that sequence number.
+        if sequence < peers.retire_prior_to {
+            retired.push(sequence);
+            return Ok(retired);
+        }
+        let at = peers.live.partition_point(|remote| remote.sequence < sequence);
+        peers.live.insert(at, Remote { sequence, id, token: Some(token) });
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
+        //# Upon receipt of an increased Retire Prior To field, the peer MUST stop using the
+        //# corresponding connection IDs and retire them with RETIRE_CONNECTION_ID frames before
+        //# adding the newly provided connection ID to the set of active connection IDs.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+        //# A receiver MUST ignore any Retire Prior To fields that do not increase the largest
+        //# received Retire Prior To value.
+        if retire_prior_to > peers.retire_prior_to {
+            self.tokens_changed |= peers.used;
+            peers.retire_prior_to = retire_prior_to;
+            while peers.live.first().is_some_and(|remote| remote.sequence < retire_prior_to) {
+                retired.push(peers.live.remove(0).sequence);
+            }
+            peers.reserved = peers.reserved.filter(|&reserved| reserved >= retire_prior_to);
+        }
+        // The one in use is gone, or none was in use yet.
+        if peers.get(peers.active).is_none() {
+            let next = peers.spare().or_else(|| peers.reserved.take());
+            peers.active = next.unwrap_or(sequence);
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+        //# After processing a NEW_CONNECTION_ID frame and adding and retiring active connection
+        //# IDs, if the number of active connection IDs exceeds the value advertised in its
+        //# active_connection_id_limit transport parameter, an endpoint MUST close the connection
+        //# with an error of type CONNECTION_ID_LIMIT_ERROR.
+        if peers.live.len() as u64 > ACTIVE_LIMIT {
+            return Err(too_many());
+        }
+        Ok(retired)
+    }
+
+    /// Drops all of a path.
+    pub(in crate::connection) fn drop_path(&mut self, path: PathId) {
+        let dropped = self.paths.remove(&path);
+        self.tokens_changed |= dropped.is_some_and(|peers| peers.used);
+    }
+
+    /// True if that is the reset token of a connection ID in use on `path`.
+    pub(in crate::connection) fn is_reset_token(
+        &self,
+        path: PathId,
+        token: &[u8; ResetToken::LENGTH],
+    ) -> bool {
+        let token = ResetToken::new(*token);
+        self.paths.get(&path).is_some_and(|peers| peers.reset_tokens().any(|own| own == token))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATH: PathId = PathId(3);
+
+    fn id(sequence: u64) -> ConnectionId {
+        ConnectionId::new(&sequence.to_be_bytes()).unwrap()
+    }
+
+    fn new(sequence: u64, retire_prior_to: u64) -> NewConnectionId {
+        NewConnectionId {
+            path: Some(PATH),
+            sequence,
+            retire_prior_to,
+            id: id(sequence),
+            reset_token: ResetToken::new([sequence as u8; 16]),
+        }
+    }
+
+    fn with(sequences: impl IntoIterator<Item = u64>) -> RemoteIds {
+        let mut ids = RemoteIds::first(id(99));
+        for sequence in sequences {
+            assert!(ids.on_new(PATH, &new(sequence, 0)).unwrap().is_empty());
+        }
+        ids
+    }
+
+    #[test]
+    fn a_path_sends_to_the_first_that_came_until_it_moves() {
+        let mut ids = with([0, 1, 2]);
+        assert_eq!(ids.active(PATH), Some(id(0)));
+        assert_eq!(ids.reserved(PATH), Some(id(0)), "no other is in use");
+        // The peer moved: the address before keeps its own.
+        assert!(ids.rotate(PATH, true).is_empty());
+        assert_eq!((ids.active(PATH), ids.reserved(PATH)), (Some(id(1)), Some(id(0))));
+        // And on, before that was proved.
+        assert_eq!(ids.rotate(PATH, true)[..], [1]);
+        assert_eq!((ids.active(PATH), ids.reserved(PATH)), (Some(id(2)), Some(id(0))));
+        // Without another in supply the same goes on.
+        assert!(ids.rotate(PATH, true).is_empty());
+        assert_eq!(ids.active(PATH), Some(id(2)));
+        // Back to the first address.
+        assert_eq!(ids.promote(PATH, false)[..], [2]);
+        assert_eq!(ids.active(PATH), Some(id(0)));
+        assert!(!ids.has_spare(PATH));
+    }
+
+    #[test]
+    fn another_address_is_tried_with_one_of_its_own() {
+        let mut ids = with([0, 1]);
+        assert!(ids.reserve(PATH));
+        assert_eq!((ids.active(PATH), ids.reserved(PATH)), (Some(id(0)), Some(id(1))));
+        assert!(!ids.has_spare(PATH));
+        assert_eq!(ids.release(PATH)[..], [1]);
+        assert!(!ids.reserve(PATH), "what was sent to once is not used with another address");
+        ids.on_new(PATH, &new(2, 0)).unwrap();
+        assert!(ids.reserve(PATH));
+        assert!(ids.promote(PATH, true).is_empty());
+        assert_eq!((ids.active(PATH), ids.reserved(PATH)), (Some(id(2)), Some(id(0))));
+    }
+
+    #[test]
+    fn those_that_the_peer_wants_back_are_replaced_also_where_they_are_in_use() {
+        let mut ids = with([0, 1]);
+        ids.reserve(PATH);
+        assert_eq!(ids.on_new(PATH, &new(5, 1)).unwrap()[..], [0]);
+        assert_eq!((ids.active(PATH), ids.reserved(PATH)), (Some(id(5)), Some(id(1))));
+        assert_eq!(ids.on_new(PATH, &new(6, 6)).unwrap()[..], [1, 5]);
+        assert_eq!((ids.active(PATH), ids.reserved(PATH)), (Some(id(6)), Some(id(6))));
+        assert_eq!(ids.on_new(PATH, &new(4, 0)).unwrap()[..], [4], "it came too late");
+        assert_eq!(ids.next(PATH), 7);
+    }
+
+    #[test]
+    fn more_than_are_kept_close_the_connection() {
+        let mut ids = with(0..ACTIVE_LIMIT);
+        let error = ids.on_new(PATH, &new(9, 0)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::CONNECTION_ID_LIMIT_ERROR);
+    }
+
+    #[test]
+    fn a_sequence_number_names_one_connection_id() {
+        let mut ids = with([0, 1]);
+        assert!(ids.on_new(PATH, &new(1, 0)).unwrap().is_empty());
+        let other = NewConnectionId { id: id(77), ..new(1, 0) };
+        assert_eq!(ids.on_new(PATH, &other).unwrap_err().code, ErrorCode::PROTOCOL_VIOLATION);
+    }
+
+    #[test]
+    fn who_has_an_empty_connection_id_issues_none() {
+        let mut ids = RemoteIds::first(ConnectionId::default());
+        assert!(ids.is_empty(PathId::ZERO));
+        let error = ids.on_new(PathId::ZERO, &new(1, 0)).unwrap_err();
+        assert_eq!(error.code, ErrorCode::PROTOCOL_VIOLATION);
+    }
+
+    #[test]
+    fn only_tokens_of_those_in_use_reset_the_connection() {
+        let mut ids = with([0, 1, 2]);
+        let known = |ids: &mut RemoteIds| {
+            let known = (0..4_u8).filter(|&token| ids.is_reset_token(PATH, &[token; 16]));
+            let known = known.collect::<Vec<_>>();
+            let told = ids.take_reset_tokens().expect("they changed");
+            assert_eq!(
+                told[..],
+                known.iter().map(|&token| ResetToken::new([token; 16])).collect::<Vec<_>>()
+            );
+            assert_eq!(ids.take_reset_tokens(), None);
+            known
+        };
+        assert!(!ids.is_reset_token(PATH, &[0; 16]), "nothing was sent there");
+        ids.use_path(PATH);
+        assert_eq!(known(&mut ids), [0]);
+        ids.reserve(PATH);
+        assert_eq!(known(&mut ids), [0, 1]);
+        ids.promote(PATH, false);
+        assert_eq!(known(&mut ids), [1], "what was retired counts no more");
+        ids.on_new(PATH, &new(3, 2)).unwrap();
+        assert_eq!(known(&mut ids), [2]);
+        ids.drop_path(PATH);
+        assert_eq!(known(&mut ids), [] as [u8; 0]);
+    }
+
+    #[test]
+    fn a_flood_of_connection_ids_makes_nothing_grow() {
+        let mut ids = RemoteIds::first(id(99));
+        for sequence in 0..100_000 {
+            ids.on_new(PATH, &new(sequence, sequence)).unwrap();
+        }
+        let peers = &ids.paths[&PATH];
+        assert_eq!(peers.live.len(), 1);
+    }
+}

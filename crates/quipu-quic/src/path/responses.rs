@@ -1,0 +1,100 @@
+//! Path validation by PATH_CHALLENGE and PATH_RESPONSE: the peer's side.
+//! <https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2>
+
+use smallvec::SmallVec;
+
+use crate::route::Route;
+
+/// Responses owed at a time on a path: what a peer can make grow. Challenges beyond it get none.
+const MAX_RESPONSES: usize = 4;
+
+/// A response that is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) data: [u8; 8],
+    /// Where the challenge came from, and where the response goes.
+    pub(crate) route: Route,
+    /// Bytes that may go there in return, should nothing else be known of that address.
+    pub(crate) allowance: usize,
+}
+
+/// The responses that a path owes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Responses {
+    owed: SmallVec<[Response; 1]>,
+}
+
+impl Responses {
+    /// A challenge came from `route` in a datagram of so many bytes: it is answered with the same
+    /// data, the same way.
+    pub(crate) fn on_challenge(&mut self, data: [u8; 8], route: Route, datagram: usize) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+        //# On receiving a PATH_CHALLENGE frame, an endpoint MUST respond by echoing the data
+        //# contained in the PATH_CHALLENGE frame in a PATH_RESPONSE frame.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-19.17
+        //# The recipient of this frame MUST generate a PATH_RESPONSE frame (Section 19.18)
+        //# containing the same Data value.
+        if self.owed.len() < MAX_RESPONSES {
+            // What one datagram allows is for one answer.
+            let spent = self.owed.iter().any(|owed| owed.route == route);
+            let allowance = if spent { 0 } else { datagram.saturating_mul(3) };
+            self.owed.push(Response { data, route, allowance });
+        }
+    }
+
+    /// True if none is owed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owed.is_empty()
+    }
+
+    /// The next to send.
+    pub(crate) fn first(&self) -> Option<&Response> {
+        self.owed.first()
+    }
+
+    /// Takes it.
+    pub(crate) fn pop(&mut self) {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
+        //# An endpoint MUST NOT send more than one PATH_RESPONSE frame in response to one
+        //# PATH_CHALLENGE frame; see Section 13.3.
+        if !self.owed.is_empty() {
+            self.owed.remove(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(port: u16) -> Route {
+        Route::new(([10, 0, 0, 1], 443).into(), ([10, 0, 0, 2], port).into())
+    }
+
+    #[test]
+    fn each_challenge_is_answered_once_where_it_came_from() {
+        let mut responses = Responses::default();
+        responses.on_challenge([1; 8], route(1), 1200);
+        responses.on_challenge([2; 8], route(2), 40);
+        let first = *responses.first().unwrap();
+        assert_eq!(first, Response { data: [1; 8], route: route(1), allowance: 3600 });
+        responses.pop();
+        assert_eq!(responses.first().unwrap().route, route(2));
+        responses.pop();
+        assert!(responses.is_empty());
+    }
+
+    #[test]
+    fn a_flood_of_challenges_makes_nothing_grow() {
+        let mut responses = Responses::default();
+        for nth in 0..200 {
+            responses.on_challenge([nth; 8], route(1), 1200);
+        }
+        let mut allowed = 0;
+        while let Some(response) = responses.first() {
+            allowed += response.allowance;
+            responses.pop();
+        }
+        assert_eq!(allowed, 3600, "of one datagram, though it may hold many challenges");
+    }
+}
