@@ -38,6 +38,16 @@ pub trait Transport {
     /// See [`StreamError`]; nothing was buffered then.
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError>;
 
+    /// Appends as much of `data` as the transport has room for. Returns how many octets; if not all,
+    /// the transport tells when there is room for more. One that buffers all, as by default, takes all.
+    ///
+    /// # Errors
+    /// See [`StreamError`]; nothing was buffered then.
+    fn write_some(&mut self, stream: StreamId, data: Bytes) -> Result<usize, StreamError> {
+        let length = data.len();
+        self.write(stream, data).map(|()| length)
+    }
+
     /// Appends the frames of a head to what this end sends on the control stream. `end_stream`: they
     /// say that `stream` has no body, and [`finish`](Transport::finish) follows at once.
     ///

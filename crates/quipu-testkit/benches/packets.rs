@@ -86,6 +86,7 @@ fn run(case: &Case) -> (u64, f64, f64) {
         // Not what limits at 10 Gbit/s.
         config.transport.stream_window = Bytes(64 << 20);
         config.transport.connection_window = Bytes(64 << 20);
+        config.transport.send_buffer = Bytes(80 << 20);
         Box::new(QuicNode::new(config).unwatched())
     };
     let (client, server) = (node(Role::Client), node(Role::Server));

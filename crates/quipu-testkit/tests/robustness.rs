@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use quipu_base::{Duration, Rate, Role, Seed};
+use quipu_base::{Bytes, Duration, Instant, Offset, Rate, Role, Seed, StreamId};
 use quipu_link::{Duplicate, LinkConfig, Reorder};
-use quipu_policy::{Ask, Decision, Event, Joint, Notes, Policies, Refusal, View};
+use quipu_policy::{Ask, Decision, Event, Joint, Notes, Policies, Refusal, Span, StreamKey, View};
 use quipu_testkit::{
     Failure, Hostile, Identity, Mischief, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls,
     plain_policies,
@@ -92,7 +92,17 @@ fn damaged_frames_never_panic() {
 /// Answers the same whatever it is asked, and counts what is refused.
 struct Stubborn {
     answer: fn(&View<'_>) -> Option<Decision>,
-    refused: Arc<AtomicU64>,
+    counts: Arc<Counts>,
+    /// Packets that left at this instant.
+    left: (Instant, u64),
+}
+
+/// What became of the answers.
+#[derive(Default)]
+struct Counts {
+    refused: AtomicU64,
+    /// Most packets that left at one instant.
+    at_once: AtomicU64,
 }
 
 impl Joint for Stubborn {
@@ -100,48 +110,96 @@ impl Joint for Stubborn {
         (self.answer)(view).unwrap_or(Decision::Idle)
     }
 
-    fn on_event(&mut self, event: &Event<'_>, _view: &View<'_>) {
-        if let Event::Refused(Refusal::MustNotProbe(_) | Refusal::MustNotWait) = event {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+    fn on_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        match event {
+            Event::Refused(Refusal::MustNotProbe(_) | Refusal::MustNotWait) => {
+                self.counts.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            Event::Sent(_) => {
+                let before = if self.left.0 == view.now { self.left.1 } else { 0 };
+                self.left = (view.now, before + 1);
+                self.counts.at_once.fetch_max(before + 1, Ordering::Relaxed);
+            }
+            _ => {}
         }
+    }
+
+    fn has_copies(&self) -> bool {
+        true
     }
 }
 
-/// Answers refused at the server, and datagrams that it sent, while it serves 50 kB.
-fn serve_with(answer: fn(&View<'_>) -> Option<Decision>) -> (u64, u64) {
+/// Answers refused at the server, datagrams that it sent, and most of them at one instant, while it
+/// serves 50 kB.
+fn serve_with(answer: fn(&View<'_>) -> Option<Decision>) -> (u64, u64, u64) {
     let plan = Plan::download(50_000);
     let scenario = Scenario::new(plan, vec![path(20, 20), path(20, 10)]);
-    let refused = Arc::new(AtomicU64::new(0));
+    let counts = Arc::new(Counts::default());
     let node = |role, policies| {
         let config = NodeConfig::new(&scenario, role, Tls::Null { chain: 3000 });
         Box::new(QuicNode::new(NodeConfig { policies, ..config }))
     };
     let stubborn = {
-        let (plain, refused) = (plain_policies(), Arc::clone(&refused));
+        let (plain, counts) = (plain_policies(), Arc::clone(&counts));
         Arc::new(move || {
-            let joint = Box::new(Stubborn { answer, refused: Arc::clone(&refused) });
+            let (counts, left) = (Arc::clone(&counts), (Instant::ZERO, 0));
+            let joint = Box::new(Stubborn { answer, counts, left });
             Policies { joint, ..plain() }
         })
     };
     let (client, server) = (node(Role::Client, plain_policies()), node(Role::Server, stubborn));
     let outcome = scenario.run(client, server).expect("the exchange ends");
     let datagrams = outcome.links.iter().map(|(_, down)| down.offered.datagrams).sum();
-    (refused.load(Ordering::Relaxed), datagrams)
+    let [refused, at_once] =
+        [&counts.refused, &counts.at_once].map(|count| count.load(Ordering::Relaxed));
+    println!("{refused} refused, {datagrams} datagrams, {at_once} at once");
+    (refused, datagrams, at_once)
 }
 
 #[test]
 fn a_server_that_probes_for_ever_serves_with_counted_refusals() {
-    let (refused, datagrams) =
+    let (refused, datagrams, at_once) =
         serve_with(|view| Some(Decision::Probe { path: view.paths.iter().next()?.key }));
-    println!("{refused} refused, {datagrams} datagrams");
     assert!(refused > 40, "{refused}");
     // 42 of data, and a PING beside each at most.
-    assert!(datagrams < 150, "{datagrams}");
+    assert!(datagrams < 150 && at_once < 20, "{datagrams}, {at_once}");
+}
+
+/// Whatever a policy answers, no more leaves at an instant than windows let go: here one byte with
+/// each packet of some thirty, from a window of ten full ones on each of two paths.
+#[test]
+fn a_server_that_sends_or_copies_byte_by_byte_keeps_to_its_windows() {
+    let one_byte = |view: &View<'_>| {
+        let stream = view.streams.get(view_of_first(view)?)?.key;
+        let path = view.paths.least_srtt_open(view.now)?;
+        Some(Decision::Send { path, stream, from: None, max: Bytes(1) })
+    };
+    let (_, _, at_once) = serve_with(one_byte);
+    assert!(at_once < 1_000, "{at_once}");
+    let copies = |view: &View<'_>| {
+        let stream = view_of_first(view)?;
+        let path = view.paths.least_srtt_open(view.now)?;
+        let Some(span) = view.streams.unacked_from(stream, Offset::ZERO) else {
+            return Some(Decision::Send { path, stream, from: None, max: Bytes(1_000) });
+        };
+        Some(Decision::Copy {
+            path,
+            stream,
+            span: Span::new(span.start, span.start.advanced(Bytes(1))),
+        })
+    };
+    let (_, _, at_once) = serve_with(copies);
+    assert!(at_once < 1_000, "{at_once}");
+}
+
+/// The server's stream, once it can send.
+fn view_of_first(view: &View<'_>) -> Option<StreamKey> {
+    let stream = StreamKey { slot: 0, id: StreamId(0) };
+    view.streams.get(stream).map(|view| view.key)
 }
 
 #[test]
 fn a_server_that_never_sends_serves_slowly_with_counted_refusals() {
-    let (refused, datagrams) = serve_with(|_| None);
-    println!("{refused} refused, {datagrams} datagrams");
+    let (refused, datagrams, _) = serve_with(|_| None);
     assert!(refused > 40 && datagrams < 150, "{refused} refused, {datagrams} datagrams");
 }

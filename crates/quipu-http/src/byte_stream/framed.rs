@@ -39,7 +39,7 @@ impl<P: Pipe> Framed<'_, P> {
     pub fn fill(&mut self) -> bool {
         let Framed { mux, pipe, now } = self;
         let mut went = false;
-        while pipe.unsent() < mux.config.unsent_limit {
+        while pipe.unsent() < mux.config.unsent_limit && pipe.has_room() {
             let mut result = Ok(());
             let frame = mux.queue.next_frame(*now, &mut |part| {
                 // A pipe that is closed says so by itself, and what it gets is lost with it.

@@ -62,6 +62,11 @@ pub trait Pipe {
     /// Octets that were written and have not left for the first time.
     fn unsent(&self) -> Bytes;
 
+    /// False while so much is buffered, sent or not, that no more bodies should be written.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// Hands all octets that are next in order to `sink`.
     ///
     /// # Errors

@@ -60,8 +60,13 @@ impl Transport for QuicStreams<'_> {
     }
 
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {
-        let written = self.connection.write(self.now, stream, data);
+        let written = self.connection.write_all(self.now, stream, data);
         written.map_err(|_| StreamError::NotOpen(stream))
+    }
+
+    fn write_some(&mut self, stream: StreamId, data: Bytes) -> Result<usize, StreamError> {
+        let taken = self.connection.write(self.now, stream, data);
+        taken.map_err(|_| StreamError::NotOpen(stream))
     }
 
     fn finish(&mut self, stream: StreamId) -> Result<(), StreamError> {
@@ -130,12 +135,17 @@ impl Pipe for QuicPipe<'_> {
     }
 
     fn write(&mut self, data: Bytes) -> Result<(), StreamError> {
-        let written = self.connection.write(self.now, Self::STREAM, data);
+        let written = self.connection.write_all(self.now, Self::STREAM, data);
         written.map_err(|_| StreamError::NotOpen(Self::STREAM))
     }
 
     fn unsent(&self) -> quipu_base::Bytes {
         self.connection.unsent_on(Self::STREAM)
+    }
+
+    fn has_room(&self) -> bool {
+        // A peer that acknowledges only in part makes the connection keep what it was sent.
+        self.connection.send_room(Self::STREAM) > 0
     }
 
     fn read(&mut self, sink: &mut dyn FnMut(&[u8])) -> Result<ReadState, StreamError> {

@@ -60,7 +60,7 @@ impl Source {
         for Writing { stream, written } in &mut self.streams {
             let len = self.left.map_or(Bytes(each), |left| left.min(Bytes(each)));
             for part in Bodies::slice(ObjectId(0), *written, len) {
-                connection.write(now, *stream, part)?;
+                connection.write_all(now, *stream, part)?;
             }
             *written += len;
             self.left = self.left.map(|left| left - len);

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use quipu_base::{Duration, Instant, Role, Seed};
+use quipu_base::{Bytes, Duration, Instant, Role, Seed};
 use quipu_policy::registry::PolicySpec;
 use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, PolicyFactory, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
@@ -121,6 +121,8 @@ impl<'a> ConnectionPlan<'a> {
             max_ack_delay: transport.max_ack_delay,
             stream_window,
             connection_window,
+            // A page is in memory anyway, and policies see all that a server has to send.
+            send_buffer: Bytes::MAX,
             // A server may think for longer than any usual idle timeout; the run has its own limit.
             idle_timeout: Duration::ZERO,
             // No network of a scenario translates addresses.

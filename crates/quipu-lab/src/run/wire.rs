@@ -129,6 +129,10 @@ impl Transport for Wire<'_> {
         each!(self, it => it.write(stream, data))
     }
 
+    fn write_some(&mut self, stream: StreamId, data: Buffer) -> Result<usize, StreamError> {
+        each!(self, it => it.write_some(stream, data))
+    }
+
     fn write_head(
         &mut self,
         stream: StreamId,

@@ -26,6 +26,9 @@ pub enum ConnectionEvent {
     Readable(StreamId),
     /// All that was written to an unfinished stream has been sent once: time to write more.
     Drained(StreamId),
+    /// There is room again for bytes of a stream of which a [write](super::Connection::write) took a
+    /// part only.
+    Writable(StreamId),
     /// The peer has all that was written and the end.
     Finished(StreamId),
     /// The peer wants no more of a stream; it was reset with the peer's code.
@@ -102,6 +105,7 @@ impl From<StreamEvent> for ConnectionEvent {
             StreamEvent::Opened(stream) => ConnectionEvent::StreamOpened(stream),
             StreamEvent::Readable(stream) => ConnectionEvent::Readable(stream),
             StreamEvent::Drained(stream) => ConnectionEvent::Drained(stream),
+            StreamEvent::Writable(stream) => ConnectionEvent::Writable(stream),
             StreamEvent::Finished(stream) => ConnectionEvent::Finished(stream),
             StreamEvent::Stopped { stream, code } => ConnectionEvent::Stopped(stream, code),
             StreamEvent::Reset { stream, code } => ConnectionEvent::Reset(stream, code),

@@ -171,6 +171,7 @@ impl Connection {
                 bidirectional: config.max_streams,
                 unidirectional: config.max_streams,
                 cancels: config.cancels,
+                send_buffer: config.send_buffer.0,
             },
         );
         let mut connection = Connection {

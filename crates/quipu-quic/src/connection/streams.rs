@@ -19,7 +19,9 @@ impl Connection {
         Some(stream)
     }
 
-    /// Appends bytes to a stream; all of them are buffered.
+    /// Appends bytes to a stream: as many as there is [room](Self::send_room) for. Returns how many.
+    /// If not all were taken, [`ConnectionEvent::Writable`](super::ConnectionEvent::Writable) tells
+    /// when there is room for more.
     ///
     /// # Errors
     /// If the stream is not open for sending, or was finished.
@@ -28,10 +30,33 @@ impl Connection {
         now: Instant,
         stream: StreamId,
         data: bytes::Bytes,
+    ) -> Result<usize, StreamError> {
+        let taken = self.shared.streams.write(stream, data)?;
+        self.flush_edges(now);
+        Ok(taken)
+    }
+
+    /// Appends all bytes to a stream, whether there is room or not: for those who limit by other means
+    /// what they write.
+    ///
+    /// # Errors
+    /// If the stream is not open for sending, or was finished.
+    pub fn write_all(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        data: bytes::Bytes,
     ) -> Result<(), StreamError> {
-        self.shared.streams.write(stream, data)?;
+        self.shared.streams.write_all(stream, data)?;
         self.flush_edges(now);
         Ok(())
+    }
+
+    /// Bytes that a [write](Self::write) on a stream takes now, of the
+    /// [buffer](crate::TransportConfig::send_buffer) that all streams share; none if it is not open for
+    /// sending, all on a control stream.
+    pub fn send_room(&self, stream: StreamId) -> usize {
+        self.shared.streams.send_room(stream)
     }
 
     /// Bytes that were written to a stream and never sent; none if it is not open for sending.

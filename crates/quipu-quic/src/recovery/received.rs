@@ -38,10 +38,11 @@ impl Received {
         if pn.0 < self.floor {
             return true;
         }
-        match self.ranges.last() {
-            Some(&(_, end)) if pn.0 > end => false,
-            _ => self.ranges.iter().rev().any(|&(start, end)| start <= pn.0 && pn.0 <= end),
+        if self.ranges.last().is_none_or(|&(_, end)| end < pn.0) {
+            return false;
         }
+        let at = self.ranges.partition_point(|&(_, end)| end < pn.0);
+        self.ranges.get(at).is_some_and(|&(start, _)| start <= pn.0)
     }
 
     /// Takes note of a packet that is no duplicate.
@@ -285,7 +286,49 @@ mod tests {
         assert_eq!(received.ranges().collect::<Vec<_>>(), [(9, 9), (5, 6)]);
     }
 
+    /// A peer that leaves a gap before each packet, in whatever order.
+    #[test]
+    fn the_list_of_ranges_is_bounded_and_its_newest_part_stays() {
+        for order in [|nth: u64| nth, |nth| 20_000 - nth, |nth| nth * 7_919 % 20_011] {
+            let mut received = Received::default();
+            for nth in 0..10_000 {
+                let pn = 2 * order(nth);
+                if !received.is_duplicate(PacketNumber(pn)) {
+                    receive(&mut received, pn);
+                }
+                assert!(received.range_count() <= MAX_RANGES);
+            }
+            assert!(received.ranges.capacity() <= 2 * MAX_RANGES);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn no_packet_is_taken_twice_however_many_gaps_there_are(
+            packets in proptest::collection::vec(0u64..2_000, 1..600),
+            acked in proptest::collection::vec((0usize..600, 0u64..2_000), 0..4),
+        ) {
+            let mut received = Received::default();
+            let mut model = BTreeSet::new();
+            for (nth, pn) in packets.into_iter().enumerate() {
+                if model.contains(&pn) {
+                    prop_assert!(received.is_duplicate(PacketNumber(pn)));
+                }
+                if !received.is_duplicate(PacketNumber(pn)) {
+                    model.insert(pn);
+                    receive(&mut received, pn);
+                }
+                for &(_, largest) in acked.iter().filter(|(when, _)| *when == nth) {
+                    received.on_ack_of_ack(PacketNumber(largest));
+                }
+                // What is told came, and the newest is told.
+                let told: Vec<u64> =
+                    received.ranges().flat_map(|(start, end)| start..=end).collect();
+                prop_assert!(told.iter().all(|pn| model.contains(pn)));
+                prop_assert_eq!(told.iter().max(), model.last());
+            }
+        }
+
         #[test]
         fn ranges_equal_a_set(packets in proptest::collection::vec(0u64..60, 1..80)) {
             let mut received = Received::default();

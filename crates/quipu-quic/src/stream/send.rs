@@ -421,6 +421,12 @@ impl SendHalf {
         self.pending_bytes
     }
 
+    /// Bytes that are kept: all that were written, but for the chunks that are acknowledged with all
+    /// before them.
+    pub fn buffered(&self) -> u64 {
+        self.chunks.front().map_or(0, |chunk| self.written - chunk.start)
+    }
+
     /// Bytes that were never sent, within stream credit or not.
     pub fn unsent(&self) -> u64 {
         self.written - self.high_sent + self.hole_bytes

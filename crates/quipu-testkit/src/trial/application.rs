@@ -201,8 +201,8 @@ impl Application {
         let start = self.side(stream).written;
         let data: bytes::Bytes =
             (start..start + len).map(|at| pattern(stream, self.role, at)).collect();
-        if connection.write(now, stream, data).is_ok() {
-            self.side(stream).written += len;
+        if let Ok(taken) = connection.write(now, stream, data) {
+            self.side(stream).written += taken as u64;
         }
     }
 

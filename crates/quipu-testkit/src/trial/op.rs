@@ -211,6 +211,8 @@ impl Trial {
         TransportConfig {
             stream_window: Bytes(self.stream_window * 1000),
             connection_window: Bytes(self.connection_window * 1000),
+            // Some writes take a part.
+            send_buffer: Bytes(self.connection_window * 500),
             max_streams: self.max_streams,
             idle_timeout: Duration::from_secs(250),
             datagrams: Some(DatagramConfig::default()),

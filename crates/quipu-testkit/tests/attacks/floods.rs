@@ -172,7 +172,6 @@ fn idle_streams_hold_a_bounded_amount_each() {
 
 /// The forger takes nothing: the victim's application may write for ever.
 #[test]
-#[ignore = "waits for writes that take a part"]
 fn what_is_written_for_a_slow_reader_is_bounded() {
     let mut forge = Forge::against(Role::Server, &setup());
     let work = forge.cost(|forge| {

@@ -105,7 +105,8 @@ impl Client {
         Ok(stream)
     }
 
-    /// Sends more of a [streamed](Body::Streamed) body.
+    /// Sends more of a [streamed](Body::Streamed) body: as much as the transport has room for. Returns
+    /// how many octets; the transport tells when there is room for the others.
     ///
     /// # Errors
     /// See [`BodyError`].
@@ -114,9 +115,9 @@ impl Client {
         transport: &mut T,
         stream: StreamId,
         octets: Bytes,
-    ) -> Result<(), BodyError> {
+    ) -> Result<usize, BodyError> {
         self.exchange_sending(stream)?;
-        Ok(transport.write(stream, octets)?)
+        Ok(transport.write_some(stream, octets)?)
     }
 
     /// Ends a [streamed](Body::Streamed) body.

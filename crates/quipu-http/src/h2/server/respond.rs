@@ -83,7 +83,8 @@ impl Server {
         Ok(())
     }
 
-    /// Sends more of a [streamed](Body::Streamed) body.
+    /// Sends more of a [streamed](Body::Streamed) body: as much as the transport has room for. Returns
+    /// how many octets; the transport tells when there is room for the others.
     ///
     /// # Errors
     /// See [`BodyError`].
@@ -92,9 +93,9 @@ impl Server {
         transport: &mut T,
         stream: StreamId,
         octets: Bytes,
-    ) -> Result<(), BodyError> {
+    ) -> Result<usize, BodyError> {
         self.exchange_sending(stream)?;
-        Ok(transport.write(stream, octets)?)
+        Ok(transport.write_some(stream, octets)?)
     }
 
     /// Ends a [streamed](Body::Streamed) body.

@@ -205,6 +205,6 @@ impl Application for RawEnd {
 fn ask(now: Instant, connection: &mut Connection) -> Result<(), String> {
     let stream = connection.open_stream(now, StreamDirection::Bidirectional);
     let stream = stream.ok_or_else(|| "the server allows no stream".to_owned())?;
-    let asked = connection.write(now, stream, Buffer::from_static(b"?"));
+    let asked = connection.write_all(now, stream, Buffer::from_static(b"?"));
     asked.and_then(|()| connection.finish(now, stream)).map_err(|error| error.to_string())
 }

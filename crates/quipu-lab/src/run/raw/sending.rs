@@ -95,7 +95,7 @@ impl Sending {
         self.left[index] -= 1;
         let refused = |error: quipu_quic::StreamError| error.to_string();
         for part in Bodies::slice(object, Bytes::ZERO, len) {
-            connection.write(now, stream, part).map_err(refused)?;
+            connection.write_all(now, stream, part).map_err(refused)?;
         }
         if self.left[index] == 0 {
             connection.finish(now, stream).map_err(refused)?;

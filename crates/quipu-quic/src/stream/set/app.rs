@@ -4,10 +4,14 @@ use bytes::Bytes;
 use quipu_base::{Instant, StreamDirection, StreamId};
 use quipu_policy::{Priority, StreamKey};
 
-use super::{Edge, RecvState, SendState, Streams};
+use super::{Edge, RecvState, SendState, StreamEvent, Streams};
 use crate::stream::fault::{OpenError, StreamError};
 use crate::stream::frames::Dirty;
 use crate::stream::send::{MAX_OFFSET, SendHalf};
+
+/// Bytes that a stream may buffer however much others do, unless that is more than a sixteenth of the
+/// whole; our choice.
+const MOST_OWN_SHARE: u64 = 16 << 10;
 
 /// What a read brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,25 +58,94 @@ impl Streams {
         Ok(self.open_next(self.role, direction, now).id)
     }
 
-    /// Appends bytes to what is to be sent. All is buffered, at no cost of a copy.
+    /// Appends bytes to what is to be sent, at no cost of a copy: as many as there is
+    /// [room](Self::send_room) for. Returns how many; if not all, [`StreamEvent::Writable`] follows.
     ///
     /// # Errors
     /// [`StreamError`] if the stream cannot send, was finished, or would grow too long.
-    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<(), StreamError> {
+    pub fn write(&mut self, id: StreamId, data: Bytes) -> Result<usize, StreamError> {
         let key = self.sending(id)?;
+        let taken = self.room(key).min(data.len());
+        self.append(key, data.slice(..taken))?;
+        if taken < data.len() {
+            let slot = &mut self.slots[key.index()];
+            slot.wants_room = true;
+            if !std::mem::replace(&mut slot.short_queued, true) {
+                self.short.push_back(key.slot);
+            }
+        }
+        Ok(taken)
+    }
+
+    /// The same for all bytes, whether there is room or not.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_all(&mut self, id: StreamId, data: Bytes) -> Result<(), StreamError> {
+        let key = self.sending(id)?;
+        self.append(key, data)
+    }
+
+    fn append(&mut self, key: StreamKey, data: Bytes) -> Result<(), StreamError> {
         let empty = data.is_empty();
-        let Some(half) = self.send_half_mut(key) else { return Err(StreamError::NotOpen(id)) };
+        let Some(half) = self.send_half_mut(key) else { return Err(StreamError::NotOpen(key.id)) };
         if !half.write(data) {
             return Err(if half.is_finished() {
-                StreamError::Finished(id)
+                StreamError::Finished(key.id)
             } else {
-                StreamError::TooLong(id)
+                StreamError::TooLong(key.id)
             });
         }
         if !empty {
             self.written(key);
         }
         Ok(())
+    }
+
+    /// Bytes that a [write](Self::write) on a stream takes now; none if it cannot send.
+    pub fn send_room(&self, id: StreamId) -> usize {
+        self.sending(id).map_or(0, |key| self.room(key))
+    }
+
+    /// What is left of the buffer that all streams share, or of the little that each may use in any
+    /// case: streams whose peer takes nothing do not stop the others. Control streams are for those
+    /// who limit themselves.
+    fn room(&self, key: StreamKey) -> usize {
+        let slot = &self.slots[key.index()];
+        if slot.control {
+            return usize::MAX;
+        }
+        let shared = self.limits.send_buffer.saturating_sub(self.buffered);
+        let own = self.own_share().saturating_sub(slot.buffered);
+        usize::try_from(shared.max(own)).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes that a stream may buffer in any case.
+    const fn own_share(&self) -> u64 {
+        let share = self.limits.send_buffer / 16;
+        if share < MOST_OWN_SHARE { share } else { MOST_OWN_SHARE }
+    }
+
+    /// Less is buffered of the stream in slot `number`: whether those that want room have it now. They
+    /// hear of it once a quarter of the whole is free, or half of their own share.
+    #[cold]
+    pub(super) fn tell_room(&mut self, number: u32) {
+        let enough = self.limits.send_buffer - self.limits.send_buffer / 4;
+        if self.buffered <= enough {
+            while let Some(short) = self.short.pop_front() {
+                self.slots[short as usize].short_queued = false;
+                self.tell_writable(short);
+            }
+        } else if self.slots[number as usize].buffered <= self.own_share() / 2 {
+            self.tell_writable(number);
+        }
+    }
+
+    fn tell_writable(&mut self, number: u32) {
+        let slot = &mut self.slots[number as usize];
+        if std::mem::take(&mut slot.wants_room) && matches!(slot.send, SendState::Active(_)) {
+            self.events.push_back(StreamEvent::Writable(slot.key.id));
+        }
     }
 
     /// Ends what is to be sent.

@@ -44,6 +44,8 @@ pub struct StreamLimits {
     pub unidirectional: u64,
     /// How many of its streams the peer may cancel.
     pub cancels: CancelLimit,
+    /// Bytes kept for sending, in all.
+    pub send_buffer: u64,
 }
 
 impl Default for StreamLimits {
@@ -56,6 +58,7 @@ impl Default for StreamLimits {
             bidirectional: 1000,
             unidirectional: 1000,
             cancels: CancelLimit::default(),
+            send_buffer: 16 << 20,
         }
     }
 }
@@ -107,6 +110,8 @@ pub enum StreamEvent {
     /// All that was written has been sent once, and the stream is not finished: time to write
     /// more. Not told of control streams.
     Drained(StreamId),
+    /// There is room again for bytes of a stream of which a write took a part only.
+    Writable(StreamId),
     /// The peer has every byte that was written, and the end.
     Finished(StreamId),
     /// The peer wants no more; the stream was reset towards it with the same code.
@@ -158,6 +163,10 @@ struct Slot {
     unsent: u64,
     /// What `sendable_beyond` counts of this stream.
     beyond: u64,
+    /// What `buffered` counts of this stream.
+    buffered: u64,
+    /// A write took a part only, and the application was not told of room since.
+    wants_room: bool,
     /// What `conn.ready` counts.
     ready: bool,
     /// The policy knows of the stream.
@@ -178,6 +187,8 @@ struct Slot {
     flip_queued: bool,
     /// In `Streams::frames`; outlives the stream.
     frame_queued: bool,
+    /// In `Streams::short`; outlives the stream.
+    short_queued: bool,
 }
 
 /// Streams of one initiator and direction.
@@ -214,6 +225,10 @@ pub struct Streams {
     sendable_beyond: u64,
     /// Sum of what was ever sent, by highest offset.
     sent: u64,
+    /// Bytes kept for sending.
+    buffered: u64,
+    /// Slots of streams that want room for more.
+    short: VecDeque<u32>,
     send_limit: u64,
     send_blocked: bool,
     /// The limit of the last DATA_BLOCKED.
@@ -249,6 +264,8 @@ impl Streams {
             control: Vec::new(),
             sendable_beyond: 0,
             sent: 0,
+            buffered: 0,
+            short: VecDeque::new(),
             send_limit: 0,
             send_blocked: false,
             blocked_at: None,
@@ -402,6 +419,7 @@ impl Streams {
             recv: if receives { RecvState::Active(RecvHalf::new(window)) } else { RecvState::Done },
             flip_queued: slot.flip_queued,
             frame_queued: slot.frame_queued,
+            short_queued: slot.short_queued,
             ..Slot::vacant()
         };
         self.views[key.index()] = StreamView {
@@ -430,7 +448,7 @@ impl Streams {
     fn sync(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         let view = &mut self.views[number as usize];
-        let (unsent, beyond, blocked_at) = match &slot.send {
+        let (unsent, beyond, buffered, blocked_at) = match &slot.send {
             SendState::Active(half) => {
                 view.written = half.written();
                 view.fin = half.is_finished();
@@ -441,9 +459,9 @@ impl Streams {
                 view.bare_fin = half.bare_fin();
                 let unsent = if slot.control { 0 } else { half.unsent() };
                 let blocked = half.is_blocked().then(|| half.credit_end());
-                (unsent, half.sendable() - half.free(), blocked)
+                (unsent, half.sendable() - half.free(), half.buffered(), blocked)
             }
-            SendState::Done | SendState::Resetting { .. } => (0, 0, None),
+            SendState::Done | SendState::Resetting { .. } => (0, 0, 0, None),
         };
         // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
         //# A sender SHOULD send a STREAM_DATA_BLOCKED or DATA_BLOCKED frame to indicate to the
@@ -459,6 +477,8 @@ impl Streams {
         slot.unsent = unsent;
         self.sendable_beyond = self.sendable_beyond - slot.beyond + beyond;
         slot.beyond = beyond;
+        self.buffered = self.buffered - slot.buffered + buffered;
+        slot.buffered = buffered;
         let ready = view.key.id != HIDDEN && view.is_ready();
         if ready != slot.ready {
             slot.ready = ready;
@@ -470,6 +490,9 @@ impl Streams {
             if !std::mem::replace(&mut slot.flip_queued, true) {
                 self.flips.push_back(number);
             }
+        }
+        if !self.short.is_empty() {
+            self.tell_room(number);
         }
     }
 
@@ -574,6 +597,8 @@ impl Slot {
             control: false,
             unsent: 0,
             beyond: 0,
+            buffered: 0,
+            wants_room: false,
             ready: false,
             told_opened: false,
             told_ready: false,
@@ -586,6 +611,7 @@ impl Slot {
             recv: RecvState::Done,
             flip_queued: false,
             frame_queued: false,
+            short_queued: false,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Two ends exchange streams over a wire that loses, repeats and reorders, under random scripts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes as Chunk;
 use proptest::prelude::*;
@@ -21,6 +21,7 @@ const LIMITS: StreamLimits = StreamLimits {
     bidirectional: 3,
     unidirectional: 2,
     cancels: CancelLimit { burst: 1_000, per_second: 33 },
+    send_buffer: 800,
 };
 
 const PEER: PeerLimits = PeerLimits {
@@ -95,6 +96,8 @@ struct End {
     /// Frames in flight, and whether they arrived.
     wire: Vec<(Frame, bool)>,
     sent: u64,
+    /// Streams of which a write took a part, and that were not told of room since.
+    short: BTreeSet<StreamId>,
 }
 
 fn byte(id: StreamId, at: u64) -> u8 {
@@ -113,6 +116,7 @@ impl End {
             read: BTreeMap::new(),
             wire: Vec::new(),
             sent: 0,
+            short: BTreeSet::new(),
         }
     }
 
@@ -127,7 +131,15 @@ impl End {
         let end = (start + len).min(MAX_STREAM);
         let data: Chunk = (start..end).map(|at| byte(id, at)).collect();
         let finished = half.is_finished();
-        assert_eq!(self.streams.write(id, data).is_ok(), !finished);
+        let (length, room) = (data.len(), self.streams.send_room(id));
+        let taken = self.streams.write(id, data);
+        assert_eq!(taken.is_ok(), !finished);
+        if let Ok(taken) = taken {
+            assert_eq!(taken, length.min(room));
+            if taken < length {
+                self.short.insert(id);
+            }
+        }
     }
 
     fn place(&mut self, key: StreamKey, span: Span) {
@@ -170,6 +182,7 @@ impl End {
             match event {
                 StreamEvent::Opened(id) => self.seen.push(id),
                 StreamEvent::Readable(id) => self.readable.push(id),
+                StreamEvent::Writable(id) => assert!(self.short.remove(&id), "{id}"),
                 _ => {}
             }
         }
@@ -217,6 +230,19 @@ impl End {
                 assert_eq!(view.high_sent, half.high_sent());
             }
         }
+        let halves = || {
+            let live = self.streams.slots.iter().filter(|slot| slot.live);
+            live.filter_map(|slot| Some((slot, self.streams.send_half(slot.key)?)))
+        };
+        assert_eq!(self.streams.buffered, halves().map(|(_, half)| half.buffered()).sum::<u64>());
+        // Nobody waits for room in vain.
+        let enough = LIMITS.send_buffer - LIMITS.send_buffer / 4;
+        for (slot, _) in halves().filter(|(slot, _)| self.short.contains(&slot.key.id)) {
+            assert!(self.streams.buffered > enough && slot.wants_room, "{}", slot.key.id);
+        }
+        let limited = halves().filter(|(slot, _)| !slot.control);
+        let limited: u64 = limited.map(|(_, half)| half.buffered()).sum();
+        assert!(limited <= LIMITS.send_buffer + 16 * LIMITS.send_buffer / 16, "{limited}");
         assert_eq!(conn.unsent, Bytes(unsent));
         assert_eq!(self.streams.sendable_beyond, beyond);
         assert_eq!(conn.credit, Bytes(self.streams.send_limit - self.sent));

@@ -18,6 +18,7 @@ const LIMITS: StreamLimits = StreamLimits {
     bidirectional: 8,
     unidirectional: 3,
     cancels: CancelLimit { burst: 1_000, per_second: 33 },
+    send_buffer: 1 << 20,
 };
 
 const PEER: PeerLimits = PeerLimits {
@@ -550,4 +551,78 @@ fn cancelling_one_of_many_streams_costs_the_same_as_one_of_few() {
         }
         assert_eq!(edges(&mut streams), []);
     });
+}
+
+/// A client whose peer takes nothing, with a buffer of so many bytes.
+fn stalled(send_buffer: u64) -> Streams {
+    let mut streams = Streams::new(Role::Client, StreamLimits { send_buffer, ..LIMITS });
+    streams.set_peer_limits(PeerLimits { max_data: 1 << 20, max_streams_bidi: 8, ..PEER });
+    streams
+}
+
+#[test]
+fn writes_take_what_there_is_room_for_and_tell_when_there_is_more() {
+    let mut streams = stalled(1_600);
+    let id = streams.open(BIDI, NOW).unwrap();
+    assert_eq!(streams.send_room(id), 1_600);
+    assert_eq!(streams.write(id, vec![7; 1_000].into()), Ok(1_000));
+    assert_eq!(streams.write(id, vec![7; 1_000].into()), Ok(600));
+    assert_eq!(streams.write(id, vec![7; 1_000].into()), Ok(0));
+    let key = streams.key(id).unwrap();
+    streams.place(key, span(0, 1_000));
+    assert_eq!(events(&mut streams), [], "sent is not acknowledged");
+    streams.on_acked(key, span(0, 999), false);
+    assert_eq!(streams.send_room(id), 0, "the chunk is kept whole");
+    streams.on_acked(key, span(999, 1_000), false);
+    assert_eq!(events(&mut streams), [StreamEvent::Writable(id)]);
+    assert_eq!(streams.write(id, vec![7; 3_000].into()), Ok(1_000));
+    // Told once for each write that took a part.
+    streams.reset(id, 0).unwrap();
+    assert_eq!(events(&mut streams), []);
+}
+
+#[test]
+fn streams_that_stand_still_do_not_stop_the_others() {
+    let mut streams = stalled(1_600);
+    let hoards = streams.open(BIDI, NOW).unwrap();
+    assert_eq!(streams.write(hoards, vec![7; 5_000].into()), Ok(1_600));
+    let small = streams.open(BIDI, NOW).unwrap();
+    assert_eq!(streams.write(small, vec![7; 5_000].into()), Ok(100));
+    assert_eq!(streams.write(small, vec![7; 5_000].into()), Ok(0));
+    let key = streams.key(small).unwrap();
+    streams.place(key, span(0, 100));
+    streams.on_acked(key, span(0, 100), false);
+    let told = [StreamEvent::Drained(small), StreamEvent::Writable(small)];
+    assert_eq!(events(&mut streams), told);
+    assert_eq!(streams.write(small, vec![7; 5_000].into()), Ok(100));
+    // And once the other one is gone, all is there for it.
+    streams.reset(hoards, 0).unwrap();
+    assert_eq!(events(&mut streams), [StreamEvent::Writable(small)]);
+    assert_eq!(streams.write(small, vec![7; 5_000].into()), Ok(1_500));
+}
+
+#[test]
+fn control_streams_and_who_asks_for_it_are_not_limited() {
+    let mut streams = stalled(1_600);
+    let control = streams.open(UNI, NOW).unwrap();
+    streams.set_control(control).unwrap();
+    assert_eq!(streams.write(control, vec![7; 5_000].into()), Ok(5_000));
+    let id = streams.open(BIDI, NOW).unwrap();
+    streams.write_all(id, vec![7; 5_000].into()).unwrap();
+    assert_eq!(streams.send_room(id), 0);
+    streams.finish(id).unwrap();
+    assert_eq!(streams.write(id, vec![7; 1].into()), Err(StreamError::Finished(id)));
+}
+
+#[test]
+fn a_write_that_is_refused_does_not_wait_for_room() {
+    let mut streams = stalled(1_600);
+    let hoards = streams.open(BIDI, NOW).unwrap();
+    streams.write_all(hoards, vec![7; 1_600].into()).unwrap();
+    let id = streams.open(BIDI, NOW).unwrap();
+    streams.write(id, vec![7; 92].into()).unwrap();
+    streams.finish(id).unwrap();
+    assert_eq!(streams.write(id, vec![7; 700].into()), Err(StreamError::Finished(id)));
+    streams.reset(hoards, 0).unwrap();
+    assert_eq!(events(&mut streams), []);
 }
