@@ -24,7 +24,7 @@ table! {
         /// Congestion control of each path; several controllers, separated by commas, give one row each. `default`: the
         /// controller of `transport.profile`, which is `newreno` if the profile is omitted too.
         pub congestion: String [text CONGESTIONS] = "default".to_owned(),
-        /// How many streams share a packet. `default`: as the stream policy specifies.
+        /// How many streams share a packet. `default`: as the stream policy specifies, `many` if it does not.
         pub pack: String [text PACK] = "default".to_owned(),
         /// When, and on which path, lost bytes are retransmitted. `default`: as the stream policy specifies.
         pub resend: String [text RESEND] = "default".to_owned(),

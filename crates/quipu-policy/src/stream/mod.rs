@@ -88,13 +88,13 @@ impl Turn {
     }
 }
 
-/// How many streams share a packet.
+/// How many streams share a packet. Our choice, as other stacks do: many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pack {
     /// One stream's bytes per packet; what is left of a packet stays empty.
-    #[default]
     One,
     /// A packet is filled with the turns that follow.
+    #[default]
     Many,
 }
 
