@@ -40,9 +40,13 @@ pub(crate) fn write_all(json: &mut Json, frames: Frames<'_>, context: Context) {
 /// A frame that could not be read; nothing after it can be.
 fn write_fault(json: &mut Json, error: &FrameError, form: Form) {
     json.begin_item();
-    word!(json, "frame_type", "unknown");
-    json.number(form.pick("frame_type_bytes", "frame_type_value"), error.frame_type.0);
+    write_unknown(json, error.frame_type, form);
     json.end();
+}
+
+fn write_unknown(json: &mut Json, frame_type: FrameType, form: Form) {
+    word!(json, "frame_type", "unknown");
+    json.number(form.pick("frame_type_bytes", "frame_type_value"), frame_type.0);
 }
 
 fn write(json: &mut Json, frame: &Frame<'_>, context: Context) {
@@ -135,6 +139,10 @@ fn write(json: &mut Json, frame: &Frame<'_>, context: Context) {
             json.text("reason", &String::from_utf8_lossy(reason));
         }
         Frame::HandshakeDone => word!(json, "frame_type", "handshake_done"),
+        // Neither version knows them.
+        Frame::AckFrequency(_) | Frame::ImmediateAck => {
+            write_unknown(json, frame.frame_type(), form);
+        }
         Frame::Datagram { data, .. } => write_datagram(json, data.len(), form),
         Frame::PathAbandon { path, error_code } => {
             word!(json, "frame_type", "path_abandon");
@@ -221,8 +229,7 @@ fn write_datagram(json: &mut Json, length: usize, form: Form) {
         }
         // Version 0.3 does not know it.
         Form::Version03 => {
-            word!(json, "frame_type", "unknown");
-            number!(json, "frame_type_value", FrameType::DATAGRAM.0);
+            write_unknown(json, FrameType::DATAGRAM, form);
             raw(json, "payload_length", length);
         }
     }

@@ -51,6 +51,10 @@ pub struct TransportConfig {
     pub ack_every: u32,
     /// Acknowledge at the latest so late. Default 25 ms.
     pub max_ack_delay: Duration,
+    /// Acknowledgements on request of those who send data. Default: requests of the peer are obeyed, and
+    /// none is made. `None`: the peer is told to make none.
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency>
+    pub ack_frequency: Option<AckFrequencyConfig>,
     /// Receive window per stream. Default 6 MiB.
     pub stream_window: Bytes,
     /// Receive window of the connection. Default 15 MiB.
@@ -224,6 +228,7 @@ impl Default for TransportConfig {
             ecn: false,
             ack_every: 2,
             max_ack_delay: Duration::from_millis(25),
+            ack_frequency: Some(AckFrequencyConfig::default()),
             stream_window: Bytes(6 << 20),
             connection_window: Bytes(15 << 20),
             send_buffer: Bytes(16 << 20),
@@ -241,6 +246,40 @@ impl Default for TransportConfig {
             probe_silence: true,
             ack_return_paths: true,
         }
+    }
+}
+
+/// Acknowledgements on request. Requests hold for a whole connection; packets of each path count by
+/// themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequencyConfig {
+    /// The peer may ask for delays of acknowledgements down to this, as it is told; at most
+    /// `max_ack_delay`. Default 1 ms.
+    pub least_delay: Duration,
+    /// What is asked of a peer that takes requests. Default `None`: nothing.
+    pub request: Option<AckRequest>,
+}
+
+impl Default for AckFrequencyConfig {
+    fn default() -> Self {
+        AckFrequencyConfig { least_delay: Duration::from_millis(1), request: None }
+    }
+}
+
+/// How the peer is asked to acknowledge our packets. It is told of packets that were overtaken as soon
+/// as that counts as their loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckRequest {
+    /// At the latest after so many ack-eliciting packets, or after half a congestion window if that is
+    /// less; at least 1. Default 10.
+    pub every: u32,
+    /// At the latest so late, or after a smoothed round-trip time if that is less. Default 25 ms.
+    pub max_delay: Duration,
+}
+
+impl Default for AckRequest {
+    fn default() -> Self {
+        AckRequest { every: 10, max_delay: Duration::from_millis(25) }
     }
 }
 
@@ -370,6 +409,19 @@ impl TransportConfig {
         //# Values of 2^14 or greater are invalid.
         if self.max_ack_delay >= Duration::from_millis(1 << 14) {
             return wrong("max_ack_delay", &self.max_ack_delay, "below 2^14 ms");
+        }
+        if let Some(AckFrequencyConfig { least_delay, request }) = self.ack_frequency {
+            if least_delay > self.max_ack_delay {
+                return wrong("ack_frequency.least_delay", &least_delay, "at most max_ack_delay");
+            }
+            if request.is_some_and(|request| request.every == 0) {
+                return wrong("ack_frequency.request.every", &0, "at least 1");
+            }
+            if let Some(delay) = request.map(|request| request.max_delay)
+                && delay >= Duration::from_millis(1 << 14)
+            {
+                return wrong("ack_frequency.request.max_delay", &delay, "below 2^14 ms");
+            }
         }
         if self.stream_window.is_zero() || self.stream_window.0 >= 1 << 40 {
             return wrong("stream_window", &self.stream_window, "1 byte to 1 TiB");

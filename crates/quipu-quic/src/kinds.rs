@@ -80,10 +80,12 @@ frame_types! {
     CONNECTION_CLOSE = 0x1c, "CONNECTION_CLOSE";
     APPLICATION_CLOSE = 0x1d, "CONNECTION_CLOSE (application)";
     HANDSHAKE_DONE = 0x1e, "HANDSHAKE_DONE";
+    IMMEDIATE_ACK = 0x1f, "IMMEDIATE_ACK";
     DATAGRAM = 0x30, "DATAGRAM";
     DATAGRAM_LENGTH = 0x31, "DATAGRAM (with length)";
     PATH_ACK = 0x3e, "PATH_ACK";
     PATH_ACK_ECN = 0x3f, "PATH_ACK_ECN";
+    ACK_FREQUENCY = 0xaf, "ACK_FREQUENCY";
     PATH_ABANDON = 0x3e75, "PATH_ABANDON";
     PATH_STATUS_BACKUP = 0x3e76, "PATH_STATUS_BACKUP";
     PATH_STATUS_AVAILABLE = 0x3e77, "PATH_STATUS_AVAILABLE";
@@ -144,7 +146,7 @@ impl FrameType {
     /// True if packets of `kind` may hold such a frame; a frame in another packet is a
     /// PROTOCOL_VIOLATION. Types that are not known here are allowed nowhere.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>, table 3; the frames of RFC 10069
-    /// travel in 1-RTT packets only.
+    /// and those of draft-ietf-quic-ack-frequency travel in 1-RTT packets only.
     pub const fn is_allowed_in(self, kind: PacketKind) -> bool {
         match kind {
             PacketKind::OneRtt => self.name().is_some(),
@@ -191,7 +193,7 @@ mod tests {
     use super::*;
 
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-12.4>, table 3, and the frames of RFC 9221, of
-    /// RFC 10069 and of our extension: packets (Initial, Handshake, 0-RTT, 1-RTT), not ack-eliciting (N),
+    /// RFC 10069, of draft-ietf-quic-ack-frequency and of our extension: packets (Initial, Handshake, 0-RTT, 1-RTT), not ack-eliciting (N),
     /// probing (P).
     const TABLE: &[(u64, &str, &str)] = &[
         (0x00, "IH01", "NP"),
@@ -225,10 +227,12 @@ mod tests {
         (0x1c, "IH01", "N"),
         (0x1d, "__01", "N"),
         (0x1e, "___1", ""),
+        (0x1f, "___1", ""),
         (0x30, "__01", ""),
         (0x31, "__01", ""),
         (0x3e, "___1", "N"),
         (0x3f, "___1", "N"),
+        (0xaf, "___1", ""),
         (0x3e75, "___1", ""),
         (0x3e76, "___1", ""),
         (0x3e77, "___1", ""),

@@ -46,7 +46,8 @@ pub mod transport_parameters;
 pub mod wire;
 
 pub use config::{
-    Burst, ConfigError, DatagramConfig, MIN_UDP_PAYLOAD, Mtu, RecoveryRules, TransportConfig,
+    AckFrequencyConfig, AckRequest, Burst, ConfigError, DatagramConfig, MIN_UDP_PAYLOAD, Mtu,
+    RecoveryRules, TransportConfig,
 };
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use counters::PathCounters;

@@ -57,6 +57,10 @@ pub struct TransportParameters {
     /// The largest DATAGRAM frame that the sender takes, type and length included; 0: none.
     /// <https://www.rfc-editor.org/rfc/rfc9221#section-3>
     pub max_datagram_frame_size: u64,
+    /// The sender takes requests for acknowledgements, with delays of no less than so many microseconds;
+    /// at most its `max_ack_delay`. `None`: it takes none.
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-3>
+    pub min_ack_delay: Option<u64>,
     /// The largest path ID that its receiver may use; `None`: the sender speaks no multipath.
     /// <https://www.rfc-editor.org/rfc/rfc10069#section-2.1>
     pub initial_max_path_id: Option<PathId>,
@@ -93,6 +97,7 @@ impl Default for TransportParameters {
             //# The default for this parameter is 0, which indicates that the endpoint does not
             //# support DATAGRAM frames.
             max_datagram_frame_size: 0,
+            min_ack_delay: None,
             initial_max_path_id: None,
             ack_return_paths: false,
             version_information: None,

@@ -82,6 +82,17 @@ fn datagrams_are_told_by_their_length() {
 }
 
 #[test]
+fn frames_without_a_name_in_qlog_are_told_by_their_number() {
+    let frame = Frame::ImmediateAck;
+    assert_eq!(
+        one(&frame, Form::Current),
+        json!({ "frame_type": "unknown", "frame_type_bytes": 0x1f })
+    );
+    let expected = json!({ "frame_type": "unknown", "frame_type_value": 0x1f });
+    assert_eq!(one(&frame, Form::Version03), expected);
+}
+
+#[test]
 fn errors_have_the_names_of_qlog() {
     let close = |code| Frame::ConnectionClose {
         error_code: code,

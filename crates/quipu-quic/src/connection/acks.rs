@@ -167,6 +167,7 @@ impl Connection {
                 SentControl::RetireConnectionId { .. } => self.control.on_retirement_acked(),
                 SentControl::Ping => self.on_ping_acked(space.slot(), now - record.sent_at),
                 SentControl::Datagram(id) => self.on_datagram_acked(*id),
+                SentControl::AckFrequency { sequence } => self.on_ack_request_acked(*sequence),
                 SentControl::HandshakeDone
                 | SentControl::NewToken(_)
                 | SentControl::NewConnectionId { .. }
@@ -210,6 +211,7 @@ impl Connection {
                     streams.on_lost(piece.stream, piece.span, piece.fin, origin, requeued);
                 }
                 SentControl::StreamFrame(frame) => self.shared.streams.requeue_frame(frame),
+                SentControl::AckFrequency { sequence } => self.on_ack_request_lost(*sequence),
                 SentControl::Ping => {
                     if let Some(data) = self.shared.paths.get_mut(space.slot()) {
                         data.pings.on_lost();

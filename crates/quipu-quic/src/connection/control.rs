@@ -115,6 +115,7 @@ impl ControlQueue {
             }
             SentControl::Ack { .. }
             | SentControl::Ping
+            | SentControl::AckFrequency { .. }
             | SentControl::Datagram(_)
             | SentControl::Crypto { .. }
             | SentControl::Stream(_)

@@ -88,6 +88,11 @@ impl Connection {
                 }
                 self.confirm(now);
             }
+            Frame::AckFrequency(request) => self.on_ack_frequency(&request)?,
+            // The packet is acknowledged at once.
+            Frame::ImmediateAck => {
+                self.require_ack_frequency()?;
+            }
             Frame::Datagram { data, .. } => self.on_datagram_frame(data, frame.size())?,
             Frame::PathAbandon { path, .. } => {
                 self.require_multipath()?;

@@ -11,7 +11,7 @@
 //! The parts, each with state of its own: TLS, keys and packet number spaces of the handshake
 //! (`handshake`), connection IDs (`cids`), path identifiers (`plan`), control frames (`control`),
 //! events (`events`), life, close and idle timeout (`lifecycle`), the policies (`scheduler`), paths
-//! (`path`), recovery (`recovery`), streams (`stream`) and the queues of datagrams (`datagrams`). What
+//! (`path`), recovery (`recovery`), acknowledgements on request (`ack_terms`), streams (`stream`) and the queues of datagrams (`datagrams`). What
 //! crosses parts is here: what the application asks for (`streams`, `priorities`, `datagrams`,
 //! `pings`, `farewell`), receiving (`receive`, `frames`), what recovery settled (`acks`), sending
 //! (`transmit`, `data`, `packet`), sizes of datagrams (`mtu`), time (`timers`), silent paths
@@ -33,6 +33,7 @@ use crate::route::Route;
 use crate::stream::{Edge, StreamLimits, Streams};
 use crate::wire::{ConnectionId, ResetToken, Version};
 
+mod ack_terms;
 mod acks;
 mod cids;
 mod control;
@@ -78,6 +79,7 @@ pub use scheduler::SchedulerCounters;
 pub(crate) use tokens::AddressTokens;
 pub use transmit::Drain;
 
+use ack_terms::AckTerms;
 use acks::Scratch;
 use cids::ConnectionIds;
 use control::ControlQueue;
@@ -146,6 +148,7 @@ pub struct Connection {
     recording: Recording,
     control: ControlQueue,
     datagrams: Datagrams,
+    ack_terms: AckTerms,
     lifecycle: Lifecycle,
     plan: PathPlan,
     /// The addresses of the handshake.
@@ -186,6 +189,7 @@ impl Connection {
             ids: ConnectionIds::new(setup.id_source, setup.first_ids, setup.remote_cid),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
+            ack_terms: AckTerms::new(&config),
             datagrams: Datagrams::new(config.datagrams.unwrap_or_default()),
             lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),

@@ -79,6 +79,10 @@ impl Connection {
             let pings = connection.shared.paths.get_mut(slot).map(|data| &mut data.pings);
             let frame = |writer: &mut crate::wire::Writer<'_>| Frame::Ping.write(writer);
             if pings.is_some_and(|pings| pings.on_sent()) {
+                // The application is told how long the answer took.
+                if connection.asks_for_acks_at_once() {
+                    packet.write_eliciting(|writer| Frame::ImmediateAck.write(writer));
+                }
                 packet.write_control(SentControl::Ping, frame);
             } else {
                 packet.write_eliciting(frame);

@@ -152,6 +152,7 @@ impl Connection {
             return Ok(());
         }
         self.take_advice(now);
+        self.look_at_ack_terms(now);
         for slot in 0..self.shared.paths.slots() {
             self.send_path_duties(now, slot, outbox)?;
         }

@@ -6,13 +6,34 @@ use smallvec::SmallVec;
 /// Most ranges remembered; older packets count as duplicates. Our choice, as in quinn.
 const MAX_RANGES: usize = 64;
 
+/// Ranges from which on each new one is acknowledged at once, however patient the peer is, so that none
+/// is forgotten before it was told. Our choice: half of what is kept, and fewer than are told at once.
+const PRESSING_RANGES: usize = 24;
+
 /// When to acknowledge.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AckSettings {
     /// Acknowledge at the latest after so many ack-eliciting packets.
     pub(crate) every: u32,
     /// Acknowledge at the latest so long after an ack-eliciting packet.
     pub(crate) max_delay: Duration,
+    /// Acknowledge at once what shows that an earlier packet was overtaken by so many: with 1 every
+    /// packet that is out of order, with 0 none.
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-6.2>
+    pub(crate) reordering: u64,
+    /// Of marks of congestion in a row, only the first is acknowledged at once.
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-6.3>
+    pub(crate) first_mark_only: bool,
+}
+
+impl AckSettings {
+    /// What RFC 9000 recommends, with these limits.
+    pub(crate) const fn new(every: u32, max_delay: Duration) -> Self {
+        AckSettings { every, max_delay, reordering: 1, first_mark_only: false }
+    }
+
+    /// Everything is acknowledged at once.
+    pub(crate) const AT_ONCE: AckSettings = AckSettings::new(1, Duration::ZERO);
 }
 
 /// Packets received in one packet number space.
@@ -24,6 +45,10 @@ pub(crate) struct Received {
     floor: u64,
     largest_at: Instant,
     largest_eliciting: Option<u64>,
+    /// The largest packet number of the last acknowledgement.
+    largest_acked: Option<u64>,
+    /// The last packet came with a mark of congestion.
+    was_marked: bool,
     eliciting_unacked: u32,
     deadline: Option<Instant>,
     due: bool,
@@ -58,8 +83,11 @@ impl Received {
         if largest.is_none_or(|largest| pn > largest) {
             self.largest_at = now;
         }
+        let ranges = self.ranges.len();
         self.insert(pn.0);
         self.news = true;
+        let marked = ecn == 3;
+        let was_marked = std::mem::replace(&mut self.was_marked, marked);
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.4.1
         //# Even if an endpoint does not set an ECT field in packets it sends, the endpoint MUST
         //# provide feedback about ECN markings it receives, if these are accessible.
@@ -87,14 +115,14 @@ impl Received {
         //# received, or [...] when the packet has a packet number larger than the highest-numbered
         //# ack-eliciting packet that has been received and there are missing packets between that
         //# packet and this packet.
-        let out_of_order = match self.largest_eliciting {
-            Some(before) if pn.0 < before => true,
-            Some(before) => {
-                !self.ranges.last().is_some_and(|&(start, end)| start <= before && pn.0 <= end)
-            }
-            None => false,
+        let before = self.largest_eliciting;
+        self.largest_eliciting = before.max(Some(pn.0));
+        let tells_of_loss = match settings.reordering {
+            0 => false,
+            1 => self.is_out_of_order(pn.0, before),
+            threshold => self.was_overtaken(pn.0, threshold),
         };
-        self.largest_eliciting = self.largest_eliciting.max(Some(pn.0));
+        let pressing = self.ranges.len() > ranges && ranges >= PRESSING_RANGES;
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
         //# Similarly, packets marked with the ECN Congestion Experienced (CE) codepoint in the IP
         //# header SHOULD be acknowledged immediately, to reduce the peer's response time to
@@ -102,7 +130,8 @@ impl Received {
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.2
         //# A receiver SHOULD send an ACK frame after receiving at least two ack-eliciting
         //# packets.
-        if out_of_order || ecn == 3 || self.eliciting_unacked >= settings.every {
+        let mark = marked && !(settings.first_mark_only && was_marked);
+        if tells_of_loss || pressing || mark || self.eliciting_unacked >= settings.every {
             self.due = true;
         }
         if self.deadline.is_none() {
@@ -114,6 +143,38 @@ impl Received {
             //# ack-eliciting 0-RTT and 1-RTT packets within its advertised max_ack_delay, with
             //# the following exception.
             self.deadline = Some(now + settings.max_delay);
+        }
+    }
+
+    /// True if `pn` is not the next after the largest ack-eliciting packet before it.
+    fn is_out_of_order(&self, pn: u64, before: Option<u64>) -> bool {
+        match before {
+            Some(before) if pn < before => true,
+            Some(before) => {
+                !self.ranges.last().is_some_and(|&(start, end)| start <= before && pn <= end)
+            }
+            None => false,
+        }
+    }
+
+    /// True if an acknowledgement now tells the peer that a packet was overtaken by `threshold` others,
+    /// or that `pn` came although the peer must think that.
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-6.2>
+    fn was_overtaken(&self, pn: u64, threshold: u64) -> bool {
+        let reported = self.largest_acked.and_then(|largest| largest.checked_sub(threshold));
+        let largest = self.largest_eliciting.unwrap_or_default();
+        let missing = self.first_missing(reported.map_or(0, |reported| reported + 1));
+        reported.is_some_and(|reported| pn <= reported)
+            || missing < largest && largest - missing >= threshold
+    }
+
+    /// The lowest packet number from `from` on that has not come.
+    fn first_missing(&self, from: u64) -> u64 {
+        let lowest = from.max(self.floor);
+        let at = self.ranges.partition_point(|&(_, end)| end < lowest);
+        match self.ranges.get(at) {
+            Some(&(start, end)) if start <= lowest => end + 1,
+            _ => lowest,
         }
     }
 
@@ -165,6 +226,7 @@ impl Received {
 
     /// An acknowledgement of all of it was written.
     pub(crate) fn on_ack_written(&mut self) {
+        self.largest_acked = self.ranges.last().map(|&(_, end)| end);
         self.eliciting_unacked = 0;
         self.deadline = None;
         self.due = false;
@@ -238,112 +300,4 @@ impl Received {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    const SETTINGS: AckSettings = AckSettings { every: 2, max_delay: Duration::from_millis(25) };
-
-    fn receive(received: &mut Received, pn: u64) {
-        received.on_packet(Instant::ZERO, PacketNumber(pn), true, 0, &SETTINGS);
-    }
-
-    #[test]
-    fn every_second_packet_makes_an_acknowledgement_due() {
-        let mut received = Received::default();
-        receive(&mut received, 0);
-        assert!(!received.is_due(Instant::ZERO));
-        assert!(received.is_due(Instant::ZERO + Duration::from_millis(25)));
-        receive(&mut received, 1);
-        assert!(received.is_due(Instant::ZERO));
-        received.on_ack_written();
-        assert!(!received.wants_ack());
-    }
-
-    #[test]
-    fn a_gap_or_a_late_packet_makes_it_due_at_once() {
-        let mut received = Received::default();
-        receive(&mut received, 0);
-        receive(&mut received, 1);
-        received.on_ack_written();
-        receive(&mut received, 3);
-        assert!(received.is_due(Instant::ZERO));
-        received.on_ack_written();
-        receive(&mut received, 2);
-        assert!(received.is_due(Instant::ZERO));
-    }
-
-    #[test]
-    fn packets_below_what_was_settled_count_as_duplicates() {
-        let mut received = Received::default();
-        for pn in [0, 1, 5, 6, 9] {
-            receive(&mut received, pn);
-        }
-        received.on_ack_of_ack(PacketNumber(6));
-        assert!(received.is_duplicate(PacketNumber(3).min(PacketNumber(1))));
-        assert!(!received.is_duplicate(PacketNumber(3)));
-        assert_eq!(received.ranges().collect::<Vec<_>>(), [(9, 9), (5, 6)]);
-    }
-
-    /// A peer that leaves a gap before each packet, in whatever order.
-    #[test]
-    fn the_list_of_ranges_is_bounded_and_its_newest_part_stays() {
-        for order in [|nth: u64| nth, |nth| 20_000 - nth, |nth| nth * 7_919 % 20_011] {
-            let mut received = Received::default();
-            for nth in 0..10_000 {
-                let pn = 2 * order(nth);
-                if !received.is_duplicate(PacketNumber(pn)) {
-                    receive(&mut received, pn);
-                }
-                assert!(received.range_count() <= MAX_RANGES);
-            }
-            assert!(received.ranges.capacity() <= 2 * MAX_RANGES);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_packet_is_taken_twice_however_many_gaps_there_are(
-            packets in proptest::collection::vec(0u64..2_000, 1..600),
-            acked in proptest::collection::vec((0usize..600, 0u64..2_000), 0..4),
-        ) {
-            let mut received = Received::default();
-            let mut model = BTreeSet::new();
-            for (nth, pn) in packets.into_iter().enumerate() {
-                if model.contains(&pn) {
-                    prop_assert!(received.is_duplicate(PacketNumber(pn)));
-                }
-                if !received.is_duplicate(PacketNumber(pn)) {
-                    model.insert(pn);
-                    receive(&mut received, pn);
-                }
-                for &(_, largest) in acked.iter().filter(|(when, _)| *when == nth) {
-                    received.on_ack_of_ack(PacketNumber(largest));
-                }
-                // What is told came, and the newest is told.
-                let told: Vec<u64> =
-                    received.ranges().flat_map(|(start, end)| start..=end).collect();
-                prop_assert!(told.iter().all(|pn| model.contains(pn)));
-                prop_assert_eq!(told.iter().max(), model.last());
-            }
-        }
-
-        #[test]
-        fn ranges_equal_a_set(packets in proptest::collection::vec(0u64..60, 1..80)) {
-            let mut received = Received::default();
-            let mut model = BTreeSet::new();
-            for pn in packets {
-                prop_assert_eq!(received.is_duplicate(PacketNumber(pn)), model.contains(&pn));
-                if model.insert(pn) {
-                    receive(&mut received, pn);
-                }
-            }
-            let listed: BTreeSet<u64> =
-                received.ranges().flat_map(|(start, end)| start..=end).collect();
-            prop_assert_eq!(listed, model);
-            let ranges: Vec<_> = received.ranges().collect();
-            prop_assert!(ranges.windows(2).all(|pair| pair[1].1 + 1 < pair[0].0));
-        }
-    }
-}
+mod tests;

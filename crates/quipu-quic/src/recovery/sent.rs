@@ -34,6 +34,10 @@ pub(crate) enum SentControl {
     StreamFrame(crate::stream::ControlFrame),
     /// A PING of the application, whose acknowledgement it is to hear of.
     Ping,
+    /// What we ask of the peer's acknowledgements, by its number: the latest is asked again.
+    AckFrequency {
+        sequence: u64,
+    },
     /// A datagram of the application, which is to hear of what becomes of it.
     Datagram(crate::datagrams::DatagramId),
     HandshakeDone,

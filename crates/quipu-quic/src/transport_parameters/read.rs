@@ -44,6 +44,13 @@ impl TransportParameters {
                 return Err(ParameterError::TrailingBytes(id));
             }
         }
+        // "Endpoints that support this extension MUST treat receipt of a min_ack_delay that is greater
+        // than the max_ack_delay as a connection error of type TRANSPORT_PARAMETER_ERROR."
+        // https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-3
+        if let Some(delay) = parameters.min_ack_delay {
+            let (id, most) = (ParameterId::MIN_ACK_DELAY, parameters.max_ack_delay.as_micros());
+            check(id, delay, |delay| delay <= most, "at most max_ack_delay")?;
+        }
         Ok(parameters)
     }
 
@@ -117,6 +124,7 @@ impl TransportParameters {
             ParameterId::MAX_DATAGRAM_FRAME_SIZE => {
                 self.max_datagram_frame_size = value.varint()?;
             }
+            ParameterId::MIN_ACK_DELAY => self.min_ack_delay = Some(value.varint()?),
             ParameterId::INITIAL_MAX_PATH_ID => {
                 let path = value.varint()?;
                 let expected = "at most 2^32 - 1";

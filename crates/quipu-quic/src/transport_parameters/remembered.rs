@@ -127,6 +127,9 @@ impl TransportParameters {
             // Nor what stands on multipath, or belongs to the handshake.
             ack_return_paths: false,
             version_information: None,
+            // "Endpoints MUST NOT remember the value of the min_ack_delay transport parameter"
+            // https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-3
+            min_ack_delay: None,
             ..known
         })
     }
@@ -176,6 +179,7 @@ mod tests {
             initial_source_connection_id: Some(ConnectionId::EMPTY),
             initial_max_path_id: Some(PathId(3)),
             ack_return_paths: true,
+            min_ack_delay: Some(1_000),
             ..TransportParameters::default()
         };
         let after = TransportParameters {

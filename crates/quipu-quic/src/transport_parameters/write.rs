@@ -91,6 +91,9 @@ impl TransportParameters {
         }
         let datagram = (self.max_datagram_frame_size, absent.max_datagram_frame_size);
         put_integer(writer, ParameterId::MAX_DATAGRAM_FRAME_SIZE, datagram)?;
+        if let Some(delay) = self.min_ack_delay {
+            put_value(writer, ParameterId::MIN_ACK_DELAY, delay)?;
+        }
         if let Some(path) = self.initial_max_path_id {
             // https://www.rfc-editor.org/rfc/rfc10069#section-2.1
             //# This value MUST NOT exceed 2^32-1, the maximum allowed value for the path ID due

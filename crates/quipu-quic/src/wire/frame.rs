@@ -156,6 +156,11 @@ pub enum Frame<'a> {
         /// not even padding, may follow it.
         has_length: bool,
     },
+    /// ACK_FREQUENCY: how the sender wants its packets to be acknowledged.
+    AckFrequency(AckFrequency),
+    /// IMMEDIATE_ACK: the sender wants an acknowledgement at once.
+    /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-5>
+    ImmediateAck,
     /// PATH_ABANDON: the sender gives up a path.
     PathAbandon {
         /// Which path.
@@ -228,6 +233,20 @@ pub struct NewConnectionId {
     pub reset_token: ResetToken,
 }
 
+/// How the sender of the frame wants its packets to be acknowledged.
+/// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-4>
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckFrequency {
+    /// Number of this request: an older one is ignored.
+    pub sequence: u64,
+    /// So many ack-eliciting packets may come without an acknowledgement.
+    pub threshold: u64,
+    /// So long an acknowledgement may be delayed, in microseconds.
+    pub max_delay: u64,
+    /// By so many packets one may be overtaken before that is told at once; 0: it never is.
+    pub reordering: u64,
+}
+
 impl Frame<'_> {
     /// The type under which the frame travels. A STREAM frame is given the type without length
     /// field and with the bits that its fields ask for.
@@ -270,6 +289,8 @@ impl Frame<'_> {
             Frame::HandshakeDone => FrameType::HANDSHAKE_DONE,
             Frame::Datagram { has_length: false, .. } => FrameType::DATAGRAM,
             Frame::Datagram { has_length: true, .. } => FrameType::DATAGRAM_LENGTH,
+            Frame::AckFrequency(_) => FrameType::ACK_FREQUENCY,
+            Frame::ImmediateAck => FrameType::IMMEDIATE_ACK,
             Frame::PathAbandon { .. } => FrameType::PATH_ABANDON,
             Frame::PathStatusBackup { .. } => FrameType::PATH_STATUS_BACKUP,
             Frame::PathStatusAvailable { .. } => FrameType::PATH_STATUS_AVAILABLE,

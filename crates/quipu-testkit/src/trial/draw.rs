@@ -135,6 +135,7 @@ impl Trial {
             policies: [policies(draw), policies(draw)],
             batch: pick(draw, &[usize::MAX, 1]),
             begin: pick(draw, &[400, 0, 50]),
+            ack_requests: draw.happens(33),
             ..Trial::new(paths).with_ops(ops)
         }
     }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use quipu_base::{Bytes, Duration, Instant, Rate, Role};
 use quipu_link::{Duplicate, LinkConfig, Reorder};
-use quipu_quic::{DatagramConfig, TransportConfig};
+use quipu_quic::{AckFrequencyConfig, AckRequest, DatagramConfig, TransportConfig};
 
 use crate::{Middlebox, Rebinding, SizeLimit};
 
@@ -22,6 +22,8 @@ pub struct Trial {
     pub max_streams: u64,
     /// The policies of client and server, as [`policies`](crate::policies) reads them.
     pub policies: [String; 2],
+    /// Both ends ask for fewer acknowledgements.
+    pub ack_requests: bool,
     /// Datagrams that the outbox takes at a time.
     pub batch: usize,
     /// When the operations begin, in ms; the handshake begins at zero.
@@ -144,6 +146,7 @@ impl Trial {
             connection_window: 15_000,
             max_streams: 100,
             policies: [String::new(), String::new()],
+            ack_requests: false,
             batch: usize::MAX,
             begin: 400,
             ops: Vec::new(),
@@ -216,6 +219,10 @@ impl Trial {
             max_streams: self.max_streams,
             idle_timeout: Duration::from_secs(250),
             datagrams: Some(DatagramConfig::default()),
+            ack_frequency: Some(AckFrequencyConfig {
+                request: self.ack_requests.then(AckRequest::default),
+                ..AckFrequencyConfig::default()
+            }),
             ..TransportConfig::default()
         }
     }

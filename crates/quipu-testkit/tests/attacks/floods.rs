@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Duration, Offset, PathId, Role, StreamDirection, StreamI
 use quipu_quic::DatagramConfig;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::wire::Frame;
-use quipu_quic::wire::frame::Stream;
+use quipu_quic::wire::frame::{AckFrequency, Stream};
 use quipu_testkit::forge::{Forge, Forgery, Setup, Work, one_rtt};
 
 use crate::{assert_bounded, setup};
@@ -51,6 +51,19 @@ fn flood_at<'a>(setup: &Setup, make: impl Fn(u64) -> Frame<'a>) -> (Work, Forge)
 #[test]
 fn a_flood_of_pings_is_answered_with_less_than_came() {
     let (work, _) = flood(|_| Frame::Ping);
+    assert_bounded(work, 16_000, 32_000, 0.1);
+}
+
+/// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-10>
+#[test]
+fn a_flood_of_requests_for_acknowledgements_is_answered_with_less_than_came() {
+    let (work, _) = flood(|_| Frame::ImmediateAck);
+    assert_bounded(work, 16_000, 32_000, 0.1);
+    let (work, _) = flood(|sequence| {
+        let (threshold, max_delay) = (sequence % 50, 1_000 + sequence % 1_000);
+        let reordering = sequence % 7;
+        Frame::AckFrequency(AckFrequency { sequence, threshold, max_delay, reordering })
+    });
     assert_bounded(work, 16_000, 32_000, 0.1);
 }
 

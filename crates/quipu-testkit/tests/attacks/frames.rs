@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Offset, PathId, Role, StreamDirection, StreamId};
 use quipu_quic::DatagramConfig;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::wire::Frame;
-use quipu_quic::wire::frame::Stream;
+use quipu_quic::wire::frame::{AckFrequency, Stream};
 use quipu_testkit::forge::{Forge, Number, handshake, one_rtt};
 
 use crate::setup;
@@ -75,6 +75,35 @@ fn datagrams_that_are_not_taken_close() {
         forge.say([datagram(length + 1, has_length)]);
         let closed = forge.closed();
         assert!(matches!(closed, Some(CloseReason::PeerFault(_))), "{length} bytes: {closed:?}");
+    }
+}
+
+/// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-4>
+#[test]
+fn requests_for_acknowledgements_that_cannot_be_close() {
+    let request = |max_delay| {
+        Frame::AckFrequency(AckFrequency { sequence: 0, threshold: 9, max_delay, reordering: 0 })
+    };
+    let mut deaf = setup();
+    deaf.server.ack_frequency = None;
+    let willing = setup();
+    for (setup, frame, closes) in [
+        (&deaf, request(25_000), true),
+        (&deaf, Frame::ImmediateAck, true),
+        (&willing, request(999), true),
+        (&willing, request(1_000), false),
+        (&willing, request(16_383_999), false),
+        (&willing, request(16_384_000), true),
+        (&willing, Frame::ImmediateAck, false),
+    ] {
+        let mut forge = Forge::against(Role::Server, setup);
+        forge.say([frame]);
+        let closed = forge.closed();
+        assert_eq!(
+            matches!(closed, Some(CloseReason::PeerFault(_))),
+            closes,
+            "{frame:?}: {closed:?}"
+        );
     }
 }
 

@@ -120,16 +120,17 @@ fn trial() -> impl Strategy<Value = Trial> {
         select(vec![15_000, 50, 4]),
         select(vec![100, 2]),
         [policies(), policies()],
-        select(vec![usize::MAX, 1]),
+        (select(vec![usize::MAX, 1]), any::<bool>()),
         select(vec![400, 0, 50]),
         ops,
     )
-        .prop_map(|(paths, stream, connection, streams, policies, batch, begin, ops)| Trial {
+        .prop_map(|(paths, stream, connection, streams, policies, outbox, begin, ops)| Trial {
             stream_window: stream,
             connection_window: connection,
             max_streams: streams,
             policies,
-            batch,
+            batch: outbox.0,
+            ack_requests: outbox.1,
             begin,
             ..Trial::new(paths).with_ops(ops)
         })

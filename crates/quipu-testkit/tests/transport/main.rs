@@ -6,4 +6,5 @@ mod datagrams;
 mod ecn;
 mod life;
 mod mtu;
+mod requests;
 mod setup;

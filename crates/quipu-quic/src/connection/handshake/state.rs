@@ -38,6 +38,8 @@ pub(in crate::connection) struct PeerSettings {
     pub(in crate::connection) max_ack_delay: Duration,
     pub(in crate::connection) max_udp_payload: u16,
     pub(in crate::connection) active_cid_limit: u64,
+    /// It takes requests for acknowledgements, with delays down to this.
+    pub(in crate::connection) min_ack_delay: Option<Duration>,
     /// Largest DATAGRAM frame that it takes; 0: none.
     pub(in crate::connection) max_datagram_frame: u64,
     /// The address that the peer used during the handshake is for the one that we used then.
@@ -56,6 +58,7 @@ impl Default for PeerSettings {
             max_ack_delay: Duration::from_millis(25),
             max_udp_payload: 65_527,
             active_cid_limit: 2,
+            min_ack_delay: None,
             max_datagram_frame: 0,
             disables_migration: false,
             max_path_id: None,

@@ -39,6 +39,8 @@ struct FrameSummary {
     challenge: bool,
     /// Whether the last STREAM frame left its stream open; `None` without one.
     more: Option<bool>,
+    /// IMMEDIATE_ACK.
+    at_once: bool,
 }
 
 impl<'p> PacketFrames<'p> {
@@ -97,6 +99,7 @@ impl<'p> PacketFrames<'p> {
         summary.crypto |= frame_type == FrameType::CRYPTO;
         summary.non_probing |= !frame_type.is_probing();
         summary.challenge |= frame_type == FrameType::PATH_CHALLENGE;
+        summary.at_once |= frame_type == FrameType::IMMEDIATE_ACK;
         Ok(Some(frame))
     }
 }
@@ -178,13 +181,14 @@ impl Connection {
         let PacketFrames { space, number, summary, .. } = *frames;
         let ecn = frames.origin.arrival.ecn;
         let settings = match space {
-            Space::Data(_) => {
-                AckSettings { every: self.config.ack_every, max_delay: self.config.max_ack_delay }
-            }
+            // "An endpoint SHOULD send a packet containing an ACK frame immediately upon receiving an
+            // IMMEDIATE_ACK frame."
+            // https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-5
+            Space::Data(_) if !summary.at_once => *self.ack_terms.own(),
             // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.1
             //# An endpoint MUST acknowledge all ack-eliciting Initial and Handshake
             //# packets immediately
-            _ => AckSettings { every: 1, max_delay: quipu_base::Duration::ZERO },
+            _ => AckSettings::AT_ONCE,
         };
         if let Some(PacketSpace { received, .. }) = self.packets_mut(space) {
             received.on_packet(now, number, summary.ack_eliciting, ecn, &settings);

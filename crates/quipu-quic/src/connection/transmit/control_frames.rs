@@ -14,6 +14,7 @@ impl Connection {
     pub(in crate::connection) fn has_control_frames(&self) -> bool {
         !self.control.is_empty()
             || self.shared.streams.has_frames()
+            || self.has_ack_request()
             || self.handshake.crypto(Space::Data(0)).is_pending()
     }
 
@@ -64,6 +65,9 @@ impl Connection {
             let multipath = self.multipath().is_some();
             let values = Values { multipath, plan: &mut self.plan, ids: &mut self.ids };
             self.control.write(packet, values);
+        }
+        if self.has_ack_request() {
+            self.write_ack_request(packet);
         }
         packet.write_stream_frames(&mut self.shared.streams);
     }

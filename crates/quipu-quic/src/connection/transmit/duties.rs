@@ -91,6 +91,12 @@ impl Connection {
                     packet.write_probe_piece(&connection.shared.streams, piece);
                 }
             }
+            // "When sending PTO packets, one can include an IMMEDIATE_ACK frame to elicit an immediate
+            // acknowledgment."
+            // https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-7
+            if connection.asks_for_acks_at_once() {
+                packet.write_eliciting(|writer| Frame::ImmediateAck.write(writer));
+            }
             // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
             //# All probe packets sent on a PTO MUST be ack-eliciting. When there is no data to
             //# send, the sender SHOULD send a PING or other ack-eliciting frame in a single

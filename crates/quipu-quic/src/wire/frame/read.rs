@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use super::ack::{self, AckFault};
 use super::return_paths::{ReturnPaths, ReturnPathsFault};
-use super::{Frame, FrameType, MAX_STREAMS, NewConnectionId, Stream};
+use super::{AckFrequency, Frame, FrameType, MAX_STREAMS, NewConnectionId, Stream};
 use crate::error::{ErrorCode, TransportError};
 use crate::wire::{ConnectionId, EndedEarly, Reader, ResetToken, varint};
 
@@ -295,6 +295,13 @@ fn read<'a>(frame_type: FrameType, reader: &mut Reader<'a>) -> Result<Frame<'a>,
         FrameType::DATAGRAM_LENGTH => {
             Frame::Datagram { data: reader.length_prefixed()?, has_length: true }
         }
+        FrameType::ACK_FREQUENCY => Frame::AckFrequency(AckFrequency {
+            sequence: reader.varint()?,
+            threshold: reader.varint()?,
+            max_delay: reader.varint()?,
+            reordering: reader.varint()?,
+        }),
+        FrameType::IMMEDIATE_ACK => Frame::ImmediateAck,
         FrameType::PATH_ABANDON => {
             Frame::PathAbandon { path: path(reader)?, error_code: reader.varint()? }
         }

@@ -27,6 +27,12 @@ fn plain_frame() -> impl Strategy<Value = Frame<'static>> {
     prop_oneof![
         Just(Frame::Ping),
         Just(Frame::HandshakeDone),
+        Just(Frame::ImmediateAck),
+        (integer(), integer(), integer(), integer()).prop_map(
+            |(sequence, threshold, max_delay, reordering)| {
+                Frame::AckFrequency(AckFrequency { sequence, threshold, max_delay, reordering })
+            }
+        ),
         (1usize..50).prop_map(|length| Frame::Padding { length }),
         (stream(), integer(), offset()).prop_map(|(stream, error_code, final_size)| {
             Frame::ResetStream { stream, error_code, final_size }
@@ -314,6 +320,15 @@ fn a_datagram_without_length_takes_the_rest_of_the_payload() {
 }
 
 #[test]
+fn a_request_for_acknowledgements_has_four_fields() {
+    let request = AckFrequency { sequence: 3, threshold: 9, max_delay: 25_000, reordering: 4 };
+    let bytes = [0x40, 0xaf, 3, 9, 0x80, 0, 0x61, 0xa8, 4];
+    assert_eq!(only_frame(&bytes), Frame::AckFrequency(request));
+    assert_eq!(written(&Frame::AckFrequency(request)), bytes);
+    assert_eq!(only_frame(&[0x1f]), Frame::ImmediateAck);
+}
+
+#[test]
 fn a_run_of_padding_is_one_frame() {
     let frames: Vec<_> = Frames::new(&[0, 0, 0, 1, 0]).map(Result::unwrap).collect();
     let padding = |length| Frame::Padding { length };
@@ -340,7 +355,7 @@ fn impossible_values_are_refused() {
         (&[0x3e75, 1 << 32, 0], FrameFault::PathId(1 << 32)),
         (&[0x3e7a, top], FrameFault::PathId(top)),
         (&[0x2071_7501, 0, 1, 0, 1 << 32], FrameFault::PathId(1 << 32)),
-        (&[0x1f], FrameFault::UnknownType),
+        (&[0x21], FrameFault::UnknownType),
         (&[0x40], FrameFault::UnknownType),
     ];
     for (values, expected) in cases {

@@ -2,7 +2,7 @@
 
 use quipu_base::PathId;
 
-use super::{Frame, NewConnectionId, ack, stream};
+use super::{AckFrequency, Frame, NewConnectionId, ack, stream};
 use crate::wire::{NoSpace, ResetToken, Writer, varint};
 
 impl Frame<'_> {
@@ -13,7 +13,7 @@ impl Frame<'_> {
             Frame::Ack(ack) => return ack::size(ack),
             Frame::Stream(frame) => return stream::size(frame),
             Frame::ReturnPaths(frame) => return frame.size(),
-            Frame::Ping | Frame::HandshakeDone => 0,
+            Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => 0,
             Frame::ResetStream { stream, error_code, final_size } => {
                 sizes([stream.0, *error_code, final_size.0])
             }
@@ -39,6 +39,7 @@ impl Frame<'_> {
             }
             Frame::Datagram { data, has_length: true } => prefixed(data),
             Frame::Datagram { data, has_length: false } => data.len(),
+            Frame::AckFrequency(request) => sizes(request.fields()),
             Frame::PathAbandon { path, error_code } => sizes([u64::from(path.0), *error_code]),
             Frame::PathStatusBackup { path, sequence }
             | Frame::PathStatusAvailable { path, sequence } => {
@@ -82,7 +83,7 @@ impl Frame<'_> {
             Frame::Padding { .. } | Frame::Ack(_) | Frame::Stream(_) | Frame::ReturnPaths(_) => {
                 Ok(())
             }
-            Frame::Ping | Frame::HandshakeDone => Ok(()),
+            Frame::Ping | Frame::HandshakeDone | Frame::ImmediateAck => Ok(()),
             Frame::ResetStream { stream, error_code, final_size } => {
                 put(writer, [stream.0, *error_code, final_size.0])
             }
@@ -114,6 +115,7 @@ impl Frame<'_> {
             }
             Frame::Datagram { data, has_length: true } => writer.put_length_prefixed(data),
             Frame::Datagram { data, has_length: false } => writer.put_bytes(data),
+            Frame::AckFrequency(request) => put(writer, request.fields()),
             Frame::PathAbandon { path, error_code } => {
                 put(writer, [u64::from(path.0), *error_code])
             }
@@ -148,6 +150,12 @@ impl Frame<'_> {
             _ => {}
         }
         frame.write(writer)
+    }
+}
+
+impl AckFrequency {
+    fn fields(&self) -> [u64; 4] {
+        [self.sequence, self.threshold, self.max_delay, self.reordering]
     }
 }
 

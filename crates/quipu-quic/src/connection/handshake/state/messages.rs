@@ -1,6 +1,8 @@
 //! Messages of TLS: from the packets in which they come to TLS, and from TLS to where they wait to
 //! be sent.
 
+use quipu_base::Duration;
+
 use super::{Handshake, PeerSettings, Tls};
 use crate::config::TransportConfig;
 use crate::connection::Space;
@@ -116,11 +118,17 @@ impl Handshake {
             max_ack_delay: peer.max_ack_delay,
             max_udp_payload: u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX),
             active_cid_limit: peer.active_connection_id_limit,
+            min_ack_delay: peer.min_ack_delay.map(Duration::from_micros),
             max_datagram_frame: peer.max_datagram_frame_size,
             disables_migration: peer.disable_active_migration,
             max_path_id: peer.initial_max_path_id,
             initial_max_path_id: peer.initial_max_path_id,
         };
+    }
+
+    /// The peer may delay acknowledgements so long from now on.
+    pub(in crate::connection) fn set_max_ack_delay(&mut self, delay: Duration) {
+        self.peer.max_ack_delay = delay;
     }
 
     /// What waits to be sent at the level of `space`.
