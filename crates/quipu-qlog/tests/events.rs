@@ -185,6 +185,7 @@ fn everything_about_paths_streams_and_the_connection_fits() {
         retry_source_connection_id: Some(cid(1)),
         initial_max_path_id: Some(PathId(4)),
         ack_return_paths: true,
+        grease_quic_bit: true,
         max_datagram_frame_size: u64::MAX >> 2,
         max_udp_payload_size: u64::MAX >> 2,
         ..TransportParameters::default()

@@ -98,6 +98,11 @@ pub struct TransportConfig {
     /// Datagrams of the application, which are not sent again when they are lost. Default `None`: the
     /// peer is told to send none. <https://www.rfc-editor.org/rfc/rfc9221>
     pub datagrams: Option<DatagramConfig>,
+    /// Values without meaning are sent where peers have to ignore them: a reserved transport parameter,
+    /// a reserved version beside ours, and any value of the QUIC bit in 1-RTT packets to peers that
+    /// allow it, as we do then. Default true. Must be false where other protocols on the same port are
+    /// known by that bit. <https://www.rfc-editor.org/rfc/rfc9287>
+    pub grease: bool,
     /// Ask the peer not to reach this end from another address than that of the handshake. Default
     /// false; not with `max_paths` above 1, since no further path could be opened then. A rebinding
     /// of the peer's address that it knows nothing of is followed all the same.
@@ -242,6 +247,7 @@ impl Default for TransportConfig {
             versions: vec![Version::V1],
             first_version: None,
             datagrams: None,
+            grease: true,
             disable_active_migration: false,
             probe_silence: true,
             ack_return_paths: true,

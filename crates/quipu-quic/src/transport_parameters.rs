@@ -61,6 +61,9 @@ pub struct TransportParameters {
     /// at most its `max_ack_delay`. `None`: it takes none.
     /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-3>
     pub min_ack_delay: Option<u64>,
+    /// The sender takes packets whose QUIC bit is zero.
+    /// <https://www.rfc-editor.org/rfc/rfc9287#section-3>
+    pub grease_quic_bit: bool,
     /// The largest path ID that its receiver may use; `None`: the sender speaks no multipath.
     /// <https://www.rfc-editor.org/rfc/rfc10069#section-2.1>
     pub initial_max_path_id: Option<PathId>,
@@ -70,6 +73,8 @@ pub struct TransportParameters {
     /// The versions of the sender; `None`: it takes no part in their negotiation.
     /// <https://www.rfc-editor.org/rfc/rfc9368#section-3>
     pub version_information: Option<VersionInformation>,
+    /// A parameter without meaning, to send; those of the peer are not read.
+    pub reserved: Option<ReservedParameter>,
 }
 
 impl Default for TransportParameters {
@@ -98,9 +103,11 @@ impl Default for TransportParameters {
             //# support DATAGRAM frames.
             max_datagram_frame_size: 0,
             min_ack_delay: None,
+            grease_quic_bit: false,
             initial_max_path_id: None,
             ack_return_paths: false,
             version_information: None,
+            reserved: None,
         }
     }
 }
@@ -175,11 +182,13 @@ impl From<ParameterError> for TransportError {
 mod id;
 mod read;
 mod remembered;
+mod reserved;
 mod version_information;
 mod write;
 
 pub use id::ParameterId;
 pub use remembered::RememberedLimits;
+pub use reserved::ReservedParameter;
 pub use version_information::VersionInformation;
 
 #[cfg(test)]

@@ -120,6 +120,7 @@ impl<'a> ConnectionPlan<'a> {
             ack_every: transport.ack_every,
             max_ack_delay: transport.max_ack_delay,
             ack_frequency: None,
+            grease: false,
             stream_window,
             connection_window,
             // A page is in memory anyway, and policies see all that a server has to send.

@@ -172,6 +172,9 @@ pub(crate) fn parameters(
         if parameters.max_datagram_frame_size > 0 {
             number!(json, "max_datagram_frame_size", parameters.max_datagram_frame_size);
         }
+        if parameters.grease_quic_bit {
+            json.boolean("grease_quic_bit", true);
+        }
         json.boolean("ack_return_paths", parameters.ack_return_paths);
     }
     file.end();

@@ -56,6 +56,7 @@ pub(crate) fn parameters(
         active_connection_id_limit: super::cids::ACTIVE_LIMIT,
         initial_source_connection_id: Some(ids.local),
         min_ack_delay: config.ack_frequency.map(|config| config.least_delay.as_micros()),
+        grease_quic_bit: config.grease,
         max_datagram_frame_size: config.datagrams.map_or(0, |config| config.max_frame.into()),
         initial_max_path_id: (config.max_paths > 1).then(|| PathId(config.max_paths - 1)),
         ack_return_paths: config.offers_return_paths(),

@@ -42,6 +42,7 @@ mod datagrams;
 mod events;
 mod farewell;
 mod frames;
+mod grease;
 mod handshake;
 mod inspect;
 mod lifecycle;
@@ -69,6 +70,7 @@ pub(crate) use cids::{FirstIds, IdSource};
 pub use datagrams::SendDatagramError;
 pub(crate) use events::EndpointEvent;
 pub use events::{ConnectionEvent, Migration};
+pub(crate) use grease::reserved_parameter;
 pub(crate) use handshake::{ClientOrigin, KeyRing, ServerOrigin, Start, parameters};
 pub use lifecycle::CloseReason;
 pub use paths::{MigrateError, OpenPathError};
@@ -84,6 +86,7 @@ use acks::Scratch;
 use cids::ConnectionIds;
 use control::ControlQueue;
 use events::Events;
+use grease::QuicBits;
 use handshake::Handshake;
 use lifecycle::Lifecycle;
 use plan::PathPlan;
@@ -149,6 +152,7 @@ pub struct Connection {
     control: ControlQueue,
     datagrams: Datagrams,
     ack_terms: AckTerms,
+    quic_bits: QuicBits,
     lifecycle: Lifecycle,
     plan: PathPlan,
     /// The addresses of the handshake.
@@ -190,6 +194,7 @@ impl Connection {
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
             ack_terms: AckTerms::new(&config),
+            quic_bits: QuicBits::default(),
             datagrams: Datagrams::new(config.datagrams.unwrap_or_default()),
             lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),

@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::stream::Streams;
 use crate::tls::protection;
 use crate::wire::frame::StreamLayout;
-use crate::wire::header::{HeaderLayout, LongHeader, LongKind, ShortHeader};
+use crate::wire::header::{FIXED_BIT, HeaderLayout, LongHeader, LongKind, ShortHeader};
 use crate::wire::{ConnectionId, NoSpace, TruncatedPacketNumber, Writer};
 
 /// Bytes of the tag of every AEAD of QUIC v1.
@@ -325,6 +325,7 @@ impl Connection {
         let number = sent.next_pn();
         let packet_number = TruncatedPacketNumber::new(number, sent.largest_acked());
         let apart = datagram.apart.is_some();
+        let clears_quic_bit = matches!(space, Space::Data(_)) && self.clears_quic_bit();
         let room = datagram.buffer.get_mut(datagram.end..)?;
         let limit = room.len().checked_sub(TAG)?;
         let mut writer = Writer::new(room.get_mut(..limit)?);
@@ -358,6 +359,9 @@ impl Connection {
         };
         let layout = layout.ok()?;
         let at = writer.position();
+        if clears_quic_bit && let Some(first) = room.first_mut() {
+            *first &= !FIXED_BIT;
+        }
         let mut least = layout.header_length() + layout.min_payload();
         if let Space::Data(_) = space {
             // https://www.rfc-editor.org/rfc/rfc9000#section-10.3

@@ -204,9 +204,15 @@ impl Connection {
         }
     }
 
-    /// True for a packet of the handshake that is dropped for what lies open of it. `datagram`: bytes
+    /// True for a packet that is dropped for what lies open of it. `datagram`: bytes
     /// of the datagram that carries it.
     fn is_out_of_place(&self, header: &PartialHeader, datagram: usize) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.3.1
+        //# Packets containing a zero value for this bit are not valid packets in this version and
+        //# MUST be discarded.
+        if self.needs_quic_bit(header) {
+            return true;
+        }
         if header.kind == PacketKind::OneRtt {
             return false;
         }

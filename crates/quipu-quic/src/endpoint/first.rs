@@ -99,6 +99,10 @@ impl Endpoint {
         //# maximum datagram size of 1200 bytes.
         let long_enough = datagram.len() >= MIN_INITIAL_DATAGRAM;
         match Packet::parse(datagram, self.config.connection_ids.length()).ok()? {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
+            //# Packets containing a zero value for this bit are not valid packets in this version
+            //# and MUST be discarded.
+            Packet::Protected(header) if !header.fixed_bit && !self.takes_clear_quic_bits() => None,
             Packet::Protected(header) if header.kind == PacketKind::OneRtt => {
                 self.reset_stranger(now, arrival.route, &header.dcid, datagram.len());
                 None
@@ -137,6 +141,12 @@ impl Endpoint {
             //# Version Negotiation packet.
             _ => None,
         }
+    }
+
+    /// True if clients may clear the QUIC bit, as they may in their first packets if they remember
+    /// that. <https://www.rfc-editor.org/rfc/rfc9287#section-3.1>
+    fn takes_clear_quic_bits(&self) -> bool {
+        self.server.as_ref().is_some_and(|server| server.config.transport.grease)
     }
 
     /// True if connections of that version are let in.

@@ -12,7 +12,7 @@ use super::tokens::Tokens;
 use super::{ClientConfig, ConnectError, ConnectionHandle, Endpoint, ServerConfig};
 use crate::connection::{
     AddressTokens, ClientOrigin, Connection, FirstIds, IdSource, KeyRing, ServerOrigin, Setup,
-    Start, parameters,
+    Start, parameters, reserved_parameter,
 };
 use crate::random::NoRandomness;
 use crate::recorder::Started;
@@ -57,7 +57,8 @@ impl Endpoint {
             original: remote_cid,
             retry_source: None,
         };
-        let own = parameters(Role::Client, &config.transport, &first_ids);
+        let mut own = parameters(Role::Client, &config.transport, &first_ids);
+        own.reserved = reserved_parameter(&config.transport, &mut *self.random)?;
         let (tls, transport) = (Arc::clone(&config.tls), Arc::clone(&config.transport));
         let from = ClientOrigin::new(tls, server_name, transport, own);
         let version = config.transport.first_version();
@@ -127,7 +128,8 @@ impl Endpoint {
             retry_source: token.original_dcid.map(|_| dcid),
         };
         let validated = token.state.is_valid();
-        let own = parameters(Role::Server, &server.transport, &first_ids);
+        let mut own = parameters(Role::Server, &server.transport, &first_ids);
+        own.reserved = reserved_parameter(&server.transport, &mut *self.random).ok()?;
         let (tls, transport) = (Arc::clone(&server.tls), Arc::clone(&server.transport));
         let (role, remote_cid) = (Role::Server, scid);
         let started = Started { role, route, local_cid, remote_cid, original_dcid };

@@ -46,6 +46,7 @@ parameters! {
     VERSION_INFORMATION = 0x11, "version_information";
     MAX_DATAGRAM_FRAME_SIZE = 0x20, "max_datagram_frame_size";
     INITIAL_MAX_PATH_ID = 0x3e, "initial_max_path_id";
+    GREASE_QUIC_BIT = 0x2ab2, "grease_quic_bit";
     MIN_ACK_DELAY = 0xff04_de1b, "min_ack_delay";
     ACK_RETURN_PATHS = 0x2071_7501, "ack_return_paths";
 }

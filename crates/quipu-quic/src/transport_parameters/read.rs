@@ -125,6 +125,7 @@ impl TransportParameters {
                 self.max_datagram_frame_size = value.varint()?;
             }
             ParameterId::MIN_ACK_DELAY => self.min_ack_delay = Some(value.varint()?),
+            ParameterId::GREASE_QUIC_BIT => self.grease_quic_bit = true,
             ParameterId::INITIAL_MAX_PATH_ID => {
                 let path = value.varint()?;
                 let expected = "at most 2^32 - 1";

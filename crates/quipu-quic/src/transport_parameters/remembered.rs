@@ -130,6 +130,8 @@ impl TransportParameters {
             // "Endpoints MUST NOT remember the value of the min_ack_delay transport parameter"
             // https://datatracker.ietf.org/doc/html/draft-ietf-quic-ack-frequency#section-3
             min_ack_delay: None,
+            // Packets of 0-RTT have the bit.
+            grease_quic_bit: false,
             ..known
         })
     }
@@ -180,6 +182,7 @@ mod tests {
             initial_max_path_id: Some(PathId(3)),
             ack_return_paths: true,
             min_ack_delay: Some(1_000),
+            grease_quic_bit: true,
             ..TransportParameters::default()
         };
         let after = TransportParameters {

@@ -56,6 +56,7 @@ fn parameters() -> impl Strategy<Value = TransportParameters> {
         of(version_information()),
         integer(),
         of(integer()),
+        any::<bool>(),
     );
     (from_server, limits, small, other).prop_map(|(server, limits, small, other)| {
         TransportParameters {
@@ -77,10 +78,12 @@ fn parameters() -> impl Strategy<Value = TransportParameters> {
             initial_source_connection_id: other.2,
             retry_source_connection_id: server.3,
             max_datagram_frame_size: other.6,
+            grease_quic_bit: other.8,
             min_ack_delay: other.7.map(|delay| delay.min(small.3 * 1_000)),
             initial_max_path_id: other.3,
             ack_return_paths: other.4,
             version_information: other.5,
+            reserved: None,
         }
     })
 }
@@ -131,6 +134,18 @@ fn values_out_of_range_are_refused_and_their_neighbours_taken() {
                 if named == id && value == bad),
             "{id}: {error:?}"
         );
+    }
+}
+
+#[test]
+fn a_reserved_parameter_is_written_and_ignored() {
+    for length in 0..=7 {
+        let id = ParameterId(31 * 1_000 + 27);
+        let reserved = ReservedParameter { id, value: [7; 7], length, version: 0x0a0a_0a0a };
+        let plain = TransportParameters { max_datagram_frame_size: 9, ..Default::default() };
+        let with = TransportParameters { reserved: Some(reserved), ..plain.clone() };
+        assert_eq!(with.encode().len(), plain.encode().len() + 4 + 1 + length);
+        assert_eq!(TransportParameters::read(&with.encode(), Role::Client), Ok(plain));
     }
 }
 

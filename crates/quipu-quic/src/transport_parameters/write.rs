@@ -6,7 +6,7 @@ use super::*;
 const MAX_SIZE: usize = 512;
 
 impl TransportParameters {
-    /// The parameters encoded, in ascending order of their numbers; those that say what their
+    /// The parameters encoded, a reserved one last; those that say what their
     /// absence says are left out. Times are cut to whole milliseconds.
     pub fn encode(&self) -> Vec<u8> {
         let mut buffer = [0; MAX_SIZE];
@@ -100,8 +100,14 @@ impl TransportParameters {
             //# to restrictions on the nonce calculation (see Section 2.4).
             put_value(writer, ParameterId::INITIAL_MAX_PATH_ID, u64::from(path.0))?;
         }
+        if self.grease_quic_bit {
+            put_bytes(writer, ParameterId::GREASE_QUIC_BIT, &[])?;
+        }
         if self.ack_return_paths {
             put_bytes(writer, ParameterId::ACK_RETURN_PATHS, &[])?;
+        }
+        if let Some(reserved) = &self.reserved {
+            put_bytes(writer, reserved.id, reserved.value())?;
         }
         Ok(())
     }

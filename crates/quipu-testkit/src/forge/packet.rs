@@ -40,6 +40,7 @@ pub struct Forgery {
     pub(super) phase: Option<usize>,
     pub(super) flip_phase: bool,
     pub(super) reserved: bool,
+    pub(super) clear: bool,
     pub(super) spin: bool,
     pub(super) dcid: Option<ConnectionId>,
     pub(super) scid: Option<ConnectionId>,
@@ -74,6 +75,7 @@ impl Forgery {
             phase: None,
             flip_phase: false,
             reserved: false,
+            clear: false,
             spin: false,
             dcid: None,
             scid: None,
@@ -111,6 +113,12 @@ impl Forgery {
     #[must_use]
     pub fn with_wrong_phase_bit(self) -> Self {
         Forgery { flip_phase: true, ..self }
+    }
+
+    /// The QUIC bit is zero.
+    #[must_use]
+    pub fn without_quic_bit(self) -> Self {
+        Forgery { clear: true, ..self }
     }
 
     /// The reserved bits are set.
@@ -214,6 +222,9 @@ impl Forgery {
         packet.truncate(header);
         if self.reserved {
             packet[0] |= RESERVED[usize::from(packet[0] & 0x80 == 0)];
+        }
+        if self.clear {
+            packet[0] &= !0x40;
         }
         packet.extend_from_slice(&self.payload);
         let least = header + self.payload.len().max(layout.min_payload()) + TAG;

@@ -1,9 +1,10 @@
 //! What the transport does beside streams: sizes of datagrams, marks, PINGs, idle connections,
-//! farewells, datagrams of the application, acknowledgements on request.
+//! farewells, datagrams of the application, acknowledgements on request, grease.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod datagrams;
 mod ecn;
+mod grease;
 mod life;
 mod mtu;
 mod requests;

@@ -53,7 +53,8 @@ impl ClientOrigin {
     /// Starts a session whose first flight is of that version.
     pub(crate) fn start(&self, version: Version) -> Result<Box<dyn Session>, StartError> {
         let mut parameters = self.parameters.clone();
-        parameters.version_information = version::information(&self.config, version);
+        parameters.version_information =
+            version::information(&self.config, version, parameters.reserved);
         self.tls.start(&ClientStart {
             server_name: &self.server_name,
             version,
@@ -132,7 +133,8 @@ impl ServerOrigin {
         let client = TransportParameters::read(encoded, Role::Client)?;
         let version = self.choose(original, client.version_information.as_ref())?;
         let mut parameters = self.parameters.clone();
-        parameters.version_information = version::information(&self.config, version);
+        parameters.version_information =
+            version::information(&self.config, version, parameters.reserved);
         let session = self.tls.start(&ServerStart {
             version,
             parameters: &parameters.encode(),

@@ -40,6 +40,8 @@ pub(in crate::connection) struct PeerSettings {
     pub(in crate::connection) active_cid_limit: u64,
     /// It takes requests for acknowledgements, with delays down to this.
     pub(in crate::connection) min_ack_delay: Option<Duration>,
+    /// It takes packets whose QUIC bit is zero.
+    pub(in crate::connection) grease_quic_bit: bool,
     /// Largest DATAGRAM frame that it takes; 0: none.
     pub(in crate::connection) max_datagram_frame: u64,
     /// The address that the peer used during the handshake is for the one that we used then.
@@ -59,6 +61,7 @@ impl Default for PeerSettings {
             max_udp_payload: 65_527,
             active_cid_limit: 2,
             min_ack_delay: None,
+            grease_quic_bit: false,
             max_datagram_frame: 0,
             disables_migration: false,
             max_path_id: None,

@@ -3,14 +3,21 @@
 
 use crate::config::TransportConfig;
 use crate::error::{ErrorCode, TransportError};
-use crate::transport_parameters::VersionInformation;
+use crate::transport_parameters::{ReservedParameter, VersionInformation};
 use crate::wire::Version;
 
 /// What a connection tells of versions; `None` if it takes no part in their negotiation.
-pub(super) fn information(config: &TransportConfig, chosen: Version) -> Option<VersionInformation> {
+pub(super) fn information(
+    config: &TransportConfig,
+    chosen: Version,
+    reserved: Option<ReservedParameter>,
+) -> Option<VersionInformation> {
+    // https://www.rfc-editor.org/rfc/rfc9368#section-10
+    // A reserved version among them keeps peers used to versions that they do not know.
+    let reserved = reserved.map(|reserved| Version(reserved.version));
     config.negotiates_version().then(|| VersionInformation {
         chosen,
-        available: config.versions.iter().copied().collect(),
+        available: config.versions.iter().copied().chain(reserved).collect(),
     })
 }
 

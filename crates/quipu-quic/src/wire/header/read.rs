@@ -15,7 +15,7 @@ pub enum HeaderError {
     /// The bytes end within the header.
     #[error("the header ended early")]
     EndedEarly,
-    /// The fixed bit is zero.
+    /// The fixed bit of a Retry packet is zero.
     #[error("the fixed bit is 0, expected 1")]
     FixedBitClear,
     /// A connection ID of QUIC v1 or v2 has more than 20 bytes.
@@ -88,6 +88,9 @@ pub enum Packet<'a> {
 pub struct PartialHeader {
     /// Which packet.
     pub kind: PacketKind,
+    /// The fixed bit, which RFC 9287 calls the QUIC bit: a packet in which it is zero is invalid
+    /// unless its receiver sent the transport parameter `grease_quic_bit`.
+    pub fixed_bit: bool,
     /// What a long header says; `None` in a short header, which names no version.
     pub version: Option<Version>,
     /// Connection ID of its receiver.
@@ -117,15 +120,10 @@ impl<'a> Packet<'a> {
         if first & LONG_FORM != 0 {
             return parse_long(datagram, first, reader);
         }
-        // https://www.rfc-editor.org/rfc/rfc9000#section-17.3.1
-        //# Packets containing a zero value for this bit are not valid packets in this version and
-        //# MUST be discarded.
-        if first & FIXED_BIT == 0 {
-            return Err(HeaderError::FixedBitClear);
-        }
         let dcid = connection_id(reader.bytes(short_cid_length)?)?;
         Ok(Packet::Protected(PartialHeader {
             kind: PacketKind::OneRtt,
+            fixed_bit: first & FIXED_BIT != 0,
             version: None,
             dcid,
             scid: ConnectionId::EMPTY,
@@ -177,12 +175,7 @@ fn parse_long<'a>(
     if !version.is_known() {
         return Ok(Packet::UnknownVersion { version, dcid, scid });
     }
-    // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
-    //# Packets containing a zero value for this bit are not valid packets in this version and
-    //# MUST be discarded.
-    if first & FIXED_BIT == 0 {
-        return Err(HeaderError::FixedBitClear);
-    }
+    let fixed_bit = first & FIXED_BIT != 0;
     // https://www.rfc-editor.org/rfc/rfc9000#section-17.2
     //# Endpoints that receive a version 1 long header with a value larger than 20 MUST drop the
     //# packet.
@@ -198,6 +191,9 @@ fn parse_long<'a>(
         PacketKind::ZeroRtt
     } else if is(type_bits::HANDSHAKE) {
         PacketKind::Handshake
+    } else if !fixed_bit {
+        // A server does not know yet whether the client takes this.
+        return Err(HeaderError::FixedBitClear);
     } else {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5
         //# The value in the Unused field is set to an arbitrary value by the server; a client
@@ -210,6 +206,7 @@ fn parse_long<'a>(
     match usize::try_from(length) {
         Ok(length) if length <= available => Ok(Packet::Protected(PartialHeader {
             kind,
+            fixed_bit,
             version: Some(version),
             dcid,
             scid,

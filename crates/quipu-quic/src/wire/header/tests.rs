@@ -79,10 +79,16 @@ fn reserved_versions_are_those_of_the_pattern() {
 }
 
 #[test]
-fn a_fixed_bit_of_zero_is_refused_in_both_forms() {
-    assert_eq!(Packet::parse(&[0x00; 30], 8), Err(HeaderError::FixedBitClear));
+fn a_fixed_bit_of_zero_is_told_in_both_forms_and_refused_in_retry_packets() {
+    assert!(!protected(&[0x00; 30], 8).fixed_bit);
+    assert!(protected(&[0x40; 30], 8).fixed_bit);
     let mut long = [0u8; 30];
-    (long[0], long[4]) = (0x80, 1);
+    long[4] = 1;
+    for (first, set) in [(0x80, false), (0xc0, true)] {
+        long[0] = first;
+        assert_eq!(protected(&long, 8).fixed_bit, set);
+    }
+    long[0] = 0xb0;
     assert_eq!(Packet::parse(&long, 8), Err(HeaderError::FixedBitClear));
 }
 

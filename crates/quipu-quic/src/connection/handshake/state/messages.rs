@@ -119,6 +119,7 @@ impl Handshake {
             max_udp_payload: u16::try_from(peer.max_udp_payload_size).unwrap_or(u16::MAX),
             active_cid_limit: peer.active_connection_id_limit,
             min_ack_delay: peer.min_ack_delay.map(Duration::from_micros),
+            grease_quic_bit: peer.grease_quic_bit,
             max_datagram_frame: peer.max_datagram_frame_size,
             disables_migration: peer.disable_active_migration,
             max_path_id: peer.initial_max_path_id,
