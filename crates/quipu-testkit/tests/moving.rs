@@ -444,3 +444,41 @@ fn a_second_path_moves_alone() {
     assert!(connection.path_views().all(|view| view.state == PathState::Usable));
     assert_eq!(connection.path_views().count(), 2);
 }
+
+/// What an application may read of each path, at either end: addresses, proof, sizes and counters.
+#[test]
+fn each_path_shows_its_present_addresses_and_what_went_over_it() {
+    let mut pair = Pair::connected(&Setup::default(), DELAY);
+    pair.act(Role::Client, |end, now| {
+        let route = Route::new(client_address(1), server_address());
+        end.connection_mut().unwrap().open_path(now, route).unwrap();
+    });
+    pair.run(Duration::from_secs(1));
+    migrate(&mut pair, client_address(2)).unwrap();
+    pair.run(Duration::from_secs(1));
+    say_something(&mut pair);
+    pair.run(Duration::from_secs(1));
+    for role in [Role::Client, Role::Server] {
+        let connection = pair.end(role).connection().unwrap();
+        let samples: Vec<_> = connection.path_samples().collect();
+        let all = connection.path_counters();
+        assert_eq!(samples.len(), 2, "{role:?}");
+        for (nth, address) in [(0, client_address(2)), (1, client_address(1))] {
+            let sample = &samples[nth];
+            let (own, peer) = (address, server_address());
+            let (own, peer) = if role.is_client() { (own, peer) } else { (peer, own) };
+            assert_eq!(sample.path, PathId(nth as u32));
+            assert_eq!(sample.route, Route::new(own, peer), "{role:?}, path {nth}");
+            assert_eq!(connection.route(sample.path), Some(sample.route));
+            assert!(sample.is_proved, "{role:?}, path {nth}");
+            assert_eq!(Some(sample.datagram_size), connection.datagram_size(sample.path));
+            // With another host it begins anew, and this server has not asked for an answer since.
+            let measured = sample.srtt.is_some_and(|srtt| srtt >= DELAY + DELAY);
+            assert_eq!(measured, role.is_client() || nth == 1, "{role:?}: {:?}", sample.srtt);
+            assert!(!measured || sample.rttvar < DELAY, "{role:?}: {}", sample.rttvar);
+            assert_eq!(all[nth], (sample.path, sample.counters));
+            let counters = sample.counters;
+            assert!(counters.packets_sent > 0 && counters.packets_received > 0, "{counters:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@ use quipu_base::{Bytes, Duration, PathId, Rate};
 
 use super::Connection;
 use crate::counters::PathCounters;
+use crate::route::Route;
 
 /// A path at an instant, as its end knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,13 @@ use crate::counters::PathCounters;
 pub struct PathSample {
     /// Identifier of the path.
     pub path: PathId,
+    /// Its addresses: [`ConnectionEvent::PathMigrated`](super::ConnectionEvent::PathMigrated) tells
+    /// of others.
+    pub route: Route,
+    /// The peer proved that it receives there. <https://www.rfc-editor.org/rfc/rfc9000#section-8>
+    pub is_proved: bool,
+    /// UDP payload of a full datagram, in bytes.
+    pub datagram_size: u16,
     /// What the congestion controller calls its state, such as `slow start`.
     pub state: &'static str,
     /// Congestion window, in bytes of UDP payload.
@@ -28,6 +36,8 @@ pub struct PathSample {
     pub bandwidth: Option<Rate>,
     /// Smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
+    /// Mean deviation of the round-trip time; before the first sample half of the initial one.
+    pub rttvar: Duration,
     /// The last sample of the round-trip time.
     pub latest_rtt: Option<Duration>,
     /// Least round-trip time seen.
@@ -45,6 +55,9 @@ impl Connection {
             let data = paths.get(key.slot)?;
             Some(PathSample {
                 path: key.id,
+                route: data.addresses.route(),
+                is_proved: data.addresses.active().is_proved,
+                datagram_size: data.mtu.size(),
                 state: published.state,
                 cwnd: view.cwnd,
                 ssthresh: view.ssthresh,
@@ -53,6 +66,7 @@ impl Connection {
                 delivery_rate: data.recovery.rate_sample().map(|sample| sample.rate),
                 bandwidth: published.bandwidth,
                 srtt: view.srtt,
+                rttvar: view.rttvar,
                 latest_rtt: view.latest_rtt,
                 min_rtt: view.min_rtt,
                 counters: data.counters,

@@ -25,6 +25,7 @@ const MAX_DATAGRAMS: usize = 8;
 pub struct Incoming {
     number: u64,
     route: Route,
+    version: Version,
     dcid: ConnectionId,
     token: TokenState,
     server_name: Option<String>,
@@ -44,6 +45,12 @@ impl Incoming {
     /// Both addresses, and the interface.
     pub fn route(&self) -> Route {
         self.route
+    }
+
+    /// The version of the client's first packet: that of the connection, unless another of
+    /// [`TransportConfig::versions`](crate::TransportConfig::versions) is wanted more.
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// The destination connection ID of the client's first packet since the last Retry.
@@ -167,6 +174,7 @@ impl Waiting {
         Some(Incoming {
             number,
             route: first.route,
+            version: first.version,
             dcid: first.dcid,
             token: first.token.state,
             server_name: first.server_name.clone(),

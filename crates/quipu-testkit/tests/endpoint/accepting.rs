@@ -8,6 +8,7 @@ use quipu_quic::ConnectionEvent;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{Admission, Held, Incoming, ServerConfig, TokenState};
 use quipu_quic::error::ErrorCode;
+use quipu_quic::wire::Version;
 use quipu_testkit::server_address;
 
 use super::{Two, events, reversed};
@@ -51,6 +52,7 @@ fn neither_tls_nor_policies_begin_before_the_application_decides() {
     assert_eq!(incoming.remote_address(), ([10, 0, 0, 1], 1000).into());
     assert_eq!(incoming.local_address(), server_address());
     assert_eq!(incoming.token(), TokenState::Absent);
+    assert_eq!(incoming.version(), Version::V1);
     assert_eq!(incoming.server_name(), Some(quipu_testkit::SERVER_NAME));
     assert!(incoming.may_retry());
     let held = two.server.held();

@@ -80,40 +80,6 @@ fn connections_that_nobody_takes_leave_nothing_behind() {
     assert_eq!(two.server.accept(), None);
 }
 
-/// Places that are looked at while one more connection is opened, accepted and closed beside
-/// `others`, at both ends.
-fn work_beside(others: u16) -> [u64; 2] {
-    let mut two = Two::new(|mut config| {
-        config.admission.max_per_source = usize::MAX;
-        config
-    });
-    for port in 0..others {
-        two.connect(port);
-        two.settle();
-        two.server.accept().unwrap();
-    }
-    let looked_at = |two: &Two| [two.client.held().looked_at, two.server.held().looked_at];
-    let before = looked_at(&two);
-    let near = two.connect(60_000);
-    two.settle();
-    let far = two.server.accept().unwrap();
-    let now = two.now;
-    two.client.connection_mut(near).unwrap().close(now, 0, b"");
-    two.settle();
-    events(&mut two.server, far);
-    two.server.remove(far).unwrap();
-    two.client.remove(near).unwrap();
-    let after = looked_at(&two);
-    [after[0] - before[0], after[1] - before[1]]
-}
-
-#[test]
-fn opening_and_closing_look_at_no_other_connection() {
-    let few = work_beside(100);
-    assert!(few.iter().all(|count| (1..200).contains(count)), "{few:?}");
-    assert_eq!(work_beside(3_000), few);
-}
-
 /// A driver may run it on any thread.
 #[test]
 fn an_endpoint_can_be_sent_to_another_thread() {

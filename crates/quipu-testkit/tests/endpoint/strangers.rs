@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Instant, Seed};
-use quipu_null_tls::NullClient;
+use quipu_base::{Duration, Instant, Seed};
+use quipu_null_tls::{NullClient, NullResetKey, NullTokenKey};
 use quipu_quic::connection::CloseReason;
-use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_quic::endpoint::{Admission, ClientConfig, EndpointConfig, ServerConfig, TokenConfig};
 use quipu_quic::tls::rustls::RustlsServer;
 use quipu_quic::{Arrival, ConnectionEvent, Endpoint, Route, TransportConfig};
 use quipu_testkit::{
@@ -14,7 +14,7 @@ use quipu_testkit::{
 };
 use rand_core::Rng;
 
-use super::Sent;
+use super::{Sent, Two, reversed};
 
 fn from_client() -> Arrival {
     let route = Route::new(server_address(), client_address(0));
@@ -138,4 +138,39 @@ fn junk_is_neither_answered_nor_kept() {
     assert_eq!(endpoint.accept(), None);
     assert_eq!(endpoint.ignored_datagrams(), 2000);
     assert_eq!(endpoint.poll_timeout(), None);
+}
+
+/// The same at a server that has keys for tokens and resets and asks its application: what is
+/// answered is bounded, and nothing is kept.
+#[test]
+fn junk_is_no_trouble_for_a_server_with_keys() {
+    let endpoints = EndpointConfig {
+        reset_key: Some(Arc::new(NullResetKey::new(&[1; 32]))),
+        ..EndpointConfig::default()
+    };
+    let mut two = Two::with_endpoints(endpoints, |config| {
+        let admission = Admission { ask: true, max_unvalidated: 0, ..Admission::default() };
+        let key = Arc::new(NullTokenKey::new(&[1; 32]));
+        config.with_admission(admission).with_tokens(TokenConfig::with_key(key))
+    });
+    two.connect(1000);
+    let (route, model) = two.client_sends().swap_remove(0);
+    let mut random = Seed::new(4).stream("junk", 0);
+    let (mut came, mut went) = (0, 0);
+    for round in 0..20_000usize {
+        let mut datagram = model.clone();
+        datagram.truncate([1500, 1200, 40, 25][round % 4].min(model.len()));
+        for _ in 0..1 + round % 7 {
+            // Headers, lengths and tokens are where lies matter.
+            let at = random.next_u32() as usize % datagram.len().min(80);
+            datagram[at] = random.next_u32() as u8;
+        }
+        came += datagram.len();
+        two.server.handle_datagram(two.now, reversed(route), &mut datagram);
+        went += two.server_sends().iter().map(|(_, answer)| answer.len()).sum::<usize>();
+        two.now += Duration::from_micros(100);
+    }
+    let held = two.server.held();
+    assert_eq!((held.connections, held.connection_ids, held.waiting), (0, 0, 0), "{held:?}");
+    assert!(went < came / 2, "{went} bytes for {came}");
 }

@@ -1,0 +1,121 @@
+//! What a connection costs: memory while it is idle, and work while it opens, is accepted and closes.
+//!
+//! Memory is counted by the allocator of this program, work by how often memory is asked for and how
+//! many places of connections are looked at. Times are for the bench `accept`.
+
+use quipu_base::{Duration, Role};
+use quipu_quic::endpoint::{Admission, Held, ServerConfig};
+
+use super::{Two, events, reversed};
+
+/// No limit holds.
+fn open(config: ServerConfig) -> ServerConfig {
+    config.with_admission(Admission {
+        max_connections: usize::MAX,
+        max_per_source: usize::MAX,
+        max_unvalidated: usize::MAX,
+        handshake_timeout: Duration::ZERO,
+        ..Admission::default()
+    })
+}
+
+/// Bytes that the client's and the server's endpoint hold with so many connections that have nothing
+/// more to say: what they give back when they are dropped.
+fn held_by(connections: u16) -> [i64; 2] {
+    let mut two = Two::new(open);
+    for port in 0..connections {
+        let near = two.connect(1000 + port);
+        two.settle();
+        let far = two.server.accept().unwrap();
+        // Acknowledgements, connection IDs, tokens and probes of the path MTU are over.
+        two.wait(Duration::from_millis(500));
+        events(&mut two.client, near);
+        events(&mut two.server, far);
+    }
+    two.settle();
+    let Two { client, server, config, .. } = two;
+    assert_eq!(server.held().connections, usize::from(connections));
+    let held = [client, server]
+        .map(|endpoint| -allocation_counter::measure(|| drop(endpoint)).bytes_current);
+    drop(config);
+    held
+}
+
+/// What a connection may hold that has nothing to say, in bytes; TLS is the null one.
+const IDLE: i64 = 24_000;
+
+#[test]
+fn an_idle_connection_holds_a_bounded_amount() {
+    let (few, many) = (held_by(8), held_by(40));
+    for (nth, role) in [Role::Client, Role::Server].into_iter().enumerate() {
+        let each = (many[nth] - few[nth]) / 32;
+        println!("{role:?}: {each} bytes a connection, {} of an endpoint with 8", few[nth]);
+        assert!((2_000..IDLE).contains(&each), "{role:?}: {each} bytes");
+    }
+}
+
+/// Work of one end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Work {
+    /// Places of connections that were looked at.
+    looked_at: u64,
+    /// How often memory was asked for.
+    allocations: u64,
+}
+
+/// What both ends do while one connection more is opened, accepted, closed and dropped beside
+/// `others`, which stay in their handshakes.
+fn work_beside(others: u16) -> Work {
+    let mut two = Two::new(open);
+    for port in 0..others {
+        two.connect(port);
+    }
+    for (route, mut datagram) in two.client_sends() {
+        two.server.handle_datagram(two.now, reversed(route), &mut datagram);
+    }
+    two.server_sends();
+    assert_eq!(two.server.held().connections, usize::from(others));
+    while two.server.accept().is_some() {}
+    // The first grows what all share.
+    open_and_close(&mut two);
+    let looked_at = |two: &Two| two.client.held().looked_at + two.server.held().looked_at;
+    let before = looked_at(&two);
+    let memory = allocation_counter::measure(|| open_and_close(&mut two));
+    Work { looked_at: looked_at(&two) - before, allocations: memory.count_total }
+}
+
+fn open_and_close(two: &mut Two) {
+    let near = two.connect(60_000);
+    two.settle();
+    let far = two.server.accept().unwrap();
+    let now = two.now;
+    two.client.connection_mut(near).unwrap().close(now, 0, b"");
+    two.settle();
+    events(&mut two.server, far);
+    two.server.remove(far).unwrap();
+    two.client.remove(near).unwrap();
+}
+
+#[test]
+fn opening_accepting_and_closing_cost_the_same_beside_10_and_16_000() {
+    let few = work_beside(10);
+    assert!((1..400).contains(&few.looked_at), "{few:?}");
+    let many = work_beside(16_000);
+    println!("{few:?}, {many:?}");
+    assert_eq!(many.looked_at, few.looked_at);
+    // Trees have a few nodes more.
+    assert!(many.allocations <= few.allocations + 8, "{many:?} and {few:?}");
+}
+
+/// What a closed connection held is given back.
+#[test]
+fn closed_connections_leave_no_memory() {
+    let mut two = Two::new(open);
+    let round = |two: &mut Two| (0..50).for_each(|_| open_and_close(two));
+    round(&mut two);
+    let memory = allocation_counter::measure(|| round(&mut two));
+    println!("{memory:?}");
+    assert!(memory.bytes_current.abs() < 2_000, "{memory:?}");
+    let held = two.server.held();
+    assert_eq!(held, Held { looked_at: held.looked_at, ..Held::default() });
+}
