@@ -1,6 +1,6 @@
 //! Configuration of connections.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use quipu_base::{Bytes, Duration, Rate};
 use thiserror::Error;
@@ -104,10 +104,20 @@ pub struct TransportConfig {
     /// known by that bit. <https://www.rfc-editor.org/rfc/rfc9287>
     pub grease: bool,
     /// Ask the peer not to reach this end from another address than that of the handshake. Default
-    /// false; not with `max_paths` above 1, since no further path could be opened then. A rebinding
-    /// of the peer's address that it knows nothing of is followed all the same.
+    /// false; not with `max_paths` above 1 unless there is a `preferred_address`, to which alone
+    /// further paths could be opened then. A rebinding of the peer's address that it knows nothing of
+    /// is followed all the same.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-18.2>
     pub disable_active_migration: bool,
+    /// Where a server would rather be reached than at the address of the handshake, as it tells its
+    /// clients; it has to receive there too. Of no meaning at a client. Default: nowhere else.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.6>
+    pub preferred_address: PreferredAddresses,
+    /// A client moves its first path to the address that the server prefers, once the handshake is
+    /// confirmed and the address proved to work, if it is of the family of the present one. To one of
+    /// the other family the application may [move](crate::Connection::migrate) it. Default true.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.6.1>
+    pub follows_preferred_address: bool,
     /// A client that waits for the rest of a stream asks the server when nothing comes for one and a
     /// half probe timeouts, once in each silence: a translator of addresses on the way may have
     /// forgotten it. Default true; our choice.
@@ -116,6 +126,30 @@ pub struct TransportConfig {
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
     pub ack_return_paths: bool,
+}
+
+/// Where a server wants to be reached, once for each family of addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PreferredAddresses {
+    /// Over IPv4; `None`: no preference.
+    pub ipv4: Option<SocketAddrV4>,
+    /// Over IPv6; `None`: no preference.
+    pub ipv6: Option<SocketAddrV6>,
+}
+
+impl PreferredAddresses {
+    /// True if `address` is one of them.
+    pub fn contains(&self, address: SocketAddr) -> bool {
+        self.like(address) == Some(address)
+    }
+
+    /// The one of the family of `address`.
+    pub fn like(&self, address: SocketAddr) -> Option<SocketAddr> {
+        match address {
+            SocketAddr::V4(_) => self.ipv4.map(SocketAddr::V4),
+            SocketAddr::V6(_) => self.ipv6.map(SocketAddr::V6),
+        }
+    }
 }
 
 /// How the size of full datagrams on a path is found.
@@ -249,6 +283,8 @@ impl Default for TransportConfig {
             datagrams: None,
             grease: true,
             disable_active_migration: false,
+            preferred_address: PreferredAddresses::default(),
+            follows_preferred_address: true,
             probe_silence: true,
             ack_return_paths: true,
         }
@@ -446,7 +482,8 @@ impl TransportConfig {
             return wrong("max_paths", &self.max_paths, "1 to 32");
         }
         // https://www.rfc-editor.org/rfc/rfc10069#section-2.2
-        if self.disable_active_migration && self.max_paths > 1 {
+        let elsewhere = self.preferred_address != PreferredAddresses::default();
+        if self.disable_active_migration && self.max_paths > 1 && !elsewhere {
             return wrong("disable_active_migration", &true, "false with more than one path");
         }
         if !(1..=8).contains(&self.connection_ids_per_path) {

@@ -46,7 +46,7 @@ pub mod wire;
 
 pub use config::{
     AckFrequencyConfig, AckRequest, Burst, ConfigError, DatagramConfig, MIN_UDP_PAYLOAD, Mtu,
-    RecoveryRules, TransportConfig,
+    PreferredAddresses, RecoveryRules, TransportConfig,
 };
 pub use connection::{Arrival, Connection, ConnectionEvent, Drain, PathSample};
 pub use counters::PathCounters;

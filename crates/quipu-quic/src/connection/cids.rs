@@ -50,6 +50,15 @@ pub(crate) struct FirstIds {
     pub(crate) original: ConnectionId,
     /// Source of the Retry packet that the server sent, if it did.
     pub(crate) retry_source: Option<ConnectionId>,
+    /// What a server tells with the address at which it would rather be reached.
+    pub(crate) preferred: Option<PreferredId>,
+}
+
+/// A connection ID of ours that is told in the handshake, of sequence number 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PreferredId {
+    pub(crate) id: ConnectionId,
+    pub(crate) token: ResetToken,
 }
 
 /// What makes connection IDs of ours and their stateless reset tokens.
@@ -82,7 +91,7 @@ impl ConnectionIds {
     pub(super) fn new(source: IdSource, first: FirstIds, remote: ConnectionId) -> Self {
         ConnectionIds {
             local_length: source.generator.length(),
-            local: LocalIds::first(source, first.local),
+            local: LocalIds::first(source, &first),
             remote: RemoteIds::first(remote),
             first,
             first_remote: remote,
@@ -210,12 +219,17 @@ struct LocalIds {
 }
 
 impl LocalIds {
-    /// Keeps the connection ID of the handshake: sequence number 0 of path 0.
-    fn first(source: IdSource, cid: ConnectionId) -> Self {
+    /// Keeps the connection IDs of the handshake: sequence number 0 of path 0, and 1 if one is told
+    /// with an address.
+    fn first(source: IdSource, first: &FirstIds) -> Self {
         let mut ids = LocalIds { source, paths: BTreeMap::new(), replaced: 0 };
         let issued = ids.paths.entry(PathId::ZERO).or_default();
-        issued.live.push((0, cid, ResetToken::new([0; 16])));
-        (issued.next_sequence, issued.told) = (1, 1);
+        issued.live.push((0, first.local, ResetToken::new([0; 16])));
+        if let Some(PreferredId { id, token }) = first.preferred {
+            issued.live.push((1, id, token));
+        }
+        issued.next_sequence = issued.live.len() as u64;
+        issued.told = issued.next_sequence;
         ids
     }
 

@@ -64,7 +64,11 @@ impl Connection {
                 streams.on_stream_data_blocked(stream, now)?;
             }
             Frame::DataBlocked { .. } | Frame::StreamsBlocked { .. } => {}
-            Frame::NewConnectionId(new) => self.on_new_connection_id(&new)?,
+            Frame::NewConnectionId(new) => {
+                self.on_new_connection_id(&new)?;
+                // It may have waited for one.
+                self.move_to_preferred(now);
+            }
             Frame::RetireConnectionId { path, sequence } => {
                 self.on_retire_connection_id(path, sequence)?;
             }

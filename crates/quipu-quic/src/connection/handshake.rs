@@ -4,10 +4,12 @@
 use quipu_base::{Instant, PathId, Role};
 
 use super::{Connection, ConnectionEvent, FirstIds, Space};
+use crate::config::PreferredAddresses;
 use crate::error::{ErrorCode, TransportError};
 use crate::recorder::{ConnectionState, Event};
 use crate::stream::PeerLimits;
-use crate::transport_parameters::TransportParameters;
+use crate::transport_parameters::{PreferredAddress, TransportParameters};
+use crate::wire::frame::NewConnectionId;
 
 mod crypto;
 mod kept;
@@ -53,6 +55,12 @@ pub(crate) fn parameters(
         //# continuity when the client address changes SHOULD indicate that migration is not
         //# supported by using the disable_active_migration transport parameter.
         disable_active_migration: config.disable_active_migration,
+        preferred_address: ids.preferred.filter(|_| server).map(|own| PreferredAddress {
+            ipv4: config.preferred_address.ipv4,
+            ipv6: config.preferred_address.ipv6,
+            connection_id: own.id,
+            reset_token: own.token,
+        }),
         active_connection_id_limit: super::cids::ACTIVE_LIMIT,
         initial_source_connection_id: Some(ids.local),
         min_ack_delay: config.ack_frequency.map(|config| config.least_delay.as_micros()),
@@ -85,6 +93,7 @@ impl Connection {
         let parameters = self.handshake.parameters(&self.config)?;
         self.check_connection_ids(&parameters)?;
         self.apply_parameters(&parameters);
+        self.learn_preferred(&parameters)?;
         self.recording.record(now, || Event::Parameters { own: false, parameters: &parameters });
         self.lifecycle.on_handshake_complete(now);
         self.recording.state(now, ConnectionState::HandshakeComplete);
@@ -120,6 +129,7 @@ impl Connection {
             self.recording.state(now, ConnectionState::HandshakeConfirmed);
             self.events.tell(ConnectionEvent::Confirmed);
             self.give_tokens(now);
+            self.move_to_preferred(now);
         }
     }
 
@@ -154,6 +164,7 @@ impl Connection {
         if peer.initial_source_connection_id != self.ids.remote().active(PathId::ZERO) {
             return wrong("initial_source_connection_id is not that of the packets");
         }
+        check_length(peer, self.ids.remote().is_empty(PathId::ZERO))?;
         if self.role.is_client() {
             if peer.original_destination_connection_id != Some(self.ids.original()) {
                 return wrong("original_destination_connection_id is not ours");
@@ -162,6 +173,25 @@ impl Connection {
                 return wrong("retry_source_connection_id is not that of the Retry");
             }
         }
+        Ok(())
+    }
+
+    /// The server wants to be reached elsewhere: the connection ID that came with the address is one
+    /// like others.
+    fn learn_preferred(&mut self, peer: &TransportParameters) -> Result<(), TransportError> {
+        let Some(preferred) = &peer.preferred_address else { return Ok(()) };
+        let new = NewConnectionId {
+            path: None,
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+            // If the preferred_address transport parameter is sent, that of its connection ID is 1.
+            sequence: 1,
+            retire_prior_to: 0,
+            id: preferred.connection_id,
+            reset_token: preferred.reset_token,
+        };
+        self.ids.remote_mut().on_new(PathId::ZERO, &new)?;
+        let addresses = PreferredAddresses { ipv4: preferred.ipv4, ipv6: preferred.ipv6 };
+        self.places.learn(addresses, self.config.follows_preferred_address);
         Ok(())
     }
 
@@ -181,6 +211,56 @@ impl Connection {
         self.lifecycle.agree_idle_timeout(peer.max_idle_timeout);
         if let Some(token) = peer.stateless_reset_token {
             self.ids.remote_mut().set_first_token(token);
+        }
+    }
+}
+
+/// What a peer must not declare if its packets have an empty connection ID.
+fn check_length(peer: &TransportParameters, is_empty: bool) -> Result<(), TransportError> {
+    // https://www.rfc-editor.org/rfc/rfc9000#section-18.2
+    //# A server that chooses a zero-length connection ID MUST NOT provide a preferred address.
+    //# Similarly, a server MUST NOT include a zero-length connection ID in this transport
+    //# parameter. A client MUST treat a violation of these requirements as a connection error of
+    //# type TRANSPORT_PARAMETER_ERROR.
+    if is_empty && peer.preferred_address.is_some() {
+        let reason = "preferred_address beside an empty connection ID";
+        return Err(TransportError::new(ErrorCode::TRANSPORT_PARAMETER_ERROR, reason));
+    }
+    // https://www.rfc-editor.org/rfc/rfc10069#section-2.1
+    //# If an initial_max_path_id transport parameter is received and the carrying packet contains
+    //# a zero-length connection ID, the receiver MUST treat this as a connection error of type
+    //# PROTOCOL_VIOLATION and close the connection.
+    if is_empty && peer.initial_max_path_id.is_some() {
+        let reason = "initial_max_path_id beside an empty connection ID";
+        return Err(TransportError::protocol_violation(reason));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{ConnectionId, ResetToken};
+
+    #[test]
+    fn an_empty_connection_id_goes_with_neither_multipath_nor_another_address() {
+        let plain = TransportParameters::default();
+        let multipath =
+            TransportParameters { initial_max_path_id: Some(PathId(3)), ..plain.clone() };
+        let address = PreferredAddress {
+            ipv4: None,
+            ipv6: None,
+            connection_id: ConnectionId::new(&[1; 8]).unwrap(),
+            reset_token: ResetToken::new([1; 16]),
+        };
+        let elsewhere = TransportParameters { preferred_address: Some(address), ..plain.clone() };
+        for (parameters, expected) in [
+            (&plain, None),
+            (&multipath, Some(ErrorCode::PROTOCOL_VIOLATION)),
+            (&elsewhere, Some(ErrorCode::TRANSPORT_PARAMETER_ERROR)),
+        ] {
+            assert_eq!(check_length(parameters, false), Ok(()));
+            assert_eq!(check_length(parameters, true).err().map(|error| error.code), expected);
         }
     }
 }

@@ -9,7 +9,8 @@
 //! `poll_timeout`. Extra calls are harmless.
 //!
 //! The parts, each with state of its own: TLS, keys and packet number spaces of the handshake
-//! (`handshake`), connection IDs (`cids`), path identifiers (`plan`), control frames (`control`),
+//! (`handshake`), connection IDs (`cids`), addresses that the ends were told (`places`), path
+//! identifiers (`plan`), control frames (`control`),
 //! events (`events`), life, close and idle timeout (`lifecycle`), the policies (`scheduler`), paths
 //! (`path`), recovery (`recovery`), acknowledgements on request (`ack_terms`), streams (`stream`) and the queues of datagrams (`datagrams`). What
 //! crosses parts is here: what the application asks for (`streams`, `priorities`, `datagrams`,
@@ -23,7 +24,7 @@ use quipu_base::{Instant, Role, StreamDirection};
 use quipu_policy::{Event, Policies};
 use smallvec::SmallVec;
 
-use crate::config::TransportConfig;
+use crate::config::{PreferredAddresses, TransportConfig};
 use crate::datagrams::Datagrams;
 use crate::error::TransportError;
 use crate::path::PathTable;
@@ -50,6 +51,7 @@ mod mtu;
 mod packet;
 mod paths;
 mod pings;
+mod places;
 mod plan;
 mod priorities;
 mod probes;
@@ -66,7 +68,7 @@ mod tokens;
 mod transmit;
 mod versions;
 
-pub(crate) use cids::{FirstIds, IdSource};
+pub(crate) use cids::{FirstIds, IdSource, PreferredId};
 pub use datagrams::SendDatagramError;
 pub(crate) use events::EndpointEvent;
 pub use events::{ConnectionEvent, Migration};
@@ -89,6 +91,7 @@ use events::Events;
 use grease::QuicBits;
 use handshake::Handshake;
 use lifecycle::Lifecycle;
+use places::Places;
 use plan::PathPlan;
 use scheduler::{Scheduler, Shared};
 use silence::Silence;
@@ -111,6 +114,11 @@ impl Space {
             Space::Data(slot) => slot,
         }
     }
+}
+
+/// Where this end wants to be reached if it is a server.
+fn own_places(role: Role, config: &TransportConfig) -> PreferredAddresses {
+    if role.is_client() { PreferredAddresses::default() } else { config.preferred_address }
 }
 
 /// Everything a new connection needs.
@@ -155,8 +163,7 @@ pub struct Connection {
     quic_bits: QuicBits,
     lifecycle: Lifecycle,
     plan: PathPlan,
-    /// The addresses of the handshake.
-    first_route: Route,
+    places: Places,
     silence: Silence,
     events: Events,
     tokens: AddressTokens,
@@ -198,7 +205,7 @@ impl Connection {
             datagrams: Datagrams::new(config.datagrams.unwrap_or_default()),
             lifecycle: Lifecycle::new(now, &config, setup.handshake_until),
             plan: PathPlan::new(config.max_paths),
-            first_route: route,
+            places: Places::new(route, own_places(role, &config)),
             silence: Silence::default(),
             events: Events::default(),
             tokens: setup.tokens,

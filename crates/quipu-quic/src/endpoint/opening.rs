@@ -4,20 +4,22 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, Role};
+use smallvec::SmallVec;
 
 use super::admission::Source;
 use super::incoming::FirstPacket;
 use super::table::{Client, Table};
 use super::tokens::Tokens;
 use super::{ClientConfig, ConnectError, ConnectionHandle, Endpoint, ServerConfig};
+use crate::config::{PreferredAddresses, TransportConfig};
 use crate::connection::{
-    AddressTokens, ClientOrigin, Connection, FirstIds, IdSource, KeyRing, ServerOrigin, Setup,
-    Start, parameters, reserved_parameter,
+    AddressTokens, ClientOrigin, Connection, FirstIds, IdSource, KeyRing, PreferredId,
+    ServerOrigin, Setup, Start, parameters, reserved_parameter,
 };
 use crate::random::NoRandomness;
 use crate::recorder::Started;
 use crate::route::Route;
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, ResetToken};
 
 /// Connection IDs drawn until one is unused. Our choice: as many in vain mean that the generator
 /// gives too few different ones.
@@ -56,6 +58,7 @@ impl Endpoint {
             reset_token: None,
             original: remote_cid,
             retry_source: None,
+            preferred: None,
         };
         let mut own = parameters(Role::Client, &config.transport, &first_ids);
         own.reserved = reserved_parameter(&config.transport, &mut *self.random)?;
@@ -126,6 +129,7 @@ impl Endpoint {
             reset_token: reset_key.map(|key| key.reset_token(&local_cid)),
             original: original_dcid,
             retry_source: token.original_dcid.map(|_| dcid),
+            preferred: self.preferred_id(&server.transport, &local_cid).ok()?,
         };
         let validated = token.state.is_valid();
         let mut own = parameters(Role::Server, &server.transport, &first_ids);
@@ -164,7 +168,30 @@ impl Endpoint {
         if let Some(server) = &mut self.server {
             server.tokens.on_used(now, &token);
         }
-        self.table.insert(connection, &[local_cid, dcid], Some(client))
+        let preferred = first_ids.preferred.map(|preferred| preferred.id);
+        let cids: SmallVec<[ConnectionId; 3]> =
+            [local_cid, dcid].into_iter().chain(preferred).collect();
+        self.table.insert(connection, &cids, Some(client))
+    }
+
+    /// A connection ID for the address at which a server would rather be reached, if there is one.
+    fn preferred_id(
+        &mut self,
+        transport: &TransportConfig,
+        local: &ConnectionId,
+    ) -> Result<Option<PreferredId>, NoRandomness> {
+        if transport.preferred_address == PreferredAddresses::default() {
+            return Ok(None);
+        }
+        let id = self.unused_cid()?;
+        if id == *local {
+            return Err(NoRandomness);
+        }
+        let token = match &self.config.reset_key {
+            Some(key) => key.reset_token(&id),
+            None => ResetToken::new(self.random.draw()?),
+        };
+        Ok(Some(PreferredId { id, token }))
     }
 
     fn id_source(&self) -> IdSource {

@@ -69,6 +69,8 @@ pub(crate) enum Purpose {
     Before,
     /// The peer tried it, and may move there.
     Tried,
+    /// The peer moved there, and is followed once it is proved.
+    Awaited,
     /// This end moves there once it is proved.
     Chosen,
 }
@@ -191,6 +193,7 @@ impl Addresses {
             Some((Purpose::Before, _)) => State::Moved,
             Some((Purpose::Tried, leg)) if leg.is_proved => State::Ready,
             Some((Purpose::Tried, _)) => State::Tried,
+            Some((Purpose::Awaited, _)) => State::Awaited,
             Some((Purpose::Chosen, _)) => State::Moving,
         }
     }
@@ -220,6 +223,12 @@ impl Addresses {
                 self.other = Some((Purpose::Before, before));
             }
             (Action::Try, Some(leg)) => self.other = Some((Purpose::Tried, leg)),
+            (Action::Await, Some(leg)) => self.other = Some((Purpose::Awaited, leg)),
+            (Action::Adopt, _) => {
+                if let Some((purpose, _)) = &mut self.other {
+                    *purpose = Purpose::Awaited;
+                }
+            }
             (Action::Choose, Some(leg)) => self.other = Some((Purpose::Chosen, leg)),
             (Action::Follow, _) => {
                 if let Some((_, leg)) = self.other.take() {

@@ -1,5 +1,6 @@
 //! What the transport does beside streams: sizes of datagrams, marks, PINGs, idle connections,
-//! farewells, datagrams of the application, acknowledgements on request, grease.
+//! farewells, datagrams of the application, acknowledgements on request, grease, servers that would
+//! rather be reached elsewhere.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod datagrams;
@@ -7,5 +8,6 @@ mod ecn;
 mod grease;
 mod life;
 mod mtu;
+mod preferred_address;
 mod requests;
 mod setup;

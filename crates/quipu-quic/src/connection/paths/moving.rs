@@ -7,6 +7,7 @@ use quipu_base::{Bytes, Duration, Instant, PathId};
 use quipu_policy::PathKey;
 use thiserror::Error;
 
+use crate::config::PreferredAddresses;
 use crate::connection::receive::Sighting;
 use crate::connection::receive::frames::PacketFrames;
 use crate::connection::{Connection, ConnectionEvent, Migration};
@@ -105,7 +106,7 @@ impl Connection {
         }
         let path = self.shared.paths.by_id(id).filter(|path| path.lives());
         let path = path.ok_or(MigrateError::NoPath)?;
-        if !self.is_known_server(&route) {
+        if !self.is_known_server(&route) && !self.places.is_preferred(route.remote) {
             return Err(MigrateError::UnknownServer);
         }
         if self.is_forbidden(&route) {
@@ -136,8 +137,8 @@ impl Connection {
         //# An endpoint that receives this transport parameter MUST NOT use a new local address
         //# when sending to the address that the peer used during the handshake.
         self.handshake.peer().disables_migration
-            && route.remote == self.first_route.remote
-            && route.local != self.first_route.local
+            && route.remote == self.places.first().remote
+            && route.local != self.places.first().local
     }
 
     /// True if the server may be sent to and heard from at the remote address of `route`.
@@ -146,7 +147,7 @@ impl Connection {
         let live = self.shared.paths.iter().flat_map(|path| {
             [Which::Active, Which::Other].into_iter().filter_map(|which| path.addresses.leg(which))
         });
-        at(&self.first_route) || live.map(|leg| &leg.route).any(at)
+        at(self.places.first()) || live.map(|leg| &leg.route).any(at)
     }
 
     /// A datagram for `path` came from where no server is known: a client does not read it.
@@ -184,8 +185,20 @@ impl Connection {
             return;
         }
         let fresh = data.addresses.state() == State::Fresh;
+        let at_preferred = self.places.is_preferred(data.addresses.route().local);
+        let to_preferred = self.places.is_preferred(seen.route.local);
+        // It left that address for good: whoever sends there is no client of ours.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.6.2
+        if at_preferred && !to_preferred {
+            return;
+        }
+        let arrives = to_preferred && !at_preferred && !fresh;
         let (input, leg) = match data.addresses.find(&seen.route) {
+            Some(Which::Other) if seen.non_probing && arrives => (Input::OtherPreferred, None),
             Some(Which::Other) if seen.non_probing => (Input::FromOther, None),
+            None if seen.non_probing && arrives => {
+                (Input::StrangePreferred, Some(Leg::received(seen.route, seen.datagram)))
+            }
             None if seen.non_probing || fresh => {
                 (Input::Strange, Some(Leg::received(seen.route, seen.datagram)))
             }
@@ -226,15 +239,16 @@ impl Connection {
             return Action::None;
         };
         let old = data.addresses.route();
-        let purpose = data.addresses.other().map(|(purpose, _)| purpose);
+        let other = data.addresses.other().map(|(purpose, leg)| (purpose, leg.route.remote));
         let before = data.addresses.state();
         let action = data.addresses.on(now, input, leg);
         let new = data.addresses.route();
-        let is_spared = matches!(before, State::Tried | State::Ready | State::Moving);
+        let is_spared =
+            matches!(before, State::Tried | State::Ready | State::Awaited | State::Moving);
         match action {
-            Action::None | Action::Refuse => {}
+            Action::None | Action::Adopt | Action::Refuse => {}
             Action::GiveUp => self.give_up_validation(now, key),
-            Action::Try | Action::Choose => {
+            Action::Try | Action::Await | Action::Choose => {
                 if is_spared {
                     self.release_id(now, key.id);
                 }
@@ -243,7 +257,7 @@ impl Connection {
             }
             Action::Drop => {
                 self.release_id(now, key.id);
-                if purpose == Some(Purpose::Chosen) {
+                if other.is_some_and(|(purpose, _)| purpose == Purpose::Chosen) {
                     self.events.tell(ConnectionEvent::MigrationFailed(key.id));
                 }
             }
@@ -257,6 +271,11 @@ impl Connection {
             Action::Move | Action::Replace => {
                 if is_spared {
                     self.release_id(now, key.id);
+                }
+                if before == State::Moving
+                    && other.is_some_and(|(_, to)| self.places.is_preferred(to))
+                {
+                    self.places.on_interrupted();
                 }
                 self.rotate_id(now, key, input);
                 self.depart(now, key, (old, new));
@@ -283,7 +302,32 @@ impl Connection {
                 }
             }
         }
+        if matches!(action, Action::Settle | Action::Return) {
+            self.move_to_preferred(now);
+        }
         action
+    }
+
+    /// A client moves its first path to where the server wants to be reached, if it has not tried
+    /// that yet.
+    pub(in crate::connection) fn move_to_preferred(&mut self, now: Instant) {
+        let present = self.shared.paths.by_id(PathId::ZERO).map(|data| data.addresses.route());
+        let Some(route) = present.and_then(|present| self.places.wanted(&present)) else { return };
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.6.1
+        //# Once the handshake is confirmed, the client SHOULD select one of the two addresses
+        //# provided by the server and initiate path validation (see Section 8.2).
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.6.2
+        //# A client that migrates to a preferred address MUST validate the address it chooses
+        //# before migrating; see Section 21.5.3.
+        if self.migrate(now, PathId::ZERO, route).is_ok() {
+            self.places.on_tried();
+        }
+    }
+
+    /// Where the server wants to be reached, as a client was told or a server tells: a client that
+    /// has an address of the other family may [migrate](Connection::migrate) its first path there.
+    pub fn preferred_addresses(&self) -> &PreferredAddresses {
+        self.places.preferred()
     }
 
     /// Packets of the path go elsewhere from now on.

@@ -13,6 +13,8 @@ pub(crate) enum State {
     Tried,
     /// That other address is proved.
     Ready,
+    /// The peer moved to an address of ours that we prefer, and is followed once that is proved.
+    Awaited,
     /// This end tries another address, to move there.
     Moving,
 }
@@ -24,8 +26,13 @@ pub(crate) enum Input {
     Strange,
     /// The newest packet so far came from an address never seen, to try it.
     StrangeTry,
+    /// The newest packet so far came from an address never seen to the one that we prefer, and
+    /// moves the path.
+    StrangePreferred,
     /// The newest packet so far came from the other address, and moves the path.
     FromOther,
+    /// The same, where the other address is one to that which we prefer.
+    OtherPreferred,
     /// The address in use is proved.
     ActiveProved,
     /// The other address is proved.
@@ -53,6 +60,10 @@ pub(crate) enum Action {
     Try,
     /// The new address is tried, as this end wished.
     Choose,
+    /// The new address is tried, and takes the place of the one in use once it is proved.
+    Await,
+    /// The other address, which is tried, takes the place of the one in use once it is proved.
+    Adopt,
     /// The other address takes the place of the one in use, which is kept.
     Follow,
     /// The other address, proved, takes the place of the one in use, which is forgotten.
@@ -79,7 +90,10 @@ impl Input {
 impl Action {
     /// True if it brings in an address never seen.
     pub(super) const fn is_new(self) -> bool {
-        matches!(self, Action::Replace | Action::Move | Action::Try | Action::Choose)
+        matches!(
+            self,
+            Action::Replace | Action::Move | Action::Try | Action::Choose | Action::Await
+        )
     }
 }
 
@@ -99,9 +113,19 @@ impl State {
             //# If the recipient permits the migration, it MUST send subsequent packets to the new
             //# peer address and MUST initiate path validation (Section 8.2) to verify the peer's
             //# ownership of the address if validation is not already underway.
-            (Settled | Tried | Ready, Input::Strange) => (Moved, Action::Move),
-            (Settled | Tried | Ready | Moving, Input::Rebind) => (Moved, Action::Move),
+            (Settled | Tried | Ready | Awaited, Input::Strange) => (Moved, Action::Move),
+            (Settled | Tried | Ready | Awaited | Moving, Input::Rebind) => (Moved, Action::Move),
             (Settled | Tried, Input::StrangeTry) => (Tried, Action::Try),
+            // https://www.rfc-editor.org/rfc/rfc9000#section-9.6.2
+            //# The server MUST send non-probing packets from its original address until it
+            //# receives a non-probing packet from the client at its preferred address and until
+            //# the server has validated the new path.
+            (Settled | Tried | Ready | Awaited, Input::StrangePreferred) => {
+                (Awaited, Action::Await)
+            }
+            (Tried, Input::OtherPreferred) => (Awaited, Action::Adopt),
+            (Awaited, Input::OtherProved) => (Settled, Action::Switch),
+            (Awaited, Input::OtherFailed) => (Settled, Action::Drop),
             (Settled | Tried | Ready, Input::Choose) => (Moving, Action::Choose),
 
             (Moved, Input::Strange | Input::Rebind) => (Moved, Action::Replace),
@@ -116,7 +140,7 @@ impl State {
             (Tried, Input::FromOther) => (Moved, Action::Follow),
             (Tried, Input::OtherProved) => (Ready, Action::None),
             (Tried | Ready, Input::OtherFailed) => (Settled, Action::Drop),
-            (Ready, Input::FromOther) => (Settled, Action::Switch),
+            (Ready, Input::FromOther | Input::OtherPreferred) => (Settled, Action::Switch),
 
             (Moving, Input::OtherProved) => (Settled, Action::Switch),
             (Moving, Input::OtherFailed) => (Settled, Action::Drop),

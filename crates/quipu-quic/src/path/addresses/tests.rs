@@ -1,11 +1,20 @@
 use super::*;
 
-const STATES: [State; 6] =
-    [State::Fresh, State::Settled, State::Moved, State::Tried, State::Ready, State::Moving];
-const INPUTS: [Input; 9] = [
+const STATES: [State; 7] = [
+    State::Fresh,
+    State::Settled,
+    State::Moved,
+    State::Tried,
+    State::Ready,
+    State::Awaited,
+    State::Moving,
+];
+const INPUTS: [Input; 11] = [
     Input::Strange,
     Input::StrangeTry,
+    Input::StrangePreferred,
     Input::FromOther,
+    Input::OtherPreferred,
     Input::ActiveProved,
     Input::OtherProved,
     Input::ActiveFailed,
@@ -36,6 +45,7 @@ fn path_in(state: State) -> Addresses {
         State::Moved => (leg(2), Some((Purpose::Before, proved(1)))),
         State::Tried => (proved(1), Some((Purpose::Tried, leg(2)))),
         State::Ready => (proved(1), Some((Purpose::Tried, proved(2)))),
+        State::Awaited => (proved(1), Some((Purpose::Awaited, leg(2)))),
         State::Moving => (proved(1), Some((Purpose::Chosen, leg(2)))),
     };
     let path = Addresses { other, ..Addresses::new(Instant::ZERO, active) };
@@ -65,6 +75,7 @@ Fresh + Choose = Fresh, Refuse
 Fresh + Rebind = Fresh, Replace
 Settled + Strange = Moved, Move
 Settled + StrangeTry = Tried, Try
+Settled + StrangePreferred = Awaited, Await
 Settled + Choose = Moving, Choose
 Settled + Rebind = Moved, Move
 Moved + Strange = Moved, Replace
@@ -75,16 +86,26 @@ Moved + Choose = Moved, Refuse
 Moved + Rebind = Moved, Replace
 Tried + Strange = Moved, Move
 Tried + StrangeTry = Tried, Try
+Tried + StrangePreferred = Awaited, Await
 Tried + FromOther = Moved, Follow
+Tried + OtherPreferred = Awaited, Adopt
 Tried + OtherProved = Ready, None
 Tried + OtherFailed = Settled, Drop
 Tried + Choose = Moving, Choose
 Tried + Rebind = Moved, Move
 Ready + Strange = Moved, Move
+Ready + StrangePreferred = Awaited, Await
 Ready + FromOther = Settled, Switch
+Ready + OtherPreferred = Settled, Switch
 Ready + OtherFailed = Settled, Drop
 Ready + Choose = Moving, Choose
 Ready + Rebind = Moved, Move
+Awaited + Strange = Moved, Move
+Awaited + StrangePreferred = Awaited, Await
+Awaited + OtherProved = Settled, Switch
+Awaited + OtherFailed = Settled, Drop
+Awaited + Choose = Awaited, Refuse
+Awaited + Rebind = Moved, Move
 Moving + OtherProved = Settled, Switch
 Moving + OtherFailed = Settled, Drop
 Moving + Choose = Moving, Refuse
@@ -108,11 +129,11 @@ fn addresses_follow_the_table() {
             let expected = match action {
                 Action::Replace => (3, other),
                 Action::Move => (3, Some(active)),
-                Action::Try | Action::Choose => (active, Some(3)),
+                Action::Try | Action::Await | Action::Choose => (active, Some(3)),
                 Action::Follow => (other.unwrap(), Some(active)),
                 Action::Switch | Action::Return => (other.unwrap(), None),
                 Action::Settle | Action::Drop => (active, None),
-                Action::None | Action::GiveUp | Action::Refuse => (active, other),
+                Action::None | Action::Adopt | Action::GiveUp | Action::Refuse => (active, other),
             };
             assert_eq!(ports(&path), expected, "{state:?} + {input:?} did {action:?}");
         }
