@@ -4,19 +4,22 @@
 //! same datagrams as with real TLS, at a fraction of the cost and the same in every run:
 //!
 //! - the same messages, in the same order, at the same levels, of the same sizes as `rustls` 0.23
-//!   with X25519, an Ed25519 certificate and SHA-384 ([`flight`]); two session tickets included;
+//!   with X25519, an Ed25519 certificate and SHA-384 ([`flight`]); two session tickets included,
+//!   which a client resumes if it is [told to](NullClient::with_resumption), with 0-RTT if the
+//!   transport wants it;
 //! - real transport parameters and a real choice of the application protocol;
 //! - a tag of 16 bytes that a packet with another key, path or number does not have, key updates,
 //!   and the limits of AES-GCM.
 //!
 //! Nothing is secret and nobody is authentic: **never** use this for real traffic.
 //!
-//! Not here: resumption and 0-RTT, client certificates, retry of the key exchange.
+//! Not here: client certificates, retry of the key exchange, protection against replay.
 
 pub mod flight;
 mod key;
 mod message;
 mod own;
+mod resumption;
 mod session;
 
 use quipu_base::Role;
@@ -30,16 +33,19 @@ use thiserror::Error;
 pub use own::{NullResetKey, NullTokenKey};
 
 use key::Secret;
-use session::NullSession;
+use resumption::Store;
+use session::{NullSession, ServerTraits};
 
 /// Size of a server's certificate chain if none is named, in bytes: a common one, so that the
 /// anti-amplification limit acts as in life.
 pub const DEFAULT_CERTIFICATE_CHAIN: usize = 3_000;
 
-/// Starts the client's sessions.
+/// Starts the client's sessions. Clones share the sessions to resume.
 #[derive(Clone, Debug)]
 pub struct NullClient {
     alpn: Vec<Vec<u8>>,
+    /// `None`: no session is resumed.
+    store: Option<Store>,
 }
 
 /// Starts the server's sessions.
@@ -47,6 +53,7 @@ pub struct NullClient {
 pub struct NullServer {
     alpn: Vec<Vec<u8>>,
     certificate_chain: usize,
+    ticket_key: u64,
 }
 
 /// A configuration that no TLS could send.
@@ -80,12 +87,18 @@ pub enum ConfigError {
 const MAX_PROTOCOLS: usize = 1 << 15;
 
 impl NullClient {
-    /// Offers `alpn` in this order.
+    /// Offers `alpn` in this order; resumes no session.
     ///
     /// # Errors
     /// [`ConfigError`] if a name is too long or empty.
     pub fn new(alpn: &[&[u8]]) -> Result<Self, ConfigError> {
-        Ok(NullClient { alpn: checked(alpn)? })
+        Ok(NullClient { alpn: checked(alpn)?, store: None })
+    }
+
+    /// The same client, which keeps tickets of servers and resumes each session once.
+    #[must_use]
+    pub fn with_resumption(self) -> Self {
+        NullClient { store: Some(Store::default()), ..self }
     }
 }
 
@@ -97,7 +110,14 @@ impl NullServer {
     /// [`ConfigError`] if a name is too long or empty.
     pub fn new(alpn: &[&[u8]]) -> Result<Self, ConfigError> {
         let alpn = checked(alpn)?;
-        Ok(NullServer { alpn, certificate_chain: DEFAULT_CERTIFICATE_CHAIN })
+        Ok(NullServer { alpn, certificate_chain: DEFAULT_CERTIFICATE_CHAIN, ticket_key: 0 })
+    }
+
+    /// The same server with a ticket key of its own: sessions of a server with another key, the
+    /// default being 0, are not resumed, as those of a server that was restarted.
+    #[must_use]
+    pub fn with_ticket_key(self, ticket_key: u64) -> Self {
+        NullServer { ticket_key, ..self }
     }
 
     /// The same server with a certificate chain of `bytes`, as one certificate: each further one
@@ -145,7 +165,7 @@ impl ClientTls for NullClient {
         if server_name.is_empty() || server_name.len() > 253 || !server_name.is_ascii() {
             return Err(StartError::ServerName(server_name.to_owned()));
         }
-        Ok(Box::new(NullSession::client(&self.alpn, start)))
+        Ok(Box::new(NullSession::client(&self.alpn, self.store.as_ref(), start)))
     }
 }
 
@@ -156,8 +176,11 @@ impl ServerTls for NullServer {
 
     fn start(&self, start: &ServerStart<'_>) -> Result<Box<dyn Session>, StartError> {
         check_parameters(start.parameters)?;
-        let alpn = self.alpn.clone();
-        Ok(Box::new(NullSession::server(alpn, self.certificate_chain, start)))
+        let traits = ServerTraits {
+            certificate_chain: self.certificate_chain,
+            ticket_key: Secret::of(&self.ticket_key.to_be_bytes()),
+        };
+        Ok(Box::new(NullSession::server(self.alpn.clone(), traits, start)))
     }
 }
 

@@ -8,8 +8,8 @@ use quipu_base::{PacketNumber, PathId, Role};
 use quipu_null_tls::{ConfigError, NullClient, NullServer, flight};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_quic::tls::{
-    ClientStart, ClientTls, InitialSecrets, KeyChange, Keys, Level, ServerStart, ServerTls,
-    Session, StartError, TlsError,
+    ClientStart, ClientTls, EarlyData, InitialSecrets, KeyChange, KeyExchangeGroup, Keys, Level,
+    ServerStart, ServerTls, Session, StartError, TlsError,
 };
 use quipu_quic::transport_parameters::RememberedLimits;
 use quipu_quic::wire::{ConnectionId, Version};
@@ -154,30 +154,52 @@ impl Setup {
         }
     }
 
-    /// The handshake by `rustls`, and the size of the certificate in it.
-    fn real(&self, piece: usize) -> (Result<Outcome, TlsError>, usize) {
+    /// Both ends by `rustls`, the client with resumption, and the size of the certificate. The
+    /// second server knows nothing of what the first one does.
+    fn real_ends(&self) -> (RustlsClient, [RustlsServer; 2], usize) {
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
         let parameters = rcgen::CertificateParams::new(vec![self.name.clone()]).unwrap();
         let certificate = parameters.self_signed(&key).unwrap();
         let size = certificate.der().len();
         let mut roots = rustls::RootCertStore::empty();
         roots.add(certificate.der().clone()).unwrap();
-        let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let chain = vec![certificate.der().clone()];
-        let server =
-            RustlsServer::with_certificate(chain, key, &slices(&self.server_alpn)).unwrap();
+        let servers = [(); 2].map(|()| {
+            let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+            let chain = vec![certificate.der().clone()];
+            RustlsServer::with_certificate(chain, key, &slices(&self.server_alpn)).unwrap()
+        });
         let client = RustlsClient::with_roots(roots, &slices(&self.client_alpn)).unwrap();
-        let client = client.start(&to(&self.name, &self.client_parameters)).unwrap();
-        let server = server.start(&with(&self.server_parameters)).unwrap();
-        (shake_hands(client, server, piece), size)
+        (client.with_resumption(8), servers, size)
+    }
+
+    fn null_ends(&self, certificate: usize) -> (NullClient, NullServer) {
+        let client = NullClient::new(&slices(&self.client_alpn)).unwrap();
+        let server = NullServer::new(&slices(&self.server_alpn)).unwrap();
+        (client.with_resumption(), server.with_certificate_chain(certificate).unwrap())
+    }
+
+    /// The handshake by `rustls`, and the size of the certificate in it.
+    fn real(&self, piece: usize) -> (Result<Outcome, TlsError>, usize) {
+        let (client, [server, _], size) = self.real_ends();
+        (self.shake_hands((&client, false), (&server, false), piece), size)
     }
 
     fn null(&self, certificate: usize, piece: usize) -> Result<Outcome, TlsError> {
-        let client = NullClient::new(&slices(&self.client_alpn)).unwrap();
-        let server = NullServer::new(&slices(&self.server_alpn)).unwrap();
-        let server = server.with_certificate_chain(certificate).unwrap();
-        let client = client.start(&to(&self.name, &self.client_parameters)).unwrap();
-        let server = server.start(&with(&self.server_parameters)).unwrap();
+        let (client, server) = self.null_ends(certificate);
+        self.shake_hands((&client, false), (&server, false), piece)
+    }
+
+    /// A handshake; each end with early data or without.
+    fn shake_hands(
+        &self,
+        (client, client_early): (&dyn ClientTls, bool),
+        (server, server_early): (&dyn ServerTls, bool),
+        piece: usize,
+    ) -> Result<Outcome, TlsError> {
+        let to = to(&self.name, &self.client_parameters);
+        let client = client.start(&ClientStart { early_data: client_early, ..to }).unwrap();
+        let with = with(&self.server_parameters);
+        let server = server.start(&ServerStart { early_data: server_early, ..with }).unwrap();
         shake_hands(client, server, piece)
     }
 }
@@ -270,6 +292,93 @@ fn the_flights_are_those_of_the_default_setup() {
         Step::Wrote(server, Level::OneRtt, vec![81, 81]),
     ];
     assert_eq!(steps, expected);
+}
+
+/// How three handshakes between the same two ends went; in the second and third the server is
+/// `later`. Early data: whether the client wants it, and the server in the first and in later ones.
+fn three_times(
+    setup: &Setup,
+    client: &dyn ClientTls,
+    [first, later]: [&dyn ServerTls; 2],
+    [of_client, of_first, of_later]: [bool; 3],
+) -> Vec<(Vec<Step>, [(bool, EarlyData); 2])> {
+    let servers = [(first, of_first), (later, of_later), (later, of_later)];
+    let mut went = Vec::new();
+    for server in servers {
+        let Outcome { steps, client, server } =
+            setup.shake_hands((client, of_client), server, 100_000).unwrap();
+        let outcome = |end: &End| {
+            let negotiated = end.session.negotiated().unwrap();
+            assert_eq!(negotiated.group, Some(KeyExchangeGroup::X25519));
+            (negotiated.resumed, end.session.early_data())
+        };
+        went.push((steps, [outcome(&client), outcome(&server)]));
+    }
+    went
+}
+
+#[test]
+fn a_resumed_handshake_has_the_steps_and_sizes_of_rustls() {
+    let setup = Setup::new("localhost", 80, 80);
+    for wants in 0..8 {
+        let wants = [wants & 1 != 0, wants & 2 != 0, wants & 4 != 0];
+        for forgets in [false, true] {
+            let (client, [first, other], certificate) = setup.real_ends();
+            let later = if forgets { &other } else { &first };
+            let real = three_times(&setup, &client, [&first, later], wants);
+            let (client, first) = setup.null_ends(certificate);
+            let later = first.clone().with_ticket_key(u64::from(forgets));
+            let null = three_times(&setup, &client, [&first, &later], wants);
+            assert_eq!(null, real, "{wants:?}, forgets: {forgets}");
+            let resumed = real.iter().map(|(_, [client, _])| client.0).collect::<Vec<_>>();
+            assert_eq!(resumed, [false, !forgets, true]);
+        }
+    }
+}
+
+#[test]
+fn the_flights_of_a_resumed_session_are_those_measured() {
+    let setup = Setup::new("localhost", 80, 80);
+    let (client, server) = setup.null_ends(3_000);
+    let again = || setup.shake_hands((&client, true), (&server, true), 100_000).unwrap().steps;
+    again();
+    let steps = again();
+    let (client, server) = (Role::Client, Role::Server);
+    let expected = [
+        Step::Wrote(client, Level::Initial, vec![367]),
+        Step::Wrote(server, Level::Initial, vec![96]),
+        Step::Keys(server, Level::Handshake),
+        Step::Wrote(server, Level::Handshake, vec![103, 52]),
+        Step::Keys(server, Level::OneRtt),
+        Step::Keys(client, Level::Handshake),
+        Step::Done(client),
+        Step::Wrote(client, Level::Handshake, vec![52]),
+        Step::Keys(client, Level::OneRtt),
+        Step::Done(server),
+        Step::Wrote(server, Level::OneRtt, vec![89, 89]),
+    ];
+    assert_eq!(steps, expected);
+}
+
+#[test]
+fn both_ends_agree_on_the_keys_of_early_data() {
+    let setup = Setup::new("localhost", 80, 80);
+    let (client, server) = setup.null_ends(300);
+    setup.shake_hands((&client, true), (&server, true), 100_000).unwrap();
+    let to = to(&setup.name, &setup.client_parameters);
+    let mut client = client.start(&ClientStart { early_data: true, ..to }).unwrap();
+    let mut hello = Vec::new();
+    client.write(&mut hello);
+    assert_eq!(client.remembered_parameters(), Some(&setup.server_parameters[..]));
+    let with = with(&setup.server_parameters);
+    let mut server = server.start(&ServerStart { early_data: true, ..with }).unwrap();
+    assert!(server.zero_rtt_keys().is_none());
+    server.read(Level::Initial, &hello).unwrap();
+    let mut text = [3; 50];
+    let sealing = client.zero_rtt_keys().unwrap().packet;
+    let opening = server.zero_rtt_keys().unwrap().packet;
+    sealing.seal(PathId(0), PacketNumber(9), b"header", &mut text).unwrap();
+    assert_eq!(opening.open(PathId(0), PacketNumber(9), b"header", &mut text), Ok(34));
 }
 
 #[test]
