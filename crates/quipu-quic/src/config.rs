@@ -122,6 +122,14 @@ pub struct TransportConfig {
     /// half probe timeouts, once in each silence: a translator of addresses on the way may have
     /// forgotten it. Default true; our choice.
     pub probe_silence: bool,
+    /// Early data (0-RTT): a client sends what its application writes before the handshake is over,
+    /// if it has the session of an earlier connection whose server allowed it; a server accepts
+    /// that, and tells its application what came early ([`Connection::is_early`]). Whoever recorded
+    /// such data can send it again, so only an application that can bear that may switch this on.
+    /// Default false. <https://www.rfc-editor.org/rfc/rfc9001#section-9.2>
+    ///
+    /// [`Connection::is_early`]: crate::Connection::is_early
+    pub early_data: bool,
     /// Offer the extension by which a sender of data names the return paths of acknowledgements:
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
@@ -286,6 +294,10 @@ impl Default for TransportConfig {
             preferred_address: PreferredAddresses::default(),
             follows_preferred_address: true,
             probe_silence: true,
+            // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
+            //# A client therefore MUST NOT use 0-RTT for application data unless specifically
+            //# requested by the application that is in use.
+            early_data: false,
             ack_return_paths: true,
         }
     }

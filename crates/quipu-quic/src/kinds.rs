@@ -154,6 +154,9 @@ impl FrameType {
                 // https://www.rfc-editor.org/rfc/rfc9221#section-5
                 //# Like STREAM frames, DATAGRAM frames contain application data and MUST be
                 //# protected with either 0-RTT or 1-RTT keys.
+                // https://www.rfc-editor.org/rfc/rfc9001#section-8.3
+                //# A server MUST treat receipt of a CRYPTO frame in a 0-RTT packet as a connection
+                //# error of type PROTOCOL_VIOLATION.
                 matches!(
                     self.0,
                     0x00 | 0x01 | 0x04 | 0x05 | 0x08..=0x1a | 0x1c | 0x1d | 0x30 | 0x31

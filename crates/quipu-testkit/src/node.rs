@@ -12,7 +12,7 @@ use quipu_quic::endpoint::{
 use quipu_quic::error::ErrorCode;
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer, provider, reset_key, token_key};
-use quipu_quic::tls::{ClientTls, SECRET_LENGTH, ServerTls};
+use quipu_quic::tls::{ClientTls, EarlyData, SECRET_LENGTH, ServerTls};
 use quipu_quic::token_store::TokenStore;
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit,
@@ -37,6 +37,8 @@ pub enum Tls {
     Rustls(Identity),
     /// rustls with configurations that other connections share.
     Shared(SharedTls),
+    /// Without arithmetic; both ends are shared with other connections.
+    SharedNull(NullClient, NullServer),
 }
 
 impl Tls {
@@ -55,6 +57,7 @@ impl Tls {
                 let config = Arc::clone(&shared.client);
                 Arc::new(RustlsClient::new(config).expect("usable with QUIC"))
             }
+            Tls::SharedNull(client, _) => Arc::new(client.clone()),
         }
     }
 
@@ -77,6 +80,7 @@ impl Tls {
                 let config = Arc::clone(&shared.server);
                 Arc::new(RustlsServer::new(config).expect("usable with QUIC"))
             }
+            Tls::SharedNull(_, server) => Arc::new(server.clone()),
         }
     }
 }
@@ -331,8 +335,13 @@ impl QuicNode {
         };
         while let Some(event) = connection.poll() {
             match &event {
-                ConnectionEvent::Connected if self.config.role == Role::Client => {
+                ConnectionEvent::EarlyData(EarlyData::Offered) => {
                     self.stream = connection.open_stream(now, StreamDirection::Bidirectional);
+                }
+                ConnectionEvent::Connected if self.config.role == Role::Client => {
+                    if self.stream.is_none() {
+                        self.stream = connection.open_stream(now, StreamDirection::Bidirectional);
+                    }
                     self.established = 1;
                 }
                 ConnectionEvent::Confirmed if self.config.role == Role::Client => {
@@ -457,6 +466,14 @@ impl ExchangeNode for QuicNode {
 
     fn key_updates(&self) -> u64 {
         self.connection().map_or(0, Connection::key_updates)
+    }
+
+    fn early_data(&self) -> Option<bool> {
+        match self.connection()?.early_data() {
+            EarlyData::Accepted => Some(true),
+            EarlyData::Rejected => Some(false),
+            EarlyData::NotOffered | EarlyData::Offered => None,
+        }
     }
 }
 

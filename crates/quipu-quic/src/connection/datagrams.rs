@@ -11,7 +11,7 @@ use quipu_base::{Instant, PathId};
 use quipu_policy::{PathKey, PathState, PathView};
 use thiserror::Error;
 
-use super::packet::{MAX_SHORT_HEADER, PacketBuilder, TAG};
+use super::packet::{MAX_LONG_HEADER, MAX_SHORT_HEADER, PacketBuilder, TAG};
 use super::{Connection, ConnectionEvent};
 use crate::datagrams::{DatagramCounters, DatagramId};
 use crate::error::TransportError;
@@ -118,8 +118,13 @@ impl Connection {
     /// The same in a packet of that size.
     fn most_in(&self, path: PathRef<'_>, size: usize) -> Option<usize> {
         let dcid = self.ids.remote().active(path.data.key.id)?;
+        let header = if self.handshake.keys().seals_early() {
+            MAX_LONG_HEADER + self.ids.first_local().length()
+        } else {
+            MAX_SHORT_HEADER
+        };
         let frame_type = 1;
-        size.checked_sub(MAX_SHORT_HEADER + dcid.length() + TAG + frame_type)
+        size.checked_sub(header + dcid.length() + TAG + frame_type)
     }
 
     /// True if a path is open for a datagram of that length.

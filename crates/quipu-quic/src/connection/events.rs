@@ -10,6 +10,7 @@ use super::CloseReason;
 use crate::datagrams::DatagramId;
 use crate::route::Route;
 use crate::stream::StreamEvent;
+use crate::tls::EarlyData;
 use crate::wire::ConnectionId;
 
 /// What a connection tells the application.
@@ -20,6 +21,11 @@ pub enum ConnectionEvent {
     Connected,
     /// Both ends know that it did: paths may be opened.
     Confirmed,
+    /// 0-RTT: a client may [send early](EarlyData::Offered), and learns what the server did with it;
+    /// a server reads what a client [sent early](EarlyData::Accepted). After
+    /// [`EarlyData::Rejected`], what was written is sent again, on the same streams; if it depends on
+    /// what the server was before, reset them.
+    EarlyData(EarlyData),
     /// The peer opened a stream.
     StreamOpened(StreamId),
     /// Bytes or the end can be read.

@@ -158,6 +158,9 @@ impl Connection {
             //# packets.
             None => PathId::ZERO,
         };
+        if id == PathId::ZERO {
+            self.early.check_ack(ack)?;
+        }
         match self.shared.paths.slot_of(id) {
             Some(slot) => self.on_ack(now, Space::Data(slot), arrived_on, ack),
             // https://www.rfc-editor.org/rfc/rfc10069#section-4

@@ -82,6 +82,7 @@ impl Connection {
 
     fn try_advance_tls(&mut self, now: Instant) -> Result<(), TransportError> {
         self.handshake.advance()?;
+        self.notice_early()?;
         if self.lifecycle.is_handshaking() && self.handshake.is_complete() {
             self.complete(now)?;
         }
@@ -92,6 +93,7 @@ impl Connection {
     fn complete(&mut self, now: Instant) -> Result<(), TransportError> {
         let parameters = self.handshake.parameters(&self.config)?;
         self.check_connection_ids(&parameters)?;
+        self.settle_early(now, &parameters)?;
         self.apply_parameters(&parameters);
         self.learn_preferred(&parameters)?;
         self.recording.record(now, || Event::Parameters { own: false, parameters: &parameters });
@@ -196,14 +198,7 @@ impl Connection {
     }
 
     fn apply_parameters(&mut self, peer: &TransportParameters) {
-        self.shared.streams.set_peer_limits(PeerLimits {
-            max_data: peer.initial_max_data.0,
-            max_stream_data_bidi_local: peer.initial_max_stream_data_bidi_local.0,
-            max_stream_data_bidi_remote: peer.initial_max_stream_data_bidi_remote.0,
-            max_stream_data_uni: peer.initial_max_stream_data_uni.0,
-            max_streams_bidi: peer.initial_max_streams_bidi,
-            max_streams_uni: peer.initial_max_streams_uni,
-        });
+        self.shared.streams.set_peer_limits(PeerLimits::from(peer));
         self.handshake.set_parameters(peer);
         self.shared.streams.conn_view_mut().return_paths = peer.ack_return_paths
             && self.config.offers_return_paths()

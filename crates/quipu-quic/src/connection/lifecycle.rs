@@ -53,6 +53,10 @@ pub enum CloseReason {
     /// The peer lost the connection's state.
     #[error("the peer reset the connection")]
     StatelessReset,
+    /// The server rejected early data (0-RTT), and allows less than was sent of it. A connection
+    /// without early data is as good as another.
+    #[error("the server rejected early data and allows less than was sent")]
+    EarlyDataLimits,
     /// No version is spoken by both.
     #[error("no QUIC version in common with the peer")]
     Version,

@@ -40,6 +40,7 @@ mod cids;
 mod control;
 mod data;
 mod datagrams;
+mod early;
 mod events;
 mod farewell;
 mod frames;
@@ -87,6 +88,7 @@ use ack_terms::AckTerms;
 use acks::Scratch;
 use cids::ConnectionIds;
 use control::ControlQueue;
+use early::Early;
 use events::Events;
 use grease::QuicBits;
 use handshake::Handshake;
@@ -155,6 +157,7 @@ pub struct Connection {
     shared: Shared,
     scheduler: Scheduler,
     handshake: Handshake,
+    early: Early,
     ids: ConnectionIds,
     recording: Recording,
     control: ControlQueue,
@@ -197,6 +200,7 @@ impl Connection {
             },
             scheduler: Scheduler::new(policies, setup.recorder.is_some()),
             handshake: Handshake::new(role, start, version, keys, setup.token),
+            early: Early::default(),
             ids: ConnectionIds::new(setup.id_source, setup.first_ids, setup.remote_cid),
             recording: Recording::new(setup.recorder),
             control: ControlQueue::default(),
@@ -219,6 +223,7 @@ impl Connection {
         connection.add_first_path(now, route, setup.validated);
         if role.is_client() {
             connection.advance_tls(now);
+            connection.begin_early();
         }
         connection
     }

@@ -17,12 +17,15 @@ use crate::stream::Streams;
 use crate::tls::protection;
 use crate::wire::frame::StreamLayout;
 use crate::wire::header::{FIXED_BIT, HeaderLayout, LongHeader, LongKind, ShortHeader};
-use crate::wire::{ConnectionId, NoSpace, TruncatedPacketNumber, Writer};
+use crate::wire::{ConnectionId, NoSpace, PacketKind, TruncatedPacketNumber, Writer};
 
 /// Bytes of the tag of every AEAD of QUIC v1.
 pub(super) const TAG: usize = 16;
 /// Bytes of a short header beside the connection ID, at most.
 pub(super) const MAX_SHORT_HEADER: usize = 1 + 4;
+/// Bytes of a long header without token beside the connection IDs, at most: the first byte, the
+/// version, two lengths, the length of the rest, the packet number.
+pub(super) const MAX_LONG_HEADER: usize = 1 + 4 + 1 + 1 + 2 + 4;
 /// By so many bytes the largest datagram of the application may leave its packet short of a full one.
 const NEARLY: u16 = 8;
 /// The codepoint of packets that may be marked. <https://www.rfc-editor.org/rfc/rfc3168#section-5>
@@ -63,6 +66,7 @@ impl<'b> DatagramBuilder<'b> {
 /// A packet under construction, behind the packets of its datagram that are sealed.
 pub(super) struct PacketBuilder<'b> {
     space: Space,
+    kind: PacketKind,
     key: PathKey,
     layout: HeaderLayout,
     /// What is left of the datagram, from the packet's first byte on.
@@ -89,6 +93,11 @@ pub(super) struct PacketBuilder<'b> {
 impl PacketBuilder<'_> {
     pub(super) fn space(&self) -> Space {
         self.space
+    }
+
+    /// Which packet it is.
+    pub(super) fn kind(&self) -> PacketKind {
+        self.kind
     }
 
     /// The path that carries it.
@@ -329,8 +338,12 @@ impl Connection {
         let room = datagram.buffer.get_mut(datagram.end..)?;
         let limit = room.len().checked_sub(TAG)?;
         let mut writer = Writer::new(room.get_mut(..limit)?);
-        let layout = match space {
-            Space::Data(_) => {
+        let kind = match space {
+            Space::Data(_) if self.handshake.keys().seals_early() => PacketKind::ZeroRtt,
+            _ => space.kind(),
+        };
+        let layout = match kind {
+            PacketKind::OneRtt => {
                 let key_phase = self.handshake.keys().phase();
                 // https://www.rfc-editor.org/rfc/rfc9000#section-17.4
                 //# An endpoint that does not support this feature MUST disable it, as defined
@@ -343,7 +356,14 @@ impl Connection {
                 //# network.
                 ShortHeader { dcid, spin: false, key_phase, packet_number }.write(&mut writer)
             }
-            Space::Initial => {
+            PacketKind::ZeroRtt => {
+                // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+                // 0-RTT packets stay in the version of the first flight.
+                let version = self.handshake.version().original();
+                let header = self.long_header(LongKind::ZeroRtt, dcid, packet_number);
+                LongHeader { version, ..header }.write(&mut writer)
+            }
+            PacketKind::Initial => {
                 // https://www.rfc-editor.org/rfc/rfc9000#section-8.1.2
                 //# This token MUST be repeated by the client in all Initial packets it sends for
                 //# that connection after it receives the Retry packet.
@@ -353,7 +373,7 @@ impl Connection {
                 let kind = LongKind::Initial { token: self.handshake.token() };
                 self.long_header(kind, dcid, packet_number).write(&mut writer)
             }
-            Space::Handshake => {
+            PacketKind::Handshake => {
                 self.long_header(LongKind::Handshake, dcid, packet_number).write(&mut writer)
             }
         };
@@ -372,6 +392,7 @@ impl Connection {
         }
         Some(PacketBuilder {
             space,
+            kind,
             key,
             least,
             layout,
@@ -415,7 +436,7 @@ impl Connection {
         let keys = self.handshake.sealing(packet.space, (packet.key.id, packet.record.pn))?;
         protection::seal(bytes, &packet.layout, packet.key.id, packet.record.pn, keys).ok()?;
         if self.handshake.keys().owes_answer() {
-            self.note_acks_sent(&packet);
+            self.note_acks_sent(packet);
         }
         packet.record.bytes = u16::try_from(length).unwrap_or(u16::MAX);
         self.enter_packet(now, packet);

@@ -178,7 +178,7 @@ impl Connection {
                     let valid = version == self.handshake.version().original() && tag_of == tag;
                     let token = token.to_vec();
                     if valid {
-                        self.on_retry(scid, token);
+                        self.on_retry(now, scid, token);
                     }
                     return;
                 }
@@ -255,34 +255,32 @@ impl Connection {
     /// Opens a packet, or keeps it until its keys come.
     fn open<'p>(&mut self, now: Instant, sealed: SealedPacket<'p>) -> Option<OpenedPacket<'p>> {
         let (kind, size, path) = (sealed.kind(), sealed.size(), sealed.path());
-        let reason = match sealed.level() {
-            None => DropReason::Unsupported,
-            Some(level) => match self.readable(level, sealed.version()) {
-                // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.4
-                //# While waiting for TLS processing to complete, an endpoint SHOULD buffer
-                //# received packets if they might be processed using keys that are not yet
-                //# available.
-                Readable::Later if self.handshake.keep(sealed.to_kept(level)) => {
-                    self.recording.record(now, || Event::PacketKept { kind, size });
-                    return None;
-                }
-                Readable::Later | Readable::Never => DropReason::NoKeys,
-                Readable::Now => {
-                    let expected = self.expected(level, path);
-                    match sealed.open(level, expected, &mut self.handshake) {
-                        Ok(opened) => {
-                            if self.handshake.keys().wants_discard() {
-                                self.set_key_timer(now);
-                            }
-                            return Some(opened);
+        let level = sealed.level();
+        let reason = match self.readable(level, sealed.version()) {
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.1.4
+            //# While waiting for TLS processing to complete, an endpoint SHOULD buffer
+            //# received packets if they might be processed using keys that are not yet
+            //# available.
+            Readable::Later if self.handshake.keep(sealed.to_kept(level)) => {
+                self.recording.record(now, || Event::PacketKept { kind, size });
+                return None;
+            }
+            Readable::Later | Readable::Never => DropReason::NoKeys,
+            Readable::Now => {
+                let expected = self.expected(level, path);
+                match sealed.open(level, expected, &mut self.handshake) {
+                    Ok(opened) => {
+                        if self.handshake.keys().wants_discard() {
+                            self.set_key_timer(now);
                         }
-                        Err(unreadable) => {
-                            self.on_unreadable(now, unreadable);
-                            DropReason::DoesNotOpen
-                        }
+                        return Some(opened);
+                    }
+                    Err(unreadable) => {
+                        self.on_unreadable(now, unreadable);
+                        DropReason::DoesNotOpen
                     }
                 }
-            },
+            }
         };
         self.dropped += 1;
         self.record_dropped(now, Some(kind), path, size, reason);
@@ -349,7 +347,7 @@ impl Connection {
 
     /// A Retry came: the first flight goes again, with the token and new keys.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
-    fn on_retry(&mut self, scid: ConnectionId, token: Vec<u8>) {
+    fn on_retry(&mut self, now: Instant, scid: ConnectionId, token: Vec<u8>) {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.1
         //# A client MUST discard a Retry packet that contains a Source Connection ID field that is
         //# identical to the Destination Connection ID field of its Initial packet.
@@ -370,5 +368,11 @@ impl Connection {
             self.settle_lost(Space::Initial, &record, &mut Vec::new());
         }
         self.release_in_flight(0, in_flight);
+        if self.handshake.keys().seals_early() {
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.3
+            //# A client SHOULD attempt to resend data in 0-RTT packets after it sends a new Initial
+            //# packet.
+            self.give_up_early(now);
+        }
     }
 }

@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::wire::{ConnectionId, PacketKind};
 
 impl Space {
-    const fn kind(self) -> PacketKind {
+    pub(super) const fn kind(self) -> PacketKind {
         match self {
             Space::Initial => PacketKind::Initial,
             Space::Handshake => PacketKind::Handshake,
@@ -76,7 +76,7 @@ impl Connection {
         if !self.recording.is_on() {
             return;
         }
-        let kind = packet.space().kind();
+        let kind = packet.kind();
         let path = packet.key().id;
         let long = kind != PacketKind::OneRtt;
         let info = PacketInfo {

@@ -132,7 +132,7 @@ impl Connection {
         if !self.rest.has_begun() {
             self.send_by_choice(now, outbox)?;
         }
-        if !self.lifecycle.is_established() {
+        if !self.may_send_data() {
             return Ok(());
         }
         self.rest.begin();
@@ -148,13 +148,14 @@ impl Connection {
         if self.handshake.keys().has_handshake_keys() {
             self.send_handshake(now, outbox)?;
         }
-        if !self.lifecycle.is_established() {
+        if self.lifecycle.is_established() {
+            self.take_advice(now);
+            self.look_at_ack_terms(now);
+            for slot in 0..self.shared.paths.slots() {
+                self.send_path_duties(now, slot, outbox)?;
+            }
+        } else if !self.may_send_data() {
             return Ok(());
-        }
-        self.take_advice(now);
-        self.look_at_ack_terms(now);
-        for slot in 0..self.shared.paths.slots() {
-            self.send_path_duties(now, slot, outbox)?;
         }
         self.send_data(now, outbox)
     }

@@ -59,6 +59,7 @@ impl Connection {
             view.pto_count = 0;
         }
         self.advance_tls(now);
+        self.begin_early_again(now);
         true
     }
 }

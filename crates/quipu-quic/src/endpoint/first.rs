@@ -115,6 +115,16 @@ impl Endpoint {
                 self.negotiate_version(arrival.route, version, dcid.as_bytes(), scid.as_bytes());
                 None
             }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.2.2
+            // "If the packet is a 0-RTT packet, the server MAY buffer a limited number of these
+            // packets in anticipation of a late-arriving Initial packet."
+            Packet::Protected(header) if header.kind == PacketKind::ZeroRtt => {
+                let server = self.server.as_ref();
+                if server.is_some_and(|server| server.config.transport.early_data) {
+                    self.early.keep(now, header.dcid, arrival, datagram);
+                }
+                None
+            }
             Packet::Protected(header) if header.kind == PacketKind::Initial && long_enough => {
                 self.handle_initial(now, arrival, &header, datagram)
             }
@@ -299,11 +309,13 @@ impl Endpoint {
     ) -> Option<ConnectionHandle> {
         let waiter = self.waiting.take(incoming.number())?;
         let own = self.server.as_ref().map(|server| Arc::clone(&server.config));
+        let dcid = waiter.first.dcid;
         let handle = self.accept_client(now, config.or(own.as_deref())?, waiter.first)?;
         for (arrival, mut datagram) in waiter.datagrams {
             let target = Target { handle, path: PathId::ZERO };
             self.table.deliver(now, target, arrival, &mut datagram);
         }
+        self.deliver_early(now, handle, Some(dcid));
         // The caller has it.
         self.table.hand_out(handle);
         Some(handle)

@@ -3,7 +3,8 @@
 //!
 //! The parts, each with state of its own: connections with all that finds them (`table`, made of
 //! `slab`, `routes` and `deadlines`), limits (`admission`), clients that wait for the application
-//! (`incoming`), and answers that belong to no connection (`responses`). `opening` makes connections;
+//! (`incoming`), 0-RTT packets of clients that are not known yet (`early`), and answers that belong
+//! to no connection (`responses`). `opening` makes connections;
 //! `first` looks at datagrams that no connection knows.
 
 use std::sync::Arc;
@@ -15,10 +16,12 @@ use crate::connection::{Arrival, Connection, Drain};
 use crate::outbox::Outbox;
 use crate::random::{Randomness, Secure, SecureSource, Seeded};
 use crate::recorder::RecorderFactory;
+use crate::wire::ConnectionId;
 
 mod admission;
 mod config;
 mod deadlines;
+mod early;
 mod first;
 mod incoming;
 mod opening;
@@ -36,6 +39,7 @@ pub use incoming::Incoming;
 pub use slab::ConnectionHandle;
 pub use tokens::{TokenConfig, TokenState};
 
+use early::EarlyDatagrams;
 use first::Stranger;
 use incoming::Waiting;
 use opening::{Accepted, Server};
@@ -68,6 +72,8 @@ pub struct Held {
     /// Connections that the application has yet to take with [`Endpoint::accept`], or that ended
     /// before it did.
     pub accepted: usize,
+    /// Datagrams of 0-RTT packets that overtook the first packet of their client.
+    pub early: usize,
     /// Answers to strangers that wait to be sent.
     pub responses: usize,
     /// Places of connections that were looked at since the endpoint was made, which stands for work.
@@ -84,6 +90,7 @@ pub struct Endpoint {
     table: Table,
     accepted: Accepted,
     waiting: Waiting,
+    early: EarlyDatagrams,
     responses: Responses,
     /// Of stateless resets that we send.
     resets: Rate,
@@ -130,6 +137,7 @@ impl Endpoint {
             server: None,
             accepted: Accepted::default(),
             waiting: Waiting::default(),
+            early: EarlyDatagrams::default(),
             responses: Responses::default(),
             resets,
             ignored: 0,
@@ -190,6 +198,7 @@ impl Endpoint {
             waiting: self.waiting.len(),
             waiting_bytes: self.waiting.bytes(),
             accepted: self.accepted.len(),
+            early: self.early.len(),
             responses: self.responses.len(),
             ..Held::default()
         };
@@ -214,19 +223,35 @@ impl Endpoint {
     ) -> Option<ConnectionHandle> {
         let arrival = Arrival { route: arrival.route.canonical(), ..arrival };
         let dcid = destination(datagram, self.config.connection_ids.length());
-        let target = match dcid.and_then(|dcid| self.table.target(&dcid)) {
-            Some(target) => target,
-            None => match self.handle_unknown(now, arrival, datagram) {
-                Stranger::Opens(handle) => {
-                    self.accepted.push(handle, &self.table);
-                    Target { handle, path: PathId::ZERO }
-                }
-                Stranger::Resets(handle) => return Some(handle),
-                Stranger::Ignored => return None,
-            },
-        };
-        self.table.deliver(now, target, arrival, datagram);
-        Some(target.handle)
+        if let Some(target) = dcid.and_then(|dcid| self.table.target(&dcid)) {
+            self.table.deliver(now, target, arrival, datagram);
+            return Some(target.handle);
+        }
+        match self.handle_unknown(now, arrival, datagram) {
+            Stranger::Opens(handle) => {
+                self.accepted.push(handle, &self.table);
+                let target = Target { handle, path: PathId::ZERO };
+                self.table.deliver(now, target, arrival, datagram);
+                self.deliver_early(now, handle, dcid);
+                Some(handle)
+            }
+            Stranger::Resets(handle) => Some(handle),
+            Stranger::Ignored => None,
+        }
+    }
+
+    /// A client is known now that sent to `dcid`: what overtook its first packet is read.
+    fn deliver_early(
+        &mut self,
+        now: Instant,
+        handle: ConnectionHandle,
+        dcid: Option<ConnectionId>,
+    ) {
+        let Some(dcid) = dcid else { return };
+        for (arrival, mut datagram) in self.early.take(now, &dcid) {
+            let target = Target { handle, path: PathId::ZERO };
+            self.table.deliver(now, target, arrival, &mut datagram);
+        }
     }
 
     /// The same of a datagram in the first `length` bytes of `buffer`.

@@ -139,6 +139,12 @@ impl SendHalf {
         grows
     }
 
+    /// Lowers the stream credit, but not below what was sent: limits of an earlier connection do not
+    /// hold any more.
+    pub fn lower_credit(&mut self, end: Offset) {
+        self.credit_end = self.credit_end.min(end.0).max(self.high_sent);
+    }
+
     /// Notes that a frame with the pending bytes `span`, or with a bare FIN at the end, was
     /// written. The bytes are pending no more; what was skipped below them becomes a hole.
     pub fn place(&mut self, span: Span) -> Placed {

@@ -96,11 +96,14 @@ pub struct RustlsClient {
     initial: quic::Suite,
 }
 
+/// A configuration whose sessions are made under these terms.
+type Bound = (Terms, Arc<tls::ServerConfig>);
+
 /// Starts the server's sessions.
 #[derive(Clone)]
 pub struct RustlsServer {
     config: Arc<tls::ServerConfig>,
-    bound: Arc<Mutex<Vec<(Terms, Arc<tls::ServerConfig>)>>>,
+    bound: Arc<Mutex<Vec<Bound>>>,
     initial: quic::Suite,
 }
 
@@ -142,6 +145,9 @@ impl RustlsClient {
     /// 8 of each, in memory that its clones share, and uses each once.
     #[must_use]
     pub fn with_resumption(self, servers: usize) -> Self {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.5
+        //# Clients SHOULD NOT reuse tickets as that allows entities other than the server to
+        //# correlate connections; see Appendix C.4 of [TLS13].
         let resumption =
             tls::client::Resumption::in_memory_sessions(servers.saturating_mul(TICKETS_OF_SERVER));
         let with = |config: &tls::ClientConfig| {

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quipu_base::{Instant, Role, Seed};
+use quipu_null_tls::NullTokenKey;
 use quipu_quic::connection::CloseReason;
-use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
+use quipu_quic::endpoint::{Admission, ClientConfig, PolicyFactory, ServerConfig, TokenConfig};
 use quipu_quic::tls::{ClientStart, ClientTls, ServerTls};
 use quipu_quic::transport_parameters::TransportParameters;
 use quipu_quic::wire::{ConnectionId, Version};
@@ -101,6 +102,8 @@ pub struct Setup {
     pub integrity_limit: Option<u64>,
     /// Connections that the server has at a time.
     pub max_connections: usize,
+    /// The server asks each client for another try, by a Retry packet.
+    pub retries: bool,
     /// Seed of both endpoints.
     pub seed: Seed,
     /// Measures both.
@@ -120,6 +123,7 @@ impl Default for Setup {
             declare: [None, None],
             integrity_limit: None,
             max_connections: 100,
+            retries: false,
             seed: Seed::new(1),
             meter: unmetered,
             reads: true,
@@ -259,6 +263,13 @@ impl End {
         let transport = setup.transport(Role::Server);
         let config = ServerConfig::new(Arc::new(tap), transport, Arc::clone(&setup.policies))
             .with_max_connections(setup.max_connections);
+        let config = if setup.retries {
+            let admission = Admission { max_unvalidated: 0, ..Admission::default() };
+            let key = Arc::new(NullTokenKey::new(&[1; 32]));
+            config.with_admission(admission).with_tokens(TokenConfig::with_key(key))
+        } else {
+            config
+        };
         end.endpoint.listen(config).expect("a valid transport");
         end
     }

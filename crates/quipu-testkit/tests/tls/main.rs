@@ -1,6 +1,8 @@
 //! What TLS is asked for, over both of its implementations: versions, key phases, what the
 //! application is told.
+#![expect(clippy::panic, reason = "tests")]
 
+mod early;
 mod facts;
 mod phases;
 mod same;

@@ -157,7 +157,8 @@ fn a_version_changes_although_datagrams_are_lost_or_overtake_each_other() {
         let mut nth = 0u32;
         pair.intercept(move |_, takes, flight| {
             nth += 1;
-            let later = if nth % 2 == 0 { Duration::from_millis(3) } else { Duration::ZERO };
+            let later =
+                if nth.is_multiple_of(2) { Duration::from_millis(3) } else { Duration::ZERO };
             vec![(takes + later, flight)]
         });
         assert_eq!(connect(&mut pair).1, V2);

@@ -21,6 +21,8 @@ pub(crate) struct KeyRing {
     zero_rtt: Option<DirectionKeys>,
     handshake: Option<Keys>,
     one_rtt: Option<OneRtt>,
+    /// A 1-RTT packet came to a server, which reads no 0-RTT packets for long any more.
+    zero_rtt_is_over: bool,
     /// When the keys of the phase before go, and at a server those of 0-RTT.
     discard_at: Option<Instant>,
     /// Packets that failed to open, against the integrity limit.
@@ -73,6 +75,7 @@ impl KeyRing {
             zero_rtt: None,
             handshake: None,
             one_rtt: None,
+            zero_rtt_is_over: false,
             discard_at: None,
             failures: 0,
         }
@@ -113,14 +116,27 @@ impl KeyRing {
     }
 
     /// The client sends early with these keys, or the server reads with them.
-    #[expect(dead_code, reason = "what comes early is not read yet")]
     pub(super) fn install_zero_rtt(&mut self, keys: DirectionKeys) {
         self.zero_rtt = Some(keys);
     }
 
-    #[expect(dead_code, reason = "what comes early is not read yet")]
     pub(super) fn discard_zero_rtt(&mut self) {
         self.zero_rtt = None;
+    }
+
+    /// True at a client that sends data in 0-RTT packets.
+    pub(in crate::connection) fn seals_early(&self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
+        //# Once a client has installed 1-RTT keys, it MUST NOT send any more 0-RTT packets.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.3
+        //# A client MUST NOT send 0-RTT packets once it starts processing 1-RTT packets from the
+        //# server.
+        self.zero_rtt.is_some() && self.one_rtt.is_none()
+    }
+
+    /// True at a server that reads 0-RTT packets.
+    pub(in crate::connection) fn reads_early(&self) -> bool {
+        self.zero_rtt.is_some()
     }
 
     pub(super) fn install_handshake(&mut self, keys: Keys) {
@@ -171,6 +187,10 @@ impl KeyRing {
         match space {
             Space::Initial => self.initial.as_ref().map(|initial| &initial.keys.local),
             Space::Handshake => self.handshake.as_ref().map(|keys| &keys.local),
+            // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
+            //# A server MUST NOT use 0-RTT keys to protect packets; it uses 1-RTT keys to protect
+            //# acknowledgments of 0-RTT packets.
+            // It has 1-RTT keys as soon as those of 0-RTT.
             Space::Data(_) => match &mut self.one_rtt {
                 Some(one_rtt) => Some(one_rtt.sealing(path, number)),
                 None => self.zero_rtt.as_ref(),
@@ -243,7 +263,9 @@ impl KeyRing {
         let keys = match level {
             Level::OneRtt => {
                 let (one_rtt, session) = self.one_rtt.as_mut().zip(session).ok_or(OpenError)?;
-                return one_rtt.open((path, number), header, packet, session);
+                let opened = one_rtt.open((path, number), header, packet, session)?;
+                self.zero_rtt_is_over |= self.zero_rtt.is_some();
+                return Ok(opened);
             }
             Level::Initial => self.opening_initial(version),
             Level::ZeroRtt => self.zero_rtt.as_ref(),
@@ -302,7 +324,7 @@ impl KeyRing {
     /// True if old keys are to go after a while that was not set yet.
     pub(in crate::connection) fn wants_discard(&self) -> bool {
         let old = self.one_rtt.as_ref().is_some_and(OneRtt::discards);
-        old && self.discard_at.is_none()
+        (old || self.zero_rtt_is_over) && self.discard_at.is_none()
     }
 
     /// Old keys go at that time.
@@ -320,9 +342,14 @@ impl KeyRing {
     //# After this period, old read keys and their corresponding secrets SHOULD be discarded.
     pub(super) fn discard_old(&mut self) {
         self.discard_at = None;
+        // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.3
+        //# After receiving a 1-RTT packet, servers MUST discard 0-RTT keys within a short time; the
+        //# RECOMMENDED time period is three times the Probe Timeout (PTO, see [QUIC-RECOVERY]).
+        if std::mem::take(&mut self.zero_rtt_is_over) {
+            self.zero_rtt = None;
+        }
         if let Some(one_rtt) = &mut self.one_rtt {
             one_rtt.discard_previous();
-            self.zero_rtt = None;
         }
     }
 

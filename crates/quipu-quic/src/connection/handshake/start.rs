@@ -60,7 +60,7 @@ impl ClientOrigin {
             version,
             may_change: self.may_change(),
             parameters: &parameters.encode(),
-            early_data: false,
+            early_data: self.config.early_data,
         })
     }
 
@@ -139,7 +139,7 @@ impl ServerOrigin {
             version,
             parameters: &parameters.encode(),
             limits: RememberedLimits::of(&parameters),
-            early_data: false,
+            early_data: self.config.early_data,
         });
         let session = session
             .map_err(|error| TransportError::new(ErrorCode::INTERNAL_ERROR, error.to_string()))?;

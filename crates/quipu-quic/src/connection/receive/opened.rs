@@ -97,7 +97,11 @@ impl Connection {
         match opened.header.kind {
             PacketKind::Initial => return Ok(Some(Space::Initial)),
             PacketKind::Handshake => return Ok(Some(Space::Handshake)),
-            PacketKind::ZeroRtt => return Ok(None),
+            // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.3
+            // 0-RTT packets share the packet number space of 1-RTT packets, on the first path.
+            PacketKind::ZeroRtt => {
+                return Ok(self.shared.paths.slot_of(PathId::ZERO).map(Space::Data));
+            }
             PacketKind::OneRtt => {}
         }
         let path = opened.path;

@@ -49,16 +49,13 @@ impl<'p> SealedPacket<'p> {
         self.header.packet_length
     }
 
-    /// Whose keys open it; `None` for 0-RTT packets, which are not read.
-    pub(super) fn level(&self) -> Option<Level> {
+    /// Whose keys open it.
+    pub(super) fn level(&self) -> Level {
         match self.header.kind {
-            PacketKind::Initial => Some(Level::Initial),
-            PacketKind::Handshake => Some(Level::Handshake),
-            // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
-            //# A client MUST NOT attempt to decrypt 0-RTT packets it receives and instead MUST
-            //# discard them.
-            PacketKind::ZeroRtt => None,
-            PacketKind::OneRtt => Some(Level::OneRtt),
+            PacketKind::Initial => Level::Initial,
+            PacketKind::ZeroRtt => Level::ZeroRtt,
+            PacketKind::Handshake => Level::Handshake,
+            PacketKind::OneRtt => Level::OneRtt,
         }
     }
 

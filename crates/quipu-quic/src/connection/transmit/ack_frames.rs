@@ -288,6 +288,8 @@ impl PathTable {
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.6
         //# For instance, packets that are protected with 1-RTT keys MUST be acknowledged in
         //# packets that are also protected with 1-RTT keys.
+        //# Packets that a client sends with 0-RTT packet protection MUST be acknowledged by the
+        //# server in packets protected by 1-RTT keys.
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.3
         //# An acknowledgment for a 1-RTT packet MUST be carried in a 1-RTT packet.
         // https://www.rfc-editor.org/rfc/rfc10069#section-2.3

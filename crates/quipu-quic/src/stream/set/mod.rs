@@ -81,6 +81,17 @@ pub struct PeerLimits {
     pub max_streams_uni: u64,
 }
 
+impl PeerLimits {
+    /// The credit of a stream at the end of `role`.
+    fn stream_data(&self, id: StreamId, role: Role) -> u64 {
+        match (id.direction(), id.initiator() == role) {
+            (StreamDirection::Bidirectional, true) => self.max_stream_data_bidi_remote,
+            (StreamDirection::Bidirectional, false) => self.max_stream_data_bidi_local,
+            (StreamDirection::Unidirectional, _) => self.max_stream_data_uni,
+        }
+    }
+}
+
 /// A change of a stream that the policy is to be told, in the order of telling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {

@@ -17,14 +17,51 @@ impl Streams {
         self.on_max_streams(StreamDirection::Unidirectional, limits.max_streams_uni);
         for number in 0..self.slots.len() {
             let key = self.slots[number].key;
-            let credit_end = match (key.id.direction(), key.id.initiator() == self.role) {
-                (StreamDirection::Bidirectional, true) => limits.max_stream_data_bidi_remote,
-                (StreamDirection::Bidirectional, false) => limits.max_stream_data_bidi_local,
-                (StreamDirection::Unidirectional, _) => limits.max_stream_data_uni,
-            };
-            self.raise_stream_credit(key, Offset(credit_end));
+            self.raise_stream_credit(key, Offset(limits.stream_data(key.id, self.role)));
         }
         self.on_max_data(limits.max_data);
+    }
+
+    /// Takes limits in the place of those that were remembered of an earlier connection, which need
+    /// not be lower: the peer has rejected what was sent within them. False, and nothing changes, if
+    /// less is allowed than was used.
+    pub fn replace_peer_limits(&mut self, limits: PeerLimits) -> bool {
+        let opened = |direction| self.space(self.role, direction).index.opened();
+        let fits = self.sent <= limits.max_data
+            && opened(StreamDirection::Bidirectional) <= limits.max_streams_bidi
+            && opened(StreamDirection::Unidirectional) <= limits.max_streams_uni
+            && self.slots.iter().filter(|slot| slot.live).all(|slot| match &slot.send {
+                SendState::Active(half) => {
+                    half.high_sent().0 <= limits.stream_data(slot.key.id, self.role)
+                }
+                SendState::Resetting { final_size, .. } => {
+                    final_size.0 <= limits.stream_data(slot.key.id, self.role)
+                }
+                SendState::Done => true,
+            });
+        if !fits {
+            return false;
+        }
+        for (direction, limit) in [
+            (StreamDirection::Bidirectional, limits.max_streams_bidi),
+            (StreamDirection::Unidirectional, limits.max_streams_uni),
+        ] {
+            let space = self.space_mut(self.role, direction);
+            space.limit = space.limit.min(limit);
+            space.blocked_at = None;
+        }
+        self.send_limit = self.send_limit.min(limits.max_data);
+        for number in 0..self.slots.len() {
+            let key = self.slots[number].key;
+            let credit_end = Offset(limits.stream_data(key.id, self.role));
+            if let Some(half) = self.send_half_mut(key) {
+                half.lower_credit(credit_end);
+                self.sync(key.slot);
+            }
+        }
+        self.update_blocked();
+        self.set_peer_limits(limits);
+        true
     }
 
     /// A STREAM frame. <https://www.rfc-editor.org/rfc/rfc9000#section-19.8>

@@ -77,6 +77,11 @@ impl StoresServerSessions for BoundStore {
     }
 
     fn take(&self, key: &[u8]) -> Option<Vec<u8>> {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-9.2
+        //# Endpoints MUST implement and use the replay protections described in [TLS13], however it
+        //# is recognized that these protections are imperfect.
+        // https://www.rfc-editor.org/rfc/rfc8446#section-8.1
+        // Single-use tickets: a session that was resumed is gone, so that its 0-RTT is accepted once.
         self.terms.unbind(&self.store.take(key)?)
     }
 

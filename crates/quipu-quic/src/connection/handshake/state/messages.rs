@@ -1,7 +1,7 @@
 //! Messages of TLS: from the packets in which they come to TLS, and from TLS to where they wait to
 //! be sent.
 
-use quipu_base::Duration;
+use quipu_base::{Duration, Role};
 
 use super::{Handshake, PeerSettings, Tls};
 use crate::config::TransportConfig;
@@ -9,7 +9,7 @@ use crate::connection::Space;
 use crate::connection::handshake::crypto::CryptoSend;
 use crate::connection::handshake::start::{Answer, missing_parameters};
 use crate::error::TransportError;
-use crate::tls::{KeyChange, Level};
+use crate::tls::{EarlyData, KeyChange, Level};
 use crate::transport_parameters::TransportParameters;
 
 impl Handshake {
@@ -55,6 +55,7 @@ impl Handshake {
             self.tls = Tls::Session(session);
             read?;
             self.take_output()?;
+            self.accept_early();
             return self.advance();
         }
         Ok(())
@@ -78,6 +79,12 @@ impl Handshake {
                 }
                 Some(KeyChange::OneRtt(keys)) => {
                     self.writes_at = Level::OneRtt;
+                    if self.role.is_client() {
+                        // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.3
+                        //# Therefore, a client SHOULD discard 0-RTT keys as soon as it installs
+                        //# 1-RTT keys as they have no use after that moment.
+                        self.keys.discard_zero_rtt();
+                    }
                     self.keys.install_one_rtt(keys, &mut **session);
                 }
                 None if written == 0 => break,
@@ -108,6 +115,47 @@ impl Handshake {
             self.version.check_server(config, parameters.version_information.as_ref())?;
         }
         Ok(parameters)
+    }
+
+    /// The server reads 0-RTT packets if TLS does.
+    fn accept_early(&mut self) {
+        if let Some(session) = self.tls.session_mut()
+            && session.early_data() == EarlyData::Accepted
+            && let Some(keys) = session.zero_rtt_keys()
+        {
+            self.keys.install_zero_rtt(keys);
+        }
+    }
+
+    /// A client sends early if TLS resumes a session that allows it: what is remembered of the
+    /// server.
+    pub(in crate::connection) fn begin_early(&mut self) -> Option<TransportParameters> {
+        let session = self.tls.session_mut()?;
+        let remembered = TransportParameters::remembered(session.remembered_parameters()?).ok()?;
+        self.keys.install_zero_rtt(session.zero_rtt_keys()?);
+        Some(remembered)
+    }
+
+    /// Nothing more is sent early.
+    pub(in crate::connection) fn end_early(&mut self) {
+        self.keys.discard_zero_rtt();
+    }
+
+    /// True once a client knows that the server reads what was sent early.
+    pub(in crate::connection) fn is_early_accepted(&self) -> bool {
+        self.session().is_some_and(|session| session.early_data() == EarlyData::Accepted)
+    }
+
+    /// What the client says in its ClientHello, as far as it counts before the handshake is over.
+    pub(in crate::connection) fn early_parameters(
+        &self,
+    ) -> Result<TransportParameters, TransportError> {
+        let encoded = self.session().and_then(|session| session.peer_transport_parameters());
+        let client =
+            TransportParameters::read(encoded.ok_or_else(missing_parameters)?, Role::Client)?;
+        // https://www.rfc-editor.org/rfc/rfc10069#section-2.3
+        // Acknowledgements name no path until the handshake has concluded.
+        Ok(TransportParameters { initial_max_path_id: None, ..client })
     }
 
     /// Takes over what the peer's transport parameters say.

@@ -39,6 +39,9 @@ impl Handshake {
         //# before the TLS handshake is complete. Even if it has 1-RTT secrets, a client MUST NOT
         //# process incoming 1-RTT protected packets before the TLS handshake is complete.
         let too_early = level == Level::OneRtt && handshaking;
+        if level == Level::ZeroRtt {
+            return self.readable_early(version);
+        }
         if !self.keys.has_level(level) || too_early {
             return if handshaking { Readable::Later } else { Readable::Never };
         }
@@ -47,6 +50,26 @@ impl Handshake {
         match version {
             Some(version) if version != self.version.present() => Readable::Never,
             _ => Readable::Now,
+        }
+    }
+
+    /// Whether 0-RTT packets can be read.
+    fn readable_early(&self, version: Option<Version>) -> Readable {
+        // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
+        //# A client MUST NOT attempt to decrypt 0-RTT packets it receives and instead MUST discard
+        //# them.
+        // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+        // They are of the version of the client's first flight.
+        let other = version.is_some_and(|version| version != self.version.original());
+        if self.role.is_client() || other {
+            return Readable::Never;
+        }
+        match self.tls {
+            Tls::Waiting(_) => Readable::Later,
+            // https://www.rfc-editor.org/rfc/rfc9001#section-4.6.2
+            //# When rejecting 0-RTT, a server MUST NOT process any 0-RTT packets, even if it could.
+            Tls::Session(_) if self.keys.reads_early() => Readable::Now,
+            Tls::Session(_) => Readable::Never,
         }
     }
 

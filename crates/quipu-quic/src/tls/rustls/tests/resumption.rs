@@ -148,3 +148,17 @@ fn another_server_knows_nothing_of_a_session() {
     let went = shake_hands((&client, true), (&forgetful, true), Version::V1, 5);
     assert_eq!(went, Went { resumed: false, early_data: EarlyData::Rejected });
 }
+
+/// Sealed tickets could be shown again and again, so nothing is read early for them.
+#[test]
+fn a_ticket_that_the_client_keeps_allows_no_early_data() {
+    let (client, server) = resuming();
+    let mut config = (*server.config).clone();
+    config.ticketer = tls::crypto::ring::Ticketer::new().unwrap();
+    let server = RustlsServer::new(Arc::new(config)).unwrap();
+    let both = || shake_hands((&client, true), (&server, true), Version::V1, 5);
+    both();
+    let went = both();
+    assert!(went.resumed);
+    assert_ne!(went.early_data, EarlyData::Accepted);
+}
