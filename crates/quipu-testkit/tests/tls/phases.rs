@@ -102,15 +102,18 @@ fn updates_that_wait_for_acknowledgements_are_followed() {
 #[test]
 fn a_peer_that_acknowledges_the_new_phase_in_the_old_one_closes() {
     each_role(|role, setup| {
-        let mut forge = Forge::against(role, setup).acknowledging();
-        // Something of the first phase is acknowledged.
+        let mut forge = Forge::against(role, setup);
         forge.wait(LONG);
         forge.act(say_something);
+        forge.acknowledge(0);
         assert_eq!(forge.closed(), None);
         forge.act(|connection, now| {
             assert!(connection.update_keys());
             say_something(connection, now);
         });
+        let named = forge.speaks_multipath().then_some(0);
+        let numbers = forge.heard_numbers(0);
+        forge.send(one_rtt().phase(0).ack(named, &numbers));
         assert_closed_with(&forge, ErrorCode::KEY_UPDATE_ERROR);
     });
 }
