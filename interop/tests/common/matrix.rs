@@ -28,6 +28,8 @@ pub(crate) struct Cell {
     pub(crate) identity: Identity,
     /// TLS of all cases of the cell.
     tls: std::cell::RefCell<SharedTls>,
+    /// 0-RTT is sent and accepted.
+    early_data: Shared<bool>,
     runs: Shared<u64>,
 }
 
@@ -52,8 +54,8 @@ pub(crate) fn each(engines: &[Engine], test: impl Fn(&Cell)) {
             let identity = Identity::generate().expect("a certificate");
             let tls = SharedTls::new(&identity, false).expect("an identity");
             println!("{engine:?}, ours is the {ours:?}");
-            let (tls, runs) = (tls.into(), Shared::new(0));
-            test(&Cell { engine, ours, identity, tls, runs });
+            let (tls, early_data, runs) = (tls.into(), Shared::new(false), Shared::new(0));
+            test(&Cell { engine, ours, identity, tls, early_data, runs });
         }
     }
 }
@@ -62,6 +64,7 @@ impl Cell {
     /// From now on the client sends early data where it can, and the server takes it.
     pub(crate) fn offer_early_data(&self) {
         *self.tls.borrow_mut() = SharedTls::new(&self.identity, true).expect("an identity");
+        self.early_data.set(true);
     }
 
     /// The server forgets all sessions.
@@ -76,7 +79,8 @@ impl Cell {
         let seed = Seed::new(self.runs.get());
         let scenario = Scenario { seed, ..Scenario::new(plan, paths) };
         let tls = self.tls.borrow().clone();
-        let ours = NodeConfig::new(&scenario, self.ours, Tls::Shared(tls.clone()));
+        let mut ours = NodeConfig::new(&scenario, self.ours, Tls::Shared(tls.clone()));
+        ours.transport.early_data = self.early_data.get();
         let peer = PeerConfig::new(&scenario, self.ours.peer(), &self.identity);
         let name = format!("{:?}, ours is the {:?}", self.engine, self.ours);
         let theirs = PeerConfig { tls, ..peer };
