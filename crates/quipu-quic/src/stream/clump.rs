@@ -175,14 +175,32 @@ impl Clump {
         Cut { before: self, start: from, end: to, after }
     }
 
+    /// With the pieces of `other`, all of which lie behind.
+    fn followed_by(mut self, other: &Clump) -> Clump {
+        let mut pieces = other.iter();
+        if let Some(piece) = pieces.next() {
+            self.packed.reserve_exact((other.packed.len() + 10).next_multiple_of(STEP));
+            self.push(piece.start, piece.bytes);
+            // The gaps between those that follow are the same.
+            self.packed.extend_from_slice(pieces.rest);
+            self.end = other.end;
+        }
+        self
+    }
+
     /// The pieces of `self` and of `other`, all of which lie behind: in one clump if they fit, else in
     /// two of about the same size.
     pub(super) fn join(self, other: Clump) -> (Clump, Clump) {
         let size = self.packed.len() + other.packed.len();
+        if self.is_empty() {
+            return (other, self);
+        }
+        if size + 10 <= MAX_CLUMP {
+            return (self.followed_by(&other), Clump::default());
+        }
         let (mut first, mut second) = (Clump::default(), Clump::default());
-        let first_size = if size + 10 <= MAX_CLUMP { usize::MAX } else { size / 2 };
         for piece in self.iter().chain(other.iter()) {
-            let half = if first.packed.len() < first_size { &mut first } else { &mut second };
+            let half = if first.packed.len() < size / 2 { &mut first } else { &mut second };
             half.push(piece.start, piece.bytes);
         }
         (first, second)
