@@ -1,9 +1,9 @@
 //! What hostile datagrams cost their receiver, each of a kind: opening it, applying its frames, what
 //! the application does with them, and everything that is sent in answer.
 //!
-//! `cargo bench -p quipu-testkit --bench hostile` measures each kind, and prints the ten that cost most:
-//! the mean of a datagram of that kind, and the dearest of them. No datagram shall cost more than
-//! 50 µs. Each datagram counts with the least time of several runs, so that other work of the machine
+//! `cargo bench -p quipu-testkit --bench hostile` measures each kind, or those whose name holds the
+//! argument, and prints the ten that cost most: the mean of a datagram of that kind, and the dearest
+//! of them. No datagram shall cost more than 50 µs. Each datagram counts with the least time of several runs, so that other work of the machine
 //! does not count. Null TLS: without what cryptography costs, which is the same for any datagram.
 #![expect(clippy::disallowed_methods, reason = "a bench reads the clock")]
 
@@ -61,7 +61,10 @@ fn least(entry: &Entry, runs: usize) -> Vec<Duration> {
 fn main() {
     // `cargo bench` says so; `cargo test` does not.
     let measured = std::env::args().any(|word| word == "--bench");
-    let entries = catalogue();
+    let mut entries = catalogue();
+    if let Some(word) = std::env::args().skip(1).find(|word| !word.starts_with('-')) {
+        entries.retain(|entry| entry.name.contains(&word));
+    }
     if measured {
         let mut criterion = Criterion::default()
             .sample_size(10)

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 const PAGE: usize = 256;
 const VACANT: u32 = u32::MAX;
+/// Open, but without a slot yet.
+const IMPLIED: u32 = u32::MAX - 1;
 
 /// Slots of 256 streams of one kind, in order of identifier.
 #[derive(Debug)]
@@ -30,6 +32,37 @@ impl SlotIndex {
         self.opened
     }
 
+    /// Opens the next streams, so many, without slots.
+    pub(crate) fn imply(&mut self, count: u64) {
+        let mut left = count;
+        while left > 0 {
+            let (_, within) = Self::split(self.opened);
+            self.push(IMPLIED);
+            left -= 1;
+            let more = left.min((PAGE - 1 - within) as u64);
+            if let Some(Some(page)) = self.pages.back_mut() {
+                page.slots[within + 1..within + 1 + more as usize].fill(IMPLIED);
+                page.live += more as u16;
+                self.opened += more;
+                left -= more;
+            }
+        }
+    }
+
+    /// Gives a stream that was opened without a slot one; false if it has one, or is over.
+    pub(crate) fn fill(&mut self, position: u64, slot: u32) -> bool {
+        let Some(entry) = self.entry_mut(position).filter(|entry| **entry == IMPLIED) else {
+            return false;
+        };
+        *entry = slot;
+        true
+    }
+
+    /// True if the stream is open without a slot.
+    pub(crate) fn is_implied(&self, position: u64) -> bool {
+        self.entry(position) == Some(IMPLIED)
+    }
+
     /// Opens the next stream.
     pub(crate) fn push(&mut self, slot: u32) {
         let (page, within) = Self::split(self.opened);
@@ -50,10 +83,19 @@ impl SlotIndex {
 
     /// The slot of a live stream.
     pub(crate) fn get(&self, position: u64) -> Option<u32> {
+        self.entry(position).filter(|&slot| slot < IMPLIED)
+    }
+
+    fn entry(&self, position: u64) -> Option<u32> {
         let (page, within) = Self::split(position);
         let page = usize::try_from(page.checked_sub(self.first_page)?).ok()?;
-        let slot = self.pages.get(page)?.as_ref()?.slots[within];
-        (slot != VACANT).then_some(slot)
+        Some(self.pages.get(page)?.as_ref()?.slots[within])
+    }
+
+    fn entry_mut(&mut self, position: u64) -> Option<&mut u32> {
+        let (page, within) = Self::split(position);
+        let page = usize::try_from(page.checked_sub(self.first_page)?).ok()?;
+        Some(&mut self.pages.get_mut(page)?.as_mut()?.slots[within])
     }
 
     /// Closes a stream.
@@ -87,6 +129,27 @@ impl SlotIndex {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn streams_without_slots_keep_their_page_until_they_had_one() {
+        let mut index = SlotIndex::default();
+        index.imply(300);
+        index.push(9);
+        assert_eq!((index.opened(), index.get(300), index.get(5)), (301, Some(9), None));
+        assert!(index.is_implied(5) && !index.is_implied(300) && !index.is_implied(301));
+        assert!(
+            index.fill(5, 7) && !index.fill(5, 8) && !index.fill(300, 8) && !index.fill(400, 8)
+        );
+        assert_eq!(index.get(5), Some(7));
+        for position in (0..256).filter(|position| *position != 6) {
+            index.fill(position, 1);
+            index.remove(position);
+        }
+        assert!(index.is_implied(6), "the page stays");
+        assert!(index.fill(6, 2));
+        index.remove(6);
+        assert!(!index.is_implied(6) && !index.fill(6, 2) && index.is_implied(256));
+    }
 
     #[test]
     fn pages_of_closed_streams_are_freed() {

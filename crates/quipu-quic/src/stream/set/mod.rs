@@ -24,6 +24,11 @@ mod peer;
 
 pub use app::Read;
 
+/// A frame that opens so many streams before its own opens them at once; where it opens more, those
+/// before its own get a slot and are told once they are named, so that a few bytes of a peer cost
+/// little. Our choice: more than packets on their way are overtaken by.
+const MOST_OPENED: u64 = 64;
+
 /// The view of a stream that policies must not see has this identifier, which no stream has.
 const HIDDEN: StreamId = StreamId(u64::MAX);
 
@@ -398,7 +403,32 @@ impl Streams {
         direction: StreamDirection,
         now: Instant,
     ) -> StreamKey {
-        let local = initiator == self.role;
+        let number = self.free_slots.pop().unwrap_or_else(|| self.add_slot());
+        let space = self.space_mut(initiator, direction);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-2.1
+        //# A QUIC endpoint MUST NOT reuse a stream ID within a connection.
+        let id = StreamId::new(initiator, direction, space.index.opened());
+        space.index.push(number);
+        self.open_in(number, id, now)
+    }
+
+    /// Gives a stream its slot that a frame of a later one opened; `None` if it is over.
+    fn open_implied(&mut self, id: StreamId, now: Instant) -> Option<u32> {
+        let (initiator, direction) = (id.initiator(), id.direction());
+        if !self.space(initiator, direction).index.is_implied(id.index()) {
+            return None;
+        }
+        let number = self.free_slots.pop().unwrap_or_else(|| self.add_slot());
+        self.space_mut(initiator, direction).index.fill(id.index(), number);
+        self.open_in(number, id, now);
+        self.events.push_back(StreamEvent::Opened(id));
+        Some(number)
+    }
+
+    /// Begins a stream in that slot, which is free.
+    fn open_in(&mut self, number: u32, id: StreamId, now: Instant) -> StreamKey {
+        let direction = id.direction();
+        let local = id.initiator() == self.role;
         let peer = self.peer_limits.unwrap_or_default();
         let (sends, receives, credit_end) = match (direction, local) {
             (StreamDirection::Bidirectional, true) => {
@@ -410,12 +440,6 @@ impl Streams {
             (StreamDirection::Unidirectional, true) => (true, false, peer.max_stream_data_uni),
             (StreamDirection::Unidirectional, false) => (false, true, 0),
         };
-        let number = self.free_slots.pop().unwrap_or_else(|| self.add_slot());
-        let space = self.space_mut(initiator, direction);
-        // https://www.rfc-editor.org/rfc/rfc9000#section-2.1
-        //# A QUIC endpoint MUST NOT reuse a stream ID within a connection.
-        let id = StreamId::new(initiator, direction, space.index.opened());
-        space.index.push(number);
         let key = StreamKey { slot: number, id };
         let window = self.limits.stream_window;
         let slot = &mut self.slots[key.index()];

@@ -3,7 +3,7 @@
 use quipu_base::{Instant, Offset, Role, StreamDirection, StreamId};
 use quipu_policy::StreamKey;
 
-use super::{MAX_STREAMS, PeerLimits, RecvState, SendState, StreamEvent, Streams};
+use super::{MAX_STREAMS, MOST_OPENED, PeerLimits, RecvState, SendState, StreamEvent, Streams};
 use crate::stream::buffers::Spares;
 use crate::stream::fault::StreamFault;
 use crate::stream::frames::Dirty;
@@ -325,8 +325,8 @@ impl Streams {
         matches!(self.receiving(id, now), Ok(Some(_)))
     }
 
-    /// The slot of a stream that the peer named. A new one of the peer's is opened, with all of
-    /// its kind below it (<https://www.rfc-editor.org/rfc/rfc9000#section-3.2>).
+    /// The slot of a stream that was named. A new one of the peer's is opened, with all of its kind
+    /// below it (<https://www.rfc-editor.org/rfc/rfc9000#section-3.2>).
     fn find_or_open(&mut self, id: StreamId, now: Instant) -> Result<Option<u32>, StreamFault> {
         let initiator: Role = id.initiator();
         let direction = id.direction();
@@ -354,12 +354,17 @@ impl Streams {
             // https://www.rfc-editor.org/rfc/rfc9000#section-3.2
             //# Before a stream is created, all streams of the same type with lower-numbered
             //# stream IDs MUST be created.
-            for _ in space.index.opened()..=id.index() {
+            let before = id.index() - space.index.opened();
+            if before > MOST_OPENED {
+                self.space_mut(initiator, direction).index.imply(before);
+            }
+            let opened = self.space(initiator, direction).index.opened();
+            for _ in opened..=id.index() {
                 let key = self.open_next(initiator, direction, now);
                 self.events.push_back(StreamEvent::Opened(key.id));
             }
         }
-        Ok(self.slot_of(id))
+        Ok(self.slot_of(id).or_else(|| self.open_implied(id, now)))
     }
 
     /// True if the sending half was reset and the peer may not know yet.

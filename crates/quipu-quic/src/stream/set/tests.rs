@@ -626,3 +626,46 @@ fn a_write_that_is_refused_does_not_wait_for_room() {
     streams.reset(hoards, 0).unwrap();
     assert_eq!(events(&mut streams), []);
 }
+
+/// A few bytes of a peer open thousands of streams, which cost little until they are named.
+#[test]
+fn streams_far_below_the_one_of_a_frame_get_a_slot_once_they_are_named() {
+    let limits = StreamLimits { bidirectional: 4_000, ..LIMITS };
+    let mut streams = Streams::new(Role::Server, limits);
+    streams.set_peer_limits(PEER);
+    let own = |index| StreamId::new(Role::Client, BIDI, index);
+    let deliver = |streams: &mut Streams, index| {
+        streams.on_stream_frame(own(index), Offset(0), true, &[7], NOW).unwrap();
+        events(streams)
+    };
+    let told = |index| [StreamEvent::Opened(own(index)), StreamEvent::Readable(own(index))];
+    // A gap of what may be overtaken is opened at once.
+    assert_eq!(deliver(&mut streams, MOST_OPENED).len() as u64, MOST_OPENED + 2);
+    assert_eq!(streams.len() as u64, MOST_OPENED + 1);
+    // Of a larger one, nothing but the stream itself.
+    assert_eq!(deliver(&mut streams, 3_999), told(3_999));
+    assert_eq!(streams.len() as u64, MOST_OPENED + 2);
+    assert_eq!(streams.slots.len() as u64, MOST_OPENED + 2);
+    assert_eq!(streams.key(own(2_000)), None);
+    assert_eq!(streams.open(BIDI, NOW), Ok(StreamId(1)));
+    // Those between are open all the same, in any order and by any frame.
+    assert_eq!(deliver(&mut streams, 2_000), told(2_000));
+    assert_eq!(deliver(&mut streams, 65), told(65));
+    streams.on_max_stream_data(own(3_000), Offset(1_100), NOW).unwrap();
+    assert_eq!(events(&mut streams), [StreamEvent::Opened(own(3_000))]);
+    assert_eq!(streams.ensure_open(own(70), NOW).map(|key| key.id), Some(own(70)));
+    assert_eq!(events(&mut streams), [StreamEvent::Opened(own(70))]);
+    // Over is over.
+    for id in [own(2_000), own(65)] {
+        streams.read(id, 9, &mut |_| {}).unwrap();
+        streams.reset(id, 0).unwrap();
+        let resets = frames(&mut streams);
+        assert!(resets.iter().any(|frame| matches!(frame, ControlFrame::ResetStream { .. })));
+        for frame in &resets {
+            streams.on_frame_acked(frame);
+        }
+        assert_eq!(streams.key(id), None);
+        streams.on_max_stream_data(id, Offset(1_200), NOW).unwrap();
+        assert_eq!(events(&mut streams), []);
+    }
+}
