@@ -3,10 +3,12 @@
 //! A packet counts once per delivery to an endpoint, both directions; the time is user and system
 //! CPU of one thread; bodies are carried and hashed. The scenario is bulk: one flow, 10 Mbit/s,
 //! 10 ms round trip, 10 simulated seconds; the same with two paths; and the same for 100 and 1,000
-//! simulated seconds and at 100 Mbit/s to 10 Gbit/s, where the cost per packet shall stay flat.
+//! simulated seconds and at 100 Mbit/s to 10 Gbit/s, where the cost per packet shall stay flat; and
+//! windows of 1 to 100 MB, of which the largest shall cost at most 1.3 times as much per packet as
+//! the least.
 //!
 //! `cargo bench -p quipu-testkit --bench packets` prints one line per case; a word as argument picks
-//! cases by name.
+//! cases by name, a number sets how often each runs.
 
 use std::process::ExitCode;
 
@@ -16,7 +18,7 @@ use quipu_testkit::{Identity, NodeConfig, Plan, QuicNode, Scenario, Tls};
 
 /// How often a case runs; the median counts.
 const ROUNDS: usize = 7;
-/// The same for a case of more than a million packets.
+/// The same for a case of more than half a million packets.
 const FEW_ROUNDS: usize = 3;
 /// Bytes of the longest case that is run as a test.
 const MOST_TESTED: u64 = 50_000_000;
@@ -26,7 +28,12 @@ struct Case {
     paths: Vec<LinkConfig>,
     bytes: u64,
     tls: Tls,
+    /// Bytes that may be on their way.
+    window: Bytes,
 }
+
+/// Not what limits at 10 Gbit/s and 10 ms.
+const AMPLE: Bytes = Bytes(64 << 20);
 
 fn path(mbit: u64, one_way_millis: u64) -> LinkConfig {
     LinkConfig::new(Rate::from_mbit_per_sec(mbit), Duration::from_millis(one_way_millis))
@@ -36,24 +43,33 @@ fn cases() -> Vec<Case> {
     let null = || Tls::Null { chain: 3000 };
     let identity = Identity::generate().expect("the system has randomness");
     vec![
-        Case { name: "bulk null", paths: vec![path(10, 5)], bytes: 12_000_000, tls: null() },
+        Case {
+            name: "bulk null",
+            paths: vec![path(10, 5)],
+            bytes: 12_000_000,
+            tls: null(),
+            window: AMPLE,
+        },
         Case {
             name: "bulk null 100M 1%",
             paths: vec![path(100, 5).with_loss(0.01)],
             bytes: 12_000_000,
             tls: null(),
+            window: AMPLE,
         },
         Case {
             name: "bulk null two paths",
             paths: vec![path(10, 5), path(10, 10)],
             bytes: 24_000_000,
             tls: null(),
+            window: AMPLE,
         },
         Case {
             name: "bulk rustls",
             paths: vec![path(10, 5)],
             bytes: 12_000_000,
             tls: Tls::Rustls(identity),
+            window: AMPLE,
         },
         // The same rate for longer, and higher rates: what a link carries in that many seconds.
         scale("scale 10M 100 s", 10, 100),
@@ -61,13 +77,25 @@ fn cases() -> Vec<Case> {
         scale("scale 100M 10 s", 100, 10),
         scale("scale 1G 10 s", 1_000, 10),
         scale("scale 10G 2 s", 10_000, 2),
+        // The same bytes with more or fewer of them on their way.
+        window("window 1M", 1_000_000),
+        window("window 10M", 10_000_000),
+        window("window 100M", 100_000_000),
     ]
 }
 
 /// 96 % of what a link of `mbit` carries in `seconds`; with null TLS.
 fn scale(name: &'static str, mbit: u64, seconds: u64) -> Case {
     let bytes = mbit * 125_000 * seconds / 100 * 96;
-    Case { name, paths: vec![path(mbit, 5)], bytes, tls: Tls::Null { chain: 3000 } }
+    let tls = Tls::Null { chain: 3000 };
+    Case { name, paths: vec![path(mbit, 5)], bytes, tls, window: AMPLE }
+}
+
+/// 10 Gbit/s and a round trip of 100 ms, of which the window leaves that much.
+fn window(name: &'static str, window: u64) -> Case {
+    let tls = Tls::Null { chain: 3000 };
+    let (paths, window) = (vec![path(10_000, 50)], Bytes(window));
+    Case { name, paths, bytes: 600_000_000, tls, window }
 }
 
 /// User and system CPU time of this process in seconds, from the kernel's own count.
@@ -83,10 +111,9 @@ fn run(case: &Case) -> (u64, f64, f64) {
     scenario.limit = Duration::from_secs(3_600);
     let node = |role| {
         let mut config = NodeConfig::new(&scenario, role, case.tls.clone());
-        // Not what limits at 10 Gbit/s.
-        config.transport.stream_window = Bytes(64 << 20);
-        config.transport.connection_window = Bytes(64 << 20);
-        config.transport.send_buffer = Bytes(80 << 20);
+        config.transport.stream_window = case.window;
+        config.transport.connection_window = case.window;
+        config.transport.send_buffer = case.window + Bytes(16 << 20);
         Box::new(QuicNode::new(config).unwatched())
     };
     let (client, server) = (node(Role::Client), node(Role::Server));
@@ -101,21 +128,23 @@ fn run(case: &Case) -> (u64, f64, f64) {
 fn main() -> ExitCode {
     // `cargo bench` says so; `cargo test` does not.
     let measured = std::env::args().any(|word| word == "--bench");
-    let wanted: Vec<String> =
-        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words = || std::env::args().skip(1).filter(|word| !word.starts_with('-'));
+    let rounds: Option<usize> = words().find_map(|word| word.parse().ok());
+    let wanted: Vec<String> = words().filter(|word| word.parse::<usize>().is_err()).collect();
     for case in cases() {
         if !wanted.is_empty() && !wanted.iter().any(|word| case.name.contains(word.as_str())) {
             continue;
         }
         let mut rates: Vec<f64> = Vec::new();
         let mut last = (0, 0.0, 0.0);
-        let rounds = match case.bytes {
+        let usual = match case.bytes {
             // Run as a test, each case of no great length runs once.
             _ if !measured && case.bytes > MOST_TESTED => continue,
             _ if !measured => 1,
-            bytes if bytes > 1 << 30 => FEW_ROUNDS,
+            bytes if bytes > 1 << 29 => FEW_ROUNDS,
             _ => ROUNDS,
         };
+        let rounds = rounds.unwrap_or(usual);
         for _ in 0..rounds {
             last = run(&case);
             rates.push(last.0 as f64 / last.1);
