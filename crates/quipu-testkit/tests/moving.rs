@@ -7,8 +7,9 @@ use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role, Seed};
 use quipu_link::{LinkConfig, QueueLimit};
 use quipu_policy::PathState;
 use quipu_quic::connection::{MigrateError, Migration};
+use quipu_quic::wire::Frame;
 use quipu_quic::{ConnectionEvent, Route, TransportConfig};
-use quipu_testkit::forge::{Flight, Pair, Setup};
+use quipu_testkit::forge::{Flight, Forge, Pair, Setup};
 use quipu_testkit::{
     Middlebox, NodeConfig, Outcome, Plan, QuicNode, Rebinding, Scenario, Tls, client_address,
     server_address,
@@ -405,6 +406,28 @@ fn a_client_may_not_move_where_it_must_not() {
 
     let config = TransportConfig { disable_active_migration: true, ..TransportConfig::default() };
     assert_eq!(config.validate().unwrap_err().field, "disable_active_migration");
+}
+
+/// A server that validates a rebound client's address may hold its acknowledgements until it has the
+/// answer, while the client's window is full of probes.
+#[test]
+fn a_challenge_is_answered_though_nothing_is_acknowledged() {
+    let mut forge = Forge::against(Role::Client, &Setup::default());
+    forge.act(|connection, now| {
+        let direction = quipu_base::StreamDirection::Unidirectional;
+        let stream = connection.open_stream(now, direction).unwrap();
+        connection.write(now, stream, vec![7; 1_000_000].into()).unwrap();
+    });
+    for nth in 1..=5 {
+        forge.wait(Duration::from_secs(4));
+        forge.heard();
+        forge.say([Frame::PathChallenge { data: [nth; 8] }]);
+        let answers = forge.heard_of(|frame| match frame {
+            Frame::PathResponse { data } => Some(*data),
+            _ => None,
+        });
+        assert_eq!(answers, [[nth; 8]]);
+    }
 }
 
 /// A path that is abandoned while an address of it is validated leaves no deadline that stands.

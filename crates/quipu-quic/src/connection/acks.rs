@@ -63,8 +63,11 @@ impl Connection {
             self.tell_ack_seen(now, space, &event, false);
             return Ok(());
         }
-        if let Space::Data(_) = space {
+        if let Space::Data(slot) = space {
             self.handshake.on_acked(key.id, ack.largest(), false)?;
+            if let Some(data) = self.shared.paths.get_mut(slot) {
+                data.responses.on_passed(self.scratch.settled.acked().len());
+            }
         }
         self.hand_on(now, space, Some(&event));
         self.suspect_silent_paths(now, space.slot());

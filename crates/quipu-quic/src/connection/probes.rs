@@ -148,6 +148,7 @@ impl Connection {
         //# A PTO timer expiration event does not indicate packet loss and MUST NOT cause prior
         //# unacknowledged packets to be marked as lost.
         path.data.recovery.ask_for_probes(PROBES);
+        path.data.responses.on_passed(1);
         path.change(now, PathChange::Pto);
         self.scheduler.tell(now, &self.shared, Event::Pto(key));
         if !self.suspect(now, key, pto_count) {

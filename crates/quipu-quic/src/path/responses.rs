@@ -8,6 +8,11 @@ use crate::route::Route;
 /// Responses owed at a time on a path: what a peer can make grow. Challenges beyond it get none.
 const MAX_RESPONSES: usize = 4;
 
+/// Responses that may go although the congestion window is full: each packet of the path that is
+/// acknowledged and each probe timeout allows one, and so many may be saved. Without any, a peer that
+/// validates our address before it acknowledges more would wait for us, and we for it. Our choice.
+const MAX_BEYOND: u8 = 4;
+
 /// A response that is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Response {
@@ -19,9 +24,17 @@ pub(crate) struct Response {
 }
 
 /// The responses that a path owes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Responses {
     owed: SmallVec<[Response; 1]>,
+    /// So many more may go beyond the window.
+    beyond: u8,
+}
+
+impl Default for Responses {
+    fn default() -> Self {
+        Responses { owed: SmallVec::new(), beyond: MAX_BEYOND }
+    }
 }
 
 impl Responses {
@@ -40,6 +53,21 @@ impl Responses {
             let allowance = if spent { 0 } else { datagram.saturating_mul(3) };
             self.owed.push(Response { data, route, allowance });
         }
+    }
+
+    /// True if one may go although the window is full.
+    pub(crate) fn may_exceed(&self) -> bool {
+        self.beyond > 0
+    }
+
+    /// One went although the window is full.
+    pub(crate) fn on_exceeded(&mut self) {
+        self.beyond = self.beyond.saturating_sub(1);
+    }
+
+    /// So many packets were acknowledged, or as many probe timeouts passed.
+    pub(crate) fn on_passed(&mut self, count: usize) {
+        self.beyond = (usize::from(self.beyond) + count).min(usize::from(MAX_BEYOND)) as u8;
     }
 
     /// True if none is owed.
@@ -82,6 +110,20 @@ mod tests {
         assert_eq!(responses.first().unwrap().route, route(2));
         responses.pop();
         assert!(responses.is_empty());
+    }
+
+    #[test]
+    fn beyond_the_window_each_packet_that_is_acknowledged_allows_one() {
+        let mut responses = Responses::default();
+        let mut gone = 0;
+        for acknowledged in [0, 0, 1, 0, 2, 100, 0] {
+            responses.on_passed(acknowledged);
+            while responses.may_exceed() {
+                responses.on_exceeded();
+                gone += 1;
+            }
+        }
+        assert_eq!(gone, 4 + 1 + 2 + 4);
     }
 
     #[test]

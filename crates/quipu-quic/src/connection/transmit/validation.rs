@@ -1,7 +1,7 @@
 //! Challenges and responses into packets, each to the address that it is for.
 //! <https://www.rfc-editor.org/rfc/rfc9000#section-8.2>
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::Instant;
 
 use super::Full;
 use crate::config::MIN_UDP_PAYLOAD;
@@ -16,10 +16,6 @@ use crate::wire::{ConnectionId, Frame};
 /// of 20, packet number of 4, two frames of 9, tag of 16. With less nothing is tried.
 const LEAST: usize = 1 + ConnectionId::MAX_LENGTH + 4 + 2 * 9 + 16;
 
-/// So many responses may be in flight beyond the congestion window: enough that a peer which moves
-/// while the window is full is answered. Our choice.
-const BEYOND_WINDOW: u64 = 4;
-
 /// What goes to another address than that of the path.
 struct Errand {
     apart: Apart,
@@ -29,14 +25,18 @@ struct Errand {
 }
 
 impl PathRef<'_> {
+    /// True if the congestion window is full.
+    fn is_full(&self) -> bool {
+        self.view.is_none_or(|view| view.in_flight >= view.cwnd)
+    }
+
     /// A response is an answer that a peer can ask for at will: beyond the window there are few, so
     /// that neither what is sent nor what is kept of it can be made to grow.
     fn may_respond(&self) -> bool {
         // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2
         //# An endpoint MUST NOT delay transmission of a packet containing a PATH_RESPONSE frame
         //# unless constrained by congestion control.
-        let beyond = Bytes(BEYOND_WINDOW * u64::from(MIN_UDP_PAYLOAD));
-        self.view.is_some_and(|view| view.in_flight < view.cwnd + beyond)
+        self.view.is_some() && (!self.is_full() || self.data.responses.may_exceed())
     }
 
     /// The response owed next, if it goes to the address in use.
@@ -66,6 +66,7 @@ impl Connection {
         let Some(path) = self.shared.paths.at(slot) else { return Ok(()) };
         let challenges = path.data.addresses.active().validation.wants_challenge();
         let responds = path.own_response().is_some() && path.may_respond();
+        let exceeds = path.is_full();
         if !challenges && !responds || path.is_blocked() {
             return Ok(());
         }
@@ -96,7 +97,7 @@ impl Connection {
                 connection.write_challenge(now, slot, Which::Active, is_full, packet);
             }
             if responds {
-                connection.write_responses(slot, packet);
+                connection.write_responses(slot, exceeds, packet);
             }
             connection.write_acks(now, packet);
             // https://www.rfc-editor.org/rfc/rfc9000#section-9.3.3
@@ -199,8 +200,11 @@ impl Connection {
         }
     }
 
-    /// Responses that go to the address in use, as many as fit.
-    fn write_responses(&mut self, slot: u8, packet: &mut PacketBuilder<'_>) {
+    /// Responses that go to the address in use, as many as fit; `exceeds`: beyond the window.
+    fn write_responses(&mut self, slot: u8, exceeds: bool, packet: &mut PacketBuilder<'_>) {
+        if exceeds && let Some(path) = self.shared.paths.get_mut(slot) {
+            path.responses.on_exceeded();
+        }
         while let Some(response) =
             self.shared.paths.at(slot).and_then(|path| path.own_response().copied())
         {
