@@ -1,6 +1,7 @@
 //! noq-proto as a node: several paths, RFC 10069.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct NoqNode {
     stream: Option<StreamId>,
     exchange: Exchange,
     script: Script,
+    /// The address that it moved away from.
+    left: Option<SocketAddr>,
     failure: Option<String>,
     /// Whether the server took what was sent early, once that is known.
     early_data: Option<bool>,
@@ -104,6 +107,7 @@ impl NoqNode {
             stream: None,
             exchange: Exchange::new(config.plan, config.role),
             script: Script::new(&config.actions),
+            left: None,
             failure: None,
             early_data: None,
             established_paths: 1,
@@ -178,7 +182,9 @@ impl NoqNode {
                 }
                 // Before this the peer's connection IDs for further paths are not there, and each
                 // failed attempt would send a PATH_CIDS_BLOCKED.
-                Event::HandshakeConfirmed if self.config.role.is_client() => {
+                Event::HandshakeConfirmed
+                    if self.config.role.is_client() && connection.is_multipath_negotiated() =>
+                {
                     for local in self.config.local.iter().skip(1) {
                         let addresses = FourTuple::new(self.config.server, Some(local.ip()));
                         let opened = connection.open_path(addresses, PathStatus::Available, now);
@@ -207,10 +213,18 @@ impl NoqNode {
         };
         let now = self.clock.to_std(virtual_now);
         let mut restarts = false;
+        let config = &mut self.config;
         self.script.run(virtual_now, |action| {
             match action {
-                // Its paths are opened, not moved: see [`Action::Abandon`].
-                Action::Migrate(_) => return false,
+                Action::Migrate(to) => {
+                    // Among several paths, another is opened instead.
+                    if connection.is_multipath_negotiated() || to >= config.local.len() {
+                        return false;
+                    }
+                    config.local.swap(0, to);
+                    self.left = config.local.get(to).copied();
+                    connection.handle_network_change(None, now);
+                }
                 Action::Restart => restarts = true,
                 Action::Abandon(path) => {
                     let id = PathId::from(path.0);
@@ -233,6 +247,10 @@ impl NoqNode {
 
 impl Node for NoqNode {
     fn handle_datagram(&mut self, now: Instant, envelope: &Envelope, payload: &mut [u8]) {
+        // The engine would go back to any address to which something comes.
+        if self.left == Some(envelope.local) {
+            return;
+        }
         let now = self.clock.to_std(now);
         self.buffer.clear();
         let event = self.endpoint.handle(

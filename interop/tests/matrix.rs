@@ -112,7 +112,6 @@ fn early_data_that_are_refused_are_not_lost() {
 
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-9>
 #[test]
-#[ignore = "waits for connection migration"]
 fn a_client_is_rebound_at_any_instant() {
     each(BOTH, |cell| {
         for round in 0..10 {
@@ -125,7 +124,6 @@ fn a_client_is_rebound_at_any_instant() {
 }
 
 #[test]
-#[ignore = "waits for connection migration"]
 fn a_client_moves_to_another_of_its_addresses() {
     each(BOTH, |cell| {
         let plan = Plan::both_ways(10 * MEGABYTES);
@@ -179,7 +177,6 @@ fn a_path_that_narrows_in_the_midst_goes_on() {
 
 /// RFC 10069: two paths, of which one is rebound and then abandoned.
 #[test]
-#[ignore = "waits for connection migration"]
 fn two_paths_of_which_one_is_rebound_and_one_abandoned() {
     each(NOQ, |cell| {
         let plan = Plan::both_ways(20 * MEGABYTES);
