@@ -10,10 +10,13 @@ use crate::error::{ErrorCode, TlsAlert, TransportError};
 mod farewell;
 mod idle;
 mod keep_alive;
+mod phase;
 
 pub(crate) use farewell::Farewell;
 use idle::IdleTimer;
 use keep_alive::KeepAlive;
+pub(crate) use phase::Phase;
+use phase::Step;
 
 /// Why a connection ended.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -82,21 +85,6 @@ pub(crate) enum CloseFrame {
     Application { code: u64, reason: Vec<u8> },
 }
 
-/// Where a connection is in its life.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// TLS has not finished.
-    Handshaking,
-    /// TLS has finished; `confirmed` once both ends know.
-    Established { confirmed: bool },
-    /// We closed: what comes is answered with CONNECTION_CLOSE.
-    Closing { until: Instant },
-    /// The peer closed, or both: nothing is sent.
-    Draining { until: Instant },
-    /// Over.
-    Closed,
-}
-
 /// What came since closing, and what was answered.
 #[derive(Debug)]
 struct Answers {
@@ -114,6 +102,8 @@ struct Answers {
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
     phase: Phase,
+    /// When closing or draining ends.
+    until: Option<Instant>,
     idle: IdleTimer,
     keep_alive: KeepAlive,
     /// The connection closes once the peer has everything.
@@ -138,6 +128,7 @@ impl Lifecycle {
     ) -> Self {
         Lifecycle {
             phase: Phase::Handshaking,
+            until: None,
             idle: IdleTimer::new(now, config.idle_timeout),
             keep_alive: KeepAlive::new(now, config.keep_alive),
             farewell: None,
@@ -157,8 +148,15 @@ impl Lifecycle {
         }
     }
 
-    pub(crate) fn phase(&self) -> &Phase {
-        &self.phase
+    pub(crate) fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Takes a step; false if it changes nothing.
+    fn step(&mut self, step: Step) -> bool {
+        let next = self.phase.after(step);
+        self.phase = next.unwrap_or(self.phase);
+        next.is_some()
     }
 
     /// The peer told its idle timeout: the shorter of both counts; zero is none.
@@ -216,20 +214,20 @@ impl Lifecycle {
     }
 
     pub(crate) fn is_established(&self) -> bool {
-        matches!(self.phase, Phase::Established { .. })
+        self.phase.is_established()
     }
 
     pub(crate) fn is_confirmed(&self) -> bool {
-        self.phase == Phase::Established { confirmed: true }
+        self.phase == Phase::Confirmed
     }
 
     /// True while packets are read and written.
     pub(crate) fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Handshaking | Phase::Established { .. })
+        self.phase.is_open()
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        matches!(self.phase, Phase::Closing { .. })
+        self.phase == Phase::Closing
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -239,9 +237,7 @@ impl Lifecycle {
     /// TLS finished.
     pub(crate) fn on_handshake_complete(&mut self, now: Instant) {
         self.connected_at.get_or_insert(now);
-        if self.phase == Phase::Handshaking {
-            self.phase = Phase::Established { confirmed: false };
-        }
+        self.step(Step::Complete);
     }
 
     /// When TLS finished.
@@ -256,10 +252,9 @@ impl Lifecycle {
 
     /// Both ends know that TLS finished: true if it was not confirmed before.
     pub(crate) fn on_confirmed(&mut self, now: Instant) -> bool {
-        let news = self.phase == Phase::Established { confirmed: false };
+        let news = self.step(Step::Confirm);
         if news {
             self.confirmed_at = Some(now);
-            self.phase = Phase::Established { confirmed: true };
         }
         news
     }
@@ -272,13 +267,13 @@ impl Lifecycle {
         frame: CloseFrame,
         reason: CloseReason,
     ) {
-        if !self.is_open() {
+        if !self.step(Step::Close) {
             return;
         }
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2
         //# These states SHOULD persist for at least three times the current PTO
         //# interval
-        self.phase = Phase::Closing { until: now + probe_timeout.saturating_mul(3) };
+        self.until = Some(now + probe_timeout.saturating_mul(3));
         self.reason = Some(reason);
         self.frame = Some(frame);
         self.send_close = true;
@@ -286,15 +281,17 @@ impl Lifecycle {
 
     /// The peer closed.
     pub(crate) fn drain(&mut self, now: Instant, probe_timeout: Duration, reason: CloseReason) {
-        match self.phase {
-            Phase::Handshaking | Phase::Established { .. } => self.reason = Some(reason),
-            Phase::Closing { .. } => {}
-            Phase::Draining { .. } | Phase::Closed => return,
+        let open = self.is_open();
+        if !self.step(Step::PeerCloses) {
+            return;
+        }
+        if open {
+            self.reason = Some(reason);
         }
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.2
         //# While otherwise identical to the closing state, an endpoint in the draining state MUST
         //# NOT send any packets. An endpoint MUST NOT send further packets.
-        self.phase = Phase::Draining { until: now + probe_timeout.saturating_mul(3) };
+        self.until = Some(now + probe_timeout.saturating_mul(3));
         self.send_close = false;
     }
 
@@ -303,7 +300,8 @@ impl Lifecycle {
         if self.is_open() {
             self.reason = Some(reason);
         }
-        self.phase = Phase::Closed;
+        self.step(Step::Abort);
+        self.until = None;
         self.send_close = false;
     }
 
@@ -355,10 +353,7 @@ impl Lifecycle {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        match self.phase {
-            Phase::Closing { until } | Phase::Draining { until } => Some(until),
-            _ => None,
-        }
+        self.until
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
@@ -366,7 +361,8 @@ impl Lifecycle {
         //# Servers that retain an open socket for accepting new connections SHOULD NOT end the
         //# closing or draining state early.
         if self.deadline().is_some_and(|until| until <= now) {
-            self.phase = Phase::Closed;
+            self.step(Step::Expire);
+            self.until = None;
             self.send_close = false;
         }
     }

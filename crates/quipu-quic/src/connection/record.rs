@@ -64,9 +64,9 @@ impl Connection {
             self.recording.close(now, reason);
         }
         match self.lifecycle.phase() {
-            Phase::Handshaking | Phase::Established { .. } => {}
-            Phase::Closing { .. } => self.recording.state(now, ConnectionState::Closing),
-            Phase::Draining { .. } => self.recording.state(now, ConnectionState::Draining),
+            Phase::Handshaking | Phase::Established | Phase::Confirmed => {}
+            Phase::Closing => self.recording.state(now, ConnectionState::Closing),
+            Phase::Draining => self.recording.state(now, ConnectionState::Draining),
             Phase::Closed => self.recording.state(now, ConnectionState::Closed),
         }
     }
