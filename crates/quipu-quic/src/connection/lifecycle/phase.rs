@@ -80,14 +80,8 @@ mod tests {
         Phase::Draining,
         Phase::Closed,
     ];
-    const STEPS: [Step; 6] = [
-        Step::Complete,
-        Step::Confirm,
-        Step::Close,
-        Step::PeerCloses,
-        Step::Abort,
-        Step::Expire,
-    ];
+    const STEPS: [Step; 6] =
+        [Step::Complete, Step::Confirm, Step::Close, Step::PeerCloses, Step::Abort, Step::Expire];
 
     #[test]
     fn every_step_from_every_phase() {

@@ -679,4 +679,6 @@ fn vacant_view() -> StreamView {
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod states;
+#[cfg(test)]
 mod tests;
