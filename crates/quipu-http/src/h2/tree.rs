@@ -33,6 +33,8 @@ pub(super) struct TreeNames {
     last_promised: FrameStreamId,
     /// The idle streams, those first that were not named for longest.
     idle: BTreeMap<u64, FrameStreamId>,
+    /// Those of them under which no node was placed.
+    leaves: BTreeMap<u64, FrameStreamId>,
     /// Grows with each mention of a node.
     clock: u64,
 }
@@ -101,7 +103,8 @@ impl TreeNames {
             Some(node) => {
                 if node.state == State::Idle {
                     node.state = State::Live;
-                    self.idle.remove(&node.mentioned);
+                    let mentioned = node.mentioned;
+                    self.forget_idle(mentioned);
                 }
             }
             // https://www.rfc-editor.org/rfc/rfc7540#section-5.3.5
@@ -140,7 +143,8 @@ impl TreeNames {
         if let Some(node) = self.nodes.get_mut(&id) {
             if node.state == State::Idle {
                 node.state = State::Live;
-                self.idle.remove(&node.mentioned);
+                let mentioned = node.mentioned;
+                self.forget_idle(mentioned);
             }
             if let Some(priority) = priority {
                 self.place(id, priority, edit);
@@ -232,6 +236,7 @@ impl TreeNames {
         self.count_child(priority.parent, true);
         if state == State::Idle {
             self.idle.insert(self.clock, id);
+            self.leaves.insert(self.clock, id);
         }
         edit(PriorityEdit::Insert {
             node: node_id(id),
@@ -297,6 +302,9 @@ impl TreeNames {
         if node.state == State::Idle {
             self.idle.remove(&before);
             self.idle.insert(self.clock, id);
+            if self.leaves.remove(&before).is_some() {
+                self.leaves.insert(self.clock, id);
+            }
         }
         true
     }
@@ -305,6 +313,11 @@ impl TreeNames {
     fn count_child(&mut self, parent: FrameStreamId, more: bool) {
         if let Some(node) = self.nodes.get_mut(&parent) {
             node.children = if more { node.children + 1 } else { node.children.saturating_sub(1) };
+            if node.state == State::Idle && node.children == 0 {
+                self.leaves.insert(node.mentioned, parent);
+            } else if node.state == State::Idle {
+                self.leaves.remove(&node.mentioned);
+            }
         }
     }
 
@@ -314,10 +327,7 @@ impl TreeNames {
         if self.idle.len() < MAX_IDLE {
             return true;
         }
-        let is_free = |id: &FrameStreamId| {
-            !keep.contains(id) && self.nodes.get(id).is_some_and(|node| node.children == 0)
-        };
-        let oldest = self.idle.values().copied().find(is_free);
+        let oldest = self.leaves.values().copied().find(|id| !keep.contains(id));
         match oldest {
             Some(id) => {
                 self.remove(id, edit);
@@ -327,10 +337,16 @@ impl TreeNames {
         }
     }
 
+    /// A node that was last named then is not idle any more.
+    fn forget_idle(&mut self, mentioned: u64) {
+        self.idle.remove(&mentioned);
+        self.leaves.remove(&mentioned);
+    }
+
     fn remove(&mut self, id: FrameStreamId, edit: Edit<'_>) {
         if let Some(node) = self.nodes.remove(&id) {
             if node.state == State::Idle {
-                self.idle.remove(&node.mentioned);
+                self.forget_idle(node.mentioned);
             }
             self.count_child(node.parent, false);
             edit(PriorityEdit::Remove { node: node_id(id) });

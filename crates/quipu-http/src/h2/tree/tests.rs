@@ -303,6 +303,8 @@ proptest! {
             prop_assert_eq!(tree.container.len(), 1 + names.nodes.len());
             let idle = names.nodes.values().filter(|node| node.state == State::Idle).count();
             prop_assert_eq!(idle, names.idle.len());
+            let leaf = |id: &FrameStreamId| names.nodes[id].children == 0;
+            prop_assert!(names.leaves.values().eq(names.idle.values().filter(|id| leaf(id))));
         }
     }
 }
