@@ -241,12 +241,14 @@ impl Received {
         //# those acknowledged ACK Ranges. Receivers can discard all ACK Ranges, but they MUST
         //# retain the largest packet number that has been successfully processed, as that is used
         //# to recover packet numbers from subsequent packets; see Section 17.1.
-        while self.ranges.len() > 1 && self.ranges[0].1 < largest.0 {
+        let told = self.ranges.partition_point(|&(_, end)| end < largest.0);
+        let told = told.min(self.ranges.len().saturating_sub(1));
+        if let Some(&(_, end)) = told.checked_sub(1).and_then(|last| self.ranges.get(last)) {
             // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.3
             //# A receiver MUST retain an ACK Range unless it can ensure that it will not
             //# subsequently accept packets with numbers in that range.
-            self.floor = self.floor.max(self.ranges[0].1 + 1);
-            self.ranges.remove(0);
+            self.floor = self.floor.max(end + 1);
+            self.ranges.drain(..told);
         }
     }
 
