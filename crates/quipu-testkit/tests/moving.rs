@@ -61,7 +61,7 @@ fn a_transfer_goes_on_when_the_clients_address_is_rebound_at_any_instant() {
     let mut longest = Duration::ZERO;
     let plans = [
         ("both ways", Plan::both_ways(5 * MEGABYTE)),
-        ("up", Plan { upload: Bytes(10 * MEGABYTE), download: Bytes::ZERO }),
+        ("up", Plan::upload(10 * MEGABYTE)),
         ("down", Plan::download(10 * MEGABYTE)),
     ];
     for (name, plan) in plans {

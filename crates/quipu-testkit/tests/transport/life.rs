@@ -147,7 +147,7 @@ fn a_ping_that_is_lost_is_repeated() {
 
 #[test]
 fn a_farewell_waits_until_the_peer_has_everything() {
-    let plan = Plan { upload: Bytes(0), download: Bytes(2_000_000) };
+    let plan = Plan::download(2_000_000);
     let lossy = link(20, 20).with_loss(0.02);
     let mut run = Setup::new(plan, vec![lossy], TransportConfig::default()).start();
     run.until(at(300));
