@@ -72,11 +72,15 @@ impl Route {
 
     /// What decides equality.
     fn identity(&self) -> (SocketAddr, SocketAddr, Option<NonZeroU32>) {
-        let link_local = match self.remote {
+        (self.local, self.remote, self.interface.filter(|_| self.is_on_one_link()))
+    }
+
+    /// True if the peer's address says nothing without the interface.
+    fn is_on_one_link(&self) -> bool {
+        match self.remote {
             SocketAddr::V4(_) => false,
             SocketAddr::V6(remote) => remote.ip().is_unicast_link_local(),
-        };
-        (self.local, self.remote, self.interface.filter(|_| link_local))
+        }
     }
 }
 
@@ -87,8 +91,11 @@ fn canonical(address: SocketAddr) -> SocketAddr {
 }
 
 impl PartialEq for Route {
+    // Every datagram's route is compared: what `identity` decides, without building it.
     fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
+        self.remote == other.remote
+            && self.local == other.local
+            && (self.interface == other.interface || !self.is_on_one_link())
     }
 }
 

@@ -91,16 +91,14 @@ impl Connection {
         if let Some(deadline) = self.lifecycle.deadline() {
             return Some(deadline);
         }
-        let mut earliest = Instant::FAR_FUTURE;
+        // The deadlines of each path are looked up together: this is done after every datagram.
+        let earliest = self.earliest_of_paths();
         // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
         //# When ack-eliciting packets in multiple packet number spaces are in flight, the
         //# timer MUST be set to the earlier value of the Initial and Handshake packet number
         //# spaces.
-        Timer::each(self.is_in_handshake(), self.shared.paths.slots(), |timer| {
-            if let Some(at) = self.deadline(timer) {
-                earliest = earliest.min(at);
-            }
-        });
+        let earliest = earliest.min(self.earliest_of(0));
+        debug_assert_eq!(earliest, self.earliest_of(self.shared.paths.slots()));
         (earliest != Instant::FAR_FUTURE).then_some(earliest)
     }
 
@@ -122,6 +120,39 @@ impl Connection {
     /// True while Initial or Handshake packets may be sent.
     fn is_in_handshake(&self) -> bool {
         self.handshake.keys().has_handshake_keys()
+    }
+
+    /// The earliest deadline of the timers of the connection and of so many paths.
+    #[inline]
+    fn earliest_of(&self, slots: u8) -> Instant {
+        let mut earliest = Instant::FAR_FUTURE;
+        Timer::each(self.is_in_handshake(), slots, |timer| {
+            if let Some(at) = self.deadline(timer) {
+                earliest = earliest.min(at);
+            }
+        });
+        earliest
+    }
+
+    /// The earliest deadline of all paths.
+    fn earliest_of_paths(&self) -> Instant {
+        let mut earliest = Instant::FAR_FUTURE;
+        for slot in 0..self.shared.paths.slots() {
+            let Some(data) = self.shared.paths.get(slot) else { continue };
+            let acknowledge = data.packets.received.deadline();
+            let probe = data.mtu.probe_expires_at().filter(|_| data.lives());
+            let deadlines = [
+                self.loss_deadline(Space::Data(slot)),
+                acknowledge.filter(|at| !self.rest.had_its_turn(*at)),
+                data.addresses.next_timeout(),
+                probe,
+                self.path_keep_alive_at(slot),
+            ];
+            for at in deadlines.into_iter().flatten() {
+                earliest = earliest.min(at);
+            }
+        }
+        earliest
     }
 
     #[inline(always)]

@@ -20,9 +20,14 @@ pub(super) struct Routes {
     // A hash table would need a key that clients do not know: they choose the connection IDs of
     // their first packets.
     targets: BTreeMap<ConnectionId, Target>,
-    /// What was looked up last: most datagrams are for it again.
-    last: Option<(ConnectionId, Target)>,
+    /// What was looked up of late, one for each path of a busy connection: most datagrams are for these
+    /// again.
+    recent: [Option<(ConnectionId, Target)>; RECENT],
+    /// Which of them is replaced next.
+    oldest: usize,
 }
+
+const RECENT: usize = 4;
 
 impl Routes {
     /// Datagrams to `cid` go to `target`. `false` if the connection ID is taken.
@@ -38,7 +43,7 @@ impl Routes {
 
     pub(super) fn remove(&mut self, cid: &ConnectionId) {
         self.targets.remove(cid);
-        self.last = None;
+        self.recent = [None; RECENT];
     }
 
     pub(super) fn contains(&self, cid: &ConnectionId) -> bool {
@@ -46,13 +51,14 @@ impl Routes {
     }
 
     pub(super) fn get(&mut self, cid: &ConnectionId) -> Option<Target> {
-        if let Some((last, target)) = &self.last
-            && last == cid
-        {
+        if let Some((_, target)) = self.recent.iter().flatten().find(|(recent, _)| recent == cid) {
             return Some(*target);
         }
         let target = *self.targets.get(cid)?;
-        self.last = Some((*cid, target));
+        if let Some(replaced) = self.recent.get_mut(self.oldest) {
+            *replaced = Some((*cid, target));
+        }
+        self.oldest = (self.oldest + 1) % RECENT;
         Some(target)
     }
 
