@@ -118,6 +118,11 @@ impl Pair {
         self.log.as_deref().unwrap_or_default()
     }
 
+    /// Forgets what was sent so far, and all that will be.
+    pub fn forget(&mut self) {
+        self.log = None;
+    }
+
     /// Lets the applications do something now, and both ends send.
     pub fn act<R>(&mut self, role: Role, act: impl FnOnce(&mut End, Instant) -> R) -> R {
         let now = self.now;

@@ -4,10 +4,12 @@ use std::net::SocketAddr;
 
 use quipu_base::{Duration, Offset, PathId, Role, StreamId};
 use quipu_policy::PathState;
+use quipu_quic::Route;
+use quipu_quic::error::ErrorCode;
 use quipu_quic::wire::Frame;
 use quipu_quic::wire::frame::Stream;
-use quipu_testkit::client_address;
-use quipu_testkit::forge::{Forge, one_rtt};
+use quipu_testkit::forge::{Forge, Pair, one_rtt};
+use quipu_testkit::{client_address, server_address};
 
 use crate::{assert_bounded, setup};
 
@@ -129,6 +131,58 @@ fn paths_opened_and_abandoned_for_ever_hold_nothing() {
     assert_eq!(forge.victim().stuck(), None);
     assert!(next > 300, "{next}");
     assert_bounded(work, 64_000, 128_000, 10.0);
+}
+
+/// A connection that lives for months opens and abandons paths all the time; here each end gives up
+/// every third, and both at once the others.
+#[test]
+fn ten_thousand_paths_in_turn_leave_nothing_and_cost_the_same() {
+    let mut pair = Pair::connected(&setup(), Duration::from_millis(5));
+    pair.forget();
+    let mut opened = 0;
+    let mut run = |pair: &mut Pair, count: u32| {
+        let before = [Role::Client, Role::Server].map(|role| pair.end(role).work());
+        let until = opened + count;
+        while opened < until {
+            let id = pair.act(Role::Client, |end, now| {
+                let address = client_address(1 + (opened % 7) as u8);
+                let route = Route::new(address, server_address());
+                end.act(|connection| connection.open_path(now, route)).expect("it lives")
+            });
+            pair.run(Duration::from_millis(50));
+            let Ok(id) = id else { continue };
+            opened = id.0;
+            let who = [&[Role::Client][..], &[Role::Server], &[Role::Client, Role::Server]];
+            for &role in who[opened as usize % 3] {
+                // Both at once: what the first says is not there yet.
+                let code = ErrorCode::APPLICATION_ABANDON_PATH;
+                let given_up = pair.act(role, |end, now| {
+                    end.act(|connection| connection.abandon_path(now, id, code))
+                });
+                assert_eq!(given_up, Some(true));
+            }
+            pair.run(Duration::from_millis(50));
+        }
+        pair.run(Duration::from_secs(10));
+        let after = [Role::Client, Role::Server].map(|role| pair.end(role).work());
+        [after[0].since(before[0]), after[1].since(before[1])]
+    };
+    run(&mut pair, 100);
+    let first = run(&mut pair, 1_000);
+    run(&mut pair, 8_000);
+    let last = run(&mut pair, 1_000);
+    for (first, last) in first.into_iter().zip(last) {
+        println!("first thousand {first:?}\n last thousand {last:?}");
+        assert!(last.held.abs() < 8_000, "{last:?}");
+        assert!(last.allocations < first.allocations * 11 / 10, "{first:?} {last:?}");
+    }
+    for role in [Role::Client, Role::Server] {
+        assert_eq!(pair.end(role).close_reason(), None);
+        let connection = pair.end(role).connection().expect("it lives");
+        assert_eq!(connection.path_views().count(), 1);
+        assert_eq!(connection.path_counters().len(), 65, "the last 64 and the one that lives");
+    }
+    assert!(opened >= 10_100);
 }
 
 /// All path identifiers that may be used are abandoned, none of them opened.

@@ -1,6 +1,6 @@
 //! What the transport does beside streams: sizes of datagrams, marks, PINGs, idle connections,
 //! farewells, datagrams of the application, acknowledgements on request, grease, servers that would
-//! rather be reached elsewhere.
+//! rather be reached elsewhere, the frames of RFC 10069.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod datagrams;
@@ -8,6 +8,7 @@ mod ecn;
 mod grease;
 mod life;
 mod mtu;
+mod multipath;
 mod preferred_address;
 mod requests;
 mod setup;
