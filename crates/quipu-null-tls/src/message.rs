@@ -78,8 +78,12 @@ impl Inbox {
     /// The next whole message, header included, and its type byte.
     pub(crate) fn next(&mut self) -> Option<(u8, Vec<u8>)> {
         let message = first(self.bytes.get(self.taken..)?)?;
+        let (kind, message) = (*message.first()?, message.to_vec());
         self.taken += message.len();
-        Some((*message.first()?, message.to_vec()))
+        if !self.is_partial() {
+            *self = Inbox::default();
+        }
+        Some((kind, message))
     }
 
     /// True if a message has begun and not ended.

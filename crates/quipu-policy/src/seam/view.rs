@@ -170,6 +170,8 @@ impl Paths {
             return false;
         }
         if self.by_slot.len() <= slot {
+            // Most connections have one path, whose view is large.
+            self.by_slot.reserve_exact(slot + 1 - self.by_slot.len());
             self.by_slot.resize_with(slot + 1, || None);
         }
         if self.by_slot[slot].is_some() {

@@ -24,9 +24,25 @@ impl Scratch {
     pub(super) fn settled_mut(&mut self) -> &mut Settled {
         &mut self.settled
     }
+
+    fn release(&mut self) {
+        self.settled.release();
+        self.requeued.shrink_to_fit();
+    }
 }
 
 impl Connection {
+    /// Nothing is in flight: gives back what is kept of packets. A server may have many connections
+    /// that did something once.
+    pub(super) fn release_memory(&mut self) {
+        self.scratch.release();
+        for slot in 0..self.shared.paths.slots() {
+            if let Some(data) = self.shared.paths.get_mut(slot) {
+                data.packets.sent.release();
+            }
+        }
+    }
+
     /// An ACK or PATH_ACK frame came on the path `arrived_on`, for packets of `space`.
     pub(super) fn on_ack(
         &mut self,

@@ -1,7 +1,6 @@
 //! Connection IDs: those we issue and those the peer issued, per path identifier.
 //! <https://www.rfc-editor.org/rfc/rfc9000#section-5.1>, per path by RFC 10069.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use quipu_base::PathId;
@@ -13,8 +12,10 @@ use crate::random::{NoRandomness, Randomness};
 use crate::tls::ResetKey;
 use crate::wire::{ConnectionId, ResetToken};
 
+mod by_path;
 mod remote;
 
+use by_path::ByPath;
 pub(super) use remote::RemoteIds;
 
 /// Connection IDs of the peer that we are willing to keep for a path; told in
@@ -213,7 +214,7 @@ struct Issued {
 /// Connection IDs that we issue.
 struct LocalIds {
     source: IdSource,
-    paths: BTreeMap<PathId, Issued>,
+    paths: ByPath<Issued>,
     /// Connection IDs that were replaced because another connection had them.
     replaced: u32,
 }
@@ -222,8 +223,8 @@ impl LocalIds {
     /// Keeps the connection IDs of the handshake: sequence number 0 of path 0, and 1 if one is told
     /// with an address.
     fn first(source: IdSource, first: &FirstIds) -> Self {
-        let mut ids = LocalIds { source, paths: BTreeMap::new(), replaced: 0 };
-        let issued = ids.paths.entry(PathId::ZERO).or_default();
+        let mut ids = LocalIds { source, paths: ByPath::default(), replaced: 0 };
+        let issued = ids.paths.entry(PathId::ZERO);
         issued.live.push((0, first.local, ResetToken::new([0; 16])));
         if let Some(PreferredId { id, token }) = first.preferred {
             issued.live.push((1, id, token));
@@ -234,13 +235,13 @@ impl LocalIds {
     }
 
     fn on_told(&mut self, path: PathId, sequence: u64) {
-        if let Some(issued) = self.paths.get_mut(&path) {
+        if let Some(issued) = self.paths.get_mut(path) {
             issued.told = issued.told.max(sequence + 1);
         }
     }
 
     fn next_told(&self, path: PathId) -> u64 {
-        self.paths.get(&path).map_or(0, |issued| issued.told)
+        self.paths.get(path).map_or(0, |issued| issued.told)
     }
 
     /// Makes another connection ID for `path`: its sequence number, and it.
@@ -251,7 +252,7 @@ impl LocalIds {
     ) -> Result<(u64, ConnectionId), NoRandomness> {
         let cid = self.source.generator.generate(random)?;
         let token = self.source.reset_token(&cid, random)?;
-        let issued = self.paths.entry(path).or_default();
+        let issued = self.paths.entry(path);
         let sequence = issued.next_sequence;
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
         //# The sequence number on each newly issued connection ID MUST increase by 1.
@@ -268,7 +269,7 @@ impl LocalIds {
         cid: ConnectionId,
         random: &mut dyn Randomness,
     ) -> Result<ConnectionId, NoRandomness> {
-        let issued = self.paths.entry(path).or_default();
+        let issued = self.paths.entry(path);
         let at = issued.live.iter().position(|(_, own, _)| *own == cid).ok_or(NoRandomness)?;
         let (sequence, ..) = issued.live.remove(at);
         // A generator that gives too few different ones must not keep us here.
@@ -284,12 +285,12 @@ impl LocalIds {
 
     /// Number of live connection IDs of `path`.
     fn live(&self, path: PathId) -> usize {
-        self.paths.get(&path).map_or(0, |issued| issued.live.len())
+        self.paths.get(path).map_or(0, |issued| issued.live.len())
     }
 
     /// A connection ID that is still live, to tell the peer (again).
     fn get(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
-        let issued = self.paths.get(&path)?;
+        let issued = self.paths.get(path)?;
         let &(_, cid, token) = issued.live.iter().find(|(own, ..)| *own == sequence)?;
         Some((cid, token))
     }
@@ -301,7 +302,7 @@ impl LocalIds {
         sequence: u64,
     ) -> Result<Option<ConnectionId>, TransportError> {
         let never = || TransportError::protocol_violation("retired a connection ID never issued");
-        let issued = self.paths.get_mut(&path).ok_or_else(never)?;
+        let issued = self.paths.get_mut(path).ok_or_else(never)?;
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.16
         //# Receipt of a RETIRE_CONNECTION_ID frame containing a sequence number
         //# greater than any previously sent to the peer MUST be treated as a
@@ -315,7 +316,7 @@ impl LocalIds {
 
     /// Drops all of a path; the connection IDs that were live.
     fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
-        let issued = self.paths.remove(&path);
+        let issued = self.paths.remove(path);
         issued.into_iter().flat_map(|issued| issued.live).map(|(_, cid, _)| cid).collect()
     }
 }

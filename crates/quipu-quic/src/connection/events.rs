@@ -149,12 +149,21 @@ impl Events {
 
     /// The next event for the application, the end excepted.
     pub(super) fn next(&mut self) -> Option<ConnectionEvent> {
-        self.application.pop_front()
+        let next = self.application.pop_front();
+        if next.is_none() {
+            self.application.shrink_to_fit();
+        }
+        next
     }
 
     /// The next event for the endpoint.
     pub(super) fn next_for_endpoint(&mut self) -> Option<EndpointEvent> {
-        self.endpoint.pop_front()
+        let next = self.endpoint.pop_front();
+        if next.is_none() {
+            // There are many when connection IDs are issued for all paths, and hardly any later.
+            self.endpoint.shrink_to_fit();
+        }
+        next
     }
 
     /// True once the application was told the end.

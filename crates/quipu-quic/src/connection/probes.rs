@@ -27,7 +27,7 @@ impl Connection {
             // A late call may find the probe timeout due as well. What was lost takes its place if it
             // is sent again, and at once.
             let open = self.shared.paths.views.open(now).next().is_some();
-            let goes = open && self.waits_to_send() || self.handshake.crypto(space).is_pending();
+            let goes = open && self.waits_to_send() || self.handshake.crypto_waits(space);
             if goes || self.loss_deadline(space).is_none_or(|at| at > now) {
                 return;
             }

@@ -1,6 +1,6 @@
 //! Datagrams out: the engine's duties first, then what the policies choose, then what is left.
 
-use quipu_base::Instant;
+use quipu_base::{Bytes, Instant};
 use quipu_policy::Event;
 
 use super::Connection;
@@ -169,6 +169,9 @@ impl Connection {
             release_at = held.into_iter().chain(release_at).min();
         }
         self.rest.wait_for_pacer(release_at.filter(|_| self.waits_to_send()));
+        if self.shared.streams.conn_view().in_flight == Bytes::ZERO {
+            self.release_memory();
+        }
         self.scheduler.rest(now, &self.shared);
         self.record_rest(now);
     }

@@ -21,7 +21,8 @@ use crate::wire::{ConnectionId, ResetToken};
 /// A connection and what the endpoint keeps of it.
 struct Slot {
     connection: Connection,
-    cids: BTreeSet<ConnectionId>,
+    /// Its connection IDs, in no order: a few for each path that it may have.
+    cids: Vec<ConnectionId>,
     /// Reset tokens of the peer that count.
     reset_tokens: SmallVec<[ResetToken; 2]>,
     deadline: Option<Instant>,
@@ -30,6 +31,23 @@ struct Slot {
     /// The application has its handle.
     handed_out: bool,
     client: Option<Client>,
+}
+
+impl Slot {
+    /// Datagrams to that connection ID are for it.
+    fn own(&mut self, cid: ConnectionId) {
+        if self.cids.len() == self.cids.capacity() {
+            // There are many connections, so that what each has to spare counts.
+            self.cids.reserve_exact(4);
+        }
+        self.cids.push(cid);
+    }
+
+    /// They are not any more: whether they were.
+    fn disown(&mut self, cid: &ConnectionId) -> bool {
+        let at = self.cids.iter().position(|own| own == cid);
+        at.map(|at| self.cids.swap_remove(at)).is_some()
+    }
 }
 
 /// Where the client of a connection is that it opened.
@@ -81,7 +99,7 @@ impl Table {
     ) -> Option<ConnectionHandle> {
         let slot = Slot {
             connection,
-            cids: cids.iter().copied().collect(),
+            cids: cids.to_vec(),
             reset_tokens: SmallVec::new(),
             deadline: None,
             dirty: false,
@@ -276,7 +294,7 @@ impl Table {
             match event {
                 EndpointEvent::Issued(cid, path) => {
                     if self.routes.insert(cid, Target { handle, path }) {
-                        slot.cids.insert(cid);
+                        slot.own(cid);
                     } else {
                         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1
                         //# As a trivial example, this means the same connection ID MUST NOT be
@@ -291,7 +309,7 @@ impl Table {
                 //# invalidates the connection ID via a RETIRE_CONNECTION_ID frame (Section
                 //# 19.16).
                 EndpointEvent::Retired(cid) => {
-                    if slot.cids.remove(&cid) {
+                    if slot.disown(&cid) {
                         self.routes.remove(&cid);
                     }
                 }

@@ -88,7 +88,8 @@ pub(crate) enum Which {
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     active: Leg,
-    other: Option<(Purpose, Leg)>,
+    /// Boxed, since most paths never move.
+    other: Option<(Purpose, Box<Leg>)>,
     moves: Moves,
 }
 
@@ -137,14 +138,14 @@ impl Addresses {
 
     /// The other address, if there is one, and what it is for.
     pub(crate) fn other(&self) -> Option<(Purpose, &Leg)> {
-        self.other.as_ref().map(|(purpose, leg)| (*purpose, leg))
+        self.other.as_ref().map(|(purpose, leg)| (*purpose, &**leg))
     }
 
     /// One of both.
     pub(crate) fn leg(&self, which: Which) -> Option<&Leg> {
         match which {
             Which::Active => Some(&self.active),
-            Which::Other => self.other.as_ref().map(|(_, leg)| leg),
+            Which::Other => self.other.as_ref().map(|(_, leg)| &**leg),
         }
     }
 
@@ -152,13 +153,13 @@ impl Addresses {
     pub(crate) fn leg_mut(&mut self, which: Which) -> Option<&mut Leg> {
         match which {
             Which::Active => Some(&mut self.active),
-            Which::Other => self.other.as_mut().map(|(_, leg)| leg),
+            Which::Other => self.other.as_mut().map(|(_, leg)| &mut **leg),
         }
     }
 
     /// Where the peer proved that it receives.
     pub(crate) fn proved(&self) -> Option<Route> {
-        let other = self.other.as_ref().map(|(_, leg)| leg);
+        let other = self.other.as_ref().map(|(_, leg)| &**leg);
         let mut proved = [Some(&self.active), other].into_iter().flatten();
         proved.find(|leg| leg.is_proved).map(|leg| leg.route)
     }
@@ -174,7 +175,7 @@ impl Addresses {
 
     /// True if one of them leads to `remote`.
     pub(crate) fn reach(&self, remote: SocketAddr) -> bool {
-        let other = self.other.as_ref().map(|(_, leg)| leg);
+        let other = self.other.as_ref().map(|(_, leg)| &**leg);
         [Some(&self.active), other].into_iter().flatten().any(|leg| leg.route.remote == remote)
     }
 
@@ -220,26 +221,26 @@ impl Addresses {
             (Action::Replace, Some(leg)) => self.active = leg,
             (Action::Move, Some(leg)) => {
                 let before = std::mem::replace(&mut self.active, leg);
-                self.other = Some((Purpose::Before, before));
+                self.other = Some((Purpose::Before, Box::new(before)));
             }
-            (Action::Try, Some(leg)) => self.other = Some((Purpose::Tried, leg)),
-            (Action::Await, Some(leg)) => self.other = Some((Purpose::Awaited, leg)),
+            (Action::Try, Some(leg)) => self.other = Some((Purpose::Tried, Box::new(leg))),
+            (Action::Await, Some(leg)) => self.other = Some((Purpose::Awaited, Box::new(leg))),
             (Action::Adopt, _) => {
                 if let Some((purpose, _)) = &mut self.other {
                     *purpose = Purpose::Awaited;
                 }
             }
-            (Action::Choose, Some(leg)) => self.other = Some((Purpose::Chosen, leg)),
+            (Action::Choose, Some(leg)) => self.other = Some((Purpose::Chosen, Box::new(leg))),
             (Action::Follow, _) => {
-                if let Some((_, leg)) = self.other.take() {
-                    let before = std::mem::replace(&mut self.active, leg);
-                    self.other = Some((Purpose::Before, before));
+                if let Some((purpose, leg)) = &mut self.other {
+                    std::mem::swap(&mut self.active, leg);
+                    *purpose = Purpose::Before;
                 }
             }
             (Action::Switch | Action::Return, _) => {
                 if let Some((_, leg)) = self.other.take() {
                     // It was proved: a challenge under way is of no interest any more.
-                    self.active = Leg { validation: Validation::default(), ..leg };
+                    self.active = Leg { validation: Validation::default(), ..*leg };
                 }
             }
             (Action::Settle | Action::Drop, _) => self.other = None,

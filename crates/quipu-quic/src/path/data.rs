@@ -55,7 +55,7 @@ pub(crate) struct PathData {
 pub(crate) struct Measured {
     pub(crate) hosts: (IpAddr, IpAddr),
     /// How long datagrams may be there, if the path is elsewhere now.
-    pub(crate) mtu: Option<PathMtu>,
+    pub(crate) mtu: Option<Box<PathMtu>>,
 }
 
 /// The addresses of a route without their ports.

@@ -180,9 +180,9 @@ impl PathMut<'_> {
         let PathMut { data, view: Some(view), .. } = self else { return };
         if hosts(&route) != data.measured.hosts {
             let before = std::mem::replace(&mut data.mtu, mtu);
-            data.measured.mtu.get_or_insert(before);
+            data.measured.mtu.get_or_insert_with(|| Box::new(before));
         } else if let Some(mtu) = data.measured.mtu.take() {
-            data.mtu = mtu;
+            data.mtu = *mtu;
         }
         data.mtu.on_moved(now);
         view.payload = payload(data.mtu.size());

@@ -28,10 +28,13 @@ impl PathTable {
 
     pub(crate) fn insert(&mut self, data: PathData, view: PathView) {
         let key = data.key;
+        // Most connections have one path.
         if self.data.len() <= key.index() {
+            self.data.reserve_exact(key.index() + 1 - self.data.len());
             self.data.resize_with(key.index() + 1, || None);
         }
         let at = self.published.partition_point(|(other, _)| *other < key);
+        self.published.reserve_exact(1);
         self.published.insert(at, (key, data.recovery.published()));
         let at = self.slots_by_id.partition_point(|(other, _)| *other < key.id);
         self.slots_by_id.insert(at, (key.id, key.slot));

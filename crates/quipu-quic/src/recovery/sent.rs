@@ -261,6 +261,14 @@ impl SentPackets {
         self.packets.push_back(record.take());
     }
 
+    /// Gives back what a transfer needed: nothing is in flight, and may not be for long.
+    pub(crate) fn release(&mut self) {
+        if self.packets.is_empty() {
+            self.packets.shrink_to_fit();
+            self.lost.shrink_to_fit();
+        }
+    }
+
     pub(crate) fn largest_acked(&self) -> Option<PacketNumber> {
         self.largest_acked
     }

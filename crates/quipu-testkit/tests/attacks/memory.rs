@@ -104,7 +104,7 @@ fn an_idle_connection_is_small() {
     forge.wait(Duration::from_secs(1));
     let held = forge.work().held;
     println!("{held} bytes");
-    assert!(held < 64_000, "{held} bytes");
+    assert!(held < 20_000, "{held} bytes");
 }
 
 /// Connections that are dropped leave nothing.

@@ -3,8 +3,11 @@
 //! Memory is counted by the allocator of this program, work by how often memory is asked for and how
 //! many places of connections are looked at. Times are for the bench `accept`.
 
-use quipu_base::{Duration, Role};
+use std::sync::Arc;
+
+use quipu_base::{Duration, Role, StreamDirection};
 use quipu_quic::endpoint::{Admission, Held, ServerConfig};
+use quipu_quic::{ConnectionHandle, TransportConfig};
 
 use super::{Two, events, reversed};
 
@@ -20,13 +23,20 @@ fn open(config: ServerConfig) -> ServerConfig {
 }
 
 /// Bytes that the client's and the server's endpoint hold with so many connections that have nothing
-/// more to say: what they give back when they are dropped.
-fn held_by(connections: u16) -> [i64; 2] {
-    let mut two = Two::new(open);
+/// more to say: what they give back when they are dropped. Each may have so many paths, and has sent
+/// so many bytes.
+fn held_by(connections: u16, paths: u32, bytes: usize) -> [i64; 2] {
+    let transport = Arc::new(TransportConfig { max_paths: paths, ..TransportConfig::default() });
+    let mut two =
+        Two::new(|config| open(ServerConfig { transport: Arc::clone(&transport), ..config }));
+    two.config.transport = transport;
     for port in 0..connections {
         let near = two.connect(1000 + port);
         two.settle();
         let far = two.server.accept().unwrap();
+        if bytes > 0 {
+            transfer(&mut two, [near, far], bytes);
+        }
         // Acknowledgements, connection IDs, tokens and probes of the path MTU are over.
         two.wait(Duration::from_millis(500));
         events(&mut two.client, near);
@@ -41,16 +51,46 @@ fn held_by(connections: u16) -> [i64; 2] {
     held
 }
 
-/// What a connection may hold that has nothing to say, in bytes; TLS is the null one.
-const IDLE: i64 = 24_000;
+/// What a connection may hold that has nothing to say, in bytes, by the paths that it may have: the
+/// peer has connection IDs for each of them. TLS is the null one.
+const IDLE: [(u32, i64); 2] = [(1, 9_600), (8, 13_000)];
 
 #[test]
 fn an_idle_connection_holds_a_bounded_amount() {
-    let (few, many) = (held_by(8), held_by(40));
+    for (paths, most) in IDLE {
+        let (few, many) = (held_by(8, paths, 0), held_by(40, paths, 0));
+        for (nth, role) in [Role::Client, Role::Server].into_iter().enumerate() {
+            let each = (many[nth] - few[nth]) / 32;
+            println!("{role:?} with {paths} paths: {each} bytes");
+            assert!((2_000..most).contains(&each), "{role:?} with {paths} paths: {each} bytes");
+        }
+    }
+}
+
+/// Packets in flight, acknowledgements and buffers of a transfer leave little behind.
+#[test]
+fn a_connection_that_is_idle_again_gives_back_what_a_transfer_took() {
+    let (few, many) = (held_by(2, 1, 1_000_000), held_by(10, 1, 1_000_000));
     for (nth, role) in [Role::Client, Role::Server].into_iter().enumerate() {
-        let each = (many[nth] - few[nth]) / 32;
-        println!("{role:?}: {each} bytes a connection, {} of an endpoint with 8", few[nth]);
-        assert!((2_000..IDLE).contains(&each), "{role:?}: {each} bytes");
+        let each = (many[nth] - few[nth]) / 8;
+        println!("{role:?}: {each} bytes");
+        assert!((2_000..IDLE[0].1 + 4_500).contains(&each), "{role:?}: {each} bytes");
+    }
+}
+
+/// The server of the connection sends so many bytes, and the client reads them.
+fn transfer(two: &mut Two, [near, far]: [ConnectionHandle; 2], bytes: usize) {
+    let now = two.now;
+    let server = two.server.connection_mut(far).unwrap();
+    let stream = server.open_stream(now, StreamDirection::Unidirectional).unwrap();
+    assert_eq!(server.write(now, stream, vec![7; bytes].into()), Ok(bytes));
+    server.finish(now, stream).unwrap();
+    let mut read = 0;
+    while read < bytes as u64 {
+        two.wait(Duration::from_millis(10));
+        let now = two.now;
+        let client = two.client.connection_mut(near).unwrap();
+        read += client.read(now, stream, &mut |_| {}).map_or(0, |read| read.bytes);
     }
 }
 

@@ -42,7 +42,8 @@ const NEXT_LEVEL: u16 = 1;
 /// The urgencies in use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Levels {
-    levels: [Option<Level>; LEAST_URGENT as usize + 1],
+    /// Boxed, for most connections have none.
+    levels: [Option<Box<Level>>; LEAST_URGENT as usize + 1],
     /// Nodes whose stream is closed, or was.
     stale: VecDeque<NodeKey>,
 }
@@ -92,11 +93,11 @@ impl Levels {
     }
 
     fn level(&self, urgency: Urgency) -> Option<&Level> {
-        self.levels.get(usize::from(urgency.level))?.as_ref()
+        self.levels.get(usize::from(urgency.level))?.as_deref()
     }
 
     fn level_mut(&mut self, urgency: Urgency) -> Option<&mut Level> {
-        self.levels.get_mut(usize::from(urgency.level))?.as_mut()
+        self.levels.get_mut(usize::from(urgency.level))?.as_deref_mut()
     }
 }
 
@@ -230,17 +231,17 @@ impl Priorities {
             self.relink(below, node, done);
         }
         if let Some(slot) = self.levels.levels.get_mut(at) {
-            *slot = Some(Level { top, chain: BTreeMap::new(), node, sharing: 0 });
+            let level = Level { top, chain: BTreeMap::new(), node, sharing: 0 };
+            *slot = Some(Box::new(level));
         }
     }
 
     /// Takes out the nodes of urgencies that no stream has.
     fn close_levels(&mut self, done: &mut TreeEdits) {
         for at in 0..self.levels.levels.len() {
-            let unused = |level: &mut Level| level.chain.is_empty() && level.sharing == 0;
-            let Some(Level { top, node, .. }) = self.levels.levels[at].take_if(unused) else {
-                continue;
-            };
+            let unused = |level: &mut Box<Level>| level.chain.is_empty() && level.sharing == 0;
+            let Some(level) = self.levels.levels[at].take_if(unused) else { continue };
+            let Level { top, node, .. } = *level;
             let parent = self.node(top).map(|view| view.parent);
             let below = self.node(node).and_then(|view| view.children.first().copied());
             if let (Some(parent), Some(below)) = (parent, below) {

@@ -1,11 +1,10 @@
 //! Connection IDs that the peer issued: which a path sends to, which is kept for another address of
 //! it, and which are in supply.
 
-use std::collections::BTreeMap;
-
 use quipu_base::PathId;
 use smallvec::SmallVec;
 
+use super::by_path::ByPath;
 use super::{ACTIVE_LIMIT, too_many};
 use crate::error::{ErrorCode, TransportError};
 use crate::wire::frame::NewConnectionId;
@@ -14,7 +13,7 @@ use crate::wire::{ConnectionId, ResetToken};
 /// Connection IDs that the peer issued, per path.
 #[derive(Debug, Default)]
 pub(in crate::connection) struct RemoteIds {
-    paths: BTreeMap<PathId, Peers>,
+    paths: ByPath<Peers>,
     /// Which reset tokens count has changed.
     tokens_changed: bool,
 }
@@ -77,7 +76,7 @@ impl RemoteIds {
     /// The connection ID of the handshake.
     pub(super) fn first(id: ConnectionId) -> Self {
         let mut ids = RemoteIds::default();
-        let peers = ids.paths.entry(PathId::ZERO).or_default();
+        let peers = ids.paths.entry(PathId::ZERO);
         peers.live.push(Remote { sequence: 0, id, token: None });
         peers.next = 1;
         peers.used = true;
@@ -85,7 +84,7 @@ impl RemoteIds {
     }
 
     fn first_mut(&mut self) -> Option<&mut Remote> {
-        self.paths.get_mut(&PathId::ZERO)?.live.iter_mut().find(|remote| remote.sequence == 0)
+        self.paths.get_mut(PathId::ZERO)?.live.iter_mut().find(|remote| remote.sequence == 0)
     }
 
     /// The server chose its connection ID: it takes the place of the client's random one.
@@ -108,7 +107,7 @@ impl RemoteIds {
 
     /// Packets go on `path` from now on: the reset token of its connection ID counts.
     pub(in crate::connection) fn use_path(&mut self, path: PathId) {
-        if let Some(peers) = self.paths.get_mut(&path) {
+        if let Some(peers) = self.paths.get_mut(path) {
             peers.used = true;
             self.tokens_changed = true;
         }
@@ -123,7 +122,7 @@ impl RemoteIds {
 
     /// The connection IDs of a path, to change which of them are in use.
     fn changing(&mut self, path: PathId) -> Option<&mut Peers> {
-        let peers = self.paths.get_mut(&path)?;
+        let peers = self.paths.get_mut(path)?;
         self.tokens_changed = true;
         Some(peers)
     }
@@ -133,13 +132,13 @@ impl RemoteIds {
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
         //# For the extension specified in this document, endpoints MUST only rotate to another
         //# connection ID associated with the same path ID.
-        let peers = self.paths.get(&path)?;
+        let peers = self.paths.get(path)?;
         peers.get(peers.active).map(|remote| remote.id)
     }
 
     /// The connection ID to use with the other address of `path`: one of its own if it has one.
     pub(in crate::connection) fn reserved(&self, path: PathId) -> Option<ConnectionId> {
-        let peers = self.paths.get(&path)?;
+        let peers = self.paths.get(path)?;
         peers.get(peers.reserved.unwrap_or(peers.active)).map(|remote| remote.id)
     }
 
@@ -150,12 +149,12 @@ impl RemoteIds {
 
     /// True if one is in supply that was never sent to.
     pub(in crate::connection) fn has_spare(&self, path: PathId) -> bool {
-        self.paths.get(&path).is_some_and(|peers| peers.spare().is_some())
+        self.paths.get(path).is_some_and(|peers| peers.spare().is_some())
     }
 
     /// The sequence number of the next that the peer is expected to issue for `path`.
     pub(in crate::connection) fn next(&self, path: PathId) -> u64 {
-        self.paths.get(&path).map_or(0, |peers| peers.next)
+        self.paths.get(path).map_or(0, |peers| peers.next)
     }
 
     /// Keeps a spare one for the other address of `path`; `false` if there is none.
@@ -220,7 +219,7 @@ impl RemoteIds {
         if self.is_empty(PathId::ZERO) {
             return Err(TransportError::protocol_violation("issued beside an empty connection ID"));
         }
-        let peers = self.paths.entry(path).or_default();
+        let peers = self.paths.entry(path);
         peers.next = peers.next.max(sequence.saturating_add(1));
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
         //# Receipt of the same frame multiple times MUST NOT be treated as a connection error.
@@ -278,7 +277,7 @@ impl RemoteIds {
 
     /// Drops all of a path.
     pub(in crate::connection) fn drop_path(&mut self, path: PathId) {
-        let dropped = self.paths.remove(&path);
+        let dropped = self.paths.remove(path);
         self.tokens_changed |= dropped.is_some_and(|peers| peers.used);
     }
 
@@ -289,7 +288,7 @@ impl RemoteIds {
         token: &[u8; ResetToken::LENGTH],
     ) -> bool {
         let token = ResetToken::new(*token);
-        self.paths.get(&path).is_some_and(|peers| peers.reset_tokens().any(|own| own == token))
+        self.paths.get(path).is_some_and(|peers| peers.reset_tokens().any(|own| own == token))
     }
 }
 
@@ -423,7 +422,7 @@ mod tests {
         for sequence in 0..100_000 {
             ids.on_new(PATH, &new(sequence, sequence)).unwrap();
         }
-        let peers = &ids.paths[&PATH];
+        let peers = ids.paths.get(PATH).unwrap();
         assert_eq!(peers.live.len(), 1);
     }
 }

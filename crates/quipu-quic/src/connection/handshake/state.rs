@@ -77,9 +77,9 @@ struct CryptoStream {
     receive: CryptoReceive,
 }
 
-/// TLS messages of all levels at which some travel.
+/// TLS messages of all levels at which some travel; boxed, since two of the three soon are no more.
 #[derive(Debug, Default)]
-struct CryptoStreams([CryptoStream; 3]);
+struct CryptoStreams([Option<Box<CryptoStream>>; 3]);
 
 impl CryptoStreams {
     fn index(level: Level) -> usize {
@@ -90,13 +90,25 @@ impl CryptoStreams {
         }
     }
 
-    fn at(&self, level: Level) -> &CryptoStream {
-        &self.0[Self::index(level)]
+    fn at(&self, level: Level) -> Option<&CryptoStream> {
+        self.0[Self::index(level)].as_deref()
     }
 
     fn at_mut(&mut self, level: Level) -> &mut CryptoStream {
-        &mut self.0[Self::index(level)]
+        self.0[Self::index(level)].get_or_insert_default()
     }
+
+    /// No packet of the level is read or sent any more.
+    fn discard(&mut self, level: Level) {
+        self.0[Self::index(level)] = None;
+    }
+}
+
+/// The packet number spaces of the handshake.
+#[derive(Debug, Default)]
+struct EarlySpaces {
+    initial: PacketSpace,
+    handshake: PacketSpace,
 }
 
 /// A Retry that came to a client.
@@ -142,8 +154,8 @@ pub(in crate::connection) struct Handshake {
     /// The level of what TLS writes next.
     writes_at: Level,
     crypto: CryptoStreams,
-    initial: PacketSpace,
-    handshake: PacketSpace,
+    /// Until the keys of both are gone.
+    spaces: Option<Box<EarlySpaces>>,
     /// Probe packets that a probe timeout asks for: Initial, Handshake.
     probes_due: [u8; 2],
     kept: KeptPackets,
@@ -172,8 +184,7 @@ impl Handshake {
             keys,
             writes_at: Level::Initial,
             crypto: CryptoStreams::default(),
-            initial: PacketSpace::default(),
-            handshake: PacketSpace::default(),
+            spaces: Some(Box::default()),
             probes_due: [0; 2],
             kept: KeptPackets::default(),
             retry: Retry { source: None, token },
@@ -223,11 +234,12 @@ impl Handshake {
         Ok(())
     }
 
-    /// The space of Initial or of Handshake packets; that of 1-RTT packets belongs to their path.
+    /// The space of Initial or of Handshake packets; `None` once the keys of both are gone. That of
+    /// 1-RTT packets belongs to their path.
     pub(in crate::connection) fn space(&self, space: Space) -> Option<&PacketSpace> {
         match space {
-            Space::Initial => Some(&self.initial),
-            Space::Handshake => Some(&self.handshake),
+            Space::Initial => self.spaces.as_deref().map(|spaces| &spaces.initial),
+            Space::Handshake => self.spaces.as_deref().map(|spaces| &spaces.handshake),
             Space::Data(_) => None,
         }
     }
@@ -235,8 +247,8 @@ impl Handshake {
     /// The same, to change it.
     pub(in crate::connection) fn space_mut(&mut self, space: Space) -> Option<&mut PacketSpace> {
         match space {
-            Space::Initial => Some(&mut self.initial),
-            Space::Handshake => Some(&mut self.handshake),
+            Space::Initial => self.spaces.as_deref_mut().map(|spaces| &mut spaces.initial),
+            Space::Handshake => self.spaces.as_deref_mut().map(|spaces| &mut spaces.handshake),
             Space::Data(_) => None,
         }
     }
@@ -286,29 +298,35 @@ impl Handshake {
         //# The sender MUST discard all recovery state associated with those packets and MUST
         //# remove them from the count of bytes in flight.
         let dropped = std::mem::take(self.space_mut(space)?);
-        *self.crypto.at_mut(space.level()) = CryptoStream::default();
+        self.crypto.discard(space.level());
         self.ask_for_probes(space, 0);
         // https://www.rfc-editor.org/rfc/rfc9001#section-4.9.1
         //# Endpoints MUST NOT send Initial packets after this point.
         self.keys.discard(space);
+        if !self.keys.has_handshake_keys() {
+            self.spaces = None;
+        }
         Some(dropped)
     }
 
     /// True once a packet of the server opened: nothing but a Retry or Version Negotiation came
     /// before.
     pub(in crate::connection) fn has_heard(&self) -> bool {
-        self.initial.received.largest().is_some() || self.keys.has_handshake()
+        let initial = self.space(Space::Initial).and_then(|space| space.received.largest());
+        initial.is_some() || self.keys.has_handshake()
     }
 
     /// True once the peer has acknowledged a Handshake packet.
     pub(in crate::connection) fn is_acknowledged(&self) -> bool {
-        self.handshake.sent.largest_acked().is_some()
+        let space = self.space(Space::Handshake);
+        space.is_some_and(|space| space.sent.largest_acked().is_some())
     }
 
     /// The space in which a client probes although nothing is in flight, so that a server which
     /// the amplification limit holds may go on; `None` while something is.
     pub(in crate::connection) fn anti_deadlock_space(&self) -> Option<Space> {
-        if self.initial.sent.has_eliciting() || self.handshake.sent.has_eliciting() {
+        let waits = |space| self.space(space).is_some_and(|space| space.sent.has_eliciting());
+        if waits(Space::Initial) || waits(Space::Handshake) {
             return None;
         }
         // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
@@ -344,12 +362,12 @@ impl Handshake {
             // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
             //# After the client has received and processed an Initial or Retry packet from the
             //# server, it MUST discard any subsequent Retry packets that it receives.
-            && self.initial.received.largest().is_none();
+            && !self.has_heard();
         let version = self.version.original();
         let keys = self.origin.as_ref().filter(|_| fresh)?.initial_keys(version, &source);
         self.keys.replace_initial(version, source, keys);
         self.retry = Retry { source: Some(source), token };
-        Some(self.initial.sent.drain())
+        Some(self.space_mut(Space::Initial)?.sent.drain())
     }
 
     /// The source connection ID of the Retry that came.
@@ -388,6 +406,6 @@ impl Handshake {
         let again = Handshake::new(self.role, start, version, keys, token);
         let before = std::mem::replace(self, again);
         self.version = VersionState::after_negotiation(version);
-        Some(before.initial)
+        before.spaces.map(|spaces| spaces.initial)
     }
 }

@@ -15,7 +15,7 @@ impl Connection {
         !self.control.is_empty()
             || self.shared.streams.has_frames()
             || self.has_ack_request()
-            || self.handshake.crypto(Space::Data(0)).is_pending()
+            || self.handshake.crypto_waits(Space::Data(0))
     }
 
     /// What the acknowledgement policy asks of the peer waits to be sent.
@@ -58,7 +58,7 @@ impl Connection {
 
     /// Writes waiting control frames, as many as fit.
     pub(in crate::connection) fn write_controls(&mut self, packet: &mut PacketBuilder<'_>) {
-        if self.handshake.crypto(Space::Data(0)).is_pending() {
+        if self.handshake.crypto_waits(Space::Data(0)) {
             self.handshake.crypto_mut(Space::Data(0)).write_to(packet);
         }
         if !self.control.is_empty() {

@@ -88,7 +88,7 @@ impl Connection {
     fn wants(&self, now: Instant, space: Space) -> bool {
         let Some(state) = self.handshake.space(space) else { return false };
         self.handshake.keys().has(space)
-            && (self.handshake.crypto(space).is_pending()
+            && (self.handshake.crypto_waits(space)
                 || self.handshake.probes_due(space) > 0
                 || state.received.wants_ack() && state.received.is_due(now))
     }
@@ -105,7 +105,7 @@ impl Connection {
             state.received.on_ack_written();
         }
         let probing = self.handshake.take_probe(space);
-        if probing && !self.handshake.crypto(space).is_pending() {
+        if probing && !self.handshake.crypto_waits(space) {
             self.repeat_crypto(space);
         }
         self.handshake.crypto_mut(space).write_to(packet);

@@ -48,6 +48,7 @@ fn path_in(state: State) -> Addresses {
         State::Awaited => (proved(1), Some((Purpose::Awaited, leg(2)))),
         State::Moving => (proved(1), Some((Purpose::Chosen, leg(2)))),
     };
+    let other = other.map(|(purpose, leg)| (purpose, Box::new(leg)));
     let path = Addresses { other, ..Addresses::new(Instant::ZERO, active) };
     assert_eq!(path.state(), state);
     path

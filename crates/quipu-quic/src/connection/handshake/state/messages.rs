@@ -20,7 +20,7 @@ impl Handshake {
             return self.await_hello();
         }
         for level in Level::MESSAGES {
-            while let Some(bytes) = self.crypto.at(level).receive.next() {
+            while let Some(bytes) = self.crypto.at(level).and_then(|stream| stream.receive.next()) {
                 if let Tls::Session(session) = &mut self.tls {
                     session.read(level, bytes)?;
                 }
@@ -91,7 +91,7 @@ impl Handshake {
                 None => {}
             }
         }
-        if !session.is_handshaking() {
+        if !session.is_handshaking() && self.crypto.at(Level::Handshake).is_some() {
             self.crypto.at_mut(Level::Handshake).receive.close()?;
         }
         Ok(())
@@ -180,12 +180,12 @@ impl Handshake {
         self.peer.max_ack_delay = delay;
     }
 
-    /// What waits to be sent at the level of `space`.
-    pub(in crate::connection) fn crypto(&self, space: Space) -> &CryptoSend {
-        &self.crypto.at(space.level()).send
+    /// True if something waits to be sent at the level of `space`.
+    pub(in crate::connection) fn crypto_waits(&self, space: Space) -> bool {
+        self.crypto.at(space.level()).is_some_and(|stream| stream.send.is_pending())
     }
 
-    /// The same, to take from it.
+    /// What is sent at that level, to take from it.
     pub(in crate::connection) fn crypto_mut(&mut self, space: Space) -> &mut CryptoSend {
         &mut self.crypto.at_mut(space.level()).send
     }
