@@ -23,6 +23,7 @@ mod address_token;
 mod config;
 pub mod connection;
 pub mod connection_ids;
+mod constant_time;
 #[cfg(test)]
 mod cost;
 mod counters;

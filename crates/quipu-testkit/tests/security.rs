@@ -1,4 +1,5 @@
-//! `docs/security.md` names tests that exist, and says so where one is ignored.
+//! `docs/security.md` names tests that exist, and says so where one is ignored. Secrets are compared
+//! in constant time.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -94,6 +95,69 @@ fn every_test_of_an_attack_is_on_the_page() {
             if let Some(name) = line.strip_prefix("fn ").filter(|_| is_test) {
                 let name = name.split('(').next().unwrap_or_default();
                 assert!(page.contains(&format!("`{name}`")), "{name} of {}", file.display());
+            }
+        }
+    }
+}
+
+/// What the engine's source says outside of its tests, by file.
+fn engine() -> Vec<(PathBuf, String)> {
+    let mut files = Vec::new();
+    sources(&root().join("crates/quipu-quic/src"), &mut files);
+    files.retain(|file| !file.ends_with("tests.rs"));
+    let code = |file: PathBuf| {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
+        (file, code)
+    };
+    files.into_iter().map(code).collect()
+}
+
+/// The words on both sides of each comparison in a line.
+fn compared(line: &str) -> Vec<String> {
+    let code = line.split("//").next().unwrap_or_default();
+    let is_part = |c: char| c.is_alphanumeric() || "_.*&()".contains(c);
+    let mut words = Vec::new();
+    for operator in [" == ", " != "] {
+        for (at, _) in code.match_indices(operator) {
+            let before = code[..at].rsplit(|c| !is_part(c)).next();
+            let behind = code[at + operator.len()..].split(|c| !is_part(c)).next();
+            words.extend([before, behind].into_iter().flatten().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// Reset tokens and the tags of Retry packets are compared by one function, which looks at all bytes.
+/// AEADs, and with them address tokens, are the TLS provider's affair.
+#[test]
+fn secrets_are_compared_in_constant_time() {
+    let engine = engine();
+    let of = |name: &str| {
+        let found = engine.iter().find(|(file, _)| file.ends_with(name));
+        found.map(|(_, code)| code.as_str()).unwrap()
+    };
+    // The type's own comparison is the function's, so that none can be written by mistake.
+    let tokens = of("wire/connection_id.rs");
+    let kind = tokens.find("pub struct ResetToken").unwrap();
+    let derived = tokens[..kind].lines().rev().take_while(|line| line.starts_with("#["));
+    let derived: String = derived.collect();
+    assert!(derived.contains("derive(") && !derived.contains("PartialEq"), "{derived}");
+    assert!(!derived.contains("Hash") && !derived.contains("Ord"), "{derived}");
+    let comparison = tokens.split("impl PartialEq for ResetToken {").nth(1).unwrap();
+    assert!(
+        comparison.split('}').next().unwrap().contains("constant_time::equal("),
+        "{comparison}"
+    );
+    assert!(of("connection/receive.rs").contains("constant_time::equal(&tag_of, &tag)"));
+    // Nothing that is called a tag or the bytes of a token is compared otherwise.
+    for (file, code) in &engine {
+        for line in code.lines() {
+            for word in compared(line) {
+                let last = word.trim_end_matches("()").rsplit('.').next().unwrap_or_default();
+                let secret = ["tag", "mac", "challenge"].contains(&last)
+                    || word.contains("token") && word.contains("bytes");
+                assert!(!secret, "{}: {line}", file.display());
             }
         }
     }

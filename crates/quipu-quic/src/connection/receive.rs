@@ -11,6 +11,7 @@ use quipu_base::{Instant, PacketNumber, PathId, Role};
 
 use super::handshake::{KeptPacket, Readable};
 use super::{CloseReason, Connection, Space};
+use crate::constant_time;
 use crate::recorder::{DropReason, Event};
 use crate::route::Route;
 use crate::stream::Spares;
@@ -175,7 +176,8 @@ impl Connection {
                     let tag_of = crate::tls::retry_tag(version, &self.ids.original(), protected);
                     // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
                     // A Retry is of the version of the packet that it answers.
-                    let valid = version == self.handshake.version().original() && tag_of == tag;
+                    let valid = version == self.handshake.version().original()
+                        && constant_time::equal(&tag_of, &tag);
                     let token = token.to_vec();
                     if valid {
                         self.on_retry(now, scid, token);

@@ -4,6 +4,8 @@
 use quipu_base::{Duration, Instant};
 use smallvec::SmallVec;
 
+use crate::constant_time;
+
 /// Challenges remembered at a time.
 const MAX_CHALLENGES: usize = 4;
 /// Challenges sent before giving up; our choice.
@@ -116,7 +118,8 @@ impl Validation {
     /// A response came; what it answers, if that is ours. One to a challenge that was kept small is
     /// followed by a challenge of full size.
     pub(crate) fn on_response(&mut self, data: [u8; 8]) -> Option<Answered> {
-        let challenge = self.challenges.iter().find(|challenge| challenge.data == data)?;
+        let mut challenges = self.challenges.iter();
+        let challenge = challenges.find(|known| constant_time::equal(&known.data, &data))?;
         let answered = Answered { sent_at: challenge.sent_at, is_full: challenge.is_full };
         // https://www.rfc-editor.org/rfc/rfc9000#section-8.2.1
         //# To ensure that the path MTU is large enough, the endpoint MUST perform a second path

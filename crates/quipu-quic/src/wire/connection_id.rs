@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::constant_time;
+
 /// A connection ID: 0 to 20 bytes, held inline.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-5.1>
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,7 +90,7 @@ impl PartialEq for ResetToken {
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.1
         //# When comparing a datagram to stateless reset token values, endpoints MUST perform the
         //# comparison without leaking information about the value of the token.
-        self.0.iter().zip(other.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+        constant_time::equal(&self.0, &other.0)
     }
 }
 
