@@ -141,9 +141,9 @@ impl PathMut<'_> {
 
     /// Packets go to another address from now on. Those in flight count no longer; what was
     /// subtracted.
-    pub(crate) fn begin_epoch(&mut self) -> Bytes {
+    pub(crate) fn begin_epoch(&mut self, now: Instant) -> Bytes {
         self.data.packets.sent.begin_epoch();
-        self.data.recovery.on_moved();
+        self.data.recovery.on_moved(now);
         let Some(view) = &mut self.view else { return Bytes::ZERO };
         view.pto_count = 0;
         view.amplification_limited = self.data.is_amplification_limited();

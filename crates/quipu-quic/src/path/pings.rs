@@ -6,9 +6,11 @@ pub(crate) struct Pings {
     /// A packet is to go, so that the path, or the connection, stays alive.
     keep_alive: bool,
     question: Question,
+    /// The application waits for the answer to the question.
+    application_asks: bool,
 }
 
-/// A question of the application: does the peer answer on this path?
+/// A question of the application, or of ours: does the peer answer on this path?
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Question {
     #[default]
@@ -22,9 +24,16 @@ enum Question {
 impl Pings {
     /// The application asks. A question that has no answer yet is the same one.
     pub(crate) fn ask(&mut self) {
+        self.application_asks = true;
         if self.question == Question::None {
             self.question = Question::Waits;
         }
+    }
+
+    /// The peer is to learn that the path goes by other addresses, with the first packet that it receives
+    /// from there: a PING is sent until one is acknowledged.
+    pub(crate) fn show(&mut self) {
+        self.question = Question::Waits;
     }
 
     /// Nothing was sent for so long that something has to be.
@@ -43,7 +52,7 @@ impl Pings {
         self.keep_alive
     }
 
-    /// A PING leaves. True if it is the application's, whose packet is to be remembered.
+    /// A PING leaves. True if it is to be answered, so that its packet is to be remembered.
     pub(crate) fn on_sent(&mut self) -> bool {
         self.keep_alive = false;
         let asked = self.question == Question::Waits;
@@ -53,12 +62,13 @@ impl Pings {
         asked
     }
 
-    /// The packet with the application's PING was acknowledged. True if that is news.
+    /// The packet with a question was acknowledged. True if the application waits for it.
     pub(crate) fn on_acked(&mut self) -> bool {
-        std::mem::take(&mut self.question) != Question::None
+        let is_news = std::mem::take(&mut self.question) != Question::None;
+        is_news && std::mem::take(&mut self.application_asks)
     }
 
-    /// The packet with the application's PING was lost.
+    /// The packet with a question was lost.
     pub(crate) fn on_lost(&mut self) {
         if self.question == Question::Sent {
             self.question = Question::Waits;
@@ -69,6 +79,21 @@ impl Pings {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_move_is_shown_until_that_is_acknowledged_and_the_application_hears_nothing() {
+        let mut pings = Pings::default();
+        pings.show();
+        assert!(pings.are_due() && pings.on_sent() && !pings.are_due());
+        pings.on_lost();
+        assert!(pings.are_due() && pings.on_sent());
+        assert!(!pings.on_acked() && !pings.are_due());
+        // What was in flight when the path moved shows nothing.
+        pings.ask();
+        assert!(pings.on_sent());
+        pings.show();
+        assert!(pings.are_due() && pings.on_sent() && pings.on_acked());
+    }
 
     #[test]
     fn a_question_is_asked_until_it_is_answered_and_answered_once() {

@@ -140,9 +140,10 @@ impl PathRecovery {
         self.pto_fired_at = Some(now);
     }
 
-    /// The path leads to another address: a probe timeout runs from what is sent there.
-    pub(crate) fn on_moved(&mut self) {
-        self.pto_fired_at = None;
+    /// The path leads to another address: a probe timeout runs from now, or from what is sent there, and
+    /// is not over already for what was sent elsewhere.
+    pub(crate) fn on_moved(&mut self, now: Instant) {
+        self.pto_fired_at = Some(now);
         self.probes_due = 0;
     }
 

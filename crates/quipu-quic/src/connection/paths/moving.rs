@@ -335,11 +335,16 @@ impl Connection {
         let mtu = PathMtu::new(self.config.mtu, self.initial_payload());
         let Some(mut path) = self.shared.paths.at_mut(key.slot) else { return };
         let before = path.data.mtu.size();
-        let released = path.begin_epoch();
+        let released = path.begin_epoch(now);
         path.leave(now, new, mtu);
         // What was on its way may be lost; nothing else would make the peer tell.
-        if path.data.packets.sent.has_eliciting() || self.role.is_client() {
+        if path.data.packets.sent.has_eliciting() {
             path.data.recovery.ask_for_probes(1);
+        }
+        // https://www.rfc-editor.org/rfc/rfc9000#section-9.2
+        // A packet that does more than probe makes the server follow, and it may be lost.
+        if self.role.is_client() {
+            path.data.pings.show();
         }
         self.shared.streams.conn_view_mut().in_flight -= released;
         let migration = Migration { path: key.id, old, new };
@@ -371,7 +376,7 @@ impl Connection {
         let size = self.initial_payload();
         let controller = self.scheduler.controllers.make(key, Bytes(u64::from(size)));
         let Some(mut path) = self.shared.paths.at_mut(key.slot) else { return };
-        let released = path.begin_epoch();
+        let released = path.begin_epoch(now);
         path.restart(now, controller, &self.config);
         if let (Some(rtt), Some(view)) = (rtt, path.view.as_deref_mut()) {
             path.data.recovery.on_first_rtt(now, rtt, view);
