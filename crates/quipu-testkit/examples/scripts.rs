@@ -1,4 +1,4 @@
-//! Runs random operation scripts by seed, and prints the first that breaks a rule, shrunken.
+//! Runs random operation scripts by seed, and prints those that break a rule, shrunken.
 //!
 //! `cargo run --release -p quipu-testkit --example scripts -- --seeds 0..100000` runs a hundred
 //! thousand of them; without options it runs some dozens.
@@ -8,12 +8,21 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use quipu_testkit::forge::Allocated;
 use quipu_testkit::trial::Trial;
 
 /// Without options.
 const FEW: Range<u64> = 0..60;
 /// A line of progress after so many scripts.
 const PROGRESS: u64 = 1_000;
+
+/// It stops after so many that break a rule.
+const MOST_FAILURES: usize = 10;
+
+fn counted(work: &mut dyn FnMut()) -> Allocated {
+    let info = allocation_counter::measure(work);
+    Allocated { held: info.bytes_current, peak: info.bytes_max, count: info.count_total }
+}
 
 /// The range behind `--seeds`, or the one seed behind `--seed`.
 fn seeds() -> Range<u64> {
@@ -47,10 +56,11 @@ fn main() -> ExitCode {
                     if seed >= seeds.end {
                         return;
                     }
-                    if let Err(broken) = Trial::of_seed(seed).try_run() {
-                        stop.store(true, Ordering::Relaxed);
+                    if let Err(broken) = Trial::of_seed(seed).try_run_metered(counted) {
+                        println!("seed {seed}: {broken}");
                         if let Ok(mut failures) = failures.lock() {
                             failures.push((seed, broken));
+                            stop.store(failures.len() >= MOST_FAILURES, Ordering::Relaxed);
                         }
                     }
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
@@ -63,10 +73,10 @@ fn main() -> ExitCode {
     });
     let failures = failures.into_inner().unwrap_or_default();
     for (seed, broken) in &failures {
-        println!("seed {seed}: {broken}");
+        println!("seed {seed}, shrunken:");
         let shrunken = Trial::of_seed(*seed).shrunken(broken);
-        let again = shrunken.try_run().err();
-        println!("shrunken: {again:?}\n{shrunken:#?}");
+        let again = shrunken.try_run_metered(counted).err();
+        println!("{again:?}\n{shrunken:?}");
     }
     println!("{} scripts, {} broken", done.into_inner(), failures.len());
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -233,12 +233,6 @@ pub(crate) fn patient() -> Admission {
     Admission { max_connections: 100, handshake_timeout, ..Admission::default() }
 }
 
-/// An endpoint whose closed connections stay, so that a test can look at them.
-pub(crate) fn lasting_endpoint(seed: Seed) -> Endpoint {
-    let config = EndpointConfig { keep_closed: true, ..EndpointConfig::default() };
-    Endpoint::seeded_with(config, seed.stream("endpoint", 0)).expect("a valid configuration")
-}
-
 /// The plainest policies: streams in turn, the path of least round-trip time, NewReno with ten
 /// packets.
 pub fn plain_policies() -> PolicyFactory {

@@ -12,6 +12,7 @@ use quipu_quic::wire::{
     ConnectionId, Frame, Frames, PacketKind, PartialHeader, ResetToken, Version,
 };
 
+use super::packet::{Forgery, Number};
 use super::tap::{SharedDirection, SharedKeys, Vault};
 
 /// A packet number space: that of a kind of packet, and of a path for 1-RTT packets.
@@ -90,7 +91,7 @@ impl Side {
 }
 
 /// The connection as an end knows it that keeps every key.
-pub(super) struct Book {
+pub(crate) struct Book {
     role: Role,
     vault: Vault,
     secrets: Arc<dyn InitialSecrets>,
@@ -104,7 +105,7 @@ pub(super) struct Book {
 
 impl Book {
     /// An empty book of the end of `role`, whose keys are in `vault`.
-    pub(super) fn new(role: Role, vault: Vault, secrets: Arc<dyn InitialSecrets>) -> Self {
+    pub(crate) fn new(role: Role, vault: Vault, secrets: Arc<dyn InitialSecrets>) -> Self {
         Book {
             role,
             vault,
@@ -186,8 +187,50 @@ impl Book {
         numbers.rev().map(|range| (range.start, range.end - 1)).collect()
     }
 
+    /// The next key phase begins with the packets that follow, if its keys are there.
+    pub(super) fn update_keys(&mut self) {
+        let phase = self.phase() + 1;
+        if self.sealing(PacketKind::OneRtt, phase).is_none() {
+            return;
+        }
+        let number = self.next_number(PacketKind::OneRtt, PathId::ZERO);
+        let space = (PacketKind::OneRtt, PathId::ZERO);
+        self.on_used(space, number.saturating_sub(1), phase);
+    }
+
+    /// The packet sealed; its number counts as used. `None` if keys or connection IDs are missing.
+    pub(crate) fn seal(&mut self, packet: &Forgery) -> Option<Vec<u8>> {
+        let (kind, path) = (packet.kind, packet.path);
+        let phase = match kind {
+            PacketKind::OneRtt => packet.phase.unwrap_or(self.phase()),
+            _ => 0,
+        };
+        let next = self.next_number(kind, path);
+        let number = match packet.number {
+            Number::Next => next,
+            Number::Skip(further) => next + further,
+            Number::Exact(number) => number,
+        };
+        let dcid = packet.dcid.or_else(|| self.destination(kind, path))?;
+        let scid = packet.scid.or_else(|| self.source()).unwrap_or_default();
+        let keys = self.sealing(kind, phase)?;
+        let sealed = packet.seal((dcid, scid), PacketNumber(number), phase, &keys);
+        self.on_used((kind, path), number, phase);
+        Some(sealed)
+    }
+
+    /// True if the two ends speak multipath.
+    pub(super) fn speaks_multipath(&self) -> bool {
+        self.issued().iter().any(|issued| issued.path != PathId::ZERO)
+    }
+
+    /// Which end.
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+
     /// Reads a datagram that `sender` sent to `to`; what opened of the peer's.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         at: Instant,
         sender: Role,

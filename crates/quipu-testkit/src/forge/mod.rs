@@ -25,6 +25,7 @@
 //! assert!(forge.closed().is_some());
 //! ```
 
+mod author;
 mod book;
 mod bounds;
 pub mod catalogue;
@@ -37,6 +38,8 @@ mod pair;
 mod peer;
 mod tap;
 
+pub(crate) use author::Author;
+pub(crate) use book::Book;
 pub use book::{Heard, Issued};
 pub use bounds::{Bounds, Breach};
 pub use draw::{Draw, Octets};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Duration, Instant, PacketNumber, PathId, Role};
+use quipu_base::{Duration, Instant, PathId, Role};
 use quipu_quic::connection::CloseReason;
 use quipu_quic::tls::InitialSecrets;
 use quipu_quic::wire::frame::NewConnectionId;
@@ -13,7 +13,7 @@ use quipu_quic::{Arrival, Connection, Route};
 
 use super::book::{Book, Heard, Issued};
 use super::end::{End, Sent, Setup, Work, first_address};
-use super::packet::{Datagram, Forgery, Number, initial, one_rtt};
+use super::packet::{Datagram, Forgery, initial, one_rtt};
 use super::pair::Pair;
 use super::tap::Vault;
 use crate::{client_address, server_address};
@@ -179,13 +179,7 @@ impl Forge {
 
     /// The next key phase begins with the packets that follow, if its keys are there.
     pub fn update_keys(&mut self) {
-        let phase = self.book.phase() + 1;
-        if self.book.sealing(PacketKind::OneRtt, phase).is_none() {
-            return;
-        }
-        let number = self.next_number(0);
-        let space = (PacketKind::OneRtt, PathId::ZERO);
-        self.book.on_used(space, number.saturating_sub(1), phase);
+        self.book.update_keys();
     }
 
     /// Initial packets have keys from this connection ID from now on.
@@ -198,7 +192,7 @@ impl Forge {
     pub fn seal(&mut self, datagram: &Datagram) -> Option<(Arrival, Vec<u8>)> {
         let mut bytes = Vec::new();
         for packet in &datagram.packets {
-            bytes.extend(self.seal_packet(packet)?);
+            bytes.extend(self.book.seal(packet)?);
         }
         bytes.extend_from_slice(&datagram.tail);
         let route = Route::new(
@@ -206,26 +200,6 @@ impl Forge {
             datagram.from.unwrap_or_else(|| first_address(self.role)),
         );
         Some((Arrival { route, ecn: datagram.ecn }, bytes))
-    }
-
-    fn seal_packet(&mut self, packet: &Forgery) -> Option<Vec<u8>> {
-        let (kind, path) = (packet.kind, packet.path);
-        let phase = match kind {
-            PacketKind::OneRtt => packet.phase.unwrap_or(self.book.phase()),
-            _ => 0,
-        };
-        let next = self.book.next_number(kind, path);
-        let number = match packet.number {
-            Number::Next => next,
-            Number::Skip(further) => next + further,
-            Number::Exact(number) => number,
-        };
-        let dcid = packet.dcid.or_else(|| self.book.destination(kind, path))?;
-        let scid = packet.scid.or_else(|| self.book.source()).unwrap_or_default();
-        let keys = self.book.sealing(kind, phase)?;
-        let sealed = packet.seal((dcid, scid), PacketNumber(number), phase, &keys);
-        self.book.on_used((kind, path), number, phase);
-        Some(sealed)
     }
 
     /// Sends a datagram and hears what the victim answers at once; false if it could not be sealed.
@@ -347,7 +321,12 @@ impl Forge {
 
     /// True if the two ends speak multipath.
     pub fn speaks_multipath(&self) -> bool {
-        self.book.issued().iter().any(|issued| issued.path != PathId::ZERO)
+        self.book.speaks_multipath()
+    }
+
+    /// What it knows of the connection.
+    pub(super) fn book_mut(&mut self) -> &mut Book {
+        &mut self.book
     }
 
     /// Reads what the victim sent, answers, and keeps it.

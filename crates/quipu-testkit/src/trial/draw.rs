@@ -83,7 +83,7 @@ fn edit(draw: &mut impl Draw) -> Edit {
 fn op(draw: &mut impl Draw) -> Op {
     let (end, back, link) = (end(draw), index(draw, 4), index(draw, 4));
     let millis = pick(draw, &[100, 10, 1_000, 3_000]);
-    match draw.below(79) {
+    match draw.below(81) {
         0..=7 => Op::Open(end, draw.happens(50)),
         8..=21 => Op::Write(end, back, pick(draw, &[0, 1, 1_000, 10_000, 100_000])),
         22..=24 => Op::Finish(end, back),
@@ -110,6 +110,7 @@ fn op(draw: &mut impl Draw) -> Op {
             Op::Datagrams(end, 1 + draw.below(40), pick(draw, &[0, 100, 1_000, 1_140, 1_400]))
         }
         60..=62 => Op::Rebind(link, draw.happens(50)),
+        63 | 64 => Op::Move(back, link, draw.happens(50)),
         54 => Op::Stand(end, pick(draw, &[10, 1, 300, 2_000])),
         _ => Op::Advance(pick(draw, &[10, 1, 100, 700])),
     }
@@ -128,6 +129,18 @@ impl Trial {
         if draw.happens(10) {
             ops.push(Op::Close(end(draw)));
         }
+        // These leave little to check afterwards.
+        if draw.happens(5) {
+            let at = index(draw, ops.len() as u64 + 1);
+            ops.insert(at, Op::Restart(end(draw)));
+        }
+        if draw.happens(10) {
+            let forger = end(draw);
+            for _ in 0..=draw.below(4) {
+                let at = index(draw, ops.len() as u64 + 1);
+                ops.insert(at, Op::Forge(forger, 1 + draw.below(30), draw.below(1 << 32)));
+            }
+        }
         Trial {
             stream_window: pick(draw, &[6_000, 20, 3]),
             connection_window: pick(draw, &[15_000, 50, 4]),
@@ -136,6 +149,7 @@ impl Trial {
             batch: pick(draw, &[usize::MAX, 1]),
             begin: pick(draw, &[400, 0, 50]),
             ack_requests: draw.happens(33),
+            drops: draw.happens(10),
             ..Trial::new(paths).with_ops(ops)
         }
     }

@@ -80,7 +80,9 @@ pub(super) fn restless(node: &TrialNode, now: Instant) -> Option<String> {
     let connection = node.connection()?;
     let conn = connection.view(now).conn;
     if !conn.in_flight.is_zero() || !conn.unsent.is_zero() || conn.ready > 0 {
-        return Some(format!("{conn:?}"));
+        let paths: Vec<_> = connection.path_views().collect();
+        let (deadline, reason) = (node.deadline(), connection.close_reason());
+        return Some(format!("{conn:?}, {paths:?}, a timer at {deadline:?}, {reason:?}"));
     }
     for view in connection.path_views() {
         if view.state != PathState::Usable || !view.in_flight.is_zero() {
@@ -107,6 +109,8 @@ enum Word {
     HeardDoneEarly,
     HeardLastPath,
     Silence,
+    /// The peer forgot it.
+    Reset,
     /// It never was, or goes on.
     Nothing,
     Other,
@@ -133,6 +137,7 @@ impl Word {
                 Word::HeardLastPath
             }
             Some(CloseReason::IdleTimeout) => Word::Silence,
+            Some(CloseReason::StatelessReset) => Word::Reset,
             None => Word::Nothing,
             Some(_) => Word::Other,
         }
@@ -141,6 +146,11 @@ impl Word {
     fn closes(self) -> bool {
         matches!(self, Word::Done | Word::LastPath)
     }
+}
+
+/// True if that can be said by an end whose peer forgot the connection.
+pub(super) fn is_farewell_to_nobody(reason: Option<&CloseReason>) -> bool {
+    !matches!(Word::of(reason), Word::Nothing | Word::Other)
 }
 
 /// True if one end closed and the other heard it, or both closed. Where datagrams are lost, the
@@ -154,7 +164,8 @@ pub(super) fn agree(
     let answers = |closing: Word, other: Word| match other {
         Word::HeardDone | Word::HeardDoneEarly => closing == Word::Done,
         Word::HeardLastPath => closing == Word::LastPath,
-        Word::Silence => loses,
+        // Whoever closed answers what comes later with a reset.
+        Word::Silence | Word::Reset => loses,
         other => other.closes(),
     };
     match (client, server) {

@@ -9,13 +9,15 @@
 //!
 //! The rules are those of [`Rule`]: every byte arrives once, in order and right, unless its stream
 //! was reset or stopped; the books of bytes in flight balance; windows and the anti-amplification
-//! limit are kept; no policy is overridden; a deadline that was served does not stand; no end finds a fault in the other; at last all is
-//! quiet, and both ends say the same about why it ended.
+//! limit are kept; no policy is overridden; a deadline that was served does not stand; no end finds a fault in the other; at
+//! last all is quiet, both ends say the same about why it ended, and no memory is left. An end whose peer's
+//! keys somebody else uses keeps the rules too, as far as they are its own affair.
 
 mod application;
 mod clock;
 mod draw;
 mod ending;
+mod news;
 mod node;
 mod op;
 mod rule;

@@ -1,12 +1,15 @@
 //! One end of a trial: our engine with its application.
 
+use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, PathId, Role, Seed};
-use quipu_null_tls::{NullClient, NullServer};
-use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+use quipu_null_tls::{NullClient, NullResetKey, NullServer};
+use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
 use quipu_quic::error::ErrorCode;
+use quipu_quic::tls::{ClientTls, ServerTls};
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Drain, Endpoint, Outbox, Route,
     Transmit,
@@ -15,8 +18,10 @@ use quipu_sim::{Envelope, Node, Outgoing};
 
 use super::application::Application;
 use super::clock::Clock;
-use super::{Op, Trial};
-use crate::node::{lasting_endpoint, patient};
+use super::news::News;
+use super::{Op, Rule, Trial};
+use crate::forge::{Book, Meter, Tap, Vault};
+use crate::node::patient;
 use crate::{ALPN, Middlebox, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
 
 /// The code with which trials close.
@@ -24,6 +29,16 @@ pub(crate) const CLOSE_CODE: u64 = 9;
 
 /// As many datagrams at one instant are taken for a loop without end.
 const MOST_AT_ONCE: usize = 10_000;
+
+/// Bytes that a connection may hold when it is over, and one that has nothing left to do, with all that it
+/// has learnt of its paths.
+const MOST_HELD: [i64; 2] = [400_000, 400_000];
+
+/// Bytes that an endpoint may hold without connections.
+const MOST_HELD_BY_ENDPOINT: i64 = 16_000;
+
+/// What somebody knows who has the keys of an end and sees all datagrams.
+pub(super) type SharedBook = Rc<RefCell<Book>>;
 
 /// One end.
 pub(crate) struct TrialNode {
@@ -50,6 +65,16 @@ pub(crate) struct TrialNode {
     world: Instant,
     /// Until when the socket takes nothing over which link.
     blocked: Vec<(usize, Instant)>,
+    /// What the application was told of paths.
+    pub(super) news: News,
+    /// It forgot its connection.
+    pub(super) is_lost: bool,
+    /// Somebody uses the keys of one of the ends.
+    pub(super) is_hostile: bool,
+    /// Its keys, if somebody uses them.
+    pub(super) vault: Option<Vault>,
+    /// Those who see what it sends.
+    books: Vec<SharedBook>,
     /// A deadline was served, and what came of it is not known yet.
     served: bool,
     /// A deadline that was served and of which nothing came.
@@ -59,13 +84,17 @@ pub(crate) struct TrialNode {
 impl TrialNode {
     /// An end of `trial`. `addresses`: the client's, per link.
     pub(crate) fn new(trial: &Trial, role: Role, addresses: &[Vec<SocketAddr>]) -> Self {
-        let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
-        let mut endpoint = lasting_endpoint(seed);
+        let mut endpoint = endpoint(role, 0);
         let transport = Arc::new(trial.transport());
         let chosen = &trial.policies[usize::from(!role.is_client())];
         let watch = Watch::new(chosen).expect("a choice of policies");
+        let vault = trial.forges(role).then(Vault::default);
         let client = role.is_client().then(|| {
-            let tls = Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+            let mut tls: Arc<dyn ClientTls> =
+                Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+            if let Some(vault) = &vault {
+                tls = Arc::new(Tap::new(tls, vault.clone()));
+            }
             ClientConfig::new(tls, Arc::clone(&transport), watch.policies())
                 .with_handshake_timeout(Duration::ZERO)
         });
@@ -73,7 +102,11 @@ impl TrialNode {
             let tls = NullServer::new(&[ALPN])
                 .and_then(|server| server.with_certificate_chain(3000))
                 .expect("a valid chain");
-            let config = ServerConfig::new(Arc::new(tls), transport, watch.policies());
+            let mut tls: Arc<dyn ServerTls> = Arc::new(tls);
+            if let Some(vault) = &vault {
+                tls = Arc::new(Tap::new(tls, vault.clone()));
+            }
+            let config = ServerConfig::new(tls, transport, watch.policies());
             endpoint.listen(config.with_admission(patient())).expect("a valid transport");
         }
         let mut free: Vec<Vec<SocketAddr>> = addresses.to_vec();
@@ -86,7 +119,7 @@ impl TrialNode {
             watch,
             free,
             addresses: Vec::new(),
-            application: Application::new(role),
+            application: Application::new(role, trial.is_hostile()),
             to_open: 1..trial.paths.len(),
             client,
             links: addresses.to_vec(),
@@ -97,9 +130,19 @@ impl TrialNode {
             clock: Clock::default(),
             world: Instant::ZERO,
             blocked: Vec::new(),
+            news: News::default(),
+            is_lost: false,
+            is_hostile: trial.is_hostile(),
+            vault,
+            books: Vec::new(),
             served: false,
             stuck: None,
         }
+    }
+
+    /// What it sends is read by those who keep these books.
+    pub(super) fn be_seen_by(&mut self, books: &[SharedBook]) {
+        self.books = books.to_vec();
     }
 
     /// The connection, once there is one.
@@ -128,6 +171,11 @@ impl TrialNode {
             _ => {}
         }
         let now = self.clock.shows(world);
+        match *op {
+            Op::Move(nth, link, is_gone) => return self.move_path(now, nth, link, is_gone),
+            Op::Restart(_) => return self.restart(),
+            _ => {}
+        }
         let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
             return;
         };
@@ -156,15 +204,52 @@ impl TrialNode {
         }
     }
 
-    /// Drops the connection; what the endpoint still has then, though it should have nothing.
-    pub(crate) fn forget(&mut self) -> Option<String> {
+    /// Drops the connection, and then the endpoint, though it should have nothing left; what it has.
+    pub(crate) fn forget(&mut self, meter: Meter) -> Option<Rule> {
         if let Some(handle) = self.handle.take() {
-            drop(self.endpoint.remove(handle));
+            let mut connection = self.endpoint.remove(handle);
+            let is_over = connection.as_ref().is_none_or(Connection::is_closed);
+            let freed = -meter(&mut || drop(connection.take())).held;
+            let most = MOST_HELD[usize::from(!is_over)];
+            if freed > most {
+                return Some(Rule::Memory { what: "a connection", held: freed, most });
+            }
         }
         let left = self.endpoint.handles().count();
         let deadline = self.endpoint.poll_timeout();
-        let clean = left == 0 && deadline.is_none();
-        (!clean).then(|| format!("{left} connections, a deadline at {deadline:?}"))
+        if left > 0 || deadline.is_some() {
+            let what = format!("{left} connections, a deadline at {deadline:?}");
+            return Some(Rule::Left { what });
+        }
+        let mut old = Some(std::mem::replace(&mut self.endpoint, endpoint(self.role, 9)));
+        let (held, most) = (-meter(&mut || drop(old.take())).held, MOST_HELD_BY_ENDPOINT);
+        (held > most).then_some(Rule::Memory { what: "an endpoint", held, most })
+    }
+
+    /// The host starts anew, if there is a connection to forget.
+    fn restart(&mut self) {
+        if self.connection().is_some_and(Connection::is_connected) {
+            self.endpoint = endpoint(self.role, 1);
+            self.handle = None;
+            self.is_lost = true;
+        }
+    }
+
+    fn move_path(&mut self, now: Instant, nth: usize, link: usize, is_gone: bool) {
+        let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) else {
+            return;
+        };
+        let Some(&local) = self.free.get(link).and_then(|of_link| of_link.last()) else { return };
+        let Some(path) = connection.path_views().nth(nth).map(|view| view.key.id) else { return };
+        let route = Route::new(local, server_address());
+        let moved = if is_gone {
+            connection.rebind(now, path, route)
+        } else {
+            connection.migrate(now, path, route)
+        };
+        if moved.is_ok() {
+            self.free[link].pop();
+        }
     }
 
     /// Everything is ended and read from now on.
@@ -199,13 +284,14 @@ impl TrialNode {
 
     fn advance(&mut self, now: Instant) {
         self.connect(now);
-        if self.handle.is_none() {
+        if self.handle.is_none() && !self.is_lost {
             self.handle = self.endpoint.accept();
         }
         let mut confirmed = false;
         if let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) {
             while let Some(event) = connection.poll() {
                 confirmed |= event == ConnectionEvent::Confirmed;
+                self.news.hear(&event);
                 self.application.on_event(connection, now, &event);
             }
         }
@@ -214,6 +300,12 @@ impl TrialNode {
                 self.open_path(now, link);
             }
         }
+    }
+
+    /// Where the client is reached on a path.
+    pub(super) fn seen_at(&self, world: Instant, path: PathId) -> Option<SocketAddr> {
+        let route = self.connection()?.route(path)?;
+        Some(self.middlebox.outside(world, route.local))
     }
 
     /// How a datagram of `length` bytes arrives, if the middlebox lets it pass.
@@ -274,8 +366,11 @@ impl Node for TrialNode {
             assert!(outbox.has_refused(), "stopped at {now} although there was room");
             assert!(sent < MOST_AT_ONCE, "{sent} datagrams at {now}, and more to come");
         }
-        let middlebox = &self.middlebox;
+        let (middlebox, books, role) = (&self.middlebox, &self.books, self.role);
         out.filter(|envelope, payload| {
+            for book in books {
+                book.borrow_mut().read(world, role, envelope.remote, payload);
+            }
             let passes = middlebox.passes(world, envelope.local, payload.len());
             envelope.local = middlebox.outside(world, envelope.local);
             passes
@@ -290,6 +385,19 @@ impl Node for TrialNode {
         let unblocked = self.blocked.iter().map(|(_, until)| *until).min();
         [self.deadline(), unblocked].into_iter().flatten().min()
     }
+}
+
+/// The endpoint of an end, which can reset the connections that one before it had, and keeps those that are
+/// over.
+fn endpoint(role: Role, start: u64) -> Endpoint {
+    let seed = Seed::new(1).child("trial", u64::from(role.is_client()));
+    let reset_key = Arc::new(NullResetKey::new(&[u8::from(role.is_client()); 32]));
+    let config = EndpointConfig {
+        keep_closed: true,
+        reset_key: Some(reset_key),
+        ..EndpointConfig::default()
+    };
+    Endpoint::seeded_with(config, seed.stream("endpoint", start)).expect("a valid configuration")
 }
 
 /// An outbox that takes so many datagrams at a time, and none of some addresses of the client.

@@ -30,6 +30,8 @@ pub struct Trial {
     pub begin: u64,
     /// What happens, in order. Only [`Op::Advance`] takes time.
     pub ops: Vec<Op>,
+    /// At last the ends drop their connections instead of closing them.
+    pub drops: bool,
     /// All streams have to be done so long after the last operation and the last outage, in ms.
     pub limit: u64,
 }
@@ -99,6 +101,13 @@ pub enum Op {
     /// The client's addresses of a link appear as others from now on: other ports, or (true) another
     /// host's.
     Rebind(usize, bool),
+    /// The client moves a path to another of its addresses on a link: path, link, and whether the
+    /// address in use is gone (true) or the new one has to be proved first.
+    Move(usize, usize, bool),
+    /// An end forgets its connection, as a host that restarts does. It has the key to reset it.
+    Restart(Role),
+    /// Somebody with the keys of an end sends random packets to the other: how many, and which.
+    Forge(Role, u64, u64),
     /// A link carries no longer UDP payload from now on.
     Narrow(usize, u64),
     /// An end's socket takes nothing over a link for so many ms.
@@ -150,6 +159,7 @@ impl Trial {
             batch: usize::MAX,
             begin: 400,
             ops: Vec::new(),
+            drops: false,
             limit: 300_000,
         }
     }
@@ -174,9 +184,25 @@ impl Trial {
             || self.rebinds()
     }
 
-    /// True if an address of the client ever appears as another.
+    /// True if an address of the client ever appears as another, or is given up at once for another.
     pub(crate) fn rebinds(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Rebind(..)))
+        self.ops.iter().any(|op| matches!(op, Op::Rebind(..) | Op::Move(_, _, true)))
+    }
+
+    /// True if a link ever carries less than before.
+    pub(crate) fn narrows(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Narrow(..)))
+    }
+
+    /// True if somebody uses the keys of that end.
+    pub(crate) fn forges(&self, role: Role) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Forge(of, ..) if *of == role))
+    }
+
+    /// True if somebody uses the keys of an end: then it need not be understood by the other, which
+    /// has to keep the rules all the same.
+    pub(crate) fn is_hostile(&self) -> bool {
+        [Role::Client, Role::Server].into_iter().any(|role| self.forges(role))
     }
 
     /// What stands before the client, whose addresses are these, per link.

@@ -1,5 +1,7 @@
 //! What must hold in every trial.
 
+use std::net::SocketAddr;
+
 use quipu_base::{Bytes, Instant, PathId, Role, StreamId};
 use quipu_quic::connection::CloseReason;
 use quipu_sim::RunError;
@@ -76,6 +78,34 @@ pub enum Rule {
     Left {
         /// What is left.
         what: String,
+    },
+    /// What is over leaves no memory behind.
+    #[error("{what} holds {held} bytes, expected at most {most}")]
+    Memory {
+        /// What was dropped then.
+        what: &'static str,
+        /// Bytes that it held.
+        held: i64,
+        /// The bound.
+        most: i64,
+    },
+    /// What the application is told of paths makes sense.
+    #[error("told of path {path:?}: {what}")]
+    Told {
+        /// The path.
+        path: PathId,
+        /// What was wrong.
+        what: String,
+    },
+    /// Both ends send a path's packets to where the other is.
+    #[error("the client is at {client} on path {path:?}, and the server sends to {server}")]
+    Routes {
+        /// The path.
+        path: PathId,
+        /// Where the client can be reached.
+        client: SocketAddr,
+        /// Where the server sends to.
+        server: SocketAddr,
     },
     /// Engine and policies keep the rules of the seam, and the policies decide the same before the
     /// mock engine's bookkeeping.

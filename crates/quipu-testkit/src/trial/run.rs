@@ -1,17 +1,25 @@
 //! Running a trial.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
 
-use quipu_base::{Duration, Instant, Role, Seed};
+use quipu_base::{Duration, Instant, PathId, Role, Seed};
 use quipu_link::Outage;
+use quipu_null_tls::NullClient;
 use quipu_quic::connection::CloseReason;
-use quipu_sim::{Interface, NodeId, World, WorldConfig, address};
+use quipu_sim::{Envelope, Interface, Node, NodeId, World, WorldConfig, address};
 
-use super::ending::{SILENCE, agree, closed, done, incomplete, missing, restless};
-use super::node::TrialNode;
+use super::ending::{
+    SILENCE, agree, closed, done, incomplete, is_farewell_to_nobody, missing, restless,
+};
+use super::node::{SharedBook, TrialNode};
 use super::watch::{Watch, Wire, amplified};
 use super::{Direction, Op, Rule, Trial, Violation};
-use crate::server_address;
+use crate::forge::{Author, Book, Draw, Meter, unmetered};
+use crate::{ALPN, server_address};
 
 /// Addresses of the client for each link: as many paths can be opened there over time.
 const ADDRESSES: u16 = 4;
@@ -20,12 +28,16 @@ const ADDRESSES: u16 = 4;
 /// the drain of abandoned paths and the last acknowledgements are over.
 const SETTLING: Duration = Duration::from_secs(70);
 
+/// A client whose path was rebound asks as often until the server has found it.
+const MOST_LOST: usize = 10;
+
 /// As often an end may take [`SILENCE`] longer: a path that looked like a black hole is tried with
 /// larger and larger datagrams, one at a time.
 const PATIENCE: usize = 150;
 
-/// Longer than the idle timeout.
-const PARTING: Duration = Duration::from_secs(300);
+/// Longer than the idle timeout, and than three probe timeouts that were doubled as often as there was time
+/// for in it.
+const PARTING: Duration = Duration::from_secs(1_200);
 
 /// How a trial went.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +56,8 @@ struct Stage<'a> {
     world: World<TrialNode, Wire>,
     client: NodeId,
     server: NodeId,
+    /// Of those who use the keys of an end.
+    books: Vec<SharedBook>,
     watch: Watch,
 }
 
@@ -56,6 +70,17 @@ impl Trial {
     /// # Panics
     /// If the trial names links or policies that do not exist.
     pub fn run(&self) -> Result<Report, Violation> {
+        self.run_metered(unmetered)
+    }
+
+    /// The same, which measures the memory of what is dropped.
+    ///
+    /// # Errors
+    /// The first rule that was broken.
+    ///
+    /// # Panics
+    /// If the trial names links or policies that do not exist.
+    pub fn run_metered(&self, meter: Meter) -> Result<Report, Violation> {
         let mut stage = Stage::new(self);
         let mut now = Instant::ZERO + Duration::from_millis(self.begin);
         stage.run_to(now)?;
@@ -74,7 +99,7 @@ impl Trial {
         if done_at.is_some() && !self.cuts_for_good() {
             stage.come_to_rest(healed)?;
         }
-        let closed = stage.part()?;
+        let closed = stage.part(meter)?;
         Ok(Report { done_at, trace: stage.world.observer().trace, closed })
     }
 
@@ -134,7 +159,17 @@ impl<'a> Stage<'a> {
                 world.add_route(there, here, &[down]).expect("a new route");
             }
         }
-        Stage { trial, world, client, server, watch: Watch::default() }
+        let books = [client, server].into_iter().filter_map(|node| {
+            let vault = world.node(node).vault.clone()?;
+            let role = if node == client { Role::Client } else { Role::Server };
+            let secrets = Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+            Some(Rc::new(RefCell::new(Book::new(role, vault, secrets))))
+        });
+        let books: Vec<SharedBook> = books.collect();
+        for node in [client, server] {
+            world.update(node, |node, _| node.be_seen_by(&books));
+        }
+        Stage { trial, world, client, server, books, watch: Watch::default() }
     }
 
     fn ends(&self) -> [(Role, &TrialNode); 2] {
@@ -165,7 +200,9 @@ impl<'a> Stage<'a> {
                     return false;
                 }
             }
-            if let Some(rule) = amplified(world.observer(), client, server) {
+            if self.trial.is_hostile() {
+                // What is forged is on no wire.
+            } else if let Some(rule) = amplified(world.observer(), client, server) {
                 found = Some((Some(Role::Server), rule));
                 return false;
             }
@@ -204,14 +241,45 @@ impl<'a> Stage<'a> {
             | Op::Policies(role, _)
             | Op::Block(role, ..)
             | Op::Ping(role, _)
+            | Op::Restart(role)
             | Op::Leap(role, _)
             | Op::Stand(role, _)
             | Op::Close(role) => *role,
-            Op::OpenPath(_) => Role::Client,
+            Op::OpenPath(_) | Op::Move(..) => Role::Client,
+            Op::Forge(role, count, seed) => return self.forge(*role, *count, *seed),
             Op::Outage(..) | Op::Rebind(..) | Op::Narrow(..) | Op::Advance(_) => return,
         };
         let node = if role.is_client() { self.client } else { self.server };
         self.world.update(node, |node, now| node.apply(now, op));
+    }
+
+    /// Random packets of the end of `role` come to the other.
+    fn forge(&mut self, role: Role, count: u64, seed: u64) {
+        let Some(book) = self.books.iter().find(|book| book.borrow().role() == role).cloned()
+        else {
+            return;
+        };
+        let victim = if role.is_client() { self.server } else { self.client };
+        let mut draw = Seed::new(seed).stream("forged", 0);
+        let boldness = draw.below(4) * 5;
+        for _ in 0..count {
+            let sealed = {
+                let book = &mut *book.borrow_mut();
+                let packet = Author::new(book, boldness).packet(&mut draw);
+                book.seal(&packet)
+            };
+            let addresses = &self.world.node(self.client).addresses;
+            let (Some(mut bytes), false) = (sealed, addresses.is_empty()) else { continue };
+            let (_, client) = addresses[draw.below(addresses.len() as u64) as usize];
+            let (local, remote) = match role {
+                Role::Client => (server_address(), client),
+                Role::Server => (client, server_address()),
+            };
+            let envelope = Envelope { local, remote, ecn: 0 };
+            let arrive =
+                |node: &mut TrialNode, now| node.handle_datagram(now, &envelope, &mut bytes);
+            self.world.update(victim, arrive);
+        }
     }
 
     /// All streams are ended and read. When that was done, if the connection lived: a client that
@@ -221,10 +289,21 @@ impl<'a> Stage<'a> {
         for node in [self.client, self.server] {
             self.world.update(node, |node, now| node.wind_up(now));
         }
-        self.run_while(limit, |client, server| !(closed(client, server) || done(client, server)))?;
+        self.run_while(limit, |client, server| {
+            let is_lost = client.is_lost || server.is_lost;
+            !(is_lost || closed(client, server) || done(client, server))
+        })?;
         let [(_, client), (_, server)] = self.ends();
         let reached = client.connection().is_some_and(|connection| connection.is_connected());
-        if closed(client, server) || !reached && self.trial.rebinds() {
+        if client.is_lost || server.is_lost {
+            // Time to hear of it.
+            self.run_while(limit.min(self.world.now() + SILENCE), |client, server| {
+                !closed(client, server)
+            })?;
+            return Ok(None);
+        }
+        let is_over = closed(client, server);
+        if is_over || self.trial.is_hostile() || !reached && self.trial.rebinds() {
             return Ok(None);
         }
         if !done(client, server) {
@@ -240,11 +319,19 @@ impl<'a> Stage<'a> {
     fn come_to_rest(&mut self, healed: Option<Instant>) -> Result<(), Violation> {
         let now = self.world.now();
         if self.trial.rebinds() {
-            // The server learns where an idle path leads only from what comes by it.
+            // The server learns where an idle path leads only from what comes by it, and it went back to
+            // the address before if all that it sent to the new one was lost.
             self.run_to(healed.map_or(now, |at| at.max(now)))?;
-            let paths = self.ends()[0].1.connection().map_or(0, |c| c.path_views().count());
-            (0..paths).for_each(|nth| self.apply(&Op::Ping(Role::Client, nth)));
+            for _ in 0..MOST_LOST {
+                let paths = self.ends()[0].1.connection().map_or(0, |c| c.path_views().count());
+                (0..paths).for_each(|nth| self.apply(&Op::Ping(Role::Client, nth)));
+                self.run_to(self.world.now() + SETTLING)?;
+                if self.disagreement().is_none() {
+                    break;
+                }
+            }
         }
+        let now = self.world.now();
         self.run_to(healed.map_or(now, |at| at.max(now)) + SETTLING)?;
         let [(_, client), (_, server)] = self.ends();
         if closed(client, server) {
@@ -263,6 +350,11 @@ impl<'a> Stage<'a> {
             }
             self.run_to(self.world.now() + SILENCE)?;
         }
+        let [(_, client), (_, server)] = self.ends();
+        if closed(client, server) && self.trial.narrows() {
+            // An end still tried how large datagrams may be when the connection had been idle for long.
+            return Ok(());
+        }
         if let Some((role, what)) = restless(self) {
             return Err(self.broken(Some(role), Rule::Restless { what }));
         }
@@ -274,6 +366,9 @@ impl<'a> Stage<'a> {
         if client != server {
             return Err(self.broken(None, Rule::Paths { client, server }));
         }
+        if let Some(rule) = self.disagreement() {
+            return Err(self.broken(None, rule));
+        }
         self.run_to(self.world.now() + SILENCE)?;
         let more = self.world.observer().sent - sent;
         if more > 0 {
@@ -283,21 +378,66 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The client closes, unless somebody did: both ends' reasons.
-    fn part(&mut self) -> Result<[Option<CloseReason>; 2], Violation> {
+    /// Something about the paths that the ends, or an end and its application, see differently.
+    fn disagreement(&self) -> Option<Rule> {
+        let now = self.world.now();
+        let [(_, client), (_, server)] = self.ends();
+        for node in [client, server] {
+            let told: Vec<PathId> = node.news.live().collect();
+            let paths = node.connection()?.path_views().map(|view| view.key.id);
+            let there: BTreeSet<PathId> = paths.collect();
+            if let Some(path) = there.symmetric_difference(&told.into_iter().collect()).next() {
+                let what = format!("it is there: {}", there.contains(path));
+                return Some(Rule::Told { path: *path, what });
+            }
+        }
+        let server = server.connection()?;
+        server.path_views().find_map(|view| {
+            let path = view.key.id;
+            let (client, server) = (client.seen_at(now, path)?, server.route(path)?.remote);
+            (client != server).then_some(Rule::Routes { path, client, server })
+        })
+    }
+
+    /// The client closes, unless somebody did, or both ends drop the connection: their reasons.
+    fn part(&mut self, meter: Meter) -> Result<[Option<CloseReason>; 2], Violation> {
+        if self.trial.drops {
+            self.forget(meter)?;
+            return Ok([None, None]);
+        }
         self.apply(&Op::Close(Role::Client));
         self.run_to(self.world.now() + PARTING)?;
         let [client, server] = self.ends().map(|(_, node)| {
             node.connection().filter(|c| c.is_closed()).and_then(|c| c.close_reason().cloned())
         });
-        if !agree(client.as_ref(), server.as_ref(), self.trial.loses()) {
+        let lost = self.ends().map(|(_, node)| node.is_lost);
+        let said = [client.as_ref(), server.as_ref()];
+        let is_right = match lost {
+            _ if self.trial.is_hostile() => {
+                // Whatever happened, it is over.
+                self.ends().into_iter().all(|(_, node)| {
+                    node.connection().is_none_or(quipu_quic::Connection::is_closed)
+                })
+            }
+            [false, false] => agree(said[0], said[1], self.trial.loses()),
+            lost => {
+                let mut survivors = said.into_iter().zip(lost).filter(|(_, lost)| !lost);
+                survivors.all(|(reason, _)| is_farewell_to_nobody(reason))
+            }
+        };
+        if !is_right {
             return Err(self.broken(None, Rule::Farewell { client, server }));
         }
+        self.forget(meter)?;
+        Ok([client, server])
+    }
+
+    fn forget(&mut self, meter: Meter) -> Result<(), Violation> {
         for (role, node) in [(Role::Client, self.client), (Role::Server, self.server)] {
-            if let Some(what) = self.world.update(node, |node, _| node.forget()) {
-                return Err(self.broken(Some(role), Rule::Left { what }));
+            if let Some(rule) = self.world.update(node, |node, _| node.forget(meter)) {
+                return Err(self.broken(Some(role), rule));
             }
         }
-        Ok([client, server])
+        Ok(())
     }
 }

@@ -3,6 +3,8 @@
 use std::mem::discriminant;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::forge::{Meter, unmetered};
+
 use super::{PathSetup, Report, Rule, Trial, Violation};
 
 /// Why a trial failed: the rule that was broken, or a panic.
@@ -42,7 +44,15 @@ impl Trial {
     /// # Errors
     /// What went wrong.
     pub fn try_run(&self) -> Result<Report, Broken> {
-        match catch_unwind(AssertUnwindSafe(|| self.run())) {
+        self.try_run_metered(unmetered)
+    }
+
+    /// The same, which measures the memory of what is dropped.
+    ///
+    /// # Errors
+    /// What went wrong.
+    pub fn try_run_metered(&self, meter: Meter) -> Result<Report, Broken> {
+        match catch_unwind(AssertUnwindSafe(|| self.run_metered(meter))) {
             Ok(Ok(report)) => Ok(report),
             Ok(Err(violation)) => Err(Broken::Rule(violation)),
             Err(payload) => {
@@ -96,6 +106,7 @@ impl Trial {
             Trial { policies: plain.policies, ..self.clone() },
             Trial { batch: plain.batch, ..self.clone() },
             Trial { begin: plain.begin, ..self.clone() },
+            Trial { drops: plain.drops, ..self.clone() },
         ];
         if self.paths.len() > 1 {
             let paths = self.paths[..self.paths.len() - 1].to_vec();

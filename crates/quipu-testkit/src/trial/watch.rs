@@ -120,7 +120,8 @@ pub(crate) struct Watch {
 impl Watch {
     /// The first rule that an end breaks now.
     pub(crate) fn check(&mut self, role: Role, node: &TrialNode) -> Option<Rule> {
-        if let Some((stream, offset)) = node.application.wrong {
+        let (hostile, wrong) = (node.is_hostile, node.application.wrong);
+        if let Some((stream, offset)) = wrong.filter(|_| !hostile) {
             return Some(Rule::Content { stream, offset });
         }
         if let Some(at) = node.stuck {
@@ -129,8 +130,13 @@ impl Watch {
         if let Some(finding) = node.watch.first_finding() {
             return Some(Rule::Seam { finding });
         }
+        if let Some(rule) = node.news.broken() {
+            return Some(rule);
+        }
         let connection = node.connection()?;
-        fault(connection)
+        Some(connection)
+            .filter(|_| !hostile)
+            .and_then(fault)
             .or_else(|| balance(connection))
             .or_else(|| counters(connection))
             .or_else(|| overridden(connection))
@@ -161,6 +167,7 @@ fn fault(connection: &Connection) -> Option<Rule> {
         }
         CloseReason::PeerApplication { .. }
         | CloseReason::Application { .. }
+        | CloseReason::StatelessReset
         | CloseReason::IdleTimeout => false,
         _ => true,
     };
@@ -193,6 +200,9 @@ fn overridden(connection: &Connection) -> Option<Rule> {
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-8>
 pub(crate) fn amplified(wire: &Wire, client: &TrialNode, server: &TrialNode) -> Option<Rule> {
     let validating = |id: PathId| {
+        if server.is_lost {
+            return Some(false);
+        }
         let mut views = server.connection()?.path_views();
         Some(views.any(|view| view.key.id == id && view.state == PathState::Validating))
     };

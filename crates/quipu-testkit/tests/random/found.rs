@@ -1,10 +1,11 @@
 //! What random trials found, shrunken; each test says what was wrong.
 
 use quipu_base::Role::{Client, Server};
+use quipu_quic::connection::CloseReason;
 use quipu_testkit::trial::Direction::{Both, Down, Up};
 use quipu_testkit::trial::Op::{
-    Abandon, Advance, Backup, Block, Close, Control, Finish, Leap, Open, OpenPath, Outage, Pause,
-    Policies, Stop, UpdateKeys, Write,
+    Abandon, Advance, Backup, Block, Close, Control, Finish, Forge, Leap, Move, Open, OpenPath,
+    Outage, Pause, Policies, Rebind, Restart, Stop, UpdateKeys, Write,
 };
 use quipu_testkit::trial::{Op, PathSetup, Trial};
 
@@ -274,4 +275,109 @@ fn a_late_loss_timer_serves_the_probe_timeout_too() {
         Leap(Server, 300),
     ]);
     keeps_the_rules(trial);
+}
+
+/// A client was rebound while nothing came to it.
+#[test]
+fn a_client_that_is_rebound_while_it_hears_nothing_is_found() {
+    let deaf = Outage(0, Down, 10, Some(3_000));
+    keeps_the_rules(Trial {
+        begin: 50,
+        ..with_paths(
+            &[
+                PathSetup { loss: 100, ..PathSetup::new(50, 10) },
+                PathSetup { disorder: true, ..PathSetup::new(2, 40) },
+                PathSetup { disorder: true, ..PathSetup::new(10, 100) },
+            ],
+            &[
+                deaf.clone(),
+                Open(Client, false),
+                Advance(10),
+                Leap(Client, 5_000),
+                Advance(700),
+                Op::Rebind(0, false),
+            ],
+        )
+    });
+    keeps_the_rules(Trial {
+        begin: 50,
+        ..with_paths(
+            &[
+                PathSetup { loss: 100, disorder: true, ..PathSetup::new(10, 10) },
+                PathSetup { loss: 10, disorder: true, ..PathSetup::new(50, 1) },
+            ],
+            &[
+                deaf,
+                Advance(100),
+                Op::Rebind(0, false),
+                Leap(Client, 300),
+                Outage(1, Down, 10, Some(100)),
+            ],
+        )
+    });
+}
+
+/// A client leaves the address of a path that the server has not proved yet.
+#[test]
+fn a_path_that_moves_while_it_opens_is_found() {
+    keeps_the_rules(Trial {
+        begin: 50,
+        ..with_paths(
+            &[
+                PathSetup { loss: 50, disorder: true, ..PathSetup::new(10, 1) },
+                PathSetup::new(2, 40),
+            ],
+            &[Advance(10), Move(1, 1, true)],
+        )
+    });
+}
+
+/// A path that returned to its address before had a probe timeout that was over long ago.
+#[test]
+fn the_probe_timeout_of_a_path_that_returns_begins_anew() {
+    keeps_the_rules(Trial {
+        begin: 0,
+        ..with_paths(
+            &[
+                PathSetup::new(10, 1),
+                PathSetup { loss: 10, disorder: true, ..PathSetup::new(50, 1) },
+                PathSetup { loss: 50, disorder: true, ..PathSetup::new(2, 10) },
+            ],
+            &[
+                Advance(100),
+                Rebind(1, true),
+                Outage(1, Down, 10, Some(3_000)),
+                Move(0, 2, false),
+                Advance(700),
+                Block(Server, 1, 3_000),
+            ],
+        )
+    });
+}
+
+/// A server that forgets its connection resets it as soon as the client says something. A client has no
+/// token for the connection ID of its handshake.
+#[test]
+fn a_restarted_server_resets_its_client() {
+    let ops = [Restart(Server), Open(Client, true), Write(Client, 0, 1_000), Advance(100)];
+    let report = with_paths(&[PathSetup::new(10, 10)], &ops).run().unwrap();
+    assert_eq!(report.closed, [Some(CloseReason::StatelessReset), None]);
+}
+
+/// Whatever comes with the keys of an end, the other stays within the rules.
+#[test]
+fn forged_packets_break_no_rule() {
+    for role in [Client, Server] {
+        for seed in 0..20 {
+            let ops = [
+                Open(Client, false),
+                Write(Client, 0, 50_000),
+                Advance(10),
+                Forge(role, 20, seed),
+                Advance(10),
+                Forge(role, 20, seed + 100),
+            ];
+            keeps_the_rules(with_paths(&[PathSetup::new(10, 10), PathSetup::new(10, 1)], &ops));
+        }
+    }
 }
