@@ -130,6 +130,10 @@ pub struct TransportConfig {
     ///
     /// [`Connection::is_early`]: crate::Connection::is_early
     pub early_data: bool,
+    /// Ask the peer to spare a path that keeps silent, once only backup paths are left to carry data,
+    /// until it answers again. Default true.
+    /// <https://www.rfc-editor.org/rfc/rfc10069#section-3.3>
+    pub warns_of_broken_paths: bool,
     /// Offer the extension by which a sender of data names the return paths of acknowledgements:
     /// see [`return_paths`](crate::wire::frame::return_paths). Default true; without multipath it
     /// is not offered. The acknowledgement policy `min-owd` needs it on both ends.
@@ -294,6 +298,7 @@ impl Default for TransportConfig {
             preferred_address: PreferredAddresses::default(),
             follows_preferred_address: true,
             probe_silence: true,
+            warns_of_broken_paths: true,
             // https://www.rfc-editor.org/rfc/rfc9001#section-5.6
             //# A client therefore MUST NOT use 0-RTT for application data unless specifically
             //# requested by the application that is in use.

@@ -129,6 +129,8 @@ impl<'a> ConnectionPlan<'a> {
             idle_timeout: Duration::ZERO,
             // No network of a scenario translates addresses.
             probe_silence: false,
+            // Both ends of a scenario find out by themselves, as the stacks of papers do.
+            warns_of_broken_paths: false,
             max_paths: u32::try_from(self.paths.len()).unwrap_or(u32::MAX),
             ack_return_paths: if role.is_client() {
                 transport.return_paths.at_client()

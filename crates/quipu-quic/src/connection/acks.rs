@@ -74,6 +74,7 @@ impl Connection {
         if let Some(revived) = self.scratch.settled.revived() {
             self.step_path(revived, Step::Answer);
             self.events.tell(ConnectionEvent::PathRevived(revived.id));
+            self.tell_of_broken_paths(now);
         }
         if self.scratch.settled.is_nothing_acked() {
             self.tell_ack_seen(now, space, &event, false);

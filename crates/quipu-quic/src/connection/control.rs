@@ -322,7 +322,7 @@ impl Blocked {
 fn status_frame(plan: &PathPlan, path: PathId) -> Option<Frame<'static>> {
     let status = (!plan.is_over(path)).then(|| plan.status(path))?;
     let sequence = status.own_sequence;
-    Some(match status.own {
+    Some(match status.told() {
         quipu_policy::PathStatus::Available => Frame::PathStatusAvailable { path, sequence },
         quipu_policy::PathStatus::Backup => Frame::PathStatusBackup { path, sequence },
     })

@@ -15,6 +15,7 @@ mod abandon;
 mod ids;
 mod moving;
 mod proving;
+mod status;
 
 pub use moving::MigrateError;
 

@@ -52,12 +52,14 @@ struct Identifier {
 /// <https://www.rfc-editor.org/rfc/rfc10069#section-4.3>
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct StatusExchange {
-    /// What we told, and its sequence number; zero before the first.
+    /// What the application wants, and the sequence number of what was told; zero before the first.
     pub(super) own: PathStatus,
     pub(super) own_sequence: u64,
     /// What the peer told last, and its sequence number.
     pub(super) peer: Option<PathStatus>,
     peer_sequence: Option<u64>,
+    /// A backup path took its place, since it keeps silent.
+    broken: bool,
 }
 
 impl StatusExchange {
@@ -67,6 +69,12 @@ impl StatusExchange {
             (PathStatus::Backup, _) | (_, Some(PathStatus::Backup)) => PathStatus::Backup,
             _ => PathStatus::Available,
         }
+    }
+
+    /// What the peer is told: to spare the path also while it keeps silent and a backup path carries
+    /// its data.
+    pub(super) fn told(&self) -> PathStatus {
+        if self.broken { PathStatus::Backup } else { self.own }
     }
 }
 
@@ -257,6 +265,18 @@ impl PathPlan {
         //# PATH_STATUS_BACKUP frames for a given path ID.
         identifier.status.own_sequence += 1;
         true
+    }
+
+    /// A backup path took the place of a path that keeps silent, or need not any more. True if the
+    /// peer is to be told.
+    pub(super) fn set_broken(&mut self, id: PathId, broken: bool) -> bool {
+        let is_current = |identifier: &&mut Identifier| identifier.stage.is_current();
+        let Some(identifier) = self.at_mut(id).filter(is_current) else { return false };
+        let before = identifier.status.told();
+        identifier.status.broken = broken;
+        let is_news = identifier.status.told() != before;
+        identifier.status.own_sequence += u64::from(is_news);
+        is_news
     }
 
     /// The peer told the status of a path, open or not. True if that is news.

@@ -208,6 +208,7 @@ impl Connection {
             self.events.tell(ConnectionEvent::PathSuspect(key.id));
             self.recording.path(now, key.id, PathEvent::Suspect);
             self.scheduler.tell(now, &self.shared, Event::PathSuspect(key));
+            self.tell_of_broken_paths(now);
         }
         let suspect =
             self.shared.paths.views.get(key).is_some_and(|view| view.state == PathState::Suspect);

@@ -202,6 +202,39 @@ fn a_backup_path_carries_all_once_no_other_does() {
     assert!(views.any(|view| view.key.id == PathId(1) && view.in_flight.is_zero()));
 }
 
+/// The path of the handshake is silent in one direction: the client cannot know it by itself.
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-3.3>
+#[test]
+fn the_peer_is_asked_to_spare_a_path_whose_place_a_backup_took_until_it_answers() {
+    let mut pair = Pair::connected(&Setup::default(), DELAY);
+    open(&mut pair, 1, PathStatus::Backup).unwrap();
+    pair.run(Duration::from_secs(1));
+    let told = std::rc::Rc::<std::cell::RefCell<Vec<_>>>::default();
+    let list = std::rc::Rc::clone(&told);
+    pair.client().serve(Box::new(move |_, _, event| {
+        if let ConnectionEvent::PathStatus(path, status) = event {
+            list.borrow_mut().push((*path, *status));
+        }
+    }));
+    pair.intercept(|_, delay, flight| {
+        let dead = flight.route.remote == client_address(0);
+        if dead { Vec::new() } else { vec![(delay, flight)] }
+    });
+    send(&mut pair, Role::Server, 100_000);
+    pair.run(Duration::from_secs(5));
+    assert_eq!(*told.borrow(), [(PathId::ZERO, PathStatus::Backup)]);
+    // The server itself goes by what the application said, should the path answer.
+    assert_eq!(paths(&mut pair, Role::Server)[0].2, PathStatus::Available);
+    pair.intercept(|_, delay, flight| vec![(delay, flight)]);
+    pair.run(Duration::from_secs(10));
+    let expected = [(PathId::ZERO, PathStatus::Backup), (PathId::ZERO, PathStatus::Available)];
+    assert_eq!(*told.borrow(), expected);
+    for role in [Role::Client, Role::Server] {
+        assert_eq!(paths(&mut pair, role)[0].1, PathState::Usable);
+        assert_eq!(paths(&mut pair, role)[0].2, PathStatus::Available);
+    }
+}
+
 /// <https://www.rfc-editor.org/rfc/rfc10069#section-4.3>
 #[test]
 fn a_status_told_before_a_path_opens_holds_when_it_does() {

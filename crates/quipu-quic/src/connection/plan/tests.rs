@@ -135,3 +135,26 @@ fn advice_that_was_overtaken_is_no_news() {
     assert!(plan.is_news(5));
     assert!(!plan.is_news(4));
 }
+
+#[test]
+fn the_peer_is_told_of_a_broken_path_once_and_of_its_return() {
+    let mut plan = PathPlan::new(4);
+    let id = PathId(1);
+    let seen = |plan: &PathPlan| {
+        let status = plan.status(id);
+        (status.told(), status.combined(), status.own_sequence)
+    };
+    let (available, backup) = (PathStatus::Available, PathStatus::Backup);
+    assert!(!plan.set_broken(id, false));
+    assert!(plan.set_broken(id, true));
+    assert!(!plan.set_broken(id, true));
+    assert_eq!(seen(&plan), (backup, available, 1));
+    assert!(plan.set_broken(id, false));
+    assert_eq!(seen(&plan), (available, available, 2));
+    // Of one that is spared anyway there is nothing to tell.
+    plan.set_own_status(id, backup);
+    assert!(!plan.set_broken(id, true));
+    assert_eq!(seen(&plan), (backup, backup, 3));
+    plan.step(id, Step::Abandon);
+    assert!(!plan.set_broken(id, false));
+}
