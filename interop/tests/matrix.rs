@@ -52,7 +52,7 @@ fn a_server_asks_for_another_try() {
 fn a_token_of_an_earlier_connection_saves_a_round_trip() {
     each(BOTH, |cell| {
         let (ours, theirs) = (Arc::new(TokenCache::default()), SharedTokens::default());
-        let plan = Plan { upload: Bytes(1_000), download: Bytes(1_000) };
+        let plan = Plan::both_ways(1_000);
         let [first, second] = [(); 2].map(|()| {
             let mut case = cell.case(plan, vec![path(20, 20)]);
             (case.ours.retry, case.theirs.retry) = (true, true);
@@ -79,7 +79,7 @@ fn a_session_is_resumed() {
 
 /// A download whose request goes in 0-RTT if the client remembers the server.
 fn early(cell: &Cell, download: u64) -> Outcome {
-    let plan = Plan { upload: Bytes(1_000), download: Bytes(download) };
+    let plan = Plan { upload: Bytes(1_000), ..Plan::download(download) };
     cell.case(plan, vec![path(20, 20)]).run()
 }
 
@@ -175,18 +175,20 @@ fn a_path_that_narrows_in_the_midst_goes_on() {
     });
 }
 
-/// RFC 10069: two paths, of which one is rebound and then abandoned.
+/// RFC 10069: two paths, of which one is rebound and then the other abandoned, by either end.
 #[test]
 fn two_paths_of_which_one_is_rebound_and_one_abandoned() {
     each(NOQ, |cell| {
-        let plan = Plan::both_ways(20 * MEGABYTES);
-        let case = cell.case(plan, vec![path(20, 20), path(20, 10)]);
-        let case = case.rebind(1, MIDST, true).act(Role::Client, 2_500, Action::Abandon(PathId(0)));
-        let outcome = case.run();
-        assert_eq!(outcome.client_paths, 1);
-        let (up, down) = outcome.links[1];
-        for link in [up, down] {
-            assert!(link.delivered.bytes > Bytes(5 * MEGABYTES), "{link:?}");
+        for abandoning in [Role::Client, Role::Server] {
+            let plan = Plan::both_ways(20 * MEGABYTES);
+            let case = cell.case(plan, vec![path(20, 20), path(20, 10)]);
+            let case = case.rebind(1, MIDST, true);
+            let outcome = case.act(abandoning, 2_500, Action::Abandon(PathId(0))).run();
+            assert_eq!(outcome.client_paths, 1);
+            let (up, down) = outcome.links[1];
+            for link in [up, down] {
+                assert!(link.delivered.bytes > Bytes(5 * MEGABYTES), "{link:?}");
+            }
         }
     });
 }
