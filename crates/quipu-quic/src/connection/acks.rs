@@ -12,9 +12,12 @@ use crate::recorder::PathEvent;
 use crate::recovery::{Acknowledgement, NeverSent, SentControl, SentRecord, Settled};
 use crate::wire::frame::Ack;
 
-/// Buffers used again from one acknowledgement to the next.
+/// Buffers used again from one acknowledgement to the next, while something is in flight.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(super) struct Scratch(Option<Box<Buffers>>);
+
+#[derive(Default)]
+struct Buffers {
     settled: Settled,
     requeued: Vec<(StreamKey, Span)>,
 }
@@ -22,12 +25,11 @@ pub(super) struct Scratch {
 impl Scratch {
     /// What recovery is to write to.
     pub(super) fn settled_mut(&mut self) -> &mut Settled {
-        &mut self.settled
+        &mut self.get().settled
     }
 
-    fn release(&mut self) {
-        self.settled.release();
-        self.requeued.shrink_to_fit();
+    fn get(&mut self) -> &mut Buffers {
+        self.0.get_or_insert_default()
     }
 }
 
@@ -35,7 +37,7 @@ impl Connection {
     /// Nothing is in flight: gives back what is kept of packets. A server may have many connections
     /// that did something once.
     pub(super) fn release_memory(&mut self) {
-        self.scratch.release();
+        self.scratch = Scratch::default();
         for slot in 0..self.shared.paths.slots() {
             if let Some(data) = self.shared.paths.get_mut(slot) {
                 data.packets.sent.release();
@@ -64,26 +66,26 @@ impl Connection {
             return Ok(());
         };
         let (key, scheduler) = (recovery.path.key(), &self.scheduler);
-        let settled = &mut self.scratch.settled;
+        let settled = self.scratch.settled_mut();
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.1
         //# An endpoint SHOULD treat receipt of an acknowledgment for a packet it
         //# did not send as a connection error of type PROTOCOL_VIOLATION
         recovery.on_ack(&event, |way| scheduler.takes_sample(key, way), settled).map_err(
             |NeverSent| TransportError::protocol_violation("acknowledged a packet never sent"),
         )?;
-        if let Some(revived) = self.scratch.settled.revived() {
+        if let Some(revived) = self.scratch.settled_mut().revived() {
             self.step_path(revived, Step::Answer);
             self.events.tell(ConnectionEvent::PathRevived(revived.id));
             self.tell_of_broken_paths(now);
         }
-        if self.scratch.settled.is_nothing_acked() {
+        if self.scratch.settled_mut().is_nothing_acked() {
             self.tell_ack_seen(now, space, &event, false);
             return Ok(());
         }
         if let Space::Data(slot) = space {
             self.handshake.on_acked(key.id, ack.largest(), false)?;
             if let Some(data) = self.shared.paths.get_mut(slot) {
-                data.responses.on_passed(self.scratch.settled.acked().len());
+                data.responses.on_passed(self.scratch.settled_mut().acked().len());
             }
         }
         self.hand_on(now, space, Some(&event));
@@ -96,7 +98,7 @@ impl Connection {
         let max_ack_delay = self.handshake.peer().max_ack_delay;
         let paths = &mut self.shared.paths;
         if let Some(mut recovery) = recovery_of(paths, &mut self.handshake, space) {
-            recovery.on_loss_timer(now, max_ack_delay, &mut self.scratch.settled);
+            recovery.on_loss_timer(now, max_ack_delay, self.scratch.settled_mut());
             self.hand_on(now, space, None);
         }
     }
@@ -108,7 +110,7 @@ impl Connection {
         space: Space,
         event: Option<&Acknowledgement<'_>>,
     ) {
-        let mut scratch = std::mem::take(&mut self.scratch);
+        let mut scratch = self.scratch.0.take().unwrap_or_default();
         self.record_lost(now, space, scratch.settled.lost());
         self.settle(now, space, &mut scratch);
         if let Space::Data(slot) = space {
@@ -125,7 +127,7 @@ impl Connection {
         let recovery = recovery_of(&mut self.shared.paths, &mut self.handshake, space);
         scratch.settled.recycle(recovery.map(|recovery| recovery.sent));
         scratch.requeued.clear();
-        self.scratch = scratch;
+        self.scratch = Scratch(Some(scratch));
     }
 
     /// The delay that the peer says to have added, in units of its exponent, as far as it counts.
@@ -144,8 +146,8 @@ impl Connection {
     }
 
     /// Applies what was acknowledged and lost to streams and control frames.
-    fn settle(&mut self, now: Instant, space: Space, scratch: &mut Scratch) {
-        let Scratch { settled, requeued } = scratch;
+    fn settle(&mut self, now: Instant, space: Space, scratch: &mut Buffers) {
+        let Buffers { settled, requeued } = scratch;
         for record in settled.acked().iter().chain(settled.late()) {
             self.settle_acked(now, space, record);
         }
@@ -243,9 +245,9 @@ impl Connection {
     }
 
     /// Tells the policies of what was settled, in the order of the seam.
-    fn tell_settled(&mut self, now: Instant, slot: u8, scratch: &mut Scratch) {
+    fn tell_settled(&mut self, now: Instant, slot: u8, scratch: &mut Buffers) {
         let Some(key) = self.shared.paths.get(slot).map(|data| data.key) else { return };
-        let Scratch { settled, requeued } = scratch;
+        let Buffers { settled, requeued } = scratch;
         let (scheduler, shared) = (&mut self.scheduler, &self.shared);
         if let Some(revived) = settled.revived() {
             scheduler.tell(now, shared, Event::PathRevived(revived));
@@ -296,7 +298,7 @@ impl Connection {
                 copy
             })
             .collect();
-        let mut requeued = std::mem::take(&mut self.scratch.requeued);
+        let mut requeued = std::mem::take(&mut self.scratch.get().requeued);
         for record in &records {
             self.settle_lost(Space::Data(slot), record, &mut requeued);
         }
@@ -306,7 +308,7 @@ impl Connection {
             self.scheduler.tell_joint(now, &self.shared, event);
         }
         self.flush_edges(now);
-        self.scratch.requeued = requeued;
+        self.scratch.get().requeued = requeued;
     }
 
     fn received_of(

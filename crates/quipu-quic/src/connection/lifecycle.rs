@@ -110,8 +110,9 @@ pub(crate) struct Lifecycle {
     farewell: Option<Farewell>,
     /// The handshake is complete by then, or the connection ends.
     handshake_until: Option<Instant>,
-    reason: Option<CloseReason>,
-    frame: Option<CloseFrame>,
+    /// Both boxed, for there are none while the connection lives.
+    reason: Option<Box<CloseReason>>,
+    frame: Option<Box<CloseFrame>>,
     send_close: bool,
     answers: Answers,
     connected_at: Option<Instant>,
@@ -274,8 +275,8 @@ impl Lifecycle {
         //# These states SHOULD persist for at least three times the current PTO
         //# interval
         self.until = Some(now + probe_timeout.saturating_mul(3));
-        self.reason = Some(reason);
-        self.frame = Some(frame);
+        self.reason = Some(Box::new(reason));
+        self.frame = Some(Box::new(frame));
         self.send_close = true;
     }
 
@@ -286,7 +287,7 @@ impl Lifecycle {
             return;
         }
         if open {
-            self.reason = Some(reason);
+            self.reason = Some(Box::new(reason));
         }
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.2
         //# While otherwise identical to the closing state, an endpoint in the draining state MUST
@@ -298,7 +299,7 @@ impl Lifecycle {
     /// The connection ends without a word.
     pub(crate) fn abort(&mut self, reason: CloseReason) {
         if self.is_open() {
-            self.reason = Some(reason);
+            self.reason = Some(Box::new(reason));
         }
         self.step(Step::Abort);
         self.until = None;
@@ -339,7 +340,7 @@ impl Lifecycle {
         if !std::mem::take(&mut self.send_close) {
             return None;
         }
-        self.frame.as_ref()
+        self.frame.as_deref()
     }
 
     /// True if a CONNECTION_CLOSE is to be sent.
@@ -349,7 +350,7 @@ impl Lifecycle {
 
     /// Why it ended, once it did.
     pub(crate) fn reason(&self) -> Option<&CloseReason> {
-        self.reason.as_ref()
+        self.reason.as_deref()
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {

@@ -83,7 +83,8 @@ impl StatusExchange {
 pub(super) struct PastPaths {
     /// Those that went last, in the order in which they went.
     recent: VecDeque<(PathId, PathCounters)>,
-    total: PathCounters,
+    /// Boxed, since most connections have one path.
+    total: Option<Box<PathCounters>>,
 }
 
 impl PastPaths {
@@ -92,7 +93,7 @@ impl PastPaths {
             self.recent.pop_front();
         }
         self.recent.push_back((id, counters));
-        self.total += counters;
+        **self.total.get_or_insert_default() += counters;
     }
 
     /// The paths that went last, at most 64, in the order in which they went.
@@ -101,8 +102,8 @@ impl PastPaths {
     }
 
     /// The counters of all of them added up.
-    pub(super) fn total(&self) -> &PathCounters {
-        &self.total
+    pub(super) fn total(&self) -> PathCounters {
+        self.total.as_deref().copied().unwrap_or_default()
     }
 }
 

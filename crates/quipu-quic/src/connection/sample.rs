@@ -76,7 +76,7 @@ impl Connection {
 
     /// The counters of all paths added up, those of paths that are gone included.
     pub fn totals(&self) -> PathCounters {
-        let mut totals = *self.plan.past().total();
+        let mut totals = self.plan.past().total();
         self.shared.paths.iter().for_each(|data| totals += data.counters);
         totals
     }

@@ -24,7 +24,7 @@ struct Slot {
     /// Its connection IDs, in no order: a few for each path that it may have.
     cids: Vec<ConnectionId>,
     /// Reset tokens of the peer that count.
-    reset_tokens: SmallVec<[ResetToken; 2]>,
+    reset_tokens: Vec<ResetToken>,
     deadline: Option<Instant>,
     /// It waits to be polled.
     dirty: bool,
@@ -38,7 +38,7 @@ impl Slot {
     fn own(&mut self, cid: ConnectionId) {
         if self.cids.len() == self.cids.capacity() {
             // There are many connections, so that what each has to spare counts.
-            self.cids.reserve_exact(4);
+            self.cids.reserve_exact(2);
         }
         self.cids.push(cid);
     }
@@ -100,7 +100,7 @@ impl Table {
         let slot = Slot {
             connection,
             cids: cids.to_vec(),
-            reset_tokens: SmallVec::new(),
+            reset_tokens: Vec::new(),
             deadline: None,
             dirty: false,
             handed_out: client.is_none(),
@@ -329,7 +329,7 @@ impl Table {
         let Some(slot) = self.slots.get_mut(handle) else { return };
         slot.connection.give_spent(&mut self.spares);
         if let Some(tokens) = slot.connection.take_reset_tokens() {
-            for before in std::mem::replace(&mut slot.reset_tokens, tokens) {
+            for before in std::mem::replace(&mut slot.reset_tokens, tokens.to_vec()) {
                 self.peer_tokens.remove(&before, handle);
             }
             for token in &slot.reset_tokens {

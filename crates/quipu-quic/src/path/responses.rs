@@ -1,8 +1,6 @@
 //! Path validation by PATH_CHALLENGE and PATH_RESPONSE: the peer's side.
 //! <https://www.rfc-editor.org/rfc/rfc9000#section-8.2.2>
 
-use smallvec::SmallVec;
-
 use crate::route::Route;
 
 /// Responses owed at a time on a path: what a peer can make grow. Challenges beyond it get none.
@@ -26,14 +24,14 @@ pub(crate) struct Response {
 /// The responses that a path owes.
 #[derive(Clone, Debug)]
 pub(crate) struct Responses {
-    owed: SmallVec<[Response; 1]>,
+    owed: Vec<Response>,
     /// So many more may go beyond the window.
     beyond: u8,
 }
 
 impl Default for Responses {
     fn default() -> Self {
-        Responses { owed: SmallVec::new(), beyond: MAX_BEYOND }
+        Responses { owed: Vec::new(), beyond: MAX_BEYOND }
     }
 }
 

@@ -66,14 +66,6 @@ impl Settled {
         self.revived
     }
 
-    /// Gives back what a transfer needed: nothing is in flight, and may not be for long.
-    pub(crate) fn release(&mut self) {
-        let lists = [&mut self.acked, &mut self.late, &mut self.lost];
-        lists.into_iter().for_each(Vec::shrink_to_fit);
-        self.acked_packets.shrink_to_fit();
-        self.lost_packets.shrink_to_fit();
-    }
-
     /// Empties it for the next time; lost packets are remembered for late acknowledgements.
     pub(crate) fn recycle(&mut self, sent: Option<&mut SentPackets>) {
         self.acked.clear();

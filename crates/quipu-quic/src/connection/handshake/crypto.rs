@@ -69,6 +69,7 @@ impl CryptoSend {
         }
         if self.data.is_empty() {
             self.data = Vec::new();
+            self.pending = RangeSet::new();
         }
     }
 
