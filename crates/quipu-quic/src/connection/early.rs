@@ -210,6 +210,9 @@ impl Connection {
             self.settle_lost(Space::Data(0), record, &mut requeued);
         }
         self.release_in_flight(0, in_flight);
+        if let Some((data, view)) = self.shared.paths.pair_mut(0) {
+            data.recovery.restart_pace(now, view);
+        }
         for record in &records {
             let event = Event::Lost(record.as_packet(key));
             self.scheduler.tell_joint(now, &self.shared, event);

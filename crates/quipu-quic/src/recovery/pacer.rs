@@ -49,6 +49,13 @@ impl Pacer {
         self.release_at
     }
 
+    /// What left is over and done with: a burst may leave at once.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        self.tokens = self.burst;
+        self.updated_at = now;
+        self.release_at = now;
+    }
+
     /// The pace; `None` while there is none and nothing is held back.
     pub(crate) fn rate(&self) -> Option<Rate> {
         (self.rate != Rate::ZERO).then_some(self.rate)
@@ -86,6 +93,19 @@ mod tests {
             release_at = pacer.on_sent(Instant::ZERO, SIZE, SIZE);
         }
         assert_eq!(release_at, Instant::ZERO + Duration::from_millis(10));
+    }
+
+    #[test]
+    fn a_restart_lets_a_burst_go() {
+        let mut pacer = Pacer::new(Instant::ZERO, SIZE, Burst::default());
+        pacer.set_rate(Instant::ZERO, Rate::from_bytes_per_sec(1_200_000), SIZE);
+        for _ in 0..10 {
+            pacer.on_sent(Instant::ZERO, SIZE, SIZE);
+        }
+        let now = Instant::ZERO + Duration::from_millis(1);
+        assert!(pacer.release_at() > now);
+        pacer.restart(now);
+        assert_eq!(pacer.on_sent(now, SIZE, SIZE), now);
     }
 
     #[test]

@@ -110,6 +110,12 @@ impl PathRecovery {
         self.pacer.rate()
     }
 
+    /// What left does not arrive, and says nothing of the path: a burst may leave at once.
+    pub(crate) fn restart_pace(&mut self, now: Instant, view: &mut PathView) {
+        self.pacer.restart(now);
+        view.release_at = self.pacer.release_at();
+    }
+
     /// The pace that the configuration asks for, if it asks for one.
     pub(crate) fn configured_pace(&self) -> Option<Rate> {
         self.pacing_percent.and_then(|_| self.pacer.rate())

@@ -272,6 +272,12 @@ fn nothing_is_sent_early_unless_both_ends_want_it() {
     }
 }
 
+/// The client learns of the rejection after a round trip, and does not wait for losses.
+#[track_caller]
+fn assert_sent_again_at_once(visit: &Visit) {
+    assert_eq!(visit.server.borrow().first, Some((after(DELAY.saturating_mul(3)), false)));
+}
+
 /// <https://www.rfc-editor.org/rfc/rfc9001#section-4.6.2>
 #[test]
 fn what_a_server_rejects_is_sent_again_on_the_same_streams() {
@@ -280,6 +286,7 @@ fn what_a_server_rejects_is_sent_again_on_the_same_streams() {
         let mut visit = Visit::new(&Setup { tls: forgetful.clone(), ..setup.clone() }, 5);
         visit.run();
         visit.assert_rejected();
+        assert_sent_again_at_once(&visit);
     });
     // The server knows the client, but wants nothing early any more.
     each(&early(), |setup, _| {
@@ -289,6 +296,7 @@ fn what_a_server_rejects_is_sent_again_on_the_same_streams() {
         let mut visit = Visit::new(&setup, 5);
         visit.run();
         visit.assert_rejected();
+        assert_sent_again_at_once(&visit);
     });
 }
 
@@ -441,12 +449,12 @@ fn early_data_go_again_after_a_retry() {
     let setup = Setup { retries: true, ..early() };
     each(&setup, |setup, forgetful| {
         Visit::first(setup);
-        let mut visit = Visit::new(setup, 3);
+        let mut visit = Visit::new(setup, 5);
         visit.run();
         visit.assert_accepted();
         let retry_trip = DELAY.saturating_mul(3);
         assert_eq!(visit.server.borrow().first, Some((after(retry_trip), true)));
-        let mut visit = Visit::new(&Setup { tls: forgetful.clone(), ..setup.clone() }, 3);
+        let mut visit = Visit::new(&Setup { tls: forgetful.clone(), ..setup.clone() }, 5);
         visit.run();
         visit.assert_rejected();
     });
