@@ -17,7 +17,7 @@
 //! [`random`] is where unpredictable bytes come from, and [`connection_ids`] makes connection IDs of
 //! them. [`recorder`] tells what happens while it happens.
 //!
-//! Not here: HTTP, sockets, simulated links, and any scheduling order. Not done: 0-RTT.
+//! Not here: HTTP, sockets, simulated links, and any scheduling order.
 
 mod address_token;
 mod config;
