@@ -208,6 +208,7 @@ impl Connection {
         for record in &records {
             in_flight += Bytes(u64::from(record.bytes));
             self.settle_lost(Space::Data(0), record, &mut requeued);
+            self.tell_lost_datagrams(record);
         }
         self.release_in_flight(0, in_flight);
         if let Some((data, view)) = self.shared.paths.pair_mut(0) {

@@ -257,7 +257,9 @@ impl Connection {
             }
         }
         for data in shared.paths.iter().filter(|data| data.lives()) {
-            for record in data.packets.sent.iter() {
+            // A padded close is in flight, but no packet of theirs.
+            let sent = data.packets.sent.iter().filter(|record| record.ack_eliciting);
+            for record in sent {
                 scheduler.tell_joint(now, shared, Event::Sent(record.as_packet(data.key)));
             }
         }
