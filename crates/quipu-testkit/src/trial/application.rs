@@ -69,9 +69,10 @@ impl Application {
         }
     }
 
-    /// Ends every stream and reads all.
-    pub(crate) fn wind_up(&mut self, connection: &mut Connection, now: Instant) {
+    /// Ends every stream and reads all, now or when there is a connection.
+    pub(crate) fn wind_up(&mut self, connection: Option<&mut Connection>, now: Instant) {
         self.winding_up = true;
+        let Some(connection) = connection else { return };
         for stream in self.order.clone() {
             self.finish(connection, now, stream);
             self.resume(connection, now, stream);

@@ -149,6 +149,7 @@ impl Trial {
             batch: pick(draw, &[usize::MAX, 1]),
             begin: pick(draw, &[400, 0, 50]),
             ack_requests: draw.happens(33),
+            early: pick(draw, &[None, None, Some(true), Some(false)]),
             drops: draw.happens(10),
             ..Trial::new(paths).with_ops(ops)
         }

@@ -22,7 +22,7 @@ use super::news::News;
 use super::{Op, Rule, Trial};
 use crate::forge::{Book, Meter, Tap, Vault};
 use crate::node::patient;
-use crate::{ALPN, Middlebox, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
+use crate::{Middlebox, SERVER_NAME, SimOutbox, Strict, Watch, server_address};
 
 /// The code with which trials close.
 pub(crate) const CLOSE_CODE: u64 = 9;
@@ -82,16 +82,20 @@ pub(crate) struct TrialNode {
 }
 
 impl TrialNode {
-    /// An end of `trial`. `addresses`: the client's, per link.
-    pub(crate) fn new(trial: &Trial, role: Role, addresses: &[Vec<SocketAddr>]) -> Self {
+    /// An end of `trial`. `addresses`: the client's, per link; `tls`: of both.
+    pub(crate) fn new(
+        trial: &Trial,
+        role: Role,
+        addresses: &[Vec<SocketAddr>],
+        tls: &(NullClient, NullServer),
+    ) -> Self {
         let mut endpoint = endpoint(role, 0);
         let transport = Arc::new(trial.transport());
         let chosen = &trial.policies[usize::from(!role.is_client())];
         let watch = Watch::new(chosen).expect("a choice of policies");
         let vault = trial.forges(role).then(Vault::default);
         let client = role.is_client().then(|| {
-            let mut tls: Arc<dyn ClientTls> =
-                Arc::new(NullClient::new(&[ALPN]).expect("a valid name"));
+            let mut tls: Arc<dyn ClientTls> = Arc::new(tls.0.clone());
             if let Some(vault) = &vault {
                 tls = Arc::new(Tap::new(tls, vault.clone()));
             }
@@ -99,10 +103,7 @@ impl TrialNode {
                 .with_handshake_timeout(Duration::ZERO)
         });
         if !role.is_client() {
-            let tls = NullServer::new(&[ALPN])
-                .and_then(|server| server.with_certificate_chain(3000))
-                .expect("a valid chain");
-            let mut tls: Arc<dyn ServerTls> = Arc::new(tls);
+            let mut tls: Arc<dyn ServerTls> = Arc::new(tls.1.clone());
             if let Some(vault) = &vault {
                 tls = Arc::new(Tap::new(tls, vault.clone()));
             }
@@ -256,9 +257,8 @@ impl TrialNode {
     pub(crate) fn wind_up(&mut self, world: Instant) {
         self.world = world;
         let now = self.clock.shows(world);
-        if let Some(connection) = self.handle.and_then(|h| self.endpoint.connection_mut(h)) {
-            self.application.wind_up(connection, now);
-        }
+        let connection = self.handle.and_then(|h| self.endpoint.connection_mut(h));
+        self.application.wind_up(connection, now);
     }
 
     fn connect(&mut self, now: Instant) {

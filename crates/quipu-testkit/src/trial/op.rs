@@ -30,6 +30,8 @@ pub struct Trial {
     pub begin: u64,
     /// What happens, in order. Only [`Op::Advance`] takes time.
     pub ops: Vec<Op>,
+    /// The client resumes a session, so that it may send early; true if the server still knows of it.
+    pub early: Option<bool>,
     /// At last the ends drop their connections instead of closing them.
     pub drops: bool,
     /// All streams have to be done so long after the last operation and the last outage, in ms.
@@ -159,6 +161,7 @@ impl Trial {
             batch: usize::MAX,
             begin: 400,
             ops: Vec::new(),
+            early: None,
             drops: false,
             limit: 300_000,
         }
@@ -245,6 +248,7 @@ impl Trial {
             max_streams: self.max_streams,
             idle_timeout: Duration::from_secs(250),
             datagrams: Some(DatagramConfig::default()),
+            early_data: self.early.is_some(),
             ack_frequency: Some(AckFrequencyConfig {
                 request: self.ack_requests.then(AckRequest::default),
                 ..AckFrequencyConfig::default()

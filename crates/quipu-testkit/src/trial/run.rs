@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use quipu_base::{Duration, Instant, PathId, Role, Seed};
 use quipu_link::Outage;
-use quipu_null_tls::NullClient;
+use quipu_null_tls::{NullClient, NullServer};
 use quipu_quic::connection::CloseReason;
 use quipu_sim::{Envelope, Interface, Node, NodeId, World, WorldConfig, address};
 
@@ -18,8 +18,8 @@ use super::ending::{
 use super::node::{SharedBook, TrialNode};
 use super::watch::{Watch, Wire, amplified};
 use super::{Direction, Op, Rule, Trial, Violation};
-use crate::forge::{Author, Book, Draw, Meter, unmetered};
-use crate::{ALPN, server_address};
+use crate::forge::{Author, Book, Draw, Meter, Pair, Setup, unmetered};
+use crate::{ALPN, Tls, server_address};
 
 /// Addresses of the client for each link: as many paths can be opened there over time.
 const ADDRESSES: u16 = 4;
@@ -125,6 +125,23 @@ impl Trial {
     }
 }
 
+/// TLS of client and server, which know each other from an earlier connection if the client is to send
+/// early.
+fn acquainted(trial: &Trial) -> (NullClient, NullServer) {
+    let client = NullClient::new(&[ALPN]).expect("a valid name");
+    let server = NullServer::new(&[ALPN]).and_then(|server| server.with_certificate_chain(3000));
+    let server = server.expect("a valid chain");
+    let Some(is_known) = trial.early else { return (client, server) };
+    let client = client.with_resumption();
+    let tls = Tls::SharedNull(client.clone(), server.clone());
+    let (ours, theirs) = (trial.transport(), trial.transport());
+    Pair::connected(
+        &Setup { tls, client: ours, server: theirs, ..Setup::default() },
+        Duration::from_millis(1),
+    );
+    (client, if is_known { server } else { server.with_ticket_key(1) })
+}
+
 impl<'a> Stage<'a> {
     fn new(trial: &'a Trial) -> Self {
         let here = |link: u8, nth: u16| address(1, link, 50_000 + nth);
@@ -132,10 +149,11 @@ impl<'a> Stage<'a> {
             .take(trial.paths.len())
             .map(|link| (0..ADDRESSES).map(|nth| here(link, nth)).collect())
             .collect();
+        let tls = acquainted(trial);
         let config = WorldConfig::new(Seed::new(1));
         let mut world = World::with_observer(config, Wire::new(server_address()));
-        let client = world.add_node(TrialNode::new(trial, Role::Client, &addresses));
-        let server = world.add_node(TrialNode::new(trial, Role::Server, &addresses));
+        let client = world.add_node(TrialNode::new(trial, Role::Client, &addresses, &tls));
+        let server = world.add_node(TrialNode::new(trial, Role::Server, &addresses, &tls));
         let there = Interface { node: server, address: server_address() };
         let (outages, middlebox) = (trial.outages(), trial.middlebox(&addresses));
         for (index, (setup, of_link)) in trial.paths.iter().zip(&addresses).enumerate() {

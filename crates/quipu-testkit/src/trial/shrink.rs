@@ -107,6 +107,7 @@ impl Trial {
             Trial { batch: plain.batch, ..self.clone() },
             Trial { begin: plain.begin, ..self.clone() },
             Trial { drops: plain.drops, ..self.clone() },
+            Trial { early: plain.early, ..self.clone() },
         ];
         if self.paths.len() > 1 {
             let paths = self.paths[..self.paths.len() - 1].to_vec();

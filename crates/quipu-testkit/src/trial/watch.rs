@@ -77,11 +77,11 @@ fn has_handshake_packet(mut datagram: &[u8]) -> bool {
         && first & 0x80 != 0
     {
         match first >> 4 & 3 {
-            0 => {}
+            0 | 1 => {}
             2 => return true,
             _ => return false,
         }
-        datagram = match after_initial(rest) {
+        datagram = match after(rest, first >> 4 & 3 == 0) {
             Some(after) => after,
             None => return false,
         };
@@ -89,13 +89,13 @@ fn has_handshake_packet(mut datagram: &[u8]) -> bool {
     false
 }
 
-/// What follows an Initial packet, given without its first byte.
-fn after_initial(rest: &[u8]) -> Option<&[u8]> {
+/// What follows an Initial packet, which has a token, or a 0-RTT packet, given without its first byte.
+fn after(rest: &[u8], has_token: bool) -> Option<&[u8]> {
     let skip_short = |bytes: &'_ [u8]| -> Option<usize> { Some(1 + usize::from(*bytes.first()?)) };
     let rest = rest.get(4..)?;
     let rest = rest.get(skip_short(rest)?..)?;
     let rest = rest.get(skip_short(rest)?..)?;
-    let (token, rest) = varint(rest)?;
+    let (token, rest) = if has_token { varint(rest)? } else { (0, rest) };
     let (length, rest) = varint(rest.get(token..)?)?;
     rest.get(length..)
 }
@@ -229,6 +229,9 @@ mod tests {
         assert!(!has_handshake_packet(&initial));
         let mut both = initial.to_vec();
         both.push(0xe0);
+        assert!(has_handshake_packet(&both));
+        both.truncate(initial.len());
+        both.extend([0xd0, 0, 0, 0, 1, 1, 7, 1, 5, 1, 9, 0xe0]);
         assert!(has_handshake_packet(&both));
         assert!(has_handshake_packet(&[0xe1, 0]));
         assert!(!has_handshake_packet(&[0x41, 0xe1]));

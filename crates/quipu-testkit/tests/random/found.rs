@@ -381,3 +381,31 @@ fn forged_packets_break_no_rule() {
         }
     }
 }
+
+/// What a client sends early arrives once, whether the server still knows it or not.
+#[test]
+fn early_data_arrive_once() {
+    for known in [true, false] {
+        for loss in [0, 100] {
+            let ops = [
+                Open(Client, false),
+                Write(Client, 0, 10_000),
+                Op::Datagrams(Client, 5, 100),
+                Advance(10),
+                Write(Client, 0, 10_000),
+            ];
+            let path = PathSetup { loss, ..PathSetup::new(10, 40) };
+            keeps_the_rules(Trial { begin: 0, early: Some(known), ..with_paths(&[path], &ops) });
+        }
+    }
+}
+
+/// A client may end streams before the server has heard of it.
+#[test]
+fn streams_that_end_early_arrive() {
+    for known in [true, false] {
+        let path = PathSetup { up: 50, ..PathSetup::new(50, 1) };
+        let trial = with_paths(&[path], &[Open(Client, false)]);
+        keeps_the_rules(Trial { begin: 50, early: Some(known), ..trial });
+    }
+}

@@ -8,6 +8,7 @@ use proptest::sample::select;
 use quipu_base::Role;
 use quipu_policy::registry::Layer;
 use quipu_policy::{PolicySpec, Registry};
+use quipu_testkit::forge::Allocated;
 use quipu_testkit::trial::{Direction, Edit, Op, PathSetup, Trial};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::builtin);
@@ -157,12 +158,17 @@ proptest! {
     }
 }
 
+fn counted(work: &mut dyn FnMut()) -> Allocated {
+    let info = allocation_counter::measure(work);
+    Allocated { held: info.bytes_current, peak: info.bytes_max, count: info.count_total }
+}
+
 /// A slice of what the example `scripts` runs for long.
 #[test]
 fn scripts_of_seeds_keep_every_rule() {
     for seed in 0..150 {
         let trial = Trial::of_seed(seed);
-        if let Err(broken) = trial.try_run() {
+        if let Err(broken) = trial.try_run_metered(counted) {
             panic!("seed {seed}: {broken}\n{:#?}", trial.shrunken(&broken));
         }
     }
