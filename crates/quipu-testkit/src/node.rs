@@ -332,8 +332,8 @@ impl QuicNode {
                 ConnectionEvent::EarlyData(EarlyData::Offered) => {
                     self.stream = connection.open_stream(now, StreamDirection::Bidirectional);
                 }
-                ConnectionEvent::Connected if self.config.role == Role::Client => {
-                    if self.stream.is_none() {
+                ConnectionEvent::Connected => {
+                    if self.config.role == Role::Client && self.stream.is_none() {
                         self.stream = connection.open_stream(now, StreamDirection::Bidirectional);
                     }
                     self.established = 1;
