@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs every bench in alternation and prints tables (median [min .. max]).
 
-    cargo build --release -j2 --features limit,quinn,noq,quiche,tquic,s2n   (or fewer)
+    cargo build --release -j2 --features quipu,limit,quinn,noq,quiche,tquic,s2n   (or fewer)
     python3 run.py --rounds 7 --out results.jsonl > tables.md
     python3 run.py --tables results.jsonl > tables.md                      (no run)
 

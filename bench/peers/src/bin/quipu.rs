@@ -358,7 +358,8 @@ fn sansio(setup: &Setup, total: u64) {
                     if n == 0 {
                         break;
                     }
-                    let taken = connection.write(now, stream, Bytes::copy_from_slice(&data[..n])).unwrap();
+                    let taken =
+                        connection.write(now, stream, Bytes::copy_from_slice(&data[..n])).unwrap();
                     left -= taken as u64;
                     if left == 0 {
                         connection.finish(now, stream).unwrap();
@@ -409,7 +410,8 @@ fn streams_mem(setup: &Setup, count: u64) {
                 for event in events {
                     let ConnectionEvent::Readable(stream) = *event else { continue };
                     let got = asked.entry(stream).or_default();
-                    let read = connection.read(now, stream, &mut |bytes: &[u8]| *got += bytes.len());
+                    let read =
+                        connection.read(now, stream, &mut |bytes: &[u8]| *got += bytes.len());
                     if read.is_ok_and(|read| read.end) {
                         assert_eq!(asked.remove(&stream), Some(REQ_LEN));
                         let answer = Bytes::copy_from_slice(&[7_u8; RESP_LEN]);
