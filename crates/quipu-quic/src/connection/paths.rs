@@ -53,7 +53,7 @@ pub enum OpenPathError {
 
 impl Connection {
     /// Opens a path between two addresses: it is validated first, and usable one round trip
-    /// later ([`ConnectionEvent::PathUp`]).
+    /// later ([`PathUp`](crate::ConnectionEvent::PathUp)).
     ///
     /// # Errors
     /// See [`OpenPathError`].
