@@ -294,6 +294,10 @@ fn the_flights_are_those_of_the_default_setup() {
     assert_eq!(steps, expected);
 }
 
+/// Steps of a handshake, and for client and server whether the session was resumed and what became of
+/// early data.
+type Went = (Vec<Step>, [(bool, EarlyData); 2]);
+
 /// How three handshakes between the same two ends went; in the second and third the server is
 /// `later`. Early data: whether the client wants it, and the server in the first and in later ones.
 fn three_times(
@@ -301,7 +305,7 @@ fn three_times(
     client: &dyn ClientTls,
     [first, later]: [&dyn ServerTls; 2],
     [of_client, of_first, of_later]: [bool; 3],
-) -> Vec<(Vec<Step>, [(bool, EarlyData); 2])> {
+) -> Vec<Went> {
     let servers = [(first, of_first), (later, of_later), (later, of_later)];
     let mut went = Vec::new();
     for server in servers {

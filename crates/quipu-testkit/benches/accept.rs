@@ -104,9 +104,7 @@ fn open() -> Admission {
 
 fn accept(criterion: &mut Criterion) {
     let identity = Identity::generate().expect("the system has randomness");
-    for (name, tls) in
-        [("null", Tls::Null { chain: 1_000 }), ("rustls", Tls::Rustls(identity.clone()))]
-    {
+    for (name, tls) in [("null", Tls::Null { chain: 1_000 }), ("rustls", Tls::Rustls(identity))] {
         let mut group = criterion.benchmark_group(name);
         for others in OTHERS {
             let mut ends = Ends::new(&tls, others, open());

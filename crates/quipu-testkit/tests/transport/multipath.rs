@@ -368,8 +368,7 @@ fn frames_of_a_silent_path_move_to_another_at_its_probe_timeout() {
 #[test]
 fn multipath_is_not_offered_with_one_path() {
     let config = TransportConfig { max_paths: 1, ..TransportConfig::default() };
-    let mut setup = Setup::default();
-    setup.client = config;
+    let setup = Setup { client: config, ..Setup::default() };
     let mut pair = Pair::connected(&setup, DELAY);
     assert_eq!(open(&mut pair, 1, PathStatus::Available), Err(OpenPathError::NoMultipath));
     let mut forge = at_server(&setup);

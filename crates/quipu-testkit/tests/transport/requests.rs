@@ -95,11 +95,11 @@ fn a_ping_is_answered_at_once() {
         assert!(run.act(Role::Client, |connection, now| connection.ping(now, FIRST)));
         run.until(at(3_000));
         let events = run.end(Role::Client).events().iter();
-        let after = events.filter_map(|(_, event)| match event {
+        let mut after = events.filter_map(|(_, event)| match event {
             ConnectionEvent::Pong(FIRST, after) => Some(*after),
             _ => None,
         });
-        let after = after.last().unwrap();
+        let after = after.next_back().unwrap();
         assert_eq!(after < ms(42), takes, "{after}");
         assert!(after < ms(40 + 26), "{after}");
     }
