@@ -1,7 +1,8 @@
 //! Packets per CPU second of whole transfers in the simulator.
 //!
 //! A packet counts once per delivery to an endpoint, both directions; the time is user and system
-//! CPU of one thread; bodies are carried and hashed. The scenario is bulk: one flow, 10 Mbit/s,
+//! CPU of one thread; bodies are carried and neither made nor hashed, so that the engine and the
+//! simulator alone are measured. The scenario is bulk: one flow, 10 Mbit/s,
 //! 10 ms round trip, 10 simulated seconds; the same with two paths; and the same for 100 and 1,000
 //! simulated seconds and at 100 Mbit/s to 10 Gbit/s, where the cost per packet shall stay flat.
 //!
@@ -79,7 +80,7 @@ fn cpu_seconds() -> f64 {
 }
 
 fn run(case: &Case) -> (u64, f64, f64) {
-    let mut scenario = Scenario::new(Plan::download(case.bytes), case.paths.clone());
+    let mut scenario = Scenario::new(Plan::download(case.bytes).unchecked(), case.paths.clone());
     scenario.limit = Duration::from_secs(3_600);
     let node = |role| {
         let mut config = NodeConfig::new(&scenario, role, case.tls.clone());

@@ -13,6 +13,9 @@ pub struct Plan {
     pub upload: Bytes,
     /// From the server to the client.
     pub download: Bytes,
+    /// Whether what is sent depends on its position and is hashed where it arrives. If not, it is zeros,
+    /// and only their number is looked at: for measurements of the engine alone.
+    pub checked: bool,
 }
 
 /// A bidirectional stream of any engine.
@@ -31,6 +34,7 @@ pub trait ByteStream {
 /// One side of an exchange over one stream.
 pub struct Exchange {
     role: Role,
+    checked: bool,
     /// Bytes of the pattern.
     chunk: Vec<u8>,
     /// As many of the chunk's bytes the engine has taken.
@@ -46,12 +50,23 @@ pub struct Exchange {
 impl Plan {
     /// Only the server sends.
     pub const fn download(bytes: u64) -> Self {
-        Plan { upload: Bytes::ZERO, download: Bytes(bytes) }
+        Plan { upload: Bytes::ZERO, download: Bytes(bytes), checked: true }
+    }
+
+    /// Only the client sends.
+    pub const fn upload(bytes: u64) -> Self {
+        Plan { upload: Bytes(bytes), download: Bytes::ZERO, checked: true }
     }
 
     /// Both sides send the same amount.
     pub const fn both_ways(bytes: u64) -> Self {
-        Plan { upload: Bytes(bytes), download: Bytes(bytes) }
+        Plan { upload: Bytes(bytes), download: Bytes(bytes), checked: true }
+    }
+
+    /// The same amounts, of zeros that nobody hashes.
+    #[must_use]
+    pub const fn unchecked(self) -> Self {
+        Plan { checked: false, ..self }
     }
 
     /// What `sender` sends.
@@ -62,8 +77,11 @@ impl Plan {
         }
     }
 
-    /// The XXH3 (64 bits) of what `sender` sends.
+    /// The XXH3 (64 bits) of what `sender` sends; that of nothing if the plan is unchecked.
     pub fn hash_of(&self, sender: Role) -> u64 {
+        if !self.checked {
+            return Xxh3::new().digest();
+        }
         let (mut hash, mut chunk) = (Xxh3::new(), Vec::new());
         let mut offset = 0;
         while fill(sender, offset, self.sent_by(sender).0, &mut chunk) {
@@ -79,6 +97,7 @@ impl Exchange {
     pub fn new(plan: Plan, role: Role) -> Self {
         Exchange {
             role,
+            checked: plan.checked,
             chunk: Vec::new(),
             taken: 0,
             sent: 0,
@@ -95,7 +114,9 @@ impl Exchange {
     pub fn drive(&mut self, now: Instant, stream: &mut impl ByteStream) {
         if self.received_all_at.is_none() {
             let ended = stream.read(&mut |bytes| {
-                self.hash.update(bytes);
+                if self.checked {
+                    self.hash.update(bytes);
+                }
                 self.received += bytes.len() as u64;
             });
             self.received_all_at = ended.then_some(now);
@@ -103,7 +124,7 @@ impl Exchange {
         while !self.finished {
             if self.taken == self.chunk.len() {
                 self.taken = 0;
-                if !fill(self.role, self.sent, self.to_send, &mut self.chunk) {
+                if !self.next_chunk() {
                     stream.finish();
                     self.finished = true;
                     return;
@@ -118,6 +139,15 @@ impl Exchange {
         }
     }
 
+    /// The next bytes to send; false if there are none.
+    fn next_chunk(&mut self) -> bool {
+        if self.checked {
+            return fill(self.role, self.sent, self.to_send, &mut self.chunk);
+        }
+        self.chunk.resize(length_of_chunk(self.sent, self.to_send), 0);
+        !self.chunk.is_empty()
+    }
+
     /// When the last byte came, the stream's end included.
     pub fn received_all_at(&self) -> Option<Instant> {
         self.received_all_at
@@ -128,10 +158,15 @@ impl Exchange {
         Bytes(self.received)
     }
 
-    /// The XXH3 (64 bits) of what was received so far.
+    /// The XXH3 (64 bits) of what was received so far; that of nothing if the plan is unchecked.
     pub fn received_hash(&self) -> u64 {
         self.hash.digest()
     }
+}
+
+/// Bytes of the chunk at `offset` of a stream that ends at `end`.
+fn length_of_chunk(offset: u64, end: u64) -> usize {
+    usize::try_from(end.saturating_sub(offset)).map_or(CHUNK, |left| left.min(CHUNK))
 }
 
 /// Puts the next chunk of what `sender` sends into `chunk`, from `offset` on and at most to
@@ -141,7 +176,7 @@ impl Exchange {
 /// wrong stream change the hash.
 fn fill(sender: Role, offset: u64, end: u64, chunk: &mut Vec<u8>) -> bool {
     chunk.clear();
-    let len = usize::try_from(end.saturating_sub(offset)).map_or(CHUNK, |left| left.min(CHUNK));
+    let len = length_of_chunk(offset, end);
     let sender_bit = u64::from(sender.is_client()) << 63;
     // Chunks begin at multiples of eight: only the last may end within a word.
     let first = offset / 8;
@@ -208,6 +243,17 @@ mod tests {
         assert_ne!(exchange.received_hash(), plan.hash_of(Role::Server));
         // 150 writes, and the end is seen at the next read.
         assert_eq!(exchange.received_all_at(), Some(Instant::from_nanos(150)));
+    }
+
+    #[test]
+    fn an_unchecked_exchange_counts_alone() {
+        let plan = Plan::both_ways(150_001).unchecked();
+        let mut exchange = Exchange::new(plan, Role::Server);
+        let mut stream = Loop { takes: usize::MAX, ..Loop::default() };
+        exchange.drive(Instant::ZERO, &mut stream);
+        exchange.drive(Instant::ZERO, &mut stream);
+        assert_eq!((exchange.received(), stream.finished), (Bytes(150_001), true));
+        assert_eq!(exchange.received_hash(), plan.hash_of(Role::Server));
     }
 
     #[test]
