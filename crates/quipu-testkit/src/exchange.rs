@@ -13,8 +13,8 @@ pub struct Plan {
     pub upload: Bytes,
     /// From the server to the client.
     pub download: Bytes,
-    /// Whether what is sent depends on its position and is hashed where it arrives. If not, it is zeros,
-    /// and only their number is looked at: for measurements of the engine alone.
+    /// Whether what is sent depends on its position and is hashed where it arrives. If not, zeros are
+    /// sent, and only their number is compared: for measurements of the engine alone.
     pub checked: bool,
 }
 
@@ -51,11 +51,6 @@ impl Plan {
     /// Only the server sends.
     pub const fn download(bytes: u64) -> Self {
         Plan { upload: Bytes::ZERO, download: Bytes(bytes), checked: true }
-    }
-
-    /// Only the client sends.
-    pub const fn upload(bytes: u64) -> Self {
-        Plan { upload: Bytes(bytes), download: Bytes::ZERO, checked: true }
     }
 
     /// Both sides send the same amount.
