@@ -14,8 +14,8 @@ pub struct Plan {
     pub upload: Bytes,
     /// From the server to the client.
     pub download: Bytes,
-    /// Whether what is sent depends on its position and is hashed where it arrives. If not, it is zeros,
-    /// and only their number is looked at: for measurements of the engine alone.
+    /// Whether what is sent depends on its position and is hashed where it arrives. If not, zeros are
+    /// sent, and only their number is compared: for measurements of the engine alone.
     pub checked: bool,
 }
 

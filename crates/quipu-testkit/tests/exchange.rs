@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role};
 use quipu_link::{LinkConfig, Outage};
-use quipu_testkit::{Action, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls};
+use quipu_testkit::{Action, Failure, NodeConfig, Outcome, Plan, QuicNode, Scenario, Tls};
 
 const MEGABYTE: u64 = 1_000_000;
 
@@ -69,4 +69,24 @@ fn the_only_validated_path_stays() {
     assert_eq!(outcome.client_paths, 1);
     let (up, _) = outcome.links[0];
     assert!(up.offered.bytes > Bytes(2 * MEGABYTE), "{}", up.offered.bytes);
+}
+
+#[test]
+fn a_transfer_that_ends_early_fails_whether_it_is_checked_or_not() {
+    let plan = |bytes: u64, checked: bool| {
+        let plan = Plan::download(bytes);
+        let plan = if checked { plan } else { plan.unchecked() };
+        Scenario::new(plan, vec![path(20, 20)])
+    };
+    for checked in [true, false] {
+        let (asked, sent) = (plan(100_000, checked), plan(99_999, checked));
+        let node = |scenario: &Scenario, role| {
+            Box::new(QuicNode::new(NodeConfig::new(scenario, role, Tls::Null { chain: 3000 })))
+        };
+        let failure = asked.run(node(&asked, Role::Client), node(&sent, Role::Server)).err();
+        assert!(
+            matches!(failure, Some(Failure::WrongBytes { received: Bytes(99_999), .. })),
+            "{failure:?}"
+        );
+    }
 }
