@@ -10,6 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
@@ -22,6 +23,8 @@ use quipu_record::RunRecord;
 const FILE: &str = "runs.sqlite";
 /// How long others may write before this gives up: longer than any checkpoint on a slow disk.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two attempts where SQLite does not wait by itself.
+const PAUSE: Duration = Duration::from_millis(5);
 
 const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS runs (
@@ -109,7 +112,7 @@ impl Store {
             return Ok(());
         }
         let Found { runs, damaged, foreign } =
-            read_all(&file, self.program).map_err(failed_at(&file))?;
+            patiently(|| read_all(&file, self.program)).map_err(failed_at(&file))?;
         for (key, failed) in runs {
             self.slots.entry(key).or_insert(Slot { database, failed });
         }
@@ -201,7 +204,7 @@ impl Store {
             database.execute_batch(TABLE)?;
             Ok(database)
         };
-        create().map_err(failed_at(&file))
+        patiently(create).map_err(failed_at(&file))
     }
 
     /// Makes sure that what was kept survives the machine's end too.
@@ -241,7 +244,7 @@ impl Reader<'_> {
             let (program, key) = (self.store.program.to_le_bytes(), key.to_le_bytes());
             database.1.query_row(SELECT, params![program, key], outcome_of).optional()
         };
-        match read().map_err(failed_at(file))? {
+        match patiently(&mut read).map_err(failed_at(file))? {
             Some((bytes, true)) => Ok(Some((slot, bytes))),
             Some((_, false)) => Err(StoreError { file: file.clone(), source: changed() }),
             None => Ok(None),
@@ -257,6 +260,20 @@ impl Reader<'_> {
         let outcome = postcard::from_bytes(&bytes).map_err(io::Error::other);
         outcome.map(Some).map_err(|source| self.store.failed(source))
     }
+}
+
+/// Does it again as long as others are in the way: SQLite does not wait by itself where a database becomes
+/// one with a write-ahead log, nor where that log is removed with the last connection.
+fn patiently<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
+        match attempt() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {
+                thread::sleep(PAUSE);
+            }
+            other => return other,
+        }
+    }
+    attempt()
 }
 
 fn changed() -> io::Error {

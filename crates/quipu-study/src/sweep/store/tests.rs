@@ -72,6 +72,24 @@ fn many_may_write_at_once_from_the_first_run_on() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
+/// A database gets its write-ahead log only while nobody else is in it, and SQLite refuses at once instead of
+/// waiting if two want that.
+#[test]
+fn a_database_that_another_process_is_just_making_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let other = Connection::open(folder.path().join(FILE)).unwrap();
+    other.execute_batch(TABLE).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    std::thread::scope(|scope| {
+        let store = Store::open(folder.path(), &[], OWN).unwrap();
+        let writer = scope.spawn(move || store.keep(1, &record(1)));
+        std::thread::sleep(PAUSE * 20);
+        assert!(!writer.is_finished());
+        other.execute_batch("COMMIT").unwrap();
+        writer.join().unwrap().unwrap();
+    });
+}
+
 #[test]
 fn runs_of_other_folders_count_and_can_be_taken_over() {
     let (other, own) = (folder_of(&[7, 8]), folder_of(&[8]));
