@@ -335,7 +335,7 @@ struct NoqStream<'a> {
 }
 
 impl ByteStream for NoqStream<'_> {
-    fn write(&mut self, data: &[u8]) -> usize {
+    fn write(&mut self, data: &bytes::Bytes) -> usize {
         // An error is a blocked stream, or one whose connection's loss is told elsewhere.
         self.connection.send_stream(self.id).write(data).unwrap_or(0)
     }

@@ -290,7 +290,7 @@ struct QuinnStream<'a> {
 }
 
 impl ByteStream for QuinnStream<'_> {
-    fn write(&mut self, data: &[u8]) -> usize {
+    fn write(&mut self, data: &bytes::Bytes) -> usize {
         // An error is a blocked stream, or one whose connection's loss is told elsewhere.
         self.connection.send_stream(self.id).write(data).unwrap_or(0)
     }

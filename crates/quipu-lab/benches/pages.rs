@@ -1,26 +1,32 @@
-//! Packets per CPU second of whole page loads: the framework paper's YouTube page on `wifi+lte`.
+//! Packets and loads per CPU second of whole page loads: the framework paper's YouTube page on
+//! `wifi+lte`, and a large one.
 //!
 //! A packet counts once per delivery to an endpoint; the time is user and system CPU of one
-//! thread; bodies are carried and hashed. `cargo bench -p quipu-lab --bench pages`.
+//! thread; bodies are carried and hashed. `cargo bench -p quipu-lab --bench pages`; a word as argument
+//! picks cases by name.
 
 use quipu_lab::batch::Runner;
 use quipu_lab::plan::{Cell, Plan};
 use quipu_scenario::{Scenario, Tls};
+use rustix::time::{ClockId, clock_gettime};
 
 /// How often a case is measured; the median counts.
 const ROUNDS: usize = 7;
-/// Loads in one measurement: many, as the kernel's count moves in steps of milliseconds.
+/// Loads in one measurement.
 const LOADS: u32 = 200;
 
-/// CPU time of this process in seconds, from the kernel's own count.
+/// User and system CPU time of this thread in seconds, exact to the kernel's clock.
 fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos: f64 =
-        stat.split_whitespace().next().and_then(|field| field.parse().ok()).unwrap_or(0.0);
-    nanos / 1e9
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn measure(name: &str, page: &str, stream: &str, tls: Tls) {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    if !wanted.is_empty() && !wanted.iter().any(|word| name.contains(word.as_str())) {
+        return;
+    }
     let mut scenario =
         Scenario { pages: vec![page.to_owned()], runs: LOADS, ..Scenario::default() };
     scenario.policies.stream = vec![stream.to_owned()];
@@ -30,7 +36,7 @@ fn measure(name: &str, page: &str, stream: &str, tls: Tls) {
     let runner = Runner::new(&plan);
     // `cargo bench` says so; `cargo test` does not, and takes one round.
     let rounds = if std::env::args().any(|word| word == "--bench") { ROUNDS } else { 1 };
-    let mut rates: Vec<f64> = (0..rounds)
+    let mut times: Vec<(f64, u64)> = (0..rounds)
         .map(|_| {
             let before = cpu_seconds();
             let packets: u64 = (0..LOADS)
@@ -40,11 +46,16 @@ fn measure(name: &str, page: &str, stream: &str, tls: Tls) {
                     records[0].paths.iter().map(|path| path.datagrams_received).sum::<u64>()
                 })
                 .sum();
-            packets as f64 / (cpu_seconds() - before)
+            (cpu_seconds() - before, packets)
         })
         .collect();
-    rates.sort_by(f64::total_cmp);
-    println!("{name:<40} {:>9.0} packets per CPU second", rates[rounds / 2]);
+    times.sort_by(|a, b| f64::total_cmp(&a.0, &b.0));
+    let (seconds, packets) = times[rounds / 2];
+    println!(
+        "{name:<34} {:>9.0} packets and {:>6.1} loads per CPU second",
+        packets as f64 / seconds,
+        f64::from(LOADS) / seconds,
+    );
 }
 
 fn main() {

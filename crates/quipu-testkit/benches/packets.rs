@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use quipu_base::{Bytes, Duration, Rate, Role};
 use quipu_link::LinkConfig;
 use quipu_testkit::{Identity, NodeConfig, Plan, QuicNode, Scenario, Tls};
+use rustix::time::{ClockId, clock_gettime};
 
 /// How often a case runs; the median counts.
 const ROUNDS: usize = 7;
@@ -98,12 +99,10 @@ fn window(name: &'static str, window: u64) -> Case {
     Case { name, paths, bytes: 600_000_000, tls, window }
 }
 
-/// User and system CPU time of this process in seconds, from the kernel's own count.
+/// User and system CPU time of this thread in seconds, exact to the kernel's clock.
 fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    let nanos: f64 =
-        stat.split_whitespace().next().and_then(|field| field.parse().ok()).unwrap_or(0.0);
-    nanos / 1e9
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn run(case: &Case) -> (u64, f64, f64) {

@@ -1,11 +1,14 @@
 //! What the two sides do: each sends a pattern on one bidirectional stream and hashes what comes.
 
+use bytes::Buf;
 use quipu_base::{Bytes, Duration, Instant, Role};
 use quipu_sim::Node;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Bytes that the application offers to the engine at a time.
 const CHUNK: usize = 64 * 1024;
+/// A chunk of an unchecked plan.
+static ZEROS: [u8; CHUNK] = [0; CHUNK];
 
 /// How much each side sends on the stream that the client opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +25,7 @@ pub struct Plan {
 /// A bidirectional stream of any engine.
 pub trait ByteStream {
     /// Takes bytes from the front of `data` and returns how many; zero if it can take none now.
-    fn write(&mut self, data: &[u8]) -> usize;
+    fn write(&mut self, data: &bytes::Bytes) -> usize;
 
     /// Ends the stream after what was written.
     fn finish(&mut self);
@@ -36,10 +39,8 @@ pub trait ByteStream {
 pub struct Exchange {
     role: Role,
     checked: bool,
-    /// Bytes of the pattern.
-    chunk: Vec<u8>,
-    /// As many of the chunk's bytes the engine has taken.
-    taken: usize,
+    /// What is left of the next bytes to send.
+    chunk: bytes::Bytes,
     sent: u64,
     to_send: u64,
     finished: bool,
@@ -127,8 +128,7 @@ impl Exchange {
         Exchange {
             role,
             checked: plan.checked,
-            chunk: Vec::new(),
-            taken: 0,
+            chunk: bytes::Bytes::new(),
             sent: 0,
             to_send: plan.sent_by(role).0,
             finished: false,
@@ -159,30 +159,31 @@ impl Exchange {
             }
         }
         while !self.finished {
-            if self.taken == self.chunk.len() {
-                self.taken = 0;
-                if !self.next_chunk() {
+            if self.chunk.is_empty() {
+                self.chunk = self.next_chunk();
+                if self.chunk.is_empty() {
                     stream.finish();
                     self.finished = true;
                     return;
                 }
             }
-            let taken = stream.write(&self.chunk[self.taken..]);
+            let taken = stream.write(&self.chunk);
             if taken == 0 {
                 return;
             }
-            self.taken += taken;
+            self.chunk.advance(taken);
             self.sent += taken as u64;
         }
     }
 
-    /// The next bytes to send; false if there are none.
-    fn next_chunk(&mut self) -> bool {
-        if self.checked {
-            return fill(self.role, self.sent, self.to_send, &mut self.chunk);
+    /// The next bytes to send; none at the end.
+    fn next_chunk(&self) -> bytes::Bytes {
+        if !self.checked {
+            return bytes::Bytes::from_static(&ZEROS[..length_of_chunk(self.sent, self.to_send)]);
         }
-        self.chunk.resize(length_of_chunk(self.sent, self.to_send), 0);
-        !self.chunk.is_empty()
+        let mut chunk = Vec::new();
+        fill(self.role, self.sent, self.to_send, &mut chunk);
+        chunk.into()
     }
 
     /// When the last byte came, the stream's end included.
@@ -252,7 +253,7 @@ mod tests {
     }
 
     impl ByteStream for Loop {
-        fn write(&mut self, data: &[u8]) -> usize {
+        fn write(&mut self, data: &bytes::Bytes) -> usize {
             let taken = data.len().min(self.takes);
             self.takes -= taken;
             self.written.extend_from_slice(&data[..taken]);

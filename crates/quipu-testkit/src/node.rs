@@ -479,11 +479,10 @@ struct EngineStream<'a> {
 }
 
 impl ByteStream for EngineStream<'_> {
-    fn write(&mut self, data: &[u8]) -> usize {
+    fn write(&mut self, data: &bytes::Bytes) -> usize {
         // The exchange comes back after each input, so that nothing need be told of room.
         let room = data.len().min(self.connection.send_room(self.stream));
-        let bytes = bytes::Bytes::copy_from_slice(&data[..room]);
-        self.connection.write(self.now, self.stream, bytes).unwrap_or(0)
+        self.connection.write(self.now, self.stream, data.slice(..room)).unwrap_or(0)
     }
 
     fn finish(&mut self) {
