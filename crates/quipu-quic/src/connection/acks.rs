@@ -39,6 +39,7 @@ impl Connection {
     pub(super) fn release_memory(&mut self) {
         self.scratch = Scratch::default();
         self.ids.release_memory();
+        self.handshake.release_memory();
         for slot in 0..self.shared.paths.slots() {
             if let Some(data) = self.shared.paths.get_mut(slot) {
                 data.packets.sent.release();
