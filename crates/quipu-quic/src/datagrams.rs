@@ -69,8 +69,8 @@ impl<T> Queue<T> {
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     config: DatagramConfig,
-    outgoing: Queue<DatagramId>,
-    incoming: Queue<()>,
+    /// Boxed, since most connections never have datagrams.
+    queues: Option<Box<Queues>>,
     next: u64,
     /// Packets with datagrams in a row while streams waited.
     in_row: u8,
@@ -79,12 +79,26 @@ pub(crate) struct Datagrams {
     pub(crate) counters: DatagramCounters,
 }
 
+#[derive(Debug)]
+struct Queues {
+    outgoing: Queue<DatagramId>,
+    incoming: Queue<()>,
+}
+
+impl Queues {
+    fn new(config: &DatagramConfig) -> Box<Self> {
+        Box::new(Queues {
+            outgoing: Queue::new(config.send_queue.0),
+            incoming: Queue::new(config.receive_queue.0),
+        })
+    }
+}
+
 impl Datagrams {
     pub(crate) fn new(config: DatagramConfig) -> Self {
         Datagrams {
-            outgoing: Queue::new(config.send_queue.0),
-            incoming: Queue::new(config.receive_queue.0),
             config,
+            queues: None,
             next: 0,
             in_row: 0,
             told: false,
@@ -97,7 +111,8 @@ impl Datagrams {
         let id = DatagramId(self.next);
         self.next += 1;
         let count = &mut self.counters.dropped_unsent;
-        self.outgoing.push(id, data, |id| {
+        let queues = self.queues.get_or_insert_with(|| Queues::new(&self.config));
+        queues.outgoing.push(id, data, |id| {
             *count += 1;
             dropped(id);
         });
@@ -106,24 +121,24 @@ impl Datagrams {
 
     /// The datagram to send next.
     pub(crate) fn next(&self) -> Option<&Bytes> {
-        self.outgoing.waiting.front().map(|(_, data)| data)
+        self.queues.as_ref()?.outgoing.waiting.front().map(|(_, data)| data)
     }
 
     /// True if none waits to be sent.
     pub(crate) fn is_idle(&self) -> bool {
-        self.outgoing.waiting.is_empty()
+        self.queues.as_ref().is_none_or(|queues| queues.outgoing.waiting.is_empty())
     }
 
     /// The next datagram was written into a packet.
     pub(crate) fn on_written(&mut self) -> Option<DatagramId> {
-        let (id, _) = self.outgoing.pop()?;
+        let (id, _) = self.queues.as_mut()?.outgoing.pop()?;
         self.counters.sent += 1;
         Some(id)
     }
 
     /// The next datagram cannot be sent.
     pub(crate) fn drop_next(&mut self) -> Option<DatagramId> {
-        let (id, _) = self.outgoing.pop()?;
+        let (id, _) = self.queues.as_mut()?.outgoing.pop()?;
         self.counters.dropped_unsent += 1;
         Some(id)
     }
@@ -147,13 +162,15 @@ impl Datagrams {
     pub(crate) fn receive(&mut self, data: &[u8]) -> bool {
         self.counters.received += 1;
         let count = &mut self.counters.dropped_unread;
-        self.incoming.push((), Bytes::copy_from_slice(data), |()| *count += 1);
+        let queues = self.queues.get_or_insert_with(|| Queues::new(&self.config));
+        queues.incoming.push((), Bytes::copy_from_slice(data), |()| *count += 1);
         !std::mem::replace(&mut self.told, true)
     }
 
     /// The oldest datagram that came and was not read. After `None` the application is told of the next.
     pub(crate) fn read(&mut self) -> Option<Bytes> {
-        let data = self.incoming.pop().map(|((), data)| data);
+        let popped = self.queues.as_mut().and_then(|queues| queues.incoming.pop());
+        let data = popped.map(|((), data)| data);
         self.told = data.is_some();
         data
     }

@@ -24,14 +24,14 @@ const ROUNDS: u64 = 9;
 pub struct RateEstimate {
     begun: bool,
     rounds: RoundCounter,
-    greatest: WindowedMax<Rate>,
+    /// Boxed, since few paths ever had a sample that counts.
+    greatest: Option<Box<WindowedMax<Rate>>>,
 }
 
 impl RateEstimate {
     /// Nothing is known.
     pub fn new() -> Self {
-        let greatest = WindowedMax::new(ROUNDS);
-        RateEstimate { begun: false, rounds: RoundCounter::default(), greatest }
+        RateEstimate { begun: false, rounds: RoundCounter::default(), greatest: None }
     }
 
     /// Window or pace hold sending back: samples count from now on.
@@ -44,13 +44,14 @@ impl RateEstimate {
         self.rounds.on_acked(Some(sample), delivered);
         let is_shown = !sample.limited || self.rate().is_some_and(|best| sample.rate >= best);
         if self.begun && is_shown && sample.rate != Rate::ZERO {
-            self.greatest.update(self.rounds.count(), sample.rate);
+            let greatest = self.greatest.get_or_insert_with(|| WindowedMax::new(ROUNDS).into());
+            greatest.update(self.rounds.count(), sample.rate);
         }
     }
 
     /// The estimate; `None` before the first sample that counts.
     pub fn rate(&self) -> Option<Rate> {
-        self.greatest.best()
+        self.greatest.as_ref()?.best()
     }
 }
 

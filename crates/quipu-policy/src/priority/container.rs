@@ -42,6 +42,7 @@ pub struct NodeView {
 pub struct Priorities {
     nodes: Vec<Option<NodeView>>,
     free: Vec<NodeKey>,
+    /// All but the root: most connections have no other node, and need no memory for them.
     by_id: BTreeMap<NodeId, NodeKey>,
     /// What is known of a stream, by its slot.
     by_stream: Vec<Known>,
@@ -75,7 +76,7 @@ impl Priorities {
         Priorities {
             nodes: vec![Some(root)],
             free: Vec::new(),
-            by_id: BTreeMap::from([(NodeId::ROOT, NodeKey::ROOT)]),
+            by_id: BTreeMap::new(),
             by_stream: Vec::new(),
             levels: Levels::default(),
         }
@@ -88,7 +89,7 @@ impl Priorities {
 
     /// The key of the node that HTTP calls `id`.
     pub fn key(&self, id: NodeId) -> Option<NodeKey> {
-        self.by_id.get(&id).copied()
+        if id == NodeId::ROOT { Some(NodeKey::ROOT) } else { self.by_id.get(&id).copied() }
     }
 
     /// The node that speaks for a stream.
@@ -99,12 +100,12 @@ impl Priorities {
 
     /// Number of nodes, the root included.
     pub fn len(&self) -> usize {
-        self.by_id.len()
+        self.by_id.len() + 1
     }
 
     /// True if there is nothing but the root.
     pub fn is_empty(&self) -> bool {
-        self.by_id.len() == 1
+        self.by_id.is_empty()
     }
 
     /// The stream's priority with node and urgency as this container has them, told or derived; what it

@@ -38,6 +38,8 @@ impl Connection {
     /// that did something once.
     pub(super) fn release_memory(&mut self) {
         self.scratch = Scratch::default();
+        self.ids.release_memory();
+        self.handshake.release_memory();
         for slot in 0..self.shared.paths.slots() {
             if let Some(data) = self.shared.paths.get_mut(slot) {
                 data.packets.sent.release();
@@ -190,9 +192,11 @@ impl Connection {
                 SentControl::Ping => self.on_ping_acked(space.slot(), now - record.sent_at),
                 SentControl::Datagram(id) => self.on_datagram_acked(*id),
                 SentControl::AckFrequency { sequence } => self.on_ack_request_acked(*sequence),
+                SentControl::NewConnectionId { path, sequence } => {
+                    self.ids.on_acked(*path, *sequence);
+                }
                 SentControl::HandshakeDone
                 | SentControl::NewToken(_)
-                | SentControl::NewConnectionId { .. }
                 | SentControl::PathAbandon { .. }
                 | SentControl::PathStatus { .. }
                 | SentControl::MaxPathId

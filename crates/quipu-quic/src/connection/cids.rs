@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use quipu_base::PathId;
-use smallvec::SmallVec;
 
 use crate::connection_ids::ConnectionIdGenerator;
 use crate::error::{ErrorCode, TransportError};
@@ -14,9 +13,11 @@ use crate::wire::{ConnectionId, ResetToken};
 
 mod by_path;
 mod remote;
+mod shelf;
 
 use by_path::ByPath;
 pub(super) use remote::RemoteIds;
+use shelf::{Kept, Shelf};
 
 /// Connection IDs of the peer that we are willing to keep for a path; told in
 /// `active_connection_id_limit`.
@@ -32,7 +33,13 @@ const MAX_REPLACED: u32 = 64;
 pub(super) struct ConnectionIds {
     local: LocalIds,
     remote: RemoteIds,
-    first: FirstIds,
+    /// Ours of the handshake.
+    first_local: ConnectionId,
+    /// Destination of the client's first datagram.
+    original: ConnectionId,
+    /// Source of the Retry packet that we sent as a server, if we did: the client's next datagrams
+    /// went there.
+    retry_source: Option<ConnectionId>,
     /// Source of the peer's packets of the handshake; of a client's, the destination of its own until
     /// the server has chosen one.
     first_remote: ConnectionId,
@@ -71,20 +78,26 @@ pub(crate) struct IdSource {
 }
 
 impl IdSource {
-    /// The token of a connection ID.
-    fn reset_token(
+    /// Makes a connection ID and its token, unless a key makes that whenever it is needed.
+    fn make(
         &self,
-        cid: &ConnectionId,
         random: &mut dyn Randomness,
-    ) -> Result<ResetToken, NoRandomness> {
+    ) -> Result<(ConnectionId, Option<ResetToken>), NoRandomness> {
+        let id = self.generator.generate(random)?;
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
         //# The stateless reset token MUST be difficult to guess.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.3.2
         //# The same stateless reset token MUST NOT be used for multiple connection IDs.
-        match &self.reset_key {
-            Some(key) => Ok(key.reset_token(cid)),
-            None => Ok(ResetToken::new(random.draw()?)),
-        }
+        let token = match self.reset_key {
+            Some(_) => None,
+            None => Some(ResetToken::new(random.draw()?)),
+        };
+        Ok((id, token))
+    }
+
+    /// The token of a connection ID if a key makes it.
+    fn keyed_token(&self, id: &ConnectionId) -> Option<ResetToken> {
+        self.reset_key.as_ref().map(|key| key.reset_token(id))
     }
 }
 
@@ -94,7 +107,9 @@ impl ConnectionIds {
             local_length: source.generator.length(),
             local: LocalIds::first(source, &first),
             remote: RemoteIds::first(remote),
-            first,
+            first_local: first.local,
+            original: first.original,
+            retry_source: first.retry_source,
             first_remote: remote,
         }
     }
@@ -104,14 +119,9 @@ impl ConnectionIds {
         self.local_length
     }
 
-    /// Those of the handshake.
-    pub(super) fn first(&self) -> &FirstIds {
-        &self.first
-    }
-
     /// The one that we chose for the handshake.
     pub(super) fn first_local(&self) -> ConnectionId {
-        self.first.local
+        self.first_local
     }
 
     /// The one that the peer chose for the handshake.
@@ -121,7 +131,7 @@ impl ConnectionIds {
 
     /// Destination of the client's first datagram.
     pub(super) fn original(&self) -> ConnectionId {
-        self.first.original
+        self.original
     }
 
     /// Those that the peer issued.
@@ -142,7 +152,7 @@ impl ConnectionIds {
 
     /// A client begins again, with another connection ID to send its first datagram to.
     pub(super) fn begin_again(&mut self, dcid: ConnectionId) {
-        self.first.original = dcid;
+        self.original = dcid;
         self.first_remote = dcid;
         self.remote = RemoteIds::first(dcid);
     }
@@ -172,7 +182,7 @@ impl ConnectionIds {
         self.local.live(path)
     }
 
-    /// One of ours that is still live, to tell the peer (again).
+    /// One of ours that is still live, to tell the peer (again); `None` if it has it.
     pub(super) fn issued(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
         self.local.get(path, sequence)
     }
@@ -191,30 +201,57 @@ impl ConnectionIds {
         self.local.on_told(path, sequence);
     }
 
+    /// The peer has one of ours: it need not be told again.
+    pub(super) fn on_acked(&mut self, path: PathId, sequence: u64) {
+        self.local.on_acked(path, sequence);
+    }
+
     /// The sequence number of the next that the peer will be told for `path`.
     pub(super) fn next_told(&self, path: PathId) -> u64 {
         self.local.next_told(path)
     }
 
     /// The path is gone: those of ours that were live are so no more.
-    pub(super) fn drop_local(&mut self, path: PathId) -> Vec<ConnectionId> {
+    pub(super) fn drop_local(&mut self, path: PathId) -> impl Iterator<Item = ConnectionId> {
         self.local.drop_path(path)
+    }
+
+    /// All those to which datagrams for this connection may come: ours that are live, and those to
+    /// which a client sends its first datagrams.
+    pub(super) fn destinations(&self) -> impl Iterator<Item = ConnectionId> {
+        let live = self.local.shelf.iter().map(|kept| kept.id);
+        live.chain([self.original]).chain(self.retry_source)
+    }
+
+    /// Gives back memory that is not needed.
+    pub(super) fn release_memory(&mut self) {
+        self.local.shelf.release();
+        self.remote.release_memory();
     }
 }
 
-/// Connection IDs of one path that we issued.
+/// Sequence numbers of the connection IDs of one path that we issue.
 #[derive(Debug, Default)]
 struct Issued {
     next_sequence: u64,
+    /// The last ones, so many, of which the peer was not told.
+    untold: u32,
+}
+
+impl Issued {
     /// The peer was told of those below this.
-    told: u64,
-    live: SmallVec<[(u64, ConnectionId, ResetToken); 2]>,
+    fn told(&self) -> u64 {
+        self.next_sequence.saturating_sub(self.untold.into())
+    }
 }
 
 /// Connection IDs that we issue.
 struct LocalIds {
     source: IdSource,
     paths: ByPath<Issued>,
+    /// Those that are live, with the tokens of which the peer may have to be told again. Those that a
+    /// key makes are made again for that.
+    shelf: Shelf,
     /// Connection IDs that were replaced because another connection had them.
     replaced: u32,
 }
@@ -223,25 +260,35 @@ impl LocalIds {
     /// Keeps the connection IDs of the handshake: sequence number 0 of path 0, and 1 if one is told
     /// with an address.
     fn first(source: IdSource, first: &FirstIds) -> Self {
-        let mut ids = LocalIds { source, paths: ByPath::default(), replaced: 0 };
-        let issued = ids.paths.entry(PathId::ZERO);
-        issued.live.push((0, first.local, ResetToken::new([0; 16])));
+        let mut ids =
+            LocalIds { source, paths: ByPath::default(), shelf: Shelf::default(), replaced: 0 };
+        let path = PathId::ZERO;
+        ids.shelf.put(&Kept { path, sequence: 0, id: first.local, token: first.reset_token });
+        let mut next_sequence = 1;
         if let Some(PreferredId { id, token }) = first.preferred {
-            issued.live.push((1, id, token));
+            ids.shelf.put(&Kept { path, sequence: 1, id, token: Some(token) });
+            next_sequence = 2;
         }
-        issued.next_sequence = issued.live.len() as u64;
-        issued.told = issued.next_sequence;
+        *ids.paths.entry(path) = Issued { next_sequence, untold: 0 };
         ids
     }
 
     fn on_told(&mut self, path: PathId, sequence: u64) {
         if let Some(issued) = self.paths.get_mut(path) {
-            issued.told = issued.told.max(sequence + 1);
+            let later = issued.next_sequence.saturating_sub(sequence.saturating_add(1));
+            issued.untold = issued.untold.min(u32::try_from(later).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// The peer has one, with its token, which is of no use here any more.
+    fn on_acked(&mut self, path: PathId, sequence: u64) {
+        if let Some(kept) = self.shelf.take(path, sequence) {
+            self.shelf.put(&Kept { token: None, ..kept });
         }
     }
 
     fn next_told(&self, path: PathId) -> u64 {
-        self.paths.get(path).map_or(0, |issued| issued.told)
+        self.paths.get(path).map_or(0, Issued::told)
     }
 
     /// Makes another connection ID for `path`: its sequence number, and it.
@@ -250,15 +297,15 @@ impl LocalIds {
         path: PathId,
         random: &mut dyn Randomness,
     ) -> Result<(u64, ConnectionId), NoRandomness> {
-        let cid = self.source.generator.generate(random)?;
-        let token = self.source.reset_token(&cid, random)?;
+        let (id, token) = self.source.make(random)?;
         let issued = self.paths.entry(path);
         let sequence = issued.next_sequence;
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
         //# The sequence number on each newly issued connection ID MUST increase by 1.
         issued.next_sequence += 1;
-        issued.live.push((sequence, cid, token));
-        Ok((sequence, cid))
+        issued.untold += 1;
+        self.shelf.put(&Kept { path, sequence, id, token });
+        Ok((sequence, id))
     }
 
     /// Makes another connection ID in place of `cid`, under its sequence number; without one, none
@@ -269,30 +316,28 @@ impl LocalIds {
         cid: ConnectionId,
         random: &mut dyn Randomness,
     ) -> Result<ConnectionId, NoRandomness> {
-        let issued = self.paths.entry(path);
-        let at = issued.live.iter().position(|(_, own, _)| *own == cid).ok_or(NoRandomness)?;
-        let (sequence, ..) = issued.live.remove(at);
+        let own = self.shelf.of(path).find(|own| own.id == cid).ok_or(NoRandomness)?;
+        self.shelf.take(path, own.sequence);
         // A generator that gives too few different ones must not keep us here.
         self.replaced += 1;
         if self.replaced > MAX_REPLACED {
             return Err(NoRandomness);
         }
-        let cid = self.source.generator.generate(random)?;
-        let token = self.source.reset_token(&cid, random)?;
-        issued.live.insert(at, (sequence, cid, token));
-        Ok(cid)
+        let (id, token) = self.source.make(random)?;
+        self.shelf.put(&Kept { id, token, ..own });
+        Ok(id)
     }
 
     /// Number of live connection IDs of `path`.
     fn live(&self, path: PathId) -> usize {
-        self.paths.get(path).map_or(0, |issued| issued.live.len())
+        self.shelf.of(path).count()
     }
 
-    /// A connection ID that is still live, to tell the peer (again).
+    /// A connection ID that is still live, to tell the peer (again); `None` if it has it.
     fn get(&self, path: PathId, sequence: u64) -> Option<(ConnectionId, ResetToken)> {
-        let issued = self.paths.get(path)?;
-        let &(_, cid, token) = issued.live.iter().find(|(own, ..)| *own == sequence)?;
-        Some((cid, token))
+        let kept = self.shelf.get(path, sequence)?;
+        let token = kept.token.or_else(|| self.source.keyed_token(&kept.id))?;
+        Some((kept.id, token))
     }
 
     /// The peer retires one: it, if it was live.
@@ -302,22 +347,21 @@ impl LocalIds {
         sequence: u64,
     ) -> Result<Option<ConnectionId>, TransportError> {
         let never = || TransportError::protocol_violation("retired a connection ID never issued");
-        let issued = self.paths.get_mut(path).ok_or_else(never)?;
+        let issued = self.paths.get(path).ok_or_else(never)?;
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.16
         //# Receipt of a RETIRE_CONNECTION_ID frame containing a sequence number
         //# greater than any previously sent to the peer MUST be treated as a
         //# connection error of type PROTOCOL_VIOLATION.
-        if sequence >= issued.told {
+        if sequence >= issued.told() {
             return Err(never());
         }
-        let at = issued.live.iter().position(|(own, ..)| *own == sequence);
-        Ok(at.map(|at| issued.live.remove(at).1))
+        Ok(self.shelf.take(path, sequence).map(|kept| kept.id))
     }
 
     /// Drops all of a path; the connection IDs that were live.
-    fn drop_path(&mut self, path: PathId) -> Vec<ConnectionId> {
-        let issued = self.paths.remove(path);
-        issued.into_iter().flat_map(|issued| issued.live).map(|(_, cid, _)| cid).collect()
+    fn drop_path(&mut self, path: PathId) -> impl Iterator<Item = ConnectionId> {
+        self.paths.remove(path);
+        std::iter::from_fn(move || Some(self.shelf.take_of(path)?.id))
     }
 }
 

@@ -21,8 +21,9 @@ use crate::wire::frame::Ack;
 #[derive(Debug, Default)]
 pub(super) struct Early {
     outcome: EarlyData,
-    /// The limits that a client keeps to until it knows those of this connection.
-    remembered: RememberedLimits,
+    /// The limits that a client keeps to until it knows those of this connection. Boxed, since most
+    /// send nothing early.
+    remembered: Option<Box<RememberedLimits>>,
     /// At a client whose 0-RTT was rejected: all packets of lower numbers were sent in it.
     rejected_below: Option<PacketNumber>,
 }
@@ -77,7 +78,7 @@ impl Connection {
     pub(super) fn begin_early(&mut self) {
         let Some(remembered) = self.handshake.begin_early() else { return };
         self.early.outcome = EarlyData::Offered;
-        self.early.remembered = RememberedLimits::of(&remembered);
+        self.early.remembered = Some(Box::new(RememberedLimits::of(&remembered)));
         // https://www.rfc-editor.org/rfc/rfc9000#section-7.4.1
         //# When sending frames in 0-RTT packets, a client MUST only use remembered transport
         //# parameters; importantly, it MUST NOT use updated values that it learns from the server's
@@ -141,7 +142,8 @@ impl Connection {
             //# max_datagram_frame_size transport parameter sent by the server in the handshake is
             //# greater than or equal to the stored value; if not, the client MUST terminate the
             //# connection with error PROTOCOL_VIOLATION.
-            if !RememberedLimits::of(peer).cover(&self.early.remembered) {
+            let remembered = self.early.remembered.as_deref();
+            if remembered.is_some_and(|limits| !RememberedLimits::of(peer).cover(limits)) {
                 let reason = "limits shrank although 0-RTT was accepted";
                 return Err(TransportError::protocol_violation(reason));
             }
@@ -186,7 +188,9 @@ impl Connection {
             return;
         }
         match self.handshake.begin_early() {
-            Some(remembered) if RememberedLimits::of(&remembered) == self.early.remembered => {
+            Some(again)
+                if self.early.remembered.as_deref() == Some(&RememberedLimits::of(&again)) =>
+            {
                 self.give_up_early(now);
             }
             _ => {

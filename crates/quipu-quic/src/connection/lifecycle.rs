@@ -98,6 +98,18 @@ struct Answers {
     size: u64,
 }
 
+impl Default for Answers {
+    fn default() -> Self {
+        Answers {
+            received: 0,
+            next_at: 1,
+            bytes_received: 0,
+            bytes_sent: 0,
+            size: u64::from(MIN_UDP_PAYLOAD),
+        }
+    }
+}
+
 /// A connection's phase with what closing needs, and the timer that ends it without a word.
 #[derive(Debug)]
 pub(crate) struct Lifecycle {
@@ -107,14 +119,15 @@ pub(crate) struct Lifecycle {
     idle: IdleTimer,
     keep_alive: KeepAlive,
     /// The connection closes once the peer has everything.
-    farewell: Option<Farewell>,
+    farewell: Option<Box<Farewell>>,
     /// The handshake is complete by then, or the connection ends.
     handshake_until: Option<Instant>,
     /// Both boxed, for there are none while the connection lives.
     reason: Option<Box<CloseReason>>,
     frame: Option<Box<CloseFrame>>,
     send_close: bool,
-    answers: Answers,
+    /// Boxed as well, for the same reason.
+    answers: Option<Box<Answers>>,
     connected_at: Option<Instant>,
     confirmed_at: Option<Instant>,
 }
@@ -137,13 +150,7 @@ impl Lifecycle {
             reason: None,
             frame: None,
             send_close: false,
-            answers: Answers {
-                received: 0,
-                next_at: 1,
-                bytes_received: 0,
-                bytes_sent: 0,
-                size: u64::from(MIN_UDP_PAYLOAD),
-            },
+            answers: None,
             connected_at: None,
             confirmed_at: None,
         }
@@ -190,14 +197,14 @@ impl Lifecycle {
     /// The connection closes once the peer has everything.
     pub(crate) fn bid_farewell(&mut self, farewell: Farewell) {
         if self.is_open() {
-            self.farewell = Some(farewell);
+            self.farewell = Some(Box::new(farewell));
         }
     }
 
     /// What waits until the peer has everything.
     #[inline]
     pub(crate) fn farewell(&self) -> Option<&Farewell> {
-        self.farewell.as_ref().filter(|_| self.is_open())
+        self.farewell.as_deref().filter(|_| self.is_open())
     }
 
     /// When the connection ends if nothing comes.
@@ -309,7 +316,7 @@ impl Lifecycle {
     /// A datagram of `size` bytes came while we are closing: answered ever more rarely, and with no
     /// more than three times its bytes.
     pub(crate) fn on_datagram_while_closing(&mut self, size: usize) {
-        let answers = &mut self.answers;
+        let answers = self.answers.get_or_insert_default();
         answers.bytes_received += size as u64;
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
         //# An endpoint SHOULD limit the rate at which it generates packets in
@@ -332,7 +339,7 @@ impl Lifecycle {
 
     /// The datagram with CONNECTION_CLOSE has that many bytes.
     pub(crate) fn on_close_sent(&mut self, size: usize) {
-        self.answers.size = size as u64;
+        self.answers.get_or_insert_default().size = size as u64;
     }
 
     /// The CONNECTION_CLOSE to send now.

@@ -219,7 +219,7 @@ impl Connection {
             dropped: 0,
             config,
         };
-        connection.record_start(now, route);
+        connection.record_start(now, route, &setup.first_ids);
         connection.add_first_path(now, route, setup.validated);
         if role.is_client() {
             connection.advance_tls(now);
@@ -278,6 +278,11 @@ impl Connection {
     /// The peer's reset tokens that count, if they are others than when this was last asked.
     pub(crate) fn take_reset_tokens(&mut self) -> Option<SmallVec<[ResetToken; 2]>> {
         self.ids.remote_mut().take_reset_tokens()
+    }
+
+    /// The connection IDs that its endpoint knows for it; others may have some of them, too.
+    pub(crate) fn destinations(&self) -> impl Iterator<Item = ConnectionId> {
+        self.ids.destinations()
     }
 
     pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {

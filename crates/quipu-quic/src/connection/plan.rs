@@ -38,10 +38,17 @@ pub(super) struct PathPlan {
 }
 
 /// A path identifier that is not used up.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Identifier {
     id: PathId,
     stage: Stage,
+    /// Boxed, since most identifiers are never used, and of most paths nothing is said.
+    details: Option<Box<Details>>,
+}
+
+/// What there is to know of few path identifiers.
+#[derive(Debug, Default)]
+struct Details {
     /// When the state of an abandoned path is dropped.
     expires_at: Option<Instant>,
     status: StatusExchange,
@@ -78,32 +85,35 @@ impl StatusExchange {
     }
 }
 
-/// Counters of paths that are gone.
+/// Counters of paths that are gone. Boxed, since most connections have one path.
 #[derive(Debug, Default)]
-pub(super) struct PastPaths {
+pub(super) struct PastPaths(Option<Box<Past>>);
+
+#[derive(Debug, Default)]
+struct Past {
     /// Those that went last, in the order in which they went.
     recent: VecDeque<(PathId, PathCounters)>,
-    /// Boxed, since most connections have one path.
-    total: Option<Box<PathCounters>>,
+    total: PathCounters,
 }
 
 impl PastPaths {
     fn add(&mut self, id: PathId, counters: PathCounters) {
-        if self.recent.len() == MAX_REMEMBERED {
-            self.recent.pop_front();
+        let past = self.0.get_or_insert_default();
+        if past.recent.len() == MAX_REMEMBERED {
+            past.recent.pop_front();
         }
-        self.recent.push_back((id, counters));
-        **self.total.get_or_insert_default() += counters;
+        past.recent.push_back((id, counters));
+        past.total += counters;
     }
 
     /// The paths that went last, at most 64, in the order in which they went.
     pub(super) fn recent(&self) -> impl Iterator<Item = &(PathId, PathCounters)> {
-        self.recent.iter()
+        self.0.iter().flat_map(|past| past.recent.iter())
     }
 
     /// The counters of all of them added up.
     pub(super) fn total(&self) -> PathCounters {
-        self.total.as_deref().copied().unwrap_or_default()
+        self.0.as_ref().map(|past| past.total).unwrap_or_default()
     }
 }
 
@@ -186,7 +196,7 @@ impl PathPlan {
     /// The state of an abandoned path is to be dropped at `at`.
     pub(super) fn expire_at(&mut self, id: PathId, at: Instant) {
         if let Some(identifier) = self.at_mut(id) {
-            identifier.expires_at = Some(at);
+            identifier.details_mut().expires_at = Some(at);
             self.find_expiry();
         }
     }
@@ -202,9 +212,9 @@ impl PathPlan {
     pub(super) fn next_expired(&mut self, now: Instant) -> Option<(PathId, Stage)> {
         self.expires_at.filter(|at| *at <= now)?;
         let is_due =
-            |identifier: &&mut Identifier| identifier.expires_at.is_some_and(|at| at <= now);
+            |identifier: &&mut Identifier| identifier.expires_at().is_some_and(|at| at <= now);
         let due = self.window.iter_mut().find(is_due)?;
-        due.expires_at = None;
+        due.details_mut().expires_at = None;
         let (id, stage) = (due.id, due.stage);
         let stage = self.step(id, Step::Expire).unwrap_or(stage);
         self.find_expiry();
@@ -212,7 +222,7 @@ impl PathPlan {
     }
 
     fn find_expiry(&mut self) {
-        self.expires_at = self.window.iter().filter_map(|identifier| identifier.expires_at).min();
+        self.expires_at = self.window.iter().filter_map(Identifier::expires_at).min();
     }
 
     /// Grants one more identifier in place of one that is used up; `false` if there is none.
@@ -252,19 +262,21 @@ impl PathPlan {
 
     /// What was said of a path's status; nothing of one that is used up.
     pub(super) fn status(&self, id: PathId) -> StatusExchange {
-        self.at(id).map_or_else(StatusExchange::default, |identifier| identifier.status)
+        let details = self.at(id).and_then(|identifier| identifier.details.as_ref());
+        details.map_or_else(StatusExchange::default, |details| details.status)
     }
 
     /// We tell the status of a path, open or not. `false` of one that is over.
     pub(super) fn set_own_status(&mut self, id: PathId, status: PathStatus) -> bool {
         let is_current = |identifier: &&mut Identifier| identifier.stage.is_current();
         let Some(identifier) = self.at_mut(id).filter(is_current) else { return false };
-        identifier.status.own = status;
+        let own = &mut identifier.details_mut().status;
+        own.own = status;
         // https://www.rfc-editor.org/rfc/rfc10069#section-4.3
         //# The sequence number space is common to the two frame types, and monotonically
         //# increasing values MUST be used when sending PATH_STATUS_AVAILABLE or
         //# PATH_STATUS_BACKUP frames for a given path ID.
-        identifier.status.own_sequence += 1;
+        own.own_sequence += 1;
         true
     }
 
@@ -273,10 +285,11 @@ impl PathPlan {
     pub(super) fn set_broken(&mut self, id: PathId, broken: bool) -> bool {
         let is_current = |identifier: &&mut Identifier| identifier.stage.is_current();
         let Some(identifier) = self.at_mut(id).filter(is_current) else { return false };
-        let before = identifier.status.told();
-        identifier.status.broken = broken;
-        let is_news = identifier.status.told() != before;
-        identifier.status.own_sequence += u64::from(is_news);
+        let status = &mut identifier.details_mut().status;
+        let before = status.told();
+        status.broken = broken;
+        let is_news = status.told() != before;
+        status.own_sequence += u64::from(is_news);
         is_news
     }
 
@@ -288,11 +301,12 @@ impl PathPlan {
         //# previously received another PATH_STATUS_BACKUP frame or PATH_STATUS_AVAILABLE frame
         //# for the same path ID with a Path Status sequence number equal to or higher than the
         //# Path Status sequence number of the incoming frame.
-        if identifier.status.peer_sequence.is_some_and(|known| known >= sequence) {
+        let known = &mut identifier.details_mut().status;
+        if known.peer_sequence.is_some_and(|known| known >= sequence) {
             return false;
         }
-        identifier.status.peer_sequence = Some(sequence);
-        identifier.status.peer = Some(status);
+        known.peer_sequence = Some(sequence);
+        known.peer = Some(status);
         identifier.stage.is_current()
     }
 
@@ -333,7 +347,15 @@ impl PathPlan {
 
 impl Identifier {
     fn unused(id: PathId) -> Self {
-        Identifier { id, stage: Stage::Unused, expires_at: None, status: StatusExchange::default() }
+        Identifier { id, stage: Stage::Unused, details: None }
+    }
+
+    fn expires_at(&self) -> Option<Instant> {
+        self.details.as_ref()?.expires_at
+    }
+
+    fn details_mut(&mut self) -> &mut Details {
+        self.details.get_or_insert_default()
     }
 }
 

@@ -6,7 +6,7 @@ use quipu_policy::{Ask, Checked, DecidedBy, Decision, Placement, Refusal};
 use super::lifecycle::Phase;
 use super::packet::PacketBuilder;
 use super::receive::OpenedPacket;
-use super::{Connection, Space};
+use super::{Connection, FirstIds, Space};
 use crate::recorder::{
     ConnectionState, DropReason, Event, LossSign, Metrics, Outcome, PacketInfo, Scheduled, Started,
     StreamSide, StreamState, Timer,
@@ -38,7 +38,7 @@ fn outcome(checked: &Checked) -> Outcome {
 
 impl Connection {
     /// The connection begins, and with it its first path.
-    pub(super) fn record_start(&mut self, now: Instant, route: Route) {
+    pub(super) fn record_start(&mut self, now: Instant, route: Route, ids: &FirstIds) {
         if !self.recording.is_on() {
             return;
         }
@@ -50,7 +50,7 @@ impl Connection {
             original_dcid: self.ids.original(),
         };
         self.recording.record(now, || Event::Started(started));
-        let own = super::parameters(self.role, &self.config, self.ids.first());
+        let own = super::parameters(self.role, &self.config, ids);
         self.recording.record(now, || Event::Parameters { own: true, parameters: &own });
     }
 

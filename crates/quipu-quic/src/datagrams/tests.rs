@@ -31,7 +31,7 @@ fn the_oldest_make_room_and_are_named() {
     assert!(datagrams.is_idle());
     assert_eq!((datagrams.on_written(), datagrams.drop_next()), (None, None));
     assert_eq!((datagrams.counters.sent, datagrams.counters.dropped_unsent), (1, 4));
-    assert_eq!(datagrams.outgoing.held, 0);
+    assert_eq!(datagrams.queues.unwrap().outgoing.held, 0);
 }
 
 #[test]
@@ -54,7 +54,8 @@ fn empty_datagrams_take_room_too() {
         send(&mut datagrams, 0);
         datagrams.receive(&[]);
     }
-    assert_eq!((datagrams.outgoing.waiting.len(), datagrams.incoming.waiting.len()), (1, 1));
+    let queues = datagrams.queues.unwrap();
+    assert_eq!((queues.outgoing.waiting.len(), queues.incoming.waiting.len()), (1, 1));
 }
 
 #[test]

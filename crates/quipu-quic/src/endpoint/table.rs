@@ -21,8 +21,6 @@ use crate::wire::{ConnectionId, ResetToken};
 /// A connection and what the endpoint keeps of it.
 struct Slot {
     connection: Connection,
-    /// Its connection IDs, in no order: a few for each path that it may have.
-    cids: Vec<ConnectionId>,
     /// Reset tokens of the peer that count.
     reset_tokens: Vec<ResetToken>,
     deadline: Option<Instant>,
@@ -31,23 +29,6 @@ struct Slot {
     /// The application has its handle.
     handed_out: bool,
     client: Option<Client>,
-}
-
-impl Slot {
-    /// Datagrams to that connection ID are for it.
-    fn own(&mut self, cid: ConnectionId) {
-        if self.cids.len() == self.cids.capacity() {
-            // There are many connections, so that what each has to spare counts.
-            self.cids.reserve_exact(2);
-        }
-        self.cids.push(cid);
-    }
-
-    /// They are not any more: whether they were.
-    fn disown(&mut self, cid: &ConnectionId) -> bool {
-        let at = self.cids.iter().position(|own| own == cid);
-        at.map(|at| self.cids.swap_remove(at)).is_some()
-    }
 }
 
 /// Where the client of a connection is that it opened.
@@ -99,7 +80,6 @@ impl Table {
     ) -> Option<ConnectionHandle> {
         let slot = Slot {
             connection,
-            cids: cids.to_vec(),
             reset_tokens: Vec::new(),
             deadline: None,
             dirty: false,
@@ -120,8 +100,8 @@ impl Table {
     /// Drops a connection.
     pub(super) fn remove(&mut self, handle: ConnectionHandle) -> Option<Connection> {
         let slot = self.slots.remove(handle)?;
-        for cid in &slot.cids {
-            self.routes.remove(cid);
+        for cid in slot.connection.destinations() {
+            self.routes.remove(&cid, handle);
         }
         for token in &slot.reset_tokens {
             self.peer_tokens.remove(token, handle);
@@ -293,9 +273,7 @@ impl Table {
         while let Some(event) = slot.connection.poll_endpoint_event() {
             match event {
                 EndpointEvent::Issued(cid, path) => {
-                    if self.routes.insert(cid, Target { handle, path }) {
-                        slot.own(cid);
-                    } else {
+                    if !self.routes.insert(cid, Target { handle, path }) {
                         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1
                         //# As a trivial example, this means the same connection ID MUST NOT be
                         //# issued more than once on the same connection.
@@ -308,11 +286,7 @@ impl Table {
                 //# this connection ID for the duration of the connection or until its peer
                 //# invalidates the connection ID via a RETIRE_CONNECTION_ID frame (Section
                 //# 19.16).
-                EndpointEvent::Retired(cid) => {
-                    if slot.disown(&cid) {
-                        self.routes.remove(&cid);
-                    }
-                }
+                EndpointEvent::Retired(cid) => self.routes.remove(&cid, handle),
                 EndpointEvent::Validated => {
                     if let Some(client) = slot.client.as_mut().filter(|client| !client.validated) {
                         client.validated = true;

@@ -2,7 +2,6 @@
 //! <https://www.rfc-editor.org/rfc/rfc9000#section-8.2>
 
 use quipu_base::{Duration, Instant};
-use smallvec::SmallVec;
 
 use crate::constant_time;
 
@@ -15,7 +14,7 @@ const MAX_TRIES: u32 = 6;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Validation {
     /// Challenges in flight.
-    challenges: SmallVec<[Challenge; 2]>,
+    challenges: Vec<Challenge>,
     tries: u32,
     wants_challenge: bool,
     resend_at: Option<Instant>,

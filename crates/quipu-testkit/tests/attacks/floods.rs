@@ -180,7 +180,8 @@ fn idle_streams_hold_a_bounded_amount_each() {
     // One frame opens them all, as streams are opened in order.
     // https://www.rfc-editor.org/rfc/rfc9000#section-3.2
     println!("{work:?}");
-    assert!(work.held <= streams as i64 * 3_000, "{} bytes for {streams} streams", work.held);
+    // They have places, and nothing else before something comes for them.
+    assert!(work.held <= streams as i64 * 8, "{} bytes for {streams} streams", work.held);
 }
 
 /// The forger takes nothing: the victim's application may write for ever.

@@ -53,8 +53,9 @@ fn one_byte_per_block_of_a_stream_holds_in_proportion() {
 #[test]
 fn one_byte_on_each_of_many_streams_holds_in_proportion() {
     let held = held_after(|nth| stream(4 * (nth % 4_000), 1 + 2 * (nth / 4_000), &[7]));
-    // Streams that are open have their own price: see `floods::idle_streams_hold_a_bounded_amount_each`.
-    let streams = 4_000 * 3_000;
+    // A stream on which something came has its own price, whatever came: its state, what policies see
+    // of it, and the first node of the tree of what lies beyond a gap. `max_streams` is the bound.
+    let streams = 4_000 * 1_200;
     assert!(held <= HELD + streams, "{held} bytes for {SENT}");
 }
 
@@ -104,7 +105,8 @@ fn an_idle_connection_is_small() {
     forge.wait(Duration::from_secs(1));
     let held = forge.work().held;
     println!("{held} bytes");
-    assert!(held < 20_000, "{held} bytes");
+    // The null TLS, the policies and the application of the testkit included.
+    assert!(held < 12_500, "{held} bytes");
 }
 
 /// Connections that are dropped leave nothing.

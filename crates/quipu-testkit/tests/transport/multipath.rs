@@ -2,7 +2,7 @@
 
 use quipu_base::{Bytes, Duration, PathId, Role, StreamDirection};
 use quipu_policy::{PathState, PathStatus};
-use quipu_quic::connection::OpenPathError;
+use quipu_quic::connection::{CloseReason, OpenPathError};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::wire::Frame;
 use quipu_quic::{ConnectionEvent, Route, TransportConfig};
@@ -125,6 +125,57 @@ fn a_client_without_identifiers_or_connection_ids_says_so() {
     assert_eq!(forge.heard_of(blocked), [(PathId(3), 0)]);
     forge.issue(3, 0);
     assert_eq!(open(&mut forge, 3), Ok(PathId(3)));
+}
+
+/// What the parameter of the handshake allowed cannot be taken back; a frame that allows no more than
+/// another before it may just be late.
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-4.6>
+#[test]
+fn a_maximum_path_id_below_its_initial_value_closes() {
+    let mut setup = Setup::default();
+    setup.client.max_paths = 4;
+    setup.server.max_paths = 4;
+    for role in [Role::Client, Role::Server] {
+        let mut forge = Forge::against(role, &setup).acknowledging();
+        for maximum in [3, 6, 5, 3] {
+            forge.say([Frame::MaxPathId { maximum: PathId(maximum) }]);
+            assert_eq!(forge.closed(), None, "{role:?} after {maximum}");
+        }
+        forge.say([Frame::MaxPathId { maximum: PathId(2) }]);
+        let Some(CloseReason::PeerFault(error)) = forge.closed() else {
+            unreachable!("{role:?}: {:?}", forge.closed())
+        };
+        assert_eq!(error.code, ErrorCode::PROTOCOL_VIOLATION, "{role:?}");
+    }
+}
+
+/// A peer can lack the next connection ID or one that it has not seen yet, of a path that it may use.
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-4.7>
+#[test]
+fn a_peer_blocked_at_a_connection_id_beyond_the_next_closes() {
+    let setup = Setup::default();
+    let each = u64::from(setup.client.connection_ids_per_path);
+    for role in [Role::Client, Role::Server] {
+        for (path, next_sequence, closes) in [
+            (0, each, false),
+            (0, each + 1, true),
+            (3, 0, false),
+            (3, each, false),
+            (3, each + 1, true),
+            (3, u64::MAX >> 2, true),
+            (8, 0, true),
+        ] {
+            let mut forge = Forge::against(role, &setup).acknowledging();
+            let path = PathId(path);
+            forge.say([Frame::PathCidsBlocked { path, next_sequence }]);
+            let code = match forge.closed() {
+                Some(CloseReason::PeerFault(error)) => Some(error.code),
+                _ => None,
+            };
+            let expected = closes.then_some(ErrorCode::PROTOCOL_VIOLATION);
+            assert_eq!(code, expected, "{role:?}, {path:?} at {next_sequence}");
+        }
+    }
 }
 
 /// <https://www.rfc-editor.org/rfc/rfc10069#section-3.2.1>

@@ -10,7 +10,7 @@ const MAX_NODES: usize = 16_384;
 impl Priorities {
     /// Whether so many nodes can be added.
     pub(super) fn has_room(&self, nodes: usize) -> bool {
-        self.by_id.len() + nodes <= MAX_NODES
+        self.len() + nodes <= MAX_NODES
     }
 
     pub(super) fn add_leaf(
@@ -54,7 +54,7 @@ impl Priorities {
         done: &mut TreeEdits,
     ) -> Result<(), PriorityError> {
         check_weight(weight)?;
-        if self.by_id.contains_key(&id) {
+        if self.key(id).is_some() {
             return Err(PriorityError::Exists(id));
         }
         let parent = self.key(parent).ok_or(PriorityError::Unknown(parent))?;

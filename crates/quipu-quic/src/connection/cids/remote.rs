@@ -5,6 +5,7 @@ use quipu_base::PathId;
 use smallvec::SmallVec;
 
 use super::by_path::ByPath;
+use super::shelf::{Kept, Shelf};
 use super::{ACTIVE_LIMIT, too_many};
 use crate::error::{ErrorCode, TransportError};
 use crate::wire::frame::NewConnectionId;
@@ -14,6 +15,9 @@ use crate::wire::{ConnectionId, ResetToken};
 #[derive(Debug, Default)]
 pub(in crate::connection) struct RemoteIds {
     paths: ByPath<Peers>,
+    /// Those of paths that are not in `paths`: that were not used, and of which the peer retired
+    /// none.
+    shelf: Shelf,
     /// Which reset tokens count has changed.
     tokens_changed: bool,
 }
@@ -54,6 +58,13 @@ impl Peers {
         let known = self.live.len();
         self.live.retain(|remote| remote.sequence != sequence);
         if self.live.len() < known { SmallVec::from_slice(&[sequence]) } else { Retired::new() }
+    }
+
+    /// Adds one in its place.
+    fn insert(&mut self, remote: Remote) {
+        self.next = self.next.max(remote.sequence.saturating_add(1));
+        let at = self.live.partition_point(|other| other.sequence < remote.sequence);
+        self.live.insert(at, remote);
     }
 
     /// The lowest that was never sent to.
@@ -107,9 +118,8 @@ impl RemoteIds {
 
     /// Packets go on `path` from now on: the reset token of its connection ID counts.
     pub(in crate::connection) fn use_path(&mut self, path: PathId) {
-        if let Some(peers) = self.paths.get_mut(path) {
+        if let Some(peers) = self.changing(path) {
             peers.used = true;
-            self.tokens_changed = true;
         }
     }
 
@@ -122,9 +132,22 @@ impl RemoteIds {
 
     /// The connection IDs of a path, to change which of them are in use.
     fn changing(&mut self, path: PathId) -> Option<&mut Peers> {
+        self.unshelve(path);
         let peers = self.paths.get_mut(path)?;
         self.tokens_changed = true;
         Some(peers)
+    }
+
+    /// Takes the connection IDs of a path off the shelf, if they are there.
+    fn unshelve(&mut self, path: PathId) {
+        while let Some(Kept { sequence, id, token, .. }) = self.shelf.take_of(path) {
+            let peers = self.paths.entry(path);
+            // The first that came is the one to use.
+            if peers.live.is_empty() {
+                peers.active = sequence;
+            }
+            peers.insert(Remote { sequence, id, token });
+        }
     }
 
     /// The connection ID to use on `path`; `None` while the peer has issued none for it.
@@ -132,13 +155,15 @@ impl RemoteIds {
         // https://www.rfc-editor.org/rfc/rfc10069#section-3.2.2
         //# For the extension specified in this document, endpoints MUST only rotate to another
         //# connection ID associated with the same path ID.
-        let peers = self.paths.get(path)?;
+        let Some(peers) = self.paths.get(path) else {
+            return self.shelf.of(path).next().map(|kept| kept.id);
+        };
         peers.get(peers.active).map(|remote| remote.id)
     }
 
     /// The connection ID to use with the other address of `path`: one of its own if it has one.
     pub(in crate::connection) fn reserved(&self, path: PathId) -> Option<ConnectionId> {
-        let peers = self.paths.get(path)?;
+        let Some(peers) = self.paths.get(path) else { return self.active(path) };
         peers.get(peers.reserved.unwrap_or(peers.active)).map(|remote| remote.id)
     }
 
@@ -149,12 +174,18 @@ impl RemoteIds {
 
     /// True if one is in supply that was never sent to.
     pub(in crate::connection) fn has_spare(&self, path: PathId) -> bool {
-        self.paths.get(path).is_some_and(|peers| peers.spare().is_some())
+        match self.paths.get(path) {
+            Some(peers) => peers.spare().is_some(),
+            None => self.shelf.of(path).count() > 1,
+        }
     }
 
     /// The sequence number of the next that the peer is expected to issue for `path`.
     pub(in crate::connection) fn next(&self, path: PathId) -> u64 {
-        self.paths.get(path).map_or(0, |peers| peers.next)
+        match self.paths.get(path) {
+            Some(peers) => peers.next,
+            None => self.shelf.of(path).map(|kept| kept.sequence + 1).max().unwrap_or(0),
+        }
     }
 
     /// Keeps a spare one for the other address of `path`; `false` if there is none.
@@ -219,19 +250,17 @@ impl RemoteIds {
         if self.is_empty(PathId::ZERO) {
             return Err(TransportError::protocol_violation("issued beside an empty connection ID"));
         }
+        if retire_prior_to == 0 && self.paths.get(path).is_none() {
+            let kept = Kept { path, sequence, id, token: Some(token) };
+            return self.shelve(&kept).map(|()| retired);
+        }
+        self.unshelve(path);
         let peers = self.paths.entry(path);
         peers.next = peers.next.max(sequence.saturating_add(1));
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
         //# Receipt of the same frame multiple times MUST NOT be treated as a connection error.
         if let Some(known) = peers.get(sequence) {
-            // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
-            //# if a sequence number is used for different connection IDs, the
-            //# endpoint MAY treat that receipt as a connection error of type
-            //# PROTOCOL_VIOLATION.
-            if known.id != id {
-                return Err(TransportError::protocol_violation("a sequence number used twice"));
-            }
-            return Ok(retired);
+            return check_same(known.id, id).map(|()| retired);
         }
         // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
         //# An endpoint that receives a NEW_CONNECTION_ID frame with a sequence number smaller
@@ -242,8 +271,7 @@ impl RemoteIds {
             retired.push(sequence);
             return Ok(retired);
         }
-        let at = peers.live.partition_point(|remote| remote.sequence < sequence);
-        peers.live.insert(at, Remote { sequence, id, token: Some(token) });
+        peers.insert(Remote { sequence, id, token: Some(token) });
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
         //# Upon receipt of an increased Retire Prior To field, the peer MUST stop using the
         //# corresponding connection IDs and retire them with RETIRE_CONNECTION_ID frames before
@@ -275,8 +303,26 @@ impl RemoteIds {
         Ok(retired)
     }
 
+    /// Keeps a connection ID of a path that is not used.
+    fn shelve(&mut self, new: &Kept) -> Result<(), TransportError> {
+        if let Some(known) = self.shelf.get(new.path, new.sequence) {
+            return check_same(known.id, new.id);
+        }
+        self.shelf.put(new);
+        if self.shelf.of(new.path).count() as u64 > ACTIVE_LIMIT {
+            return Err(too_many());
+        }
+        Ok(())
+    }
+
+    /// Gives back memory that is not needed.
+    pub(super) fn release_memory(&mut self) {
+        self.shelf.release();
+    }
+
     /// Drops all of a path.
     pub(in crate::connection) fn drop_path(&mut self, path: PathId) {
+        while self.shelf.take_of(path).is_some() {}
         let dropped = self.paths.remove(path);
         self.tokens_changed |= dropped.is_some_and(|peers| peers.used);
     }
@@ -290,6 +336,18 @@ impl RemoteIds {
         let token = ResetToken::new(*token);
         self.paths.get(path).is_some_and(|peers| peers.reset_tokens().any(|own| own == token))
     }
+}
+
+/// A connection ID came under a sequence number that has one.
+fn check_same(known: ConnectionId, new: ConnectionId) -> Result<(), TransportError> {
+    // https://www.rfc-editor.org/rfc/rfc9000#section-19.15
+    //# if a sequence number is used for different connection IDs, the
+    //# endpoint MAY treat that receipt as a connection error of type
+    //# PROTOCOL_VIOLATION.
+    if known == new {
+        return Ok(());
+    }
+    Err(TransportError::protocol_violation("a sequence number used twice"))
 }
 
 #[cfg(test)]

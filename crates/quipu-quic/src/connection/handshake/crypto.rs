@@ -28,10 +28,23 @@ pub(crate) struct CryptoSend {
     data: Vec<u8>,
     start: u64,
     pending: RangeSet,
+    /// What the peer has beyond `start`.
     acked: RangeSet,
 }
 
+/// The peer has all bytes before this offset.
+impl From<u64> for CryptoSend {
+    fn from(start: u64) -> Self {
+        CryptoSend { start, ..CryptoSend::default() }
+    }
+}
+
 impl CryptoSend {
+    /// How many bytes there were, if the peer has them all.
+    pub(crate) fn done(&self) -> Option<u64> {
+        self.data.is_empty().then_some(self.start)
+    }
+
     /// Appends the TLS bytes that `write` appends: how many, and what it returned.
     pub(crate) fn write_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> (usize, R) {
         let (from, length) = (self.end(), self.data.len());
@@ -59,23 +72,21 @@ impl CryptoSend {
     }
 
     pub(crate) fn on_acked(&mut self, span: Span) {
-        self.acked.insert(span.start.0..span.end.0);
         self.pending.remove(span.start.0..span.end.0);
-        let done = self.acked.first().filter(|range| range.start == 0);
-        let done = done.map_or(0, |range| range.end.saturating_sub(self.start));
-        if done > 0 {
-            self.data.drain(..(done as usize).min(self.data.len()));
-            self.start += done;
+        self.acked.insert(span.start.0.max(self.start)..span.end.0.max(self.start));
+        if let Some(done) = self.acked.first().filter(|range| range.start == self.start) {
+            self.data.drain(..((done.end - self.start) as usize).min(self.data.len()));
+            self.start = done.end;
+            self.acked.remove(done);
         }
         if self.data.is_empty() {
-            self.data = Vec::new();
-            self.pending = RangeSet::new();
+            *self = CryptoSend::from(self.start);
         }
     }
 
     /// A stretch was lost: what nobody acknowledged is pending again.
     pub(crate) fn on_lost(&mut self, span: Span) {
-        self.pending.insert(span.start.0..span.end.0);
+        self.pending.insert(span.start.0.max(self.start)..span.end.0.max(self.start));
         for range in self.acked.iter() {
             self.pending.remove(range);
         }
@@ -102,7 +113,19 @@ pub(crate) struct CryptoReceive {
     over: bool,
 }
 
+/// All bytes before this offset were read.
+impl From<u64> for CryptoReceive {
+    fn from(read: u64) -> Self {
+        CryptoReceive { read, ..CryptoReceive::default() }
+    }
+}
+
 impl CryptoReceive {
+    /// How many bytes came, if all were read and more may come.
+    pub(crate) fn done(&self) -> Option<u64> {
+        (self.held == 0 && !self.over).then_some(self.read)
+    }
+
     /// Takes the bytes of a CRYPTO frame. Of bytes that come more than once, the first are kept.
     pub(crate) fn on_frame(&mut self, offset: u64, bytes: &[u8]) -> Result<(), TransportError> {
         let end = offset.saturating_add(bytes.len() as u64);

@@ -16,10 +16,11 @@ use one_rtt::OneRtt;
 
 /// The keys of a connection.
 pub(crate) struct KeyRing {
-    initial: Option<InitialKeys>,
+    /// These and those of Handshake packets are boxed: they soon are no more.
+    initial: Option<Box<InitialKeys>>,
     /// A client seals with them, a server opens.
     zero_rtt: Option<DirectionKeys>,
-    handshake: Option<Keys>,
+    handshake: Option<Box<Keys>>,
     one_rtt: Option<OneRtt>,
     /// A 1-RTT packet came to a server, which reads no 0-RTT packets for long any more.
     zero_rtt_is_over: bool,
@@ -71,7 +72,7 @@ impl KeyRing {
     /// Keys of Initial packets of `version`, made of `dcid`.
     pub(crate) fn new(version: Version, dcid: ConnectionId, keys: Keys) -> Self {
         KeyRing {
-            initial: Some(InitialKeys { dcid, version, keys, other: None }),
+            initial: Some(Box::new(InitialKeys { dcid, version, keys, other: None })),
             zero_rtt: None,
             handshake: None,
             one_rtt: None,
@@ -83,7 +84,7 @@ impl KeyRing {
 
     /// A Retry changed what Initial keys are made of.
     pub(super) fn replace_initial(&mut self, version: Version, dcid: ConnectionId, keys: Keys) {
-        self.initial = Some(InitialKeys { dcid, version, keys, other: None });
+        self.initial = Some(Box::new(InitialKeys { dcid, version, keys, other: None }));
     }
 
     /// What the keys of Initial packets are made of, while there are some.
@@ -140,7 +141,7 @@ impl KeyRing {
     }
 
     pub(super) fn install_handshake(&mut self, keys: Keys) {
-        self.handshake = Some(keys);
+        self.handshake = Some(Box::new(keys));
     }
 
     pub(super) fn install_one_rtt(&mut self, keys: Keys, session: &mut dyn Session) {

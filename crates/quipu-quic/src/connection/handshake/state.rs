@@ -77,9 +77,14 @@ struct CryptoStream {
     receive: CryptoReceive,
 }
 
-/// TLS messages of all levels at which some travel; boxed, since two of the three soon are no more.
+/// TLS messages of all levels at which some travel; boxed, since two of the three soon are no more, and
+/// at the third little travels.
 #[derive(Debug, Default)]
-struct CryptoStreams([Option<Box<CryptoStream>>; 3]);
+struct CryptoStreams {
+    at: [Option<Box<CryptoStream>>; 3],
+    /// How far 1-RTT messages have come, sent and received, while none travels.
+    one_rtt: [u64; 2],
+}
 
 impl CryptoStreams {
     fn index(level: Level) -> usize {
@@ -91,16 +96,34 @@ impl CryptoStreams {
     }
 
     fn at(&self, level: Level) -> Option<&CryptoStream> {
-        self.0[Self::index(level)].as_deref()
+        self.at[Self::index(level)].as_deref()
     }
 
     fn at_mut(&mut self, level: Level) -> &mut CryptoStream {
-        self.0[Self::index(level)].get_or_insert_default()
+        let [sent, received] = match level {
+            Level::OneRtt => self.one_rtt,
+            _ => [0; 2],
+        };
+        self.at[Self::index(level)].get_or_insert_with(|| {
+            let (send, receive) = (CryptoSend::from(sent), CryptoReceive::from(received));
+            Box::new(CryptoStream { send, receive })
+        })
     }
 
     /// No packet of the level is read or sent any more.
     fn discard(&mut self, level: Level) {
-        self.0[Self::index(level)] = None;
+        self.at[Self::index(level)] = None;
+    }
+
+    /// Gives back what is kept of 1-RTT messages if none travels.
+    fn release(&mut self) {
+        let [.., at] = &mut self.at;
+        let done =
+            at.as_ref().and_then(|stream| Some([stream.send.done()?, stream.receive.done()?]));
+        if let Some(done) = done {
+            self.one_rtt = done;
+            *at = None;
+        }
     }
 }
 
@@ -111,12 +134,11 @@ struct EarlySpaces {
     handshake: PacketSpace,
 }
 
-/// A Retry that came to a client.
-#[derive(Debug, Default)]
+/// The token that a client shows, and the Retry that it came in, if it did.
+#[derive(Debug)]
 struct Retry {
-    /// Its source connection ID.
+    /// The source connection ID of the Retry.
     source: Option<ConnectionId>,
-    /// Its token; empty without a Retry.
     token: Vec<u8>,
 }
 
@@ -159,7 +181,8 @@ pub(in crate::connection) struct Handshake {
     /// Probe packets that a probe timeout asks for: Initial, Handshake.
     probes_due: [u8; 2],
     kept: KeptPackets,
-    retry: Retry,
+    /// Until the keys of both are gone, if there is anything to keep.
+    retry: Option<Box<Retry>>,
     peer: PeerSettings,
 }
 
@@ -187,7 +210,7 @@ impl Handshake {
             spaces: Some(Box::default()),
             probes_due: [0; 2],
             kept: KeptPackets::default(),
-            retry: Retry { source: None, token },
+            retry: (!token.is_empty()).then(|| Box::new(Retry { source: None, token })),
             peer: PeerSettings::default(),
         }
     }
@@ -305,8 +328,14 @@ impl Handshake {
         self.keys.discard(space);
         if !self.keys.has_handshake_keys() {
             self.spaces = None;
+            self.retry = None;
         }
         Some(dropped)
+    }
+
+    /// Nothing is in flight: gives back what is kept of TLS messages.
+    pub(in crate::connection) fn release_memory(&mut self) {
+        self.crypto.release();
     }
 
     /// True once a packet of the server opened: nothing but a Retry or Version Negotiation came
@@ -355,7 +384,7 @@ impl Handshake {
             // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
             //# A client MUST accept and process at most one Retry packet for each connection
             //# attempt.
-            && self.retry.source.is_none()
+            && self.retry_source().is_none()
             // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
             //# A client MUST discard a Retry packet with a zero-length Retry Token field.
             && !token.is_empty()
@@ -366,18 +395,18 @@ impl Handshake {
         let version = self.version.original();
         let keys = self.origin.as_ref().filter(|_| fresh)?.initial_keys(version, &source);
         self.keys.replace_initial(version, source, keys);
-        self.retry = Retry { source: Some(source), token };
+        self.retry = Some(Box::new(Retry { source: Some(source), token }));
         Some(self.space_mut(Space::Initial)?.sent.drain())
     }
 
     /// The source connection ID of the Retry that came.
     pub(in crate::connection) fn retry_source(&self) -> Option<ConnectionId> {
-        self.retry.source
+        self.retry.as_ref()?.source
     }
 
     /// The token of Initial packets: that of a Retry, or of an earlier connection; may be empty.
     pub(in crate::connection) fn token(&self) -> &[u8] {
-        &self.retry.token
+        self.retry.as_ref().map_or(&[], |retry| &retry.token)
     }
 
     /// True if nothing of the server came, neither a packet nor a Retry, and it was not said
@@ -385,7 +414,7 @@ impl Handshake {
     pub(in crate::connection) fn may_begin_again(&self) -> bool {
         self.role.is_client()
             && !self.has_heard()
-            && self.retry.source.is_none()
+            && self.retry_source().is_none()
             && !self.version.has_reacted()
     }
 
@@ -407,5 +436,55 @@ impl Handshake {
         let before = std::mem::replace(self, again);
         self.version = VersionState::after_negotiation(version);
         before.spaces.map(|spaces| spaces.initial)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quipu_base::Offset;
+    use quipu_policy::Span;
+
+    use super::*;
+
+    /// A level at which `sent` bytes wait and `received` bytes came.
+    fn fill(streams: &mut CryptoStreams, level: Level, sent: usize, received: usize) {
+        let stream = streams.at_mut(level);
+        stream.send.write_with(|out| out.resize(sent, 7));
+        stream.receive.on_frame(0, &vec![7; received]).unwrap();
+    }
+
+    #[test]
+    fn messages_go_with_the_keys_of_their_level() {
+        let mut streams = CryptoStreams::default();
+        fill(&mut streams, Level::Initial, 10, 20);
+        fill(&mut streams, Level::Handshake, 10, 20);
+        streams.discard(Level::Initial);
+        assert!(streams.at(Level::Initial).is_none());
+        assert!(streams.at(Level::Handshake).is_some());
+    }
+
+    #[test]
+    fn a_level_without_messages_under_way_is_kept_as_two_numbers() {
+        let mut streams = CryptoStreams::default();
+        fill(&mut streams, Level::OneRtt, 10, 20);
+        streams.release();
+        let stream = streams.at_mut(Level::OneRtt);
+        assert_eq!(stream.send.next(100).map(|(offset, _)| offset), Some(Offset(0)), "it waits");
+        let span = Span::new(Offset(0), Offset(10));
+        stream.send.on_sent(span);
+        stream.receive.advance();
+        streams.release();
+        assert!(streams.at(Level::OneRtt).is_some(), "the peer may not have it");
+        streams.at_mut(Level::OneRtt).send.on_acked(span);
+        streams.release();
+        assert!(streams.at(Level::OneRtt).is_none());
+        // And on, where it stopped; what comes again counts for nothing.
+        let stream = streams.at_mut(Level::OneRtt);
+        stream.send.on_lost(span);
+        assert!(!stream.send.is_pending());
+        stream.send.write_with(|out| out.push(8));
+        assert_eq!(stream.send.next(100), Some((Offset(10), &[8][..])));
+        stream.receive.on_frame(15, &[7; 10]).unwrap();
+        assert_eq!(stream.receive.next(), Some(&[7; 5][..]));
     }
 }
