@@ -101,7 +101,8 @@ pub(crate) struct SentRecord {
     /// Bit `i`: piece `i` carried the stream's end.
     pub(crate) fins: u32,
     pub(crate) pieces: SmallVec<[Piece; 1]>,
-    pub(crate) controls: Vec<SentControl>,
+    /// Most packets of a receiver have one, their acknowledgement.
+    pub(crate) controls: SmallVec<[SentControl; 1]>,
 }
 
 impl SentRecord {
@@ -121,7 +122,7 @@ impl SentRecord {
             at_send: None,
             fins: 0,
             pieces: SmallVec::new(),
-            controls: Vec::new(),
+            controls: SmallVec::new(),
         }
     }
 

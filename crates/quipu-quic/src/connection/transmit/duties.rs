@@ -2,6 +2,7 @@
 
 use quipu_base::Instant;
 use quipu_policy::{Kind, PathState, Piece};
+use smallvec::SmallVec;
 
 use super::Full;
 use crate::config::MIN_UDP_PAYLOAD;
@@ -132,7 +133,7 @@ impl PacketBuilder<'_> {
 }
 
 /// What a probe repeats: stream pieces, each with whether it carried the end, and control frames.
-type ProbeContent = (Vec<(Piece, bool)>, Vec<SentControl>);
+type ProbeContent = (Vec<(Piece, bool)>, SmallVec<[SentControl; 1]>);
 
 /// The stream pieces of the `nth` oldest packet in flight that has something to repeat, and its
 /// control frames, which move to the probe.
