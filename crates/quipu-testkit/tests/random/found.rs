@@ -409,3 +409,32 @@ fn streams_that_end_early_arrive() {
         keeps_the_rules(Trial { begin: 50, early: Some(known), ..trial });
     }
 }
+
+/// A server's clock stood while paths were measured, and acknowledgements of some came by ways of which
+/// its policy takes no round-trip sample: the probe timeout stayed far too short, and each
+/// acknowledgement ended its backoff, for ever.
+#[test]
+fn a_path_measured_as_zero_is_not_probed_for_ever() {
+    let path = |mbit, delay| PathSetup::new(mbit, delay);
+    let lossy = PathSetup { up: 50, loss: 100, disorder: true, ..path(50, 100) };
+    let all = "path=blest resend=picoquic reinject=tail ack=all congestion=cubic";
+    let ops = [
+        OpenPath(0),
+        OpenPath(0),
+        Policies(Client, all.into()),
+        Op::Stand(Server, 2_000),
+        Move(2, 1, false),
+    ];
+    keeps_the_rules(Trial {
+        stream_window: 20,
+        connection_window: 4,
+        max_streams: 2,
+        policies: [
+            "path=minrtt congestion=bbr3".into(),
+            "stream=wrr resend=xquic ack=min-owd congestion=bbr3".into(),
+        ],
+        ack_requests: true,
+        early: Some(true),
+        ..with_paths(&[path(10, 40), lossy, path(10, 100)], &ops)
+    });
+}
