@@ -438,3 +438,38 @@ fn a_path_measured_as_zero_is_not_probed_for_ever() {
         ..with_paths(&[path(10, 40), lossy, path(10, 100)], &ops)
     });
 }
+
+/// The mock took the end of a stream for acknowledged that waited behind bytes lost after it.
+#[test]
+fn an_end_lost_before_other_bytes_is_seen_to_wait_behind_them() {
+    let paths = [
+        PathSetup { loss: 50, ..PathSetup::new(50, 1) },
+        PathSetup { loss: 10, disorder: true, ..PathSetup::new(50, 40) },
+        PathSetup::new(50, 100),
+    ];
+    let ops = [
+        Advance(700),
+        Rebind(2, true),
+        Op::Datagrams(Server, 30, 100),
+        Open(Server, false),
+        Open(Server, true),
+        Advance(100),
+        Write(Server, 1, 10_000),
+        Policies(Server, "pack=one resend=xquic reinject=redundant ack=own".into()),
+        Rebind(0, true),
+        Block(Server, 1, 3_000),
+        Outage(0, Down, 10, Some(3_000)),
+    ];
+    keeps_the_rules(Trial {
+        stream_window: 20,
+        connection_window: 50,
+        max_streams: 2,
+        policies: ["reinject=unprobed ack=all congestion=newreno".into(), String::new()],
+        ack_requests: true,
+        batch: 1,
+        begin: 50,
+        early: Some(false),
+        drops: true,
+        ..with_paths(&paths, &ops)
+    });
+}
