@@ -23,7 +23,7 @@ use returns::{Returns, Sighting};
 /// of their data.
 ///
 /// The policy is both ends at once. Only acknowledgements on the return path in use feed the
-/// sender's round-trip time. The one in use is what is seen, not what was asked: it changes when
+/// sender's round-trip time, save those that come later than the probe timeout. The one in use is what is seen, not what was asked: it changes when
 /// three acknowledgements in a row come on another path. Against a peer without the extension
 /// nothing is copied or measured, and the policy is [`Own`], as with a legacy server of the paper.
 ///

@@ -33,6 +33,9 @@ pub trait AckPolicy: Send {
     /// When one feeds it that came on another path than the one before, and that one's path would
     /// be refused now, then acknowledgements return another way: the estimate begins anew, and the
     /// controller is told [`PathChange::ReturnRoute`](crate::congestion::PathChange::ReturnRoute).
+    ///
+    /// A refused one feeds the estimate all the same, and not the controller, if it came later than
+    /// the probe timeout: else that would stay too short for as long as none is taken.
     fn takes_sample(&self, _data: PathKey, _arrived_on: PathKey) -> bool {
         true
     }

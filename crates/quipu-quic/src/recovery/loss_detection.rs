@@ -147,6 +147,7 @@ impl SpaceRecovery<'_> {
         let latest = event.now - newest.sent_at;
         self.path.ack_times.note(newest.pn, newest.sent_at);
         if !accepts(event.arrived_on) {
+            self.correct_rtt(event, latest);
             return None;
         }
         self.note_return_way(event, latest, accepts);
@@ -154,6 +155,17 @@ impl SpaceRecovery<'_> {
         self.path.first_sample_at.get_or_insert(event.now);
         take_rtt_sample(view, latest, event.delay);
         Some(latest)
+    }
+
+    /// The policy refuses a sample of `latest`, because it came by a strange way. It counts all the
+    /// same if it came later than the probe timeout: that is too short then. Each acknowledgement
+    /// would end its backoff, and where all come by strange ways, probes would go for ever.
+    fn correct_rtt(&mut self, event: &Acknowledgement<'_>, latest: Duration) {
+        let Some(view) = self.view.as_deref_mut() else { return };
+        if latest > self.path.rules.probe_timeout(view, event.max_ack_delay) {
+            self.path.first_sample_at.get_or_insert(event.now);
+            take_rtt_sample(view, latest, event.delay);
+        }
     }
 
     /// A round-trip sample of `latest` is about to be taken. If acknowledgements return another way

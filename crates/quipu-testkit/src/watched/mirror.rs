@@ -347,14 +347,16 @@ impl Mirror {
         self.lost.retain(|flight| flight.pieces.iter().any(lives));
     }
 
-    /// Copies late acknowledgements of ends of streams: lost here, and not pending there.
+    /// Copies late acknowledgements of ends of streams: lost here, and not pending there. Where bytes
+    /// are pending there, the end may wait behind them, and nothing is known of it yet.
     fn copy_late_ends(&mut self, engine: &View<'_>) {
         let acked: Vec<(StreamKey, Span)> = self
             .world
             .streams
             .iter()
             .filter(|own| own.bare_fin && self.world.streams.is_end_lost(own.key))
-            .filter(|own| engine.streams.get(own.key).is_some_and(|view| !view.bare_fin))
+            .filter(|own| engine.streams.get(own.key).is_some())
+            .filter(|own| engine.streams.pending_from(own.key, Offset::ZERO).is_none())
             .map(|own| (own.key, Span::new(own.written, own.written)))
             .collect();
         for (key, end) in acked {
@@ -431,4 +433,40 @@ fn merged(mut spans: Vec<(StreamKey, Span)>) -> Vec<(StreamKey, Span)> {
         joins
     });
     spans
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quipu_base::{Bytes, Instant};
+
+    fn span(start: u64, end: u64) -> Span {
+        Span::new(Offset(start), Offset(end))
+    }
+
+    /// An end that was lost waits behind bytes that were lost later, of which the mirror is not told
+    /// before the end of the ACK frame: it was taken for acknowledged.
+    #[test]
+    fn an_end_that_waits_behind_lost_bytes_is_not_acknowledged() {
+        let mut engine = World::new(Bytes(100_000));
+        let path = PathKey { slot: 0, id: quipu_base::PathId(0) };
+        let stream = engine.streams.open(Instant::ZERO, Default::default(), Bytes(100_000));
+        engine.streams.write(stream, Bytes(1_000));
+        engine.streams.place(stream, span(0, 1_000), false);
+        engine.streams.finish(stream);
+        assert!(engine.streams.place(stream, span(1_000, 1_000), false));
+        engine.streams.lose(stream, span(1_000, 1_000), true, path, &mut Vec::new());
+        let mut mirror = Mirror { world: engine.clone(), ..Mirror::new(1, None) };
+        let waits = |mirror: &Mirror| mirror.world.streams.iter().any(|stream| stream.bare_fin);
+
+        engine.streams.lose(stream, span(0, 500), false, path, &mut Vec::new());
+        mirror.copy_late_ends(&engine.view());
+        assert!(waits(&mirror));
+
+        engine.streams.place(stream, span(0, 500), false);
+        mirror.world = engine.clone();
+        engine.streams.acknowledge(stream, span(1_000, 1_000), true, false);
+        mirror.copy_late_ends(&engine.view());
+        assert!(!waits(&mirror));
+    }
 }

@@ -409,3 +409,67 @@ fn streams_that_end_early_arrive() {
         keeps_the_rules(Trial { begin: 50, early: Some(known), ..trial });
     }
 }
+
+/// A server's clock stood while paths were measured, and acknowledgements of some came by ways of which
+/// its policy takes no round-trip sample: the probe timeout stayed far too short, and each
+/// acknowledgement ended its backoff, for ever.
+#[test]
+fn a_path_measured_as_zero_is_not_probed_for_ever() {
+    let path = |mbit, delay| PathSetup::new(mbit, delay);
+    let lossy = PathSetup { up: 50, loss: 100, disorder: true, ..path(50, 100) };
+    let all = "path=blest resend=picoquic reinject=tail ack=all congestion=cubic";
+    let ops = [
+        OpenPath(0),
+        OpenPath(0),
+        Policies(Client, all.into()),
+        Op::Stand(Server, 2_000),
+        Move(2, 1, false),
+    ];
+    keeps_the_rules(Trial {
+        stream_window: 20,
+        connection_window: 4,
+        max_streams: 2,
+        policies: [
+            "path=minrtt congestion=bbr3".into(),
+            "stream=wrr resend=xquic ack=min-owd congestion=bbr3".into(),
+        ],
+        ack_requests: true,
+        early: Some(true),
+        ..with_paths(&[path(10, 40), lossy, path(10, 100)], &ops)
+    });
+}
+
+/// The mock took the end of a stream for acknowledged that waited behind bytes lost after it.
+#[test]
+fn an_end_lost_before_other_bytes_is_seen_to_wait_behind_them() {
+    let paths = [
+        PathSetup { loss: 50, ..PathSetup::new(50, 1) },
+        PathSetup { loss: 10, disorder: true, ..PathSetup::new(50, 40) },
+        PathSetup::new(50, 100),
+    ];
+    let ops = [
+        Advance(700),
+        Rebind(2, true),
+        Op::Datagrams(Server, 30, 100),
+        Open(Server, false),
+        Open(Server, true),
+        Advance(100),
+        Write(Server, 1, 10_000),
+        Policies(Server, "pack=one resend=xquic reinject=redundant ack=own".into()),
+        Rebind(0, true),
+        Block(Server, 1, 3_000),
+        Outage(0, Down, 10, Some(3_000)),
+    ];
+    keeps_the_rules(Trial {
+        stream_window: 20,
+        connection_window: 50,
+        max_streams: 2,
+        policies: ["reinject=unprobed ack=all congestion=newreno".into(), String::new()],
+        ack_requests: true,
+        batch: 1,
+        begin: 50,
+        early: Some(false),
+        drops: true,
+        ..with_paths(&paths, &ops)
+    });
+}

@@ -28,7 +28,7 @@ pub(in crate::connection) struct PacketFrames<'p> {
 #[derive(Clone, Copy, Debug, Default)]
 struct FrameSummary {
     ack_eliciting: bool,
-    /// Something ack-eliciting other than a PING.
+    /// Something ack-eliciting that does more than to ask for an acknowledgement.
     content: bool,
     /// TLS messages.
     crypto: bool,
@@ -41,6 +41,19 @@ struct FrameSummary {
     more: Option<bool>,
     /// IMMEDIATE_ACK.
     at_once: bool,
+}
+
+impl FrameSummary {
+    /// A frame was read.
+    fn note(&mut self, frame: FrameType) {
+        self.ack_eliciting |= frame.is_ack_eliciting();
+        let only_asks = matches!(frame, FrameType::PING | FrameType::IMMEDIATE_ACK);
+        self.content |= frame.is_ack_eliciting() && !only_asks;
+        self.crypto |= frame == FrameType::CRYPTO;
+        self.non_probing |= !frame.is_probing();
+        self.challenge |= frame == FrameType::PATH_CHALLENGE;
+        self.at_once |= frame == FrameType::IMMEDIATE_ACK;
+    }
 }
 
 impl<'p> PacketFrames<'p> {
@@ -93,13 +106,7 @@ impl<'p> PacketFrames<'p> {
             return Err(TransportError::protocol_violation("a frame in the wrong packet")
                 .in_frame(frame_type));
         }
-        let summary = &mut self.summary;
-        summary.ack_eliciting |= frame_type.is_ack_eliciting();
-        summary.content |= frame_type.is_ack_eliciting() && frame_type != FrameType::PING;
-        summary.crypto |= frame_type == FrameType::CRYPTO;
-        summary.non_probing |= !frame_type.is_probing();
-        summary.challenge |= frame_type == FrameType::PATH_CHALLENGE;
-        summary.at_once |= frame_type == FrameType::IMMEDIATE_ACK;
+        self.summary.note(frame_type);
         Ok(Some(frame))
     }
 }
@@ -201,5 +208,32 @@ impl Connection {
             data.has_content |= summary.content;
             data.probed |= summary.ack_eliciting && !summary.content;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(frames: &[FrameType]) -> FrameSummary {
+        let mut summary = FrameSummary::default();
+        frames.iter().for_each(|frame| summary.note(*frame));
+        summary
+    }
+
+    /// IMMEDIATE_ACK counted as content. So a probe was not known for one, and two ends that acknowledged
+    /// each other's probes on other paths asked each other for ever whether those lived.
+    #[test]
+    fn a_probe_has_no_content() {
+        for frames in [
+            &[FrameType::PING][..],
+            &[FrameType::IMMEDIATE_ACK],
+            &[FrameType::PATH_ACK, FrameType::IMMEDIATE_ACK, FrameType::PING],
+        ] {
+            let summary = summary(frames);
+            assert!(summary.ack_eliciting && !summary.content, "{frames:?}");
+        }
+        assert!(!summary(&[FrameType::PATH_ACK]).ack_eliciting);
+        assert!(summary(&[FrameType::IMMEDIATE_ACK, FrameType::MAX_DATA]).content);
     }
 }

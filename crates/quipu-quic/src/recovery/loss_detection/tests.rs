@@ -69,6 +69,17 @@ impl Path {
 
     /// The peer acknowledges packets `first` to `last`.
     fn acknowledge(&mut self, at: u64, first: u64, last: u64) -> Result<(), NeverSent> {
+        self.acknowledge_by(at, first, last, true)
+    }
+
+    /// The same, by a way of which the policy takes samples or refuses them.
+    fn acknowledge_by(
+        &mut self,
+        at: u64,
+        first: u64,
+        last: u64,
+        accepts: bool,
+    ) -> Result<(), NeverSent> {
         let mut buffer = [0; 64];
         let mut writer = Writer::new(&mut buffer);
         let range = AckRange::new(PacketNumber(first), PacketNumber(last));
@@ -84,7 +95,7 @@ impl Path {
             max_ack_delay: Duration::ZERO,
         };
         let (mut recovery, settled) = self.recovery();
-        recovery.on_ack(&event, |_| true, settled)
+        recovery.on_ack(&event, |_| accepts, settled)
     }
 
     fn numbers(records: &[SentRecord]) -> Vec<u64> {
@@ -256,4 +267,27 @@ fn packets_that_overtake_each_other_as_before_are_not_lost_again() {
     path.send(200, 10);
     path.acknowledge(300, first + 3, first + 3).unwrap();
     assert_eq!(Path::numbers(path.settled.lost()), [first]);
+}
+
+/// A path was measured while a clock stood still, and then all acknowledgements came by ways of which the
+/// policy takes no sample: each ended the backoff of a probe timeout that was far too short.
+#[test]
+fn a_refused_sample_counts_that_came_later_than_the_probe_timeout() {
+    let mut path = Path::new();
+    path.send(0, 1);
+    path.acknowledge(0, 0, 0).unwrap();
+    assert_eq!(path.view.srtt, Some(Duration::ZERO));
+    let timeout =
+        |path: &Path| path.path.rules().probe_timeout(&path.view, Duration::ZERO).as_micros();
+    assert_eq!(timeout(&path), 1_000);
+    path.settled.recycle(Some(&mut path.sent));
+    path.send(100, 1);
+    path.acknowledge_by(180, 1, 1, false).unwrap();
+    assert!(timeout(&path) > 80_000, "{} µs", timeout(&path));
+    // Otherwise it is refused.
+    path.settled.recycle(Some(&mut path.sent));
+    let (srtt, latest) = (path.view.srtt, path.view.latest_rtt);
+    path.send(200, 1);
+    path.acknowledge_by(270, 2, 2, false).unwrap();
+    assert_eq!((path.view.srtt, path.view.latest_rtt), (srtt, latest));
 }
