@@ -16,6 +16,10 @@ const MAX_LOST: usize = 2_048;
 /// So many times the loss delay after it left, a lost packet is forgotten; our choice.
 const LATE: u64 = 8;
 
+/// Most packets in flight that have nothing to send again; our choice. A silent path beside one that
+/// answers gets two every two seconds.
+const MAX_SPENT: usize = 32;
+
 /// A control frame that a packet carried, as far as needed to send it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SentControl {
@@ -144,6 +148,13 @@ impl SentRecord {
     /// True if it carried datagrams of the application.
     pub(crate) fn carries_datagrams(&self) -> bool {
         self.controls.iter().any(|control| matches!(control, SentControl::Datagram(_)))
+    }
+
+    /// Neither its acknowledgement nor its loss says anything of what it carried: a probe whose content
+    /// is another packet's, or control frames that wait again.
+    fn is_spent(&self) -> bool {
+        let carries = !self.repeats && !self.pieces.is_empty() || self.carries_datagrams();
+        self.requeued && !carries && !self.mtu_probe
     }
 
     pub(crate) fn add_piece(&mut self, piece: Piece, fin: bool) {
@@ -436,6 +447,28 @@ impl SentPackets {
         self.note_settled(&kept);
         self.pop_settled();
         Some(kept)
+    }
+
+    /// Forgets the oldest packets that have nothing to send again, so that there is room for a probe.
+    /// On a path from which nothing returns no packet is ever lost, and probes go on. These are not
+    /// declared lost either: nothing is told of them. Returns how many bytes are in flight no more.
+    pub(crate) fn make_room_for_probe(&mut self) -> Bytes {
+        let mut forgotten = Bytes::ZERO;
+        if self.eliciting_in_flight < MAX_SPENT {
+            return forgotten;
+        }
+        let is_spent = |record: &SentRecord| !record.settled && record.is_spent();
+        let spent = self.packets.iter().filter(|record| is_spent(record)).count();
+        for _ in MAX_SPENT..=spent {
+            let at = self.packets.iter().position(is_spent);
+            let Some(record) = at.and_then(|at| self.packets.remove(at)) else { break };
+            self.note_settled(&record);
+            if record.epoch == self.epoch {
+                forgotten += Bytes(u64::from(record.bytes));
+            }
+        }
+        self.pop_settled();
+        forgotten
     }
 
     /// Remembers a lost packet, so that a late acknowledgement still counts.

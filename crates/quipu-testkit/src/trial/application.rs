@@ -69,6 +69,11 @@ impl Application {
         }
     }
 
+    /// Bytes that were written to all streams.
+    pub(crate) fn written(&self) -> u64 {
+        self.streams.values().map(|side| side.written).sum()
+    }
+
     /// Ends every stream and reads all, now or when there is a connection.
     pub(crate) fn wind_up(&mut self, connection: Option<&mut Connection>, now: Instant) {
         self.winding_up = true;

@@ -30,9 +30,9 @@ pub(crate) const CLOSE_CODE: u64 = 9;
 /// As many datagrams at one instant are taken for a loop without end.
 const MOST_AT_ONCE: usize = 10_000;
 
-/// Bytes that a connection may hold when it is over, and one that has nothing left to do, with all that it
-/// has learnt of its paths.
-const MOST_HELD: [i64; 2] = [400_000, 400_000];
+/// Bytes that a connection may hold when it is over or has nothing left to do, with all that it has learnt
+/// of its paths; before, also what its application wrote.
+const MOST_HELD: i64 = 400_000;
 
 /// Bytes that an endpoint may hold without connections.
 const MOST_HELD_BY_ENDPOINT: i64 = 16_000;
@@ -211,7 +211,8 @@ impl TrialNode {
             let mut connection = self.endpoint.remove(handle);
             let is_over = connection.as_ref().is_none_or(Connection::is_closed);
             let freed = -meter(&mut || drop(connection.take())).held;
-            let most = MOST_HELD[usize::from(!is_over)];
+            let written = if is_over { 0 } else { self.application.written() };
+            let most = MOST_HELD.saturating_add_unsigned(written);
             if freed > most {
                 return Some(Rule::Memory { what: "a connection", held: freed, most });
             }

@@ -192,6 +192,11 @@ impl Trial {
         self.ops.iter().any(|op| matches!(op, Op::Rebind(..) | Op::Move(_, _, true)))
     }
 
+    /// True if an address of the client ever appears as another, or is given up for another.
+    pub(crate) fn moves(&self) -> bool {
+        self.rebinds() || self.ops.iter().any(|op| matches!(op, Op::Move(..)))
+    }
+
     /// True if a link ever carries less than before.
     pub(crate) fn narrows(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Narrow(..)))

@@ -336,7 +336,7 @@ impl<'a> Stage<'a> {
     /// Nothing is left to do: nothing waits, and nothing is sent.
     fn come_to_rest(&mut self, healed: Option<Instant>) -> Result<(), Violation> {
         let now = self.world.now();
-        if self.trial.rebinds() {
+        if self.trial.moves() {
             // The server learns where an idle path leads only from what comes by it, and it went back to
             // the address before if all that it sent to the new one was lost.
             self.run_to(healed.map_or(now, |at| at.max(now)))?;

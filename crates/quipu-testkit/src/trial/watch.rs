@@ -144,6 +144,12 @@ impl Watch {
     }
 
     fn window(&mut self, role: Role, connection: &Connection) -> Option<Rule> {
+        // An end that closes repeats that as often as its own limit allows, whatever the window is: a
+        // client in whole datagrams, which count as in flight.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
+        if connection.close_reason().is_some() {
+            return None;
+        }
         let before = &mut self.before[usize::from(role.is_client())];
         for view in connection.path_views() {
             let known = before.insert(view.key.id, view.in_flight).unwrap_or(Bytes::ZERO);

@@ -115,6 +115,8 @@ impl Mirror {
                     self.begin_news(Event::PathMeasured(path), engine, listener);
                 }
                 self.copy_late(path, engine);
+                // Bytes behind which an end waited may be among them.
+                self.copy_late_ends(engine);
             }
             _ => {
                 self.settle(listener);
@@ -438,7 +440,8 @@ fn merged(mut spans: Vec<(StreamKey, Span)>) -> Vec<(StreamKey, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quipu_base::{Bytes, Instant};
+    use quipu_base::{Bytes, Instant, Seed};
+    use quipu_policy::{BuildContext, PolicySpec, Registry};
 
     fn span(start: u64, end: u64) -> Span {
         Span::new(Offset(start), Offset(end))
@@ -468,5 +471,40 @@ mod tests {
         engine.streams.acknowledge(stream, span(1_000, 1_000), true, false);
         mirror.copy_late_ends(&engine.view());
         assert!(!waits(&mirror));
+    }
+
+    /// The bytes behind which a lost end waited were acknowledged late, and the end with them; the policies
+    /// had nothing more to ask before all came to rest.
+    #[test]
+    fn an_end_acknowledged_late_with_its_bytes_is_known_at_once() {
+        let mut engine = World::new(Bytes(100_000));
+        let path = engine.add_path(quipu_base::PathId(0)).expect("room for a path");
+        let stream = engine.streams.open(Instant::ZERO, Default::default(), Bytes(100_000));
+        engine.streams.write(stream, Bytes(1_000));
+        engine.streams.finish(stream);
+        engine.streams.place(stream, span(0, 500), false);
+        let (piece, fin) = engine.place(stream, span(500, 1_000), false);
+        engine.streams.lose(stream, span(500, 1_000), fin, path, &mut Vec::new());
+        let flight = Flight {
+            path,
+            pn: quipu_base::PacketNumber(0),
+            bytes: Bytes(600),
+            sent_at: Instant::ZERO,
+            pieces: vec![piece],
+            fins: vec![fin],
+            counts: true,
+            acked_at: None,
+        };
+        let mut mirror = Mirror { world: engine.clone(), ..Mirror::new(1, None) };
+        mirror.lost.push(flight);
+
+        engine.streams.acknowledge(stream, span(500, 1_000), fin, false);
+        let mut deaf = PolicySpec::parse(&Registry::builtin(), "")
+            .and_then(|spec| spec.build(&BuildContext::new(Seed::new(1))))
+            .expect("the default policies")
+            .joint;
+        mirror.on_event(&Event::PathMeasured(path), &engine.view(), &mut *deaf);
+        mirror.world.recount();
+        assert_eq!(mirror.difference(&engine.view()), None);
     }
 }

@@ -102,6 +102,28 @@ fn a_move_to_a_spoofed_address_gets_three_times_what_came() {
     assert!(bytes <= 3 * came, "{bytes} for {came}");
 }
 
+/// A path is opened and never acknowledged, while another lives for hours: the silent one is probed all
+/// the while, and none of its packets is ever lost.
+#[test]
+fn a_path_that_falls_silent_holds_little_however_long_it_is_probed() {
+    let mut forge = Forge::against(Role::Server, &setup()).answering();
+    forge.send(one_rtt().on(1).frame(Frame::Ping));
+    forge.wait(Duration::from_millis(500));
+    let work = forge.cost(|forge| {
+        for _ in 0..3 * 3_600 {
+            forge.say([Frame::Ping]);
+            forge.acknowledge(0);
+            forge.wait(Duration::from_secs(1));
+        }
+    });
+    println!("{work:?}");
+    assert_eq!(forge.closed(), None);
+    let silent = forge.connection().path_views().find(|view| view.key.id == PathId(1));
+    assert_eq!(silent.map(|view| view.state), Some(PathState::Suspect));
+    assert!(work.datagrams_out > 2 * 3_600, "{work:?}");
+    assert!(work.held < 64_000, "{work:?}");
+}
+
 /// Paths are opened and abandoned at once, as often as the limit of identifiers is raised.
 #[test]
 fn paths_opened_and_abandoned_for_ever_hold_nothing() {

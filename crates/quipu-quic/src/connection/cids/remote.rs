@@ -37,6 +37,44 @@ struct Peers {
     reserved: Option<u64>,
     /// Packets go on the path.
     used: bool,
+    gone: Gone,
+}
+
+/// Sequence numbers of connection IDs that were retired, so that none is taken for a new one when the
+/// frame that issued it comes again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gone {
+    /// All below are gone, or still live.
+    floor: u64,
+    /// Bit `i`: `floor + i` is gone.
+    above: u64,
+}
+
+impl Gone {
+    fn insert(&mut self, sequence: u64) {
+        let Some(mut at) = sequence.checked_sub(self.floor) else { return };
+        // Whoever lags behind that many others comes too late.
+        let last = u64::from(u64::BITS) - 1;
+        if at > last {
+            self.raise(at - last);
+            at = last;
+        }
+        self.above |= 1 << at;
+        self.raise(self.above.trailing_ones().into());
+    }
+
+    fn raise(&mut self, by: u64) {
+        let above = u32::try_from(by).ok().and_then(|by| self.above.checked_shr(by));
+        self.above = above.unwrap_or_default();
+        self.floor = self.floor.saturating_add(by);
+    }
+
+    fn contains(&self, sequence: u64) -> bool {
+        match sequence.checked_sub(self.floor) {
+            Some(at) => at < u64::BITS.into() && self.above & 1 << at != 0,
+            None => true,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +95,11 @@ impl Peers {
     fn remove(&mut self, sequence: u64) -> Retired {
         let known = self.live.len();
         self.live.retain(|remote| remote.sequence != sequence);
-        if self.live.len() < known { SmallVec::from_slice(&[sequence]) } else { Retired::new() }
+        if self.live.len() == known {
+            return Retired::new();
+        }
+        self.gone.insert(sequence);
+        SmallVec::from_slice(&[sequence])
     }
 
     /// Adds one in its place.
@@ -271,6 +313,10 @@ impl RemoteIds {
             retired.push(sequence);
             return Ok(retired);
         }
+        // It was retired, and the peer did not know that yet when it issued it again.
+        if peers.gone.contains(sequence) {
+            return Ok(retired);
+        }
         peers.insert(Remote { sequence, id, token: Some(token) });
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2
         //# Upon receipt of an increased Retire Prior To field, the peer MUST stop using the
@@ -437,6 +483,45 @@ mod tests {
         assert!(ids.on_new(PATH, &new(1, 0)).unwrap().is_empty());
         let other = NewConnectionId { id: id(77), ..new(1, 0) };
         assert_eq!(ids.on_new(PATH, &other).unwrap_err().code, ErrorCode::PROTOCOL_VIOLATION);
+    }
+
+    /// A frame that was sent again brought back a connection ID that the peer knew no more, and the path
+    /// moved on to it.
+    #[test]
+    fn one_that_was_retired_is_not_taken_again() {
+        let mut ids = with([0, 1]);
+        assert_eq!(ids.rotate(PATH, false)[..], [0]);
+        assert!(ids.on_new(PATH, &new(0, 0)).unwrap().is_empty());
+        assert!(!ids.has_spare(PATH));
+        // One that comes late is none such.
+        ids.on_new(PATH, &new(3, 0)).unwrap();
+        assert_eq!(ids.rotate(PATH, false)[..], [1]);
+        ids.on_new(PATH, &new(2, 0)).unwrap();
+        assert!(ids.has_spare(PATH));
+        assert_eq!(ids.rotate(PATH, false)[..], [3]);
+        for sequence in 0..4 {
+            ids.on_new(PATH, &new(sequence, 0)).unwrap();
+        }
+        assert_eq!((ids.active(PATH), ids.has_spare(PATH)), (Some(id(2)), false));
+    }
+
+    #[test]
+    fn what_is_gone_is_known_however_far_the_numbers_run() {
+        let mut gone = Gone::default();
+        for sequence in [0, 2, 3] {
+            gone.insert(sequence);
+        }
+        assert_eq!(
+            (0..6).map(|at| gone.contains(at)).collect::<Vec<_>>(),
+            [true, false, true, true, false, false]
+        );
+        gone.insert(1);
+        assert_eq!((gone.floor, gone.above), (4, 0));
+        for sequence in [100, u64::MAX - 1, u64::MAX] {
+            gone.insert(sequence);
+            assert!(gone.contains(sequence) && gone.contains(4));
+            assert!(gone.floor <= sequence);
+        }
     }
 
     #[test]

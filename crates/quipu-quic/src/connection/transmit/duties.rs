@@ -76,6 +76,8 @@ impl Connection {
         let size = usize::from(if nth == 0 { data.mtu.size() } else { data.mtu.safe_size() });
         // What a suspect path owes is for the others: a probe must not take it back.
         let suspect = view.is_some_and(|view| view.state == PathState::Suspect);
+        let forgotten = data.packets.sent.make_room_for_probe();
+        self.release_in_flight(slot, forgotten);
         self.send_one_rtt(now, outbox, slot, size, |connection, packet| {
             connection.write_acks(now, packet);
             let path = connection.shared.paths.get_mut(slot);

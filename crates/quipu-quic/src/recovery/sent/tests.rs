@@ -138,3 +138,37 @@ proptest! {
         prop_assert_eq!(left, open.into_iter().collect::<Vec<_>>());
     }
 }
+
+/// On a path from which nothing returned, probes were kept for as long as the connection lived.
+#[test]
+fn probes_of_a_silent_path_are_forgotten_but_for_the_last() {
+    let mut sent = SentPackets::default();
+    let piece = Piece {
+        stream: StreamKey { slot: 0, id: quipu_base::StreamId(0) },
+        span: Span::new(quipu_base::Offset(0), quipu_base::Offset(100)),
+        kind: quipu_policy::Kind::Fresh,
+    };
+    let mut in_flight = Bytes::ZERO;
+    for at in 0..1_000 {
+        let mut record = SentRecord::new(sent.take_pn(|| 0), Instant::from_nanos(at));
+        record.add_piece(piece, false);
+        record.bytes = 100;
+        record.ack_eliciting = true;
+        record.requeued = true;
+        // The first three are what the others repeat.
+        record.repeats = at >= 3;
+        if record.repeats {
+            in_flight -= sent.make_room_for_probe();
+        }
+        in_flight += Bytes(100);
+        sent.on_sent(&mut record);
+    }
+    let kept: Vec<u64> = sent.iter().map(|record| record.pn.0).collect();
+    let last = 1_000 - MAX_SPENT as u64..1_000;
+    assert_eq!(kept, [0, 1, 2].into_iter().chain(last).collect::<Vec<_>>());
+    assert_eq!(in_flight, Bytes(100 * kept.len() as u64));
+    assert_eq!(sent.in_flight(), in_flight);
+    // What is acknowledged then is found.
+    assert_eq!(ack(&mut sent, &[(998, 998), (1, 500)]), (vec![1, 2, 998], vec![], true));
+    assert_eq!(lost(&mut sent, 1, 1_000).first(), Some(&0));
+}
