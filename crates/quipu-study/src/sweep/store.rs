@@ -264,6 +264,7 @@ impl Reader<'_> {
 
 /// Does it again as long as others are in the way: SQLite does not wait by itself where a database becomes
 /// one with a write-ahead log, nor where that log is removed with the last connection.
+#[expect(clippy::disallowed_methods, reason = "another process is waited for, no event of a run")]
 fn patiently<T>(mut attempt: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
     for _ in 0..PATIENCE.as_millis() / PAUSE.as_millis() {
         match attempt() {

@@ -74,6 +74,10 @@ fn many_may_write_at_once_from_the_first_run_on() {
 
 /// A database gets its write-ahead log only while nobody else is in it, and SQLite refuses at once instead of
 /// waiting if two want that.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a writer that waits cannot be asked whether it does"
+)]
 #[test]
 fn a_database_that_another_process_is_just_making_is_waited_for() {
     let folder = tempfile::tempdir().unwrap();
