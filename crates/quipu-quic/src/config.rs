@@ -64,7 +64,9 @@ pub struct TransportConfig {
     /// [written](crate::Connection::write) is not taken. Default 16 MiB: what a path of 1 Gbit/s holds
     /// in 130 ms.
     pub send_buffer: Bytes,
-    /// Streams of each direction that the peer may have open. Default 4,096.
+    /// Streams of each direction that the peer may have open, at most 2^20. Default 128, since each that
+    /// something came for holds about 1.2 kB, however little it was; 100 are the least that should be
+    /// allowed. <https://www.rfc-editor.org/rfc/rfc9000#section-4.6>
     pub max_streams: u64,
     /// How many of its streams the peer may cancel before the connection is closed. Default 1,000 at
     /// once and 33 per second.
@@ -283,7 +285,7 @@ impl Default for TransportConfig {
             stream_window: Bytes(6 << 20),
             connection_window: Bytes(15 << 20),
             send_buffer: Bytes(16 << 20),
-            max_streams: 4096,
+            max_streams: 128,
             cancels: CancelLimit::default(),
             idle_timeout: Duration::from_secs(30),
             keep_alive: None,

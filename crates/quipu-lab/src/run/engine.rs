@@ -123,6 +123,8 @@ impl<'a> ConnectionPlan<'a> {
             grease: false,
             stream_window,
             connection_window,
+            // Nobody in a scenario means harm, and pages have over a thousand objects.
+            max_streams: 4_096,
             // A page is in memory anyway, and policies see all that a server has to send.
             send_buffer: Bytes::MAX,
             // A server may think for longer than any usual idle timeout; the run has its own limit.

@@ -169,8 +169,10 @@ fn streams_opened_and_given_up_at_once_leave_nothing() {
 /// The peer opens as many streams as it may, and sends nothing on them.
 #[test]
 fn idle_streams_hold_a_bounded_amount_each() {
-    let mut forge = Forge::against(Role::Server, &setup()).acknowledging();
     let streams = 4_000;
+    let mut setup = setup();
+    setup.server.max_streams = streams;
+    let mut forge = Forge::against(Role::Server, &setup).acknowledging();
     let work = forge.cost(|forge| {
         let last = StreamId::new(Role::Client, StreamDirection::Bidirectional, streams - 1);
         let offset = Offset::ZERO;
