@@ -284,7 +284,9 @@ impl ControlQueue {
             self.new_cids.pop_front();
         }
         // Those of all paths are issued at once; after that, hardly any is.
-        self.new_cids.shrink_to_fit();
+        if self.new_cids.capacity() > self.new_cids.len() {
+            self.new_cids.shrink_to_fit();
+        }
         while let Some(&(path, sequence)) = self.retire_cids.front() {
             // https://www.rfc-editor.org/rfc/rfc9000#section-19.16
             //# The sequence number specified in a RETIRE_CONNECTION_ID frame MUST NOT refer to

@@ -150,7 +150,7 @@ impl Events {
     /// The next event for the application, the end excepted.
     pub(super) fn next(&mut self) -> Option<ConnectionEvent> {
         let next = self.application.pop_front();
-        if next.is_none() {
+        if next.is_none() && self.application.capacity() > 0 {
             self.application.shrink_to_fit();
         }
         next
@@ -159,7 +159,7 @@ impl Events {
     /// The next event for the endpoint.
     pub(super) fn next_for_endpoint(&mut self) -> Option<EndpointEvent> {
         let next = self.endpoint.pop_front();
-        if next.is_none() {
+        if next.is_none() && self.endpoint.capacity() > 0 {
             // There are many when connection IDs are issued for all paths, and hardly any later.
             self.endpoint.shrink_to_fit();
         }

@@ -208,7 +208,10 @@ impl Lifecycle {
     }
 
     /// When the connection ends if nothing comes.
-    pub(crate) fn idle_deadline(&self, longest_probe_timeout: Duration) -> Option<Instant> {
+    pub(crate) fn idle_deadline(
+        &self,
+        longest_probe_timeout: impl FnOnce() -> Duration,
+    ) -> Option<Instant> {
         self.idle.deadline(longest_probe_timeout)
     }
 

@@ -158,7 +158,7 @@ impl Connection {
     #[inline(always)]
     fn deadline(&self, timer: Timer) -> Option<Instant> {
         match timer {
-            Timer::EndIdle => self.lifecycle.idle_deadline(self.longest_probe_timeout()),
+            Timer::EndIdle => self.lifecycle.idle_deadline(|| self.longest_probe_timeout()),
             Timer::EndHandshake => self.lifecycle.handshake_deadline(),
             Timer::ClosePathless => self.plan.pathless_until(),
             Timer::DiscardOldKeys => self.handshake.keys().discard_at(),

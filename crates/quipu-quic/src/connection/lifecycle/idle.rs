@@ -40,11 +40,17 @@ impl IdleTimer {
         }
     }
 
-    pub(super) fn deadline(&self, longest_probe_timeout: Duration) -> Option<Instant> {
+    pub(super) fn deadline(
+        &self,
+        longest_probe_timeout: impl FnOnce() -> Duration,
+    ) -> Option<Instant> {
+        if self.timeout.is_zero() {
+            return None;
+        }
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.1
         //# endpoints MUST increase the idle timeout period to be at least three
         //# times the current Probe Timeout (PTO).
-        let timeout = self.timeout.max(longest_probe_timeout.saturating_mul(3));
-        (!self.timeout.is_zero()).then(|| self.since + timeout)
+        let timeout = self.timeout.max(longest_probe_timeout().saturating_mul(3));
+        Some(self.since + timeout)
     }
 }
