@@ -1,4 +1,14 @@
-//! Datagram buffers of one size that are used again and again.
+//! Datagram buffers of one size that are used again and again, by the next world of a thread too.
+
+use std::cell::RefCell;
+
+/// Bytes of buffers that a thread keeps between one world and the next, at most; our choice.
+const MOST_KEPT: usize = 4 << 20;
+
+thread_local! {
+    /// Buffers of worlds that ended. Their content is never seen: what is sent was written before.
+    static KEPT: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+}
 
 /// All datagrams on their way, in buffers of one size.
 #[derive(Debug)]
@@ -80,9 +90,24 @@ impl DatagramPool {
     fn grow(&mut self) -> SlotId {
         let slot =
             u32::try_from(self.datagrams.len()).expect("memory ends before 2^32 datagram buffers");
-        let buffer = vec![0; self.size].into_boxed_slice();
+        let kept = KEPT.with_borrow_mut(|kept| kept.pop_if(|buffer| buffer.len() == self.size));
+        let buffer = kept.unwrap_or_else(|| vec![0; self.size].into_boxed_slice());
         self.datagrams.push(Datagram { buffer, len: 0, route: 0, hop: 0, ecn: 0 });
         SlotId(slot)
+    }
+}
+
+impl Drop for DatagramPool {
+    fn drop(&mut self) {
+        // A thread that ends keeps nothing.
+        let _ = KEPT.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.last().is_some_and(|buffer| buffer.len() != self.size) {
+                kept.clear();
+            }
+            let room = (MOST_KEPT / self.size.max(1)).saturating_sub(kept.len());
+            kept.extend(self.datagrams.drain(..).take(room).map(|datagram| datagram.buffer));
+        });
     }
 }
 
@@ -131,6 +156,22 @@ mod tests {
         pool.give_back(first);
         assert_eq!(pool.take(), first);
         assert_eq!(pool.made(), 2);
+    }
+
+    #[test]
+    fn the_next_pool_of_a_thread_uses_the_same_buffers() {
+        let address = |pool: &mut DatagramPool| {
+            let slot = pool.take();
+            pool.get_mut(slot).buffer().as_ptr() as usize
+        };
+        let first = address(&mut DatagramPool::new(1_000));
+        assert_eq!(address(&mut DatagramPool::new(1_000)), first);
+        // One of another size has others, and what is kept is bounded.
+        let mut pool = DatagramPool::new(500);
+        (0..2 * MOST_KEPT / 500).for_each(|_| _ = pool.take());
+        assert_eq!(pool.get_mut(SlotId(0)).buffer().len(), 500);
+        drop(pool);
+        assert_eq!(KEPT.with_borrow(Vec::len), MOST_KEPT / 500);
     }
 
     #[test]
