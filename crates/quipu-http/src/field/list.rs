@@ -6,6 +6,11 @@ use std::fmt;
 /// <https://www.rfc-editor.org/rfc/rfc7541#section-4.1>
 pub const FIELD_OVERHEAD: u64 = 32;
 
+/// Room for so many fields is made at once; our choice: what a browser's request has.
+const USUAL_FIELDS: usize = 8;
+/// And for so many octets of their names and values.
+const USUAL_OCTETS: usize = 256;
+
 /// Fields in their order: names and values of a request or a response, pseudo-header fields included.
 ///
 /// All octets lie in one buffer, so that a list costs two allocations whatever its length, and none
@@ -55,6 +60,7 @@ impl FieldList {
 
     /// Appends a copy of `field`.
     pub fn push_field(&mut self, field: Field<'_>) {
+        self.begin();
         self.octets.extend_from_slice(field.name);
         let name_end = self.octets.len();
         self.octets.extend_from_slice(field.value);
@@ -63,6 +69,14 @@ impl FieldList {
             value_end: self.octets.len(),
             sensitive: field.sensitive,
         });
+    }
+
+    /// Makes room for a usual message at once, where there is none.
+    fn begin(&mut self) {
+        if self.spans.capacity() == 0 {
+            self.spans.reserve(USUAL_FIELDS);
+            self.octets.reserve(USUAL_OCTETS);
+        }
     }
 
     /// The list with a field appended.
@@ -114,6 +128,7 @@ impl FieldList {
     /// Lets a decoder append the octets of a field before it is known whether the field stays. Must be
     /// followed by [`FieldList::keep_tail`] or [`FieldList::drop_tail`].
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
+        self.begin();
         &mut self.octets
     }
 
