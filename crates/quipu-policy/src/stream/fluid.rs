@@ -52,14 +52,20 @@ impl FluidWrr {
 
     fn charge(&mut self, turn: Turn) {
         let positions = &mut self.positions;
+        let bytes = turn.max.0.saturating_mul(SCALE);
+        // A browser's tree may be a chain of hundreds of nodes, each of them charged for each packet.
         self.tree.climb(turn.stream, |tree, node, parent| {
             let own = tree.state(node).virtual_time;
+            let time = own.saturating_add(bytes / u64::from(tree.weight(node)));
+            tree.state_mut(node).virtual_time = time;
+            let place = tree.is_active(node).then(|| rank(time, tree.id(node)));
             let siblings = tree.state_mut(parent);
             // The start of this service; of the least active child, if another went out of turn.
             let start = siblings.order.first().map_or(own, |(least, _)| time_of(least).min(own));
             siblings.children_time = siblings.children_time.max(start);
-            let cost = turn.max.0.saturating_mul(SCALE) / u64::from(tree.weight(node));
-            set_time(tree, positions, node, own.saturating_add(cost));
+            if let Some(place) = place {
+                siblings.order.set(positions, node.number(), place);
+            }
         });
     }
 

@@ -64,7 +64,16 @@ impl<K: Ord + Copy> Heap<K> {
     }
 
     /// Puts an item in, or gives it another key.
+    #[inline]
     pub(crate) fn set(&mut self, positions: &mut Positions, item: u32, key: K) {
+        // An only child stays where it is.
+        match &mut self.items[..] {
+            [(old, only)] if *only == item => *old = key,
+            _ => self.put_in_order(positions, item, key),
+        }
+    }
+
+    fn put_in_order(&mut self, positions: &mut Positions, item: u32, key: K) {
         let index = match self.index_of(positions, item) {
             Some(index) => {
                 self.items[index].0 = key;
