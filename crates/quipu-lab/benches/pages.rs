@@ -2,7 +2,7 @@
 //! `wifi+lte`, and a large one.
 //!
 //! A packet counts once per delivery to an endpoint; the time is user and system CPU of one
-//! thread; bodies are carried and hashed. `cargo bench -p quipu-lab --bench pages`; a word as argument
+//! thread; bodies are carried and compared. `cargo bench -p quipu-lab --bench pages`; a word as argument
 //! picks cases by name.
 
 use quipu_lab::batch::Runner;

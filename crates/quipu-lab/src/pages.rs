@@ -20,9 +20,8 @@ use quipu_web::synthetic::Sample;
 use quipu_web::trace::{MAX_FILE_BYTES, TraceError};
 use thiserror::Error;
 
-pub use body::Bodies;
-pub(crate) use body::BodyCheck;
 use body::file_hash;
+pub(crate) use body::{BodyCheck, body_parts};
 pub(crate) use planned::Extent;
 pub use planned::{PlannedPage, RunPage};
 use quipu_record::{PageNote, read_at_most};

@@ -1,15 +1,17 @@
-//! Bodies of responses: slices of one block of pseudo-random bytes, and hashes to check them by.
+//! Bodies of responses: slices of one block of pseudo-random bytes, against which they are compared
+//! as they arrive.
 //!
 //! No byte is made per packet: a body is a list of references into the block, from an offset of its
 //! own, so that bytes of one object in the place of another's are noticed.
 
-use std::sync::{Arc, LazyLock};
+use std::ops::Range;
+use std::sync::LazyLock;
 
 use bytes::Bytes as Buffer;
 use quipu_base::{Bytes, Seed};
-use quipu_web::page::{ObjectId, Page};
+use quipu_web::page::ObjectId;
 use rand::Rng;
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Length of the block. Bodies longer than it repeat it.
 const BLOCK: usize = 1 << 20;
@@ -23,23 +25,19 @@ static SHARED: LazyLock<Buffer> = LazyLock::new(|| {
     Buffer::from(block)
 });
 
-/// The bodies of one page.
-#[derive(Clone, Debug)]
-pub struct Bodies {
-    hashes: Arc<[u64]>,
-}
-
 /// Checks one body as it arrives.
 pub(crate) struct BodyCheck {
-    hash: Xxh3,
-    received: u64,
+    object: ObjectId,
+    received: Bytes,
+    /// Every byte so far was the body's.
+    intact: bool,
 }
 
-/// Parts of the block that make up the bytes from `from` on, `len` of them, of the body of the
-/// object at `index`.
-fn parts(index: usize, from: Bytes, len: Bytes) -> impl Iterator<Item = Buffer> {
+/// Ranges of the block that make up the bytes from `from` on, `len` of them, of the body of
+/// `object`.
+fn ranges(object: ObjectId, from: Bytes, len: Bytes) -> impl Iterator<Item = Range<usize>> {
     let from = (from.0 % BLOCK as u64) as usize;
-    let mut start = (index.wrapping_mul(STRIDE) % BLOCK + from) % BLOCK;
+    let mut start = (object.index().wrapping_mul(STRIDE) % BLOCK + from) % BLOCK;
     let mut left = len.0;
     std::iter::from_fn(move || {
         let room = (BLOCK - start) as u64;
@@ -48,50 +46,47 @@ fn parts(index: usize, from: Bytes, len: Bytes) -> impl Iterator<Item = Buffer> 
         if take == 0 {
             return None;
         }
-        let part = SHARED.slice(start..start + take);
+        let range = start..start + take;
         left -= take as u64;
         start = 0;
-        Some(part)
+        Some(range)
     })
 }
 
-impl Bodies {
-    /// The bodies of `page`.
-    pub(crate) fn new(page: &Page) -> Bodies {
-        let hash = |(index, len): (usize, Bytes)| {
-            let mut hash = Xxh3::new();
-            parts(index, Bytes::ZERO, len).for_each(|part| hash.update(&part));
-            hash.digest()
-        };
-        let lengths = page.objects().iter().map(|object| object.response_bytes);
-        Bodies { hashes: lengths.enumerate().map(hash).collect() }
-    }
-
-    /// Bytes of the body of `object`: from `from` on, `len` of them, in parts.
-    pub(crate) fn slice(object: ObjectId, from: Bytes, len: Bytes) -> impl Iterator<Item = Buffer> {
-        parts(object.index(), from, len)
-    }
-
-    /// True if what `check` has seen is the body of `object`.
-    pub(crate) fn matches(&self, object: ObjectId, check: &BodyCheck) -> bool {
-        self.hashes.get(object.index()) == Some(&check.hash.digest())
-    }
+/// Bytes of the body of `object`: from `from` on, `len` of them, in parts.
+pub(crate) fn body_parts(
+    object: ObjectId,
+    from: Bytes,
+    len: Bytes,
+) -> impl Iterator<Item = Buffer> {
+    ranges(object, from, len).map(|range| SHARED.slice(range))
 }
 
 impl BodyCheck {
-    pub(crate) fn new() -> BodyCheck {
-        BodyCheck { hash: Xxh3::new(), received: 0 }
+    /// Of the body of `object`.
+    pub(crate) fn new(object: ObjectId) -> BodyCheck {
+        BodyCheck { object, received: Bytes::ZERO, intact: true }
     }
 
     /// The next bytes of the body, in order.
     pub(crate) fn update(&mut self, data: &[u8]) {
-        self.hash.update(data);
-        self.received += data.len() as u64;
+        let mut rest = data;
+        for range in ranges(self.object, self.received, Bytes(data.len() as u64)) {
+            let (part, after) = rest.split_at(range.len());
+            self.intact &= part == &SHARED[range];
+            rest = after;
+        }
+        self.received += Bytes(data.len() as u64);
     }
 
     /// Bytes so far.
     pub(crate) fn received(&self) -> Bytes {
-        Bytes(self.received)
+        self.received
+    }
+
+    /// True if what came is the body, which has `len` bytes.
+    pub(crate) fn is_whole(&self, len: Bytes) -> bool {
+        self.intact && self.received == len
     }
 }
 
@@ -102,35 +97,39 @@ pub(crate) fn file_hash(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use quipu_web::page::{Object, ObjectKind};
-
     use super::*;
-
-    fn page(lengths: &[u64]) -> Page {
-        let object = |(id, len): (u32, &u64)| {
-            let url = format!("https://a.test/{id}");
-            Object::new(ObjectId(id), url, ObjectKind::Image, Bytes(*len))
-        };
-        Page::new("p", (0..).zip(lengths).map(object).collect()).unwrap()
-    }
 
     #[test]
     fn a_body_in_any_slices_matches_itself_alone() {
         let lengths = [0, 1, 5_000, 5_000, 3 * BLOCK as u64 + 17];
-        let bodies = Bodies::new(&page(&lengths));
         for (index, len) in (0..).zip(lengths) {
-            let mut check = BodyCheck::new();
-            // Of any length: body and chunks divide nothing evenly.
-            for from in (0..len).step_by(700_001) {
-                let chunk = Bytes((len - from).min(700_001));
-                for part in Bodies::slice(ObjectId(index), Bytes(from), chunk) {
-                    part.chunks(1_333).for_each(|slice| check.update(slice));
-                }
-            }
-            assert_eq!(check.received(), Bytes(len));
             for other in 0..5 {
-                assert_eq!(bodies.matches(ObjectId(other), &check), other == index);
+                let mut check = BodyCheck::new(ObjectId(other));
+                // Of any length: body and chunks divide nothing evenly.
+                for from in (0..len).step_by(700_001) {
+                    let chunk = Bytes((len - from).min(700_001));
+                    for part in body_parts(ObjectId(index), Bytes(from), chunk) {
+                        part.chunks(1_333).for_each(|slice| check.update(slice));
+                    }
+                }
+                assert_eq!(check.received(), Bytes(len));
+                assert_eq!(check.is_whole(Bytes(len)), other == index || len == 0);
+                assert!(!check.is_whole(Bytes(len + 1)));
             }
+        }
+    }
+
+    #[test]
+    fn one_wrong_byte_is_noticed() {
+        let mut sent = Vec::new();
+        body_parts(ObjectId(7), Bytes::ZERO, Bytes(3_000))
+            .for_each(|part| sent.extend_from_slice(&part));
+        for wrong in [0, 1_499, 2_999] {
+            let mut came = sent.clone();
+            came[wrong] ^= 1;
+            let mut check = BodyCheck::new(ObjectId(7));
+            came.chunks(1_000).for_each(|slice| check.update(slice));
+            assert!(!check.is_whole(Bytes(3_000)), "{wrong}");
         }
     }
 }

@@ -6,7 +6,7 @@ use quipu_base::{Bytes, Duration, Seed};
 use quipu_web::page::{Object, ObjectId, ObjectKind, Page, PageReport};
 use quipu_web::synthetic::{self, Quantity, Sample};
 
-use super::body::{Bodies, file_hash};
+use super::body::file_hash;
 use super::{LoadedPage, PageLoadError, Reading, check_size, note};
 use quipu_record::{DrawnNote, PageNote};
 use quipu_scenario::{Origins, PRIES, PageName, Raw, Scenario};
@@ -23,13 +23,11 @@ pub struct PlannedPage {
     pub(crate) notices: Vec<String>,
 }
 
-/// What one visit loads: the page and its objects' bodies. Cheap to clone.
+/// What one visit loads: a page. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RunPage {
     /// The page.
     pub page: Arc<Page>,
-    /// What its objects' bodies are.
-    pub bodies: Bodies,
 }
 
 #[derive(Clone, Debug)]
@@ -60,10 +58,9 @@ impl Extent {
 }
 
 impl RunPage {
-    /// `page` with its bodies.
+    /// The load of `page`.
     pub(crate) fn new(page: Arc<Page>) -> RunPage {
-        let bodies = Bodies::new(&page);
-        RunPage { page, bodies }
+        RunPage { page }
     }
 
     /// URL of object `id`, or nothing.

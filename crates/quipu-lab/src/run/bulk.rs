@@ -4,7 +4,7 @@ use quipu_base::{Bytes, Instant, StreamDirection, StreamId};
 use quipu_quic::{Connection, StreamError};
 use quipu_web::page::ObjectId;
 
-use crate::pages::Bodies;
+use crate::pages::body_parts;
 use quipu_scenario::FlowSpec;
 
 /// What is always ready to be sent, at the least. Our choice: more than any burst.
@@ -59,7 +59,7 @@ impl Source {
         let each = (ready.saturating_mul(2) - unsent).0.div_ceil(self.streams.len() as u64);
         for Writing { stream, written } in &mut self.streams {
             let len = self.left.map_or(Bytes(each), |left| left.min(Bytes(each)));
-            for part in Bodies::slice(ObjectId(0), *written, len) {
+            for part in body_parts(ObjectId(0), *written, len) {
                 connection.write_all(now, *stream, part)?;
             }
             *written += len;

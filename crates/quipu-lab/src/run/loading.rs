@@ -10,7 +10,7 @@ use quipu_web::page::{Object, ObjectId, Page};
 use quipu_web::scheme::RequestFacts;
 
 use super::error::RunError;
-use crate::pages::{Bodies, BodyCheck, RunPage};
+use crate::pages::{BodyCheck, RunPage};
 use quipu_scenario::{Discovery, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.
@@ -25,17 +25,16 @@ pub(super) struct Loading {
     to_push: Vec<ObjectId>,
     /// By object: whether it was promised.
     promised: Vec<bool>,
-    bodies: Bodies,
     /// The load and its record, once it has begun.
     running: Option<(PageLoad, Timeline)>,
     /// Of objects whose body is arriving.
-    checks: Vec<Option<Box<BodyCheck>>>,
+    checks: Vec<Option<BodyCheck>>,
     first_byte_at: Vec<Option<Instant>>,
 }
 
 impl Loading {
     pub(super) fn new(loaded: RunPage, scenario: &Scenario) -> Loading {
-        let RunPage { page, bodies } = loaded;
+        let RunPage { page } = loaded;
         let objects = page.objects().len();
         // At most 1,000, as the scenario was checked.
         let images = usize::try_from(scenario.visible_images).unwrap_or(usize::MAX);
@@ -61,7 +60,6 @@ impl Loading {
             page,
             sees_layout: scenario.reprioritise == Reprioritise::Browser,
             mode,
-            bodies,
             running: None,
             checks: std::iter::repeat_with(|| None).take(objects).collect(),
             first_byte_at: vec![None; objects],
@@ -167,7 +165,7 @@ impl Loading {
     /// The next bytes of the body.
     pub(super) fn on_body(&mut self, object: ObjectId, data: &[u8], now: Instant) {
         let Some(check) = self.checks.get_mut(object.index()) else { return };
-        let check = check.get_or_insert_with(|| Box::new(BodyCheck::new()));
+        let check = check.get_or_insert_with(|| BodyCheck::new(object));
         check.update(data);
         let received = check.received();
         self.mark_first_byte(object, now);
@@ -181,14 +179,12 @@ impl Loading {
     pub(super) fn on_complete(&mut self, object: ObjectId, now: Instant) -> Result<(), RunError> {
         self.mark_first_byte(object, now);
         let check = self.checks.get_mut(object.index()).and_then(Option::take);
-        let check = check.unwrap_or_else(|| Box::new(BodyCheck::new()));
-        if !self.bodies.matches(object, &check) {
-            let expected = self.page.object(object).map(|object| object.response_bytes);
-            return Err(RunError::WrongBody {
-                object: object.0,
-                received: check.received(),
-                expected: expected.unwrap_or_default(),
-            });
+        let check = check.unwrap_or_else(|| BodyCheck::new(object));
+        let expected = self.page.object(object).map(|object| object.response_bytes);
+        let expected = expected.unwrap_or_default();
+        if !check.is_whole(expected) {
+            let received = check.received();
+            return Err(RunError::WrongBody { object: object.0, received, expected });
         }
         if let Some((load, timeline)) = &mut self.running {
             timeline.on_complete(object, now);

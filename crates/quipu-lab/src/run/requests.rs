@@ -23,7 +23,7 @@ use super::asked::{Asked, VisitObject, head, named};
 use super::error::RunError;
 use super::visits::Visits;
 use super::wire::{Wire, numbering};
-use crate::pages::Bodies;
+use crate::pages::body_parts;
 use quipu_record::End;
 use quipu_scenario::{HttpVersion, Priorities, Push, Scenario};
 
@@ -334,7 +334,7 @@ impl Requests {
         if let Asked::Page(id) = purpose
             && !body.is_zero()
         {
-            let sent = Bodies::slice(id.object, Bytes::ZERO, body)
+            let sent = body_parts(id.object, Bytes::ZERO, body)
                 // Connections of the laboratory take all that is written.
                 .try_for_each(|part| self.client.send_body(streams, stream, part).map(|_| ()))
                 .and_then(|()| self.client.finish(streams, stream));

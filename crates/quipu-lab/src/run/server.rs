@@ -21,7 +21,7 @@ use super::instruments::Setting;
 use super::pairs::PageLine;
 use super::party::Party;
 use super::wire::{Wire, mux, numbering};
-use crate::pages::{Bodies, PageLoadError};
+use crate::pages::{PageLoadError, body_parts};
 use quipu_record::End;
 use quipu_scenario::Priorities;
 
@@ -260,7 +260,7 @@ impl Answers<'_> {
     ) -> Result<(), BodyError> {
         let Some(body) = self.writing.get_mut(&stream) else { return Ok(()) };
         let len = self.chunk.min(body.len - body.written);
-        for part in Bodies::slice(body.object, body.written, len) {
+        for part in body_parts(body.object, body.written, len) {
             http.send_body(streams, stream, part)?;
         }
         body.written += len;

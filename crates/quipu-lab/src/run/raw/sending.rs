@@ -7,7 +7,7 @@ use quipu_policy::PriorityEdit;
 use quipu_quic::Connection;
 
 use super::writes::Write;
-use crate::pages::Bodies;
+use crate::pages::body_parts;
 use quipu_scenario::{Raw, RawStream};
 
 /// Writes that are still to be done.
@@ -94,7 +94,7 @@ impl Sending {
         let stream = self.streams[index].ok_or_else(|| format!("stream {index} is not open"))?;
         self.left[index] -= 1;
         let refused = |error: quipu_quic::StreamError| error.to_string();
-        for part in Bodies::slice(object, Bytes::ZERO, len) {
+        for part in body_parts(object, Bytes::ZERO, len) {
             connection.write_all(now, stream, part).map_err(refused)?;
         }
         if self.left[index] == 0 {
