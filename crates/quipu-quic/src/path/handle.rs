@@ -55,6 +55,7 @@ impl PathMut<'_> {
         if let Some(leg) = addresses.find(route).and_then(|which| addresses.leg_mut(which)) {
             leg.amplification.on_sent(length);
         }
+        self.data.responses.on_sent(route, length);
         self.show_limit();
     }
 
