@@ -212,6 +212,8 @@ impl PathMut<'_> {
             view.payload = payload(self.data.mtu.size());
             self.change(now, change);
         }
+        // It is about a full datagram.
+        self.show_limit();
     }
 
     /// Something changed: the controller hears of it. Not of a path that is abandoned.
