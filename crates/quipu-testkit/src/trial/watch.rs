@@ -17,6 +17,10 @@ use super::node::TrialNode;
 /// and an acknowledgement that asks for one.
 const BEYOND_WINDOW: Bytes = Bytes(2 * 1350 + 1200 + 400);
 
+/// Bytes that may go beyond that to a peer that breaks the rules: answers to challenges, in full datagrams, as
+/// many as the engine lets go then. An honest peer asks once.
+const BEYOND_FOR_ANYBODY: Bytes = Bytes(3 * 1200);
+
 /// What went over the links, as the server sees it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wire {
@@ -199,21 +203,22 @@ impl Watch {
             .or_else(|| balance(connection))
             .or_else(|| counters(connection))
             .or_else(|| overridden(connection))
-            .or_else(|| self.window(role, connection))
+            .or_else(|| self.window(role, connection, hostile))
     }
 
-    fn window(&mut self, role: Role, connection: &Connection) -> Option<Rule> {
+    fn window(&mut self, role: Role, connection: &Connection, hostile: bool) -> Option<Rule> {
         // An end that closes repeats that as often as its own limit allows, whatever the window is: a
         // client in whole datagrams, which count as in flight.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
         if connection.close_reason().is_some() {
             return None;
         }
+        let beyond = if hostile { BEYOND_WINDOW + BEYOND_FOR_ANYBODY } else { BEYOND_WINDOW };
         let before = &mut self.before[usize::from(role.is_client())];
         for view in connection.path_views() {
             let known = before.insert(view.key.id, view.in_flight).unwrap_or(Bytes::ZERO);
             // A window that shrinks leaves more in flight than it allows, but lets no more out.
-            if view.in_flight > known.max(view.cwnd) + BEYOND_WINDOW {
+            if view.in_flight > known.max(view.cwnd) + beyond {
                 let (path, in_flight, cwnd) = (view.key.id, view.in_flight, view.cwnd);
                 return Some(Rule::Window { path, in_flight, cwnd });
             }
