@@ -1,9 +1,11 @@
 //! Paths whose addresses change: translators of addresses that forget, clients that move.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::rc::Rc;
 
-use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role, Seed};
+use quipu_base::{Bytes, Duration, Instant, PathId, Rate, Role, Seed, StreamDirection};
 use quipu_link::{LinkConfig, QueueLimit};
 use quipu_policy::PathState;
 use quipu_quic::connection::{MigrateError, Migration};
@@ -503,5 +505,58 @@ fn each_path_shows_its_present_addresses_and_what_went_over_it() {
             let counters = sample.counters;
             assert!(counters.packets_sent > 0 && counters.packets_received > 0, "{counters:?}");
         }
+    }
+}
+
+/// A client moves to another port, from which only its small datagrams arrive, so that the address is not
+/// proved. The server has a full datagram to send there, and would then probe for larger ones.
+#[test]
+fn probes_of_the_path_mtu_keep_to_the_anti_amplification_limit() {
+    for written in (1_100..1_300).step_by(10) {
+        let mut pair = Pair::connected(&Setup::default().on_one_path(), DELAY);
+        let stream = pair.act(Role::Client, |end, now| {
+            let connection = end.connection_mut().unwrap();
+            let stream = connection.open_stream(now, StreamDirection::Bidirectional).unwrap();
+            connection.write(now, stream, vec![1].into()).unwrap();
+            stream
+        });
+        pair.run(Duration::from_millis(100));
+        let moved = elsewhere(0, 0, false);
+        let sent = Rc::new(Cell::new(0));
+        let counted = Rc::clone(&sent);
+        let mut received: Vec<(Instant, usize)> = Vec::new();
+        pair.intercept(move |now, delay, flight| {
+            let length = flight.bytes.len();
+            if !flight.from.is_client() && flight.route.remote == moved {
+                counted.set(counted.get() + length);
+                let came = received.iter().filter(|(at, _)| *at <= now).map(|(_, bytes)| bytes);
+                let most = 3 * came.sum::<usize>();
+                assert!(counted.get() <= most, "{} of {most} at {now}", counted.get());
+            } else if flight.from.is_client() && flight.route.local == moved {
+                // The first is what shows the server where the client is.
+                if !received.is_empty() && length >= 1_200 {
+                    return Vec::new();
+                }
+                received.push((now + delay, length));
+            }
+            vec![(delay, flight)]
+        });
+        pair.act(Role::Client, |end, now| {
+            let route = Route::new(moved, server_address());
+            let connection = end.connection_mut().unwrap();
+            connection.rebind(now, PathId::ZERO, route).unwrap();
+            connection.write(now, stream, vec![1].into()).unwrap();
+        });
+        pair.run(DELAY);
+        pair.act(Role::Server, |end, now| {
+            end.connection_mut().unwrap().write(now, stream, vec![2; written].into()).unwrap();
+        });
+        for _ in 0..20 {
+            pair.act(Role::Client, |end, now| {
+                end.connection_mut().unwrap().write(now, stream, vec![3].into()).unwrap();
+            });
+            pair.run(Duration::from_millis(5));
+        }
+        assert!(sent.get() > 2_400, "a full datagram went");
     }
 }

@@ -26,14 +26,30 @@ impl Connection {
             self.on_loss_timer(now, space);
             // A late call may find the probe timeout due as well. What was lost takes its place if it
             // is sent again, and at once.
+            if self.loss_deadline(space).is_none_or(|at| at > now) {
+                return;
+            }
             let open = self.shared.paths.views.open(now).next().is_some();
-            let goes = open && self.waits_to_send() || self.handshake.crypto_waits(space);
-            if goes || self.loss_deadline(space).is_none_or(|at| at > now) {
+            if open && self.waits_to_send() || self.handshake.crypto_waits(space) {
+                self.rest.put_off_probes();
                 return;
             }
         }
         self.record_expired(now, space.slot(), Timer::Probe);
         self.on_probe_timeout(now, space);
+    }
+
+    /// Nothing of what was lost was sent in place of the probe timeouts that were due too: they run out
+    /// now.
+    pub(super) fn serve_probes_put_off(&mut self, now: Instant) {
+        let of_paths = (0..self.shared.paths.slots()).map(Space::Data);
+        for space in [Space::Initial, Space::Handshake].into_iter().chain(of_paths) {
+            let is_due = self.loss_deadline(space).is_some_and(|at| at <= now);
+            if is_due && self.loss_time(space).is_none() {
+                self.record_expired(now, space.slot(), Timer::Probe);
+                self.on_probe_timeout(now, space);
+            }
+        }
     }
 
     fn loss_time(&self, space: Space) -> Option<Instant> {

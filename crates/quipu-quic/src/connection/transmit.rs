@@ -39,6 +39,9 @@ pub(super) struct Rest {
     served_at: Option<Instant>,
     /// Datagrams sent so far.
     sent: u64,
+    /// Datagrams sent when probe timeouts that were due were put off, for what was lost to go in their
+    /// place.
+    put_off_at: Option<u64>,
 }
 
 impl Rest {
@@ -87,6 +90,16 @@ impl Rest {
         self.sent += 1;
     }
 
+    /// Probe timeouts are due, but what was lost seems to go in their place.
+    pub(super) fn put_off_probes(&mut self) {
+        self.put_off_at = Some(self.sent);
+    }
+
+    /// True if probe timeouts were put off, and nothing has gone since.
+    fn has_probes_put_off(&mut self) -> bool {
+        self.put_off_at.take() == Some(self.sent)
+    }
+
     /// A deadline is served at `now`.
     pub(super) fn serve(&mut self, now: Instant) {
         if cfg!(debug_assertions) {
@@ -105,6 +118,14 @@ impl Connection {
         self.look_at_routes(now, outbox);
         if let Err(Full) = self.transmit(now, outbox) {
             return Drain::Full;
+        }
+        // Policies may rest, or keep what they have for another path.
+        if self.rest.has_probes_put_off() && self.lifecycle.is_open() {
+            self.rest.end();
+            self.serve_probes_put_off(now);
+            if let Err(Full) = self.transmit(now, outbox) {
+                return Drain::Full;
+            }
         }
         self.rest.drain(now);
         let served_at = self.rest.served_at.take();

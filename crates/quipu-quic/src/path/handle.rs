@@ -55,6 +55,7 @@ impl PathMut<'_> {
         if let Some(leg) = addresses.find(route).and_then(|which| addresses.leg_mut(which)) {
             leg.amplification.on_sent(length);
         }
+        self.data.responses.on_sent(route, length);
         self.show_limit();
     }
 
@@ -211,6 +212,8 @@ impl PathMut<'_> {
             view.payload = payload(self.data.mtu.size());
             self.change(now, change);
         }
+        // It is about a full datagram.
+        self.show_limit();
     }
 
     /// Something changed: the controller hears of it. Not of a path that is abandoned.

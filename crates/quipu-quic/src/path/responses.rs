@@ -53,6 +53,15 @@ impl Responses {
         }
     }
 
+    /// A datagram of so many bytes goes to `route`. If an address of the path is there, its own limit
+    /// counted the challenge's datagram too: what goes is taken off both, so that nothing is allowed
+    /// twice should the address be forgotten before the response goes.
+    pub(crate) fn on_sent(&mut self, route: &Route, bytes: usize) {
+        for owed in self.owed.iter_mut().filter(|owed| owed.route == *route) {
+            owed.allowance = owed.allowance.saturating_sub(bytes);
+        }
+    }
+
     /// True if one may go although the window is full.
     pub(crate) fn may_exceed(&self) -> bool {
         self.beyond > 0
@@ -108,6 +117,17 @@ mod tests {
         assert_eq!(responses.first().unwrap().route, route(2));
         responses.pop();
         assert!(responses.is_empty());
+    }
+
+    #[test]
+    fn what_goes_to_the_address_is_taken_off_the_allowance() {
+        let mut responses = Responses::default();
+        responses.on_challenge([1; 8], route(1), 1200);
+        responses.on_sent(&route(2), 1200);
+        responses.on_sent(&route(1), 1200);
+        assert_eq!(responses.first().unwrap().allowance, 2400);
+        responses.on_sent(&route(1), 2500);
+        assert_eq!(responses.first().unwrap().allowance, 0);
     }
 
     #[test]

@@ -69,9 +69,11 @@ impl Application {
         }
     }
 
-    /// Bytes that were written to all streams.
-    pub(crate) fn written(&self) -> u64 {
-        self.streams.values().map(|side| side.written).sum()
+    /// Bytes that were written to streams of which the peer is not known to have everything, and which
+    /// nobody gave up: they are kept to be sent again.
+    pub(crate) fn kept(&self) -> u64 {
+        let is_over = |side: &&Side| side.acknowledged || side.reset || side.refused;
+        self.streams.values().filter(|side| !is_over(side)).map(|side| side.written).sum()
     }
 
     /// Ends every stream and reads all, now or when there is a connection.

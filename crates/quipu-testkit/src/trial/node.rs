@@ -30,8 +30,9 @@ pub(crate) const CLOSE_CODE: u64 = 9;
 /// As many datagrams at one instant are taken for a loop without end.
 const MOST_AT_ONCE: usize = 10_000;
 
-/// Bytes that a connection may hold when it is over or has nothing left to do, with all that it has learnt
-/// of its paths; before, also what its application wrote.
+/// Bytes that a connection may hold when it is dropped, with all that it has learnt of its paths, beside
+/// what its application wrote and the peer may not have: that is held until then, whether the connection
+/// is over or not.
 const MOST_HELD: i64 = 400_000;
 
 /// Bytes that an endpoint may hold without connections.
@@ -209,10 +210,8 @@ impl TrialNode {
     pub(crate) fn forget(&mut self, meter: Meter) -> Option<Rule> {
         if let Some(handle) = self.handle.take() {
             let mut connection = self.endpoint.remove(handle);
-            let is_over = connection.as_ref().is_none_or(Connection::is_closed);
             let freed = -meter(&mut || drop(connection.take())).held;
-            let written = if is_over { 0 } else { self.application.written() };
-            let most = MOST_HELD.saturating_add_unsigned(written);
+            let most = MOST_HELD.saturating_add_unsigned(self.application.kept());
             if freed > most {
                 return Some(Rule::Memory { what: "a connection", held: freed, most });
             }

@@ -121,10 +121,10 @@ pub enum Rule {
         reason: String,
     },
     /// Three times what came from an address may go there before it is proved.
-    #[error("path {path:?} sent {sent} and received {received} before its address was proved")]
+    #[error("{address} was sent {sent} and sent {received} before it was proved")]
     Amplified {
-        /// The path.
-        path: PathId,
+        /// The address.
+        address: SocketAddr,
         /// Bytes from the client.
         received: Bytes,
         /// Bytes from the server.

@@ -220,7 +220,7 @@ impl<'a> Stage<'a> {
             }
             if self.trial.is_hostile() {
                 // What is forged is on no wire.
-            } else if let Some(rule) = amplified(world.observer(), client, server) {
+            } else if let Some(rule) = amplified(world.observer()) {
                 found = Some((Some(Role::Server), rule));
                 return false;
             }

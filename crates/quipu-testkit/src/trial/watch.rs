@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use quipu_base::{Bytes, Instant, PathId, Role};
-use quipu_policy::PathState;
 use quipu_quic::Connection;
 use quipu_quic::connection::CloseReason;
 use quipu_quic::error::ErrorCode;
+use quipu_quic::wire::{Frame, Frames};
 use quipu_sim::{Fate, Observer, Received, Sent};
 
 use super::Rule;
@@ -16,6 +16,10 @@ use super::node::TrialNode;
 /// Bytes that may go beyond the window at one instant: two probes, a challenge with its answer,
 /// and an acknowledgement that asks for one.
 const BEYOND_WINDOW: Bytes = Bytes(2 * 1350 + 1200 + 400);
+
+/// Bytes that may go beyond that to a peer that breaks the rules: answers to challenges, in full datagrams, as
+/// many as the engine lets go then. An honest peer asks once.
+const BEYOND_FOR_ANYBODY: Bytes = Bytes(3 * 1200);
 
 /// What went over the links, as the server sees it.
 #[derive(Clone, Debug, Default)]
@@ -29,12 +33,14 @@ pub(crate) struct Wire {
 }
 
 /// Between the server and one address of the client.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Flow {
     received: Bytes,
     sent: Bytes,
-    /// A Handshake packet came: the client has seen what the server sent there.
-    handshake: bool,
+    /// What the server asked there, as long as it is not proved.
+    challenges: Vec<[u8; 8]>,
+    /// The client showed that it receives what the server sends there.
+    proved: bool,
 }
 
 impl Wire {
@@ -58,6 +64,9 @@ impl Observer for Wire {
         if Some(sent.envelope.local) == self.server {
             let flow = self.flows.entry(sent.envelope.remote).or_default();
             flow.sent += Bytes(sent.payload.len() as u64);
+            if !flow.proved {
+                flow.challenges.extend(challenges(sent.payload));
+            }
         }
     }
 
@@ -65,9 +74,63 @@ impl Observer for Wire {
         if Some(received.envelope.local) == self.server {
             let flow = self.flows.entry(received.envelope.remote).or_default();
             flow.received += Bytes(received.payload.len() as u64);
-            flow.handshake |= has_handshake_packet(received.payload);
+            self.prove(received.payload);
         }
     }
+}
+
+impl Wire {
+    /// Proves the addresses at which the client must have received something to send this datagram,
+    /// wherever it comes from: that of a challenge which is answered, in a datagram of full size or not,
+    /// and in the handshake those that the server spoke to.
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-8.1>
+    /// <https://www.rfc-editor.org/rfc/rfc9000#section-8.2.3>
+    fn prove(&mut self, datagram: &[u8]) {
+        let mut unproved = self.flows.values_mut().filter(|flow| !flow.proved).peekable();
+        if unproved.peek().is_none() {
+            return;
+        }
+        let (handshake, responses) = (has_handshake_packet(datagram), responses(datagram));
+        for flow in unproved {
+            let answered = responses.iter().any(|answered| flow.challenges.contains(answered));
+            flow.proved = answered || handshake && flow.sent > Bytes::ZERO;
+        }
+    }
+}
+
+/// The length of connection IDs in trials.
+const CONNECTION_ID: usize = 8;
+/// The length of the tag of [`quipu_null_tls`], which leaves the frames readable.
+const TAG: usize = 16;
+
+/// The frames of a 1-RTT packet, as far as they can be read without the length of its packet number:
+/// a wrong length, which is tried too, makes no frames or the same.
+fn frames(datagram: &[u8]) -> impl Iterator<Item = Frame<'_>> {
+    let is_short = datagram.first().is_some_and(|first| first & 0x80 == 0);
+    let payload = move |number: usize| {
+        let end = datagram.len().checked_sub(TAG)?;
+        datagram.get(1 + CONNECTION_ID + number..end).filter(|_| is_short)
+    };
+    let read = |payload| Frames::new(payload).collect::<Result<Vec<_>, _>>().ok();
+    (1..=4).filter_map(payload).filter_map(read).flatten()
+}
+
+/// What a datagram asks in PATH_CHALLENGE frames.
+fn challenges(datagram: &[u8]) -> Vec<[u8; 8]> {
+    let data = |frame| match frame {
+        Frame::PathChallenge { data } => Some(data),
+        _ => None,
+    };
+    frames(datagram).filter_map(data).collect()
+}
+
+/// What a datagram answers in PATH_RESPONSE frames.
+fn responses(datagram: &[u8]) -> Vec<[u8; 8]> {
+    let data = |frame| match frame {
+        Frame::PathResponse { data } => Some(data),
+        _ => None,
+    };
+    frames(datagram).filter_map(data).collect()
 }
 
 /// True if a packet of the datagram is a Handshake packet.
@@ -140,21 +203,22 @@ impl Watch {
             .or_else(|| balance(connection))
             .or_else(|| counters(connection))
             .or_else(|| overridden(connection))
-            .or_else(|| self.window(role, connection))
+            .or_else(|| self.window(role, connection, hostile))
     }
 
-    fn window(&mut self, role: Role, connection: &Connection) -> Option<Rule> {
+    fn window(&mut self, role: Role, connection: &Connection, hostile: bool) -> Option<Rule> {
         // An end that closes repeats that as often as its own limit allows, whatever the window is: a
         // client in whole datagrams, which count as in flight.
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2.1
         if connection.close_reason().is_some() {
             return None;
         }
+        let beyond = if hostile { BEYOND_WINDOW + BEYOND_FOR_ANYBODY } else { BEYOND_WINDOW };
         let before = &mut self.before[usize::from(role.is_client())];
         for view in connection.path_views() {
             let known = before.insert(view.key.id, view.in_flight).unwrap_or(Bytes::ZERO);
             // A window that shrinks leaves more in flight than it allows, but lets no more out.
-            if view.in_flight > known.max(view.cwnd) + BEYOND_WINDOW {
+            if view.in_flight > known.max(view.cwnd) + beyond {
                 let (path, in_flight, cwnd) = (view.key.id, view.in_flight, view.cwnd);
                 return Some(Rule::Window { path, in_flight, cwnd });
             }
@@ -204,25 +268,11 @@ fn overridden(connection: &Connection) -> Option<Rule> {
 /// The first address that has not proved to be the client's and to which the server sent more
 /// than three times what came from there.
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-8>
-pub(crate) fn amplified(wire: &Wire, client: &TrialNode, server: &TrialNode) -> Option<Rule> {
-    let validating = |id: PathId| {
-        if server.is_lost {
-            return Some(false);
-        }
-        let mut views = server.connection()?.path_views();
-        Some(views.any(|view| view.key.id == id && view.state == PathState::Validating))
-    };
-    // What the client answers in the handshake proves the address that the server spoke to before,
-    // wherever the answer comes from.
-    let handshake = wire.flows.values().any(|flow| flow.handshake);
-    for &(id, address) in &client.addresses {
-        let Some(flow) = wire.flows.get(&address) else { continue };
-        let unproved = if id == PathId::ZERO { !handshake } else { validating(id).unwrap_or(true) };
-        if unproved && flow.sent > flow.received.saturating_mul(3) {
-            return Some(Rule::Amplified { path: id, received: flow.received, sent: flow.sent });
-        }
-    }
-    None
+pub(crate) fn amplified(wire: &Wire) -> Option<Rule> {
+    let mut unproved = wire.flows.iter().filter(|(_, flow)| !flow.proved);
+    let (&address, flow) =
+        unproved.find(|(_, flow)| flow.sent > flow.received.saturating_mul(3))?;
+    Some(Rule::Amplified { address, received: flow.received, sent: flow.sent })
 }
 
 #[cfg(test)]

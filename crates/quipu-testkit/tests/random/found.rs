@@ -473,3 +473,50 @@ fn an_end_lost_before_other_bytes_is_seen_to_wait_behind_them() {
         ..with_paths(&paths, &ops)
     });
 }
+
+/// An address was taken for not proved that had answered a challenge in a small datagram: the limit had
+/// let no larger one go.
+#[test]
+fn an_answer_to_a_small_challenge_ends_the_anti_amplification_limit() {
+    let paths = [
+        PathSetup::new(50, 10),
+        PathSetup::new(10, 1),
+        PathSetup { loss: 10, ..PathSetup::new(2, 40) },
+        PathSetup { up: 50, loss: 100, ..PathSetup::new(50, 1) },
+    ];
+    keeps_the_rules(Trial {
+        stream_window: 20,
+        max_streams: 2,
+        policies: [
+            "resend=first ack=min-rtt congestion=cubic".into(),
+            "stream=fifo pack=one ack=all congestion=olia".into(),
+        ],
+        ack_requests: true,
+        batch: 1,
+        begin: 0,
+        early: Some(false),
+        ..with_paths(&paths, &[Block(Client, 0, 100), Outage(3, Up, 200, Some(10))])
+    });
+}
+
+/// A server that had returned to the address before answered a challenge from the new one at last, in
+/// addition to all that had gone there.
+#[test]
+fn a_response_that_waited_keeps_to_the_limit_of_its_address() {
+    let paths = [
+        PathSetup { up: 50, loss: 100, disorder: true, ..PathSetup::new(2, 40) },
+        PathSetup { loss: 10, ..PathSetup::new(2, 100) },
+        PathSetup { up: 50, loss: 50, ..PathSetup::new(2, 40) },
+        PathSetup::new(2, 1),
+    ];
+    let ops =
+        [Advance(700), Outage(2, Up, 200, Some(3000)), Block(Server, 3, 3000), Move(3, 2, true)];
+    keeps_the_rules(Trial {
+        stream_window: 3,
+        connection_window: 4,
+        policies: ["joint=pstream".into(), "path=stms".into()],
+        early: None,
+        drops: true,
+        ..with_paths(&paths, &ops)
+    });
+}

@@ -23,7 +23,9 @@ impl Connection {
         let Some(size) = data.mtu.wants_probe(now) else { return Ok(()) };
         // https://www.rfc-editor.org/rfc/rfc8899#section-3
         //# A PL MAY use a congestion controller to decide when to send a probe packet.
-        if !view.is_open(now) {
+        // The path is open if a full datagram may go to an address that is not proved; a probe is
+        // larger.
+        if !view.is_open(now) || !data.addresses.active().amplification.allows(usize::from(size)) {
             return Ok(());
         }
         let timeout = data.recovery.rules().probe_timeout(view, max_ack_delay);
