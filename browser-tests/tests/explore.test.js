@@ -69,6 +69,23 @@ test("a waterfall is zoomed by buttons, keys, wheel and drag, and reset", async 
   await context.close();
 });
 
+test("each row of a waterfall has a name that is seen", async () => {
+  for (const width of [1280, 390]) {
+    const { page, context, wrong } = await opened("load", { width });
+    for (const id of ["waterfall", "waterfall-types"]) {
+      const labels = page.locator(`#${id} .chart svg .role-axis-label text`);
+      // Labels that would run into others are there, but transparent.
+      const seen = await labels.evaluateAll((all) =>
+        all.filter((label) => Number(getComputedStyle(label).opacity) > 0 && label.getAttribute("opacity") !== "0").map((label) => label.textContent));
+      const rows = seen.filter((text) => /^\d{3} (?!ms$)/.test(text)).map((text) => Number(text.slice(0, 3)));
+      assert.deepEqual(rows, rows.map((_, at) => at + 1), `${id} at ${width}`);
+      assert.ok(rows.length >= 20, `${id} at ${width}: ${rows}`);
+    }
+    assert.deepEqual(wrong, []);
+    await context.close();
+  }
+});
+
 test("whole names are on the axis on demand, and each row is read by pointer, tap and key", async () => {
   for (const width of [1280, 390]) {
     const { page, context, wrong } = await opened("load", { width });

@@ -90,6 +90,8 @@ function chartConfig(scheme, width, font) {
     axisX: { labelFlush: false },
     axisQuantitative: { grid: true },
     axisBand: { grid: false, ticks: false, domain: false },
+    // Rows are as high as their names: each has its own.
+    axisYBand: { labelSeparation: 0 },
     // The title of the vertical axis stands above it, where it is read without turning the head.
     axisY: { titleAngle: 0, titleAlign: "left", titleAnchor: "start", titleBaseline: "bottom", titleX: 0, titleY: LEFT_TITLE.y },
     axisYQuantitative: { domain: false, ticks: false },
