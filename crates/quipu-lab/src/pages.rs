@@ -40,7 +40,7 @@ const MOST_BODY: Bytes = Bytes(16 << 30);
 /// A page, ready to be loaded, and what is known of it.
 #[derive(Clone, Debug)]
 pub struct LoadedPage {
-    /// The page and its objects' bodies.
+    /// The page.
     pub page: RunPage,
     /// What results say about it.
     pub note: PageNote,

@@ -137,7 +137,7 @@ impl PlannedPage {
         Ok(PlannedPage::made(note, Source::Same { page: RunPage::new(page.shared()), seed }))
     }
 
-    /// The page that visit `visit` of client `client` in run `run` loads, without its objects' bodies,
+    /// The page that visit `visit` of client `client` in run `run` loads,
     /// and whether it is the same in every run.
     pub(crate) fn page_of(
         &self,

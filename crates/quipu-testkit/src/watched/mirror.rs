@@ -497,36 +497,51 @@ mod tests {
         assert!(!waits(&mirror));
     }
 
-    /// The bytes behind which a lost end waited were acknowledged late, and the end with them; the policies
-    /// had nothing more to ask before all came to rest.
-    #[test]
-    fn an_end_acknowledged_late_with_its_bytes_is_known_at_once() {
+    /// An engine with one path and a stream of 1,000 bytes, finished, whose first half was sent.
+    fn half_sent() -> (World, PathKey, StreamKey) {
         let mut engine = World::new(Bytes(100_000));
         let path = engine.add_path(quipu_base::PathId(0)).expect("room for a path");
         let stream = engine.streams.open(Instant::ZERO, Default::default(), Bytes(100_000));
         engine.streams.write(stream, Bytes(1_000));
         engine.streams.finish(stream);
         engine.streams.place(stream, span(0, 500), false);
-        let (piece, fin) = engine.place(stream, span(500, 1_000), false);
-        engine.streams.lose(stream, span(500, 1_000), fin, path, &mut Vec::new());
-        let flight = Flight {
+        (engine, path, stream)
+    }
+
+    /// A packet in flight with one piece, and whether that carries the stream's end.
+    fn flight(path: PathKey, pn: u64, (piece, fin): (Piece, bool)) -> Flight {
+        Flight {
             path,
-            pn: quipu_base::PacketNumber(0),
+            pn: quipu_base::PacketNumber(pn),
             bytes: Bytes(600),
             sent_at: Instant::ZERO,
             pieces: vec![piece],
             fins: vec![fin],
             counts: true,
             acked_at: None,
-        };
+        }
+    }
+
+    /// The default policies, which nobody asks.
+    fn plain() -> Box<dyn Joint> {
+        let spec = PolicySpec::parse(&Registry::builtin(), "");
+        let built = spec.and_then(|spec| spec.build(&BuildContext::new(Seed::new(1))));
+        built.expect("the default policies").joint
+    }
+
+    /// The bytes behind which a lost end waited were acknowledged late, and the end with them; the policies
+    /// had nothing more to ask before all came to rest.
+    #[test]
+    fn an_end_acknowledged_late_with_its_bytes_is_known_at_once() {
+        let (mut engine, path, stream) = half_sent();
+        let (piece, fin) = engine.place(stream, span(500, 1_000), false);
+        engine.streams.lose(stream, span(500, 1_000), fin, path, &mut Vec::new());
+        let flight = flight(path, 0, (piece, fin));
         let mut mirror = Mirror { world: engine.clone(), ..Mirror::new(1, None) };
         mirror.lost.push(flight);
 
         engine.streams.acknowledge(stream, span(500, 1_000), fin, false);
-        let mut deaf = PolicySpec::parse(&Registry::builtin(), "")
-            .and_then(|spec| spec.build(&BuildContext::new(Seed::new(1))))
-            .expect("the default policies")
-            .joint;
+        let mut deaf = plain();
         mirror.on_event(&Event::PathMeasured(path), &engine.view(), &mut *deaf);
         mirror.world.recount();
         assert_eq!(mirror.difference(&engine.view()), None);
@@ -536,30 +551,10 @@ mod tests {
     /// copy was lost.
     #[test]
     fn an_end_acknowledged_late_is_not_pending_again_when_its_copy_is_lost() {
-        let mut engine = World::new(Bytes(100_000));
-        let path = engine.add_path(quipu_base::PathId(0)).expect("room for a path");
-        let stream = engine.streams.open(Instant::ZERO, Default::default(), Bytes(100_000));
-        engine.streams.write(stream, Bytes(1_000));
-        engine.streams.finish(stream);
-        engine.streams.place(stream, span(0, 500), false);
-        let mut send = |pn, copy| {
-            let (piece, fin) = engine.place(stream, span(500, 1_000), copy);
-            Flight {
-                path,
-                pn: quipu_base::PacketNumber(pn),
-                bytes: Bytes(600),
-                sent_at: Instant::ZERO,
-                pieces: vec![piece],
-                fins: vec![fin],
-                counts: true,
-                acked_at: None,
-            }
-        };
+        let (mut engine, path, stream) = half_sent();
+        let mut send = |pn, copy| flight(path, pn, engine.place(stream, span(500, 1_000), copy));
         let (first, copy) = (send(0, false), send(1, true));
-        let mut deaf = PolicySpec::parse(&Registry::builtin(), "")
-            .and_then(|spec| spec.build(&BuildContext::new(Seed::new(1))))
-            .expect("the default policies")
-            .joint;
+        let mut deaf = plain();
         for is_late in [true, false] {
             let mut mirror = Mirror { world: engine.clone(), ..Mirror::new(1, None) };
             mirror.news.push(News::Lost(first.clone()));
