@@ -34,6 +34,15 @@ pub struct Duration(u64);
 pub struct SignedDuration(i64);
 
 impl Instant {
+    /// The earlier of two deadlines, each of which there may be.
+    #[inline]
+    pub fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
     /// The start of the run.
     pub const ZERO: Instant = Instant(0);
     /// Later than anything that happens.
