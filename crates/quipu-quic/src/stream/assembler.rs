@@ -1,9 +1,13 @@
 //! Puts the bytes of a stream in order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use super::buffers::{Buffers, Spares};
 use super::clump::{Clump, Cut, MAX_PACKED};
+
+mod ahead;
+
+use ahead::Ahead;
 
 /// Bytes of a buffer into which small pieces are copied one behind the other, at most; our choice.
 const MAX_SHARED: u64 = 16 << 10;
@@ -29,7 +33,7 @@ pub(super) struct Assembler {
     ready: VecDeque<Piece>,
     /// What lies beyond the first gap, by where it starts. Nothing overlaps, and where clumps are no
     /// other piece lies within.
-    ahead: BTreeMap<u64, Segment>,
+    ahead: Ahead,
     /// Where the piece starts whose buffer is still the reader's: that of the present datagram.
     awaited: Option<u64>,
 }
@@ -89,7 +93,7 @@ impl Assembler {
             read: 0,
             contiguous: 0,
             ready: VecDeque::new(),
-            ahead: BTreeMap::new(),
+            ahead: Ahead::new(),
             awaited: None,
         }
     }
@@ -135,7 +139,7 @@ impl Assembler {
             let at = self.ready.partition_point(|piece| piece.start < start);
             self.ready.get_mut(at)
         } else {
-            match self.ahead.get_mut(&start) {
+            match self.ahead.get_mut(start) {
                 Some(Segment::Piece(piece)) => Some(piece),
                 _ => None,
             }
@@ -176,10 +180,8 @@ impl Assembler {
 
     /// Moves what is in order by now from behind the gap.
     fn join(&mut self, buffers: &mut Buffers) {
-        while let Some(entry) = self.ahead.first_entry()
-            && *entry.key() <= self.contiguous
-        {
-            match entry.remove() {
+        while let Some(segment) = self.ahead.pop_first(self.contiguous) {
+            match segment {
                 Segment::Piece(piece) => self.join_piece(piece, buffers),
                 Segment::Clump(clump) => self.join_clump(&clump, buffers),
             }
@@ -232,20 +234,21 @@ impl Assembler {
         // What is left of a clump in which the new bytes lie, before and after them.
         let mut before = Clump::default();
         let mut after = Clump::default();
-        match self.ahead.range_mut(..=from).next_back() {
+        match self.ahead.last_at_most(from) {
             Some((_, Segment::Piece(piece))) => from = from.max(piece.end()),
-            Some((&key, Segment::Clump(clump))) => {
+            Some((key, Segment::Clump(clump))) => {
                 let ends = clump.end() <= from;
                 let fits = data.len() < MAX_PACKED && clump.has_room(data.len());
-                if fits && (!ends || self.ahead.range(from..to).next().is_none()) {
+                let next = self.ahead.first_at_least(from).map(|(key, _)| key);
+                if fits && (!ends || next.is_none_or(|next| next >= to)) {
                     // Looked up again, since what follows had to be looked at.
-                    if let Some(Segment::Clump(clump)) = self.ahead.get_mut(&key)
+                    if let Some(Segment::Clump(clump)) = self.ahead.get_mut(key)
                         && clump.insert(from, data)
                     {
                         return;
                     }
                 }
-                if !ends && let Some(Segment::Clump(clump)) = self.ahead.remove(&key) {
+                if !ends && let Some(Segment::Clump(clump)) = self.ahead.remove(key) {
                     let cut = clump.cut(from, to);
                     Cut { before, start: from, end: to, after } = cut;
                 }
@@ -255,7 +258,8 @@ impl Assembler {
         // Those that start within.
         while from < to
             && after.is_empty()
-            && let Some((&key, segment)) = self.ahead.range_mut(from..to).next()
+            && let Some((key, segment)) = self.ahead.first_at_least(from)
+            && key < to
         {
             match segment {
                 Segment::Piece(piece) if piece.end() > to => to = key,
@@ -266,11 +270,11 @@ impl Assembler {
                         self.awaited = None;
                     }
                     buffers.give(buffer);
-                    self.ahead.remove(&key);
+                    self.ahead.remove(key);
                 }
                 Segment::Clump(clump) => {
                     let cut = std::mem::take(clump).cut(from, to);
-                    self.ahead.remove(&key);
+                    self.ahead.remove(key);
                     (to, after) = (cut.end, cut.after);
                 }
             }
@@ -296,14 +300,13 @@ impl Assembler {
         if after.is_empty() && !before.has_room(data.len()) {
             self.insert_clump(std::mem::take(&mut before));
         }
-        if after.is_empty() && before.is_empty() {
-            let next = self.ahead.range_mut(start..).next();
-            if let Some((&key, Segment::Clump(clump))) = next
-                && clump.has_room(data.len() + 10)
-            {
-                after = std::mem::take(clump);
-                self.ahead.remove(&key);
-            }
+        if after.is_empty()
+            && before.is_empty()
+            && let Some((key, Segment::Clump(clump))) = self.ahead.first_at_least(start)
+            && clump.has_room(data.len() + 10)
+        {
+            after = std::mem::take(clump);
+            self.ahead.remove(key);
         }
         before.push(start, data);
         if !after.is_empty() {
@@ -358,11 +361,11 @@ impl Assembler {
         for piece in self.ready.drain(..) {
             buffers.give(piece.buffer);
         }
-        for segment in std::mem::take(&mut self.ahead).into_values() {
+        self.ahead.clear(|segment| {
             if let Segment::Piece(piece) = segment {
                 buffers.give(piece.buffer);
             }
-        }
+        });
         self.ready = VecDeque::new();
         self.awaited = None;
         (self.read, self.contiguous) = (end, end);
@@ -371,7 +374,7 @@ impl Assembler {
     /// Memory that the bytes take, about.
     pub(super) fn memory(&self) -> usize {
         let ready: usize = self.ready.iter().map(|piece| piece.buffer.len() + ENTRY).sum();
-        let ahead = self.ahead.values().map(|segment| match segment {
+        let ahead = self.ahead.iter().map(|(_, segment)| match segment {
             Segment::Piece(piece) => piece.buffer.len() + ENTRY,
             Segment::Clump(clump) => clump.memory() + ENTRY,
         });

@@ -177,7 +177,7 @@ proptest! {
             prop_assert_eq!((assembler.read_end(), assembler.contiguous()), (read, contiguous));
             prop_assert!(assembler.memory() <= 5 * sent / 2 + 600, "{} of {sent}", assembler.memory());
             let mut end = contiguous;
-            for (&start, segment) in &assembler.ahead {
+            for (start, segment) in assembler.ahead.iter() {
                 let segment_end = match segment {
                     Segment::Piece(piece) => piece.end(),
                     Segment::Clump(clump) => clump.end(),
