@@ -180,6 +180,11 @@ impl Connection {
         self.config.ack_frequency.is_some() && self.handshake.peer().min_ack_delay.is_some()
     }
 
+    /// Whether we ask the peer for acknowledgements.
+    pub(super) fn asks_for_acks(&self) -> bool {
+        self.config.ack_frequency.is_some_and(|config| config.request.is_some())
+    }
+
     /// What we want of the peer may have changed: asked for then, once in a round trip at most.
     pub(super) fn look_at_ack_terms(&mut self, now: Instant) {
         let Some(request) = self.config.ack_frequency.and_then(|config| config.request) else {

@@ -157,7 +157,11 @@ impl Events {
     }
 
     /// The next event for the endpoint.
+    #[inline]
     pub(super) fn next_for_endpoint(&mut self) -> Option<EndpointEvent> {
+        if self.endpoint.capacity() == 0 {
+            return None;
+        }
         let next = self.endpoint.pop_front();
         if next.is_none() && self.endpoint.capacity() > 0 {
             // There are many when connection IDs are issued for all paths, and hardly any later.

@@ -215,6 +215,11 @@ impl Lifecycle {
         self.idle.deadline(longest_probe_timeout)
     }
 
+    /// False if it does not end before `at` for lack of packets.
+    pub(crate) fn may_end_idle_before(&self, at: Instant) -> bool {
+        self.idle.may_end_before(at)
+    }
+
     /// When the connection ends if the handshake is not complete.
     pub(crate) fn handshake_deadline(&self) -> Option<Instant> {
         self.handshake_until.filter(|_| self.is_handshaking())

@@ -285,6 +285,7 @@ impl Connection {
         self.ids.destinations()
     }
 
+    #[inline]
     pub(crate) fn poll_endpoint_event(&mut self) -> Option<EndpointEvent> {
         self.events.next_for_endpoint()
     }
@@ -300,7 +301,14 @@ impl Connection {
     }
 
     /// Turns what changed on streams into events for the policies.
+    #[inline]
     fn flush_edges(&mut self, now: Instant) {
+        if self.shared.streams.has_edges() {
+            self.tell_edges(now);
+        }
+    }
+
+    fn tell_edges(&mut self, now: Instant) {
         while let Some(edge) = self.shared.streams.pop_edge() {
             self.rest.end();
             let event = match edge {

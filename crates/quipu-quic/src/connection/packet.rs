@@ -5,7 +5,7 @@
 //! its header and its seal ([`Connection::write_packet`]): however the closure returns, what it wrote
 //! is sealed and entered in the books, and the number of a packet without frames is not used up.
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::{Bytes, Instant, PacketNumber};
 use quipu_policy::{Event, PathKey, Span, StreamKey};
 
 use super::transmit::Full;
@@ -63,31 +63,37 @@ impl<'b> DatagramBuilder<'b> {
     }
 }
 
-/// A packet under construction, behind the packets of its datagram that are sealed.
-pub(super) struct PacketBuilder<'b> {
-    space: Space,
+/// A packet of which the header is written.
+struct BegunPacket {
     kind: PacketKind,
     key: PathKey,
+    number: PacketNumber,
     layout: HeaderLayout,
-    /// What is left of the datagram, from the packet's first byte on.
-    room: &'b mut [u8],
     /// Where the next frame goes.
     at: usize,
     /// Where frames must end.
     limit: usize,
-    /// It shall take all that the datagram may be long.
-    pads: bool,
     /// Where frames end at the earliest, padding included.
     least: usize,
+    dcid: ConnectionId,
+    /// It goes to another address than that of its path.
+    apart: bool,
+}
+
+/// A packet under construction, behind the packets of its datagram that are sealed.
+pub(super) struct PacketBuilder<'b> {
+    space: Space,
+    begun: BegunPacket,
+    /// What is left of the datagram, from the packet's first byte on.
+    room: &'b mut [u8],
+    /// It shall take all that the datagram may be long.
+    pads: bool,
     /// What frames were written.
     pub(super) record: SentRecord,
     /// Padding makes a packet count as in flight.
     padded: bool,
     /// A frame without length field took the rest.
     full: bool,
-    dcid: ConnectionId,
-    /// It goes to another address than that of its path.
-    apart: bool,
 }
 
 impl PacketBuilder<'_> {
@@ -97,32 +103,32 @@ impl PacketBuilder<'_> {
 
     /// Which packet it is.
     pub(super) fn kind(&self) -> PacketKind {
-        self.kind
+        self.begun.kind
     }
 
     /// The path that carries it.
     pub(super) fn key(&self) -> PathKey {
-        self.key
+        self.begun.key
     }
 
     /// The connection ID that it is sent to.
     pub(super) fn dcid(&self) -> ConnectionId {
-        self.dcid
+        self.begun.dcid
     }
 
     /// Bytes that frames may still take.
     pub(super) fn space_left(&self) -> usize {
-        if self.full { 0 } else { self.limit.saturating_sub(self.at) }
+        if self.full { 0 } else { self.begun.limit.saturating_sub(self.begun.at) }
     }
 
     /// What frames were written, before the packet is sealed.
     pub(super) fn payload(&self) -> &[u8] {
-        self.room.get(self.layout.header_length()..self.at).unwrap_or_default()
+        self.room.get(self.begun.layout.header_length()..self.begun.at).unwrap_or_default()
     }
 
     /// True if no frame was written.
     fn is_empty(&self) -> bool {
-        self.at == self.layout.header_length()
+        self.begun.at == self.begun.layout.header_length()
     }
 
     /// The last frame reaches to the end of the packet: nothing follows it.
@@ -143,12 +149,12 @@ impl PacketBuilder<'_> {
         if self.full {
             return false;
         }
-        let Some(room) = self.room.get_mut(self.at..self.limit) else { return false };
+        let Some(room) = self.room.get_mut(self.begun.at..self.begun.limit) else { return false };
         let mut writer = Writer::new(room);
         if frame(&mut writer).is_err() {
             return false;
         }
-        self.at += writer.position();
+        self.begun.at += writer.position();
         true
     }
 
@@ -204,16 +210,17 @@ impl PacketBuilder<'_> {
     /// Pads the packet as far as its datagram and header protection want it: where it ends, tag
     /// included.
     fn pad(&mut self) -> usize {
-        let wanted = if self.pads { self.limit } else { self.least.min(self.limit) };
+        let wanted =
+            if self.pads { self.begun.limit } else { self.begun.least.min(self.begun.limit) };
         if !self.full
-            && let Some(padding) = self.room.get_mut(self.at..wanted)
+            && let Some(padding) = self.room.get_mut(self.begun.at..wanted)
             && !padding.is_empty()
         {
             padding.fill(0);
             self.padded = self.pads;
-            self.at = wanted;
+            self.begun.at = wanted;
         }
-        self.at + TAG
+        self.begun.at + TAG
     }
 }
 
@@ -298,7 +305,18 @@ impl Connection {
         datagram: &mut DatagramBuilder<'_>,
         write: impl FnOnce(&mut Self, &mut PacketBuilder<'_>) -> R,
     ) -> Option<R> {
-        let mut packet = self.begin_packet(now, space, datagram)?;
+        let begun = self.begin_packet(space, datagram)?;
+        let room = datagram.buffer.get_mut(datagram.end..)?;
+        // Made in its place, as it is large.
+        let mut packet = PacketBuilder {
+            space,
+            room,
+            pads: false,
+            record: SentRecord::new(begun.number, now),
+            padded: false,
+            full: false,
+            begun,
+        };
         let returned = write(self, &mut packet);
         let ect = packet.record.ect;
         if let Some(length) = self.seal_packet(now, &mut packet) {
@@ -308,12 +326,12 @@ impl Connection {
         Some(returned)
     }
 
-    fn begin_packet<'d>(
+    /// Writes the header of a packet.
+    fn begin_packet(
         &mut self,
-        now: Instant,
         space: Space,
-        datagram: &'d mut DatagramBuilder<'_>,
-    ) -> Option<PacketBuilder<'d>> {
+        datagram: &mut DatagramBuilder<'_>,
+    ) -> Option<BegunPacket> {
         let slot = space.slot();
         let data = self.shared.paths.get(slot)?;
         let key = data.key;
@@ -390,22 +408,7 @@ impl Connection {
             //# peer to include in its packets, adding PADDING frames as necessary.
             least = least.max(22 + self.ids.local_length() - TAG);
         }
-        Some(PacketBuilder {
-            space,
-            kind,
-            key,
-            least,
-            layout,
-            room,
-            at,
-            limit,
-            pads: false,
-            record: SentRecord::new(number, now),
-            padded: false,
-            full: false,
-            dcid,
-            apart,
-        })
+        Some(BegunPacket { kind, key, number, layout, at, limit, least, dcid, apart })
     }
 
     fn long_header<'a>(
@@ -433,8 +436,9 @@ impl Connection {
         let length = packet.pad();
         self.record_sent(now, packet, length);
         let bytes = packet.room.get_mut(..length)?;
-        let keys = self.handshake.sealing(packet.space, (packet.key.id, packet.record.pn))?;
-        protection::seal(bytes, &packet.layout, packet.key.id, packet.record.pn, keys).ok()?;
+        let keys = self.handshake.sealing(packet.space, (packet.begun.key.id, packet.record.pn))?;
+        protection::seal(bytes, &packet.begun.layout, packet.begun.key.id, packet.record.pn, keys)
+            .ok()?;
         if self.handshake.keys().owes_answer() {
             self.note_acks_sent(packet);
         }
@@ -455,7 +459,8 @@ impl Connection {
 
     /// A packet is sealed: what it carries is in flight from now on, and the policies are told.
     fn enter_packet(&mut self, now: Instant, packet: &mut PacketBuilder<'_>) {
-        let PacketBuilder { space, key, ref mut record, padded, apart, .. } = *packet;
+        let PacketBuilder { space, ref mut record, padded, ref begun, .. } = *packet;
+        let BegunPacket { key, apart, .. } = *begun;
         let Some(mut path) = self.shared.paths.at_mut(space.slot()) else { return };
         let bytes = Bytes(u64::from(record.bytes));
         if apart {

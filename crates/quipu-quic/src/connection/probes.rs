@@ -3,11 +3,11 @@
 
 use quipu_base::{Duration, Instant};
 use quipu_policy::congestion::PathChange;
-use quipu_policy::{Event, PathKey, PathSet, PathState};
+use quipu_policy::{Event, PathKey, PathSet, PathState, PathView};
 
 use super::spaces::recovery_of;
 use super::{Connection, ConnectionEvent, Space};
-use crate::path::Step;
+use crate::path::{PathRef, Step};
 use crate::recorder::{PathEvent, Timer};
 use crate::recovery::PROBES;
 
@@ -58,7 +58,9 @@ impl Connection {
 
     /// When packets of a space are overdue, or its probe timeout fires.
     pub(super) fn loss_deadline(&self, space: Space) -> Option<Instant> {
-        // What an abandoned path had in flight is pending elsewhere already.
+        if let Space::Data(slot) = space {
+            return self.data_loss_deadline(self.shared.paths.at(slot)?);
+        }
         let view = self.shared.paths.views.by_slot(space.slot())?;
         // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
         //# The PTO timer MUST NOT be set if a timer is set for time threshold loss detection; see
@@ -66,66 +68,70 @@ impl Connection {
         if let Some(at) = self.loss_time(space) {
             return Some(at);
         }
-        let rules = &self.config.recovery;
-        let backoff = 1u64 << view.pto_count.min(MAX_BACKOFF);
-        match space {
-            Space::Initial | Space::Handshake => {
-                let timeout = rules.probe_timeout(view, Duration::ZERO).saturating_mul(backoff);
-                // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
-                //# If no additional data can be sent, the server's PTO timer MUST NOT be armed
-                //# until datagrams have been received from the client because packets sent on PTO
-                //# count against the anti-amplification limit.
-                if !self.handshake.keys().has(space) || view.amplification_limited {
-                    return None;
-                }
-                let data = self.shared.paths.get(0)?;
-                let sent = &self.handshake.space(space)?.sent;
-                if let Some(last) = sent.last_eliciting_at() {
-                    return Some(data.recovery.probe_base(last) + timeout);
-                }
-                // A client whose address the server may not have validated keeps the
-                // handshake going: the server may be held by the amplification limit.
-                // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
-                //# To prevent this deadlock, clients MUST send a packet on a Probe Timeout (PTO);
-                //# see Section 6.2 of [QUIC-RECOVERY].
-                // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
-                //# That is, the client MUST set the PTO timer if the client has not received an
-                //# acknowledgment for any of its Handshake packets and the handshake is not
-                //# confirmed (see Section 4.1.2 of [QUIC-TLS]), even if there are no packets in
-                //# flight.
-                let armed = self.anti_deadlock_space() == Some(space);
-                let last = view.last_sent_at.unwrap_or(Instant::ZERO);
-                armed.then(|| data.recovery.probe_base(last) + timeout)
-            }
-            Space::Data(slot) => {
-                // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
-                //# An endpoint MUST NOT set its PTO timer for the Application Data
-                //# packet number space until the handshake is confirmed.
-                if !self.lifecycle.is_confirmed() {
-                    return None;
-                }
-                if view.amplification_limited {
-                    return None;
-                }
-                let data = self.shared.paths.get(slot)?;
-                let timeout = rules.probe_timeout(view, self.handshake.peer().max_ack_delay);
-                let backed_off = timeout.saturating_mul(backoff);
-                // A silent path beside one that answers is asked often enough to see it return.
-                let backed_off = if view.state == PathState::Suspect {
-                    backed_off.min(timeout.max(MAX_SUSPECT_INTERVAL))
-                } else {
-                    backed_off
-                };
-                data.packets
-                    .sent
-                    .last_eliciting_at()
-                    // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
-                    //# A sender SHOULD restart its PTO timer every time an ack-eliciting packet
-                    //# is sent or acknowledged, or when Initial or Handshake keys are discarded
-                    //# (Section 4.9 of [QUIC-TLS]).
-                    .map(|last| data.recovery.probe_base(last) + backed_off)
-            }
+        let backed_off = self.backed_off(view, Duration::ZERO);
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
+        //# If no additional data can be sent, the server's PTO timer MUST NOT be armed
+        //# until datagrams have been received from the client because packets sent on PTO
+        //# count against the anti-amplification limit.
+        if !self.handshake.keys().has(space) || view.amplification_limited {
+            return None;
         }
+        let data = self.shared.paths.get(0)?;
+        let sent = &self.handshake.space(space)?.sent;
+        if let Some(last) = sent.last_eliciting_at() {
+            return Some(data.recovery.probe_base(last) + backed_off);
+        }
+        // A client whose address the server may not have validated keeps the
+        // handshake going: the server may be held by the amplification limit.
+        // https://www.rfc-editor.org/rfc/rfc9000#section-8.1
+        //# To prevent this deadlock, clients MUST send a packet on a Probe Timeout (PTO);
+        //# see Section 6.2 of [QUIC-RECOVERY].
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2.1
+        //# That is, the client MUST set the PTO timer if the client has not received an
+        //# acknowledgment for any of its Handshake packets and the handshake is not
+        //# confirmed (see Section 4.1.2 of [QUIC-TLS]), even if there are no packets in
+        //# flight.
+        let armed = self.anti_deadlock_space() == Some(space);
+        let last = view.last_sent_at.unwrap_or(Instant::ZERO);
+        armed.then(|| data.recovery.probe_base(last) + backed_off)
+    }
+
+    /// The same of the 1-RTT packets of a path: asked after every datagram.
+    pub(super) fn data_loss_deadline(&self, path: PathRef<'_>) -> Option<Instant> {
+        // What an abandoned path had in flight is pending elsewhere already.
+        let PathRef { data, view: Some(view) } = path else { return None };
+        let sent = &data.packets.sent;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# The PTO timer MUST NOT be set if a timer is set for time threshold loss detection; see
+        //# Section 6.1.2.
+        if sent.loss_time.is_some() {
+            return sent.loss_time;
+        }
+        let last = sent.last_eliciting_at()?;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# An endpoint MUST NOT set its PTO timer for the Application Data
+        //# packet number space until the handshake is confirmed.
+        if !self.lifecycle.is_confirmed() || view.amplification_limited {
+            return None;
+        }
+        let max_ack_delay = self.handshake.peer().max_ack_delay;
+        let mut backed_off = self.backed_off(view, max_ack_delay);
+        // A silent path beside one that answers is asked often enough to see it return.
+        if view.state == PathState::Suspect {
+            let timeout = self.config.recovery.probe_timeout(view, max_ack_delay);
+            backed_off = backed_off.min(timeout.max(MAX_SUSPECT_INTERVAL));
+        }
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
+        //# A sender SHOULD restart its PTO timer every time an ack-eliciting packet
+        //# is sent or acknowledged, or when Initial or Handshake keys are discarded
+        //# (Section 4.9 of [QUIC-TLS]).
+        Some(data.recovery.probe_base(last) + backed_off)
+    }
+
+    /// The probe timeout of a path with its backoff.
+    fn backed_off(&self, view: &PathView, max_ack_delay: Duration) -> Duration {
+        let timeout = self.config.recovery.probe_timeout(view, max_ack_delay);
+        timeout.saturating_mul(1 << view.pto_count.min(MAX_BACKOFF))
     }
 
     /// The space in which a client probes although nothing is in flight.

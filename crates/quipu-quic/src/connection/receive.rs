@@ -162,7 +162,7 @@ impl Connection {
                     //# for any other reason), the receiver MAY either discard or buffer the
                     //# packet for later processing and MUST attempt to process the remaining
                     //# packets.
-                    self.read_packet(now, SealedPacket::new(origin, &header, packet));
+                    self.read_packet(now, SealedPacket::new(&origin, &header, packet));
                     if !after.is_empty() {
                         first.get_or_insert(header.dcid);
                     }

@@ -119,6 +119,11 @@ impl Scheduler {
         &self.notes
     }
 
+    /// True if the policies were told something since they came to rest.
+    pub(crate) fn has_news(&self) -> bool {
+        self.news
+    }
+
     pub(crate) fn has_copies(&self) -> bool {
         self.joint.has_copies()
     }
@@ -181,10 +186,8 @@ impl Scheduler {
 
     /// When a policy is to be woken.
     pub(crate) fn wake_at(&self) -> Option<Instant> {
-        [self.referee.wait_until(), self.joint.wake_at(), self.ack.wake_at()]
-            .into_iter()
-            .flatten()
-            .min()
+        let asked_for = Instant::earlier(self.joint.wake_at(), self.ack.wake_at());
+        Instant::earlier(self.referee.wait_until(), asked_for)
     }
 
     /// Time has come: wakes the policies if they asked for it.

@@ -82,6 +82,18 @@ impl Timer {
     }
 }
 
+/// The earliest of the instants that it is told.
+struct Earliest(Instant);
+
+impl Earliest {
+    #[inline(always)]
+    fn note(&mut self, at: Option<Instant>) {
+        if let Some(at) = at {
+            self.0 = self.0.min(at);
+        }
+    }
+}
+
 impl Connection {
     /// When [`Connection::handle_timeout`] is to be called; changes after every input.
     pub fn poll_timeout(&self) -> Option<Instant> {
@@ -92,13 +104,16 @@ impl Connection {
             return Some(deadline);
         }
         // The deadlines of each path are looked up together: this is done after every datagram.
-        let earliest = self.earliest_of_paths();
+        let of_paths = self.earliest_of_paths();
         // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.1
         //# When ack-eliciting packets in multiple packet number spaces are in flight, the
         //# timer MUST be set to the earlier value of the Initial and Handshake packet number
         //# spaces.
-        let earliest = earliest.min(self.earliest_of(0));
-        debug_assert_eq!(earliest, self.earliest_of(self.shared.paths.slots()));
+        let earliest = self.earliest_of(0, of_paths);
+        debug_assert_eq!(
+            earliest,
+            self.earliest_of(self.shared.paths.slots(), Instant::FAR_FUTURE)
+        );
         (earliest != Instant::FAR_FUTURE).then_some(earliest)
     }
 
@@ -122,37 +137,33 @@ impl Connection {
         self.handshake.keys().has_handshake_keys()
     }
 
-    /// The earliest deadline of the timers of the connection and of so many paths.
+    /// The earliest of `known` and the deadlines of the connection and of so many paths.
     #[inline]
-    fn earliest_of(&self, slots: u8) -> Instant {
-        let mut earliest = Instant::FAR_FUTURE;
+    fn earliest_of(&self, slots: u8, known: Instant) -> Instant {
+        let mut earliest = Earliest(known);
         Timer::each(self.is_in_handshake(), slots, |timer| {
-            if let Some(at) = self.deadline(timer) {
-                earliest = earliest.min(at);
+            // When exactly an idle connection ends matters only if nothing comes before.
+            if timer != Timer::EndIdle || self.lifecycle.may_end_idle_before(earliest.0) {
+                earliest.note(self.deadline(timer));
             }
         });
-        earliest
+        earliest.0
     }
 
     /// The earliest deadline of all paths.
     fn earliest_of_paths(&self) -> Instant {
-        let mut earliest = Instant::FAR_FUTURE;
+        let mut earliest = Earliest(Instant::FAR_FUTURE);
         for slot in 0..self.shared.paths.slots() {
-            let Some(data) = self.shared.paths.get(slot) else { continue };
+            let Some(path) = self.shared.paths.at(slot) else { continue };
+            let data = path.data;
+            earliest.note(self.data_loss_deadline(path));
             let acknowledge = data.packets.received.deadline();
-            let probe = data.mtu.probe_expires_at().filter(|_| data.lives());
-            let deadlines = [
-                self.loss_deadline(Space::Data(slot)),
-                acknowledge.filter(|at| !self.rest.had_its_turn(*at)),
-                data.addresses.next_timeout(),
-                probe,
-                self.path_keep_alive_at(slot),
-            ];
-            for at in deadlines.into_iter().flatten() {
-                earliest = earliest.min(at);
-            }
+            earliest.note(acknowledge.filter(|at| !self.rest.had_its_turn(*at)));
+            earliest.note(data.addresses.next_timeout());
+            earliest.note(data.mtu.probe_expires_at().filter(|_| data.lives()));
+            earliest.note(self.path_keep_alive_at(slot));
         }
-        earliest
+        earliest.0
     }
 
     #[inline(always)]

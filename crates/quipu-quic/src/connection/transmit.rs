@@ -1,7 +1,7 @@
 //! Datagrams out: the engine's duties first, then what the policies choose, then what is left.
 
 use quipu_base::{Bytes, Instant};
-use quipu_policy::Event;
+use quipu_policy::{Event, PathState, PathView};
 
 use super::Connection;
 use crate::outbox::Outbox;
@@ -37,6 +37,8 @@ pub(super) struct Rest {
     drained_at: Option<Instant>,
     /// A deadline was served since the last poll. In debug builds alone.
     served_at: Option<Instant>,
+    /// At the last rest nothing waited, nothing was in flight, and no path was held back.
+    quiet: bool,
     /// Datagrams sent so far.
     sent: u64,
     /// Datagrams sent when probe timeouts that were due were put off, for what was lost to go in their
@@ -88,6 +90,7 @@ impl Rest {
     /// A datagram left.
     pub(super) fn on_sent(&mut self) {
         self.sent += 1;
+        self.quiet = false;
     }
 
     /// Probe timeouts are due, but what was lost seems to go in their place.
@@ -149,6 +152,12 @@ impl Connection {
         if !self.lifecycle.is_open() {
             return self.send_close(now, outbox);
         }
+        if self.rest.quiet {
+            self.take_advice(now);
+            if self.is_quiet(now) {
+                return Ok(());
+            }
+        }
         // An outbox that filled up among the leftovers changes no decision.
         if !self.rest.has_begun() {
             self.send_by_choice(now, outbox)?;
@@ -161,6 +170,31 @@ impl Connection {
         self.send_left_over_acks(now, outbox)?;
         self.come_to_rest(now);
         Ok(())
+    }
+
+    /// After a quiet rest: true if it is quiet still, since the policies heard nothing and nothing waits.
+    /// So it is after most packets of an end that receives.
+    fn is_quiet(&self, now: Instant) -> bool {
+        !self.rest.has_begun()
+            && !self.scheduler.has_news()
+            && !self.waits_to_send()
+            && self.silence.asks().is_empty()
+            && !self.shared.paths.iter().any(|data| {
+                data.packets.received.wants_ack_by(now) || data.lives() && data.has_duties(now)
+            })
+    }
+
+    /// Whether it is quiet at this rest, so that all that follows can be told by [`Self::is_quiet`].
+    fn comes_to_quiet(&self, now: Instant) -> bool {
+        let is_held = |view: &PathView| view.state == PathState::Usable && !view.is_open(now);
+        self.lifecycle.is_confirmed()
+            && !self.handshake.keys().has_handshake_keys()
+            // What is asked of the peer changes with time.
+            && !self.asks_for_acks()
+            && !self.recording.is_on()
+            && self.shared.streams.conn_view().in_flight.is_zero()
+            && !self.waits_to_send()
+            && !self.shared.paths.views.iter().any(is_held)
     }
 
     /// The engine's duties, and then what the policies choose.
@@ -195,6 +229,7 @@ impl Connection {
         }
         self.scheduler.rest(now, &self.shared);
         self.record_rest(now);
+        self.rest.quiet = self.comes_to_quiet(now);
     }
 
     /// True if something waits to be sent that congestion control may hold back.
@@ -216,7 +251,7 @@ impl Connection {
     /// Whether the route of a path takes datagrams; the policies hear of a change.
     pub(super) fn look_at_route(&mut self, now: Instant, slot: u8, outbox: &dyn Outbox) {
         let Some((data, view)) = self.shared.paths.pair_mut(slot) else { return };
-        let blocked = outbox.is_blocked(&data.addresses.route());
+        let blocked = outbox.is_blocked(&data.addresses.active().route);
         if std::mem::replace(&mut view.blocked, blocked) == blocked {
             return;
         }

@@ -297,7 +297,7 @@ impl Endpoint {
 
     /// When [`Endpoint::handle_timeout`] is to be called.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        [self.table.deadline(), self.waiting.deadline()].into_iter().flatten().min()
+        Instant::earlier(self.table.deadline(), self.waiting.deadline())
     }
 
     /// Time has come.

@@ -231,20 +231,23 @@ impl Table {
     /// Writes the datagrams of all connections that can go now.
     pub(super) fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
         while let Some(&handle) = self.dirty.front() {
-            // Whoever is told of a connection ID may use it at once.
-            self.settle_events(handle);
-            if let Some(slot) = self.slots.get_mut(handle) {
+            let Table { slots, routes, gate, .. } = self;
+            if let Some(slot) = slots.get_mut(handle) {
+                // Whoever is told of a connection ID may use it at once.
+                slot.settle_events(handle, routes, gate);
                 let drain = slot.connection.poll_transmit(now, outbox);
                 slot.dirty = drain == Drain::Full;
                 // Also of a connection that is not done, or its deadline would be stale.
-                self.settle(handle);
+                let is_over = self.settle(handle);
+                if is_over {
+                    self.remove(handle);
+                }
                 match drain {
                     Drain::Full => return Drain::Full,
-                    Drain::Blocked if self.slots.get(handle).is_some() => {
-                        self.blocked.insert(handle)
-                    }
-                    Drain::Blocked | Drain::Rest => self.blocked.remove(&handle),
-                };
+                    Drain::Blocked if !is_over => _ = self.blocked.insert(handle),
+                    Drain::Blocked | Drain::Rest if self.blocked.is_empty() => {}
+                    Drain::Blocked | Drain::Rest => _ = self.blocked.remove(&handle),
+                }
             }
             self.dirty.pop_front();
         }
@@ -267,59 +270,70 @@ impl Table {
         }
     }
 
-    /// Takes over what a connection tells its endpoint.
-    fn settle_events(&mut self, handle: ConnectionHandle) {
-        let Some(slot) = self.slots.get_mut(handle) else { return };
-        while let Some(event) = slot.connection.poll_endpoint_event() {
-            match event {
-                EndpointEvent::Issued(cid, path) => {
-                    if !self.routes.insert(cid, Target { handle, path }) {
-                        // https://www.rfc-editor.org/rfc/rfc9000#section-5.1
-                        //# As a trivial example, this means the same connection ID MUST NOT be
-                        //# issued more than once on the same connection.
-                        // Nor on another; the peer was not told of it yet.
-                        slot.connection.replace_cid(path, cid);
-                    }
-                }
-                // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
-                //# When an endpoint issues a connection ID, it MUST accept packets that carry
-                //# this connection ID for the duration of the connection or until its peer
-                //# invalidates the connection ID via a RETIRE_CONNECTION_ID frame (Section
-                //# 19.16).
-                EndpointEvent::Retired(cid) => self.routes.remove(&cid, handle),
-                EndpointEvent::Validated => {
-                    if let Some(client) = slot.client.as_mut().filter(|client| !client.validated) {
-                        client.validated = true;
-                        self.gate.on_validated(client.source);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Brings all up to date after a connection was polled, and drops it if it is over.
-    fn settle(&mut self, handle: ConnectionHandle) {
-        self.settle_events(handle);
-        let Some(slot) = self.slots.get_mut(handle) else { return };
-        slot.connection.give_spent(&mut self.spares);
+    /// Brings all up to date after a connection was polled. True if it is over and can be dropped.
+    fn settle(&mut self, handle: ConnectionHandle) -> bool {
+        let Table { slots, routes, gate, peer_tokens, deadlines, spares, .. } = self;
+        let Some(slot) = slots.get_mut(handle) else { return false };
+        slot.settle_events(handle, routes, gate);
+        slot.connection.give_spent(spares);
         if let Some(tokens) = slot.connection.take_reset_tokens() {
             for before in std::mem::replace(&mut slot.reset_tokens, tokens.to_vec()) {
-                self.peer_tokens.remove(&before, handle);
+                peer_tokens.remove(&before, handle);
             }
             for token in &slot.reset_tokens {
-                self.peer_tokens.insert(token, handle);
+                peer_tokens.insert(token, handle);
             }
         }
         let deadline = slot.connection.poll_timeout();
-        self.deadlines.replace(handle, slot.deadline, deadline);
+        deadlines.replace(handle, slot.deadline, deadline);
         slot.deadline = deadline;
         // https://www.rfc-editor.org/rfc/rfc9000#section-10.2
         //# Once its closing or draining state ends, an endpoint SHOULD discard all connection
         //# state.
         let over =
             slot.connection.is_closed() && (!slot.handed_out || slot.connection.has_told_its_end());
-        if over && !self.keep_closed {
-            self.remove(handle);
+        over && !self.keep_closed
+    }
+}
+
+impl Slot {
+    /// Takes over what the connection tells its endpoint.
+    #[inline(always)]
+    fn settle_events(&mut self, handle: ConnectionHandle, routes: &mut Routes, gate: &mut Gate) {
+        while let Some(event) = self.connection.poll_endpoint_event() {
+            self.settle_event(event, handle, routes, gate);
+        }
+    }
+
+    fn settle_event(
+        &mut self,
+        event: EndpointEvent,
+        handle: ConnectionHandle,
+        routes: &mut Routes,
+        gate: &mut Gate,
+    ) {
+        match event {
+            EndpointEvent::Issued(cid, path) => {
+                if !routes.insert(cid, Target { handle, path }) {
+                    // https://www.rfc-editor.org/rfc/rfc9000#section-5.1
+                    //# As a trivial example, this means the same connection ID MUST NOT be
+                    //# issued more than once on the same connection.
+                    // Nor on another; the peer was not told of it yet.
+                    self.connection.replace_cid(path, cid);
+                }
+            }
+            // https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1
+            //# When an endpoint issues a connection ID, it MUST accept packets that carry
+            //# this connection ID for the duration of the connection or until its peer
+            //# invalidates the connection ID via a RETIRE_CONNECTION_ID frame (Section
+            //# 19.16).
+            EndpointEvent::Retired(cid) => routes.remove(&cid, handle),
+            EndpointEvent::Validated => {
+                if let Some(client) = self.client.as_mut().filter(|client| !client.validated) {
+                    client.validated = true;
+                    gate.on_validated(client.source);
+                }
+            }
         }
     }
 }

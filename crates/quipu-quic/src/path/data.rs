@@ -152,6 +152,16 @@ impl PathData {
         !self.addresses.active().amplification.allows(usize::from(self.mtu.size()))
     }
 
+    /// True if something bound to this path may have to go: challenges, responses, probes, PINGs.
+    #[inline]
+    pub(crate) fn has_duties(&self, now: Instant) -> bool {
+        self.addresses.wants_challenge()
+            || !self.responses.is_empty()
+            || self.recovery.probes_due() > 0
+            || self.pings.are_due()
+            || self.mtu.may_want_probe(now)
+    }
+
     /// True unless the path is being abandoned.
     pub(crate) fn lives(&self) -> bool {
         !self.closing

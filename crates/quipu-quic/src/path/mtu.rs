@@ -205,16 +205,19 @@ impl PathMtu {
     //# previous probe packet.
     #[inline]
     pub(crate) fn wants_probe(&mut self, now: Instant) -> Option<u16> {
+        if self.may_want_probe(now) { self.next_probe(now) } else { None }
+    }
+
+    /// False if no probe is to go now.
+    #[inline]
+    pub(crate) fn may_want_probe(&self, now: Instant) -> bool {
         // What leaves at this instant comes first, in however many calls that is.
         let was_full = self.full_sent_at.is_some_and(|at| self.probe_at <= at && at < now);
         // https://www.rfc-editor.org/rfc/rfc8899#section-8
         //# To avoid excessive load, the interval between individual probe packets MUST be at least
         //# one RTT, and the interval between rounds of probing is determined by the
         //# PMTU_RAISE_TIMER.
-        if self.probe.is_some() || !was_full {
-            return None;
-        }
-        self.next_probe(now)
+        was_full && self.probe.is_none()
     }
 
     fn next_probe(&mut self, now: Instant) -> Option<u16> {

@@ -183,6 +183,12 @@ impl Received {
         self.due || self.deadline.is_some_and(|deadline| deadline <= now)
     }
 
+    /// True if an acknowledgement is due that tells something new about ack-eliciting packets.
+    #[inline]
+    pub(crate) fn wants_ack_by(&self, now: Instant) -> bool {
+        self.wants_ack() && self.is_due(now)
+    }
+
     /// When an acknowledgement becomes due by time.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline

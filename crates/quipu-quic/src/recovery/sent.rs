@@ -109,6 +109,14 @@ pub(crate) struct SentRecord {
     pub(crate) controls: SmallVec<[SentControl; 1]>,
 }
 
+/// What is counted of a packet in flight.
+#[derive(Clone, Copy)]
+struct Counted {
+    bytes: Bytes,
+    epoch: u32,
+    is_awaited: bool,
+}
+
 impl SentRecord {
     pub(crate) fn new(pn: PacketNumber, sent_at: Instant) -> Self {
         SentRecord {
@@ -138,6 +146,13 @@ impl SentRecord {
             controls: std::mem::take(&mut self.controls),
             ..*self
         }
+    }
+
+    /// What is counted of it while it is in flight.
+    #[inline]
+    fn counted(&self) -> Counted {
+        let bytes = Bytes(u64::from(self.bytes));
+        Counted { bytes, epoch: self.epoch, is_awaited: self.is_awaited() }
     }
 
     /// A probe timeout waits for its acknowledgement.
@@ -275,7 +290,7 @@ impl SentPackets {
 
     /// Gives back what a transfer needed: nothing is in flight, and may not be for long.
     pub(crate) fn release(&mut self) {
-        if self.packets.is_empty() {
+        if self.packets.is_empty() && self.packets.capacity() + self.lost.capacity() > 0 {
             self.packets.shrink_to_fit();
             self.lost.shrink_to_fit();
         }
@@ -367,12 +382,17 @@ impl SentPackets {
         let mut at = self.position(start);
         if at == 0 {
             // The oldest, as nearly always: they leave the list at once.
-            while self.packets.front().is_some_and(|record| record.pn.0 <= end) {
-                let record = self.packets.pop_front();
-                for record in record.into_iter().filter(|record| !record.settled) {
-                    self.note_settled(&record);
-                    acked.push(record);
+            while let Some(record) = self.packets.front()
+                && record.pn.0 <= end
+            {
+                if record.settled {
+                    self.packets.pop_front();
+                    continue;
                 }
+                let counted = record.counted();
+                self.note_settled(counted);
+                // Records are large: they are moved once.
+                acked.extend(self.packets.pop_front());
             }
             return;
         }
@@ -382,7 +402,7 @@ impl SentPackets {
             at += 1;
             if !record.settled {
                 let kept = Self::settle(record);
-                self.note_settled(&kept);
+                self.note_settled(kept.counted());
                 acked.push(kept);
             }
         }
@@ -418,7 +438,7 @@ impl SentPackets {
             //# of time in the past.
             if expires_at <= now || Some(record.pn) <= overtaken {
                 let kept = Self::settle(record);
-                self.note_settled(&kept);
+                self.note_settled(kept.counted());
                 lost.push(kept);
             } else {
                 // https://www.rfc-editor.org/rfc/rfc9002#section-6.1.2
@@ -444,7 +464,7 @@ impl SentPackets {
         let record =
             self.packets.get_mut(at).filter(|record| record.pn == pn && !record.settled)?;
         let kept = Self::settle(record);
-        self.note_settled(&kept);
+        self.note_settled(kept.counted());
         self.pop_settled();
         Some(kept)
     }
@@ -462,7 +482,7 @@ impl SentPackets {
         for _ in MAX_SPENT..=spent {
             let at = self.packets.iter().position(is_spent);
             let Some(record) = at.and_then(|at| self.packets.remove(at)) else { break };
-            self.note_settled(&record);
+            self.note_settled(record.counted());
             if record.epoch == self.epoch {
                 forgotten += Bytes(u64::from(record.bytes));
             }
@@ -499,11 +519,11 @@ impl SentPackets {
     }
 
     /// A packet is in flight no more.
-    fn note_settled(&mut self, record: &SentRecord) {
-        if record.epoch == self.epoch {
-            self.in_flight -= Bytes(u64::from(record.bytes));
+    fn note_settled(&mut self, Counted { bytes, epoch, is_awaited }: Counted) {
+        if epoch == self.epoch {
+            self.in_flight -= bytes;
         }
-        self.eliciting_in_flight -= usize::from(record.is_awaited());
+        self.eliciting_in_flight -= usize::from(is_awaited);
     }
 
     /// Moves the record's content out; its place stays, marked, until it is popped.

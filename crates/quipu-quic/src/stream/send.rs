@@ -417,6 +417,14 @@ impl SendHalf {
             && self.pending.is_empty()
     }
 
+    /// True if [`pending_from`](Self::pending_from) the first byte on there is something.
+    #[inline]
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+            || self.high_sent < self.written.min(self.credit_end)
+            || self.bare_fin()
+    }
+
     /// Pending bytes within stream credit.
     pub fn sendable(&self) -> u64 {
         self.pending_bytes + self.written.min(self.credit_end).saturating_sub(self.high_sent)

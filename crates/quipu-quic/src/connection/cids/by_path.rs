@@ -14,7 +14,13 @@ impl<T> Default for ByPath<T> {
 }
 
 impl<T> ByPath<T> {
+    #[inline]
     fn position(&self, path: PathId) -> Result<usize, usize> {
+        // Where no path ended, each is at its number.
+        let at = usize::try_from(path.0).unwrap_or(usize::MAX);
+        if self.0.get(at).is_some_and(|(id, _)| *id == path) {
+            return Ok(at);
+        }
         self.0.binary_search_by_key(&path, |(id, _)| *id)
     }
 

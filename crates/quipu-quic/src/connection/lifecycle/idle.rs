@@ -40,6 +40,11 @@ impl IdleTimer {
         }
     }
 
+    /// False if [`deadline`](Self::deadline) is not before `at`, however long the probe timeout is.
+    pub(super) fn may_end_before(&self, at: Instant) -> bool {
+        self.since + self.timeout < at
+    }
+
     pub(super) fn deadline(
         &self,
         longest_probe_timeout: impl FnOnce() -> Duration,

@@ -19,7 +19,7 @@ pub(in crate::connection) struct PacketFrames<'p> {
     number: PacketNumber,
     /// The packet opened with the keys of the phase before.
     old_keys: bool,
-    origin: Origin,
+    origin: &'p Origin,
     frames: Frames<'p>,
     summary: FrameSummary,
 }
@@ -62,7 +62,7 @@ impl<'p> PacketFrames<'p> {
     pub(super) fn new(
         (space, number): (Space, PacketNumber),
         (header, old_keys): (&'p PartialHeader, bool),
-        (key, origin): (PathKey, Origin),
+        (key, origin): (PathKey, &'p Origin),
         payload: &'p [u8],
     ) -> Self {
         let (frames, summary) = (Frames::new(payload), FrameSummary::default());
@@ -92,6 +92,7 @@ impl<'p> PacketFrames<'p> {
     }
 
     /// The next frame, if it may travel in such a packet.
+    #[inline]
     fn next(&mut self) -> Result<Option<Frame<'p>>, TransportError> {
         let Some(frame) = self.frames.next() else { return Ok(None) };
         let frame = frame?;
@@ -165,7 +166,7 @@ impl Connection {
             match &frame {
                 Frame::Stream(stream) => frames.summary.more = Some(!stream.fin),
                 Frame::PathChallenge { data } => {
-                    self.on_path_challenge(frames.key, &frames.origin, *data);
+                    self.on_path_challenge(frames.key, frames.origin, *data);
                 }
                 Frame::Ack(ack) if frames.old_keys => {
                     let path = ack.path.unwrap_or_default();

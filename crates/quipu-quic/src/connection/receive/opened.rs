@@ -12,7 +12,7 @@ use crate::wire::{PacketKind, PartialHeader};
 /// A packet that the peer sealed. It may be a copy of one that came before, and its path may be
 /// new, or gone.
 pub(in crate::connection) struct OpenedPacket<'p> {
-    pub(super) origin: Origin,
+    pub(super) origin: &'p Origin,
     pub(in crate::connection) header: &'p PartialHeader,
     pub(in crate::connection) path: PathId,
     pub(in crate::connection) number: PacketNumber,
@@ -111,7 +111,7 @@ impl Connection {
         if self.plan.is_over(path) || !self.lifecycle.is_established() {
             return Ok(None);
         }
-        let Origin { arrival, datagram, .. } = opened.origin;
+        let Origin { arrival, datagram, .. } = *opened.origin;
         let slot = self.accept_path(now, path, arrival.route, opened.header.dcid)?;
         // The datagram that opens a path counts towards its amplification limit.
         if let Some((data, view)) = self.shared.paths.pair_mut(slot) {

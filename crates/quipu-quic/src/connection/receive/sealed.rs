@@ -14,7 +14,7 @@ use crate::wire::{PacketKind, PartialHeader, ResetToken, Version};
 /// A packet as it came. What lies open of its header is all that can be read; nothing shows yet
 /// that it is the peer's.
 pub(super) struct SealedPacket<'p> {
-    origin: Origin,
+    origin: &'p Origin,
     header: &'p PartialHeader,
     bytes: &'p mut [u8],
 }
@@ -31,7 +31,7 @@ pub(super) struct Unreadable {
 
 impl<'p> SealedPacket<'p> {
     /// `bytes` are the whole packet, and nothing else.
-    pub(super) fn new(origin: Origin, header: &'p PartialHeader, bytes: &'p mut [u8]) -> Self {
+    pub(super) fn new(origin: &'p Origin, header: &'p PartialHeader, bytes: &'p mut [u8]) -> Self {
         SealedPacket { origin, header, bytes }
     }
 
@@ -69,7 +69,7 @@ impl<'p> SealedPacket<'p> {
 
     /// A copy, to be read when its keys come.
     pub(super) fn to_kept(&self, level: Level) -> KeptPacket {
-        KeptPacket { origin: self.origin, level, bytes: self.bytes.to_vec() }
+        KeptPacket { origin: *self.origin, level, bytes: self.bytes.to_vec() }
     }
 
     /// Takes header protection off and opens the payload in place. `expected`: one above the

@@ -25,6 +25,9 @@ impl Connection {
         let Some(data) = self.shared.paths.get(slot).filter(|data| data.lives()) else {
             return Ok(());
         };
+        if !data.has_duties(now) && self.silence.asks().is_empty() {
+            return Ok(());
+        }
         if data.addresses.wants_challenge() || !data.responses.is_empty() {
             self.send_validation(now, slot, outbox)?;
         }

@@ -47,6 +47,9 @@ impl Streams {
         self.control.iter().find_map(|&number| {
             let slot = &self.slots[number as usize];
             let SendState::Active(half) = &slot.send else { return None };
+            if !half.has_pending() {
+                return None;
+            }
             Some((slot.key, self.cut(half, Offset::ZERO, max)?))
         })
     }

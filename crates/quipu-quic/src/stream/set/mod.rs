@@ -312,6 +312,12 @@ impl Streams {
         &mut self.conn
     }
 
+    /// True if there may be a change to tell the policy.
+    #[inline]
+    pub fn has_edges(&self) -> bool {
+        !self.edges.is_empty() || !self.flips.is_empty()
+    }
+
     /// The next change to tell the policy. Changes of readiness come after all others, and only if
     /// they still hold: drain when the events that caused them were told.
     pub fn pop_edge(&mut self) -> Option<Edge> {
