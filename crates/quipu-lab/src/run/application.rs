@@ -43,7 +43,7 @@ pub(super) trait Application {
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        self.party().poll_timeout().into_iter().chain(self.next_at()).min()
+        Instant::earlier(self.party().poll_timeout(), self.next_at())
     }
 
     /// Acts, unless it has failed.

@@ -88,14 +88,15 @@ impl Browser {
         Ok(browser)
     }
 
-    /// With a cold start, asks for the first page if it is time to.
-    fn begin_cold(&mut self, now: Instant) -> Result<(), SetupError> {
-        if self.start == Start::Cold && !self.visits.has_begun() && self.start_at <= now {
+    /// With a cold start, asks for the first page if it is time to. True if it did.
+    fn begin_cold(&mut self, now: Instant) -> Result<bool, SetupError> {
+        let begins = self.start == Start::Cold && !self.visits.has_begun() && self.start_at <= now;
+        if begins {
             // The first request opens the connection: the page's time counts from here.
             self.visits.begin(now);
             self.collect(now)?;
         }
-        Ok(())
+        Ok(begins)
     }
 
     /// Takes what the load wants; the first object of an origin opens the connection to it.
@@ -108,20 +109,22 @@ impl Browser {
         Ok(())
     }
 
-    /// Takes what came over connection `line`.
-    fn receive(&mut self, line: usize, now: Instant) -> Result<(), RunError> {
-        let Some((connection, routes)) = self.party.parts(line) else { return Ok(()) };
+    /// Takes what came over connection `line`. True if there was something.
+    fn receive(&mut self, line: usize, now: Instant) -> Result<bool, RunError> {
+        let Some((connection, routes)) = self.party.parts(line) else { return Ok(false) };
         let Line { paths_missing, mux, requests, active } = &mut self.lines[line];
         *active = true;
         let mut streams = Wire::new(connection, mux.as_mut(), now);
+        let mut news = false;
         while let Some(event) = streams.connection().poll() {
+            news = true;
             if let ConnectionEvent::PathUp(_) = event {
                 *paths_missing = paths_missing.saturating_sub(1);
             }
             requests.on_event(&mut streams, event, &mut self.visits)?;
         }
         open_paths(streams.connection(), routes, now);
-        Ok(())
+        Ok(news)
     }
 
     /// Sends the requests that can be sent.
@@ -174,12 +177,17 @@ impl Application for Browser {
     }
 
     fn act(&mut self, now: Instant) -> Result<(), RunError> {
-        self.party.dial(now)?;
-        self.begin_cold(now)?;
+        let mut news = self.party.dial(now)?;
+        news |= self.begin_cold(now)?;
         for line in 0..self.lines.len() {
             if self.party.take_touched(line) {
-                self.receive(line, now)?;
+                news |= self.receive(line, now)?;
             }
+        }
+        // Most packets bring the browser nothing: they are out of order, or acknowledge.
+        news |= self.visits.poll_timeout().is_some_and(|at| at <= now);
+        if !news {
+            return Ok(());
         }
         if self.visits.handle_timeout(now) {
             for line in &mut self.lines {

@@ -103,8 +103,9 @@ impl Party {
         self.bell.ring();
     }
 
-    /// Opens the connections that it is time to open.
-    pub(super) fn dial(&mut self, now: Instant) -> Result<(), SetupError> {
+    /// Opens the connections that it is time to open. True if there were any.
+    pub(super) fn dial(&mut self, now: Instant) -> Result<bool, SetupError> {
+        let mut opened = false;
         for line in &mut self.lines {
             if line.dials_at().is_some_and(|start| start <= now)
                 && let Some(route) = line.routes.pop_front()
@@ -112,9 +113,10 @@ impl Party {
             {
                 line.touched = true;
                 line.handle = Some(self.endpoint.connect(now, &config, SERVER_NAME, route)?);
+                opened = true;
             }
         }
-        Ok(())
+        Ok(opened)
     }
 
     /// Opens connection `line` now, unless it is open or will be at its time.
@@ -123,7 +125,7 @@ impl Party {
             Some(line) if line.opens_at.is_none() => line.opens_at = Some(now),
             _ => return Ok(()),
         }
-        self.dial(now)
+        self.dial(now).map(|_| ())
     }
 
     /// A datagram came, in the first `length` bytes of a buffer that may be exchanged.
@@ -163,8 +165,8 @@ impl Party {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        let starts = self.lines.iter().filter_map(Line::dials_at);
-        self.endpoint.poll_timeout().into_iter().chain(starts).min()
+        let starts = self.lines.iter().map(Line::dials_at);
+        starts.fold(self.endpoint.poll_timeout(), Instant::earlier)
     }
 
     /// The application cannot go on.

@@ -146,7 +146,7 @@ impl Application for Site {
 
     fn next_at(&self) -> Option<Instant> {
         let answer = self.thinking.peek().map(|Reverse((at, ..))| *at);
-        self.http.poll_timeout().into_iter().chain(answer).min()
+        Instant::earlier(self.http.poll_timeout(), answer)
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {

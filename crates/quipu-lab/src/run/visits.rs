@@ -96,7 +96,7 @@ impl Visits {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.now_loading().poll_timeout().into_iter().chain(self.next_at).min()
+        Instant::earlier(self.now_loading().poll_timeout(), self.next_at)
     }
 
     /// Time has come. True if the next page is to be asked for.
