@@ -125,7 +125,8 @@ pub(crate) struct PathMtu {
     base_losses: u32,
     /// When the size was last taken back: what left before says nothing of it.
     lowered_at: Option<Instant>,
-    black_hole_at: Option<Instant>,
+    /// Before this, another black hole is an error.
+    cools_until: Instant,
     /// Messages of the network that were believed since the search began.
     messages: u8,
 }
@@ -144,7 +145,7 @@ impl PathMtu {
             full_sent_at: None,
             base_losses: 0,
             lowered_at: None,
-            black_hole_at: None,
+            cools_until: Instant::ZERO,
             messages: 0,
         }
     }
@@ -333,13 +334,13 @@ impl PathMtu {
 
     /// The path carries full datagrams no more.
     fn on_black_hole(&mut self, now: Instant) {
-        let again = self.black_hole_at.is_some_and(|at| now < at + COOL_DOWN);
+        let again = now < self.cools_until;
         let step = if again { Step::BlackHoleAgain } else { Step::BlackHole };
         if self.state.after(step).is_some() {
             self.search = Search::up_to(self.search.most());
             self.search.on_lost(self.size);
             self.fall_to_base(now);
-            self.black_hole_at = Some(now);
+            self.cools_until = now + COOL_DOWN;
             self.step(now, step);
         }
     }
