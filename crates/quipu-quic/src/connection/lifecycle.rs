@@ -53,6 +53,9 @@ pub enum CloseReason {
     /// The handshake was not complete in time.
     #[error("the handshake took too long")]
     HandshakeTimeout,
+    /// All packet numbers of a path are used up.
+    #[error("the packet numbers of a path are used up")]
+    PacketNumbers,
     /// The peer lost the connection's state.
     #[error("the peer reset the connection")]
     StatelessReset,

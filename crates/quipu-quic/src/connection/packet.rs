@@ -9,7 +9,7 @@ use quipu_base::{Bytes, Instant, PacketNumber};
 use quipu_policy::{Event, PathKey, Span, StreamKey};
 
 use super::transmit::Full;
-use super::{Connection, Space};
+use super::{CloseReason, Connection, Space};
 use crate::outbox::{Outbox, Transmit};
 use crate::recovery::{SentControl, SentRecord};
 use crate::route::Route;
@@ -349,6 +349,14 @@ impl Connection {
             None => self.ids.remote().active(key.id)?,
         };
         let sent = &self.packets(space)?.sent;
+        // https://www.rfc-editor.org/rfc/rfc9000#section-12.3
+        //# If the packet number for sending reaches 2^62-1, the sender MUST close the connection
+        //# without sending a CONNECTION_CLOSE frame or any further packets; an endpoint MAY send a
+        //# Stateless Reset (Section 10.3) in response to further packets that it receives.
+        if sent.is_used_up() {
+            self.lifecycle.abort(CloseReason::PacketNumbers);
+            return None;
+        }
         let number = sent.next_pn();
         let packet_number = TruncatedPacketNumber::new(number, sent.largest_acked());
         let apart = datagram.apart.is_some();

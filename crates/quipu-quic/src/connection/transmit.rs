@@ -119,7 +119,10 @@ impl Connection {
     pub fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
         let sent = self.rest.sent;
         self.look_at_routes(now, outbox);
-        if let Err(Full) = self.transmit(now, outbox) {
+        // A packet that cannot be begun is taken for one without room, also where it ends the connection.
+        if let Err(Full) = self.transmit(now, outbox)
+            && !self.is_closed()
+        {
             return Drain::Full;
         }
         // Policies may rest, or keep what they have for another path.

@@ -9,6 +9,7 @@ use smallvec::SmallVec;
 
 use super::AtSend;
 use super::skips::SkippedNumbers;
+use crate::wire::varint;
 
 /// Most lost packets remembered for late acknowledgements; our choice.
 const MAX_LOST: usize = 2_048;
@@ -242,6 +243,12 @@ impl SentPackets {
     /// The number of the next packet.
     pub(crate) fn next_pn(&self) -> PacketNumber {
         PacketNumber(self.next)
+    }
+
+    /// No packet number is left.
+    #[inline]
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.next >= varint::MAX
     }
 
     /// Uses up the next packet number; now and then the one after it is skipped, chosen by `random`.

@@ -30,6 +30,15 @@ fn lost(sent: &mut SentPackets, now_ms: u64, delay_ms: u64) -> Vec<u64> {
 }
 
 #[test]
+fn the_last_packet_number_is_not_used() {
+    let mut sent = SentPackets { next: varint::MAX - 2, ..SentPackets::default() };
+    assert!(!sent.is_used_up());
+    assert_eq!(send(&mut sent, 0), varint::MAX - 2);
+    assert_eq!(send(&mut sent, 0), varint::MAX - 1);
+    assert!(sent.is_used_up());
+}
+
+#[test]
 fn acknowledged_packets_come_out_once_in_order() {
     let mut sent = SentPackets::default();
     for at in 0..6 {
