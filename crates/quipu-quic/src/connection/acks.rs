@@ -4,6 +4,7 @@
 use quipu_base::{Bytes, Duration, Instant};
 use quipu_policy::{Event, PathKey, Span, StreamKey};
 
+use super::receive::Came;
 use super::spaces::recovery_of;
 use super::{Connection, ConnectionEvent, Space};
 use crate::error::TransportError;
@@ -47,18 +48,19 @@ impl Connection {
         }
     }
 
-    /// An ACK or PATH_ACK frame came on the path `arrived_on`, for packets of `space`.
+    /// An ACK or PATH_ACK frame came, for packets of `space`.
     pub(super) fn on_ack(
         &mut self,
         now: Instant,
         space: Space,
-        arrived_on: PathKey,
+        came: Came,
         ack: &Ack<'_>,
     ) -> Result<(), TransportError> {
         let event = Acknowledgement {
             now,
             ack,
-            arrived_on,
+            arrived_on: came.on,
+            came_at: came.at,
             delay: self.ack_delay(space, ack.delay),
             validated: self.peer_validated_us() || space == Space::Handshake,
             max_ack_delay: self.handshake.peer().max_ack_delay,

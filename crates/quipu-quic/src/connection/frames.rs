@@ -4,6 +4,7 @@ use quipu_base::{Instant, PathId};
 use quipu_policy::{Event, PathKey, PathStatus};
 use smallvec::SmallVec;
 
+use super::receive::Came;
 use super::{CloseReason, Connection, EndpointEvent, Space};
 use crate::error::TransportError;
 use crate::recorder::{StreamSide, StreamState};
@@ -15,12 +16,12 @@ use crate::wire::frame::{Ack, NewConnectionId, ReturnPaths};
 const MAX_RETIRED: usize = 256;
 
 impl Connection {
-    /// Applies a frame of a packet that came in `space` on the path of `key`.
+    /// Applies a frame of a packet that came in `space`.
     pub(super) fn on_frame(
         &mut self,
         now: Instant,
         space: Space,
-        key: PathKey,
+        came: Came,
         frame: Frame<'_>,
     ) -> Result<(), TransportError> {
         let streams = &mut self.shared.streams;
@@ -44,7 +45,7 @@ impl Connection {
                     now,
                 )?;
             }
-            Frame::Ack(ack) => self.on_ack_frame(now, space, key, &ack)?,
+            Frame::Ack(ack) => self.on_ack_frame(now, space, came, &ack)?,
             Frame::Crypto { offset, data } => {
                 self.handshake.on_crypto(space, offset.0, data)?;
             }
@@ -144,10 +145,10 @@ impl Connection {
         &mut self,
         now: Instant,
         space: Space,
-        arrived_on: PathKey,
+        came: Came,
         ack: &Ack<'_>,
     ) -> Result<(), TransportError> {
-        let Space::Data(_) = space else { return self.on_ack(now, space, arrived_on, ack) };
+        let Space::Data(_) = space else { return self.on_ack(now, space, came, ack) };
         let id = match ack.path {
             Some(id) => {
                 self.require_multipath()?;
@@ -162,7 +163,7 @@ impl Connection {
             self.early.check_ack(ack)?;
         }
         match self.shared.paths.slot_of(id) {
-            Some(slot) => self.on_ack(now, Space::Data(slot), arrived_on, ack),
+            Some(slot) => self.on_ack(now, Space::Data(slot), came, ack),
             // https://www.rfc-editor.org/rfc/rfc10069#section-4
             //# If an endpoint receives a multipath-specific frame with a path ID that it cannot
             //# process anymore (e.g., because the path might have been abandoned), it MUST

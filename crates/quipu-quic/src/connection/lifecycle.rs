@@ -192,9 +192,11 @@ impl Lifecycle {
     }
 
     /// When the connection needs a sign of life; not before both ends know that TLS finished.
+    /// `is_blocked`: credit holds back data, so that it must not end idle.
     #[inline]
-    pub(crate) fn keep_alive_deadline(&self) -> Option<Instant> {
-        self.keep_alive.deadline().filter(|_| self.is_confirmed())
+    pub(crate) fn keep_alive_deadline(&self, is_blocked: bool) -> Option<Instant> {
+        let at_least = if is_blocked { self.idle.half() } else { None };
+        self.keep_alive.deadline(at_least).filter(|_| self.is_confirmed())
     }
 
     /// The connection closes once the peer has everything.

@@ -34,6 +34,14 @@ impl Connection {
     pub(super) fn keep_alive(&mut self, now: Instant) {
         // Also if there is no path for it: the next try has its time.
         self.lifecycle.on_kept_alive(now);
+        // https://www.rfc-editor.org/rfc/rfc9000#section-4.1
+        //# To keep the connection from closing, a sender that is flow control limited SHOULD
+        //# periodically send a STREAM_DATA_BLOCKED or DATA_BLOCKED frame when it has no
+        //# ack-eliciting packets in flight.
+        // Half of the idle timeout is our choice.
+        if self.shared.streams.is_blocked() {
+            return self.shared.streams.repeat_blocked();
+        }
         let path = self.scheduler.control_path(now, &self.shared);
         let path = path.or_else(|| self.shared.paths.views.least_srtt_usable());
         if let Some(data) = path.and_then(|key| self.shared.paths.get_mut(key.slot)) {

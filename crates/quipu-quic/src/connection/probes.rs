@@ -154,7 +154,7 @@ impl Connection {
         }
         let Space::Data(slot) = space else {
             self.handshake.ask_for_probes(space, PROBES);
-            self.probe_unconfirmed();
+            self.probe_other_spaces(space);
             let tried = self.shared.paths.views.by_slot(0).map_or(0, |view| view.pto_count);
             if tried >= 2 {
                 self.on_handshake_stalled(now);
@@ -178,12 +178,27 @@ impl Connection {
         }
     }
 
-    /// A client whose handshake is complete, but not confirmed, asks in 1-RTT packets too: nothing
-    /// else repeats what was lost of them, and if its address was rebound meanwhile, nothing else
-    /// shows the server where it is.
-    fn probe_unconfirmed(&mut self) {
-        let waits = self.lifecycle.is_established() && !self.lifecycle.is_confirmed();
-        if waits && let Some(data) = self.shared.paths.get_mut(0) {
+    /// The probe timeout of a space of the handshake ran out: the others that wait for the peer ask it
+    /// too, if they can in the same datagram.
+    fn probe_other_spaces(&mut self, space: Space) {
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.4
+        //# In addition to sending data in the packet number space for which the timer expired,
+        //# the sender SHOULD send ack-eliciting packets from other packet number spaces with
+        //# in-flight data, coalescing packets if possible.
+        for other in [Space::Initial, Space::Handshake] {
+            let waits = self.handshake.space(other).is_some_and(|state| state.sent.has_eliciting());
+            let asks = self.handshake.probes_due(other) > 0 || !self.handshake.keys().has(other);
+            if other != space && waits && !asks {
+                self.handshake.ask_for_probes(other, 1);
+            }
+        }
+        // A client whose handshake is complete, but not confirmed, asks in 1-RTT packets whatever is in
+        // flight: if its address was rebound meanwhile, nothing else shows the server where it is.
+        let can_seal = self.handshake.keys().has(Space::Data(0));
+        let is_unconfirmed = self.lifecycle.is_established() && !self.lifecycle.is_confirmed();
+        if let Some(data) = self.shared.paths.get_mut(0)
+            && (is_unconfirmed || can_seal && data.packets.sent.has_eliciting())
+        {
             data.recovery.ask_for_probes(1);
         }
     }

@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 
 use quipu_base::{Instant, PacketNumber, PathId, Role};
+use quipu_policy::PathKey;
 
 use super::handshake::{KeptPacket, Readable};
 use super::{CloseReason, Connection, Space};
@@ -43,6 +44,15 @@ pub(super) struct Origin {
     path: PathId,
     /// Size of the datagram in bytes.
     pub(super) datagram: usize,
+    /// When it came: packets may wait for their keys.
+    came_at: Instant,
+}
+
+/// The path on which a packet came, and when.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Came {
+    pub(super) on: PathKey,
+    pub(super) at: Instant,
 }
 
 /// What a packet that is authentic and new says of where its path leads.
@@ -95,7 +105,7 @@ impl Connection {
                 view.amplification_limited = data.is_amplification_limited();
             }
         }
-        let origin = Origin { arrival, path, datagram: datagram.len() };
+        let origin = Origin { arrival, path, datagram: datagram.len(), came_at: now };
         self.read_packets(now, origin, datagram);
         self.read_kept(now);
         self.flush_edges(now);

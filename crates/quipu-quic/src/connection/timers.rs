@@ -184,7 +184,9 @@ impl Connection {
                 let data = self.shared.paths.get(slot).filter(|data| data.lives())?;
                 data.mtu.probe_expires_at()
             }
-            Timer::KeepAlive => self.lifecycle.keep_alive_deadline(),
+            Timer::KeepAlive => {
+                self.lifecycle.keep_alive_deadline(self.shared.streams.is_blocked())
+            }
             Timer::KeepPathAlive(slot) => self.path_keep_alive_at(slot),
             Timer::EndFarewell => self.lifecycle.farewell().map(|farewell| farewell.until),
             Timer::AskSilent => self.silence_deadline(),

@@ -35,6 +35,8 @@ pub(crate) struct Acknowledgement<'a> {
     pub(crate) ack: &'a Ack<'a>,
     /// The path that brought it.
     pub(crate) arrived_on: PathKey,
+    /// When it came: its packet may have waited for keys.
+    pub(crate) came_at: Instant,
     /// What of the peer's delay counts.
     pub(crate) delay: Duration,
     /// The peer is known to have validated our address, this frame included.
@@ -144,7 +146,10 @@ impl SpaceRecovery<'_> {
             return None;
         }
         settled.sampled_sent_at = Some(newest.sent_at);
-        let latest = event.now - newest.sent_at;
+        // https://www.rfc-editor.org/rfc/rfc9002#section-5.3
+        //# In such cases, an endpoint SHOULD subtract such local delays from its RTT sample until
+        //# the handshake is confirmed.
+        let latest = event.came_at - newest.sent_at;
         self.path.ack_times.note(newest.pn, newest.sent_at);
         if !accepts(event.arrived_on) {
             self.correct_rtt(event, latest);

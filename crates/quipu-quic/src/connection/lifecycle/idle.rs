@@ -40,6 +40,11 @@ impl IdleTimer {
         }
     }
 
+    /// How long an end may send nothing that still wants the connection; `None` without a timeout.
+    pub(super) fn half(&self) -> Option<Duration> {
+        (!self.timeout.is_zero()).then(|| self.timeout.divided_by(2))
+    }
+
     /// False if [`deadline`](Self::deadline) is not before `at`, however long the probe timeout is.
     pub(super) fn may_end_before(&self, at: Instant) -> bool {
         self.since + self.timeout < at

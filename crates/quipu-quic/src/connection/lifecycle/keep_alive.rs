@@ -20,7 +20,10 @@ impl KeepAlive {
         self.since = now;
     }
 
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.interval.map(|interval| self.since + interval)
+    /// `at_least`: how often a sign of life is needed whatever was configured.
+    #[inline]
+    pub(super) fn deadline(&self, at_least: Option<Duration>) -> Option<Instant> {
+        let interval = self.interval.into_iter().chain(at_least).min();
+        interval.map(|interval| self.since + interval)
     }
 }

@@ -3,7 +3,7 @@
 use quipu_base::{Instant, PacketNumber};
 use quipu_policy::PathKey;
 
-use crate::connection::receive::{Origin, Sighting};
+use crate::connection::receive::{Came, Origin, Sighting};
 use crate::connection::{Connection, Space};
 use crate::error::TransportError;
 use crate::recovery::{AckSettings, PacketSpace};
@@ -72,6 +72,11 @@ impl<'p> PacketFrames<'p> {
     /// The path on which the packet came.
     pub(in crate::connection) fn key(&self) -> PathKey {
         self.key
+    }
+
+    /// The path on which the packet came, and when.
+    fn came(&self) -> Came {
+        Came { on: self.key, at: self.origin.came_at }
     }
 
     /// By which addresses it came.
@@ -144,7 +149,7 @@ impl Connection {
         while let Ok(Some(frame)) = frames.next() {
             if let Frame::ConnectionClose { .. } | Frame::ApplicationClose { .. } = frame {
                 // Leads to the draining state, and nothing of it can fail.
-                let _ = self.on_frame(now, frames.space, frames.key, frame);
+                let _ = self.on_frame(now, frames.space, frames.came(), frame);
                 return;
             }
         }
@@ -176,7 +181,7 @@ impl Connection {
                 }
                 _ => {}
             }
-            self.on_frame(now, frames.space, frames.key, frame)
+            self.on_frame(now, frames.space, frames.came(), frame)
                 .map_err(|error| error.in_frame(frame_type))?;
             if !self.lifecycle.is_open() {
                 break;
@@ -199,7 +204,12 @@ impl Connection {
             _ => AckSettings::AT_ONCE,
         };
         if let Some(PacketSpace { received, .. }) = self.packets_mut(space) {
-            received.on_packet(now, number, summary.ack_eliciting, ecn, &settings);
+            // https://www.rfc-editor.org/rfc/rfc9000#section-13.2.5
+            //# However, endpoints SHOULD include buffering delays caused by unavailability of
+            //# decryption keys, since these delays can be large and are likely to be
+            //# non-repeating.
+            let came_at = frames.origin.came_at;
+            received.on_packet(came_at, number, summary.ack_eliciting, ecn, &settings);
         }
         if let Space::Data(slot) = space
             && let Some(data) = self.shared.paths.get_mut(slot)

@@ -72,10 +72,25 @@ impl Path {
         self.acknowledge_by(at, first, last, true)
     }
 
+    /// The same, of a packet that came before and waited for its keys.
+    fn acknowledge_late(&mut self, came: u64, at: u64, pn: u64) -> Result<(), NeverSent> {
+        self.acknowledge_of((came, at), pn, pn, true)
+    }
+
     /// The same, by a way of which the policy takes samples or refuses them.
     fn acknowledge_by(
         &mut self,
         at: u64,
+        first: u64,
+        last: u64,
+        accepts: bool,
+    ) -> Result<(), NeverSent> {
+        self.acknowledge_of((at, at), first, last, accepts)
+    }
+
+    fn acknowledge_of(
+        &mut self,
+        (came, at): (u64, u64),
         first: u64,
         last: u64,
         accepts: bool,
@@ -90,6 +105,7 @@ impl Path {
             now: ms(at),
             ack: &ack,
             arrived_on: KEY,
+            came_at: ms(came),
             delay: Duration::ZERO,
             validated: true,
             max_ack_delay: Duration::ZERO,
@@ -117,6 +133,18 @@ fn an_acknowledgement_settles_what_it_names_and_what_it_overtakes() {
     assert_eq!((path.counters.packets_acked, path.counters.packets_lost), (2, 2));
     assert_eq!(path.counters.loss_detection, Duration::from_millis(200), "100 ms each");
     assert!(path.view.ssthresh.is_some(), "the controller heard of the loss");
+}
+
+#[test]
+fn what_an_acknowledgement_waits_for_its_keys_is_no_part_of_the_round_trip() {
+    let mut path = Path::new();
+    path.send(10, 1);
+    path.acknowledge_late(60, 100, 0).unwrap();
+    assert_eq!(path.view.srtt, Some(Duration::from_millis(50)));
+    // An optimistic one came before the packet left.
+    path.send(200, 1);
+    path.acknowledge_late(150, 210, 1).unwrap();
+    assert_eq!(path.view.latest_rtt, Some(Duration::ZERO));
 }
 
 #[test]

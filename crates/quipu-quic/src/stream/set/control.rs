@@ -46,6 +46,22 @@ impl Streams {
         Some(frame)
     }
 
+    /// True while credit holds back data, of the connection or of a stream.
+    #[inline]
+    pub fn is_blocked(&self) -> bool {
+        self.send_blocked || self.blocked_streams > 0
+    }
+
+    /// The peer is to hear once more what holds back data.
+    pub fn repeat_blocked(&mut self) {
+        if self.send_blocked {
+            self.frames.connection.add(Dirty::DATA_BLOCKED);
+        }
+        for slot in self.slots.iter_mut().filter(|slot| slot.blocked) {
+            slot.mark(Dirty::STREAM_BLOCKED, &mut self.frames);
+        }
+    }
+
     fn next_of_connection(&self) -> Option<(ControlFrame, Dirty)> {
         let dirty = self.frames.connection;
         if dirty.has(Dirty::MAX_DATA) {

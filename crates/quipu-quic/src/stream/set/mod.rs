@@ -181,6 +181,8 @@ struct Slot {
     beyond: u64,
     /// What `buffered` counts of this stream.
     buffered: u64,
+    /// `blocked_streams` counts this stream.
+    blocked: bool,
     /// A write took a part only, and the application was not told of room since.
     wants_room: bool,
     /// What `conn.ready` counts.
@@ -247,6 +249,8 @@ pub struct Streams {
     short: VecDeque<u32>,
     send_limit: u64,
     send_blocked: bool,
+    /// Streams that have data beyond their credit.
+    blocked_streams: u32,
     /// The limit of the last DATA_BLOCKED.
     blocked_at: Option<u64>,
     /// Sum of what was received, by highest offset.
@@ -284,6 +288,7 @@ impl Streams {
             short: VecDeque::new(),
             send_limit: 0,
             send_blocked: false,
+            blocked_streams: 0,
             blocked_at: None,
             received: 0,
             window: ReceiveWindow::new(limits.connection_window),
@@ -514,6 +519,11 @@ impl Streams {
             slot.blocked_at = blocked_at;
             slot.mark(Dirty::STREAM_BLOCKED, &mut self.frames);
         }
+        if blocked_at.is_some() != slot.blocked {
+            slot.blocked = blocked_at.is_some();
+            self.blocked_streams =
+                self.blocked_streams - u32::from(!slot.blocked) + u32::from(slot.blocked);
+        }
         self.conn.unsent.0 = self.conn.unsent.0 - slot.unsent + unsent;
         slot.unsent = unsent;
         self.sendable_beyond = self.sendable_beyond - slot.beyond + beyond;
@@ -639,6 +649,7 @@ impl Slot {
             unsent: 0,
             beyond: 0,
             buffered: 0,
+            blocked: false,
             wants_room: false,
             ready: false,
             told_opened: false,

@@ -247,6 +247,8 @@ impl End {
         assert_eq!(self.streams.sendable_beyond, beyond);
         assert_eq!(conn.credit, Bytes(self.streams.send_limit - self.sent));
         assert_eq!(self.streams.send_blocked, conn.credit.is_zero() && beyond > 0);
+        let blocked = halves().filter(|(_, half)| half.is_blocked()).count();
+        assert_eq!(self.streams.blocked_streams as usize, blocked);
     }
 }
 
