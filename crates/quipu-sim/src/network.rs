@@ -9,6 +9,8 @@ use quipu_link::{
     Verdict,
 };
 
+#[cfg(doc)]
+use crate::EventQueue;
 use crate::{Envelope, NodeId};
 
 /// Links that a route may have; a datagram keeps its place on the route in 16 bits.
@@ -117,6 +119,8 @@ struct Route {
     first: LinkId,
     /// The links behind the first, in order.
     rest: Box<[LinkId]>,
+    /// Its place among all routes.
+    index: u32,
     /// What links that keep flows apart know the route by.
     flow: FlowKey,
     host: HostJitter,
@@ -139,6 +143,8 @@ pub(crate) struct Forwarded {
     pub(crate) copy_comes_at: Option<Instant>,
     /// Whether this was the last link.
     pub(crate) is_last: bool,
+    /// The lane of events in which the datagram follows others: see [`EventQueue::push_in`].
+    pub(crate) lane: u32,
 }
 
 /// Where a route ends.
@@ -223,7 +229,7 @@ impl Network {
         let host = HostJitter::new(self.host_jitter, random);
         let flow = flow_key(from.address, to.address);
         let (from, first, rest) = (from.address, *first, rest.into());
-        self.routes.push(Route { from, to, first, rest, flow, host });
+        self.routes.push(Route { from, to, first, rest, index: route, flow, host });
         Ok(())
     }
 
@@ -373,7 +379,9 @@ impl Route {
             Verdict::Deliver { at, duplicate_at, .. } => (Some(at), duplicate_at),
             Verdict::Dropped(_) => (None, None),
         };
-        Forwarded { link, verdict, comes_at, copy_comes_at, is_last }
+        // A link delivers in order, and so does a host what comes over a route.
+        let lane = if is_last { 2 * self.index } else { 2 * link.0 + 1 };
+        Forwarded { link, verdict, comes_at, copy_comes_at, is_last, lane }
     }
 }
 

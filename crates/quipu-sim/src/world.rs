@@ -452,7 +452,7 @@ impl<N: Node, O: Observer> World<N, O> {
         let is_last = forwarded.is_last;
         let event = |slot| if is_last { Event::Arrival(slot) } else { Event::Hop(slot) };
         match forwarded.comes_at {
-            Some(at) => self.events.push(at, event(slot)),
+            Some(at) => self.events.push_in(forwarded.lane, at, event(slot)),
             None => self.pool.give_back(slot),
         }
         if let Some(at) = forwarded.copy_comes_at {
