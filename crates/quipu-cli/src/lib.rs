@@ -40,6 +40,10 @@ use failure::Failure;
 use own::Own;
 use terminal::Terminal;
 
+/// Each load makes and drops thousands of small objects, on every core at once.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Runs the command with the arguments of the process. `registry` holds the policies that can be
 /// chosen by name, usually [`Registry::builtin`] and more.
 ///

@@ -10,6 +10,10 @@ use quipu_lab::plan::{Cell, Plan};
 use quipu_scenario::{Scenario, Tls};
 use rustix::time::{ClockId, clock_gettime};
 
+/// As in the `quipu` command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How often a case is measured; the median counts.
 const ROUNDS: usize = 7;
 /// Loads in one measurement.
