@@ -15,7 +15,7 @@
 use std::process::ExitCode;
 
 use quipu_base::{Bytes, Duration, Rate, Role};
-use quipu_link::LinkConfig;
+use quipu_link::{LinkConfig, QueueLimit};
 use quipu_testkit::{Identity, NodeConfig, Plan, QuicNode, Scenario, Tls};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -92,7 +92,7 @@ fn cases() -> Vec<Case> {
         window("window 100M", 100_000_000),
         // The same with all of it on the link.
         Case {
-            paths: vec![path(10_000, 100)],
+            paths: vec![path(10_000, 100).with_queue(NEVER_FULL)],
             up: Some(path(10_000, 0)),
             ..window("on the link 100M", 100_000_000)
         },
@@ -106,11 +106,14 @@ fn scale(name: &'static str, mbit: u64, seconds: u64) -> Case {
     Case { name, paths: vec![path(mbit, 5)], up: None, bytes, tls, window: AMPLE }
 }
 
+/// No queue of a link is full before the largest window is on its way: nothing is lost.
+const NEVER_FULL: QueueLimit = QueueLimit::Bytes(Bytes(200 << 20));
+
 /// 10 Gbit/s and a round trip of 100 ms, of which the window leaves that much; thirty windows, so that
 /// memory is used again and again.
 fn window(name: &'static str, window: u64) -> Case {
     let tls = Tls::Null { chain: 3000 };
-    let (paths, up) = (vec![path(10_000, 0)], Some(path(10_000, 100)));
+    let (paths, up) = (vec![path(10_000, 0).with_queue(NEVER_FULL)], Some(path(10_000, 100)));
     let bytes = (30 * window).max(600_000_000);
     Case { name, paths, up, bytes, tls, window: Bytes(window) }
 }
