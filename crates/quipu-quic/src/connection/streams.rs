@@ -110,7 +110,22 @@ impl Connection {
         stream: StreamId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<Read, StreamError> {
-        let read = self.shared.streams.read(stream, u64::MAX, sink)?;
+        self.read_at_most(now, stream, u64::MAX, sink)
+    }
+
+    /// Reads up to `max` bytes that are there in order; `sink` is given them in a few pieces. Only what
+    /// was read gives the peer credit for more.
+    ///
+    /// # Errors
+    /// If the stream is not open for receiving.
+    pub fn read_at_most(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Read, StreamError> {
+        let read = self.shared.streams.read(stream, max, sink)?;
         if read.end {
             self.record_stream(now, stream, StreamSide::Receiving, StreamState::DataRead);
         }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use quipu_base::{Duration, Instant, PathId, Random};
 
 use crate::config::ConfigError;
-use crate::connection::{Arrival, Connection, Drain};
+use crate::connection::{Arrival, Connection, ConnectionEvent, Drain};
 use crate::outbox::Outbox;
 use crate::random::{Randomness, Secure, SecureSource, Seeded};
 use crate::recorder::RecorderFactory;
@@ -288,6 +288,17 @@ impl Endpoint {
             Drain::Rest => responses,
             drain => drain,
         }
+    }
+
+    /// The next event of a connection that the last [`Endpoint::poll_transmit`] looked at, which are
+    /// those that anything happened to since the one before: for drivers of many connections, which
+    /// need not ask each. Take all events before the next poll; those that were left are told once
+    /// their connection is looked at again.
+    ///
+    /// Unlike [`Connection::poll`] by way of [`Endpoint::connection_mut`], this does not have the
+    /// connection polled again.
+    pub fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
+        self.table.poll_event()
     }
 
     /// A route that was blocked takes datagrams again: call [`Endpoint::poll_transmit`] next.

@@ -13,7 +13,7 @@ use super::deadlines::Deadlines;
 use super::resets::PeerTokens;
 use super::routes::{Routes, Target};
 use super::slab::{ConnectionHandle, Slab};
-use crate::connection::{Arrival, Connection, Drain, EndpointEvent};
+use crate::connection::{Arrival, Connection, ConnectionEvent, Drain, EndpointEvent};
 use crate::outbox::Outbox;
 use crate::stream::Spares;
 use crate::wire::{ConnectionId, ResetToken};
@@ -51,6 +51,8 @@ pub(super) struct Table {
     blocked: BTreeSet<ConnectionHandle>,
     gate: Gate,
     spares: Spares,
+    /// Connections that the last poll looked at, whose events were not taken yet.
+    polled: Vec<ConnectionHandle>,
     /// A closed connection stays until it is removed.
     keep_closed: bool,
 }
@@ -66,6 +68,7 @@ impl Table {
             blocked: BTreeSet::new(),
             gate: Gate::default(),
             spares: Spares::new(),
+            polled: Vec::new(),
             keep_closed,
         }
     }
@@ -228,8 +231,27 @@ impl Table {
         }
     }
 
+    /// The next event of a connection that the last poll looked at.
+    pub(super) fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
+        while let Some(&handle) = self.polled.last() {
+            // Taking an event changes nothing that is to be sent, so the connection is not polled again.
+            let event = self.slots.get_mut(handle).and_then(|slot| slot.connection.poll());
+            let Some(event) = event else {
+                self.polled.pop();
+                continue;
+            };
+            if matches!(event, ConnectionEvent::Closed(_)) {
+                // It may be over now, and goes when it is polled.
+                self.touch(handle);
+            }
+            return Some((handle, event));
+        }
+        None
+    }
+
     /// Writes the datagrams of all connections that can go now.
     pub(super) fn poll_transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Drain {
+        self.polled.clear();
         while let Some(&handle) = self.dirty.front() {
             let Table { slots, routes, gate, .. } = self;
             if let Some(slot) = slots.get_mut(handle) {
@@ -241,6 +263,8 @@ impl Table {
                 let is_over = self.settle(handle);
                 if is_over {
                     self.remove(handle);
+                } else {
+                    self.polled.push(handle);
                 }
                 match drain {
                     Drain::Full => return Drain::Full,

@@ -9,6 +9,7 @@ mod places;
 mod resets;
 mod strangers;
 mod tokens;
+mod told;
 
 use std::sync::Arc;
 
