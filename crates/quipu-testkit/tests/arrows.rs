@@ -23,7 +23,7 @@ const TABLE: [(&str, &[&str]); 20] = [
     ("link", &["base"]),
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
-    ("tokio", &["base", "policy", "quic", "http"]),
+    ("tokio", &["base", "policy", "quic"]),
     ("recorder", &["base", "web"]),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),

@@ -1,0 +1,289 @@
+//! The task that moves datagrams between an endpoint's sockets and its engine.
+//!
+//! It sleeps until datagrams come, a socket takes datagrams again, a deadline is due, or somebody
+//! called the engine. Then it does in turns what there is to do, and lets others use the engine in
+//! between.
+
+use std::future::poll_fn;
+use std::io::{self, IoSliceMut};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use quinn_udp::RecvMeta;
+use quipu_base::{Duration, Instant};
+use quipu_quic::error::ErrorCode;
+use quipu_quic::{Arrival, Drain};
+
+use crate::batches::SendFailure;
+use crate::socket::Socket;
+use crate::state::{Shared, State};
+use crate::timer::Timer;
+
+/// Buffers that one call of the kernel fills, at most.
+const BUFFERS: usize = 8;
+
+/// Bytes of each: what the kernel joins of datagrams that came one after the other.
+const BUFFER: usize = 1 << 16;
+
+/// Turns before other tasks of the runtime have theirs.
+const TURNS: usize = 16;
+
+/// The engine is not called again sooner for a deadline that is due but changes nothing.
+const LEAST_DELAY: Duration = Duration::from_millis(1);
+
+/// Drives an endpoint until nobody holds it and all its connections have ended.
+pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer) {
+    let mut driver = Driver {
+        buffer: vec![0; BUFFERS * BUFFER].into_boxed_slice(),
+        metas: [RecvMeta::default(); BUFFERS],
+        sockets: Vec::new(),
+        timer,
+        armed: None,
+        shared,
+    };
+    poll_fn(|cx| driver.poll(cx)).await;
+}
+
+struct Driver {
+    shared: Arc<Shared>,
+    sockets: Vec<Arc<Socket>>,
+    timer: Timer,
+    /// When the timer fires: at the deadline or before it.
+    armed: Option<Instant>,
+    /// Datagrams are received and opened here.
+    buffer: Box<[u8]>,
+    metas: [RecvMeta; BUFFERS],
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Also if the runtime ends, with connections that live.
+        self.shared.lock().end();
+        self.shared.incoming.notify_waiters();
+        self.shared.idle.notify_waiters();
+    }
+}
+
+impl Driver {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.shared.lock().counters.wakeups += 1;
+        for _ in 0..TURNS {
+            let received = self.receive(cx);
+            let fired = self.has_fired(cx);
+            let unblocked = self.look_at_blocked(cx);
+            match self.turn(cx) {
+                Turn::Over => return Poll::Ready(()),
+                Turn::More => {}
+                Turn::Rest if received || fired || unblocked => {}
+                Turn::Rest => return Poll::Pending,
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reads each socket once. True if anything came, or more may be there.
+    fn receive(&mut self, cx: &mut Context<'_>) -> bool {
+        {
+            let state = self.shared.lock();
+            let known = state.batches.sockets();
+            if known.len() != self.sockets.len() {
+                self.sockets = known.to_vec();
+            }
+        }
+        let mut any = false;
+        for at in 0..self.sockets.len() {
+            let socket = Arc::clone(&self.sockets[at]);
+            while let Poll::Ready(true) = socket.poll_readable(cx) {
+                match self.receive_from(&socket) {
+                    Ok(_) => {
+                        any = true;
+                        break;
+                    }
+                    // Readiness is cleared: the next question registers the task.
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    // An error that belongs to a datagram sent before; it is taken by this.
+                    Err(_) => {
+                        any = true;
+                        break;
+                    }
+                }
+            }
+        }
+        any
+    }
+
+    /// Takes what came and gives it to the engine.
+    fn receive_from(&mut self, socket: &Socket) -> io::Result<()> {
+        let Driver { buffer, metas, shared, .. } = self;
+        let count = {
+            let mut pieces = buffer.chunks_exact_mut(BUFFER);
+            let mut pieces: [IoSliceMut<'_>; BUFFERS] =
+                std::array::from_fn(|_| IoSliceMut::new(pieces.next().unwrap_or_default()));
+            socket.receive(&mut pieces, metas)?
+        };
+        let mut state = shared.lock();
+        let now = shared.clock.now();
+        state.counters.receive_calls += 1;
+        for (meta, piece) in metas.iter().zip(buffer.chunks_exact_mut(BUFFER)).take(count) {
+            let arrival =
+                Arrival { route: socket.route_of(meta), ecn: meta.ecn.map_or(0, |ecn| ecn as u8) };
+            let filled = piece.get_mut(..meta.len).unwrap_or_default();
+            for datagram in filled.chunks_mut(meta.stride.max(1)) {
+                state.counters.datagrams_received += 1;
+                state.counters.bytes_received += datagram.len() as u64;
+                state.engine.handle_datagram(now, arrival, datagram);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks whether sockets that took nothing do so now.
+    fn look_at_blocked(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut any = false;
+        for (at, socket) in self.sockets.iter().enumerate() {
+            let mut state = self.shared.lock();
+            if !state.batches.is_socket_blocked(at) {
+                continue;
+            }
+            if let Poll::Ready(true) = socket.poll_writable(cx) {
+                any |= state.batches.unblock(at);
+            }
+        }
+        if any {
+            let mut state = self.shared.lock();
+            state.batches.flush_all();
+            state.engine.handle_unblocked();
+        }
+        any
+    }
+
+    /// Lets the engine do what is due, sends what it has, and tells everybody what happened.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Turn {
+        let mut state = self.shared.lock();
+        let now = self.shared.clock.now();
+        let State { engine, entries, batches, .. } = &mut *state;
+        if engine.poll_timeout().is_some_and(|at| at <= now) {
+            engine.handle_timeout(now);
+        }
+        batches.begin_turn();
+        let drain = engine.poll_transmit(now, batches);
+        batches.flush_all();
+        let before = entries.len();
+        while let Some((handle, event)) = engine.poll_event() {
+            if let Some(entry) = entries.get_mut(&handle) {
+                entry.on_event(event);
+            }
+        }
+        let failures = batches.take_failures();
+        let held = engine.held();
+        let has_waiting = held.waiting > 0;
+        let blocked = (0..self.sockets.len()).any(|at| batches.is_socket_blocked(at));
+        for failure in &failures {
+            leave(&mut state, failure, now);
+        }
+        let is_over = state.abandoned && held.connections == 0 && !state.batches.holds_any();
+        let deadline = state.engine.poll_timeout();
+        state.set_driver(cx.waker());
+        drop(state);
+        if has_waiting {
+            self.shared.incoming.notify_waiters();
+        }
+        if held.connections == 0 || held.connections < before {
+            self.shared.idle.notify_waiters();
+        }
+        if is_over {
+            return Turn::Over;
+        }
+        if !self.set_timer(cx, deadline, now) {
+            return Turn::More;
+        }
+        match drain {
+            Drain::Full if !blocked => Turn::More,
+            _ if !failures.is_empty() => Turn::More,
+            // A socket became blocked in this turn: the task is to be registered.
+            _ if blocked && !self.is_registered(cx) => Turn::More,
+            _ => Turn::Rest,
+        }
+    }
+
+    /// Asks to be woken when sockets that are blocked take datagrams; false if one does already.
+    fn is_registered(&self, cx: &mut Context<'_>) -> bool {
+        let state = self.shared.lock();
+        let blocked = |at: &usize| state.batches.is_socket_blocked(*at);
+        (0..self.sockets.len())
+            .filter(blocked)
+            .all(|at| self.sockets[at].poll_writable(cx).is_pending())
+    }
+
+    fn has_fired(&mut self, cx: &mut Context<'_>) -> bool {
+        let fired = self.timer.poll_fired(cx).is_ready();
+        if fired {
+            self.armed = None;
+        }
+        fired
+    }
+
+    /// The task is to be woken at the deadline. False if that has come meanwhile.
+    ///
+    /// Deadlines mostly move away while data flows: a timer that is set already fires too soon then,
+    /// which costs less than to set it each time.
+    fn set_timer(&mut self, cx: &mut Context<'_>, deadline: Option<Instant>, now: Instant) -> bool {
+        let Some(deadline) = deadline else { return true };
+        // What is due was served just now.
+        let deadline = if deadline <= now { now + LEAST_DELAY } else { deadline };
+        if self.armed.is_none_or(|armed| armed > deadline) {
+            let delay = deadline.saturating_since(self.shared.clock.now());
+            // A timer that cannot be set leaves datagrams and calls to wake the driver.
+            if self.timer.set(Some(delay)).is_ok() {
+                self.armed = Some(deadline);
+            }
+        }
+        !self.has_fired(cx)
+    }
+}
+
+/// What is left to do after a turn.
+enum Turn {
+    /// More, as soon as others had theirs.
+    More,
+    /// Nothing until something happens.
+    Rest,
+    /// Nothing ever.
+    Over,
+}
+
+/// The host says that datagrams cannot leave by a route: paths there are abandoned, if others are
+/// left.
+fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
+    if !is_dead(&failure.error) {
+        return;
+    }
+    let State { engine, entries, .. } = state;
+    for &handle in entries.keys() {
+        let uses = |connection: &quipu_quic::Connection| {
+            let on_route = |sample: &quipu_quic::PathSample| {
+                sample.route.local == failure.route.local
+                    && sample.route.remote == failure.route.remote
+            };
+            connection.path_samples().find(on_route).map(|sample| sample.path)
+        };
+        let path = engine.connection(handle).and_then(uses);
+        if let Some(path) = path
+            && let Some(connection) = engine.connection_mut(handle)
+        {
+            connection.abandon_path(now, path, ErrorCode::PATH_UNSTABLE_OR_POOR);
+        }
+    }
+}
+
+/// True if no datagram leaves by that address until something changes.
+fn is_dead(error: &io::Error) -> bool {
+    let kinds = [
+        io::ErrorKind::NetworkUnreachable,
+        io::ErrorKind::NetworkDown,
+        io::ErrorKind::AddrNotAvailable,
+    ];
+    // ENODEV has no kind of its own.
+    kinds.contains(&error.kind()) || cfg!(unix) && error.raw_os_error() == Some(19)
+}

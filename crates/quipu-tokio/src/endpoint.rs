@@ -1,0 +1,338 @@
+//! Endpoints: sockets with the connections behind them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use quipu_base::Duration;
+use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
+use quipu_quic::recorder::RecorderFactory;
+use quipu_quic::tls::rustls::{provider, secure_source};
+use tokio::runtime::Handle;
+
+use crate::batches::SendCounters;
+use crate::clock::Clock;
+use crate::connecting;
+use crate::connection::Connection;
+use crate::driver::drive;
+use crate::error::{BindError, ConnectError};
+use crate::incoming::Incoming;
+use crate::socket::{Socket, wildcards};
+use crate::state::Shared;
+use crate::timer::Timer;
+use crate::uplink::{Uplink, Via, resolve};
+
+/// Tries to find a port that is free in both families.
+const PORT_TRIES: usize = 16;
+
+/// Sockets with the connections behind them. Clones are the same endpoint.
+///
+/// A task of the runtime that it is made in drives it, until nobody holds the endpoint any more and
+/// all its connections have ended.
+#[derive(Clone)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    /// Drops with the last clone.
+    _holder: Arc<Holder>,
+    /// What a client leaves by; empty: as the host's routes say.
+    uplinks: Arc<[Uplink]>,
+}
+
+struct Holder(Arc<Shared>);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.0.act(|state, _| state.abandoned = true);
+    }
+}
+
+/// What an endpoint did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointStats {
+    /// Connections, those that are closing included.
+    pub connections: usize,
+    /// Clients that wait for [`Endpoint::accept`].
+    pub waiting: usize,
+    /// Times that its task was woken. An idle endpoint sleeps.
+    pub wakeups: u64,
+    /// Calls of the kernel that brought datagrams.
+    pub receive_calls: u64,
+    /// Datagrams that came.
+    pub datagrams_received: u64,
+    /// Bytes of those, of UDP payload.
+    pub bytes_received: u64,
+    /// Datagrams that were for no connection.
+    pub ignored: u64,
+    /// What was sent.
+    pub sent: SendCounters,
+}
+
+/// How a client is made.
+#[derive(Clone, Default)]
+pub struct ClientBuilder {
+    vias: Vec<Via>,
+    config: EndpointConfig,
+    recorders: Option<RecorderFactory>,
+}
+
+/// How a server is made.
+#[derive(Clone)]
+pub struct ServerBuilder {
+    server: ServerConfig,
+    addresses: Vec<SocketAddr>,
+    config: EndpointConfig,
+    recorders: Option<RecorderFactory>,
+}
+
+impl ClientBuilder {
+    /// It leaves by that, too. Without any it leaves as the host's routes say, and has one path.
+    #[must_use]
+    pub fn via(mut self, via: Via) -> Self {
+        self.vias.push(via);
+        self
+    }
+
+    /// Connection IDs, reset keys and what else all connections share.
+    #[must_use]
+    pub fn config(self, config: EndpointConfig) -> Self {
+        ClientBuilder { config, ..self }
+    }
+
+    /// Connections have recorders that `recorders` makes.
+    #[must_use]
+    pub fn record(self, recorders: RecorderFactory) -> Self {
+        ClientBuilder { recorders: Some(recorders), ..self }
+    }
+
+    /// Opens the sockets: one for each uplink, bound to its interface and address.
+    ///
+    /// # Errors
+    /// See [`BindError`].
+    pub fn bind(self) -> Result<Endpoint, BindError> {
+        let uplinks = if self.vias.is_empty() { Vec::new() } else { resolve(&self.vias)? };
+        Endpoint::start(self.config, None, self.recorders, uplinks, Vec::new())
+    }
+}
+
+impl ServerBuilder {
+    /// It listens there, too. An unspecified address, such as `[::]:443`, stands for all addresses of
+    /// both families; port 0 for one that the host chooses.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.addresses.push(address);
+        self
+    }
+
+    /// Connection IDs, reset keys and what else all connections share.
+    #[must_use]
+    pub fn config(self, config: EndpointConfig) -> Self {
+        ServerBuilder { config, ..self }
+    }
+
+    /// Connections have recorders that `recorders` makes.
+    #[must_use]
+    pub fn record(self, recorders: RecorderFactory) -> Self {
+        ServerBuilder { recorders: Some(recorders), ..self }
+    }
+
+    /// Opens the sockets.
+    ///
+    /// # Errors
+    /// See [`BindError`].
+    pub fn bind(self) -> Result<Endpoint, BindError> {
+        let _runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let mut sockets = Vec::new();
+        for address in self.addresses {
+            if address.ip().is_unspecified() {
+                sockets.extend(listen_everywhere(address.port())?);
+            } else {
+                sockets.push(Socket::listen(address)?);
+            }
+        }
+        Endpoint::start(self.config, Some(self.server), self.recorders, Vec::new(), sockets)
+    }
+}
+
+/// A wildcard socket for each family that the host has, on one port.
+fn listen_everywhere(port: u16) -> Result<Vec<Socket>, BindError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let [v4, _] = wildcards(port);
+        let first = Socket::listen(v4);
+        let chosen = first.as_ref().map_or(port, |socket| socket.local().port());
+        let [_, v6] = wildcards(chosen);
+        match (first, Socket::listen(v6)) {
+            (Ok(first), Ok(second)) => return Ok(vec![first, second]),
+            // Another program has the port in the other family.
+            (Ok(_), Err(BindError::InUse(_))) if port == 0 && tries < PORT_TRIES => {}
+            (Err(error @ BindError::InUse(_)), _) | (Ok(_), Err(error @ BindError::InUse(_))) => {
+                return Err(error);
+            }
+            // A host of one family.
+            (Ok(only), Err(_)) | (Err(_), Ok(only)) => return Ok(vec![only]),
+            (Err(error), Err(_)) => return Err(error),
+        }
+    }
+}
+
+impl Endpoint {
+    /// A client, to be bound.
+    pub fn client() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// A server, to be bound. Every client that the limits of [`ServerConfig::admission`] let in waits
+    /// for [`Endpoint::accept`].
+    pub fn server(mut server: ServerConfig) -> ServerBuilder {
+        server.admission.ask = true;
+        let config = EndpointConfig::default();
+        ServerBuilder { server, addresses: Vec::new(), config, recorders: None }
+    }
+
+    fn start(
+        config: EndpointConfig,
+        server: Option<ServerConfig>,
+        recorders: Option<RecorderFactory>,
+        uplinks: Vec<Uplink>,
+        mut sockets: Vec<Socket>,
+    ) -> Result<Endpoint, BindError> {
+        let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        // It goes when the application knows: what is read of it later is kept here.
+        let config = EndpointConfig { keep_closed: false, ..config };
+        let mut engine = quipu_quic::Endpoint::new(config, secure_source(&provider()))?;
+        let clock = Clock::start();
+        if let Some(server) = server {
+            engine.listen(server)?;
+            engine.set_unix_time(clock.now(), Clock::unix_time());
+        }
+        if let Some(recorders) = recorders {
+            engine.record(recorders);
+        }
+        for uplink in &uplinks {
+            sockets.push(Socket::leave_by(uplink.clone())?);
+        }
+        let timer = Timer::new().map_err(BindError::Timer)?;
+        let shared = Arc::new(Shared::new(engine, clock));
+        for socket in sockets {
+            shared.lock().add_socket(socket);
+        }
+        runtime.spawn(drive(Arc::clone(&shared), timer));
+        let holder = Arc::new(Holder(Arc::clone(&shared)));
+        Ok(Endpoint { shared, _holder: holder, uplinks: uplinks.into() })
+    }
+
+    /// Opens a connection to the server at `remote`, whose certificate has to be for `server_name`.
+    /// Returns when the handshake is complete.
+    ///
+    /// A client with several uplinks tries the next one every 250 ms, or as soon as one fails, until
+    /// one gets an answer. The others become further paths as soon as both ends allow it, if the
+    /// transport's `max_paths` does; [`Connection::path_events`] tells.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub async fn connect(
+        &self,
+        config: &ClientConfig,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connection, ConnectError> {
+        connecting::connect(&self.shared, &self.uplinks, config, remote, server_name).await
+    }
+
+    /// The next client that wants a connection, to be decided about; `None` once the endpoint is
+    /// closed. Cancelling loses none.
+    pub async fn accept(&self) -> Option<Incoming> {
+        loop {
+            let notified = self.shared.incoming.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            {
+                let mut state = self.shared.lock();
+                if state.closed {
+                    return None;
+                }
+                if let Some(incoming) = state.engine.poll_incoming() {
+                    return Some(Incoming::new(Arc::clone(&self.shared), incoming));
+                }
+            }
+            notified.await;
+        }
+    }
+
+    /// The addresses that its sockets are bound to, in the order in which they were made.
+    pub fn local_addresses(&self) -> Vec<SocketAddr> {
+        let state = self.shared.lock();
+        state.batches.sockets().iter().map(|socket| socket.local()).collect()
+    }
+
+    /// The addresses that a client leaves by, as [`ClientBuilder::via`] named them.
+    pub fn uplinks(&self) -> &[Uplink] {
+        &self.uplinks
+    }
+
+    /// True if one of its sockets has that address.
+    pub fn has_address(&self, address: IpAddr) -> bool {
+        self.shared.lock().socket_of(address).is_some()
+    }
+
+    /// Closes all connections with `code` and `reason`, and lets nobody in any more. What was not
+    /// delivered is lost: see [`Connection::close_when_delivered`].
+    pub fn close(&self, code: u64, reason: &[u8]) {
+        self.shared.act(|state, now| {
+            state.closed = true;
+            for (&handle, entry) in &mut state.entries {
+                if entry.ended.is_none()
+                    && let Some(connection) = state.engine.connection_mut(handle)
+                {
+                    connection.close(now, code, reason);
+                    entry.end_by_application(code);
+                }
+            }
+        });
+        self.shared.incoming.notify_waiters();
+    }
+
+    /// Waits until no connection is left, those that are closing included: their peers have been told
+    /// then, as far as the network allows. For that, the runtime has to go on.
+    pub async fn wait_idle(&self) {
+        loop {
+            let notified = self.shared.idle.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            let connections = self.shared.act(|state, _| state.engine.held().connections);
+            if connections == 0 || self.shared.lock().is_gone() {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// The same, for at most that long. True if none is left.
+    pub async fn wait_idle_for(&self, limit: Duration) -> bool {
+        let limit = crate::clock::std_duration(limit);
+        tokio::time::timeout(limit, self.wait_idle()).await.is_ok()
+    }
+
+    /// What it did so far.
+    pub fn stats(&self) -> EndpointStats {
+        let state = self.shared.lock();
+        let held = state.engine.held();
+        EndpointStats {
+            connections: held.connections,
+            waiting: held.waiting,
+            wakeups: state.counters.wakeups,
+            receive_calls: state.counters.receive_calls,
+            datagrams_received: state.counters.datagrams_received,
+            bytes_received: state.counters.bytes_received,
+            ignored: state.engine.ignored_datagrams(),
+            sent: state.batches.counters(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("local", &self.local_addresses()).finish_non_exhaustive()
+    }
+}

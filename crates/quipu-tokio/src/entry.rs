@@ -1,0 +1,224 @@
+//! What the users of a connection wait for, and what they were not told yet.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+
+use quipu_base::{Duration, PathId, StreamDirection, StreamId};
+use quipu_policy::PathStatus;
+use quipu_quic::ConnectionEvent;
+use quipu_quic::connection::{CloseReason, Migration};
+use tokio::sync::{Notify, broadcast};
+
+use crate::error::ConnectionError;
+
+/// Path events that a slow reader may be behind; more are counted as missed.
+const PATH_EVENTS: usize = 64;
+
+/// What happened to a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathEvent {
+    /// It became usable.
+    Up(PathId),
+    /// It stopped answering while another went on.
+    Suspect(PathId),
+    /// It answers again.
+    Revived(PathId),
+    /// The peer asks to spare it, or no longer does.
+    Status(PathId, PathStatus),
+    /// It was abandoned, by either end.
+    Gone(PathId),
+    /// It goes by other addresses.
+    Migrated(Migration),
+    /// Full datagrams have that many bytes of UDP payload.
+    DatagramSize(PathId, u16),
+    /// A ping was answered after that time.
+    Pong(PathId, Duration),
+    /// The reader was too slow for so many events.
+    Missed(u64),
+}
+
+/// Wakes those who wait for a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    /// It is connected, confirmed or closed, or a path came or went.
+    pub(crate) changed: Notify,
+    /// The peer opened a stream.
+    pub(crate) opened: Notify,
+    /// More streams may be opened.
+    pub(crate) available: Notify,
+    /// Datagrams came.
+    pub(crate) datagrams: Notify,
+}
+
+/// A stream, as its users see it.
+#[derive(Debug, Default)]
+pub(crate) struct Stream {
+    /// Somebody has the half.
+    pub(crate) sending: bool,
+    pub(crate) receiving: bool,
+    /// Bytes or the end may be there.
+    pub(crate) readable: bool,
+    pub(crate) reader: Option<Waker>,
+    /// A write may be taken.
+    pub(crate) writable: bool,
+    pub(crate) writer: Option<Waker>,
+    /// The peer has all bytes and the end.
+    pub(crate) delivered: bool,
+    /// The peer gave up sending, with that code.
+    pub(crate) reset: Option<u64>,
+    /// The peer wants no more, with that code.
+    pub(crate) stopped: Option<u64>,
+}
+
+impl Stream {
+    /// A stream whose halves somebody is to have.
+    pub(crate) fn new(sending: bool, receiving: bool) -> Self {
+        Stream { sending, receiving, writable: true, ..Stream::default() }
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.sending || self.receiving
+    }
+
+    fn wake_reader(&mut self) {
+        self.readable = true;
+        wake(&mut self.reader);
+    }
+
+    fn wake_writer(&mut self) {
+        self.writable = true;
+        wake(&mut self.writer);
+    }
+}
+
+fn wake(waker: &mut Option<Waker>) {
+    if let Some(waker) = waker.take() {
+        waker.wake();
+    }
+}
+
+/// A connection, as its users see it.
+pub(crate) struct Entry {
+    pub(crate) signals: Arc<Signals>,
+    pub(crate) connected: bool,
+    pub(crate) confirmed: bool,
+    pub(crate) ended: Option<ConnectionError>,
+    /// Streams that somebody has, or that wait to be accepted.
+    pub(crate) streams: BTreeMap<StreamId, Stream>,
+    /// Streams of the peer that wait to be accepted: bidirectional and unidirectional ones.
+    pub(crate) opened: [VecDeque<StreamId>; 2],
+    /// Datagrams may be there.
+    pub(crate) has_datagrams: bool,
+    pub(crate) path_events: broadcast::Sender<PathEvent>,
+}
+
+/// Where streams of that direction wait.
+pub(crate) const fn index(direction: StreamDirection) -> usize {
+    match direction {
+        StreamDirection::Bidirectional => 0,
+        StreamDirection::Unidirectional => 1,
+    }
+}
+
+impl Entry {
+    pub(crate) fn new() -> Self {
+        Entry {
+            signals: Arc::default(),
+            connected: false,
+            confirmed: false,
+            ended: None,
+            streams: BTreeMap::new(),
+            opened: [VecDeque::new(), VecDeque::new()],
+            has_datagrams: false,
+            path_events: broadcast::Sender::new(PATH_EVENTS),
+        }
+    }
+
+    /// The connection ended: everybody hears of it.
+    pub(crate) fn end(&mut self, error: ConnectionError) {
+        self.ended.get_or_insert(error);
+        for stream in self.streams.values_mut() {
+            stream.wake_reader();
+            stream.wake_writer();
+        }
+        self.signals.changed.notify_waiters();
+        self.signals.opened.notify_waiters();
+        self.signals.available.notify_waiters();
+        self.signals.datagrams.notify_waiters();
+    }
+
+    /// The engine tells.
+    pub(crate) fn on_event(&mut self, event: ConnectionEvent) {
+        match event {
+            ConnectionEvent::Connected => {
+                self.connected = true;
+                self.signals.changed.notify_waiters();
+            }
+            ConnectionEvent::Confirmed => {
+                self.confirmed = true;
+                self.signals.changed.notify_waiters();
+            }
+            ConnectionEvent::StreamOpened(stream) => self.on_opened(stream),
+            ConnectionEvent::Readable(stream) => self.on_stream(stream, Stream::wake_reader),
+            ConnectionEvent::Writable(stream) => self.on_stream(stream, Stream::wake_writer),
+            ConnectionEvent::Finished(stream) => self.on_stream(stream, |stream| {
+                stream.delivered = true;
+                stream.wake_writer();
+            }),
+            ConnectionEvent::Stopped(stream, code) => self.on_stream(stream, |stream| {
+                stream.stopped = Some(code);
+                stream.wake_writer();
+            }),
+            ConnectionEvent::Reset(stream, code) => self.on_stream(stream, |stream| {
+                stream.reset = Some(code);
+                stream.wake_reader();
+            }),
+            ConnectionEvent::StreamsAvailable(_) => self.signals.available.notify_waiters(),
+            ConnectionEvent::DatagramReceived => {
+                self.has_datagrams = true;
+                self.signals.datagrams.notify_waiters();
+            }
+            ConnectionEvent::Closed(reason) => self.end(ConnectionError::Closed(reason)),
+            event => self.on_path_event(event),
+        }
+    }
+
+    fn on_opened(&mut self, stream: StreamId) {
+        let direction = stream.direction();
+        let both = direction == StreamDirection::Bidirectional;
+        self.streams.insert(stream, Stream::new(both, true));
+        self.opened[index(direction)].push_back(stream);
+        self.signals.opened.notify_waiters();
+    }
+
+    fn on_stream(&mut self, stream: StreamId, change: impl FnOnce(&mut Stream)) {
+        if let Some(stream) = self.streams.get_mut(&stream) {
+            change(stream);
+        }
+    }
+
+    fn on_path_event(&mut self, event: ConnectionEvent) {
+        let event = match event {
+            ConnectionEvent::PathUp(path) => PathEvent::Up(path),
+            ConnectionEvent::PathSuspect(path) => PathEvent::Suspect(path),
+            ConnectionEvent::PathRevived(path) => PathEvent::Revived(path),
+            ConnectionEvent::PathStatus(path, status) => PathEvent::Status(path, status),
+            ConnectionEvent::PathGone(path) => PathEvent::Gone(path),
+            ConnectionEvent::PathMigrated(migration) => PathEvent::Migrated(*migration),
+            ConnectionEvent::DatagramSize(path, size) => PathEvent::DatagramSize(path, size),
+            ConnectionEvent::Pong(path, rtt) => PathEvent::Pong(path, rtt),
+            // Of no interest to those who read and write: what became of single datagrams, 0-RTT.
+            _ => return,
+        };
+        // Nobody may listen.
+        let _ = self.path_events.send(event);
+        self.signals.changed.notify_waiters();
+    }
+
+    /// The reason, if the application closed the connection itself.
+    pub(crate) fn end_by_application(&mut self, code: u64) {
+        self.end(ConnectionError::Closed(CloseReason::Application { code }));
+    }
+}

@@ -1,0 +1,131 @@
+//! Clients that wait for the application's decision.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use quipu_quic::Route;
+use quipu_quic::endpoint::{ServerConfig, TokenState};
+
+use crate::connection::Connection;
+use crate::entry::Entry;
+use crate::error::AcceptError;
+use crate::state::Shared;
+
+/// A client that wants a connection, of which nothing is kept but its first datagrams. One that is
+/// dropped without a decision is refused.
+#[must_use = "a client waits for a decision"]
+pub struct Incoming {
+    shared: Arc<Shared>,
+    /// Taken by the decision.
+    inner: Option<quipu_quic::endpoint::Incoming>,
+    route: Route,
+    token: TokenState,
+    may_retry: bool,
+    server_name: Option<String>,
+}
+
+impl Incoming {
+    pub(crate) fn new(shared: Arc<Shared>, inner: quipu_quic::endpoint::Incoming) -> Self {
+        Incoming {
+            route: inner.route(),
+            token: inner.token(),
+            may_retry: inner.may_retry(),
+            server_name: inner.server_name().map(str::to_owned),
+            shared,
+            inner: Some(inner),
+        }
+    }
+
+    /// The client's address, which may be forged unless [`Incoming::is_address_proved`].
+    pub fn remote_address(&self) -> SocketAddr {
+        self.route.remote
+    }
+
+    /// The address that the client sent to.
+    pub fn local_address(&self) -> SocketAddr {
+        self.route.local
+    }
+
+    /// True if the client showed a valid token.
+    pub fn is_address_proved(&self) -> bool {
+        self.token.is_valid()
+    }
+
+    /// True unless the client has followed a Retry already.
+    pub fn may_retry(&self) -> bool {
+        self.may_retry
+    }
+
+    /// The name of the server that the client asks for, if its first datagram tells.
+    pub fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    /// Lets the client in; returns when the handshake is complete. Cancelling closes the connection.
+    ///
+    /// # Errors
+    /// See [`AcceptError`].
+    pub async fn accept(self) -> Result<Connection, AcceptError> {
+        self.admit(None).await
+    }
+
+    /// The same with that configuration instead of the endpoint's.
+    ///
+    /// # Errors
+    /// See [`AcceptError`].
+    pub async fn accept_with(self, config: &ServerConfig) -> Result<Connection, AcceptError> {
+        self.admit(Some(config)).await
+    }
+
+    async fn admit(mut self, config: Option<&ServerConfig>) -> Result<Connection, AcceptError> {
+        let inner = self.inner.take().ok_or(AcceptError::Gone)?;
+        let admitted = self.shared.act(|state, now| {
+            let handle = state.engine.admit(now, inner, config)?;
+            let entry = Entry::new();
+            let signals = Arc::clone(&entry.signals);
+            state.entries.insert(handle, entry);
+            Some((handle, signals))
+        });
+        let (handle, signals) = admitted.ok_or(AcceptError::Gone)?;
+        let connection = Connection::new(Arc::clone(&self.shared), handle, signals);
+        connection.connected().await?;
+        Ok(connection)
+    }
+
+    /// Asks the client to prove its address and come again. False if it cannot be asked, since
+    /// [`ServerConfig::tokens`] has no key or it was asked before. It is forgotten either way.
+    pub fn retry(mut self) -> bool {
+        let Some(inner) = self.inner.take() else { return false };
+        self.shared.act(|state, now| state.engine.retry(now, inner))
+    }
+
+    /// Tells the client that it is not let in.
+    pub fn refuse(mut self) {
+        self.refuse_now();
+    }
+
+    /// Forgets the client without a word.
+    pub fn ignore(mut self) {
+        if let Some(inner) = self.inner.take() {
+            self.shared.act(|state, _| state.engine.ignore(inner));
+        }
+    }
+
+    fn refuse_now(&mut self) {
+        if let Some(inner) = self.inner.take() {
+            self.shared.act(|state, _| state.engine.refuse(inner));
+        }
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        self.refuse_now();
+    }
+}
+
+impl std::fmt::Debug for Incoming {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Incoming").field("route", &self.route).finish_non_exhaustive()
+    }
+}

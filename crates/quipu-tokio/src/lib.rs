@@ -1,0 +1,54 @@
+//! Quipu on sockets: the engine of `quipu-quic`, driven by a task of tokio, over as many interfaces
+//! as a client has.
+//!
+//! Start with three types:
+//! - [`Endpoint`]: sockets, and the connections behind them;
+//! - [`Connection`]: one of them, with its streams, datagrams and paths;
+//! - [`SendStream`] and [`RecvStream`]: the halves of a stream, for `AsyncWrite` and `AsyncRead`.
+//!
+//! Configurations are those of the engine ([`ClientConfig`], [`ServerConfig`],
+//! [`TransportConfig`]); [`policies`] makes policies by name, and any other
+//! [`PolicyFactory`](quipu_quic::endpoint::PolicyFactory) does as well.
+//!
+//! From the ground up: `clock` and `timer` give the engine its time, [`uplink`] finds interfaces,
+//! `socket` binds to them, `batches` collects datagrams for the kernel, `state` is what the task of
+//! an endpoint (`driver`) shares with its users, and `entry` what they wait for.
+//!
+//! Not here: HTTP, and interfaces that come while a connection lives (add a path for each with
+//! [`Connection::add_path`]).
+
+mod batches;
+mod clock;
+mod connecting;
+mod connection;
+mod driver;
+mod endpoint;
+mod entry;
+pub mod error;
+mod holder;
+mod incoming;
+mod path;
+mod policies;
+mod recv_stream;
+mod send_stream;
+mod socket;
+mod state;
+mod timer;
+pub mod uplink;
+
+pub use batches::SendCounters;
+pub use connection::{Connection, ConnectionStats};
+pub use endpoint::{ClientBuilder, Endpoint, EndpointStats, ServerBuilder};
+pub use entry::PathEvent;
+pub use error::{
+    AcceptError, BindError, ConnectError, ConnectionError, EditPriorityError, PathError, ReadError,
+    WriteError,
+};
+pub use incoming::Incoming;
+pub use path::{PathEvents, PathInfo};
+pub use policies::policies;
+pub use quipu_quic::TransportConfig;
+pub use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+pub use recv_stream::RecvStream;
+pub use send_stream::SendStream;
+pub use uplink::{Uplink, Via};

@@ -1,0 +1,184 @@
+//! One UDP socket: bound, with what the kernel can do for it.
+
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::task::{Context, Poll, ready};
+
+use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quipu_quic::Route;
+use socket2::{Domain, Protocol, Socket as Plain, Type};
+use tokio::io::Interest;
+use tokio::net::UdpSocket;
+
+use crate::error::BindError;
+use crate::uplink::Uplink;
+
+/// Bytes that the kernel is asked to keep in each direction, which it cuts down to what it allows.
+/// Our choice: 10 ms at 3 Gbit/s.
+const KERNEL_BUFFER: usize = 4 << 20;
+
+/// A socket of an endpoint.
+pub(crate) struct Socket {
+    io: UdpSocket,
+    state: UdpSocketState,
+    /// Address and port it is bound to; the address may be unspecified.
+    local: SocketAddr,
+    /// What a client's socket leaves by.
+    uplink: Option<Uplink>,
+}
+
+impl Socket {
+    /// A server's socket: one address, or all of a family. To be called within a runtime.
+    pub(crate) fn listen(address: SocketAddr) -> Result<Self, BindError> {
+        Self::bind(address, None)
+    }
+
+    /// A client's socket, which leaves by `uplink` and nothing else, on a port that the host chooses.
+    pub(crate) fn leave_by(uplink: Uplink) -> Result<Self, BindError> {
+        let address = match (uplink.address, uplink.index) {
+            (IpAddr::V6(ip), Some(index)) if ip.is_unicast_link_local() => {
+                SocketAddr::V6(SocketAddrV6::new(ip, 0, 0, index.get()))
+            }
+            (ip, _) => SocketAddr::new(ip, 0),
+        };
+        Self::bind(address, Some(uplink))
+    }
+
+    fn bind(address: SocketAddr, uplink: Option<Uplink>) -> Result<Self, BindError> {
+        let failed = |source| BindError::of_address(address, source);
+        let plain = Plain::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP));
+        let plain = plain.map_err(failed)?;
+        if address.is_ipv6() {
+            // One socket for each family: a socket of both has no ECN on some systems.
+            plain.set_only_v6(true).map_err(failed)?;
+        }
+        if let Some(uplink) = &uplink {
+            // A source address alone would leave by the default route.
+            bind_device(&plain, uplink)?;
+        }
+        plain.set_nonblocking(true).map_err(failed)?;
+        // Smaller ones work, too.
+        let _ = plain.set_recv_buffer_size(KERNEL_BUFFER);
+        let _ = plain.set_send_buffer_size(KERNEL_BUFFER);
+        plain.bind(&address.into()).map_err(failed)?;
+        let socket = std::net::UdpSocket::from(plain);
+        let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(failed)?;
+        let io = UdpSocket::from_std(socket).map_err(failed)?;
+        let local = io.local_addr().map_err(failed)?;
+        Ok(Socket { io, state, local, uplink })
+    }
+
+    /// Address and port that it is bound to.
+    pub(crate) fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What a client's socket leaves by.
+    pub(crate) fn uplink(&self) -> Option<&Uplink> {
+        self.uplink.as_ref()
+    }
+
+    /// The route from here to `remote`.
+    pub(crate) fn route_to(&self, remote: SocketAddr) -> Route {
+        let route = Route::new(self.local, remote);
+        match self.uplink.as_ref().and_then(|uplink| uplink.index) {
+            Some(index) => route.through(index),
+            None => route,
+        }
+    }
+
+    /// True if datagrams of `route` leave here.
+    pub(crate) fn serves(&self, route: &Route) -> bool {
+        let same_port = self.local.port() == route.local.port();
+        let same_family = self.local.is_ipv4() == route.local.is_ipv4();
+        let same_ip = self.local.ip() == route.local.ip() || self.local.ip().is_unspecified();
+        same_port && same_family && same_ip
+    }
+
+    /// Datagrams that the kernel takes in one call, at most.
+    pub(crate) fn max_segments(&self) -> usize {
+        self.state.max_gso_segments()
+    }
+
+    /// The route by which a datagram came.
+    pub(crate) fn route_of(&self, meta: &RecvMeta) -> Route {
+        let ip = meta.dst_ip.filter(|_| self.local.ip().is_unspecified());
+        let local = SocketAddr::new(ip.unwrap_or(self.local.ip()), self.local.port());
+        let route = Route::new(local, meta.addr);
+        match meta.interface_index.and_then(std::num::NonZeroU32::new) {
+            Some(index) => route.through(index).canonical(),
+            None => route,
+        }
+    }
+
+    /// Ready when datagrams may have come.
+    pub(crate) fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        Poll::Ready(ready!(self.io.poll_recv_ready(cx)).is_ok())
+    }
+
+    /// Ready when datagrams may be taken.
+    pub(crate) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<bool> {
+        Poll::Ready(ready!(self.io.poll_send_ready(cx)).is_ok())
+    }
+
+    /// Takes the datagrams that came, as many as the buffers hold.
+    pub(crate) fn receive(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> io::Result<usize> {
+        let receive = || self.state.recv(UdpSockRef::from(&self.io), buffers, metas);
+        self.io.try_io(Interest::READABLE, receive)
+    }
+
+    /// Passes datagrams of one route to the kernel: all of `segment` bytes, but the last may be
+    /// shorter.
+    pub(crate) fn send(
+        &self,
+        route: &Route,
+        ecn: u8,
+        segment: usize,
+        datagrams: &[u8],
+    ) -> io::Result<()> {
+        let src_ip = self.local.ip().is_unspecified().then_some(route.local.ip());
+        let transmit = Transmit {
+            destination: route.destination(),
+            ecn: quinn_udp::EcnCodepoint::from_bits(ecn),
+            contents: datagrams,
+            segment_size: (segment < datagrams.len()).then_some(segment),
+            src_ip: src_ip.filter(|ip| !ip.is_unspecified()),
+        };
+        let send = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
+        self.io.try_io(Interest::WRITABLE, send)
+    }
+}
+
+/// The wildcard addresses of both families with that port.
+pub(crate) fn wildcards(port: u16) -> [SocketAddr; 2] {
+    let v4 = std::net::Ipv4Addr::UNSPECIFIED;
+    [SocketAddr::new(v4.into(), port), SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)]
+}
+
+#[cfg(target_os = "linux")]
+fn bind_device(plain: &Plain, uplink: &Uplink) -> Result<(), BindError> {
+    let Some(name) = &uplink.interface else { return Ok(()) };
+    plain
+        .bind_device(Some(name.as_bytes()))
+        .map_err(|source| BindError::of_device(name.clone(), source))
+}
+
+#[cfg(any(target_os = "macos", target_os = "ios"))]
+fn bind_device(plain: &Plain, uplink: &Uplink) -> Result<(), BindError> {
+    let (Some(name), Some(index)) = (&uplink.interface, uplink.index) else { return Ok(()) };
+    let bound = match uplink.address {
+        IpAddr::V4(_) => plain.bind_device_by_index_v4(Some(index)),
+        IpAddr::V6(_) => plain.bind_device_by_index_v6(Some(index)),
+    };
+    bound.map_err(|source| BindError::of_device(name.clone(), source))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos", target_os = "ios")))]
+fn bind_device(_plain: &Plain, _uplink: &Uplink) -> Result<(), BindError> {
+    // The host's routes decide, which follow the address on some of these systems.
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! What an endpoint's driver and its users share: the engine, and what each connection's users wait
+//! for. A mutex guards it, and nothing waits while it is held.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Slot;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use quipu_base::{Instant, StreamId};
+use quipu_quic::{Connection, ConnectionHandle};
+use tokio::sync::Notify;
+
+use crate::batches::Batches;
+use crate::clock::Clock;
+use crate::entry::Entry;
+use crate::error::ConnectionError;
+use crate::socket::Socket;
+
+/// What the driver did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DriverCounters {
+    /// Times that it was woken.
+    pub(crate) wakeups: u64,
+    /// Calls of the kernel that brought datagrams.
+    pub(crate) receive_calls: u64,
+    /// Datagrams that came.
+    pub(crate) datagrams_received: u64,
+    /// Bytes of those.
+    pub(crate) bytes_received: u64,
+}
+
+/// An endpoint.
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    pub(crate) clock: Clock,
+    /// A client may wait for a decision.
+    pub(crate) incoming: Notify,
+    /// A connection is gone.
+    pub(crate) idle: Notify,
+}
+
+/// What the mutex guards.
+pub(crate) struct State {
+    pub(crate) engine: quipu_quic::Endpoint,
+    pub(crate) entries: BTreeMap<ConnectionHandle, Entry>,
+    pub(crate) batches: Batches,
+    pub(crate) counters: DriverCounters,
+    /// Wakes the driver.
+    driver: Option<Waker>,
+    /// No connection is opened or let in any more.
+    pub(crate) closed: bool,
+    /// Nobody holds the endpoint any more: the driver ends once all connections have.
+    pub(crate) abandoned: bool,
+    /// There is no driver any more.
+    gone: bool,
+}
+
+impl Shared {
+    pub(crate) fn new(engine: quipu_quic::Endpoint, clock: Clock) -> Self {
+        let state = State {
+            engine,
+            entries: BTreeMap::new(),
+            batches: Batches::new(),
+            counters: DriverCounters::default(),
+            driver: None,
+            closed: false,
+            abandoned: false,
+            gone: false,
+        };
+        Shared { state: Mutex::new(state), clock, incoming: Notify::new(), idle: Notify::new() }
+    }
+
+    /// The state, for as long as it takes to look.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // The engine's state holds whatever panicked meanwhile.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls the engine, and has the driver send what comes of it.
+    pub(crate) fn act<R>(&self, act: impl FnOnce(&mut State, Instant) -> R) -> R {
+        let (result, waker) = {
+            let mut state = self.lock();
+            let now = self.clock.now();
+            (act(&mut state, now), state.driver.take())
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        result
+    }
+
+    /// Calls a connection, and has the driver send what comes of it.
+    ///
+    /// # Errors
+    /// Why the connection ended, if it did.
+    pub(crate) fn with_connection<R>(
+        &self,
+        handle: ConnectionHandle,
+        call: impl FnOnce(&mut Connection, &mut Entry, Instant) -> R,
+    ) -> Result<R, ConnectionError> {
+        self.act(|state, now| {
+            let State { engine, entries, gone, .. } = state;
+            let entry = entries.get_mut(&handle).filter(|_| !*gone);
+            let entry = entry.ok_or(ConnectionError::EndpointGone)?;
+            if let Some(error) = &entry.ended {
+                return Err(error.clone());
+            }
+            let connection = engine.connection_mut(handle);
+            Ok(call(connection.ok_or(ConnectionError::EndpointGone)?, entry, now))
+        })
+    }
+
+    /// Looks at what a connection's users wait for; the engine has nothing to do for it.
+    ///
+    /// # Errors
+    /// [`ConnectionError::EndpointGone`].
+    pub(crate) fn with_entry<R>(
+        &self,
+        handle: ConnectionHandle,
+        look: impl FnOnce(&mut Entry) -> R,
+    ) -> Result<R, ConnectionError> {
+        let mut state = self.lock();
+        if state.gone {
+            return Err(ConnectionError::EndpointGone);
+        }
+        state.entries.get_mut(&handle).map(look).ok_or(ConnectionError::EndpointGone)
+    }
+
+    /// Nobody uses half of a stream any more.
+    pub(crate) fn forget_stream(
+        &self,
+        handle: ConnectionHandle,
+        stream: StreamId,
+        drop_half: impl FnOnce(&mut Connection, &mut crate::entry::Stream, Instant),
+    ) {
+        self.act(|state, now| {
+            let Some(entry) = state.entries.get_mut(&handle) else { return };
+            let Slot::Occupied(mut slot) = entry.streams.entry(stream) else { return };
+            if let Some(connection) = state.engine.connection_mut(handle) {
+                drop_half(connection, slot.get_mut(), now);
+            }
+            if !slot.get().is_held() {
+                slot.remove();
+            }
+        });
+    }
+
+    /// Closes a connection that nobody holds any more.
+    pub(crate) fn forget_connection(&self, handle: ConnectionHandle) {
+        self.act(|state, now| {
+            let ended = state.entries.remove(&handle).is_none_or(|entry| entry.ended.is_some());
+            if let Some(connection) = state.engine.connection_mut(handle)
+                && !ended
+            {
+                connection.close(now, 0, b"");
+            }
+        });
+    }
+}
+
+impl State {
+    /// The driver is to be woken by the next call.
+    pub(crate) fn set_driver(&mut self, waker: &Waker) {
+        match &mut self.driver {
+            Some(known) => known.clone_from(waker),
+            None => self.driver = Some(waker.clone()),
+        }
+    }
+
+    /// The driver is gone: everybody hears of it.
+    pub(crate) fn end(&mut self) {
+        self.gone = true;
+        self.closed = true;
+        for entry in self.entries.values_mut() {
+            entry.end(ConnectionError::EndpointGone);
+        }
+    }
+
+    /// True if there is no driver any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Datagrams come and go by that socket from now on.
+    pub(crate) fn add_socket(&mut self, socket: Socket) -> Arc<Socket> {
+        let socket = Arc::new(socket);
+        self.batches.add(Arc::clone(&socket));
+        socket
+    }
+
+    /// A socket that leaves by the given address.
+    pub(crate) fn socket_of(&self, address: std::net::IpAddr) -> Option<&Arc<Socket>> {
+        self.batches.sockets().iter().find(|socket| socket.local().ip() == address)
+    }
+}

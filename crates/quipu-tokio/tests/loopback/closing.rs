@@ -1,0 +1,136 @@
+//! Ends of connections and endpoints.
+
+use std::time::Duration;
+
+use quipu_quic::connection::CloseReason;
+use quipu_tokio::{ConnectionError, Endpoint};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::setup::{NAME, Pair, Setup, limited};
+
+#[tokio::test]
+async fn a_close_tells_code_and_reason_and_endpoints_become_idle() {
+    limited(async {
+        let Pair { server, client, here, there } = Setup::new().connect().await;
+        here.close(42, b"enough");
+        let reason = CloseReason::PeerApplication { code: 42, reason: "enough".to_owned() };
+        assert_eq!(there.closed().await, ConnectionError::Closed(reason));
+        assert_eq!(here.closed().await.application_code(), Some(42));
+        assert!(here.open_unidirectional().await.is_err());
+        client.wait_idle().await;
+        server.wait_idle().await;
+        assert_eq!((client.stats().connections, server.stats().connections), (0, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_graceful_close_delivers_everything_first() {
+    limited(async {
+        let pair = Setup::new().connect().await;
+        let mut send = pair.here.open_unidirectional().await.unwrap();
+        send.write_all(&vec![5; 500_000]).await.unwrap();
+        send.finish().unwrap();
+        pair.here.close_when_delivered(quipu_base::Duration::from_secs(10), 3, b"done");
+        let mut receive = pair.there.accept_unidirectional().await.unwrap();
+        let mut read = Vec::new();
+        receive.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read.len(), 500_000);
+        assert_eq!(pair.there.closed().await.application_code(), Some(3));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dropping_the_last_handle_closes_the_connection() {
+    limited(async {
+        let Pair { server, client, here, there } = Setup::new().connect().await;
+        let (send, receive) = here.open_bidirectional().await.unwrap();
+        drop(here);
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        assert_eq!(there.close_reason(), None, "streams keep it open");
+        drop(receive);
+        drop(send);
+        assert_eq!(there.closed().await.application_code(), Some(0));
+        client.wait_idle().await;
+        drop(server);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn things_may_be_dropped_in_any_order() {
+    limited(async {
+        for order in 0..24_usize {
+            let Pair { server, client, here, there } = Setup::new().connect().await;
+            let (mut send, receive) = here.open_bidirectional().await.unwrap();
+            send.write_all(b"abc").await.unwrap();
+            let streams = there.accept_bidirectional().await.unwrap();
+            let mut parts: Vec<Box<dyn std::any::Any>> = vec![
+                Box::new((server, streams)),
+                Box::new(client),
+                Box::new((here, receive)),
+                Box::new((there, send)),
+            ];
+            // Every permutation of four.
+            let mut rest = order;
+            for left in (1..=4).rev() {
+                drop(parts.remove(rest % left));
+                rest /= left;
+                tokio::task::yield_now().await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_dropped_serves_its_connections_on() {
+    limited(async {
+        let Pair { server, client, here, there } = Setup::new().connect().await;
+        drop((server, client));
+        let mut send = here.open_unidirectional().await.unwrap();
+        send.write_all(b"still here").await.unwrap();
+        send.finish().unwrap();
+        let mut receive = there.accept_unidirectional().await.unwrap();
+        assert_eq!(receive.read_to_limit(100).await.unwrap(), b"still here");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn closing_an_endpoint_ends_its_connections_and_its_accepting() {
+    limited(async {
+        let setup = Setup::new();
+        let Pair { server, client, here, there } = setup.connect().await;
+        let waits = {
+            let server = server.clone();
+            tokio::spawn(async move { server.accept().await.is_none() })
+        };
+        tokio::task::yield_now().await;
+        server.close(8, b"maintenance");
+        assert!(waits.await.unwrap());
+        assert_eq!(here.closed().await.application_code(), Some(8));
+        assert_eq!(there.closed().await.application_code(), Some(8));
+        client.close(0, b"");
+        let address = "127.0.0.1:9".parse().unwrap();
+        let refused = client.connect(&setup.client, address, NAME).await.unwrap_err();
+        assert_eq!(refused.to_string(), "the endpoint is closed");
+        assert!(server.wait_idle_for(quipu_base::Duration::from_secs(5)).await);
+    })
+    .await;
+}
+
+#[test]
+fn a_runtime_that_ends_ends_the_connections() {
+    let setup = Setup::new();
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (driving, waiting) = (runtime(), runtime());
+    let pair = driving.block_on(limited(setup.connect()));
+    driving.shutdown_background();
+    let ended = waiting.block_on(limited(pair.here.closed()));
+    assert_eq!(ended, ConnectionError::EndpointGone);
+    let opened = waiting.block_on(limited(pair.here.open_unidirectional()));
+    assert_eq!(opened.unwrap_err(), ConnectionError::EndpointGone);
+    assert!(matches!(Endpoint::client().bind(), Err(quipu_tokio::BindError::NoRuntime)));
+}

@@ -1,0 +1,10 @@
+//! Two endpoints of one process over the loopback interface.
+
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod closing;
+mod errors;
+mod idle;
+mod paths;
+mod setup;
+mod streams;
