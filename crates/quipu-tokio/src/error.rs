@@ -139,9 +139,6 @@ impl fmt::Display for Explained<'_> {
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// <https://www.rfc-editor.org/rfc/rfc8446#section-6>
-const DECRYPT_ERROR: u8 = 51;
-
-/// <https://www.rfc-editor.org/rfc/rfc8446#section-6>
 fn is_about_certificates(alert: u8) -> bool {
     matches!(alert, 42..=46 | 48 | 113 | 116)
 }
@@ -216,10 +213,10 @@ impl ConnectError {
                 ConnectError::NoAnswer { remote, tried: tried.to_owned() }
             }
             (_, Some(NO_APPLICATION_PROTOCOL)) => ConnectError::Alpn(remote),
-            // A wrong signature of a certificate has the alert of any other.
+            // The alert alone does not tell a wrong signature from one of the handshake.
             (CloseReason::PeerFault(fault), Some(alert))
                 if is_about_certificates(alert)
-                    || alert == DECRYPT_ERROR && fault.reason.contains("certificate") =>
+                    || fault.reason.starts_with("invalid peer certificate") =>
             {
                 ConnectError::Certificate { remote, reason: fault.reason.clone().into_owned() }
             }

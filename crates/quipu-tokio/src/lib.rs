@@ -14,6 +14,9 @@
 //! `socket` binds to them, `batches` collects datagrams for the kernel, `state` is what the task of
 //! an endpoint (`driver`) shares with its users, and `entry` what they wait for.
 //!
+//! [`identity`] makes certificates without an authority, and [`perf`] measures how fast a connection is.
+//! The runtime itself is [`tokio`], re-exported in the version that is used here.
+//!
 //! Not here: HTTP, and interfaces that come while a connection lives (add a path for each with
 //! [`Connection::add_path`]).
 
@@ -26,8 +29,10 @@ mod endpoint;
 mod entry;
 pub mod error;
 mod holder;
+pub mod identity;
 mod incoming;
 mod path;
+pub mod perf;
 mod policies;
 mod recv_stream;
 mod send_stream;
@@ -51,4 +56,5 @@ pub use quipu_quic::TransportConfig;
 pub use quipu_quic::endpoint::{ClientConfig, ServerConfig};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
+pub use tokio;
 pub use uplink::{Uplink, Via};

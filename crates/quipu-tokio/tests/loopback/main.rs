@@ -6,5 +6,6 @@ mod closing;
 mod errors;
 mod idle;
 mod paths;
+mod perf;
 mod setup;
 mod streams;
