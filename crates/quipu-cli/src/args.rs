@@ -1,6 +1,7 @@
 //! The command line.
 
 mod examples;
+mod perf;
 mod record;
 mod trace;
 
@@ -13,6 +14,9 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use quipu_record::Metric;
 
+pub(crate) use perf::{
+    LivePolicies, PathsOptions, PerfClientOptions, PerfCommand, PerfServerOptions, Ways,
+};
 pub(crate) use record::RecordOptions;
 pub(crate) use trace::{ConvertOptions, TraceCommand, WrittenDirection, WrittenFormat};
 
@@ -67,6 +71,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: TraceCommand,
     },
+    /// Measure goodput over real sockets, with one or several uplinks
+    Perf {
+        #[command(subcommand)]
+        command: PerfCommand,
+    },
+    /// List the uplinks of this host, which of them are used and why, and try each with a server
+    #[command(after_help = examples::PATHS)]
+    Paths(PathsOptions),
     /// List the pages that come with the program
     Pages {
         #[command(flatten)]
@@ -655,6 +667,8 @@ mod tests {
             "cost",
             "load",
             "page",
+            "paths",
+            "perf",
             "report",
             "reproduce",
             "run",
@@ -665,6 +679,12 @@ mod tests {
         ] {
             let command = root.find_subcommand_mut(name).unwrap();
             insta::assert_snapshot!(format!("help_{name}"), command.render_long_help().to_string());
+        }
+        let perf = root.find_subcommand_mut("perf").unwrap();
+        for name in ["server", "client"] {
+            let command = perf.find_subcommand_mut(name).unwrap();
+            let name = format!("help_perf_{name}");
+            insta::assert_snapshot!(name, command.render_long_help().to_string());
         }
     }
 }

@@ -10,11 +10,14 @@ mod compare;
 mod cost;
 mod failure;
 mod list;
+mod live;
 mod load;
 mod logs;
 mod new;
 mod own;
 mod page;
+mod paths;
+mod perf;
 mod progress;
 mod record;
 mod report;
@@ -35,7 +38,7 @@ pub use quipu_lab::{base, policy};
 
 use quipu_lab::policies::Registry;
 
-use args::{Command, PageCommand, ScenarioCommand, TraceCommand};
+use args::{Command, PageCommand, PerfCommand, ScenarioCommand, TraceCommand};
 use failure::Failure;
 use own::Own;
 use terminal::Terminal;
@@ -100,6 +103,11 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
         Command::Trace { command: TraceCommand::Convert(options) } => {
             trace::convert(&options, terminal)
         }
+        Command::Perf { command } => match command {
+            PerfCommand::Server(options) => perf::server(&options, own),
+            PerfCommand::Client(options) => perf::client(&options, own),
+        },
+        Command::Paths(options) => paths::run(&options, own),
         Command::Pages { format } => list::pages(format.format, terminal),
         Command::Networks { format } => list::networks(format.format, terminal),
         Command::Traces { format } => list::traces(format.format, terminal),

@@ -5,7 +5,7 @@
 use std::process::Command;
 
 /// Commands, one of each kind; those that need a file or write one have tests of their own.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "columns",
     "pages",
     "networks",
@@ -31,6 +31,7 @@ const COMMANDS: [&str; 25] = [
     "page self-test --pages 1",
     "scenario show dsl+lte",
     "scenario show framework-scene-low-a",
+    "paths",
 ];
 
 /// Commands whose text is the same on every machine and run, kept as it is.
@@ -94,6 +95,9 @@ fn no_line_of_help_is_longer_than_the_terminal() {
         "page record",
         "page infer",
         "page self-test",
+        "perf server",
+        "perf client",
+        "paths",
         "schedulers",
         "completions",
     ];

@@ -147,6 +147,33 @@ responses share one rate, and each request waits for one round trip, but connect
 delay and TCP sees the machine's own network (docs/recording.md). Ctrl-C keeps the loads that have ended.
 Exit code 2 if the page cannot be loaded or there is no browser, 130 after Ctrl-C.";
 
+pub(super) const PERF_SERVER: &str = "\
+Examples:
+  quipu perf server
+  quipu perf server --listen 192.0.2.1:4433 --path ecf --congestion cubic
+
+The server makes a certificate when it starts, and prints its pin. Ctrl-C ends it, with exit code
+130. Exit code 1 if the port is in use, 2 if an option is wrong.";
+
+pub(super) const PERF_CLIENT: &str = "\
+Examples:
+  quipu perf client server.example:4433 --pin PIN
+  quipu perf client 192.0.2.1:4433 --pin PIN --via wlan0 --via wwan0 --direction down
+  quipu perf client 192.0.2.1:4433 --pin PIN --via auto --bytes 100MB --streams 4 --json
+
+The handshake is tried over all uplinks, and each becomes a path. Rows of paths count UDP payload,
+the row of all paths the bytes of streams. On a terminal a line per second shows what each path
+carries. Exit code 1 if the server does not answer, 2 if an option is wrong.";
+
+pub(super) const PATHS: &str = "\
+Examples:
+  quipu paths
+  quipu paths 192.0.2.1:4433 --pin PIN
+
+An uplink is an address of an interface. With --via auto a client uses those whose interface is up
+and has a default route. With a server, each is tried with a handshake that leaves by it alone;
+exit code 1 if none gets an answer.";
+
 pub(super) const COMPLETIONS: &str = "\
 Examples:
   quipu completions bash > ~/.local/share/bash-completion/completions/quipu

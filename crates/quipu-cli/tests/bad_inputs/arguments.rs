@@ -70,7 +70,7 @@ const LINKS: [&str; 22] = [
     "compare --link ,,",
 ];
 
-const OTHERS: [&str; 51] = [
+const OTHERS: [&str; 62] = [
     "compar",
     "compare extra",
     "compare --nothing",
@@ -122,6 +122,17 @@ const OTHERS: [&str; 51] = [
     "schedulers --layer streams",
     "transports quip",
     "completions tcsh",
+    "perf client",
+    "perf client 127.0.0.1:9",
+    "perf client 127.0.0.1:9 --pin 12",
+    "perf client nothing --pin 0000000000000000000000000000000000000000000000000000000000000000",
+    "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --bytes x",
+    "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --time 0s",
+    "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --streams 0",
+    "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --path ecff",
+    "perf server --listen 4433",
+    "perf server --listen 192.0.2.1:4433",
+    "paths 127.0.0.1:9",
 ];
 
 #[test]

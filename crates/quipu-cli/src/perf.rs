@@ -1,0 +1,307 @@
+//! `quipu perf`.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use quipu_lab::table::{Align, Grid, bytes};
+use quipu_scenario::units::Unit;
+use quipu_tokio::identity::self_signed;
+use quipu_tokio::perf::{ALPN, Amount, Direction, Load, Outcome, Progress, measure, serve};
+use quipu_tokio::tokio::time::sleep;
+use quipu_tokio::{Connection, Endpoint, PathInfo, ServerConfig, TransportConfig, Via, tokio};
+use serde_json::{Value, json};
+
+use crate::args::{PerfClientOptions, PerfServerOptions, Ways};
+use crate::failure::Failure;
+use crate::live;
+use crate::own::Own;
+use crate::stop;
+use crate::terminal::{Format, json as to_json};
+
+/// How long a client waits for its further uplinks to become paths. Our choice.
+const PATHS_WITHIN: Duration = Duration::from_secs(1);
+
+/// How long both ends have to hear that a connection is over. Our choice.
+const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs(1);
+
+/// Runs a server until it is stopped.
+pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let (tls, pin) = self_signed(live::SERVER_NAME, &[ALPN]).map_err(Failure::run)?;
+    let transport = Arc::new(TransportConfig::default());
+    let policies = options.policies.factory(own.registry)?;
+    let config = ServerConfig::new(Arc::new(tls), transport, policies);
+    let stopped = Arc::new(AtomicBool::new(false));
+    stop::on_request(&stopped)?;
+    live::runtime()?.block_on(async {
+        let mut builder = Endpoint::server(config);
+        let everywhere = [([0; 16], 4433).into()];
+        let given = if options.listen.is_empty() { &everywhere[..] } else { &options.listen };
+        for address in given {
+            builder = builder.listen(*address);
+        }
+        let endpoint = builder.bind().map_err(|error| live::bind_failure("--listen", &error))?;
+        let places: Vec<String> =
+            endpoint.local_addresses().iter().map(ToString::to_string).collect();
+        crate::print(&format!("listening on {}\npin {pin}\n", places.join(", ")))?;
+        let serving = endpoint.clone();
+        tokio::spawn(async move {
+            serve(&serving, |client| match client.map(Connection::route) {
+                Ok(Some(route)) => eprintln!("{} connected", route.remote),
+                Ok(None) => {}
+                Err(error) => eprintln!("a client failed: {error}"),
+            })
+            .await;
+        });
+        while !stopped.load(Ordering::Relaxed) {
+            sleep(Duration::from_millis(50)).await;
+        }
+        endpoint.close(0, b"the server ends");
+        endpoint.wait_idle_for(FAREWELL).await;
+        Err(Failure::Interrupted)
+    })
+}
+
+/// Measures a connection.
+pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let config = live::client_config(&options.server.pin, &options.policies, own.registry)?;
+    let amount = amount(options)?;
+    let addresses = live::addresses(&options.server.server)?;
+    let results = live::runtime()?.block_on(async {
+        let mut builder = Endpoint::client();
+        for via in &options.via {
+            // Every text names something.
+            let Ok(via) = via.parse::<Via>();
+            builder = builder.via(via);
+        }
+        let endpoint = builder.bind().map_err(|error| live::bind_failure("--via", &error))?;
+        let connection = live::connect(&endpoint, &config, &addresses).await;
+        let connection = connection.map_err(|error| live::connect_failure(&error))?;
+        wait_for_paths(&endpoint, &connection).await;
+        let mut results = Vec::new();
+        for &(direction, name) in directions(options.direction) {
+            let load = Load { direction, streams: options.streams, amount };
+            let mut live = Live::new(name);
+            let told = |progress: Progress| live.show(direction, &progress);
+            let outcome = measure(&connection, &load, Duration::from_secs(1), told).await;
+            results.push((direction, name, outcome.map_err(Failure::run)?));
+        }
+        connection.close(0, b"done");
+        endpoint.wait_idle_for(FAREWELL).await;
+        Ok(results)
+    })?;
+    if options.json || options.format.format == Format::Json {
+        let results = results
+            .iter()
+            .map(|(direction, name, outcome)| (String::from(*name), json_of(*direction, outcome)));
+        let all: serde_json::Map<String, Value> = results.collect();
+        return crate::print(&to_json(&all));
+    }
+    own.terminal.print_grid(&grid(&results), options.format.format)
+}
+
+fn amount(options: &PerfClientOptions) -> Result<Amount, Failure> {
+    use quipu_lab::base::{Bytes, Duration as Time};
+    let wrong = |option: &'static str| move |error| Failure::Usage(format!("{option}: {error}"));
+    if let Some(text) = &options.bytes {
+        let bytes = Bytes::read(text).map_err(wrong("--bytes"))?;
+        return Ok(Amount::Bytes(bytes.0));
+    }
+    let time = options.time.as_deref().unwrap_or("10s");
+    let time = Time::read(time).map_err(wrong("--time"))?;
+    if time.is_zero() || time > Time::from_secs(24 * 3_600) {
+        return Err(Failure::Usage("--time: expected more than 0 and at most a day".to_owned()));
+    }
+    Ok(Amount::Time(Duration::from_nanos(time.as_nanos())))
+}
+
+fn directions(ways: Ways) -> &'static [(Direction, &'static str)] {
+    const BOTH: [(Direction, &str); 2] = [(Direction::Down, "down"), (Direction::Up, "up")];
+    match ways {
+        Ways::Down => &BOTH[..1],
+        Ways::Up => &BOTH[1..],
+        Ways::Both => &BOTH,
+    }
+}
+
+/// Waits until each uplink of the server's family is a path, or for a second.
+async fn wait_for_paths(endpoint: &Endpoint, connection: &Connection) {
+    let Some(route) = connection.route() else { return };
+    let family = |uplink: &&quipu_tokio::Uplink| uplink.address.is_ipv4() == route.remote.is_ipv4();
+    let wanted = endpoint.uplinks().iter().filter(family).count();
+    let mut waited = Duration::ZERO;
+    while usable(connection) < wanted && waited < PATHS_WITHIN {
+        let step = Duration::from_millis(10);
+        sleep(step).await;
+        waited += step;
+    }
+    let found = usable(connection);
+    if found < wanted {
+        eprintln!("{found} of {wanted} uplinks reach the server so far");
+    }
+}
+
+fn usable(connection: &Connection) -> usize {
+    let usable = quipu_lab::policy::PathState::Usable;
+    connection.paths().iter().filter(|path| path.state == usable).count()
+}
+
+/// UDP payload that went over a path in a direction.
+fn carried(direction: Direction, path: &PathInfo) -> u64 {
+    match direction {
+        Direction::Down => path.sample.counters.bytes_received,
+        Direction::Up => path.sample.counters.bytes_sent,
+    }
+}
+
+/// What is printed while a measurement goes on, if standard error is a terminal.
+struct Live {
+    name: &'static str,
+    shown: bool,
+    at: Duration,
+    bytes: u64,
+    paths: BTreeMap<u32, u64>,
+}
+
+impl Live {
+    fn new(name: &'static str) -> Self {
+        let shown = std::io::stderr().is_terminal();
+        Live { name, shown, at: Duration::ZERO, bytes: 0, paths: BTreeMap::new() }
+    }
+
+    fn show(&mut self, direction: Direction, progress: &Progress) {
+        if self.shown {
+            eprintln!("{}", self.line(direction, progress));
+        }
+    }
+
+    /// What changed since the line before, for all paths and for each.
+    fn line(&mut self, direction: Direction, progress: &Progress) -> String {
+        let seconds = (progress.elapsed - self.at).as_secs_f64();
+        let all = rate(progress.bytes - self.bytes, seconds);
+        let time = progress.elapsed.as_secs_f64();
+        let mut line = format!("{time:6.1} s  {}  {all:>12}", self.name);
+        for path in &progress.paths {
+            let now = carried(direction, path);
+            let before = self.paths.insert(path.id.0, now);
+            let local = local_name(path);
+            let part = rate(now - before.unwrap_or(now), seconds);
+            line += &format!("   {local} {part}");
+            if let Some(srtt) = path.sample.srtt {
+                line += &format!(", {:.1} ms", srtt.as_secs_f64() * 1e3);
+            }
+        }
+        (self.at, self.bytes) = (progress.elapsed, progress.bytes);
+        line
+    }
+}
+
+fn local_name(path: &PathInfo) -> String {
+    match &path.interface {
+        Some(name) => name.clone(),
+        None => path.route.local.ip().to_string(),
+    }
+}
+
+/// Bits per second, with the prefix that fits.
+fn rate(bytes: u64, seconds: f64) -> String {
+    let bits = bytes as f64 * 8.0 / seconds.max(1e-9);
+    match bits {
+        1e9.. => format!("{:.2} Gbit/s", bits / 1e9),
+        1e6.. => format!("{:.1} Mbit/s", bits / 1e6),
+        _ => format!("{:.1} kbit/s", bits / 1e3),
+    }
+}
+
+/// A path at the end of a measurement, and what it carried meanwhile.
+struct Carried<'o> {
+    path: &'o PathInfo,
+    bytes: u64,
+    /// Packets declared lost that this end sent.
+    lost: u64,
+}
+
+fn carried_by_paths(direction: Direction, outcome: &Outcome) -> impl Iterator<Item = Carried<'_>> {
+    outcome.after.iter().map(move |path| {
+        let before = outcome.before.iter().find(|before| before.id == path.id);
+        let bytes = before.map_or(0, |before| carried(direction, before));
+        let lost = before.map_or(0, |before| before.sample.counters.packets_lost);
+        Carried {
+            path,
+            bytes: carried(direction, path) - bytes,
+            lost: path.sample.counters.packets_lost - lost,
+        }
+    })
+}
+
+fn grid(results: &[(Direction, &'static str, Outcome)]) -> Grid {
+    let columns = [
+        ("way", Align::Left),
+        ("path", Align::Left),
+        ("bytes", Align::Right),
+        ("time", Align::Right),
+        ("rate", Align::Right),
+        ("rtt", Align::Right),
+        ("lost", Align::Right),
+    ];
+    let mut grid = Grid::new(columns).optional([(3, 0), (6, 1)]);
+    for (direction, name, outcome) in results {
+        let seconds = outcome.elapsed.as_secs_f64();
+        let time = format!("{seconds:.2} s");
+        let (all, rates) = (bytes(outcome.bytes), rate(outcome.bytes, seconds));
+        grid.row([(*name).to_owned(), "all".to_owned(), all, time, rates]);
+        for Carried { path, bytes: carried, lost } in carried_by_paths(*direction, outcome) {
+            let srtt = path.sample.srtt;
+            let srtt = srtt.map(|srtt| format!("{:.2} ms", srtt.as_secs_f64() * 1e3));
+            // Whoever receives does not know what was lost.
+            let lost = (*direction == Direction::Up).then(|| lost.to_string());
+            grid.row([
+                (*name).to_owned(),
+                local_name(path),
+                bytes(carried),
+                String::new(),
+                rate(carried, seconds),
+                srtt.unwrap_or_default(),
+                lost.unwrap_or_default(),
+            ]);
+        }
+    }
+    grid
+}
+
+fn json_of(direction: Direction, outcome: &Outcome) -> Value {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let paths = carried_by_paths(direction, outcome).map(|Carried { path, bytes, lost }| {
+        json!({
+            "id": path.id.0,
+            "local": path.route.local.to_string(),
+            "remote": path.route.remote.to_string(),
+            "interface": path.interface,
+            "udp_bytes": bytes,
+            "bits_per_second": bytes as f64 * 8.0 / seconds.max(1e-9),
+            "srtt_ms": path.sample.srtt.map(|srtt| srtt.as_secs_f64() * 1e3),
+            "packets_lost": (direction == Direction::Up).then_some(lost),
+            "datagram_size": path.sample.datagram_size,
+        })
+    });
+    json!({
+        "bytes": outcome.bytes,
+        "seconds": seconds,
+        "bits_per_second": outcome.goodput(),
+        "paths": paths.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_have_the_prefix_that_fits() {
+        assert_eq!(rate(0, 1.0), "0.0 kbit/s");
+        assert_eq!(rate(125_000, 1.0), "1.0 Mbit/s");
+        assert_eq!(rate(312_500_000, 2.0), "1.25 Gbit/s");
+    }
+}
