@@ -1,0 +1,181 @@
+//! What the processes in the namespaces do. Each is a test of this program that runs on request only.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use quipu_policy::{PathState, Registry};
+use quipu_tokio::identity::{Pin, pinned, self_signed};
+use quipu_tokio::{
+    ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, Via, policies,
+};
+use tokio::io::AsyncWriteExt;
+use tokio::time::timeout;
+
+use crate::network::{give_ends, ip, make_links, set_up};
+
+/// The variable that says who cuts the second link.
+pub(crate) const CUT: &str = "QUIPU_TEST_CUT";
+
+const ALPN: &[u8] = b"cut";
+const SIZE: usize = 16 << 20;
+/// No read may take longer. Our choice: a path that fell silent is left after a probe timeout.
+const MOST: Duration = Duration::from_secs(2);
+
+fn byte(at: usize) -> u8 {
+    (at.wrapping_mul(0x9e37_79b1) >> 13) as u8
+}
+
+/// A server in a namespace of its own, and how to talk to it.
+struct Server {
+    child: Child,
+    commands: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let mut child = Command::new("unshare")
+            .arg("-n")
+            .arg(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "roles::server", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let commands = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Server { child, commands, answers }
+    }
+
+    fn tell(&mut self, command: &str) {
+        writeln!(self.commands, "{command}").unwrap();
+    }
+
+    /// The rest of the next line that begins so.
+    fn answer(&mut self, start: &str) -> String {
+        let mut line = String::new();
+        while self.answers.read_line(&mut line).unwrap() > 0 {
+            if let Some(at) = line.find(start) {
+                return line[at + start.len()..].trim().to_owned();
+            }
+            line.clear();
+        }
+        unreachable!("the server said nothing of {start}")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+#[ignore = "run by the other tests, in a namespace"]
+fn client() {
+    let Ok(cut) = std::env::var(CUT) else { return };
+    make_links();
+    let mut server = Server::start();
+    server.answer("ready");
+    give_ends(server.child.id());
+    server.tell("begin");
+    set_up("v0", "10.0.1.1/24");
+    set_up("v1", "10.0.2.1/24");
+    // The default route by which datagrams would leave but for the device that a socket is bound to.
+    ip("route add default via 10.0.1.2 dev v0 metric 100");
+    ip("route add default via 10.0.2.2 dev v1 metric 200");
+    let pin: Pin = server.answer("pin ").parse().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let download = download(pin, &cut, &mut server);
+        timeout(Duration::from_secs(15), download).await.expect("the download ends in time");
+    });
+}
+
+async fn download(pin: Pin, cut: &str, server: &mut Server) {
+    let tls = Arc::new(pinned(pin, &[ALPN]).unwrap());
+    let policies = policies(&Registry::builtin(), "").unwrap();
+    let config = ClientConfig::new(tls, Arc::new(TransportConfig::default()), policies);
+    let endpoint = Endpoint::client().via(Via::Auto).bind().unwrap();
+    let names: Vec<_> = endpoint.uplinks().iter().map(|up| up.interface.clone().unwrap()).collect();
+    assert_eq!(names, ["v0", "v1"]);
+    let address = "10.0.1.2:4433".parse().unwrap();
+    let connection = endpoint.connect(&config, address, "server").await.unwrap();
+    while usable(&connection) < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let (mut send, mut receive) = connection.open_bidirectional().await.unwrap();
+    send.write_all(b"go").await.unwrap();
+    send.finish().unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    let (mut at, mut uncut) = (0, cut != "none");
+    while let Some(read) = timeout(MOST, receive.read(&mut buffer)).await.unwrap().unwrap() {
+        assert!((at..).zip(&buffer[..read]).all(|(at, found)| *found == byte(at)), "at {at}");
+        at += read;
+        if at > SIZE / 3 && std::mem::take(&mut uncut) {
+            let carried = carried(&connection);
+            assert!(carried.iter().all(|bytes| *bytes > 1 << 20), "{carried:?}");
+            match cut {
+                "client" => ip("link set v1 down"),
+                _ => server.tell("cut"),
+            }
+        }
+    }
+    assert_eq!(at, SIZE);
+    let carried = carried(&connection);
+    assert!(carried[0] > 1 << 20, "{carried:?}");
+    if cut == "none" {
+        assert!(carried[1] > 1 << 20, "{carried:?}");
+    }
+    connection.close(0, b"");
+    endpoint.wait_idle_for(quipu_base::Duration::from_secs(1)).await;
+}
+
+fn usable(connection: &Connection) -> usize {
+    connection.paths().iter().filter(|path| path.state == PathState::Usable).count()
+}
+
+/// Bytes that came by each path.
+fn carried(connection: &Connection) -> Vec<u64> {
+    connection.paths().iter().map(|path| path.sample.counters.bytes_received).collect()
+}
+
+#[test]
+#[ignore = "run by the other tests, in a namespace"]
+fn server() {
+    if std::env::var(CUT).is_err() {
+        return;
+    }
+    println!("ready");
+    let mut commands = BufReader::new(std::io::stdin()).lines();
+    assert_eq!(commands.next().unwrap().unwrap(), "begin");
+    ip("link set lo up");
+    set_up("w0", "10.0.1.2/24");
+    set_up("w1", "10.0.2.2/24");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (tls, pin) = self_signed("server", &[ALPN]).unwrap();
+        let policies = policies(&Registry::builtin(), "").unwrap();
+        let transport = Arc::new(TransportConfig::default());
+        let config = ServerConfig::new(Arc::new(tls), transport, policies);
+        let builder = Endpoint::server(config).listen("0.0.0.0:4433".parse().unwrap());
+        let endpoint = builder.bind().unwrap();
+        println!("pin {pin}");
+        std::thread::spawn(move || {
+            if commands.next().is_some_and(|line| line.unwrap() == "cut") {
+                ip("link set w1 down");
+            }
+        });
+        let connection = endpoint.accept().await.unwrap().accept().await.unwrap();
+        let (mut send, receive) = connection.accept_bidirectional().await.unwrap();
+        let data: Vec<u8> = (0..SIZE).map(byte).collect();
+        send.write_all(&data).await.unwrap();
+        send.finish().unwrap();
+        connection.closed().await;
+        drop(receive);
+    });
+}
