@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use crate::connection::Connection;
 use crate::entry::Entry;
-use crate::error::{BindError, ConnectError, ConnectionError};
+use crate::error::{ConnectError, ConnectionError};
 use crate::path;
 use crate::state::Shared;
 use crate::uplink::Uplink;
@@ -56,12 +56,18 @@ fn routes(
         return Ok(vec![path::route_by(shared, chosen_by_host(remote)?, remote)?]);
     }
     let family = |uplink: &&Uplink| uplink.address.is_ipv4() == remote.is_ipv4();
-    let routes: Vec<Route> = uplinks
-        .iter()
-        .filter(family)
-        .map(|uplink| path::route_by(shared, uplink.clone(), remote))
-        .collect::<Result<_, BindError>>()?;
-    if routes.is_empty() { Err(ConnectError::NoUplink(remote)) } else { Ok(routes) }
+    let (mut routes, mut failed) = (Vec::new(), None);
+    for uplink in uplinks.iter().filter(family) {
+        match path::route_by(shared, uplink.clone(), remote) {
+            Ok(route) => routes.push(route),
+            // Its interface may be gone; the others are not.
+            Err(error) => failed = Some(ConnectError::Bind(error)),
+        }
+    }
+    match routes.is_empty() {
+        true => Err(failed.unwrap_or(ConnectError::NoUplink(remote))),
+        false => Ok(routes),
+    }
 }
 
 fn chosen_by_host(remote: SocketAddr) -> Result<Uplink, ConnectError> {

@@ -297,17 +297,26 @@ impl Connection {
         let uplinks = resolve(&[via]).map_err(BindError::from)?;
         let uplink = uplinks.into_iter().find(|up| up.address.is_ipv4() == remote.is_ipv4());
         let uplink = uplink.ok_or(PathError::NoUplink(remote))?;
+        self.shared().with_entry(self.handle(), |entry| {
+            entry.unwanted.retain(|address| *address != uplink.address);
+        })?;
         let route = path::route_by(self.shared(), uplink, remote)?;
         path::open(self.shared(), &self.signals, self.handle(), route, status).await
     }
 
-    /// Abandons a path: what is on its way there goes by others.
+    /// Abandons a path: what is on its way there goes by others. Its uplink does not become a path again
+    /// unless [`Connection::add_path`] says so.
     ///
     /// # Errors
     /// [`PathError::NoPath`] if there is no such path, or no other.
     pub fn remove_path(&self, path: PathId) -> Result<(), PathError> {
-        let removed = self.shared().with_connection(self.handle(), |connection, _, now| {
-            connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH)
+        let removed = self.shared().with_connection(self.handle(), |connection, entry, now| {
+            let route = connection.route(path);
+            let removed = connection.abandon_path(now, path, ErrorCode::APPLICATION_ABANDON_PATH);
+            if let Some(route) = route.filter(|_| removed) {
+                entry.unwanted.push(route.local.ip());
+            }
+            removed
         })?;
         if removed { Ok(()) } else { Err(PathError::NoPath(path)) }
     }

@@ -25,6 +25,9 @@ const BUFFERS: usize = 8;
 /// Bytes of each: what the kernel joins of datagrams that came one after the other.
 const BUFFER: usize = 1 << 16;
 
+/// A socket that fails so often in a row is not read any more: it would keep the task awake.
+const MAX_FAILURES: u32 = 64;
+
 /// Turns before other tasks of the runtime have theirs.
 const TURNS: usize = 16;
 
@@ -37,6 +40,7 @@ pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer) {
         buffer: vec![0; BUFFERS * BUFFER].into_boxed_slice(),
         metas: [RecvMeta::default(); BUFFERS],
         sockets: Vec::new(),
+        failures: Vec::new(),
         timer,
         armed: None,
         shared,
@@ -47,6 +51,8 @@ pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer) {
 struct Driver {
     shared: Arc<Shared>,
     sockets: Vec<Arc<Socket>>,
+    /// Failures of each to receive, since it last did.
+    failures: Vec<u32>,
     timer: Timer,
     /// When the timer fires: at the deadline or before it.
     armed: Option<Instant>,
@@ -89,25 +95,24 @@ impl Driver {
             let known = state.batches.sockets();
             if known.len() != self.sockets.len() {
                 self.sockets = known.to_vec();
+                self.failures.resize(known.len(), 0);
             }
         }
         let mut any = false;
         for at in 0..self.sockets.len() {
             let socket = Arc::clone(&self.sockets[at]);
-            while let Poll::Ready(true) = socket.poll_readable(cx) {
+            while self.failures[at] < MAX_FAILURES
+                && let Poll::Ready(true) = socket.poll_readable(cx)
+            {
                 match self.receive_from(&socket) {
-                    Ok(_) => {
-                        any = true;
-                        break;
-                    }
+                    Ok(()) => self.failures[at] = 0,
                     // Readiness is cleared: the next question registers the task.
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    // An error that belongs to a datagram sent before; it is taken by this.
-                    Err(_) => {
-                        any = true;
-                        break;
-                    }
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                    // Mostly of a datagram that was sent before, and taken by this.
+                    Err(_) => self.failures[at] += 1,
                 }
+                any = true;
+                break;
             }
         }
         any

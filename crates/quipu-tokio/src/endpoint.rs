@@ -1,6 +1,6 @@
 //! Endpoints: sockets with the connections behind them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quipu_base::Duration;
@@ -20,6 +20,7 @@ use crate::socket::{Socket, wildcards};
 use crate::state::Shared;
 use crate::timer::Timer;
 use crate::uplink::{Uplink, Via, resolve};
+use crate::watch::watch;
 
 /// Tries to find a port that is free in both families.
 const PORT_TRIES: usize = 16;
@@ -33,7 +34,9 @@ pub struct Endpoint {
     shared: Arc<Shared>,
     /// Drops with the last clone.
     _holder: Arc<Holder>,
-    /// What a client leaves by; empty: as the host's routes say.
+    /// What a client leaves by, as it was named; empty: as the host's routes say.
+    vias: Arc<[Via]>,
+    /// The same as it was when the client was bound.
     uplinks: Arc<[Uplink]>,
 }
 
@@ -110,7 +113,9 @@ impl ClientBuilder {
     /// See [`BindError`].
     pub fn bind(self) -> Result<Endpoint, BindError> {
         let uplinks = if self.vias.is_empty() { Vec::new() } else { resolve(&self.vias)? };
-        Endpoint::start(self.config, None, self.recorders, uplinks, Vec::new())
+        let mut endpoint = Endpoint::start(self.config, None, self.recorders, uplinks, Vec::new())?;
+        endpoint.vias = self.vias.into();
+        Ok(endpoint)
     }
 }
 
@@ -219,7 +224,7 @@ impl Endpoint {
         }
         runtime.spawn(drive(Arc::clone(&shared), timer));
         let holder = Arc::new(Holder(Arc::clone(&shared)));
-        Ok(Endpoint { shared, _holder: holder, uplinks: uplinks.into() })
+        Ok(Endpoint { shared, _holder: holder, vias: Arc::new([]), uplinks: uplinks.into() })
     }
 
     /// Opens a connection to the server at `remote`, whose certificate has to be for `server_name`.
@@ -227,7 +232,9 @@ impl Endpoint {
     ///
     /// A client with several uplinks tries the next one every 250 ms, or as soon as one fails, until
     /// one gets an answer. The others become further paths as soon as both ends allow it, if the
-    /// transport's `max_paths` does; [`Connection::path_events`] tells.
+    /// transport's `max_paths` does; [`Connection::path_events`] tells. So do uplinks that come later, and
+    /// those that return: once a second the host is asked which there are. Paths of uplinks that are gone
+    /// are abandoned.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -237,7 +244,13 @@ impl Endpoint {
         remote: SocketAddr,
         server_name: &str,
     ) -> Result<Connection, ConnectError> {
-        connecting::connect(&self.shared, &self.uplinks, config, remote, server_name).await
+        let (shared, uplinks) = (&self.shared, &self.uplinks);
+        let connection = connecting::connect(shared, uplinks, config, remote, server_name).await?;
+        if !self.vias.is_empty() && config.transport.max_paths > 1 {
+            let vias = Arc::clone(&self.vias);
+            tokio::spawn(watch(Arc::clone(shared), connection.handle(), vias, remote));
+        }
+        Ok(connection)
     }
 
     /// The next client that wants a connection, to be decided about; `None` once the endpoint is
@@ -269,11 +282,6 @@ impl Endpoint {
     /// The addresses that a client leaves by, as [`ClientBuilder::via`] named them.
     pub fn uplinks(&self) -> &[Uplink] {
         &self.uplinks
-    }
-
-    /// True if one of its sockets has that address.
-    pub fn has_address(&self, address: IpAddr) -> bool {
-        self.shared.lock().socket_of(address).is_some()
     }
 
     /// Closes all connections with `code` and `reason`, and lets nobody in any more. What was not

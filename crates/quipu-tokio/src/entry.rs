@@ -1,6 +1,7 @@
 //! What the users of a connection wait for, and what they were not told yet.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -112,6 +113,8 @@ pub(crate) struct Entry {
     /// Datagrams may be there.
     pub(crate) has_datagrams: bool,
     pub(crate) path_events: broadcast::Sender<PathEvent>,
+    /// Addresses of paths that the application removed: it does not want them back.
+    pub(crate) unwanted: Vec<IpAddr>,
 }
 
 /// Where streams of that direction wait.
@@ -133,6 +136,7 @@ impl Entry {
             opened: [VecDeque::new(), VecDeque::new()],
             has_datagrams: false,
             path_events: broadcast::Sender::new(PATH_EVENTS),
+            unwanted: Vec::new(),
         }
     }
 
@@ -171,10 +175,7 @@ impl Entry {
                 stream.stopped = Some(code);
                 stream.wake_writer();
             }),
-            ConnectionEvent::Reset(stream, code) => self.on_stream(stream, |stream| {
-                stream.reset = Some(code);
-                stream.wake_reader();
-            }),
+            ConnectionEvent::Reset(stream, code) => self.on_reset(stream, code),
             ConnectionEvent::StreamsAvailable(_) => self.signals.available.notify_waiters(),
             ConnectionEvent::DatagramReceived => {
                 self.has_datagrams = true;
@@ -191,6 +192,19 @@ impl Entry {
         self.streams.insert(stream, Stream::new(both, true));
         self.opened[index(direction)].push_back(stream);
         self.signals.opened.notify_waiters();
+    }
+
+    fn on_reset(&mut self, stream: StreamId, code: u64) {
+        let opened = &mut self.opened[index(StreamDirection::Unidirectional)];
+        if let Some(at) = opened.iter().position(|waiting| *waiting == stream) {
+            // Nobody has it and nothing is left of it: a peer cannot make the list grow.
+            opened.remove(at);
+            self.streams.remove(&stream);
+        }
+        self.on_stream(stream, |stream| {
+            stream.reset = Some(code);
+            stream.wake_reader();
+        });
     }
 
     fn on_stream(&mut self, stream: StreamId, change: impl FnOnce(&mut Stream)) {

@@ -17,8 +17,7 @@
 //! [`identity`] makes certificates without an authority, and [`perf`] measures how fast a connection is.
 //! The runtime itself is [`tokio`], re-exported in the version that is used here.
 //!
-//! Not here: HTTP, and interfaces that come while a connection lives (add a path for each with
-//! [`Connection::add_path`]).
+//! Not here: HTTP.
 
 mod batches;
 mod clock;
@@ -40,6 +39,7 @@ mod socket;
 mod state;
 mod timer;
 pub mod uplink;
+mod watch;
 
 pub use batches::SendCounters;
 pub use connection::{Connection, ConnectionStats};

@@ -87,7 +87,7 @@ pub(crate) fn route_by(
     uplink: Uplink,
     remote: SocketAddr,
 ) -> Result<Route, BindError> {
-    let known = shared.lock().socket_of(uplink.address).cloned();
+    let known = shared.lock().socket_of(&uplink).cloned();
     if let Some(socket) = known {
         return Ok(socket.route_to(remote));
     }

@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::entry::Entry;
 use crate::error::ConnectionError;
 use crate::socket::Socket;
+use crate::uplink::Uplink;
 
 /// What the driver did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -188,8 +189,10 @@ impl State {
         socket
     }
 
-    /// A socket that leaves by the given address.
-    pub(crate) fn socket_of(&self, address: std::net::IpAddr) -> Option<&Arc<Socket>> {
-        self.batches.sockets().iter().find(|socket| socket.local().ip() == address)
+    /// The socket that leaves by that uplink. Of an interface that was removed and came back it is not:
+    /// such a socket is bound to nothing.
+    pub(crate) fn socket_of(&self, uplink: &Uplink) -> Option<&Arc<Socket>> {
+        let same = |other: &Uplink| other.address == uplink.address && other.index == uplink.index;
+        self.batches.sockets().iter().find(|socket| socket.uplink().is_some_and(same))
     }
 }

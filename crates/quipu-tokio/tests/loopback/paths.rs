@@ -133,3 +133,19 @@ async fn a_dead_first_uplink_does_not_block_the_handshake() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_path_that_was_removed_comes_back_on_request_only() {
+    limited(async {
+        let pair = setup().connect_by(&["127.0.0.1", "127.0.0.2"]).await;
+        usable(&pair.here, 2).await;
+        let second = pair.here.paths()[1].clone();
+        pair.here.remove_path(second.id).unwrap();
+        // Uplinks are looked at once a second.
+        tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+        assert_eq!(pair.here.paths().len(), 1);
+        pair.here.add_path(Via::Address(second.route.local.ip())).await.unwrap();
+        assert_eq!(pair.here.paths().len(), 2);
+    })
+    .await;
+}

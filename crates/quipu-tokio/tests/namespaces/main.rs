@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 /// The whole test may take so long, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs a transfer during which `cut` cuts its end of the second link; `"none"`: nobody does.
+/// Runs a transfer during which `cut` takes its end of the second link down, the server or the client;
+/// `"none"`: nobody does; `"back"`: the client does, and takes it up again.
 #[expect(clippy::disallowed_methods, reason = "the test ends by itself")]
 fn transfer(cut: &str) {
     if let Err(reason) = network::may_make() {
@@ -64,4 +65,9 @@ fn a_link_that_the_client_takes_down_loses_nothing() {
 #[test]
 fn a_link_that_the_server_takes_down_loses_nothing() {
     transfer("server");
+}
+
+#[test]
+fn a_link_that_comes_back_is_used_again() {
+    transfer("back");
 }

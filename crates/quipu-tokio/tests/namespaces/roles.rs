@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use quipu_policy::{PathState, Registry};
 use quipu_tokio::identity::{Pin, pinned, self_signed};
+use quipu_tokio::uplink::{Usable, uplinks};
 use quipu_tokio::{
     ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, Via, policies,
 };
@@ -91,48 +92,73 @@ fn client() {
     let pin: Pin = server.answer("pin ").parse().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let download = download(pin, &cut, &mut server);
-        timeout(Duration::from_secs(15), download).await.expect("the download ends in time");
+        let experience = experience(pin, &cut, &mut server);
+        timeout(Duration::from_secs(15), experience).await.expect("the client ends in time");
     });
 }
 
-async fn download(pin: Pin, cut: &str, server: &mut Server) {
+async fn experience(pin: Pin, cut: &str, server: &mut Server) {
     let tls = Arc::new(pinned(pin, &[ALPN]).unwrap());
     let policies = policies(&Registry::builtin(), "").unwrap();
     let config = ClientConfig::new(tls, Arc::new(TransportConfig::default()), policies);
+    // The kernel tells of a carrier up to a second late.
+    while uplinks().unwrap().iter().filter(|uplink| uplink.usable == Usable::Yes).count() < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let endpoint = Endpoint::client().via(Via::Auto).bind().unwrap();
     let names: Vec<_> = endpoint.uplinks().iter().map(|up| up.interface.clone().unwrap()).collect();
     assert_eq!(names, ["v0", "v1"]);
     let address = "10.0.1.2:4433".parse().unwrap();
     let connection = endpoint.connect(&config, address, "server").await.unwrap();
-    while usable(&connection) < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let (mut send, mut receive) = connection.open_bidirectional().await.unwrap();
-    send.write_all(b"go").await.unwrap();
-    send.finish().unwrap();
-    let mut buffer = vec![0; 1 << 16];
-    let (mut at, mut uncut) = (0, cut != "none");
-    while let Some(read) = timeout(MOST, receive.read(&mut buffer)).await.unwrap().unwrap() {
-        assert!((at..).zip(&buffer[..read]).all(|(at, found)| *found == byte(at)), "at {at}");
-        at += read;
+    both_usable(&connection).await;
+    let mut uncut = cut != "none";
+    download(&connection, |at| {
         if at > SIZE / 3 && std::mem::take(&mut uncut) {
             let carried = carried(&connection);
             assert!(carried.iter().all(|bytes| *bytes > 1 << 20), "{carried:?}");
             match cut {
-                "client" => ip("link set v1 down"),
-                _ => server.tell("cut"),
+                "server" => server.tell("cut"),
+                _ => ip("link set v1 down"),
             }
         }
-    }
-    assert_eq!(at, SIZE);
-    let carried = carried(&connection);
-    assert!(carried[0] > 1 << 20, "{carried:?}");
+    })
+    .await;
     if cut == "none" {
+        let carried = carried(&connection);
+        assert!(carried.iter().all(|bytes| *bytes > 1 << 20), "{carried:?}");
+    }
+    if cut == "back" {
+        assert_eq!(connection.paths().len(), 1);
+        ip("link set v1 up");
+        ip("route add default via 10.0.2.2 dev v1 metric 200");
+        timeout(Duration::from_secs(4), both_usable(&connection)).await.unwrap();
+        download(&connection, |_| {}).await;
+        let carried = carried(&connection);
         assert!(carried[1] > 1 << 20, "{carried:?}");
     }
     connection.close(0, b"");
     endpoint.wait_idle_for(quipu_base::Duration::from_secs(1)).await;
+}
+
+/// Downloads [`SIZE`] bytes; `read` hears of how many came so far.
+async fn download(connection: &Connection, mut read: impl FnMut(usize)) {
+    let (mut send, mut receive) = connection.open_bidirectional().await.unwrap();
+    send.write_all(b"go").await.unwrap();
+    send.finish().unwrap();
+    let mut buffer = vec![0; 1 << 16];
+    let mut at = 0;
+    while let Some(came) = timeout(MOST, receive.read(&mut buffer)).await.unwrap().unwrap() {
+        assert!((at..).zip(&buffer[..came]).all(|(at, found)| *found == byte(at)), "at {at}");
+        at += came;
+        read(at);
+    }
+    assert_eq!(at, SIZE);
+}
+
+async fn both_usable(connection: &Connection) {
+    while usable(connection) < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 fn usable(connection: &Connection) -> usize {
@@ -171,11 +197,10 @@ fn server() {
             }
         });
         let connection = endpoint.accept().await.unwrap().accept().await.unwrap();
-        let (mut send, receive) = connection.accept_bidirectional().await.unwrap();
         let data: Vec<u8> = (0..SIZE).map(byte).collect();
-        send.write_all(&data).await.unwrap();
-        send.finish().unwrap();
-        connection.closed().await;
-        drop(receive);
+        while let Ok((mut send, _receive)) = connection.accept_bidirectional().await {
+            send.write_all(&data).await.unwrap();
+            send.finish().unwrap();
+        }
     });
 }
