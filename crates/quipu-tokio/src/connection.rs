@@ -7,6 +7,7 @@ use quipu_base::{Duration, Instant, PathId, StreamDirection, StreamId};
 use quipu_policy::{PathStatus, PriorityEdit};
 use quipu_quic::connection::{SchedulerCounters, SendDatagramError};
 use quipu_quic::error::ErrorCode;
+use quipu_quic::tls::{CertificateDer, Negotiated};
 use quipu_quic::{ConnectionHandle, DatagramCounters, PathCounters, Route};
 
 use crate::entry::{Entry, Signals, Stream, index};
@@ -330,6 +331,40 @@ impl Connection {
             connection.set_path_status(now, path, status)
         })?;
         if set { Ok(()) } else { Err(PathError::NoPath(path)) }
+    }
+
+    /// Asks the peer for a sign of life on a path: [`PathEvent::Pong`](crate::PathEvent::Pong) tells when it
+    /// came.
+    ///
+    /// # Errors
+    /// [`PathError::NoPath`] if there is no such path, validated and not abandoned.
+    pub fn ping(&self, path: PathId) -> Result<(), PathError> {
+        let asked = self
+            .shared()
+            .with_connection(self.handle(), |connection, _, now| connection.ping(now, path))?;
+        if asked { Ok(()) } else { Err(PathError::NoPath(path)) }
+    }
+
+    /// The application protocol agreed on; `None` if there is none, or the connection is gone.
+    pub fn alpn(&self) -> Option<Vec<u8>> {
+        self.look(|connection, _| connection.alpn().map(<[u8]>::to_vec))?
+    }
+
+    /// The name of the server that the client asked for; `None` at a client, or if the connection is
+    /// gone.
+    pub fn server_name(&self) -> Option<String> {
+        self.look(|connection, _| connection.server_name().map(str::to_owned))?
+    }
+
+    /// The peer's certificates in DER, end entity first; `None` if it showed none, or the connection is
+    /// gone.
+    pub fn peer_certificates(&self) -> Option<Vec<CertificateDer<'static>>> {
+        self.look(|connection, _| connection.peer_certificates().map(<[_]>::to_vec))?
+    }
+
+    /// Cipher suite and group of the key exchange; `None` once the connection is gone.
+    pub fn negotiated(&self) -> Option<Negotiated> {
+        self.look(|connection, _| connection.negotiated())?
     }
 
     /// Edits the dependency tree, or the urgency, deadline or size of a stream.

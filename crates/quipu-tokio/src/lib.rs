@@ -10,6 +10,28 @@
 //! [`TransportConfig`]); [`policies`] makes policies by name, and any other
 //! [`PolicyFactory`](quipu_quic::endpoint::PolicyFactory) does as well.
 //!
+//! ```no_run
+//! # use std::sync::Arc;
+//! # use quipu_policy::Registry;
+//! # use quipu_quic::tls::rustls::RustlsClient;
+//! # use quipu_tokio::{ClientConfig, Endpoint, Via, policies};
+//! # async fn example(roots: rustls::RootCertStore) -> Result<(), Box<dyn std::error::Error>> {
+//! let tls = RustlsClient::with_roots(roots, &[b"example"])?;
+//! let policies = policies(&Registry::builtin(), "path=ecf")?;
+//! let config = ClientConfig::new(Arc::new(tls), Arc::default(), policies);
+//! // All interfaces that have a default route.
+//! let client = Endpoint::client().via(Via::Auto).bind()?;
+//! let connection = client.connect(&config, "192.0.2.1:443".parse()?, "example.org").await?;
+//! let (mut send, mut receive) = connection.open_bidirectional().await?;
+//! send.write_bytes("a question".into()).await?;
+//! send.finish()?;
+//! let answer = receive.read_to_limit(1 << 20).await?;
+//! connection.close(0, b"thanks");
+//! client.wait_idle().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! From the ground up: `clock` and `timer` give the engine its time, [`uplink`] finds interfaces,
 //! `socket` binds to them, `batches` collects datagrams for the kernel, `state` is what the task of
 //! an endpoint (`driver`) shares with its users, and `entry` what they wait for.

@@ -6,12 +6,16 @@ use quipu_quic::connection::CloseReason;
 use quipu_tokio::{ConnectionError, Endpoint};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::setup::{NAME, Pair, Setup, limited};
+use crate::setup::{ALPN, NAME, Pair, Setup, limited};
 
 #[tokio::test]
 async fn a_close_tells_code_and_reason_and_endpoints_become_idle() {
     limited(async {
         let Pair { server, client, here, there } = Setup::new().connect().await;
+        assert_eq!(here.alpn().as_deref(), Some(ALPN));
+        assert_eq!(there.server_name().as_deref(), Some(NAME));
+        assert_eq!(here.peer_certificates().map(|chain| chain.len()), Some(1));
+        assert_eq!(here.negotiated(), there.negotiated());
         here.close(42, b"enough");
         let reason = CloseReason::PeerApplication { code: 42, reason: "enough".to_owned() };
         assert_eq!(there.closed().await, ConnectionError::Closed(reason));

@@ -80,6 +80,11 @@ async fn a_path_is_added_spared_and_removed() {
         up.await;
         let again = pair.here.add_path(Via::Address("127.0.0.3".parse().unwrap())).await;
         assert!(matches!(again, Err(PathError::Open(_))), "{again:?}");
+        pair.here.ping(path).unwrap();
+        while !matches!(events.next().await, Some(PathEvent::Pong(answered, _)) if answered == path)
+        {
+        }
+        assert!(matches!(pair.here.ping(PathId(9)), Err(PathError::NoPath(_))));
         let mut told = pair.there.path_events();
         pair.here.set_path_status(path, PathStatus::Backup).unwrap();
         while told.next().await != Some(PathEvent::Status(path, PathStatus::Backup)) {}
