@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use quipu_quic::{Outbox, Route, Transmit};
 
-use crate::socket::Socket;
+use crate::socket::{Refusal, Socket};
 
 /// Bytes of a batch, at most: what fits a UDP datagram, which the kernel makes of it first.
 const MAX_BYTES: usize = 65_000;
@@ -74,7 +74,7 @@ pub struct SendCounters {
     pub bytes: u64,
     /// Datagrams that it refused, which are lost.
     pub refused: u64,
-    /// Times that a socket took nothing.
+    /// Times that a socket held all that the kernel lets it hold.
     pub blocked: u64,
 }
 
@@ -184,18 +184,20 @@ impl Batches {
                     self.counters.bytes += (until - from) as u64;
                     self.turn += until - from;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.counters.blocked += 1;
+                Err(refusal @ (Refusal::Full | Refusal::NotReady)) => {
+                    self.counters.blocked += u64::from(matches!(refusal, Refusal::Full));
                     self.blocked[target.socket] = true;
                     batch.buffer.copy_within(from..batch.filled, 0);
                     batch.filled -= from;
                     batch.closed = true;
                     return;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(Refusal::Failed(error)) if error.kind() == io::ErrorKind::Interrupted => {
+                    continue;
+                }
                 // Segmentation was refused, and is given up: once more, one by one.
                 Err(_) if count > 1 && socket.max_segments() == 1 => continue,
-                Err(error) => {
+                Err(Refusal::Failed(error)) => {
                     self.counters.refused += count;
                     // One that is too large was a probe.
                     if !quinn_udp::is_msg_size_err(&error) {
@@ -360,6 +362,7 @@ mod tests {
     use quipu_policy::PathKey;
 
     use super::*;
+    use crate::socket::KERNEL_BUFFER;
 
     struct Peer {
         socket: UdpSocket,
@@ -368,7 +371,8 @@ mod tests {
 
     /// Batches of one socket, and so many peers of it.
     async fn peers(count: usize) -> (Batches, Vec<Peer>) {
-        let socket = Arc::new(Socket::listen("127.0.0.1:0".parse().unwrap()).unwrap());
+        let socket =
+            Arc::new(Socket::listen("127.0.0.1:0".parse().unwrap(), KERNEL_BUFFER).unwrap());
         let local = socket.local();
         std::future::poll_fn(|cx| socket.poll_writable(cx)).await;
         let mut batches = Batches::new();

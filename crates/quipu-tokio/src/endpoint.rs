@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::Duration;
+use quipu_base::{Bytes, Duration};
 use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{provider, secure_source};
@@ -16,7 +16,7 @@ use crate::connection::Connection;
 use crate::driver::drive;
 use crate::error::{BindError, ConnectError};
 use crate::incoming::Incoming;
-use crate::socket::{Socket, wildcards};
+use crate::socket::{KERNEL_BUFFER, Socket, wildcards};
 use crate::state::Shared;
 use crate::timer::Timer;
 use crate::uplink::{Uplink, Via, resolve};
@@ -70,12 +70,26 @@ pub struct EndpointStats {
     pub sent: SendCounters,
 }
 
+/// What both kinds of endpoints are made of.
+#[derive(Clone)]
+struct Settings {
+    config: EndpointConfig,
+    recorders: Option<RecorderFactory>,
+    kernel_buffer: Bytes,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let config = EndpointConfig::default();
+        Settings { config, recorders: None, kernel_buffer: KERNEL_BUFFER }
+    }
+}
+
 /// How a client is made.
 #[derive(Clone, Default)]
 pub struct ClientBuilder {
     vias: Vec<Via>,
-    config: EndpointConfig,
-    recorders: Option<RecorderFactory>,
+    settings: Settings,
 }
 
 /// How a server is made.
@@ -83,8 +97,7 @@ pub struct ClientBuilder {
 pub struct ServerBuilder {
     server: ServerConfig,
     addresses: Vec<SocketAddr>,
-    config: EndpointConfig,
-    recorders: Option<RecorderFactory>,
+    settings: Settings,
 }
 
 impl ClientBuilder {
@@ -97,14 +110,24 @@ impl ClientBuilder {
 
     /// Connection IDs, reset keys and what else all connections share.
     #[must_use]
-    pub fn config(self, config: EndpointConfig) -> Self {
-        ClientBuilder { config, ..self }
+    pub fn config(mut self, config: EndpointConfig) -> Self {
+        self.settings.config = config;
+        self
     }
 
     /// Connections have recorders that `recorders` makes.
     #[must_use]
-    pub fn record(self, recorders: RecorderFactory) -> Self {
-        ClientBuilder { recorders: Some(recorders), ..self }
+    pub fn record(mut self, recorders: RecorderFactory) -> Self {
+        self.settings.recorders = Some(recorders);
+        self
+    }
+
+    /// Bytes that the kernel is asked to keep for each socket and direction; it may keep less. Default
+    /// 4 MiB.
+    #[must_use]
+    pub fn kernel_buffer(mut self, bytes: Bytes) -> Self {
+        self.settings.kernel_buffer = bytes;
+        self
     }
 
     /// Opens the sockets: one for each uplink, bound to its interface and address.
@@ -113,7 +136,7 @@ impl ClientBuilder {
     /// See [`BindError`].
     pub fn bind(self) -> Result<Endpoint, BindError> {
         let uplinks = if self.vias.is_empty() { Vec::new() } else { resolve(&self.vias)? };
-        let mut endpoint = Endpoint::start(self.config, None, self.recorders, uplinks, Vec::new())?;
+        let mut endpoint = Endpoint::start(self.settings, None, uplinks, Vec::new())?;
         endpoint.vias = self.vias.into();
         Ok(endpoint)
     }
@@ -130,14 +153,24 @@ impl ServerBuilder {
 
     /// Connection IDs, reset keys and what else all connections share.
     #[must_use]
-    pub fn config(self, config: EndpointConfig) -> Self {
-        ServerBuilder { config, ..self }
+    pub fn config(mut self, config: EndpointConfig) -> Self {
+        self.settings.config = config;
+        self
     }
 
     /// Connections have recorders that `recorders` makes.
     #[must_use]
-    pub fn record(self, recorders: RecorderFactory) -> Self {
-        ServerBuilder { recorders: Some(recorders), ..self }
+    pub fn record(mut self, recorders: RecorderFactory) -> Self {
+        self.settings.recorders = Some(recorders);
+        self
+    }
+
+    /// Bytes that the kernel is asked to keep for each socket and direction; it may keep less. Default
+    /// 4 MiB.
+    #[must_use]
+    pub fn kernel_buffer(mut self, bytes: Bytes) -> Self {
+        self.settings.kernel_buffer = bytes;
+        self
     }
 
     /// Opens the sockets.
@@ -149,25 +182,25 @@ impl ServerBuilder {
         let mut sockets = Vec::new();
         for address in self.addresses {
             if address.ip().is_unspecified() {
-                sockets.extend(listen_everywhere(address.port())?);
+                sockets.extend(listen_everywhere(address.port(), self.settings.kernel_buffer)?);
             } else {
-                sockets.push(Socket::listen(address)?);
+                sockets.push(Socket::listen(address, self.settings.kernel_buffer)?);
             }
         }
-        Endpoint::start(self.config, Some(self.server), self.recorders, Vec::new(), sockets)
+        Endpoint::start(self.settings, Some(self.server), Vec::new(), sockets)
     }
 }
 
 /// A wildcard socket for each family that the host has, on one port.
-fn listen_everywhere(port: u16) -> Result<Vec<Socket>, BindError> {
+fn listen_everywhere(port: u16, buffer: Bytes) -> Result<Vec<Socket>, BindError> {
     let mut tries = 0;
     loop {
         tries += 1;
         let [v4, _] = wildcards(port);
-        let first = Socket::listen(v4);
+        let first = Socket::listen(v4, buffer);
         let chosen = first.as_ref().map_or(port, |socket| socket.local().port());
         let [_, v6] = wildcards(chosen);
-        match (first, Socket::listen(v6)) {
+        match (first, Socket::listen(v6, buffer)) {
             (Ok(first), Ok(second)) => return Ok(vec![first, second]),
             // Another program has the port in the other family.
             (Ok(_), Err(BindError::InUse(_))) if port == 0 && tries < PORT_TRIES => {}
@@ -191,14 +224,12 @@ impl Endpoint {
     /// for [`Endpoint::accept`].
     pub fn server(mut server: ServerConfig) -> ServerBuilder {
         server.admission.ask = true;
-        let config = EndpointConfig::default();
-        ServerBuilder { server, addresses: Vec::new(), config, recorders: None }
+        ServerBuilder { server, addresses: Vec::new(), settings: Settings::default() }
     }
 
     fn start(
-        config: EndpointConfig,
+        Settings { config, recorders, kernel_buffer }: Settings,
         server: Option<ServerConfig>,
-        recorders: Option<RecorderFactory>,
         uplinks: Vec<Uplink>,
         mut sockets: Vec<Socket>,
     ) -> Result<Endpoint, BindError> {
@@ -215,10 +246,10 @@ impl Endpoint {
             engine.record(recorders);
         }
         for uplink in &uplinks {
-            sockets.push(Socket::leave_by(uplink.clone())?);
+            sockets.push(Socket::leave_by(uplink.clone(), kernel_buffer)?);
         }
         let timer = Timer::new().map_err(BindError::Timer)?;
-        let shared = Arc::new(Shared::new(engine, clock));
+        let shared = Arc::new(Shared::new(engine, clock, kernel_buffer));
         for socket in sockets {
             shared.lock().add_socket(socket);
         }

@@ -91,7 +91,7 @@ pub(crate) fn route_by(
     if let Some(socket) = known {
         return Ok(socket.route_to(remote));
     }
-    let socket = Socket::leave_by(uplink)?;
+    let socket = Socket::leave_by(uplink, shared.kernel_buffer)?;
     Ok(shared.act(|state, _| state.add_socket(socket)).route_to(remote))
 }
 

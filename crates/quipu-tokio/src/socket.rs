@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quipu_base::Bytes;
 use quipu_quic::Route;
 use socket2::{Domain, Protocol, Socket as Plain, Type};
 use tokio::io::Interest;
@@ -15,7 +16,7 @@ use crate::uplink::Uplink;
 
 /// Bytes that the kernel is asked to keep in each direction, which it cuts down to what it allows.
 /// Our choice: 10 ms at 3 Gbit/s.
-const KERNEL_BUFFER: usize = 4 << 20;
+pub(crate) const KERNEL_BUFFER: Bytes = Bytes(4 << 20);
 
 /// A socket of an endpoint.
 pub(crate) struct Socket {
@@ -29,22 +30,22 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// A server's socket: one address, or all of a family. To be called within a runtime.
-    pub(crate) fn listen(address: SocketAddr) -> Result<Self, BindError> {
-        Self::bind(address, None)
+    pub(crate) fn listen(address: SocketAddr, buffer: Bytes) -> Result<Self, BindError> {
+        Self::bind(address, None, buffer)
     }
 
     /// A client's socket, which leaves by `uplink` and nothing else, on a port that the host chooses.
-    pub(crate) fn leave_by(uplink: Uplink) -> Result<Self, BindError> {
+    pub(crate) fn leave_by(uplink: Uplink, buffer: Bytes) -> Result<Self, BindError> {
         let address = match (uplink.address, uplink.index) {
             (IpAddr::V6(ip), Some(index)) if ip.is_unicast_link_local() => {
                 SocketAddr::V6(SocketAddrV6::new(ip, 0, 0, index.get()))
             }
             (ip, _) => SocketAddr::new(ip, 0),
         };
-        Self::bind(address, Some(uplink))
+        Self::bind(address, Some(uplink), buffer)
     }
 
-    fn bind(address: SocketAddr, uplink: Option<Uplink>) -> Result<Self, BindError> {
+    fn bind(address: SocketAddr, uplink: Option<Uplink>, buffer: Bytes) -> Result<Self, BindError> {
         let failed = |source| BindError::of_address(address, source);
         let plain = Plain::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP));
         let plain = plain.map_err(failed)?;
@@ -58,8 +59,9 @@ impl Socket {
         }
         plain.set_nonblocking(true).map_err(failed)?;
         // Smaller ones work, too.
-        let _ = plain.set_recv_buffer_size(KERNEL_BUFFER);
-        let _ = plain.set_send_buffer_size(KERNEL_BUFFER);
+        let buffer = usize::try_from(buffer.0).unwrap_or(usize::MAX);
+        let _ = plain.set_recv_buffer_size(buffer);
+        let _ = plain.set_send_buffer_size(buffer);
         plain.bind(&address.into()).map_err(failed)?;
         let socket = std::net::UdpSocket::from(plain);
         let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(failed)?;
@@ -139,7 +141,7 @@ impl Socket {
         ecn: u8,
         segment: usize,
         datagrams: &[u8],
-    ) -> io::Result<()> {
+    ) -> Result<(), Refusal> {
         let src_ip = self.local.ip().is_unspecified().then_some(route.local.ip());
         let transmit = Transmit {
             destination: route.destination(),
@@ -148,9 +150,29 @@ impl Socket {
             segment_size: (segment < datagrams.len()).then_some(segment),
             src_ip: src_ip.filter(|ip| !ip.is_unspecified()),
         };
-        let send = || self.state.try_send(UdpSockRef::from(&self.io), &transmit);
-        self.io.try_io(Interest::WRITABLE, send)
+        let mut asked = false;
+        let send = || {
+            asked = true;
+            self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+        };
+        let sent = self.io.try_io(Interest::WRITABLE, send);
+        sent.map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock if asked => Refusal::Full,
+            io::ErrorKind::WouldBlock => Refusal::NotReady,
+            _ => Refusal::Failed(error),
+        })
     }
+}
+
+/// Why datagrams did not leave.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The socket is new, or took nothing before, and has not been said to take any since.
+    NotReady,
+    /// The kernel holds all it may for the socket.
+    Full,
+    /// They never will.
+    Failed(io::Error),
 }
 
 /// The wildcard addresses of both families with that port.

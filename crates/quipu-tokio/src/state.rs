@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry as Slot;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use quipu_base::{Instant, StreamId};
+use quipu_base::{Bytes, Instant, StreamId};
 use quipu_quic::{Connection, ConnectionHandle};
 use tokio::sync::Notify;
 
@@ -34,6 +34,8 @@ pub(crate) struct DriverCounters {
 pub(crate) struct Shared {
     state: Mutex<State>,
     pub(crate) clock: Clock,
+    /// Bytes that the kernel is asked to keep for each socket and direction.
+    pub(crate) kernel_buffer: Bytes,
     /// A client may wait for a decision.
     pub(crate) incoming: Notify,
     /// A connection is gone.
@@ -57,7 +59,7 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: quipu_quic::Endpoint, clock: Clock) -> Self {
+    pub(crate) fn new(engine: quipu_quic::Endpoint, clock: Clock, kernel_buffer: Bytes) -> Self {
         let state = State {
             engine,
             entries: BTreeMap::new(),
@@ -68,7 +70,13 @@ impl Shared {
             abandoned: false,
             gone: false,
         };
-        Shared { state: Mutex::new(state), clock, incoming: Notify::new(), idle: Notify::new() }
+        Shared {
+            state: Mutex::new(state),
+            clock,
+            kernel_buffer,
+            incoming: Notify::new(),
+            idle: Notify::new(),
+        }
     }
 
     /// The state, for as long as it takes to look.

@@ -71,3 +71,8 @@ fn a_link_that_the_server_takes_down_loses_nothing() {
 fn a_link_that_comes_back_is_used_again() {
     transfer("back");
 }
+
+#[test]
+fn a_socket_that_takes_nothing_stops_its_path_alone() {
+    transfer("blocked");
+}

@@ -5,11 +5,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use quipu_base::Bytes;
 use quipu_policy::{PathState, Registry};
 use quipu_tokio::identity::{Pin, pinned, self_signed};
 use quipu_tokio::uplink::{Usable, uplinks};
 use quipu_tokio::{
-    ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, Via, policies,
+    ClientConfig, Connection, Endpoint, PathInfo, ServerConfig, TransportConfig, Via, policies,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
@@ -105,13 +106,19 @@ async fn experience(pin: Pin, cut: &str, server: &mut Server) {
     while uplinks().unwrap().iter().filter(|uplink| uplink.usable == Usable::Yes).count() < 2 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    let endpoint = Endpoint::client().via(Via::Auto).bind().unwrap();
+    let builder = Endpoint::client().via(Via::Auto);
+    let builder = match cut {
+        // Less than what waits in front of the link.
+        "blocked" => builder.kernel_buffer(Bytes(30_000)),
+        _ => builder,
+    };
+    let endpoint = builder.bind().unwrap();
     let names: Vec<_> = endpoint.uplinks().iter().map(|up| up.interface.clone().unwrap()).collect();
     assert_eq!(names, ["v0", "v1"]);
     let address = "10.0.1.2:4433".parse().unwrap();
     let connection = endpoint.connect(&config, address, "server").await.unwrap();
     both_usable(&connection).await;
-    let mut uncut = cut != "none";
+    let mut uncut = !matches!(cut, "none" | "blocked");
     download(&connection, |at| {
         if at > SIZE / 3 && std::mem::take(&mut uncut) {
             let carried = carried(&connection);
@@ -125,6 +132,14 @@ async fn experience(pin: Pin, cut: &str, server: &mut Server) {
     .await;
     if cut == "none" {
         let carried = carried(&connection);
+        assert!(carried.iter().all(|bytes| *bytes > 1 << 20), "{carried:?}");
+    }
+    if cut == "blocked" {
+        upload(&connection, server).await;
+        let sent = endpoint.stats().sent;
+        assert!(sent.blocked > 10, "{sent:?}");
+        let of_path = |path: &PathInfo| path.sample.counters.bytes_sent;
+        let carried: Vec<u64> = connection.paths().iter().map(of_path).collect();
         assert!(carried.iter().all(|bytes| *bytes > 1 << 20), "{carried:?}");
     }
     if cut == "back" {
@@ -153,6 +168,16 @@ async fn download(connection: &Connection, mut read: impl FnMut(usize)) {
         read(at);
     }
     assert_eq!(at, SIZE);
+}
+
+/// Uploads [`SIZE`] bytes, which the server compares.
+async fn upload(connection: &Connection, server: &mut Server) {
+    let mut send = connection.open_unidirectional().await.unwrap();
+    let data: Vec<u8> = (0..SIZE).map(byte).collect();
+    send.write_all(&data).await.unwrap();
+    send.finish().unwrap();
+    send.delivered().await.unwrap();
+    assert_eq!(server.answer("uploaded "), "whole");
 }
 
 async fn both_usable(connection: &Connection) {
@@ -198,6 +223,13 @@ fn server() {
         });
         let connection = endpoint.accept().await.unwrap().accept().await.unwrap();
         let data: Vec<u8> = (0..SIZE).map(byte).collect();
+        let (uploads, expected) = (connection.clone(), data.clone());
+        tokio::spawn(async move {
+            while let Ok(mut receive) = uploads.accept_unidirectional().await {
+                let read = receive.read_to_limit(SIZE).await.unwrap();
+                println!("uploaded {}", if read == expected { "whole" } else { "changed" });
+            }
+        });
         while let Ok((mut send, _receive)) = connection.accept_bidirectional().await {
             send.write_all(&data).await.unwrap();
             send.finish().unwrap();
