@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use quinn_udp::RecvMeta;
 use quipu_base::{Duration, Instant};
 use quipu_quic::error::ErrorCode;
-use quipu_quic::{Arrival, Drain};
+use quipu_quic::{Arrival, Drain, Outbox};
 
 use crate::batches::SendFailure;
 use crate::socket::Socket;
@@ -171,9 +171,11 @@ impl Driver {
         if engine.poll_timeout().is_some_and(|at| at <= now) {
             engine.handle_timeout(now);
         }
-        batches.begin_turn();
         let drain = engine.poll_transmit(now, batches);
         batches.flush_all();
+        // Others have their turn before the rest goes; without room, a socket has to take some first.
+        batches.begin_turn();
+        let goes_on = drain == Drain::Full && batches.has_room();
         let before = entries.len();
         while let Some((handle, event)) = engine.poll_event() {
             if let Some(entry) = entries.get_mut(&handle) {
@@ -203,12 +205,10 @@ impl Driver {
         if !self.set_timer(cx, deadline, now) {
             return Turn::More;
         }
-        match drain {
-            Drain::Full if !blocked => Turn::More,
-            _ if !failures.is_empty() => Turn::More,
-            // A socket became blocked in this turn: the task is to be registered.
-            _ if blocked && !self.is_registered(cx) => Turn::More,
-            _ => Turn::Rest,
+        // If a socket became blocked in this turn, the task is to be registered.
+        match goes_on || !failures.is_empty() || blocked && !self.is_registered(cx) {
+            true => Turn::More,
+            false => Turn::Rest,
         }
     }
 
