@@ -83,7 +83,7 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         let mut results = Vec::new();
         for &(direction, name) in directions(options.direction) {
             let load = Load { direction, streams: options.streams, amount };
-            let mut live = Live::new(name);
+            let mut live = Live::new(name, direction, &connection.paths());
             let told = |progress: Progress| live.show(direction, &progress);
             let outcome = measure(&connection, &load, Duration::from_secs(1), told).await;
             results.push((direction, name, outcome.map_err(Failure::run)?));
@@ -166,9 +166,11 @@ struct Live {
 }
 
 impl Live {
-    fn new(name: &'static str) -> Self {
+    /// `paths`: as they are when the measurement begins.
+    fn new(name: &'static str, direction: Direction, paths: &[PathInfo]) -> Self {
         let shown = std::io::stderr().is_terminal();
-        Live { name, shown, at: Duration::ZERO, bytes: 0, paths: BTreeMap::new() }
+        let paths = paths.iter().map(|path| (path.id.0, carried(direction, path)));
+        Live { name, shown, at: Duration::ZERO, bytes: 0, paths: paths.collect() }
     }
 
     fn show(&mut self, direction: Direction, progress: &Progress) {
@@ -187,7 +189,7 @@ impl Live {
             let now = carried(direction, path);
             let before = self.paths.insert(path.id.0, now);
             let local = local_name(path);
-            let part = rate(now - before.unwrap_or(now), seconds);
+            let part = rate(now - before.unwrap_or(0), seconds);
             line += &format!("   {local} {part}");
             if let Some(srtt) = path.sample.srtt {
                 line += &format!(", {:.1} ms", srtt.as_secs_f64() * 1e3);
