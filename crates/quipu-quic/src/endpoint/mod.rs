@@ -182,7 +182,7 @@ impl Endpoint {
 
     /// Drops a connection, closed or not: the peer is not told. A connection that is over needs no
     /// call of this, unless [`EndpointConfig::keep_closed`] is set: it goes when the application has
-    /// taken [`ConnectionEvent::Closed`](crate::ConnectionEvent::Closed), or had closed it itself.
+    /// taken [`ConnectionEvent::Closed`], or had closed it itself.
     pub fn remove(&mut self, handle: ConnectionHandle) -> Option<Connection> {
         self.table.remove(handle)
     }
