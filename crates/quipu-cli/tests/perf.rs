@@ -74,7 +74,7 @@ fn goodput_is_measured_both_ways_over_two_paths() {
     }
     // The client's policy decides what goes up.
     for path in value["up"]["paths"].as_array().expect("a list") {
-        assert!(path["udp_bytes"].as_u64() > Some(100_000), "{value}");
+        assert!(path["udp_bytes"].as_u64() > Some(30_000), "{value}");
     }
 }
 

@@ -57,7 +57,7 @@ async fn both_uplinks_of_a_client_carry_data() {
         assert_eq!(remotes, ["127.0.0.1", "127.0.0.2"]);
         for path in &paths {
             let sent = path.sample.counters.stream_bytes;
-            assert!(sent > 1 << 20, "{sent} bytes by {}", path.route.remote);
+            assert!(sent > 1 << 15, "{sent} bytes by {}", path.route.remote);
         }
     })
     .await;
