@@ -15,6 +15,7 @@ use quipu_quic::error::ErrorCode;
 use quipu_quic::{Arrival, Drain, Outbox};
 
 use crate::batches::SendFailure;
+use crate::changes::Changes;
 use crate::socket::Socket;
 use crate::state::{Shared, State};
 use crate::timer::Timer;
@@ -35,13 +36,16 @@ const TURNS: usize = 16;
 const LEAST_DELAY: Duration = Duration::from_millis(1);
 
 /// Drives an endpoint until nobody holds it and all its connections have ended.
-pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer) {
+///
+/// `changes`: those of the host, of which users are told.
+pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer, changes: Option<Changes>) {
     let mut driver = Driver {
         buffer: vec![0; BUFFERS * BUFFER].into_boxed_slice(),
         metas: [RecvMeta::default(); BUFFERS],
         sockets: Vec::new(),
         failures: Vec::new(),
         timer,
+        changes,
         armed: None,
         shared,
     };
@@ -54,6 +58,7 @@ struct Driver {
     /// Failures of each to receive, since it last did.
     failures: Vec<u32>,
     timer: Timer,
+    changes: Option<Changes>,
     /// When the timer fires: at the deadline or before it.
     armed: Option<Instant>,
     /// Datagrams are received and opened here.
@@ -73,6 +78,11 @@ impl Drop for Driver {
 impl Driver {
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.shared.lock().counters.wakeups += 1;
+        if self.changes.as_mut().is_some_and(|changes| changes.poll_changed(cx).is_ready()) {
+            self.shared.changes.send_replace(());
+            // There may be more, and the task is to be woken by what comes.
+            cx.waker().wake_by_ref();
+        }
         for _ in 0..TURNS {
             let received = self.receive(cx);
             let fired = self.has_fired(cx);

@@ -10,6 +10,7 @@ use quipu_quic::tls::rustls::{provider, secure_source};
 use tokio::runtime::Handle;
 
 use crate::batches::SendCounters;
+use crate::changes::Changes;
 use crate::clock::Clock;
 use crate::connecting;
 use crate::connection::Connection;
@@ -253,7 +254,9 @@ impl Endpoint {
         for socket in sockets {
             shared.lock().add_socket(socket);
         }
-        runtime.spawn(drive(Arc::clone(&shared), timer));
+        // Without them the uplinks are looked at once a second.
+        let changes = (!uplinks.is_empty()).then(|| Changes::new().ok()).flatten();
+        runtime.spawn(drive(Arc::clone(&shared), timer, changes));
         let holder = Arc::new(Holder(Arc::clone(&shared)));
         Ok(Endpoint { shared, _holder: holder, vias: Arc::new([]), uplinks: uplinks.into() })
     }
@@ -264,8 +267,8 @@ impl Endpoint {
     /// A client with several uplinks tries the next one every 250 ms, or as soon as one fails, until
     /// one gets an answer. The others become further paths as soon as both ends allow it, if the
     /// transport's `max_paths` does; [`Connection::path_events`] tells. So do uplinks that come later, and
-    /// those that return: once a second the host is asked which there are. Paths of uplinks that are gone
-    /// are abandoned.
+    /// those that return: the host is asked which there are once a second, and on Linux whenever the kernel
+    /// tells of a change. Paths of uplinks that are gone are abandoned.
     ///
     /// # Errors
     /// See [`ConnectError`].

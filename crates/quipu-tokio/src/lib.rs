@@ -33,7 +33,7 @@
 //! ```
 //!
 //! From the ground up: `clock` and `timer` give the engine its time, [`uplink`] finds interfaces,
-//! `socket` binds to them, `batches` collects datagrams for the kernel, `state` is what the task of
+//! `changes` tells when they do, `socket` binds to them, `batches` collects datagrams for the kernel, `state` is what the task of
 //! an endpoint (`driver`) shares with its users, and `entry` what they wait for.
 //!
 //! [`identity`] makes certificates without an authority, and [`perf`] measures how fast a connection is.
@@ -42,6 +42,7 @@
 //! Not here: HTTP.
 
 mod batches;
+mod changes;
 mod clock;
 mod connecting;
 mod connection;

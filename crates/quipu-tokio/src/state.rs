@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use quipu_base::{Bytes, Instant, StreamId};
 use quipu_quic::{Connection, ConnectionHandle};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::batches::Batches;
 use crate::clock::Clock;
@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) incoming: Notify,
     /// A connection is gone.
     pub(crate) idle: Notify,
+    /// The host's interfaces, addresses or routes changed.
+    pub(crate) changes: watch::Sender<()>,
 }
 
 /// What the mutex guards.
@@ -76,6 +78,7 @@ impl Shared {
             kernel_buffer,
             incoming: Notify::new(),
             idle: Notify::new(),
+            changes: watch::Sender::new(()),
         }
     }
 

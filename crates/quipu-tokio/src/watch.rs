@@ -1,6 +1,7 @@
 //! Uplinks that come and go while a connection lives.
 //!
-//! Once a second the host is asked which there are. One that is new, or is back, becomes a path; the
+//! Once a second, and on Linux as soon as the kernel tells of a change, the host is asked which there are.
+//! One that is new, or is back, becomes a path; the
 //! path of one that is gone is abandoned, if there is another. Packets that a dead uplink swallows are
 //! noticed sooner, by probe timeouts: this is for what comes after.
 
@@ -13,6 +14,7 @@ use quipu_base::PathId;
 use quipu_policy::PathStatus;
 use quipu_quic::error::ErrorCode;
 use quipu_quic::{Connection, ConnectionHandle};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::path;
 use crate::state::Shared;
@@ -20,6 +22,10 @@ use crate::uplink::{Uplink, Usable, Via, resolve};
 
 /// How often the host is asked. Our choice.
 const EVERY: Duration = Duration::from_secs(1);
+
+/// Changes mostly come by twos and threes: of the link, of its addresses and of routes by it. They are
+/// looked at together. Our choice.
+const TOGETHER: Duration = Duration::from_millis(5);
 
 /// An uplink that does not become a path is tried again after as many seconds, twice as many each time,
 /// up to this.
@@ -46,8 +52,16 @@ pub(crate) async fn watch(
     for uplink in present(&vias, remote) {
         trials.insert(uplink.address, Trial { left: 2, pause: 2 });
     }
+    let mut changes = shared.changes.subscribe();
+    let mut next_tick = Instant::now() + EVERY;
     loop {
-        tokio::time::sleep(EVERY).await;
+        let is_tick = timeout_at(next_tick, changes.changed()).await.is_err();
+        if is_tick {
+            next_tick = Instant::now() + EVERY;
+        } else {
+            sleep(TOGETHER).await;
+            changes.mark_unchanged();
+        }
         let uplinks = present(&vias, remote);
         trials.retain(|address, _| uplinks.iter().any(|uplink| uplink.address == *address));
         let Some(missing) = settle(&shared, handle, &uplinks) else { return };
@@ -56,7 +70,7 @@ pub(crate) async fn watch(
             if !missing.contains(&uplink.address) {
                 *trial = Trial::default();
             } else if trial.left > 0 {
-                trial.left -= 1;
+                trial.left -= u32::from(is_tick);
             } else {
                 trial.pause = (trial.pause * 2).clamp(1, MAX_PAUSE);
                 trial.left = trial.pause;

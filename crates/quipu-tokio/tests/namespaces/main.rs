@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs a transfer during which `cut` takes its end of the second link down, the server or the client;
-/// `"none"`: nobody does; `"back"`: the client does, and takes it up again.
+/// `"none"`: nobody does; `"back"`: the client does, and takes it up again; `"told"`: the server does so
+/// while nothing is sent.
 #[expect(clippy::disallowed_methods, reason = "the test ends by itself")]
 fn transfer(cut: &str) {
     if let Err(reason) = network::may_make() {
@@ -70,6 +71,11 @@ fn a_link_that_the_server_takes_down_loses_nothing() {
 #[test]
 fn a_link_that_comes_back_is_used_again() {
     transfer("back");
+}
+
+#[test]
+fn a_link_without_carrier_is_left_as_soon_as_the_kernel_tells() {
+    transfer("told");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use quipu_policy::{PathState, Registry};
 use quipu_tokio::identity::{Pin, pinned, self_signed};
 use quipu_tokio::uplink::{Usable, uplinks};
 use quipu_tokio::{
-    ClientConfig, Connection, Endpoint, PathInfo, ServerConfig, TransportConfig, Via, policies,
+    ClientConfig, Connection, Endpoint, PathInfo, ServerConfig, TransportConfig, Uplink, Via,
+    policies,
 };
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
@@ -118,7 +119,7 @@ async fn experience(pin: Pin, cut: &str, server: &mut Server) {
     let address = "10.0.1.2:4433".parse().unwrap();
     let connection = endpoint.connect(&config, address, "server").await.unwrap();
     both_usable(&connection).await;
-    let mut uncut = !matches!(cut, "none" | "blocked");
+    let mut uncut = !matches!(cut, "none" | "blocked" | "told");
     download(&connection, |at| {
         if at > SIZE / 3 && std::mem::take(&mut uncut) {
             let carried = carried(&connection);
@@ -143,19 +144,16 @@ async fn experience(pin: Pin, cut: &str, server: &mut Server) {
         assert!(carried.iter().all(|bytes| *bytes > 1 << 20), "{carried:?}");
     }
     if cut == "back" {
-        // If no datagram was refused, the client finds the link down when it looks at its uplinks.
-        let gone = async {
-            while connection.paths().len() > 1 {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        timeout(Duration::from_secs(4), gone).await.unwrap();
+        timeout(Duration::from_secs(4), one_path(&connection)).await.unwrap();
         ip("link set v1 up");
         ip("route add default via 10.0.2.2 dev v1 metric 200");
         timeout(Duration::from_secs(4), both_usable(&connection)).await.unwrap();
         download(&connection, |_| {}).await;
         let carried = carried(&connection);
         assert!(carried[1] > 1 << 20, "{carried:?}");
+    }
+    if cut == "told" {
+        told(&connection, server).await;
     }
     connection.close(0, b"");
     endpoint.wait_idle_for(quipu_base::Duration::from_secs(1)).await;
@@ -184,6 +182,36 @@ async fn upload(connection: &Connection, server: &mut Server) {
     send.finish().unwrap();
     send.delivered().await.unwrap();
     assert_eq!(server.answer("uploaded "), "whole");
+}
+
+/// Nothing is sent: that a link has no carrier any more, and later has it again, only the kernel tells.
+async fn told(connection: &Connection, server: &mut Server) {
+    // Soon enough to be no look at the uplinks by chance, of which there is one a second.
+    let at_once = Duration::from_millis(300);
+    for _ in 0..3 {
+        server.tell("cut");
+        server.answer("cut");
+        // The kernel itself may take a second.
+        timeout(Duration::from_secs(4), v1(Usable::Down)).await.expect("the carrier is lost");
+        timeout(at_once, one_path(connection)).await.expect("the path is abandoned at once");
+        server.tell("join");
+        server.answer("joined");
+        timeout(Duration::from_secs(4), both_usable(connection)).await.expect("it is back");
+    }
+}
+
+async fn v1(usable: Usable) {
+    let is_so =
+        |uplink: &Uplink| uplink.interface.as_deref() == Some("v1") && uplink.usable == usable;
+    while !uplinks().unwrap().iter().any(is_so) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn one_path(connection: &Connection) {
+    while connection.paths().len() > 1 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 async fn both_usable(connection: &Connection) {
@@ -223,8 +251,12 @@ fn server() {
         let endpoint = builder.bind().unwrap();
         println!("pin {pin}");
         std::thread::spawn(move || {
-            if commands.next().is_some_and(|line| line.unwrap() == "cut") {
-                ip("link set w1 down");
+            while let Some(Ok(line)) = commands.next() {
+                match line.as_str() {
+                    "cut" => ip("link set w1 down"),
+                    _ => ip("link set w1 up"),
+                }
+                println!("{}", if line == "cut" { "cut" } else { "joined" });
             }
         });
         let connection = endpoint.accept().await.unwrap().accept().await.unwrap();
