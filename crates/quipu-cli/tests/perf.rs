@@ -91,6 +91,23 @@ fn a_table_has_a_row_for_all_paths_and_for_each() {
 }
 
 #[test]
+fn secrets_are_written_where_the_environment_says() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("keys.log");
+    let output = Command::new(env!("CARGO_BIN_EXE_quipu"))
+        .args(["perf", "client", "--bytes", "1kB", &server.address, "--pin", &server.pin])
+        .env("SSLKEYLOGFILE", &file)
+        .output()
+        .expect("the program starts");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let secrets = std::fs::read_to_string(&file).expect("it was written");
+    for label in ["CLIENT_HANDSHAKE_TRAFFIC_SECRET ", "SERVER_TRAFFIC_SECRET_0 "] {
+        assert!(secrets.contains(label), "{secrets}");
+    }
+}
+
+#[test]
 fn another_pin_and_a_server_that_is_not_there_are_failures() {
     let server = Server::start();
     let output = quipu(&["perf", "client", &server.address, "--pin", &"0".repeat(64)]);

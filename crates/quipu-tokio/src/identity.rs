@@ -82,7 +82,10 @@ pub fn self_signed(name: &str, alpn: &[&[u8]]) -> Result<(RustlsServer, Pin), Id
     Ok((RustlsServer::with_certificate(vec![certificate], key.into(), alpn)?, pin))
 }
 
-/// A client that trusts the server with that pin, whatever its name, and no other.
+/// A client that trusts the server with that pin, whatever its name, and no other. If the environment
+/// variable `SSLKEYLOGFILE` names a file, the secrets of its connections are appended there, for tools
+/// that decrypt recorded packets:
+/// <https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html>.
 ///
 /// # Errors
 /// See [`IdentityError`].
@@ -95,6 +98,7 @@ pub fn pinned(pin: Pin, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
     Ok(RustlsClient::new(Arc::new(config))?)
 }
 
