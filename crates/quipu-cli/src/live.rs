@@ -44,6 +44,11 @@ impl LivePolicies {
         &self,
         registry: &Registry,
     ) -> Result<Arc<dyn Fn() -> quipu_lab::policy::Policies + Send + Sync>, Failure> {
+        policies(registry, &self.chosen()).map_err(Failure::usage)
+    }
+
+    /// Those that were given, as `LAYER=NAME` with blanks between.
+    pub(crate) fn chosen(&self) -> String {
         let layers = [
             ("stream", &self.stream),
             ("path", &self.path),
@@ -55,8 +60,7 @@ impl LivePolicies {
             let name = name.as_ref()?;
             Some(format!("{layer}={name}"))
         });
-        let text = chosen.collect::<Vec<_>>().join(" ");
-        policies(registry, &text).map_err(Failure::usage)
+        chosen.collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -96,7 +96,15 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         let results = results
             .iter()
             .map(|(direction, name, outcome)| (String::from(*name), json_of(*direction, outcome)));
-        let all: serde_json::Map<String, Value> = results.collect();
+        let about = [
+            ("world", json!("live")),
+            ("program", json!(own.program.describe())),
+            ("server", json!(options.server.server)),
+            ("streams", json!(options.streams)),
+            ("policies", json!(options.policies.chosen())),
+        ];
+        let about = about.map(|(name, value)| (name.to_owned(), value));
+        let all: serde_json::Map<String, Value> = about.into_iter().chain(results).collect();
         return crate::print(&to_json(&all));
     }
     own.terminal.print_grid(&grid(&results), options.format.format)

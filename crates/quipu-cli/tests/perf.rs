@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A server that runs until it is dropped.
 struct Server {
@@ -65,6 +65,8 @@ fn goodput_is_measured_both_ways_over_two_paths() {
     let output = server.quipu(&arguments);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(value["world"], "live");
+    assert_eq!((&value["streams"], &value["policies"]), (&json!(2), &json!("path=path-rr")));
     for way in ["down", "up"] {
         let measured = &value[way];
         assert_eq!(measured["bytes"], 8_000_000, "{value}");
