@@ -28,7 +28,11 @@ mod kernel {
     const AT_ONCE: usize = 64;
 
     /// A socket on which the kernel tells of changes. Any user may have one.
-    pub(crate) struct Changes(AsyncFd<OwnedFd>);
+    pub(crate) struct Changes {
+        fd: AsyncFd<OwnedFd>,
+        /// It tells nothing any more.
+        failed: bool,
+    }
 
     impl Changes {
         /// To be called within a runtime.
@@ -41,24 +45,34 @@ mod kernel {
             let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
             let groups = LINK | IPV4_ADDRESS | IPV4_ROUTE | IPV6_ADDRESS | IPV6_ROUTE;
             bind(&fd, &SocketAddrNetlink::new(0, groups))?;
-            Ok(Changes(AsyncFd::new(fd)?))
+            Ok(Changes { fd: AsyncFd::new(fd)?, failed: false })
         }
 
         /// Ready once for all that was told since.
         pub(crate) fn poll_changed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
             let mut any = false;
             for _ in 0..AT_ONCE {
-                let Poll::Ready(Ok(mut guard)) = self.0.poll_read_ready(cx) else { break };
+                if self.failed {
+                    break;
+                }
+                let Poll::Ready(Ok(mut guard)) = self.fd.poll_read_ready(cx) else { break };
                 // The rest of a longer message is dropped.
                 let read = guard.try_io(|fd| {
                     let mut message = [0; 64];
                     Ok(recv(fd.get_ref(), &mut message[..], RecvFlags::empty())?)
                 });
-                // An error tells that messages were lost: something changed.
-                any |= read.is_ok();
+                let Ok(read) = read else { continue };
+                // Lost messages tell of a change, too; a socket that fails otherwise would wake its reader
+                // for ever.
+                self.failed = read.is_err_and(|error| !is_overrun(&error));
+                any = true;
             }
             if any { Poll::Ready(()) } else { Poll::Pending }
         }
+    }
+
+    fn is_overrun(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(rustix::io::Errno::NOBUFS.raw_os_error())
     }
 
     #[cfg(test)]

@@ -25,7 +25,7 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Changes mostly come by twos and threes: of the link, of its addresses and of routes by it. They are
 /// looked at together. Our choice.
-const TOGETHER: Duration = Duration::from_millis(5);
+const TOGETHER: Duration = Duration::from_millis(20);
 
 /// An uplink that does not become a path is tried again after as many seconds, twice as many each time,
 /// up to this.
@@ -55,12 +55,14 @@ pub(crate) async fn watch(
     let mut changes = shared.changes.subscribe();
     let mut next_tick = Instant::now() + EVERY;
     loop {
-        let is_tick = timeout_at(next_tick, changes.changed()).await.is_err();
-        if is_tick {
-            next_tick = Instant::now() + EVERY;
-        } else {
+        if timeout_at(next_tick, changes.changed()).await.is_ok() {
             sleep(TOGETHER).await;
             changes.mark_unchanged();
+        }
+        // Also where something changes all the time.
+        let is_tick = next_tick <= Instant::now();
+        if is_tick {
+            next_tick = Instant::now() + EVERY;
         }
         let uplinks = present(&vias, remote);
         trials.retain(|address, _| uplinks.iter().any(|uplink| uplink.address == *address));
