@@ -108,4 +108,8 @@ impl StreamPolicy for Watched {
     fn order(&self) -> u64 {
         self.inner.order()
     }
+
+    fn stays_with(&self, stream: StreamKey) -> bool {
+        self.inner.stays_with(stream)
+    }
 }

@@ -4,12 +4,12 @@ use quipu_base::Bytes;
 
 use super::planned::Planned;
 use super::planner::Planner;
-use crate::key::PathKey;
+use crate::key::{PathKey, StreamKey};
 use crate::path::{Choice, Parcel, PathPolicy, TakeBack};
 use crate::reinject::ResendRules;
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::view::{Kind, View};
+use crate::seam::view::{Kind, PathView, View};
 use crate::stream::{Pack, StreamPolicy, Turn};
 
 /// A [`StreamPolicy`] that orders and a [`PathPolicy`] that places, as one [`Joint`](super::Joint):
@@ -64,6 +64,10 @@ impl PathPolicy for StreamAndPath {
     fn rebinds(&self) -> bool {
         self.path.rebinds()
     }
+
+    fn stays_on(&self, path: &PathView) -> bool {
+        self.path.stays_on(path)
+    }
 }
 
 impl Planner for StreamAndPath {
@@ -86,6 +90,10 @@ impl Planner for StreamAndPath {
 
     fn order(&self) -> u64 {
         self.stream.order()
+    }
+
+    fn repeats(&self, stream: StreamKey, path: &PathView) -> bool {
+        self.path.stays_on(path) && self.stream.stays_with(stream)
     }
 }
 

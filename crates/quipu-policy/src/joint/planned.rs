@@ -14,12 +14,14 @@ use crate::seam::event::Event;
 use crate::seam::view::{Paths, Run, StreamView, View};
 use crate::stream::Pack;
 
+mod again;
 mod ask;
 mod edges;
 mod free;
 mod place;
 mod revise;
 
+use again::Again;
 use edges::Edges;
 use place::{avoids, fallback, send};
 
@@ -30,7 +32,8 @@ use place::{avoids, fallback, send};
 /// 2. lost bytes, if they go first or if connection credit is used up;
 /// 3. the oldest commit whose path is open;
 /// 4. the planner's turns, one after the other: it sends a turn now, or plans it for later (then the
-///    next turn is asked for), or waits (then lost bytes of any stream may go).
+///    next turn is asked for), or waits (then lost bytes of any stream may go). While it
+///    [repeats](Planner::repeats) its answer, the packets that follow do without all of this.
 ///
 /// To the planner, *ready* means: has pending bytes that no path holds. A commit charges it once;
 /// its sending later does not charge again. The sum of commits is bounded by the planner's limit and
@@ -47,6 +50,8 @@ pub struct Planned<P> {
     ledger: Ledger,
     free: FreeSet,
     edges: Edges,
+    /// What the planner answers until something happens.
+    again: Option<Again>,
     /// The planner's order when the plans were made.
     order: u64,
     /// Something but the sending of packets happened since the last revision.
@@ -89,6 +94,7 @@ impl<P: Planner> Planned<P> {
             ledger: Ledger::new(),
             free: FreeSet::new(),
             edges: Edges::default(),
+            again: None,
             order: 0,
             changed: true,
             touched: true,
@@ -291,7 +297,18 @@ impl<P: Planner> Planned<P> {
 impl<P: Planner> Joint for Planned<P> {
     fn decide(&mut self, ask: Ask, view: &View<'_>, notes: &mut Notes) -> Decision {
         match ask {
-            Ask::Packet => self.next_packet(view, notes),
+            Ask::Packet => match self.answer_again(view, notes) {
+                Some(same) => {
+                    #[cfg(debug_assertions)]
+                    assert_eq!(
+                        same,
+                        self.next_packet(view, &mut Notes::off()),
+                        "it need not be asked"
+                    );
+                    same
+                }
+                None => self.next_packet(view, notes),
+            },
             Ask::Fill { path, space } => self.fill(path, space, view, notes),
         }
     }

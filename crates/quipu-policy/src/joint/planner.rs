@@ -2,10 +2,10 @@
 
 use quipu_base::Instant;
 
-use crate::key::PathKey;
+use crate::key::{PathKey, StreamKey};
 use crate::path::PathPolicy;
 use crate::seam::decision::Notes;
-use crate::seam::view::{Kind, View};
+use crate::seam::view::{Kind, PathView, View};
 use crate::stream::Turn;
 
 /// The algorithm of a joint policy: whose bytes go next, and on which path.
@@ -41,6 +41,14 @@ pub trait Planner: PathPolicy {
     /// Grows when bytes already planned should have gone to another stream.
     fn order(&self) -> u64 {
         0
+    }
+
+    /// True if the planner gives `stream` turns without limit, and places them on `path`, until the
+    /// stream stops, the path closes, time passes, or an event comes that is not [`Placed`](crate::Event::Placed) or
+    /// [`Sent`](crate::Event::Sent) of these turns. Asked after such a turn; the packets that follow are then answered without
+    /// the planner.
+    fn repeats(&self, _stream: StreamKey, _path: &PathView) -> bool {
+        false
     }
 
     /// When to be woken for periodic work; beside the end of a wait.

@@ -70,4 +70,9 @@ impl PathPolicy for MinRtt {
     fn probe(&mut self, view: &View<'_>) -> Option<PathKey> {
         self.probe.due(view)
     }
+
+    /// Paths without a round-trip time take turns.
+    fn stays_on(&self, path: &PathView) -> bool {
+        path.srtt.is_some()
+    }
 }

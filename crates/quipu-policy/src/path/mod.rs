@@ -5,7 +5,7 @@ use quipu_base::{Bytes, Instant};
 use crate::key::{PathKey, StreamKey};
 use crate::seam::decision::Notes;
 use crate::seam::event::Event;
-use crate::seam::view::{Class, View};
+use crate::seam::view::{Class, PathView, View};
 
 mod backup;
 mod blest;
@@ -121,5 +121,12 @@ pub trait PathPolicy: Send {
     /// Whether plans are made anew when the order of streams grows.
     fn rebinds(&self) -> bool {
         true
+    }
+
+    /// True if [`select`](Self::select), which has just answered [`Choice::Now`] with `path`, answers
+    /// the same for whatever bytes follow, until the path closes, time passes, or an event comes that
+    /// is not [`Event::Placed`] or [`Event::Sent`] of what it placed itself: it need not be asked.
+    fn stays_on(&self, _path: &PathView) -> bool {
+        false
     }
 }

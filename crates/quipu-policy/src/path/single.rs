@@ -5,7 +5,7 @@ use quipu_base::PathId;
 use super::choose::{is_promising, rest_unless_stuck};
 use super::{Choice, MinRtt, Parcel, PathPolicy};
 use crate::seam::decision::Notes;
-use crate::seam::view::View;
+use crate::seam::view::{PathView, View};
 
 /// `single:id=N`: everything on path `N`.
 ///
@@ -42,5 +42,9 @@ impl PathPolicy for Single {
                 None => rest_unless_stuck(parcel, view),
             },
         }
+    }
+
+    fn stays_on(&self, path: &PathView) -> bool {
+        path.key.id == self.id
     }
 }

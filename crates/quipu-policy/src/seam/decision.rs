@@ -129,6 +129,11 @@ impl Notes {
         Notes { lines: Some(Vec::new()), decided_by: DecidedBy::Policy }
     }
 
+    /// True if notes are kept.
+    pub fn are_on(&self) -> bool {
+        self.lines.is_some()
+    }
+
     /// Keeps the note that `note` makes, if notes are on.
     pub fn add(&mut self, note: impl FnOnce() -> Note) {
         if let Some(lines) = &mut self.lines {

@@ -117,6 +117,13 @@ pub trait StreamPolicy: Send {
     fn order(&self) -> u64 {
         0
     }
+
+    /// True if [`next`](Self::next), which has just given `stream` a turn without limit, does so again
+    /// until the stream stops, time passes, or an event comes that is not [`Event::Placed`] or
+    /// [`Event::Sent`] of these turns: it need not be asked.
+    fn stays_with(&self, _stream: StreamKey) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

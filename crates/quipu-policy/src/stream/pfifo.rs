@@ -22,6 +22,7 @@ impl Ranked<ByIdentifier> {
 
 impl Rank for ByIdentifier {
     type Key = u64;
+    const SENT_STAYS_FIRST: bool = true;
 
     fn key(&self, stream: &StreamView, _view: &View<'_>) -> u64 {
         stream.key.id.0

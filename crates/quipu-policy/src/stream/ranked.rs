@@ -17,6 +17,9 @@ pub trait Rank: Send {
     /// Least first; ties go to the lower stream identifier.
     type Key: Copy + Ord + Debug + Send;
 
+    /// Sending bytes of a stream never makes it rank later.
+    const SENT_STAYS_FIRST: bool = false;
+
     /// The stream's rank at this instant.
     fn key(&self, stream: &StreamView, view: &View<'_>) -> Self::Key;
 
@@ -150,5 +153,9 @@ impl<R: Rank> StreamPolicy for Ranked<R> {
 
     fn order(&self) -> u64 {
         self.queue.preemptions.count()
+    }
+
+    fn stays_with(&self, stream: StreamKey) -> bool {
+        R::SENT_STAYS_FIRST && self.queue.first().is_some_and(|(first, _)| first == stream)
     }
 }

@@ -214,6 +214,16 @@ impl StreamPolicy for UrgencyLevels {
     fn order(&self) -> u64 {
         self.preemptions.count()
     }
+
+    fn stays_with(&self, stream: StreamKey) -> bool {
+        // Otherwise it matters how many packets went.
+        let ignores_packets = !self.guard && self.mixed == Mixed::First;
+        ignores_packets
+            && self.place(stream).is_some_and(|(urgency, incremental, _)| {
+                let level = &self.levels[usize::from(urgency)];
+                !incremental || level.turns.stays_with(stream)
+            })
+    }
 }
 
 #[cfg(test)]

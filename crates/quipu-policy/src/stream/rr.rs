@@ -129,6 +129,11 @@ impl StreamPolicy for RoundRobin {
             self.returned = Some(turn.stream);
         }
     }
+
+    /// A ring of one.
+    fn stays_with(&self, stream: StreamKey) -> bool {
+        self.first == self.last && self.current() == Some(stream)
+    }
 }
 
 #[cfg(test)]

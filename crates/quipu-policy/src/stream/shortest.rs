@@ -67,6 +67,7 @@ impl Aging {
 
 impl Rank for ByRemaining {
     type Key = Bytes;
+    const SENT_STAYS_FIRST: bool = true;
 
     fn key(&self, stream: &StreamView, _view: &View<'_>) -> Bytes {
         let bytes = remaining(stream);
@@ -98,6 +99,7 @@ impl Rank for ByRemaining {
 
 impl Rank for BySize {
     type Key = Bytes;
+    const SENT_STAYS_FIRST: bool = true;
 
     fn key(&self, stream: &StreamView, _view: &View<'_>) -> Bytes {
         total(stream)

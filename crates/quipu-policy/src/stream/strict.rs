@@ -35,6 +35,7 @@ pub(crate) fn weight(stream: StreamKey, view: &View<'_>) -> u16 {
 
 impl Rank for ByPriority {
     type Key = (u16, u16, u64);
+    const SENT_STAYS_FIRST: bool = true;
 
     fn key(&self, stream: &StreamView, view: &View<'_>) -> Self::Key {
         let lightness = u16::MAX - weight(stream.key, view);

@@ -482,4 +482,8 @@ impl StreamPolicy for Box<dyn StreamPolicy> {
     fn order(&self) -> u64 {
         (**self).order()
     }
+
+    fn stays_with(&self, stream: StreamKey) -> bool {
+        (**self).stays_with(stream)
+    }
 }

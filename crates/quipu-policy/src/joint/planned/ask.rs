@@ -62,7 +62,10 @@ impl<P: Planner> Planned<P> {
             let stream = offer.turn.stream;
             let placement = self.place_run(stream, offer.run, offer.max, back_fits, view, notes);
             match placement {
-                Placement::On(path) => return offer.send_on(path),
+                Placement::On(path) => {
+                    self.note_answer(offer.turn, path, view);
+                    return offer.send_on(path);
+                }
                 Placement::FromBack(path) => {
                     let from_back = self.send_from_back(path, &offer, view);
                     return from_back.unwrap_or_else(|| offer.send_on(path));

@@ -78,6 +78,7 @@ impl<P: Planner> Planned<P> {
     }
 
     pub(super) fn note_event(&mut self, event: &Event<'_>, view: &View<'_>) {
+        self.keep_answer(event);
         self.touched = true;
         self.reconsidered = false;
         self.changed |= !matches!(event, Event::Placed { .. } | Event::Sent(_));
