@@ -47,7 +47,7 @@ impl<'a> Outgoing<'a> {
             return;
         }
         let slot = self.current();
-        self.pool.get_mut(slot).set_len(len);
+        self.pool.set_len(slot, len);
         self.outbox.datagrams.push((slot, *envelope));
         self.current = None;
     }

@@ -359,7 +359,7 @@ impl<N: Node, O: Observer> World<N, O> {
         let received = Received { node: id, envelope, payload, link: destination.link };
         self.observer.on_received(self.now, &received);
         self.stats.received += 1;
-        let (buffer, length) = datagram.lend();
+        let (buffer, length) = self.pool.lend(slot);
         let size = buffer.len();
         self.nodes[id.index()].node.handle_buffer(self.now, &envelope, buffer, length);
         debug_assert_eq!(buffer.len(), size, "a node leaves a buffer of the same length");
