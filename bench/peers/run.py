@@ -11,20 +11,27 @@ To put another library beside these: add its binary to LIBS, printing the same J
 import argparse, json, os, statistics, subprocess, sys
 
 LIBS = ["quipu", "quinn", "noq", "quiche", "tquic", "s2n-quic"]
+# ours on sockets, whose state machine is that of "quipu"
+LIVE = ["quipu-tokio" if l == "quipu" else l for l in LIBS]
 RUNS = [("limit", ["crypto"]), ("limit", ["udp"]),
         ("limit", ["udp", "--segments", "10"]),
         ("limit", ["udp", "--segments", "1", "--mib", "128"]),
         ("limit", ["udp1"]), ("limit", ["udp1", "--segments", "10"]),
         ("limit", ["udp1", "--segments", "1", "--mib", "256"])]
-RUNS += [(l, ["bulk"]) for l in LIBS if l != "quipu"]
-RUNS += [(l, ["bulk", "--provider", "aws-lc-rs"]) for l in ("quinn", "noq")]
+RUNS += [(l, ["bulk"]) for l in LIVE]
+RUNS += [(l, ["bulk", "--provider", "aws-lc-rs"]) for l in ("quipu-tokio", "quinn", "noq")]
+# quinn's and noq's default stream window, and two paths, whose use takes turns
+RUNS += [("quipu-tokio", ["bulk", "--window", "1250000"]),
+         ("quipu-tokio", ["bulk", "--paths", "2", "--policies", "congestion=cubic path=path-rr"])]
 RUNS += [(l, ["sansio"]) for l in LIBS if l != "s2n-quic"]
 RUNS += [(l, ["sansio", "--provider", "aws-lc-rs"]) for l in ("quipu", "quinn", "noq")]
 # quinn's and noq's default stream window, for those whose default is larger
 RUNS += [(l, ["sansio", "--window", "1250000"]) for l in ("quipu", "quiche", "tquic")]
 RUNS += [(l, ["handshake"]) for l in LIBS]
 RUNS += [(l, ["handshake", "--provider", "aws-lc-rs"]) for l in ("quipu", "quinn", "noq")]
-RUNS += [(l, ["streams"]) for l in LIBS if l != "quipu"]
+RUNS += [("quipu-tokio", ["handshake"])] + [(l, ["handshake-live"]) for l in ("quinn", "noq")]
+RUNS += [(l, ["streams"]) for l in LIVE]
+RUNS += [(l, ["idle", "--n", n]) for n in ("1000", "10000") for l in LIVE if l != "tquic"]
 RUNS += [(l, ["streams-mem"]) for l in ("quipu", "quinn", "noq", "quiche")]
 RUNS += [("noq", ["multipath", "--dir", d, "--second", s])
          for d in ("down", "up") for s in ("available", "backup")]
@@ -109,13 +116,25 @@ def tables(rows):
                          ("streams", "streams: 10,000 of 100 bytes up, 10 KiB down, 100 at once, loopback")):
         extra = ["datagrams down each", "datagrams up each"] if bench == "streams" else []
         head(title, "library", "version", "how", "runs", "per second", "CPU us each", *extra)
-        for (lib, ver), g in sorted(groups(bench).items()):
-            line(lib, ver, g[0].get("how", "loopback"), len(g), med(g, "per_s", "{:.0f}"),
+        by_how = {}
+        for (lib, ver), g in groups(bench).items():
+            for r in g:
+                by_how.setdefault((lib, ver, r.get("how", "loopback")), []).append(r)
+        for (lib, ver, how), g in sorted(by_how.items()):
+            line(lib, ver, how, len(g), med(g, "per_s", "{:.0f}"),
                  med(g, "cpu_us_each", "{:.1f}"),
                  *([one([{"x": r["dgrams_data"] / r["streams"]} for r in g if "dgrams_data" in r],
                         "x", "{:.1f}"),
                     one([{"x": r["dgrams_ack"] / r["streams"]} for r in g if "dgrams_ack" in r],
                         "x", "{:.1f}")] if extra else []))
+
+    head("idle: connections that do nothing, both ends", "library", "version", "how", "connections", "runs",
+         "KiB each", "CPU ms per second", "CPU us to connect each")
+    for (lib, ver), g in sorted(groups("idle").items()):
+        for n in sorted({r["connections"] for r in g}):
+            of = [r for r in g if r["connections"] == n]
+            line(lib, ver, of[0]["how"], n, len(of), med(of, "kib_each", "{:.1f}"),
+                 med(of, "idle_cpu_ms_per_s", "{:.1f}"), med(of, "setup_cpu_us_each", "{:.0f}"))
 
     head("multipath: noq, 256 MiB on one stream, path 0 on 127.0.0.1, path 1 on 127.0.0.2",
          "direction", "client opened path 1 as", "runs", "Gbit/s", "MiB sent on path 0",

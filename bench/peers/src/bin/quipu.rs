@@ -3,110 +3,40 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use quic_bulk::*;
-use quipu_base::{Bytes as Amount, Duration, Instant, Seed, StreamDirection, StreamId};
-use quipu_policy::{BuildContext, PolicySpec, Registry};
-use quipu_quic::endpoint::{ClientConfig, PolicyFactory, ServerConfig};
-use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
+use quipu_base::{Duration, Instant, Seed, StreamDirection, StreamId};
 use quipu_quic::{
     Arrival, Connection, ConnectionEvent, ConnectionHandle, Endpoint, Outbox, Route, Transmit,
     TransportConfig,
 };
-use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-const LIB: &str = "quipu";
+#[path = "../ours.rs"]
+mod ours;
+use ours::Setup;
+
+/// quinn's default.
+const WINDOW: u64 = 1_250_000;
 
 fn main() {
     let args = Args::parse();
     watchdog(args.num("limit-s", 120));
-    let setup = Setup::new(
+    let window = args.num("window", WINDOW);
+    let mut setup = Setup::new(
+        "quipu",
+        TransportConfig::default(),
         &args.str("provider", "ring"),
-        args.num("window", 1_250_000),
+        window,
         &args.str("policies", "congestion=cubic"),
     );
+    setup.name = windowed(&setup.name, if window == WINDOW { 0 } else { window });
     match args.cmd.as_str() {
         "sansio" => sansio(&setup, args.num("mib", 256) * MIB),
         "handshake" => handshake(&setup, args.num("n", 2000)),
         "streams-mem" => streams_mem(&setup, args.num("n", 10_000)),
         other => unknown(other),
     }
-}
-
-struct Setup {
-    name: String,
-    server: ServerConfig,
-    client: ClientConfig,
-}
-
-fn provider(name: &str) -> Arc<rustls::crypto::CryptoProvider> {
-    let mut provider = match name {
-        "ring" => rustls::crypto::ring::default_provider(),
-        "aws-lc-rs" => rustls::crypto::aws_lc_rs::default_provider(),
-        _ => panic!("provider {name}"),
-    };
-    provider.cipher_suites.retain(|s| s.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
-    provider.kx_groups.retain(|g| g.name() == rustls::NamedGroup::X25519);
-    assert_eq!((provider.cipher_suites.len(), provider.kx_groups.len()), (1, 1));
-    Arc::new(provider)
-}
-
-impl Setup {
-    fn new(provider_name: &str, window: u64, policies: &str) -> Self {
-        let (cert, key, _, _) = cert();
-        let cert = CertificateDer::from(cert);
-        let provider = provider(provider_name);
-        let mut server = rustls::ServerConfig::builder_with_provider(provider.clone())
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![cert.clone()], PrivatePkcs8KeyDer::from(key).into())
-            .unwrap();
-        server.alpn_protocols = vec![b"bench".to_vec()];
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(cert).unwrap();
-        let mut client = rustls::ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        client.alpn_protocols = vec![b"bench".to_vec()];
-        client.resumption = rustls::client::Resumption::disabled();
-        let transport = Arc::new(TransportConfig {
-            max_udp_payload: UDP_PAYLOAD as u16,
-            stream_window: Amount(window),
-            connection_window: Amount(window.max(10_000_000)),
-            // Others take no more than the stream window, which the peer extends as it reads.
-            send_buffer: Amount(window),
-            ..TransportConfig::default()
-        });
-        let policies = factory(policies);
-        let name = match provider_name {
-            "ring" => LIB.to_string(),
-            other => format!("{LIB}+{other}"),
-        };
-        Setup {
-            name: windowed(&name, if window == 1_250_000 { 0 } else { window }),
-            server: ServerConfig::new(
-                Arc::new(RustlsServer::new(Arc::new(server)).unwrap()),
-                Arc::clone(&transport),
-                Arc::clone(&policies),
-            ),
-            client: ClientConfig::new(
-                Arc::new(RustlsClient::new(Arc::new(client)).unwrap()),
-                transport,
-                policies,
-            ),
-        }
-    }
-}
-
-fn factory(text: &str) -> PolicyFactory {
-    let registry = Registry::builtin();
-    let spec = PolicySpec::parse(&registry, text).unwrap();
-    Arc::new(move || spec.build(&BuildContext::new(Seed::new(1))).unwrap())
 }
 
 /// A datagram on its way.
