@@ -10,7 +10,7 @@ mod ahead;
 use ahead::Ahead;
 
 /// Bytes of a buffer into which small pieces are copied one behind the other, at most; our choice.
-const MAX_SHARED: u64 = 16 << 10;
+const MAX_SHARED: usize = 16 << 10;
 
 /// What entries of lists and maps take beside what they point to, with the room that lists keep
 /// free; a rough estimate.
@@ -47,6 +47,8 @@ struct Piece {
     to: u32,
     /// Empty until it is handed over.
     buffer: Box<[u8]>,
+    /// The buffer is for small pieces that come in order.
+    is_shared: bool,
 }
 
 /// Bytes beyond a gap.
@@ -157,7 +159,7 @@ impl Assembler {
         if let Some(from) = buffers.want(data) {
             self.awaited = Some(start);
             let (to, buffer) = (from + data.len() as u32, Box::default());
-            self.ready.push_back(Piece { start, from, to, buffer });
+            self.ready.push_back(Piece { start, from, to, buffer, is_shared: false });
             return;
         }
         self.copy_ready(start, data, buffers);
@@ -167,11 +169,12 @@ impl Assembler {
     fn copy_ready(&mut self, start: u64, data: &[u8], buffers: &mut Buffers) {
         match self.ready.back_mut() {
             Some(last) if last.room() >= data.len() => last.append(data),
-            _ => {
-                // Half of it is used at least once as many bytes wait as did before.
-                let unread = (start - self.read).min(MAX_SHARED) as usize;
-                let buffer = buffers.about(data.len().max(unread));
-                let mut piece = Piece { start, from: 0, to: 0, buffer };
+            last => {
+                // Twice the one before if that is full, but not behind a piece with a buffer of its own:
+                // where such pieces take turns with small ones, most of it would stay empty.
+                let full = last.filter(|last| last.is_shared).map_or(0, |last| last.buffer.len());
+                let buffer = buffers.about(data.len().max((2 * full).min(MAX_SHARED)));
+                let mut piece = Piece { start, from: 0, to: 0, buffer, is_shared: true };
                 piece.append(data);
                 self.ready.push_back(piece);
             }
@@ -320,9 +323,13 @@ impl Assembler {
         let piece = match buffers.want(data) {
             Some(from) => {
                 self.awaited = Some(start);
-                Piece { start, from, to: from + data.len() as u32, buffer: Box::default() }
+                let (to, buffer) = (from + data.len() as u32, Box::default());
+                Piece { start, from, to, buffer, is_shared: false }
             }
-            None => Piece { start, from: 0, to: data.len() as u32, buffer: data.into() },
+            None => {
+                let (to, buffer) = (data.len() as u32, data.into());
+                Piece { start, from: 0, to, buffer, is_shared: false }
+            }
         };
         self.ahead.insert(start, Segment::Piece(piece));
     }

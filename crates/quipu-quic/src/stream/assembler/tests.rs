@@ -58,6 +58,24 @@ fn small_frames_are_copied_and_share_buffers() {
     assert_eq!(read_all(&mut assembler, &mut buffers), pattern(0, 100_000));
 }
 
+/// As where two paths take turns: every other piece comes ahead of its turn.
+#[test]
+fn pieces_in_order_between_others_take_memory_in_proportion() {
+    for length in [1, 1_000] {
+        let (mut assembler, mut buffers) = (Assembler::new(), Buffers::new());
+        let mut at = 0;
+        while at < 1 << 20 {
+            let ahead = at + length;
+            assembler.insert(ahead, &pattern(ahead, 1_200), &mut buffers);
+            assembler.insert(at, &pattern(at, length as usize), &mut buffers);
+            at = ahead + 1_200;
+        }
+        let held = assembler.memory() as f64 / at as f64;
+        assert!(held < 1.5, "{held} bytes are held for each of a stream, by pieces of {length}");
+        assert!(read_all(&mut assembler, &mut buffers) == pattern(0, at as usize));
+    }
+}
+
 /// Memory after so many one-byte pieces, in bytes for each.
 fn held_per_byte(count: u64, place: impl Fn(u64) -> u64) -> f64 {
     let (mut assembler, mut buffers) = (Assembler::new(), Buffers::new());
