@@ -43,7 +43,7 @@ const TABLE: [(&str, &[&str]); 20] = [
             "build",
         ],
     ),
-    ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "link", "sim"]),
+    ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "tokio", "link", "sim"]),
 ];
 
 /// Arrows that may not exist even by way of other crates.

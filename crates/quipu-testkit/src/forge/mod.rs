@@ -11,6 +11,7 @@
 //!   ([`Work`]), and notes a deadline that does not move.
 //! - [`Hostility`]: random moves of a forger, by a [seed](Draw) or by the [bytes](Octets) of a fuzzer,
 //!   and [`Bounds`] that none of them may make the victim pass.
+//! - [`Insider`]: forges packets of one end of a connection whose datagrams go over sockets.
 //! - [`Vault`], [`Tap`]: the keys of an end, taken where TLS hands them out.
 //!
 //! ```
@@ -32,6 +33,7 @@ pub mod catalogue;
 mod draw;
 mod end;
 pub mod http;
+mod insider;
 mod moves;
 mod packet;
 mod pair;
@@ -44,6 +46,7 @@ pub use book::{Heard, Issued};
 pub use bounds::{Bounds, Breach};
 pub use draw::{Draw, Octets};
 pub use end::{Allocated, Application, End, Meter, Sent, Setup, Work, unmetered};
+pub use insider::Insider;
 pub use moves::Hostility;
 pub use packet::{Datagram, Forgery, Number, datagram, handshake, initial, one_rtt, raw};
 pub use pair::{Fate, Flight, OnWire, Pair};
