@@ -7,6 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
+use quipu_base::Instant;
 use quipu_quic::{Outbox, Route, Transmit};
 
 use crate::socket::{Refusal, Socket};
@@ -81,6 +82,8 @@ pub struct SendCounters {
 /// All batches of an endpoint, with its sockets.
 pub(crate) struct Batches {
     sockets: Vec<Arc<Socket>>,
+    /// Since when datagrams may leave by each.
+    since: Vec<Instant>,
     /// Sockets that take nothing at present.
     blocked: Vec<bool>,
     batches: Vec<Batch>,
@@ -98,6 +101,7 @@ impl Batches {
     pub(crate) fn new() -> Self {
         Batches {
             sockets: Vec::new(),
+            since: Vec::new(),
             blocked: Vec::new(),
             batches: vec![Batch::new()],
             current: 0,
@@ -109,13 +113,36 @@ impl Batches {
     }
 
     /// Datagrams may leave by that socket, too.
-    pub(crate) fn add(&mut self, socket: Arc<Socket>) {
+    pub(crate) fn add(&mut self, socket: Arc<Socket>, now: Instant) {
         self.sockets.push(socket);
+        self.since.push(now);
         self.blocked.push(false);
     }
 
     pub(crate) fn sockets(&self) -> &[Arc<Socket>] {
         &self.sockets
+    }
+
+    /// Forgets the sockets that `keeps` does not, with what waits for them. It is told since when each is
+    /// there.
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(&Socket, Instant) -> bool) {
+        let mut at = 0;
+        while at < self.sockets.len() {
+            if keeps(&self.sockets[at], self.since[at]) {
+                at += 1;
+                continue;
+            }
+            self.sockets.remove(at);
+            self.since.remove(at);
+            self.blocked.remove(at);
+            for batch in &mut self.batches {
+                match &mut batch.to {
+                    Some(to) if to.socket == at => batch.clear(),
+                    Some(to) if to.socket > at => to.socket -= 1,
+                    _ => {}
+                }
+            }
+        }
     }
 
     pub(crate) fn counters(&self) -> SendCounters {
@@ -376,7 +403,7 @@ mod tests {
         let local = socket.local();
         std::future::poll_fn(|cx| socket.poll_writable(cx)).await;
         let mut batches = Batches::new();
-        batches.add(socket);
+        batches.add(socket, Instant::ZERO);
         let peer = |_| {
             let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
             socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();

@@ -100,14 +100,7 @@ impl Driver {
 
     /// Reads each socket once. True if anything came, or more may be there.
     fn receive(&mut self, cx: &mut Context<'_>) -> bool {
-        {
-            let state = self.shared.lock();
-            let known = state.batches.sockets();
-            if known.len() != self.sockets.len() {
-                self.sockets = known.to_vec();
-                self.failures.resize(known.len(), 0);
-            }
-        }
+        self.look_for_sockets();
         let mut any = false;
         for at in 0..self.sockets.len() {
             let socket = Arc::clone(&self.sockets[at]);
@@ -126,6 +119,23 @@ impl Driver {
             }
         }
         any
+    }
+
+    /// Takes sockets that were added, and closes those that are of no use any more: only here, so that
+    /// their places stay what they are.
+    fn look_for_sockets(&mut self) {
+        let mut state = self.shared.lock();
+        if state.batches.sockets().len() == self.sockets.len() {
+            return;
+        }
+        state.close_unused_sockets(self.shared.clock.now());
+        let before = std::mem::take(&mut self.sockets);
+        let failed = |socket: &Arc<Socket>| {
+            let at = before.iter().position(|known| Arc::ptr_eq(known, socket));
+            at.map_or(0, |at| self.failures[at])
+        };
+        self.sockets = state.batches.sockets().to_vec();
+        self.failures = self.sockets.iter().map(failed).collect();
     }
 
     /// Takes what came and gives it to the engine.

@@ -252,7 +252,7 @@ impl Endpoint {
         let timer = Timer::new().map_err(BindError::Timer)?;
         let shared = Arc::new(Shared::new(engine, clock, kernel_buffer));
         for socket in sockets {
-            shared.lock().add_socket(socket);
+            shared.lock().add_socket(socket, clock.now());
         }
         // Without them the uplinks are looked at once a second.
         let changes = (!uplinks.is_empty()).then(|| Changes::new().ok()).flatten();

@@ -92,7 +92,7 @@ pub(crate) fn route_by(
         return Ok(socket.route_to(remote));
     }
     let socket = Socket::leave_by(uplink, shared.kernel_buffer)?;
-    Ok(shared.act(|state, _| state.add_socket(socket)).route_to(remote))
+    Ok(shared.act(|state, now| state.add_socket(socket, now)).route_to(remote))
 }
 
 /// Opens a path and waits until it is usable.

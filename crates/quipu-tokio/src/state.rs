@@ -6,7 +6,7 @@ use std::collections::btree_map::Entry as Slot;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use quipu_base::{Bytes, Instant, StreamId};
+use quipu_base::{Bytes, Duration, Instant, StreamId};
 use quipu_quic::{Connection, ConnectionHandle};
 use tokio::sync::{Notify, watch};
 
@@ -16,6 +16,10 @@ use crate::entry::Entry;
 use crate::error::ConnectionError;
 use crate::socket::Socket;
 use crate::uplink::Uplink;
+
+/// A socket that no path uses is kept for so long at least. Our choice: a path is opened within seconds, or
+/// not at all.
+const UNUSED: Duration = Duration::from_secs(30);
 
 /// What the driver did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -194,10 +198,25 @@ impl State {
     }
 
     /// Datagrams come and go by that socket from now on.
-    pub(crate) fn add_socket(&mut self, socket: Socket) -> Arc<Socket> {
+    pub(crate) fn add_socket(&mut self, socket: Socket, now: Instant) -> Arc<Socket> {
         let socket = Arc::new(socket);
-        self.batches.add(Arc::clone(&socket));
+        self.batches.add(Arc::clone(&socket), now);
         socket
+    }
+
+    /// Closes a client's sockets that no path uses: where uplinks come and go, there would be ever more.
+    /// Young ones are to be used soon. Only the driver does, which counts sockets by their places.
+    pub(crate) fn close_unused_sockets(&mut self, now: Instant) {
+        let State { engine, batches, .. } = self;
+        let handles: Vec<_> = engine.handles().collect();
+        batches.retain(|socket, since| {
+            let uses = |connection: &Connection| {
+                connection.path_samples().any(|sample| socket.serves(&sample.route))
+            };
+            socket.uplink().is_none()
+                || now.saturating_since(since) < UNUSED
+                || handles.iter().filter_map(|&handle| engine.connection(handle)).any(uses)
+        });
     }
 
     /// The socket that leaves by that uplink. Of an interface that was removed and came back it is not:
@@ -205,5 +224,47 @@ impl State {
     pub(crate) fn socket_of(&self, uplink: &Uplink) -> Option<&Arc<Socket>> {
         let same = |other: &Uplink| other.address == uplink.address && other.index == uplink.index;
         self.batches.sockets().iter().find(|socket| socket.uplink().is_some_and(same))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quipu_policy::Registry;
+    use quipu_quic::endpoint::{ClientConfig, EndpointConfig};
+    use quipu_quic::tls::rustls::{provider, secure_source};
+
+    use super::*;
+    use crate::identity::{Pin, pinned};
+    use crate::socket::KERNEL_BUFFER;
+
+    #[tokio::test]
+    async fn sockets_that_no_path_uses_are_closed_after_a_while() {
+        let source = secure_source(&provider());
+        let engine = quipu_quic::Endpoint::new(EndpointConfig::default(), source).unwrap();
+        let shared = Shared::new(engine, Clock::start(), KERNEL_BUFFER);
+        let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
+        let remote = "127.0.0.1:9".parse().unwrap();
+        let mut state = shared.lock();
+        let mut add = |seconds| {
+            let uplink = Uplink::by_route(remote).unwrap();
+            let socket = Socket::leave_by(uplink, KERNEL_BUFFER).unwrap();
+            state.add_socket(socket, at(seconds)).local()
+        };
+        let (unused, used, young) = (add(0), add(0), add(20));
+        let tls = pinned(Pin([0; 32]), &[b"test"]).unwrap();
+        let policies = crate::policies(&Registry::builtin(), "").unwrap();
+        let config = ClientConfig::new(Arc::new(tls), Arc::default(), policies);
+        let route = quipu_quic::Route::new(used, remote);
+        let handle = state.engine.connect(at(0), &config, "quipu.test", route).unwrap();
+        let left = |state: &State| -> Vec<_> {
+            state.batches.sockets().iter().map(|socket| socket.local()).collect()
+        };
+        state.close_unused_sockets(at(29));
+        assert_eq!(left(&state), [unused, used, young]);
+        state.close_unused_sockets(at(31));
+        assert_eq!(left(&state), [used, young]);
+        state.engine.remove(handle);
+        state.close_unused_sockets(at(60));
+        assert_eq!(left(&state), []);
     }
 }
