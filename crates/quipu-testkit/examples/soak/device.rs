@@ -311,7 +311,9 @@ impl User {
         let result = loop {
             match timeout(TICK * 10, &mut step).await {
                 Ok(result) => break result.map_err(|error| Fault::Broken(error.to_string())),
-                Err(_) if ticks() - begin >= STALL => break Err(Fault::Stalled),
+                Err(_) if ticks() - begin >= STALL.max(self.patience()) => {
+                    break Err(Fault::Stalled);
+                }
                 Err(_) => {}
             }
         };
@@ -320,5 +322,15 @@ impl User {
             pause.fetch_max(ticks() - begin, Ordering::Relaxed);
         }
         result
+    }
+
+    /// Probe timeouts that a transfer bridges, in ticks: round trips of a busy machine are long.
+    fn patience(&self) -> u64 {
+        let timeout = |path: quipu_tokio::PathInfo| {
+            let sample = path.sample;
+            sample.srtt.unwrap_or_default().as_nanos() + 4 * sample.rttvar.as_nanos()
+        };
+        let longest = self.connection.paths().into_iter().map(timeout).max().unwrap_or(0);
+        4 * longest / TICK.as_nanos() as u64
     }
 }
