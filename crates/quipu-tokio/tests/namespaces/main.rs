@@ -7,12 +7,14 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod cuts;
 mod network;
+mod process;
 mod roles;
 
-use std::io::Read;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use process::{Ended, in_namespace};
 
 /// The whole test may take so long, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -20,37 +22,14 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// Runs a transfer during which `cut` takes its end of the second link down, the server or the client;
 /// `"none"`: nobody does; `"back"`: the client does, and takes it up again; `"told"`: the server does so
 /// while nothing is sent.
-#[expect(clippy::disallowed_methods, reason = "the test ends by itself")]
 fn transfer(cut: &str) {
     if let Err(reason) = network::may_make() {
         eprintln!("skipped: this user may not make network namespaces: {reason}");
         return;
     }
-    let mut client = Command::new("unshare")
-        .arg("-Urn")
-        .arg(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "roles::client", "--nocapture"])
-        .env(roles::CUT, cut)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let begin = Instant::now();
-    let status = loop {
-        match client.try_wait().unwrap() {
-            Some(status) => break status,
-            None if begin.elapsed() > LIMIT => {
-                client.kill().unwrap();
-                break client.wait().unwrap();
-            }
-            None => std::thread::sleep(Duration::from_millis(20)),
-        }
-    };
-    let mut said = String::new();
-    client.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-    client.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert!(status.success(), "{said}");
-    assert!(said.contains("1 passed"), "{said}");
+    let Ended { success, said } =
+        in_namespace("roles::client", &[(roles::CUT, cut.to_owned())], LIMIT);
+    assert!(success, "{said}");
 }
 
 #[test]
