@@ -10,6 +10,7 @@ use quipu_quic::error::ErrorCode;
 use quipu_quic::tls::{CertificateDer, Negotiated};
 use quipu_quic::{ConnectionHandle, DatagramCounters, PathCounters, Route};
 
+use crate::engine::Calls;
 use crate::entry::{Entry, Signals, Stream, index};
 use crate::error::{BindError, ConnectionError, EditPriorityError, PathError};
 use crate::holder::Holder;
@@ -233,8 +234,8 @@ impl Connection {
                     None => Ok(entry.has_datagrams),
                 })??;
             if has_any {
-                let read = |connection: &mut quipu_quic::Connection, entry: &mut Entry, _now| {
-                    let datagram = connection.read_datagram();
+                let read = |connection: &mut Calls<'_>, entry: &mut Entry, now| {
+                    let datagram = connection.read_datagram(now);
                     entry.has_datagrams = datagram.is_some();
                     datagram
                 };

@@ -178,7 +178,7 @@ impl Driver {
         if any {
             let mut state = self.shared.lock();
             state.batches.flush_all();
-            state.engine.handle_unblocked();
+            state.engine.handle_unblocked(self.shared.clock.now());
         }
         any
     }
@@ -295,7 +295,7 @@ fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
         };
         let path = engine.connection(handle).and_then(uses);
         if let Some(path) = path
-            && let Some(connection) = engine.connection_mut(handle)
+            && let Some(mut connection) = engine.call(now, handle)
         {
             connection.abandon_path(now, path, ErrorCode::PATH_UNSTABLE_OR_POOR);
         }

@@ -15,8 +15,10 @@ use crate::clock::Clock;
 use crate::connecting;
 use crate::connection::Connection;
 use crate::driver::drive;
+use crate::engine::{Engine, Parts};
 use crate::error::{BindError, ConnectError};
 use crate::incoming::Incoming;
+use crate::recording::Recording;
 use crate::socket::{KERNEL_BUFFER, Socket, wildcards};
 use crate::state::Shared;
 use crate::timer::Timer;
@@ -76,13 +78,14 @@ pub struct EndpointStats {
 struct Settings {
     config: EndpointConfig,
     recorders: Option<RecorderFactory>,
+    recording: Option<Recording>,
     kernel_buffer: Bytes,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let config = EndpointConfig::default();
-        Settings { config, recorders: None, kernel_buffer: KERNEL_BUFFER }
+        Settings { config, recorders: None, recording: None, kernel_buffer: KERNEL_BUFFER }
     }
 }
 
@@ -120,6 +123,13 @@ impl ClientBuilder {
     #[must_use]
     pub fn record(mut self, recorders: RecorderFactory) -> Self {
         self.settings.recorders = Some(recorders);
+        self
+    }
+
+    /// Notes all that the engine is given, for a [`replay`](crate::replay).
+    #[must_use]
+    pub fn record_inputs(mut self, recording: &Recording) -> Self {
+        self.settings.recording = Some(recording.clone());
         self
     }
 
@@ -163,6 +173,13 @@ impl ServerBuilder {
     #[must_use]
     pub fn record(mut self, recorders: RecorderFactory) -> Self {
         self.settings.recorders = Some(recorders);
+        self
+    }
+
+    /// Notes all that the engine is given, for a [`replay`](crate::replay).
+    #[must_use]
+    pub fn record_inputs(mut self, recording: &Recording) -> Self {
+        self.settings.recording = Some(recording.clone());
         self
     }
 
@@ -223,29 +240,22 @@ impl Endpoint {
 
     /// A server, to be bound. Every client that the limits of [`ServerConfig::admission`] let in waits
     /// for [`Endpoint::accept`].
-    pub fn server(mut server: ServerConfig) -> ServerBuilder {
-        server.admission.ask = true;
+    pub fn server(server: ServerConfig) -> ServerBuilder {
         ServerBuilder { server, addresses: Vec::new(), settings: Settings::default() }
     }
 
     fn start(
-        Settings { config, recorders, kernel_buffer }: Settings,
+        Settings { config, recorders, recording, kernel_buffer }: Settings,
         server: Option<ServerConfig>,
         uplinks: Vec<Uplink>,
         mut sockets: Vec<Socket>,
     ) -> Result<Endpoint, BindError> {
         let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
-        // It goes when the application knows: what is read of it later is kept here.
-        let config = EndpointConfig { keep_closed: false, ..config };
-        let mut engine = quipu_quic::Endpoint::new(config, secure_source(&provider()))?;
         let clock = Clock::start();
-        if let Some(server) = server {
-            engine.listen(server)?;
-            engine.set_unix_time(clock.now(), Clock::unix_time());
-        }
-        if let Some(recorders) = recorders {
-            engine.record(recorders);
-        }
+        let source = secure_source(&provider());
+        let server = server.map(|server| (server, Clock::unix_time()));
+        let parts = Parts { config, source, server, recorders };
+        let engine = Engine::new(parts, clock.now(), recording)?;
         for uplink in &uplinks {
             sockets.push(Socket::leave_by(uplink.clone(), kernel_buffer)?);
         }
@@ -299,7 +309,8 @@ impl Endpoint {
                 if state.closed {
                     return None;
                 }
-                if let Some(incoming) = state.engine.poll_incoming() {
+                let now = self.shared.clock.now();
+                if let Some(incoming) = state.engine.poll_incoming(now) {
                     return Some(Incoming::new(Arc::clone(&self.shared), incoming));
                 }
             }
@@ -325,7 +336,7 @@ impl Endpoint {
             state.closed = true;
             for (&handle, entry) in &mut state.entries {
                 if entry.ended.is_none()
-                    && let Some(connection) = state.engine.connection_mut(handle)
+                    && let Some(mut connection) = state.engine.call(now, handle)
                 {
                     connection.close(now, code, reason);
                     entry.end_by_application(code);

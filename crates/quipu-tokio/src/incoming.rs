@@ -107,13 +107,13 @@ impl Incoming {
     /// Forgets the client without a word.
     pub fn ignore(mut self) {
         if let Some(inner) = self.inner.take() {
-            self.shared.act(|state, _| state.engine.ignore(inner));
+            self.shared.act(|state, now| state.engine.ignore(now, inner));
         }
     }
 
     fn refuse_now(&mut self) {
         if let Some(inner) = self.inner.take() {
-            self.shared.act(|state, _| state.engine.refuse(inner));
+            self.shared.act(|state, now| state.engine.refuse(now, inner));
         }
     }
 }

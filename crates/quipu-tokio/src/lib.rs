@@ -33,10 +33,11 @@
 //! ```
 //!
 //! From the ground up: `clock` and `timer` give the engine its time, [`uplink`] finds interfaces,
-//! `changes` tells when they do, `socket` binds to them, `batches` collects datagrams for the kernel, `state` is what the task of
-//! an endpoint (`driver`) shares with its users, and `entry` what they wait for.
+//! `changes` tells when they do, `socket` binds to them, `batches` collects datagrams for the kernel, `engine` is the one way to
+//! `quipu-quic`, `recording` notes what goes that way, `state` is what the task of an endpoint (`driver`) shares with its users, and `entry` what they wait for.
 //!
-//! [`identity`] makes certificates without an authority, and [`perf`] measures how fast a connection is.
+//! [`identity`] makes certificates without an authority, [`perf`] measures how fast a connection is, and [`replay`]
+//! gives the engine again what it got live.
 //! The runtime itself is [`tokio`], re-exported in the version that is used here.
 //!
 //! Not here: HTTP.
@@ -48,6 +49,7 @@ mod connecting;
 mod connection;
 mod driver;
 mod endpoint;
+mod engine;
 mod entry;
 pub mod error;
 mod holder;
@@ -56,7 +58,9 @@ mod incoming;
 mod path;
 pub mod perf;
 mod policies;
+mod recording;
 mod recv_stream;
+pub mod replay;
 mod send_stream;
 mod socket;
 mod state;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use quipu_base::{Instant, StreamId};
-use quipu_quic::Connection as Engine;
 use tokio::io::{AsyncRead, ReadBuf};
 
+use crate::engine::Calls;
 use crate::entry::Entry;
 use crate::error::ReadError;
 use crate::holder::Holder;
@@ -115,7 +115,7 @@ impl RecvStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<Result<(), ReadError>> {
         let stream = self.stream;
-        let read = |connection: &mut Engine, entry: &mut Entry, now: Instant| {
+        let read = |connection: &mut Calls<'_>, entry: &mut Entry, now: Instant| {
             let room = buffer.remaining() as u64;
             let sink = &mut |piece: &[u8]| buffer.put_slice(piece);
             let read = connection.read_at_most(now, stream, room, sink);

@@ -8,9 +8,9 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use quipu_base::{Instant, StreamId};
 use quipu_policy::PriorityEdit;
-use quipu_quic::Connection as Engine;
 use tokio::io::AsyncWrite;
 
+use crate::engine::Calls;
 use crate::entry::{Entry, Stream};
 use crate::error::{EditPriorityError, WriteError};
 use crate::holder::Holder;
@@ -85,7 +85,7 @@ impl SendStream {
             return Poll::Pending;
         }
         let stream = self.stream;
-        let write = |connection: &mut Engine, entry: &mut Entry, now: Instant| {
+        let write = |connection: &mut Calls<'_>, entry: &mut Entry, now: Instant| {
             let state = entry.streams.get_mut(&stream);
             if let Some(code) = state.as_ref().and_then(|state| state.stopped) {
                 return Poll::Ready(Err(WriteError::Stopped(code)));
@@ -132,7 +132,7 @@ impl SendStream {
     /// See [`WriteError`].
     pub fn finish(&mut self) -> Result<(), WriteError> {
         let stream = self.stream;
-        let finish = |connection: &mut Engine, entry: &mut Entry, now: Instant| {
+        let finish = |connection: &mut Calls<'_>, entry: &mut Entry, now: Instant| {
             if let Some(code) = entry.streams.get(&stream).and_then(|stream| stream.stopped) {
                 return Err(WriteError::Stopped(code));
             }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use quipu_base::{Bytes, Duration, Instant, StreamId};
-use quipu_quic::{Connection, ConnectionHandle};
+use quipu_quic::ConnectionHandle;
 use tokio::sync::{Notify, watch};
 
 use crate::batches::Batches;
 use crate::clock::Clock;
+use crate::engine::{Calls, Engine};
 use crate::entry::Entry;
 use crate::error::ConnectionError;
 use crate::socket::Socket;
@@ -50,7 +51,7 @@ pub(crate) struct Shared {
 
 /// What the mutex guards.
 pub(crate) struct State {
-    pub(crate) engine: quipu_quic::Endpoint,
+    pub(crate) engine: Engine,
     pub(crate) entries: BTreeMap<ConnectionHandle, Entry>,
     pub(crate) batches: Batches,
     pub(crate) counters: DriverCounters,
@@ -65,7 +66,7 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: quipu_quic::Endpoint, clock: Clock, kernel_buffer: Bytes) -> Self {
+    pub(crate) fn new(engine: Engine, clock: Clock, kernel_buffer: Bytes) -> Self {
         let state = State {
             engine,
             entries: BTreeMap::new(),
@@ -112,7 +113,7 @@ impl Shared {
     pub(crate) fn with_connection<R>(
         &self,
         handle: ConnectionHandle,
-        call: impl FnOnce(&mut Connection, &mut Entry, Instant) -> R,
+        call: impl FnOnce(&mut Calls<'_>, &mut Entry, Instant) -> R,
     ) -> Result<R, ConnectionError> {
         self.act(|state, now| {
             let State { engine, entries, gone, .. } = state;
@@ -121,8 +122,8 @@ impl Shared {
             if let Some(error) = &entry.ended {
                 return Err(error.clone());
             }
-            let connection = engine.connection_mut(handle);
-            Ok(call(connection.ok_or(ConnectionError::EndpointGone)?, entry, now))
+            let calls = engine.call(now, handle);
+            Ok(call(&mut calls.ok_or(ConnectionError::EndpointGone)?, entry, now))
         })
     }
 
@@ -147,13 +148,13 @@ impl Shared {
         &self,
         handle: ConnectionHandle,
         stream: StreamId,
-        drop_half: impl FnOnce(&mut Connection, &mut crate::entry::Stream, Instant),
+        drop_half: impl FnOnce(&mut Calls<'_>, &mut crate::entry::Stream, Instant),
     ) {
         self.act(|state, now| {
             let Some(entry) = state.entries.get_mut(&handle) else { return };
             let Slot::Occupied(mut slot) = entry.streams.entry(stream) else { return };
-            if let Some(connection) = state.engine.connection_mut(handle) {
-                drop_half(connection, slot.get_mut(), now);
+            if let Some(mut connection) = state.engine.call(now, handle) {
+                drop_half(&mut connection, slot.get_mut(), now);
             }
             if !slot.get().is_held() {
                 slot.remove();
@@ -165,7 +166,7 @@ impl Shared {
     pub(crate) fn forget_connection(&self, handle: ConnectionHandle) {
         self.act(|state, now| {
             let ended = state.entries.remove(&handle).is_none_or(|entry| entry.ended.is_some());
-            if let Some(connection) = state.engine.connection_mut(handle)
+            if let Some(mut connection) = state.engine.call(now, handle)
                 && !ended
             {
                 connection.close(now, 0, b"");
@@ -210,7 +211,7 @@ impl State {
         let State { engine, batches, .. } = self;
         let handles: Vec<_> = engine.handles().collect();
         batches.retain(|socket, since| {
-            let uses = |connection: &Connection| {
+            let uses = |connection: &quipu_quic::Connection| {
                 connection.path_samples().any(|sample| socket.serves(&sample.route))
             };
             socket.uplink().is_none()
@@ -234,13 +235,15 @@ mod tests {
     use quipu_quic::tls::rustls::{provider, secure_source};
 
     use super::*;
+    use crate::engine::Parts;
     use crate::identity::{Pin, pinned};
     use crate::socket::KERNEL_BUFFER;
 
     #[tokio::test]
     async fn sockets_that_no_path_uses_are_closed_after_a_while() {
-        let source = secure_source(&provider());
-        let engine = quipu_quic::Endpoint::new(EndpointConfig::default(), source).unwrap();
+        let (config, source) = (EndpointConfig::default(), secure_source(&provider()));
+        let parts = Parts { config, source, server: None, recorders: None };
+        let engine = Engine::new(parts, Instant::ZERO, None).unwrap();
         let shared = Shared::new(engine, Clock::start(), KERNEL_BUFFER);
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let remote = "127.0.0.1:9".parse().unwrap();

@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use quipu_base::PathId;
 use quipu_policy::PathStatus;
+use quipu_quic::ConnectionHandle;
 use quipu_quic::error::ErrorCode;
-use quipu_quic::{Connection, ConnectionHandle};
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::engine::Calls;
 use crate::path;
 use crate::state::Shared;
 use crate::uplink::{Uplink, Usable, Via, resolve};
@@ -77,7 +78,7 @@ pub(crate) async fn watch(
                 trial.pause = (trial.pause * 2).clamp(1, MAX_PAUSE);
                 trial.left = trial.pause;
                 let Ok(route) = path::route_by(&shared, uplink.clone(), remote) else { continue };
-                let open = |connection: &mut Connection, _: &mut _, now| {
+                let open = |connection: &mut Calls<'_>, _: &mut _, now| {
                     // Both ends may have to allow it first: the next trial is the time for that.
                     let _ = connection.open_path_as(now, route, PathStatus::Available);
                 };
@@ -133,7 +134,7 @@ fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Opti
     served.extend(&entry.unwanted);
     drop(state);
     for path in gone {
-        let abandon = |connection: &mut Connection, _: &mut _, now| {
+        let abandon = |connection: &mut Calls<'_>, _: &mut _, now| {
             connection.abandon_path(now, path, ErrorCode::PATH_UNSTABLE_OR_POOR);
         };
         shared.with_connection(handle, abandon).ok()?;

@@ -4,8 +4,10 @@
 
 mod closing;
 mod errors;
+mod fixed_tls;
 mod idle;
 mod paths;
 mod perf;
+mod replay;
 mod setup;
 mod streams;
