@@ -11,6 +11,7 @@ mod cuts;
 mod network;
 mod process;
 mod roles;
+mod routes;
 
 use std::time::Duration;
 

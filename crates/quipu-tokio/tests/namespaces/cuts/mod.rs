@@ -4,21 +4,23 @@
 //! **How long a stall may be.** While one link is down and the other is up, the receiving application
 //! waits no longer for its next bytes, over all streams, than three round trips and one probe timeout
 //! together, as the sender's connection measured both just before the cut, on the path where each is
-//! longest. Added to that: the time in the stall that the host had no processor for this process, which
-//! a thread that sleeps a millisecond at a time measures, and 10 ms. A stall is counted from the last
+//! longest. Added to that: the time in the stall that the host was late, and 10 ms. Threads on each
+//! processor measure how late: they sleep a millisecond at a time and send a datagram over a link of their own,
+//! since under load the kernel may hold packets for longer than it holds threads. A stall is counted from the last
 //! bytes before it, those before the cut included, until data is moved by the link again or the script is
 //! over.
 //!
-//! **Used again** means that 40,000 bytes came by the link within a second after the host lists it as up
-//! and with a route, of which the kernel itself may tell late.
+//! **Used again** means that 40,000 bytes came by the link within a second after both hosts list it as up,
+//! the client's with a route: the kernel itself may tell of a carrier a second late.
 //!
 //! `QUIPU_CUTS=0..100 cargo test --release -p quipu-tokio --test namespaces cuts -- --nocapture` runs the
 //! scripts of these seeds and tells of each.
 
-mod run;
-mod script;
+mod heartbeat;
+pub(crate) mod run;
+pub(crate) mod script;
 mod traffic;
-mod world;
+pub(crate) mod world;
 
 use std::ops::Range;
 use std::sync::Mutex;

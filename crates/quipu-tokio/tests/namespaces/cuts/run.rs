@@ -16,8 +16,9 @@ use quipu_tokio::{
 use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::heartbeat::Heartbeat;
 use super::script::{Cut, Script};
-use super::traffic::{Heartbeat, Way};
+use super::traffic::Way;
 use super::world::{SERVER, World};
 
 const ALPN: &[u8] = b"cuts";
@@ -28,8 +29,8 @@ const IN_USE: u64 = 40_000;
 /// A link that is back is to be in use again within this time.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What the host takes is forgiven, and this: the thread that measures it wakes a millisecond late
-/// itself, and a stall is made of some ten wake-ups of tasks in both ends. Our choice.
+/// What the host takes is forgiven, and this: the threads that measure it wake a millisecond late
+/// themselves, and a stall is made of some ten wake-ups of tasks in both ends. Our choice.
 const SLACK: Duration = Duration::from_millis(10);
 
 /// Nothing takes so long unless it never ends.
@@ -42,9 +43,9 @@ pub(crate) struct Stall {
     pub(crate) longest: Duration,
     /// Three round trips and a probe timeout.
     pub(crate) limit: Duration,
-    /// Time in it that the host had no processor for us.
+    /// Time in it that the host was late.
     pub(crate) late: Duration,
-    /// From when the host had the link again until data came by it.
+    /// From when both hosts had the link again until data came by it.
     pub(crate) again: Option<Duration>,
 }
 
@@ -110,7 +111,8 @@ type Ends = [Connection; 2];
 impl Play {
     fn start(seed: u64, script: Script, world: World, there: tokio::runtime::Handle) -> Play {
         let ways = [0, 1].map(|way| Way::new(seed * 2 + way, script.piece));
-        Play { script, world, there, heartbeat: Heartbeat::start(), ways }
+        let heartbeat = Heartbeat::start(&world);
+        Play { script, world, there, heartbeat, ways }
     }
 
     async fn run(&mut self, report: &mut Report) -> Result<(), String> {
@@ -189,6 +191,9 @@ impl Play {
                 from = self.received(ends, |_| true);
                 self.world.mend(cut.link, cut.kind);
                 until_up(cut.link).await?;
+                while !self.world.is_up_there(cut.link) {
+                    sleep(Duration::from_millis(2)).await;
+                }
                 let mended = Instant::now();
                 again = self.until_used(ends, cut.link, &from, PATIENCE).await;
                 let late = self.heartbeat.late(mended, Instant::now());
@@ -274,7 +279,7 @@ fn link_of(client: IpAddr) -> usize {
 
 /// Waits until the host says that datagrams can leave by that link. The kernel takes up to a second to
 /// tell of a carrier.
-async fn until_up(link: usize) -> Result<(), String> {
+pub(crate) async fn until_up(link: usize) -> Result<(), String> {
     let name = format!("v{link}");
     let is_up = || {
         let uplinks = uplinks().unwrap_or_default();

@@ -1,12 +1,11 @@
 //! Streams that last as long as a script, of bytes that both ends know, and when they came.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
 use bytes::Bytes;
 use quipu_base::{Rng, Seed};
 use quipu_tokio::{Connection, RecvStream, SendStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -136,41 +135,6 @@ impl Way {
             at += length;
             self.received.fetch_add(length as u64, Ordering::Relaxed);
         }
-    }
-}
-
-/// How late this process gets the processor: a thread that sleeps for a millisecond at a time.
-pub(crate) struct Heartbeat(Arc<Mutex<Vec<(Instant, Duration)>>>);
-
-impl Heartbeat {
-    #[expect(clippy::disallowed_methods, reason = "what the host does to sleepers is measured")]
-    pub(crate) fn start() -> Heartbeat {
-        let log: Arc<Mutex<Vec<(Instant, Duration)>>> = Arc::default();
-        let kept = Arc::downgrade(&log);
-        std::thread::spawn(move || {
-            const NAP: Duration = Duration::from_millis(1);
-            let mut before = Instant::now();
-            while let Some(log) = kept.upgrade() {
-                std::thread::sleep(NAP);
-                let now = Instant::now();
-                let late = (now - before).saturating_sub(NAP);
-                if late > NAP / 2 {
-                    log.lock().unwrap().push((now, late));
-                }
-                before = now;
-            }
-        });
-        Heartbeat(log)
-    }
-
-    /// Time between the two that the host had no processor for this process, as far as the thread saw.
-    pub(crate) fn late(&self, from: Instant, to: Instant) -> Duration {
-        let log = self.0.lock().unwrap();
-        let of = |(at, late): &(Instant, Duration)| {
-            let (begin, end) = ((*at - *late).max(from), (*at).min(to));
-            end.saturating_duration_since(begin)
-        };
-        log.iter().map(of).sum()
     }
 }
 

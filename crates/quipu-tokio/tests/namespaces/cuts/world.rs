@@ -1,12 +1,15 @@
 //! Two hosts in one process: the client's namespace is that of the process, the server's that of one
 //! of its threads. So one clock tells when what happened.
 //!
-//! The client has `v0` with 10.1.0.1 and `v1` with 10.1.1.1, by each of which a default route leads to
+//! A third link is for [heartbeats](super::heartbeat) alone. The client has `v0` with 10.1.0.1 and `v1` with 10.1.1.1, by each of which a default route leads to
 //! the server: `w0` with 10.1.0.2 and `w1` with 10.1.1.2. It serves at 10.0.0.1, which is on neither.
 
+use std::net::UdpSocket;
 use std::sync::mpsc;
 
 use nix::sched::{CloneFlags, unshare};
+use quipu_tokio::Uplink;
+use quipu_tokio::uplink::{Usable, uplinks};
 use tokio::runtime::{Builder, Runtime};
 
 use super::script::{Kind, Shape};
@@ -68,7 +71,27 @@ impl World {
         world.there.ip("address add 10.0.0.1/32 dev lo".to_owned());
         world.join(0);
         world.join(1);
+        world.join_heartbeats();
         world
+    }
+
+    /// A link that is never cut, and faster than the others.
+    fn join_heartbeats(&self) {
+        ip("link add beats type veth peer name heard");
+        ip(&format!("link set heard netns {}", self.there.thread));
+        self.there.ip("address add 10.2.0.2/24 dev heard".to_owned());
+        self.there.ip("link set heard up".to_owned());
+        ip("address add 10.2.0.1/24 dev beats");
+        ip("link set beats up");
+        limit("beats", Shape { rate: 1_000, queue: 20 });
+    }
+
+    /// Two sockets, the client's and the server's, over that link.
+    pub(crate) fn heartbeat_sockets(&self) -> (UdpSocket, UdpSocket) {
+        let there = self.there.run(|| UdpSocket::bind("10.2.0.2:0").unwrap());
+        let here = UdpSocket::bind("10.2.0.1:0").unwrap();
+        here.connect(there.local_addr().unwrap()).unwrap();
+        (here, there)
     }
 
     /// A runtime whose sockets are the server's.
@@ -90,6 +113,18 @@ impl World {
         ip(&format!("address add 10.1.{link}.1/24 dev v{link}"));
         ip(&format!("link set v{link} up"));
         route(link);
+    }
+
+    /// True if the server's host says that its end has a carrier. It may be told later than the client's,
+    /// and throws away what it sends before.
+    pub(crate) fn is_up_there(&self, link: usize) -> bool {
+        let name = format!("w{link}");
+        self.there.run(move || {
+            let is_up = |uplink: &Uplink| {
+                uplink.interface.as_ref() == Some(&name) && uplink.usable != Usable::Down
+            };
+            uplinks().unwrap_or_default().iter().any(is_up)
+        })
     }
 
     pub(crate) fn cut(&self, link: usize, kind: Kind) {
