@@ -11,12 +11,12 @@ use tokio::time::Instant;
 use super::world::World;
 
 /// How often each thread does what is timed.
-const NAP: Duration = Duration::from_millis(1);
+const NAP: Duration = Duration::from_millis(4);
 
 /// From when to when something was late.
 type Log = Mutex<Vec<(Instant, Instant)>>;
 
-/// Threads that sleep for a millisecond at a time, and send a datagram over a link of their own each time,
+/// Threads that sleep for some milliseconds at a time, and send a datagram over a link of their own each time,
 /// one on each processor: what a kernel does with packets it does on the processor that sent them.
 pub(crate) struct Heartbeat(Arc<Log>);
 

@@ -77,7 +77,10 @@ impl fmt::Display for Stall {
 pub(crate) struct Report {
     pub(crate) stalls: Vec<Stall>,
     pub(crate) bytes: u64,
+    /// What was lost, changed or never used again.
     pub(crate) faults: Vec<String>,
+    /// What took longer than it may.
+    pub(crate) delays: Vec<String>,
 }
 
 /// Runs a script; to be called once, in a network namespace of one's own.
@@ -201,7 +204,7 @@ impl Play {
                     Some(time) if time <= AGAIN + late + SLACK => {}
                     Some(time) => {
                         let time = time.as_millis();
-                        report.faults.push(format!("{cut}: used again after {time} ms only"));
+                        report.delays.push(format!("{cut}: used again after {time} ms only"));
                     }
                     None => return Err(format!("{cut}: never used again")),
                 }
@@ -223,7 +226,7 @@ impl Play {
                 if stall.is_too_long() {
                     let way = ["down", "up"][nth];
                     let since = stopped.saturating_duration_since(begin).as_millis();
-                    report.faults.push(format!("{way}, {since} ms after the cut: {stall}"));
+                    report.delays.push(format!("{way}, {since} ms after the cut: {stall}"));
                 }
                 report.stalls.push(stall);
             }
