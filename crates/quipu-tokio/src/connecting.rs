@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use quipu_quic::Route;
 use quipu_quic::endpoint::ClientConfig;
+use quipu_quic::tls::EarlyData;
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
@@ -32,18 +33,46 @@ pub(crate) async fn connect(
         [only] => attempt(shared, config, *only, server_name)?.finish().await,
         several => race(shared, config, several, server_name).await,
     };
+    let connection = connection.map_err(|error| failed(error, remote, &routes))?;
+    open_others(&connection, config, routes);
+    Ok(connection)
+}
+
+/// Opens a connection by the first uplink alone; returns as soon as data can be sent.
+pub(crate) async fn connect_early(
+    shared: &Arc<Shared>,
+    uplinks: &[Uplink],
+    config: &ClientConfig,
+    remote: SocketAddr,
+    server_name: &str,
+) -> Result<Connection, ConnectError> {
+    let routes = routes(shared, uplinks, remote)?;
+    let first = *routes.first().ok_or(ConnectError::NoUplink(remote))?;
+    let begun = attempt(shared, config, first, server_name)?;
+    let connection = match begun.0.early_data() {
+        Some(EarlyData::Offered) => begun.0,
+        _ => begun.finish().await.map_err(|error| failed(error, remote, &[first]))?,
+    };
+    open_others(&connection, config, routes);
+    Ok(connection)
+}
+
+fn failed(error: Failed, remote: SocketAddr, routes: &[Route]) -> ConnectError {
     let tried: Vec<String> = routes.iter().map(|route| route.local.ip().to_string()).collect();
-    let connection = connection.map_err(|error| match error {
+    match error {
         Failed::Start(error) => error,
         Failed::Handshake(error) => ConnectError::of(error, remote, &tried.join(", ")),
-    })?;
+    }
+}
+
+/// Opens paths by the routes that the handshake does not use.
+fn open_others(connection: &Connection, config: &ClientConfig, routes: Vec<Route>) {
     if config.transport.max_paths > 1 {
         let first = connection.route();
         for route in routes.into_iter().filter(|route| Some(*route) != first) {
             path::open_in_background(connection.shared(), connection.handle(), route);
         }
     }
-    Ok(connection)
 }
 
 /// The routes to `remote` by all uplinks of its family, with sockets for them.

@@ -391,7 +391,10 @@ impl Connection {
         })
     }
 
-    fn look<R>(&self, look: impl FnOnce(&quipu_quic::Connection, &State) -> R) -> Option<R> {
+    pub(crate) fn look<R>(
+        &self,
+        look: impl FnOnce(&quipu_quic::Connection, &State) -> R,
+    ) -> Option<R> {
         let state = self.shared().lock();
         let connection = state.engine.connection(self.handle())?;
         Some(look(connection, &state))

@@ -290,11 +290,37 @@ impl Endpoint {
     ) -> Result<Connection, ConnectError> {
         let (shared, uplinks) = (&self.shared, &self.uplinks);
         let connection = connecting::connect(shared, uplinks, config, remote, server_name).await?;
+        self.watch(&connection, config, remote);
+        Ok(connection)
+    }
+
+    /// The same by the first uplink alone; the others become paths as above. If the transport has
+    /// [`early_data`](quipu_quic::TransportConfig::early_data) and TLS the session of an earlier connection
+    /// that allows it, returns at once: streams may be opened and written before the handshake is over
+    /// (0-RTT). [`Connection::early_data`] tells what became of it, and [`Connection::closed`] of a handshake
+    /// that fails.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub async fn connect_early(
+        &self,
+        config: &ClientConfig,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Connection, ConnectError> {
+        let (shared, uplinks) = (&self.shared, &self.uplinks);
+        let connection =
+            connecting::connect_early(shared, uplinks, config, remote, server_name).await?;
+        self.watch(&connection, config, remote);
+        Ok(connection)
+    }
+
+    /// Uplinks that come and go become paths, if the client and the transport have several.
+    fn watch(&self, connection: &Connection, config: &ClientConfig, remote: SocketAddr) {
         if !self.vias.is_empty() && config.transport.max_paths > 1 {
             let vias = Arc::clone(&self.vias);
-            tokio::spawn(watch(Arc::clone(shared), connection.handle(), vias, remote));
+            tokio::spawn(watch(Arc::clone(&self.shared), connection.handle(), vias, remote));
         }
-        Ok(connection)
     }
 
     /// The next client that wants a connection, to be decided about; `None` once the endpoint is

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, PathId, StreamDirection, StreamId};
 use quipu_policy::{PathStatus, PriorityEdit};
-use quipu_quic::connection::{EditError, OpenPathError, SendDatagramError};
+use quipu_quic::connection::{EditError, MigrateError, OpenPathError, SendDatagramError};
 use quipu_quic::endpoint::{
     ClientConfig, ConnectError, EndpointConfig, Held, Incoming, ServerConfig,
 };
@@ -304,6 +304,21 @@ impl Calls<'_> {
         self.connection.abandon_path(now, path, code)
     }
 
+    pub(crate) fn migrate(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        route: Route,
+    ) -> Result<(), MigrateError> {
+        self.note(now, || Call::Migrate(path, route));
+        self.connection.migrate(now, path, route)
+    }
+
+    pub(crate) fn update_keys(&mut self, now: Instant) -> bool {
+        self.note(now, || Call::UpdateKeys);
+        self.connection.update_keys()
+    }
+
     pub(crate) fn set_path_status(
         &mut self,
         now: Instant,
@@ -347,6 +362,8 @@ impl Calls<'_> {
             }
             Call::OpenPath(route, status) => drop(self.open_path_as(now, route, status)),
             Call::AbandonPath(path, code) => _ = self.abandon_path(now, path, code),
+            Call::Migrate(path, route) => drop(self.migrate(now, path, route)),
+            Call::UpdateKeys => _ = self.update_keys(now),
             Call::SetPathStatus(path, status) => _ = self.set_path_status(now, path, status),
             Call::Ping(path) => _ = self.ping(now, path),
             Call::EditPriority(edit) => drop(self.edit_priority(now, edit)),

@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 
 use quipu_base::PathId;
 use quipu_quic::ConfigError;
-use quipu_quic::connection::{CloseReason, EditError, OpenPathError};
+use quipu_quic::connection::{
+    CloseReason, EditError, MigrateError as EngineMigrateError, OpenPathError,
+};
 use quipu_quic::endpoint::ConnectError as EngineError;
 use thiserror::Error;
 
@@ -312,6 +314,27 @@ pub enum PathError {
     NoUplink(SocketAddr),
     /// There is no such path, or it is the last one.
     #[error("path {} does not exist, or is the last one", .0.0)]
+    NoPath(PathId),
+    /// The connection ended.
+    #[error(transparent)]
+    Lost(#[from] ConnectionError),
+}
+
+/// Why a path is not moved.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MigrateError {
+    /// No socket.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The engine refuses.
+    #[error(transparent)]
+    Migrate(#[from] EngineMigrateError),
+    /// The uplink has no address of the server's family.
+    #[error("the uplink has no address that reaches {0}")]
+    NoUplink(SocketAddr),
+    /// There is no such path.
+    #[error("path {} does not exist", .0.0)]
     NoPath(PathId),
     /// The connection ended.
     #[error(transparent)]

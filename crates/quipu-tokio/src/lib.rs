@@ -65,6 +65,7 @@ mod send_stream;
 mod socket;
 mod state;
 mod timer;
+mod transport;
 pub mod uplink;
 mod watch;
 
@@ -73,8 +74,8 @@ pub use connection::{Connection, ConnectionStats};
 pub use endpoint::{ClientBuilder, Endpoint, EndpointStats, ServerBuilder};
 pub use entry::PathEvent;
 pub use error::{
-    AcceptError, BindError, ConnectError, ConnectionError, EditPriorityError, PathError, ReadError,
-    WriteError,
+    AcceptError, BindError, ConnectError, ConnectionError, EditPriorityError, MigrateError,
+    PathError, ReadError, WriteError,
 };
 pub use incoming::Incoming;
 pub use path::{PathEvents, PathInfo};

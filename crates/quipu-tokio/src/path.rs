@@ -91,6 +91,15 @@ pub(crate) fn route_by(
     if let Some(socket) = known {
         return Ok(socket.route_to(remote));
     }
+    route_anew(shared, uplink, remote)
+}
+
+/// The route by an uplink, with a socket of its own, so that its port is another one.
+pub(crate) fn route_anew(
+    shared: &Shared,
+    uplink: Uplink,
+    remote: SocketAddr,
+) -> Result<Route, BindError> {
     let socket = Socket::leave_by(uplink, shared.kernel_buffer)?;
     Ok(shared.act(|state, now| state.add_socket(socket, now)).route_to(remote))
 }

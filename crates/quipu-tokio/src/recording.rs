@@ -75,6 +75,10 @@ pub enum Call {
     OpenPath(Route, PathStatus),
     /// A path is abandoned.
     AbandonPath(PathId, ErrorCode),
+    /// A path is moved to these addresses.
+    Migrate(PathId, Route),
+    /// The next key phase begins.
+    UpdateKeys,
     /// A path is spared, or used again.
     SetPathStatus(PathId, PathStatus),
     /// A path is asked for a sign of life.

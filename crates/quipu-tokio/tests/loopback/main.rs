@@ -11,3 +11,4 @@ mod perf;
 mod replay;
 mod setup;
 mod streams;
+mod transport;

@@ -26,6 +26,7 @@ pub(crate) async fn limited<R>(test: impl Future<Output = R>) -> R {
 pub(crate) struct Setup {
     pub(crate) server: ServerConfig,
     pub(crate) client: ClientConfig,
+    roots: rustls::RootCertStore,
 }
 
 impl Setup {
@@ -48,7 +49,7 @@ impl Setup {
         roots.add(certificate.clone()).unwrap();
         let server_tls =
             RustlsServer::with_certificate(vec![certificate], key.into(), &[server]).unwrap();
-        let client_tls = RustlsClient::with_roots(roots, &[client]).unwrap();
+        let client_tls = RustlsClient::with_roots(roots.clone(), &[client]).unwrap();
         let policies = policies(&Registry::builtin(), "").unwrap();
         let transport = Arc::new(transport);
         Setup {
@@ -58,7 +59,13 @@ impl Setup {
                 Arc::clone(&policies),
             ),
             client: ClientConfig::new(Arc::new(client_tls), transport, policies),
+            roots,
         }
+    }
+
+    /// What a client has to trust.
+    pub(crate) fn roots(&self) -> rustls::RootCertStore {
+        self.roots.clone()
     }
 
     /// A server at 127.0.0.1, and where it listens.
