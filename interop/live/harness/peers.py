@@ -1,0 +1,149 @@
+"""The peers: how each is built and started, its version, and what it does not offer."""
+
+import atexit
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+PROGRAMS = TARGET / "release"
+RELAY = PROGRAMS / "relay"
+
+# Light to build: CI has them.
+CORE = ["quinn", "noq"]
+
+ONE_PATH = "it has one path"
+# Reasons by the role of the peer, or for both.
+PATHS = ("multipath", "multipath-abandon", "multipath-rebind")
+
+
+@dataclass
+class Peer:
+    """An implementation with a program of the common command line."""
+
+    name: str
+    argv: list
+    version: str = ""
+    # Why a case is not run, by role (or None for both) and case.
+    reasons: dict = field(default_factory=dict)
+    # Features of the Rust package that its program needs.
+    features: tuple = ()
+
+    # Builds it and returns its version, if Cargo does not.
+    build: object = None
+
+    def not_offered(self, role, case):
+        return self.reasons.get((role, case)) or self.reasons.get((None, case))
+
+
+def one_path(**reasons):
+    """Reasons of a peer with one path; names of cases with `_` for `-`, with the role before them or not."""
+    found = {(None, case): ONE_PATH for case in PATHS}
+    for name, reason in reasons.items():
+        role, _, case = name.partition("_") if name.split("_")[0] in ("server", "client") else (None, "", name)
+        found[role, case.replace("_", "-")] = reason
+    return found
+
+
+def build_aioquic():
+    """Its packages into a virtual environment, in the versions that are pinned."""
+    folder, wanted = TARGET / "aioquic", ROOT / "peers" / "aioquic" / "requirements.txt"
+    if not (folder / "bin" / "python").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "-r", wanted], check=True)
+    return re.search(r"aioquic==(\S+)", wanted.read_text())[1]
+
+
+def build_quic_go():
+    go = shutil.which("go")
+    if go is None:
+        raise FileNotFoundError("there is no command go")
+    folder = ROOT / "peers" / "quic-go"
+    subprocess.run([go, "build", "-mod=readonly", "-o", TARGET / "hq-quic-go", "."], cwd=folder, check=True)
+    return re.search(r"quic-go/quic-go v(\S+)", (folder / "go.mod").read_text())[1]
+
+
+QUIPU = Peer("quipu", [PROGRAMS / "hq-quipu"])
+
+PEERS = [
+    Peer("quinn", [PROGRAMS / "hq-quinn"], features=("quinn",), reasons=one_path(v2="it speaks version 1 alone")),
+    Peer(
+        "noq",
+        [PROGRAMS / "hq-noq"],
+        features=("noq",),
+        reasons={(None, "v2"): "it speaks version 1 alone"},
+    ),
+    Peer(
+        "aioquic",
+        [TARGET / "aioquic" / "bin" / "python", ROOT / "peers" / "aioquic" / "hq_aioquic.py"],
+        build=build_aioquic,
+        reasons=one_path(
+            statelessreset="it makes random reset tokens, and knows none that it was given",
+            ecn="it has no access to ECN marks",
+        ),
+    ),
+    Peer(
+        "quic-go",
+        [TARGET / "hq-quic-go"],
+        build=build_quic_go,
+        reasons=one_path(
+            v2="it does not change the version of a connection (RFC 9368)",
+            client_chacha20="Go's crypto/tls chooses the suites of a client",
+        ),
+    ),
+]
+
+
+def build(wanted):
+    """Builds our programs and those of the peers wanted; without a wish, of all that can be built here."""
+    known = {peer.name: peer for peer in PEERS}
+    for name in wanted or []:
+        if name not in known:
+            sys.exit(f"there is no peer {name}; there are: {', '.join(known)}")
+    chosen = [known[name] for name in wanted or known]
+    # At once, so that what they share is compiled once.
+    rust = [peer for peer in chosen if peer.features]
+    cargo(["hq-quipu", "relay", *(peer.argv[0].name for peer in rust)], [name for peer in rust for name in peer.features])
+    built = []
+    for peer in chosen:
+        try:
+            peer.version = peer.build() if peer.build else locked_version(peer.features[0])
+        except (subprocess.CalledProcessError, FileNotFoundError) as error:
+            if wanted:
+                sys.exit(f"{peer.name} cannot be built: {error}")
+            print(f"{peer.name} cannot be built here and is left out: {error}")
+            continue
+        built.append(peer)
+    return built
+
+
+def cargo(programs, features):
+    command = ["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", ROOT / "Cargo.toml"]
+    command += ["--no-default-features", "--features", ",".join(features)]
+    subprocess.run([*command, *(part for program in programs for part in ("--bin", program))], check=True)
+
+
+def locked_version(crate):
+    """The version that the lock file names."""
+    text = (ROOT / "Cargo.lock").read_text()
+    return re.search(rf'name = "{crate}"\nversion = "([^"]+)"', text)[1]
+
+
+_certificates = {}
+
+
+def certificates(is_long):
+    """A folder with the server's certificate, its key, and what clients trust."""
+    if is_long not in _certificates:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="quipu-interop-certificates-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        subprocess.run([QUIPU.argv[0], "certificate", folder, *(["long"] if is_long else [])], check=True)
+        _certificates[is_long] = folder
+    return _certificates[is_long]

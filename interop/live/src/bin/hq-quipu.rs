@@ -1,0 +1,54 @@
+//! Quipu as an endpoint of interop tests: see the library's map, and `interop/runner` for its container. Beside `client`
+//! and `server` it has `certificate FOLDER [long]`, which makes what a server shows.
+//!
+//! `SSLKEYLOGFILE` names a file for the secrets of connections, `QLOGDIR` a folder for their qlog.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use quipu_interop_live::{Failure, Options, Role, certificate, finish};
+use quipu_qlog::{Form, QlogFolder};
+use quipu_quic::recorder::RecorderFactory;
+
+#[path = "../quipu/client.rs"]
+mod client;
+#[path = "../quipu/server.rs"]
+mod server;
+#[path = "../quipu/settings.rs"]
+mod settings;
+
+#[tokio::main]
+async fn main() {
+    finish(run().await)
+}
+
+async fn run() -> Result<(), Failure> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let ["certificate", folder, rest @ ..] =
+        args.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+    {
+        return certificate::make(Path::new(folder), rest.contains(&"long"));
+    }
+    let options = Arc::new(Options::read()?);
+    let logs = qlog_folder(options.role)?;
+    let recorders: Option<RecorderFactory> = logs.as_ref().map(QlogFolder::recorders);
+    match options.role {
+        Role::Client => client::run(&options, recorders).await?,
+        Role::Server => server::run(&options, recorders).await?,
+    }
+    if let Some(logs) = logs {
+        logs.finish()?;
+    }
+    Ok(())
+}
+
+fn qlog_folder(role: Role) -> Result<Option<QlogFolder>, Failure> {
+    let Some(folder) = std::env::var_os("QLOGDIR").filter(|folder| !folder.is_empty()) else {
+        return Ok(None);
+    };
+    let title = match role {
+        Role::Client => "interop client",
+        Role::Server => "interop server",
+    };
+    Ok(Some(QlogFolder::create(Path::new(&folder), Form::Version03, title)?))
+}

@@ -1,0 +1,83 @@
+//! Serves files.
+
+use std::sync::Arc;
+
+use quipu_interop_live::{Case, Failure, MAX_REQUEST, Options, facts, files};
+use quipu_quic::recorder::RecorderFactory;
+use quipu_tokio::{Connection, Endpoint, Incoming, PathEvent, RecvStream, SendStream};
+
+use crate::settings;
+
+pub(crate) async fn run(
+    options: &Arc<Options>,
+    recorders: Option<RecorderFactory>,
+) -> Result<(), Failure> {
+    let (server, config) = settings::server(options)?;
+    let mut builder = Endpoint::server(server).config(config).listen(options.listen);
+    if let Some(recorders) = recorders {
+        builder = builder.record(recorders);
+    }
+    let endpoint = builder.bind()?;
+    for address in endpoint.local_addresses() {
+        facts::tell("listening", address);
+    }
+    while let Some(incoming) = endpoint.accept().await {
+        if options.case == Case::Retry && !incoming.is_address_proved() && incoming.may_retry() {
+            facts::tell("retry_sent", u8::from(incoming.retry()));
+            continue;
+        }
+        facts::tell("address_proved", u8::from(incoming.is_address_proved()));
+        tokio::spawn(serve(Arc::clone(options), incoming));
+    }
+    Ok(())
+}
+
+async fn serve(options: Arc<Options>, incoming: Incoming) {
+    let connection = match incoming.accept().await {
+        Ok(connection) => connection,
+        Err(error) => return facts::tell("refused", error),
+    };
+    let events = tokio::spawn(watch(connection.clone()));
+    let mut answers = Vec::new();
+    // Until the client closes.
+    while let Ok((send, receive)) = connection.accept_bidirectional().await {
+        answers.push(tokio::spawn(answer(Arc::clone(&options), send, receive)));
+    }
+    settings::tell(&connection);
+    facts::tell("closed", connection.closed().await);
+    for answer in answers {
+        answer.abort();
+    }
+    events.abort();
+}
+
+async fn answer(options: Arc<Options>, mut send: SendStream, mut receive: RecvStream) {
+    let answered: Result<(), Failure> = async {
+        let request = receive.read_to_limit(MAX_REQUEST).await?;
+        let file = files::answer(&options.www, &request)?;
+        send.write_bytes(file.into()).await?;
+        send.finish()?;
+        send.delivered().await?;
+        Ok(())
+    }
+    .await;
+    if let Err(error) = answered {
+        facts::tell("answer_failed", error);
+        let _ = send.reset(1);
+    }
+}
+
+/// Tells what happens to paths.
+async fn watch(connection: Connection) {
+    let mut events = connection.path_events();
+    while let Some(event) = events.next().await {
+        match event {
+            PathEvent::Migrated(moved) => {
+                facts::tell("migrated", format_args!("{} {}", moved.old.remote, moved.new.remote));
+            }
+            PathEvent::Up(path) => facts::tell("path_up", path.0),
+            PathEvent::Gone(path) => facts::tell("path_gone", path.0),
+            _ => {}
+        }
+    }
+}
