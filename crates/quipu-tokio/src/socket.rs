@@ -65,6 +65,7 @@ impl Socket {
         plain.bind(&address.into()).map_err(failed)?;
         let socket = std::net::UdpSocket::from(plain);
         let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(failed)?;
+        receive_no_timestamps(&socket);
         let io = UdpSocket::from_std(socket).map_err(failed)?;
         let local = io.local_addr().map_err(failed)?;
         Ok(Socket { io, state, local, uplink })
@@ -181,6 +182,18 @@ pub(crate) fn wildcards(port: u16) -> [SocketAddr; 2] {
     [SocketAddr::new(v4.into(), port), SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)]
 }
 
+/// quinn-udp asks for the time at which each datagram came, and leaves 96 bytes for all that the kernel says of it. Of
+/// datagrams that the kernel joined that is 112 bytes, and the ECN mark comes last. Nobody reads the time.
+#[cfg(target_os = "linux")]
+fn receive_no_timestamps(socket: &std::net::UdpSocket) {
+    use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};
+    // Without it, marks of datagrams that came one by one are still read.
+    let _ = setsockopt(socket, ReceiveTimestampns, &false);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn receive_no_timestamps(_socket: &std::net::UdpSocket) {}
+
 #[cfg(target_os = "linux")]
 fn bind_device(plain: &Plain, uplink: &Uplink) -> Result<(), BindError> {
     let Some(name) = &uplink.interface else { return Ok(()) };
@@ -203,4 +216,30 @@ fn bind_device(plain: &Plain, uplink: &Uplink) -> Result<(), BindError> {
 fn bind_device(_plain: &Plain, _uplink: &Uplink) -> Result<(), BindError> {
     // The host's routes decide, which follow the address on some of these systems.
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn datagrams_that_the_kernel_joins_keep_their_ecn_mark() {
+        let here = "127.0.0.1:0".parse().unwrap();
+        let [sender, receiver] = [(); 2].map(|()| Socket::listen(here, KERNEL_BUFFER).unwrap());
+        if sender.max_segments() < 4 {
+            return;
+        }
+        sender.io.writable().await.unwrap();
+        sender.send(&sender.route_to(receiver.local()), 2, 1000, &[7; 4000]).unwrap();
+        let (mut buffer, mut metas) = ([0; 1 << 16], [RecvMeta::default()]);
+        let mut received = 0;
+        while received < 4000 {
+            receiver.io.readable().await.unwrap();
+            let got = receiver.receive(&mut [IoSliceMut::new(&mut buffer)], &mut metas);
+            if got.is_ok() {
+                assert_eq!(metas[0].ecn, Some(quinn_udp::EcnCodepoint::Ect0));
+                received += metas[0].len;
+            }
+        }
+    }
 }

@@ -4,6 +4,7 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -27,6 +28,8 @@ impl Socket {
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Arc<Self>> {
         let socket = std::net::UdpSocket::bind(address)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+        // With it, quinn-udp has no room for the marks of datagrams that the kernel joined.
+        let _ = setsockopt(&socket, ReceiveTimestampns, &false);
         // Senders of tests are not to lose more than they are meant to.
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), 4 << 20);
         Ok(Arc::new(Socket { io: UdpSocket::from_std(socket)?, state }))
