@@ -242,6 +242,7 @@ CASES = {
             relay=(*SLOW, "--after", "500000", "--silent", "2000"),
             proof=spoiled("lost"),
             limit=60,
+            core=False,
         ),
         Case(
             "rebind-port",

@@ -1,6 +1,5 @@
 """The table of the docs, between two marks."""
 
-import re
 from datetime import datetime, timezone
 
 from harness import cases
@@ -41,8 +40,7 @@ def render(peers, results):
     for case in cases.CASES:
         row = [cell(peer, role, case) for peer in peers for role in ROLES]
         lines.append(f"| {case} | " + " | ".join(row) + " |")
-    lines += ["", *(f"[{number}]: {note}.  " for number, note in enumerate(notes, 1))]
-    lines = [re.sub(r"^\[(\d+)\]:", r"\\[\1]", line) for line in lines]
+    lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
     passed = sum(result == "pass" for result in results.values())
     failed = sum(result.startswith("fail") for result in results.values())
     lines += [
