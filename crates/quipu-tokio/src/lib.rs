@@ -33,12 +33,13 @@
 //! ```
 //!
 //! From the ground up: `clock` and `timer` give the engine its time, [`uplink`] finds interfaces,
-//! `changes` tells when they do, `socket` binds to them, `batches` collects datagrams for the kernel, `engine` is the one way to
-//! `quipu-quic`, `recording` notes what goes that way, `state` is what the task of an endpoint (`driver`) shares with its users, and `entry` what they wait for.
+//! `changes` tells when they do, `socket` binds to them, `batches` collects datagrams for the kernel,
+//! `engine` is the one way to `quipu-quic`, `recording` notes what goes that way, `state` is what the
+//! task of an endpoint (`driver`) shares with its users, and `entry` what they wait for.
 //!
-//! [`identity`] makes certificates without an authority, [`perf`] measures how fast a connection is, and [`replay`]
-//! gives the engine again what it got live.
-//! The runtime itself is [`tokio`], re-exported in the version that is used here.
+//! [`identity`] makes certificates without an authority, [`perf`] measures how fast a connection is,
+//! and [`replay`] gives the engine again what it got live. The runtime itself is [`tokio`],
+//! re-exported in the version that is used here.
 //!
 //! Not here: HTTP.
 

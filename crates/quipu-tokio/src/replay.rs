@@ -11,8 +11,8 @@
 //! virtual time or with a provider of `rustls` that draws the same again. The policies have to come from
 //! the same [factory](quipu_quic::endpoint::PolicyFactory), which has their seed.
 //!
-//! It holds all that was sent and received, keys and secrets of the application included: not for
-//! production.
+//! It holds all that was sent and received, keys and secrets of the application included, and grows with
+//! it until [`Recording::take`]: not for production.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

@@ -182,8 +182,9 @@ pub(crate) fn wildcards(port: u16) -> [SocketAddr; 2] {
     [SocketAddr::new(v4.into(), port), SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port)]
 }
 
-/// quinn-udp asks for the time at which each datagram came, and leaves 96 bytes for all that the kernel says of it. Of
-/// datagrams that the kernel joined that is 112 bytes, and the ECN mark comes last. Nobody reads the time.
+/// quinn-udp asks for the time at which each datagram came, and leaves 96 bytes for all that the
+/// kernel says of it. Of datagrams that the kernel joined that is 112 bytes, and the ECN mark comes
+/// last. Nobody reads the time.
 #[cfg(target_os = "linux")]
 fn receive_no_timestamps(socket: &std::net::UdpSocket) {
     use nix::sys::socket::{setsockopt, sockopt::ReceiveTimestampns};

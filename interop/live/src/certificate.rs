@@ -11,8 +11,9 @@ use crate::{Failure, Options};
 /// Names that make a certificate longer than three datagrams.
 const MANY_NAMES: usize = 300;
 
-/// Writes `cert.pem`, `priv.key` and `ca.pem` for `localhost` and the names of the interop runner into `folder`. A
-/// long one does not fit into what a server may send before it knows that the client is at its address.
+/// Writes `cert.pem`, `priv.key` and `ca.pem` for `localhost` and the names of the interop runner
+/// into `folder`. A long one does not fit into what a server may send before it knows that the client
+/// is at its address.
 ///
 /// # Errors
 /// If no certificate can be made, or a file not be written.

@@ -1,8 +1,8 @@
 //! What all programs of this package share: the command line, files over hq-interop, and certificates.
 //!
-//! hq-interop is what QUIC implementations test each other with: a client opens a bidirectional stream for each
-//! file and sends `GET /NAME`, a server answers with the bytes of the file and the end of the stream.
-//! <https://github.com/quic-interop/quic-interop-runner>
+//! hq-interop is what QUIC implementations test each other with: a client opens a bidirectional
+//! stream for each file and sends `GET /NAME`, a server answers with the bytes of the file and the
+//! end of the stream. <https://github.com/quic-interop/quic-interop-runner>
 //!
 //! Start with three types:
 //! - [`Options`]: what a program was asked to do, with the [`Case`] to test;
@@ -28,8 +28,8 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// The exit code of a program that does not do a test case.
 pub const UNSUPPORTED: i32 = 127;
 
-/// Runs a program to its end, and exits with 0, with [`UNSUPPORTED`] for a case that it does not know, or with 1 and
-/// the reason.
+/// Runs a program to its end, and exits with 0, with [`UNSUPPORTED`] for a case that it does not
+/// know, or with 1 and the reason.
 pub fn finish(result: Result<(), Failure>) -> ! {
     let code = match result {
         Ok(()) => 0,

@@ -44,9 +44,9 @@ pub trait Planner: PathPolicy {
     }
 
     /// True if the planner gives `stream` turns without limit, and places them on `path`, until the
-    /// stream stops, the path closes, time passes, or an event comes that is not [`Placed`](crate::Event::Placed) or
-    /// [`Sent`](crate::Event::Sent) of these turns. Asked after such a turn; the packets that follow are then answered without
-    /// the planner.
+    /// stream stops, the path closes, time passes, or an event comes that is not
+    /// [`Placed`](crate::Event::Placed) or [`Sent`](crate::Event::Sent) of these turns. Asked after
+    /// such a turn; the packets that follow are then answered without the planner.
     fn repeats(&self, _stream: StreamKey, _path: &PathView) -> bool {
         false
     }

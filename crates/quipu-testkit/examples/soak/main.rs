@@ -6,7 +6,8 @@
 //! stops after some seconds, which tells of stalls and not of leaks. `--seed N` draws other clients.
 //!
 //! Memory is compared with that after a warm-up of the same shape, of a tenth of the time unless `--warm-up`
-//! says how long: allocators keep what a load once needed. Everything is in one process: what leaks at a client is found as well.
+//! says how long: allocators keep what a load once needed. Everything is in one process: what leaks
+//! at a client is found as well.
 
 mod device;
 mod noise;

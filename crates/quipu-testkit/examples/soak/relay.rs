@@ -219,8 +219,8 @@ impl Shared {
             && matches!(to, To::Server(_))
             && let Ok(socket) = UdpSocket::bind((address, 0)).await
         {
-            // Nobody is there to answer. It overtakes the real one, but not in the handshake: a server sends to
-            // the first address that it hears of, and cannot know better.
+            // Nobody is there to answer. It overtakes the real one, but not in the handshake: a
+            // server sends to the first address that it hears of, and cannot know better.
             let is_long = datagram.first().is_some_and(|first| first & 0x80 != 0);
             if is_long {
                 self.send(to, datagram).await;

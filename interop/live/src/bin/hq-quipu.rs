@@ -1,5 +1,6 @@
-//! Quipu as an endpoint of interop tests: see the library's map, and `interop/runner` for its container. Beside `client`
-//! and `server` it has `certificate FOLDER [long]`, which makes what a server shows.
+//! Quipu as an endpoint of interop tests: see the library's map, and `interop/runner` for its
+//! container. Beside `client` and `server` it has `certificate FOLDER [long]`, which makes what a
+//! server shows.
 //!
 //! `SSLKEYLOGFILE` names a file for the secrets of connections, `QLOGDIR` a folder for their qlog.
 

@@ -1,5 +1,5 @@
-//! A relay of datagrams between clients and one server on loopback, which spoils what it is asked to, and tells what it
-//! saw when its standard input ends.
+//! A relay of datagrams between clients and one server on loopback, which spoils what it is asked to,
+//! and tells what it saw when its standard input ends.
 //!
 //! ```text
 //! relay --listen ADDRESS --to ADDRESS [--seed N] [--delay MS] [--rate BITS] [--loss SHARE] [--corrupt SHARE]
@@ -7,10 +7,10 @@
 //!       [--drop-client FIRST..LAST]
 //! ```
 //!
-//! Delay, rate and shares hold for both directions. Once `--after` bytes have gone to a client, `--silent` drops
-//! everything for that long, and `--rebind` has the server see session `--session`, counted from 0, at another port or
-//! address; the relay prints `reached` at that moment. `--drop-client` drops those datagrams of each client, counted
-//! from 1.
+//! Delay, rate and shares hold for both directions. Once `--after` bytes have gone to a client,
+//! `--silent` drops everything for that long, and `--rebind` has the server see session `--session`,
+//! counted from 0, at another port or address; the relay prints `reached` at that moment.
+//! `--drop-client` drops those datagrams of each client, counted from 1.
 
 use std::io::Read;
 use std::net::SocketAddr;

@@ -1,5 +1,6 @@
 //! What can be seen of QUIC packets without keys. <https://www.rfc-editor.org/rfc/rfc8999>,
-//! <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>, <https://www.rfc-editor.org/rfc/rfc9369#section-3.2>
+//! <https://www.rfc-editor.org/rfc/rfc9000#section-17.2>,
+//! <https://www.rfc-editor.org/rfc/rfc9369#section-3.2>
 
 use std::collections::BTreeMap;
 

@@ -16,8 +16,9 @@ const NAP: Duration = Duration::from_millis(4);
 /// From when to when something was late.
 type Log = Mutex<Vec<(Instant, Instant)>>;
 
-/// Threads that sleep for some milliseconds at a time, and send a datagram over a link of their own each time,
-/// one on each processor: what a kernel does with packets it does on the processor that sent them.
+/// Threads that sleep for some milliseconds at a time, and send a datagram over a link of their own
+/// each time, one on each processor: what a kernel does with packets it does on the processor that
+/// sent them.
 pub(crate) struct Heartbeat(Arc<Log>);
 
 impl Heartbeat {

@@ -5,10 +5,10 @@
 //! waits no longer for its next bytes, over all streams, than three round trips and one probe timeout
 //! together, as the sender's connection measured both just before the cut, on the path where each is
 //! longest. Added to that: the time in the stall that the host was late, and 10 ms. Threads on each
-//! processor measure how late: they sleep some milliseconds at a time and send a datagram over a link of their own,
-//! since under load the kernel may hold packets for longer than it holds threads. A stall is counted from the last
-//! bytes before it, those before the cut included, until data is moved by the link again or the script is
-//! over.
+//! processor measure how late: they sleep some milliseconds at a time and send a datagram over a link
+//! of their own, since under load the kernel may hold packets for longer than it holds threads. A
+//! stall is counted from the last bytes before it, those before the cut included, until data is moved
+//! by the link again or the script is over.
 //!
 //! **Used again** means that 40,000 bytes came by the link within a second after both hosts list it as up,
 //! the client's with a route: the kernel itself may tell of a carrier a second late.

@@ -1,8 +1,9 @@
 //! Two hosts in one process: the client's namespace is that of the process, the server's that of one
 //! of its threads. So one clock tells when what happened.
 //!
-//! A third link is for [heartbeats](super::heartbeat) alone. The client has `v0` with 10.1.0.1 and `v1` with 10.1.1.1, by each of which a default route leads to
-//! the server: `w0` with 10.1.0.2 and `w1` with 10.1.1.2. It serves at 10.0.0.1, which is on neither.
+//! A third link is for [heartbeats](super::heartbeat) alone. The client has `v0` with 10.1.0.1 and
+//! `v1` with 10.1.1.1, by each of which a default route leads to the server: `w0` with 10.1.0.2 and
+//! `w1` with 10.1.1.2. It serves at 10.0.0.1, which is on neither.
 
 use std::net::UdpSocket;
 use std::sync::mpsc;
