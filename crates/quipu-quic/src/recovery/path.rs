@@ -150,10 +150,15 @@ impl PathRecovery {
     /// is not over already for what was sent elsewhere.
     pub(crate) fn on_moved(&mut self, now: Instant) {
         self.pto_fired_at = Some(now);
+    }
+
+    /// Probes that were due elsewhere go no more.
+    pub(crate) fn forget_probes(&mut self) {
         self.probes_due = 0;
     }
 
-    /// Everything that was measured is void, and another controller begins.
+    /// Everything that was measured is void, and another controller begins. Probes that are due and the
+    /// probe timeout that runs are of the address, and stay.
     pub(crate) fn restart(
         &mut self,
         now: Instant,
@@ -161,10 +166,11 @@ impl PathRecovery {
         size: Bytes,
         config: &TransportConfig,
     ) {
-        let (probes_due, mut ecn) = (self.probes_due, self.ecn.clone());
+        let PathRecovery { probes_due, pto_fired_at, .. } = *self;
+        let mut ecn = self.ecn.clone();
         ecn.restart(now, config.ecn);
         let fresh = PathRecovery::new(now, self.key, controller, size, config);
-        *self = PathRecovery { probes_due, ecn, ..fresh };
+        *self = PathRecovery { probes_due, pto_fired_at, ecn, ..fresh };
     }
 
     /// At least so many probe packets are to go.

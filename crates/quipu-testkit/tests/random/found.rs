@@ -5,7 +5,7 @@ use quipu_quic::connection::CloseReason;
 use quipu_testkit::trial::Direction::{Both, Down, Up};
 use quipu_testkit::trial::Op::{
     Abandon, Advance, Backup, Block, Close, Control, Finish, Forge, Leap, Move, Open, OpenPath,
-    Outage, Pause, Policies, Rebind, Restart, Stop, UpdateKeys, Write,
+    Outage, Pause, Policies, Rebind, Restart, Stand, Stop, UpdateKeys, Write,
 };
 use quipu_testkit::trial::{Op, PathSetup, Trial};
 
@@ -517,6 +517,44 @@ fn a_response_that_waited_keeps_to_the_limit_of_its_address() {
         policies: ["joint=pstream".into(), "path=stms".into()],
         early: None,
         drops: true,
+        ..with_paths(&paths, &ops)
+    });
+}
+
+/// A server that returned to the address before, on another host, forgot when the last probe timeout had
+/// begun: the next counted from what had gone to the address that failed, and was over before it began.
+/// The probe that the return asks for was forgotten too.
+#[test]
+fn a_probe_timeout_after_the_return_to_an_address_begins_with_the_return() {
+    let paths = [
+        PathSetup { up: 50, loss: 100, ..PathSetup::new(10, 40) },
+        PathSetup { up: 50, loss: 100, ..PathSetup::new(50, 10) },
+        PathSetup { loss: 100, disorder: true, ..PathSetup::new(50, 100) },
+        PathSetup { loss: 100, disorder: true, ..PathSetup::new(50, 1) },
+    ];
+    let ops = [
+        Block(Server, 0, 100),
+        Advance(700),
+        Rebind(0, false),
+        Move(1, 3, true),
+        Leap(Client, 300),
+        Stand(Server, 300),
+        Advance(700),
+        Open(Server, false),
+        Open(Client, false),
+        Rebind(3, true),
+    ];
+    keeps_the_rules(Trial {
+        stream_window: 6000,
+        connection_window: 50,
+        max_streams: 2,
+        policies: [
+            "path=peekaboo pack=one resend=first".into(),
+            "path=minrtt pack=one ack=own".into(),
+        ],
+        early: None,
+        drops: true,
+        begin: 50,
         ..with_paths(&paths, &ops)
     });
 }

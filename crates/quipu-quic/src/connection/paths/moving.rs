@@ -337,6 +337,7 @@ impl Connection {
         let before = path.data.mtu.size();
         let released = path.begin_epoch(now);
         path.leave(now, new, mtu);
+        path.data.recovery.forget_probes();
         // What was on its way may be lost; nothing else would make the peer tell.
         if path.data.packets.sent.has_eliciting() {
             path.data.recovery.ask_for_probes(1);
