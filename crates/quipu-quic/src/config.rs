@@ -192,7 +192,8 @@ impl Default for Mtu {
 /// What loss recovery does where stacks differ from what RFC 9002 recommends, which is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryRules {
-    /// The round-trip time of a path before the first sample; above 0. Default 333 ms.
+    /// The round-trip time of a path before the first sample; above 0. Default 333 ms. A path between
+    /// hosts between which there was one takes the last round-trip time of that.
     /// <https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2>
     pub initial_rtt: Duration,
     /// The probe timeout is at least so long, before backoff. Default 0: round-trip time, its

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use quipu_base::PathId;
-use quipu_policy::PathStatus;
+use quipu_policy::{PathState, PathStatus};
 use quipu_quic::ConnectionHandle;
 use quipu_quic::error::ErrorCode;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -28,17 +28,31 @@ const EVERY: Duration = Duration::from_secs(1);
 /// looked at together. Our choice.
 const TOGETHER: Duration = Duration::from_millis(20);
 
-/// An uplink that does not become a path is tried again after as many seconds, twice as many each time,
-/// up to this.
-const MAX_PAUSE: u32 = 64;
+/// The first uplinks are on their way to be paths: none is tried before.
+const HANDSHAKE: Duration = Duration::from_secs(2);
+
+/// An uplink that does not become a path, or stays none, is tried again after this time, which doubles each
+/// time. The first is short, since the peer may have to allow another path first. Our choice.
+const PAUSES: RangeInclusive<Duration> = Duration::from_millis(125)..=Duration::from_secs(64);
 
 /// How an uplink that is no path fares.
-#[derive(Clone, Copy, Default)]
 struct Trial {
-    /// Seconds until the next.
-    left: u32,
-    /// Seconds after it.
-    pause: u32,
+    /// When it is tried again.
+    at: Instant,
+    /// How long is waited after that.
+    pause: Duration,
+}
+
+impl Trial {
+    fn at(at: Instant) -> Trial {
+        Trial { at, pause: *PAUSES.start() }
+    }
+
+    /// It is tried `now`.
+    fn put_off(&mut self, now: Instant) {
+        self.at = now + self.pause;
+        self.pause = (self.pause * 2).min(*PAUSES.end());
+    }
 }
 
 /// Keeps the paths of a client's connection to `remote` to the uplinks that there are.
@@ -48,35 +62,30 @@ pub(crate) async fn watch(
     vias: Arc<[Via]>,
     remote: SocketAddr,
 ) {
-    let mut trials: BTreeMap<IpAddr, Trial> = BTreeMap::new();
-    // The first ones are on their way to be paths.
-    for uplink in present(&vias, remote) {
-        trials.insert(uplink.address, Trial { left: 2, pause: 2 });
-    }
+    let start = Instant::now();
+    let first = present(&vias, remote).into_iter();
+    let mut trials: BTreeMap<IpAddr, Trial> =
+        first.map(|uplink| (uplink.address, Trial::at(start + HANDSHAKE))).collect();
     let mut changes = shared.changes.subscribe();
-    let mut next_tick = Instant::now() + EVERY;
+    // Of those that are no paths.
+    let mut next_trial = None;
     loop {
-        if timeout_at(next_tick, changes.changed()).await.is_ok() {
+        let next_look = Instant::now() + EVERY;
+        let wake = next_trial.map_or(next_look, |at| next_look.min(at));
+        if timeout_at(wake, changes.changed()).await.is_ok() {
             sleep(TOGETHER).await;
             changes.mark_unchanged();
         }
-        // Also where something changes all the time.
-        let is_tick = next_tick <= Instant::now();
-        if is_tick {
-            next_tick = Instant::now() + EVERY;
-        }
+        let now = Instant::now();
         let uplinks = present(&vias, remote);
-        trials.retain(|address, _| uplinks.iter().any(|uplink| uplink.address == *address));
-        let Some(missing) = settle(&shared, handle, &uplinks) else { return };
-        for uplink in &uplinks {
-            let trial = trials.entry(uplink.address).or_default();
-            if !missing.contains(&uplink.address) {
-                *trial = Trial::default();
-            } else if trial.left > 0 {
-                trial.left -= u32::from(is_tick);
-            } else {
-                trial.pause = (trial.pause * 2).clamp(1, MAX_PAUSE);
-                trial.left = trial.pause;
+        let Some(Settled { missing, proved }) = settle(&shared, handle, &uplinks) else { return };
+        let is_there = |address| uplinks.iter().any(|uplink| uplink.address == address);
+        // One that was a path, or was gone, is tried at once when it is missed.
+        trials.retain(|address, _| is_there(*address) && !proved.contains(address));
+        for uplink in uplinks.iter().filter(|uplink| missing.contains(&uplink.address)) {
+            let trial = trials.entry(uplink.address).or_insert_with(|| Trial::at(now));
+            if trial.at <= now {
+                trial.put_off(now);
                 let Ok(route) = path::route_by(&shared, uplink.clone(), remote) else { continue };
                 let open = |connection: &mut Calls<'_>, _: &mut _, now| {
                     // Both ends may have to allow it first: the next trial is the time for that.
@@ -87,6 +96,7 @@ pub(crate) async fn watch(
                 }
             }
         }
+        next_trial = missing.iter().filter_map(|address| Some(trials.get(address)?.at)).min();
     }
 }
 
@@ -106,9 +116,16 @@ fn present(vias: &[Via], remote: SocketAddr) -> Vec<Uplink> {
     found
 }
 
-/// Abandons the paths whose uplinks are gone. Returns the addresses that are wanted and no path;
-/// `None` once the connection has ended.
-fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Option<Vec<IpAddr>> {
+/// How the addresses of uplinks fare.
+struct Settled {
+    /// They are wanted and no path.
+    missing: Vec<IpAddr>,
+    /// They are a path on which the peer answered.
+    proved: Vec<IpAddr>,
+}
+
+/// Abandons the paths whose uplinks are gone; `None` once the connection has ended.
+fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Option<Settled> {
     let stale = |address: IpAddr, sockets: &[Arc<crate::socket::Socket>], port: u16| {
         let uplink = uplinks.iter().find(|uplink| uplink.address == address);
         let socket = sockets
@@ -122,13 +139,17 @@ fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Opti
     let entry = state.entries.get(&handle).filter(|entry| entry.ended.is_none())?;
     let connection = state.engine.connection(handle)?;
     let sockets = state.batches.sockets();
-    let (mut gone, mut served): (Vec<PathId>, Vec<IpAddr>) = (Vec::new(), Vec::new());
+    let (mut gone, mut served, mut proved) = (Vec::new(), Vec::new(), Vec::new());
     for sample in connection.path_samples() {
         let local = sample.route.local;
         if stale(local.ip(), sockets, local.port()) {
             gone.push(sample.path);
         } else {
             served.push(local.ip());
+            let view = connection.path_views().find(|view| view.key.id == sample.path);
+            if view.is_some_and(|view| view.state != PathState::Validating) {
+                proved.push(local.ip());
+            }
         }
     }
     served.extend(&entry.unwanted);
@@ -140,5 +161,6 @@ fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Opti
         shared.with_connection(handle, abandon).ok()?;
     }
     let missing = uplinks.iter().map(|uplink| uplink.address);
-    Some(missing.filter(|address| !served.contains(address)).collect())
+    let missing = missing.filter(|address| !served.contains(address)).collect();
+    Some(Settled { missing, proved })
 }

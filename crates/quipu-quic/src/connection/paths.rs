@@ -207,6 +207,12 @@ impl Connection {
         let addresses = (route, trusted);
         let mut data = PathData::new(now, key, addresses, datagram_size, controller, &self.config);
         data.called_by = Some(called_by);
+        // A path that is back is what it was, as far as anybody knows: a challenge that is lost is soon
+        // repeated. What the RFC lets a resumed connection do, a path does here.
+        // https://www.rfc-editor.org/rfc/rfc9002#section-6.2.2
+        if let Some(rtt) = self.shared.paths.known_rtt(&route) {
+            data.recovery.expect_rtt(rtt);
+        }
         let view = data.first_view(now, self.plan.status(key.id).combined());
         self.shared.paths.insert(data, view);
         self.ids.remote_mut().use_path(key.id);

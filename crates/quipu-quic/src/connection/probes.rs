@@ -14,8 +14,9 @@ use crate::recovery::PROBES;
 /// Largest exponent of the probe timeout's backoff; our choice.
 const MAX_BACKOFF: u32 = 16;
 
-/// Longest time between probes of a suspect path; our choice.
-const MAX_SUSPECT_INTERVAL: Duration = Duration::from_secs(2);
+/// Longest time between probes of a suspect path, unless its probe timeout is longer: it is used again
+/// that soon after it came back. Our choice.
+const MAX_SUSPECT_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Connection {
     /// The loss timer of a space fired: what is overdue is lost, else the probe timeout has run
@@ -203,12 +204,17 @@ impl Connection {
         }
     }
 
-    /// Nobody knows whether the other paths live: each that owes no answer is asked for one.
+    /// Nobody knows whether the other paths live: each that owes no answer is asked for one, and each
+    /// that is suspect once more, since it may have been found so wrongly or be back.
     fn ask_other_paths(&mut self, silent: PathKey) {
         for slot in 0..self.shared.paths.slots() {
             let Some((data, view)) = self.shared.paths.pair_mut(slot) else { continue };
-            let idle = view.state == PathState::Usable && !data.packets.sent.has_eliciting();
-            if data.key != silent && idle {
+            let asks = match view.state {
+                PathState::Usable => !data.packets.sent.has_eliciting(),
+                PathState::Suspect => true,
+                _ => false,
+            };
+            if data.key != silent && asks {
                 data.recovery.ask_for_probes(1);
             }
         }

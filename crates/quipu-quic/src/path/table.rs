@@ -1,11 +1,12 @@
 //! All paths of a connection, by slot.
 
-use quipu_base::{PacketNumber, PathId};
+use quipu_base::{Duration, PacketNumber, PathId};
 use quipu_policy::congestion::Published;
 use quipu_policy::{PathKey, PathView, Paths, SentPacket, SentTable};
 use smallvec::SmallVec;
 
-use super::{PathData, PathMut, PathRef};
+use super::{KnownRtts, PathData, PathMut, PathRef, hosts};
+use crate::route::Route;
 
 /// The paths with their views. A slot is used again only after its path is dropped.
 #[derive(Default)]
@@ -17,6 +18,8 @@ pub(crate) struct PathTable {
     slots_by_id: SmallVec<[(PathId, u8); 8]>,
     /// What the controllers last published, in order of path identifier.
     pub(crate) published: Vec<(PathKey, Published)>,
+    /// Of paths that were given up.
+    known: KnownRtts,
 }
 
 impl PathTable {
@@ -24,6 +27,11 @@ impl PathTable {
     pub(crate) fn free_slot(&self) -> Option<u8> {
         let free = self.data.iter().position(Option::is_none).unwrap_or(self.data.len());
         (free < Paths::MAX).then_some(free as u8)
+    }
+
+    /// The round-trip time that a path between the same hosts had last.
+    pub(crate) fn known_rtt(&self, route: &Route) -> Option<Duration> {
+        self.known.get(hosts(route))
     }
 
     pub(crate) fn insert(&mut self, data: PathData, view: PathView) {
@@ -46,7 +54,12 @@ impl PathTable {
     /// last, if they did.
     pub(crate) fn hide(&mut self, key: PathKey) -> Option<PathView> {
         self.published.retain(|(other, _)| *other != key);
-        self.views.remove(key)
+        let view = self.views.remove(key)?;
+        if let (Some(srtt), Some(data)) = (view.srtt, self.get(key.slot)) {
+            let hosts = data.measured.hosts;
+            self.known.note(hosts, srtt);
+        }
+        Some(view)
     }
 
     pub(crate) fn remove(&mut self, key: PathKey) -> Option<Box<PathData>> {

@@ -85,6 +85,11 @@ impl PathRecovery {
         self.key
     }
 
+    /// The path is expected to have that round-trip time, as long as there is no sample.
+    pub(crate) fn expect_rtt(&mut self, rtt: Duration) {
+        self.rules.initial_rtt = rtt;
+    }
+
     /// When its packets count as lost, and when it is probed.
     pub(crate) fn rules(&self) -> &RecoveryRules {
         &self.rules

@@ -144,11 +144,23 @@ impl Client {
             self.lost.store(true, Ordering::Relaxed);
             relay.set_dark(true);
             users.shutdown().await;
+            drop(held);
+            self.leave();
             return;
         }
         while users.join_next().await.is_some() {}
         drop(held);
         let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
+        self.leave();
+    }
+
+    /// What it still has to close is waited for before memory is compared.
+    fn leave(self) {
+        self.world.leaving.fetch_add(1, Ordering::Relaxed);
+        tokio::spawn(async move {
+            self.endpoint.wait_idle().await;
+            self.world.leaving.fetch_sub(1, Ordering::Relaxed);
+        });
     }
 
     /// Moves about until it is time to end.

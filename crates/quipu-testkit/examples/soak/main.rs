@@ -138,8 +138,8 @@ async fn soak(options: &Options) -> Result<Vec<String>, Failure> {
     let idle = Duration::from_secs(if is_long { 16 } else { 8 });
     let noise = Arc::new(Noise::new(seed));
     let (server, address, pin) = server::listen(&noise, idle)?;
-    let (ticks, counts) = (AtomicU64::new(0), Counts::default());
-    let world = Arc::new(World { seed, server: address, pin, noise, idle, ticks, counts });
+    let (ticks, leaving, counts) = (AtomicU64::new(0), AtomicU64::new(0), Counts::default());
+    let world = Arc::new(World { seed, server: address, pin, noise, idle, ticks, leaving, counts });
     tokio::spawn(tick(Arc::clone(&world)));
     let mut faults = Vec::new();
 
@@ -155,6 +155,10 @@ async fn soak(options: &Options) -> Result<Vec<String>, Failure> {
     let left = server.stats().connections;
     if left > 0 {
         faults.push(format!("{left} connections are left"));
+    }
+    let leaving = world.leaving.load(Ordering::Relaxed);
+    if leaving > 0 {
+        faults.push(format!("{leaving} clients never end"));
     }
     if let (Some(before), Some(after)) = (before, process::resident())
         && is_long
@@ -227,13 +231,13 @@ async fn load(
     }
     strangers.abort();
     // Those who were cut, and strangers, are forgotten by then.
-    let _ = timeout(2 * world.idle + Duration::from_secs(10), empty(server)).await;
+    let _ = timeout(2 * world.idle + Duration::from_secs(10), empty(world, server)).await;
     sleep(Duration::from_secs(1)).await;
 }
 
-/// Until the server has no connection.
-async fn empty(server: &Endpoint) {
-    while server.stats().connections > 0 {
+/// Until neither the server nor a client has a connection.
+async fn empty(world: &World, server: &Endpoint) {
+    while server.stats().connections > 0 || world.leaving.load(Ordering::Relaxed) > 0 {
         sleep(Duration::from_millis(50)).await;
     }
 }

@@ -49,6 +49,8 @@ pub(crate) struct World {
     pub(crate) idle: Duration,
     /// The ticks that passed.
     pub(crate) ticks: AtomicU64,
+    /// Clients that have ended and still have connections to close.
+    pub(crate) leaving: AtomicU64,
     pub(crate) counts: Counts,
 }
 

@@ -415,6 +415,35 @@ fn frames_of_a_silent_path_move_to_another_at_its_probe_timeout() {
     assert!(took < Duration::from_millis(400), "{took}");
 }
 
+/// What an end knows of a network outlives the path: a challenge that is lost on a path that is back is
+/// repeated after a probe timeout of that network, not after the first of a connection, which takes a second.
+#[test]
+fn a_lost_challenge_of_a_path_that_is_back_is_soon_repeated() {
+    let mut pair = Pair::connected(&Setup::default(), DELAY);
+    open(&mut pair, 1, PathStatus::Available).unwrap();
+    pair.run(Duration::from_secs(1));
+    let now = pair.now();
+    let connection = pair.client().connection_mut().unwrap();
+    assert!(connection.abandon_path(now, PathId(1), ABANDON));
+    pair.run(Duration::from_secs(1));
+    let mut left = 1;
+    pair.intercept(move |_, delay, flight| {
+        let is_first = flight.route.local == client_address(1) && left > 0;
+        left -= usize::from(is_first);
+        if is_first { Vec::new() } else { vec![(delay, flight)] }
+    });
+    let start = pair.now();
+    let back = open(&mut pair, 1, PathStatus::Available).unwrap();
+    let is_up = |pair: &mut Pair| {
+        let mut views = pair.client().connection().unwrap().path_views();
+        views.any(|view| view.key.id == back && view.state == PathState::Usable)
+    };
+    assert!(pair.run_until(Duration::from_secs(5), is_up));
+    // Thrice the round trip, before it is measured, until the challenge is repeated; and its own.
+    let took = pair.now() - start;
+    assert!(took <= DELAY.saturating_mul(2 * 4 + 1), "{took}");
+}
+
 /// <https://www.rfc-editor.org/rfc/rfc10069#section-2.1>
 #[test]
 fn multipath_is_not_offered_with_one_path() {

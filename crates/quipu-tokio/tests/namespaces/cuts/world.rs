@@ -114,6 +114,8 @@ impl World {
         ip(&format!("address add 10.1.{link}.1/24 dev v{link}"));
         ip(&format!("link set v{link} up"));
         route(link);
+        ask_neighbours_often(&format!("v{link}"));
+        there.run(move || ask_neighbours_often(&format!("w{link}")));
     }
 
     /// True if the server's host says that its end has a carrier. It may be told later than the client's,
@@ -172,6 +174,13 @@ impl World {
 /// The default route by that link, as a host's network manager sets it.
 fn route(link: usize) {
     ip(&format!("route replace default via 10.1.{link}.2 dev v{link} metric {}00", link + 1));
+}
+
+/// The kernel repeats its question for a neighbour after a second. The first may be lost where a carrier
+/// has just come back, and then nothing can leave by that link meanwhile: here it is repeated sooner.
+fn ask_neighbours_often(end: &str) {
+    let path = format!("/proc/sys/net/ipv4/neigh/{end}/retrans_time_ms");
+    std::fs::write(&path, "100").unwrap_or_else(|error| panic!("{path}: {error}"));
 }
 
 fn limit(end: &str, Shape { rate, queue }: Shape) {
