@@ -75,6 +75,14 @@ impl RandomIds {
         }
         Ok(RandomIds { shard: Some((index, count)), ..self })
     }
+
+    /// The shard whose connection ID that is: the own one, or another of as many; `None` if there are no
+    /// shards, or if connection IDs of another length are issued.
+    pub fn shard_of(&self, cid: &ConnectionId) -> Option<u8> {
+        let (_, count) = self.shard.filter(|_| cid.length() == self.length)?;
+        // Below `count`, which is 256 at most.
+        Some((u16::from(*cid.as_bytes().first()?) % count) as u8)
+    }
 }
 
 fn wrong(field: &'static str, value: usize, expected: &'static str) -> ConfigError {
@@ -116,11 +124,7 @@ impl ConnectionIdGenerator for RandomIds {
     }
 
     fn is_own(&self, cid: &ConnectionId) -> bool {
-        let of_shard = |(index, count): (u8, u16)| {
-            cid.as_bytes()
-                .first()
-                .is_some_and(|&first| u16::from(first) % count == u16::from(index))
-        };
+        let of_shard = |(index, _): (u8, u16)| self.shard_of(cid) == Some(index);
         cid.length() == self.length && self.shard.is_none_or(of_shard)
     }
 }
@@ -162,6 +166,10 @@ mod tests {
         assert!(!ids.is_own(&cid(&[6, 0, 0, 0, 0, 0])));
         assert!(!ids.is_own(&cid(&[5, 0, 0, 0, 0])));
         assert!(!ids.is_own(&ConnectionId::EMPTY));
+        assert_eq!(ids.shard_of(&cid(&[5, 0, 0, 0, 0, 0])), Some(1));
+        assert_eq!(ids.shard_of(&cid(&[6, 0, 0, 0, 0, 0])), Some(2));
+        assert_eq!(ids.shard_of(&cid(&[5, 0, 0, 0, 0])), None);
+        assert_eq!(RandomIds::new(6).unwrap().shard_of(&cid(&[5, 0, 0, 0, 0, 0])), None);
     }
 
     #[test]

@@ -389,7 +389,7 @@ mod tests {
     use quipu_policy::PathKey;
 
     use super::*;
-    use crate::socket::KERNEL_BUFFER;
+    use crate::socket::{KERNEL_BUFFER, Sharing};
 
     struct Peer {
         socket: UdpSocket,
@@ -398,8 +398,9 @@ mod tests {
 
     /// Batches of one socket, and so many peers of it.
     async fn peers(count: usize) -> (Batches, Vec<Peer>) {
-        let socket =
-            Arc::new(Socket::listen("127.0.0.1:0".parse().unwrap(), KERNEL_BUFFER).unwrap());
+        let socket = Arc::new(
+            Socket::listen("127.0.0.1:0".parse().unwrap(), KERNEL_BUFFER, Sharing::Alone).unwrap(),
+        );
         let local = socket.local();
         std::future::poll_fn(|cx| socket.poll_writable(cx)).await;
         let mut batches = Batches::new();

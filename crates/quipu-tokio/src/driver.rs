@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
+use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -16,6 +17,7 @@ use quipu_quic::{Arrival, Drain, Outbox};
 
 use crate::batches::SendFailure;
 use crate::changes::Changes;
+use crate::shards;
 use crate::socket::Socket;
 use crate::state::{Shared, State};
 use crate::timer::Timer;
@@ -42,6 +44,7 @@ pub(crate) async fn drive(shared: Arc<Shared>, timer: Timer, changes: Option<Cha
     let mut driver = Driver {
         buffer: vec![0; BUFFERS * BUFFER].into_boxed_slice(),
         metas: [RecvMeta::default(); BUFFERS],
+        strays: Vec::new(),
         sockets: Vec::new(),
         failures: Vec::new(),
         timer,
@@ -64,6 +67,16 @@ struct Driver {
     /// Datagrams are received and opened here.
     buffer: Box<[u8]>,
     metas: [RecvMeta; BUFFERS],
+    /// Of those, what may be for another shard. Empty between calls.
+    strays: Vec<Stray>,
+}
+
+/// A datagram that may be for another shard.
+struct Stray {
+    other: Arc<Shared>,
+    arrival: Arrival,
+    /// Where it lies in the buffer.
+    place: Range<usize>,
 }
 
 impl Drop for Driver {
@@ -140,7 +153,7 @@ impl Driver {
 
     /// Takes what came and gives it to the engine.
     fn receive_from(&mut self, socket: &Socket) -> io::Result<()> {
-        let Driver { buffer, metas, shared, .. } = self;
+        let Driver { buffer, metas, shared, strays, .. } = self;
         let count = {
             let mut pieces = buffer.chunks_exact_mut(BUFFER);
             let mut pieces: [IoSliceMut<'_>; BUFFERS] =
@@ -149,15 +162,35 @@ impl Driver {
         };
         let mut state = shared.lock();
         let now = shared.clock.now();
+        let shards = shared.shards.get();
         state.counters.receive_calls += 1;
-        for (meta, piece) in metas.iter().zip(buffer.chunks_exact_mut(BUFFER)).take(count) {
+        for (nth, (meta, piece)) in
+            metas.iter().zip(buffer.chunks_exact_mut(BUFFER)).take(count).enumerate()
+        {
             let arrival =
                 Arrival { route: socket.route_of(meta), ecn: meta.ecn.map_or(0, |ecn| ecn as u8) };
             let filled = piece.get_mut(..meta.len).unwrap_or_default();
-            for datagram in filled.chunks_mut(meta.stride.max(1)) {
+            let stride = meta.stride.max(1);
+            for (at, datagram) in filled.chunks_mut(stride).enumerate() {
                 state.counters.datagrams_received += 1;
                 state.counters.bytes_received += datagram.len() as u64;
+                if let Some(shards) = shards
+                    && !state.engine.holds(datagram)
+                    && let Some(other) = shards.owner(&state.engine, datagram)
+                {
+                    let begin = nth * BUFFER + at * stride;
+                    strays.push(Stray { other, arrival, place: begin..begin + datagram.len() });
+                    continue;
+                }
                 state.engine.handle_datagram(now, arrival, datagram);
+            }
+        }
+        drop(state);
+        // One lock at a time: two shards may want each other's.
+        for Stray { other, arrival, place } in strays.drain(..) {
+            let datagram = buffer.get_mut(place).unwrap_or_default();
+            if !shards::give(&other, arrival, datagram) {
+                shared.lock().engine.handle_datagram(now, arrival, datagram);
             }
         }
         Ok(())

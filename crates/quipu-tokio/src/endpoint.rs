@@ -1,9 +1,11 @@
 //! Endpoints: sockets with the connections behind them.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use quipu_base::{Bytes, Duration};
+use quipu_quic::ConfigError;
+use quipu_quic::connection_ids::RandomIds;
 use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{provider, secure_source};
@@ -19,7 +21,8 @@ use crate::engine::{Engine, Parts};
 use crate::error::{BindError, ConnectError};
 use crate::incoming::Incoming;
 use crate::recording::Recording;
-use crate::socket::{KERNEL_BUFFER, Socket, wildcards};
+use crate::shards::Shards;
+use crate::socket::{KERNEL_BUFFER, Sharing, Socket, wildcards};
 use crate::state::Shared;
 use crate::timer::Timer;
 use crate::uplink::{Uplink, Via, resolve};
@@ -65,6 +68,8 @@ pub struct EndpointStats {
     pub receive_calls: u64,
     /// Datagrams that came.
     pub datagrams_received: u64,
+    /// Datagrams that other shards received and gave it: see [`ServerBuilder::bind_shards`].
+    pub datagrams_given: u64,
     /// Bytes of those, of UDP payload.
     pub bytes_received: u64,
     /// Datagrams that were for no connection.
@@ -196,29 +201,84 @@ impl ServerBuilder {
     /// # Errors
     /// See [`BindError`].
     pub fn bind(self) -> Result<Endpoint, BindError> {
+        let sockets = self.open(Sharing::Alone)?;
+        Endpoint::start(self.settings, Some(self.server), Vec::new(), sockets)
+    }
+
+    /// Opens `count` servers that share the addresses, so that they use as many processors, from 1 to 256.
+    /// Each has sockets, a task and limits of its own, and is to be accepted from; a connection stays where
+    /// it began. The system spreads clients over them (SO_REUSEPORT; Linux evenly, others may give
+    /// all to one). Datagrams of a client that moved may come to another one, which gives them to the
+    /// right one: connection IDs are [`RandomIds`] for that, of the configured length.
+    ///
+    /// # Errors
+    /// See [`BindError`]. Inputs of shards cannot be [recorded](ServerBuilder::record_inputs).
+    pub fn bind_shards(self, count: u16) -> Result<Vec<Endpoint>, BindError> {
+        if self.settings.recording.is_some() {
+            let (field, value, expected) = ("record_inputs", "set".into(), "none, with shards");
+            return Err(ConfigError { field, value, expected }.into());
+        }
+        let ids = RandomIds::new(self.settings.config.connection_ids.length())?;
+        let (mut endpoints, mut all_ids) = (Vec::new(), Vec::new());
+        // Checks the count, too.
+        ids.for_shard(0, count)?;
+        let first = self.open(Sharing::First)?;
+        // The others have the ports that the host chose for the first.
+        let (addresses, buffer) = (first.iter().map(Socket::local), self.settings.kernel_buffer);
+        let addresses: Vec<_> = addresses.collect();
+        let mut first = Some(first);
+        for index in 0..=u8::try_from(count - 1).unwrap_or(u8::MAX) {
+            let next = || {
+                let sockets = addresses.iter();
+                sockets.map(|address| Socket::listen(*address, buffer, Sharing::Next)).collect()
+            };
+            let sockets = first.take().map_or_else(next, Ok)?;
+            let ids = ids.for_shard(index, count)?;
+            let mut settings = self.settings.clone();
+            settings.config.connection_ids = Arc::new(ids);
+            endpoints.push(Endpoint::start(
+                settings,
+                Some(self.server.clone()),
+                Vec::new(),
+                sockets,
+            )?);
+            all_ids.push(ids);
+        }
+        let all: Arc<[Weak<Shared>]> =
+            endpoints.iter().map(|endpoint| Arc::downgrade(&endpoint.shared)).collect();
+        for (own, (endpoint, ids)) in endpoints.iter().zip(all_ids).enumerate() {
+            // It is empty before.
+            let _ = endpoint.shared.shards.set(Shards::new(ids, own, Arc::clone(&all)));
+        }
+        Ok(endpoints)
+    }
+
+    /// Opens the sockets of one server.
+    fn open(&self, sharing: Sharing) -> Result<Vec<Socket>, BindError> {
         let _runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let buffer = self.settings.kernel_buffer;
         let mut sockets = Vec::new();
-        for address in self.addresses {
+        for &address in &self.addresses {
             if address.ip().is_unspecified() {
-                sockets.extend(listen_everywhere(address.port(), self.settings.kernel_buffer)?);
+                sockets.extend(listen_everywhere(address.port(), buffer, sharing)?);
             } else {
-                sockets.push(Socket::listen(address, self.settings.kernel_buffer)?);
+                sockets.push(Socket::listen(address, buffer, sharing)?);
             }
         }
-        Endpoint::start(self.settings, Some(self.server), Vec::new(), sockets)
+        Ok(sockets)
     }
 }
 
 /// A wildcard socket for each family that the host has, on one port.
-fn listen_everywhere(port: u16, buffer: Bytes) -> Result<Vec<Socket>, BindError> {
+fn listen_everywhere(port: u16, buffer: Bytes, sharing: Sharing) -> Result<Vec<Socket>, BindError> {
     let mut tries = 0;
     loop {
         tries += 1;
         let [v4, _] = wildcards(port);
-        let first = Socket::listen(v4, buffer);
+        let first = Socket::listen(v4, buffer, sharing);
         let chosen = first.as_ref().map_or(port, |socket| socket.local().port());
         let [_, v6] = wildcards(chosen);
-        match (first, Socket::listen(v6, buffer)) {
+        match (first, Socket::listen(v6, buffer, sharing)) {
             (Ok(first), Ok(second)) => return Ok(vec![first, second]),
             // Another program has the port in the other family.
             (Ok(_), Err(BindError::InUse(_))) if port == 0 && tries < PORT_TRIES => {}
@@ -403,6 +463,7 @@ impl Endpoint {
             wakeups: state.counters.wakeups,
             receive_calls: state.counters.receive_calls,
             datagrams_received: state.counters.datagrams_received,
+            datagrams_given: state.counters.datagrams_given,
             bytes_received: state.counters.bytes_received,
             ignored: state.engine.ignored_datagrams(),
             sent: state.batches.counters(),

@@ -14,6 +14,7 @@ use quipu_quic::endpoint::{
 use quipu_quic::error::ErrorCode;
 use quipu_quic::random::SecureSource;
 use quipu_quic::recorder::RecorderFactory;
+use quipu_quic::wire::ConnectionId;
 use quipu_quic::{
     Arrival, ConfigError, Connection, ConnectionEvent, ConnectionHandle, DatagramId, Drain,
     Endpoint, Outbox, Read, Route, StreamError,
@@ -87,6 +88,14 @@ impl Engine {
 
     pub(crate) fn held(&self) -> Held {
         self.endpoint.held()
+    }
+
+    pub(crate) fn destination(&self, datagram: &[u8]) -> Option<ConnectionId> {
+        self.endpoint.destination(datagram)
+    }
+
+    pub(crate) fn holds(&self, datagram: &[u8]) -> bool {
+        self.endpoint.holds(datagram)
     }
 
     pub(crate) fn ignored_datagrams(&self) -> u64 {

@@ -63,6 +63,7 @@ mod recording;
 mod recv_stream;
 pub mod replay;
 mod send_stream;
+mod shards;
 mod socket;
 mod state;
 mod timer;

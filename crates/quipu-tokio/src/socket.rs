@@ -18,6 +18,17 @@ use crate::uplink::Uplink;
 /// Our choice: 10 ms at 3 Gbit/s.
 pub(crate) const KERNEL_BUFFER: Bytes = Bytes(4 << 20);
 
+/// Whether other sockets of this user may have the same address and port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// None may.
+    Alone,
+    /// Later ones may. Where there are some already, it is in use.
+    First,
+    /// Those before and after may.
+    Next,
+}
+
 /// A socket of an endpoint.
 pub(crate) struct Socket {
     io: UdpSocket,
@@ -30,8 +41,12 @@ pub(crate) struct Socket {
 
 impl Socket {
     /// A server's socket: one address, or all of a family. To be called within a runtime.
-    pub(crate) fn listen(address: SocketAddr, buffer: Bytes) -> Result<Self, BindError> {
-        Self::bind(address, None, buffer)
+    pub(crate) fn listen(
+        address: SocketAddr,
+        buffer: Bytes,
+        sharing: Sharing,
+    ) -> Result<Self, BindError> {
+        Self::bind(address, None, buffer, sharing)
     }
 
     /// A client's socket, which leaves by `uplink` and nothing else, on a port that the host chooses.
@@ -42,10 +57,15 @@ impl Socket {
             }
             (ip, _) => SocketAddr::new(ip, 0),
         };
-        Self::bind(address, Some(uplink), buffer)
+        Self::bind(address, Some(uplink), buffer, Sharing::Alone)
     }
 
-    fn bind(address: SocketAddr, uplink: Option<Uplink>, buffer: Bytes) -> Result<Self, BindError> {
+    fn bind(
+        address: SocketAddr,
+        uplink: Option<Uplink>,
+        buffer: Bytes,
+        sharing: Sharing,
+    ) -> Result<Self, BindError> {
         let failed = |source| BindError::of_address(address, source);
         let plain = Plain::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP));
         let plain = plain.map_err(failed)?;
@@ -57,12 +77,21 @@ impl Socket {
             // A source address alone would leave by the default route.
             bind_device(&plain, uplink)?;
         }
+        // Linux lets a port be shared that was not when it was bound. Otherwise a port that the host chooses
+        // may be one that sockets share already.
+        let shares_later = sharing == Sharing::First && cfg!(target_os = "linux");
+        if sharing != Sharing::Alone && !shares_later {
+            share_port(&plain).map_err(failed)?;
+        }
         plain.set_nonblocking(true).map_err(failed)?;
         // Smaller ones work, too.
         let buffer = usize::try_from(buffer.0).unwrap_or(usize::MAX);
         let _ = plain.set_recv_buffer_size(buffer);
         let _ = plain.set_send_buffer_size(buffer);
         plain.bind(&address.into()).map_err(failed)?;
+        if shares_later {
+            share_port(&plain).map_err(failed)?;
+        }
         let socket = std::net::UdpSocket::from(plain);
         let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(failed)?;
         receive_no_timestamps(&socket);
@@ -195,6 +224,16 @@ fn receive_no_timestamps(socket: &std::net::UdpSocket) {
 #[cfg(not(target_os = "linux"))]
 fn receive_no_timestamps(_socket: &std::net::UdpSocket) {}
 
+#[cfg(unix)]
+fn share_port(plain: &Plain) -> io::Result<()> {
+    plain.set_reuse_port(true)
+}
+
+#[cfg(not(unix))]
+fn share_port(_plain: &Plain) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "sockets cannot share a port on this system"))
+}
+
 #[cfg(target_os = "linux")]
 fn bind_device(plain: &Plain, uplink: &Uplink) -> Result<(), BindError> {
     let Some(name) = &uplink.interface else { return Ok(()) };
@@ -226,7 +265,8 @@ mod tests {
     #[tokio::test]
     async fn datagrams_that_the_kernel_joins_keep_their_ecn_mark() {
         let here = "127.0.0.1:0".parse().unwrap();
-        let [sender, receiver] = [(); 2].map(|()| Socket::listen(here, KERNEL_BUFFER).unwrap());
+        let [sender, receiver] =
+            [(); 2].map(|()| Socket::listen(here, KERNEL_BUFFER, Sharing::Alone).unwrap());
         if sender.max_segments() < 4 {
             return;
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 use quipu_base::{Bytes, Duration, Instant, StreamId};
@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::engine::{Calls, Engine};
 use crate::entry::Entry;
 use crate::error::ConnectionError;
+use crate::shards::Shards;
 use crate::socket::Socket;
 use crate::uplink::Uplink;
 
@@ -33,6 +34,8 @@ pub(crate) struct DriverCounters {
     pub(crate) datagrams_received: u64,
     /// Bytes of those.
     pub(crate) bytes_received: u64,
+    /// Datagrams that came to other shards, and from those.
+    pub(crate) datagrams_given: u64,
 }
 
 /// An endpoint.
@@ -47,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) idle: Notify,
     /// The host's interfaces, addresses or routes changed.
     pub(crate) changes: watch::Sender<()>,
+    /// The others that share its address, if there are any.
+    pub(crate) shards: OnceLock<Shards>,
 }
 
 /// What the mutex guards.
@@ -84,6 +89,7 @@ impl Shared {
             incoming: Notify::new(),
             idle: Notify::new(),
             changes: watch::Sender::new(()),
+            shards: OnceLock::new(),
         }
     }
 

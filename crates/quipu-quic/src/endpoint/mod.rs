@@ -206,6 +206,18 @@ impl Endpoint {
         held
     }
 
+    /// The connection ID that a datagram is addressed by, as far as the first packet tells; `None` if it
+    /// cannot be for this endpoint.
+    pub fn destination(&self, datagram: &[u8]) -> Option<ConnectionId> {
+        destination(datagram, self.config.connection_ids.length())
+    }
+
+    /// True if a datagram is addressed to one of its connections. Of several endpoints behind one address at
+    /// most one says so.
+    pub fn holds(&self, datagram: &[u8]) -> bool {
+        self.destination(datagram).is_some_and(|dcid| self.table.is_taken(&dcid))
+    }
+
     /// Datagrams that were for no connection.
     pub fn ignored_datagrams(&self) -> u64 {
         self.ignored

@@ -10,5 +10,6 @@ mod paths;
 mod perf;
 mod replay;
 mod setup;
+mod shards;
 mod streams;
 mod transport;

@@ -180,7 +180,7 @@ fn route(link: usize) {
 /// has just come back, and then nothing can leave by that link meanwhile: here it is repeated sooner.
 fn ask_neighbours_often(end: &str) {
     let path = format!("/proc/sys/net/ipv4/neigh/{end}/retrans_time_ms");
-    std::fs::write(&path, "100").unwrap_or_else(|error| panic!("{path}: {error}"));
+    std::fs::write(&path, "100").expect(&path);
 }
 
 fn limit(end: &str, Shape { rate, queue }: Shape) {
