@@ -17,7 +17,6 @@ use quipu_quic::{Arrival, Drain, Outbox};
 
 use crate::batches::SendFailure;
 use crate::changes::Changes;
-use crate::shards;
 use crate::socket::Socket;
 use crate::state::{Shared, State};
 use crate::timer::Timer;
@@ -189,7 +188,7 @@ impl Driver {
         // One lock at a time: two shards may want each other's.
         for Stray { other, arrival, place } in strays.drain(..) {
             let datagram = buffer.get_mut(place).unwrap_or_default();
-            if !shards::give(&other, arrival, datagram) {
+            if !other.take_stray(arrival, datagram) {
                 shared.lock().engine.handle_datagram(now, arrival, datagram);
             }
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 
 use quipu_base::{Bytes, Duration, Instant, StreamId};
-use quipu_quic::ConnectionHandle;
+use quipu_quic::{Arrival, ConnectionHandle};
 use tokio::sync::{Notify, watch};
 
 use crate::batches::Batches;
@@ -51,7 +51,7 @@ pub(crate) struct Shared {
     /// The host's interfaces, addresses or routes changed.
     pub(crate) changes: watch::Sender<()>,
     /// The others that share its address, if there are any.
-    pub(crate) shards: OnceLock<Shards>,
+    pub(crate) shards: OnceLock<Shards<Shared>>,
 }
 
 /// What the mutex guards.
@@ -147,6 +147,20 @@ impl Shared {
             return Err(ConnectionError::EndpointGone);
         }
         state.entries.get_mut(&handle).map(look).ok_or(ConnectionError::EndpointGone)
+    }
+
+    /// Takes a datagram that came to another shard, if it is addressed by a connection ID to a connection, or
+    /// to one that there may have been. False if neither: the client chose it, and any shard may take it.
+    pub(crate) fn take_stray(&self, arrival: Arrival, datagram: &mut [u8]) -> bool {
+        self.act(|state, now| {
+            let is_short = datagram.first().is_some_and(|first| first & 0x80 == 0);
+            let takes = !state.is_gone() && (is_short || state.engine.holds(datagram));
+            if takes {
+                state.counters.datagrams_given += 1;
+                state.engine.handle_datagram(now, arrival, datagram);
+            }
+            takes
+        })
     }
 
     /// Nobody uses half of a stream any more.
