@@ -24,6 +24,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import cases, peers, running, table  # noqa: E402
 
+# Seeds for a case of which it is known that it fails, and why.
+MORE = 6
+
 
 def main():
     parser = argparse.ArgumentParser(description="Runs the interop tests on loopback.")
@@ -73,9 +76,14 @@ def run(peer, role, case, options):
         # A busy machine may make a run late; it has to pass once.
         result = running.run(peer, role, case, options.seed + 1, options.keep)
     known = peer.failures.get((role, case.name))
-    if known and result.startswith("fail"):
-        print(f"{peer.name} {role} {case.name}: {result}")
-        return f"fail: {known}"
+    if known:
+        # Chance decides whether it comes to that: a few more seeds.
+        for seed in range(options.seed + 1, options.seed + MORE):
+            if result == "pass":
+                result = running.run(peer, role, case, seed, options.keep)
+        if result.startswith("fail"):
+            print(f"{peer.name} {role} {case.name}: {result}")
+            return f"fail: {known}"
     return result
 
 

@@ -25,7 +25,7 @@ ONE_PATH = "it has one path"
 # Without AES in the processor, as BoringSSL reads it, its server prefers ChaCha20-Poly1305; nothing else can choose.
 NO_AES = {"OPENSSL_ia32cap": "~0x200000000000000"}
 NOT_AGAIN = (
-    "its server does not send again what was under way to the old address and is not acknowledged; it passes if nothing was"
+    "its server does not send again what was under way to the old address and is lost (it passes if that is nothing)"
 )
 # Reasons by the role of the peer, or for both.
 PATHS = ("multipath", "multipath-abandon", "multipath-rebind")
