@@ -2,6 +2,8 @@
 //!
 //! What its interface does not offer, `harness/peers.py` tells case by case.
 
+#![expect(clippy::disallowed_methods, reason = "it is a runtime, and quiche reads the same clock")]
+
 use quipu_interop_live::{Case, Failure, Options, Role, UnknownCase, finish};
 
 #[path = "../quiche/client.rs"]

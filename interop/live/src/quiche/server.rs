@@ -1,6 +1,6 @@
 //! Serves files.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -28,7 +28,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Failure> {
         config: settings::server(options)?,
         keys: Keys::new(options)?,
         connections: BTreeMap::new(),
-        ids: HashMap::new(),
+        ids: BTreeMap::new(),
         accepted: 0,
     };
     loop {
@@ -106,7 +106,7 @@ struct Server<'a> {
     config: Config,
     keys: Keys,
     connections: BTreeMap<u64, Served>,
-    ids: HashMap<Vec<u8>, u64>,
+    ids: BTreeMap<Vec<u8>, u64>,
     accepted: u64,
 }
 
