@@ -6,11 +6,13 @@ it saw. A run passes if the files arrive byte for byte and what the case demands
 
     interop/live/run.py                         everything that can be built here
     interop/live/run.py --peers quinn,noq       two peers; --cases retry,v2: two cases
-    interop/live/run.py --write docs/interop.md the same, and the results into the table of that page
+    interop/live/run.py --write docs/interop.md the same, and the results into the table of that page, whose other cells
+                                                stay as they are
     interop/live/run.py --core --check docs/interop.md
                                                 what CI runs: a cell that differs from the page is an error
 
-Needs cargo; for aioquic Python with venv, for quic-go Go. A peer that cannot be built is an error only if it is named.
+Needs cargo; for aioquic Python with venv, for quic-go Go, for quiche CMake and libclang. A peer that cannot be built is
+an error only if it is named.
 """
 
 import argparse
@@ -21,6 +23,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from harness import cases, peers, running, table  # noqa: E402
+
+# Seeds for a case of which it is known that it fails, and why.
+MORE = 6
 
 
 def main():
@@ -70,6 +75,15 @@ def run(peer, role, case, options):
     if result.startswith("fail") and options.check:
         # A busy machine may make a run late; it has to pass once.
         result = running.run(peer, role, case, options.seed + 1, options.keep)
+    known = peer.failures.get((role, case.name))
+    if known:
+        # Chance decides whether it comes to that: a few more seeds.
+        for seed in range(options.seed + 1, options.seed + MORE):
+            if result == "pass":
+                result = running.run(peer, role, case, seed, options.keep)
+        if result.startswith("fail"):
+            print(f"{peer.name} {role} {case.name}: {result}")
+            return f"fail: {known}"
     return result
 
 

@@ -120,7 +120,9 @@ def run_in(folder, peer, role, case, seed):
     programs = []
 
     def start(argv, name):
-        program = Program(argv, logs / f"{name}.txt")
+        is_peers = name.startswith(role)
+        environment = peer.environment.get((role, case.name)) if is_peers else None
+        program = Program(argv, logs / f"{name}.txt", environment)
         programs.append(program)
         return program
 

@@ -13,6 +13,7 @@ pub mod args;
 pub mod certificate;
 pub mod facts;
 pub mod files;
+pub mod tls;
 
 pub use args::{Case, Options, Role, UnknownCase, Url};
 

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_interop_live::{
-    ALPN, Case, Failure, MAX_REQUEST, Options, Role, UnknownCase, Url, certificate, facts, files,
-    finish,
+    Case, Failure, MAX_REQUEST, Options, Role, UnknownCase, Url, facts, files, finish, tls,
 };
-use rustls::crypto::CryptoProvider;
 use tokio::task::JoinSet;
 
 use crate::extra;
@@ -54,16 +52,6 @@ async fn run() -> Result<(), Failure> {
     }
 }
 
-fn provider(case: Case) -> Arc<CryptoProvider> {
-    let mut provider = rustls::crypto::ring::default_provider();
-    if case == Case::ChaCha20 {
-        provider
-            .cipher_suites
-            .retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
-    }
-    Arc::new(provider)
-}
-
 /// The suite of Initial packets.
 fn initial() -> Result<rustls::quic::Suite, Failure> {
     let suites = rustls::crypto::ring::default_provider().cipher_suites;
@@ -82,19 +70,11 @@ fn transport(options: &Options) -> Arc<TransportConfig> {
 }
 
 async fn server(options: &Arc<Options>) -> Result<(), Failure> {
-    let (chain, key) = certificate::of_server(options)?;
-    let reset_key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key.secret_der());
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider(options.case))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(chain, key)?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
-    tls.max_early_data_size = u32::MAX;
-    let tls = QuicServerConfig::with_initial(Arc::new(tls), initial()?)?;
+    let tls = QuicServerConfig::with_initial(Arc::new(tls::server(options)?), initial()?)?;
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config.transport_config(transport(options));
     let socket = UdpSocket::bind(options.listen)?;
-    let mut endpoint_config = EndpointConfig::new(Arc::new(reset_key));
+    let mut endpoint_config = EndpointConfig::new(Arc::new(tls::reset_key(options)?));
     // One that starts again takes the connection IDs of the one before for its own.
     extra::same_ids(&mut endpoint_config);
     let endpoint = Endpoint::new(endpoint_config, Some(config), socket, Arc::new(TokioRuntime))?;
@@ -140,13 +120,7 @@ async fn answer(www: PathBuf, mut send: SendStream, mut receive: RecvStream) {
 }
 
 async fn client(options: &Options) -> Result<(), Failure> {
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider(options.case))
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(certificate::roots(options)?)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![ALPN.to_vec()];
-    tls.enable_early_data = options.case == Case::ZeroRtt;
-    let tls = QuicClientConfig::with_initial(Arc::new(tls), initial()?)?;
+    let tls = QuicClientConfig::with_initial(Arc::new(tls::client(options)?), initial()?)?;
     let mut config = ClientConfig::new(Arc::new(tls));
     config.transport_config(transport(options));
     if options.case == Case::VersionNegotiation {
