@@ -560,6 +560,10 @@ pub(crate) struct ScenarioOptions {
     /// What precedes the page request: cold, paths-ready or warm:N
     #[arg(long, value_name = "HOW")]
     pub(crate) start: Option<String>,
+    /// What the hosts cost: ideal, measured, or parameters such as timer_tick=1ms,send_cost=2us, which may
+    /// follow a name and a colon [default: ideal]
+    #[arg(long, value_name = "COSTS")]
+    pub(crate) host: Option<String>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,

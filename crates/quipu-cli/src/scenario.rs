@@ -196,6 +196,7 @@ pub(crate) fn build(options: &ScenarioOptions) -> Result<Given, Failure> {
         ("http", "--http", &options.http),
         ("transport.tls", "--tls", &options.tls),
         ("transport.start", "--start", &options.start),
+        ("host", "--host", &options.host),
         ("seed", "--seed", &options.seed),
         ("series", "--series", &options.series),
     ];

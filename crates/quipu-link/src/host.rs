@@ -1,4 +1,13 @@
-//! The time a host takes to look at a datagram.
+//! What the hosts at both ends of links do to datagrams: the time they take, timers, batches, and the
+//! queue of the kernel.
+
+mod costs;
+mod kernel_queue;
+mod timer;
+
+pub use costs::{HostCosts, InvalidCosts};
+pub use kernel_queue::KernelQueue;
+pub use timer::HostTimer;
 
 use quipu_base::{Duration, Instant, Random};
 

@@ -24,6 +24,7 @@ pub mod experiment;
 mod field_path;
 mod finding;
 mod form;
+mod host;
 mod hosts;
 mod http;
 mod input;
@@ -72,6 +73,7 @@ pub use convert::{
 pub use document::{Document, read_text};
 pub use error::{LinkError, PolicyError, ScenarioError, distinct};
 pub use finding::{Finding, Findings, Place, Spot, findings_json};
+pub use host::{HostSpec, Hosts};
 pub use hosts::{Clients, ServerSpec};
 pub use http::HttpVersions;
 pub use input::{

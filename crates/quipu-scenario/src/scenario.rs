@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use quipu_base::{Bytes, Duration, Seed};
+use quipu_link::HostCosts;
 use quipu_record::End;
 use quipu_web::page::{ObjectId, Page};
 use quipu_web::scheme::BrowserScheme;
@@ -16,6 +17,7 @@ use crate::choice::{
 use crate::error::ScenarioError;
 use crate::experiment::Experiment;
 use crate::form::{FieldType, Kind, table};
+use crate::host::Hosts;
 use crate::hosts::{Clients, ServerSpec};
 use crate::http::HttpVersions;
 use crate::input::{FileUse, Inputs, split_hash, with_hash};
@@ -85,6 +87,8 @@ table! {
         /// How HTTP is carried: over QUIC's streams, over one byte stream as over TCP, or not at all
         /// (`raw`: see `raw`). Several values, separated by commas, give one row each.
         pub http: HttpVersions = HttpVersions::default(),
+        /// What the hosts cost, at both ends or at each: timers, batches, processor and full sockets.
+        pub host: Hosts = Hosts::default(),
         /// Greatest random processing delay of a host per datagram; 0 turns it off.
         pub host_jitter: Duration [..=Duration::from_secs(1)] = Duration::from_micros(100),
         /// Bytes per datagram that a link counts in addition to the UDP payload; the default is the headers of IPv4 and
@@ -222,6 +226,7 @@ impl Scenario {
     pub fn is_random(&self, network: &Network) -> bool {
         let drawn = |name: &String| PageName::parse(name).is_ok_and(PageName::is_random);
         !self.host_jitter.is_zero()
+            || self.host.is_random()
             || network.is_random()
             || self.transport.tls == Tls::Rustls
             || self.session > 1
@@ -235,6 +240,11 @@ impl Scenario {
     pub fn pushed(&self, page: &Page) -> Vec<ObjectId> {
         let push = quipu_web::push::Push::from(self.push);
         push.objects(page, self.origins == Origins::One)
+    }
+
+    /// The costs of the hosts at that end of connections.
+    pub fn host_costs(&self, end: End) -> HostCosts {
+        self.host.costs(end, self.link_overhead)
     }
 
     /// The end that sends what pages are made of.

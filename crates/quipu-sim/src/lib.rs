@@ -3,7 +3,8 @@
 //! - [`Node`]: a sans-IO host, such as a protocol engine with its application. It gets datagrams
 //!   and the time, and gives datagrams and a deadline.
 //! - [`World`]: nodes, [links](quipu_link), routes between their addresses over one or more links,
-//!   and the loop that runs them.
+//!   and the loop that runs them. A node's host costs nothing unless it is added by
+//!   [`World::add_host`], with timers, batches, a processor and sockets that do.
 //! - [`Observer`]: sees each datagram sent, between two links, leaving a managed queue, and received; [`EventHash`] condenses a whole run into
 //!   one number.
 //!
@@ -65,6 +66,7 @@
 //! ```
 
 mod event;
+mod hosted;
 mod network;
 mod node;
 mod observer;
@@ -72,6 +74,7 @@ mod outgoing;
 mod parked;
 mod pool;
 mod run;
+mod sockets;
 mod wake;
 mod world;
 

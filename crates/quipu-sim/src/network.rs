@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::radio::Transmitter;
 use quipu_link::{
-    Departure, FlowKey, HostJitter, InvalidConfig, Link, LinkConfig, LinkStats, ManagedLink, Offer,
-    Verdict,
+    Departure, FlowKey, HostJitter, InvalidConfig, InvalidCosts, Link, LinkConfig, LinkStats,
+    ManagedLink, Offer, Verdict,
 };
 
 #[cfg(doc)]
@@ -48,6 +48,9 @@ pub enum TopologyError {
     /// A link's configuration makes no link.
     #[error(transparent)]
     Link(#[from] InvalidConfig),
+    /// A host has costs that no host can have.
+    #[error(transparent)]
+    Host(#[from] InvalidCosts),
     /// The two addresses are already connected in this direction.
     #[error("route from {from} to {to} exists, expected one for each pair of addresses")]
     DuplicateRoute {
@@ -114,6 +117,8 @@ enum AnyLink {
 
 #[derive(Debug)]
 struct Route {
+    /// The node that sends over it.
+    sender: NodeId,
     from: SocketAddr,
     to: Interface,
     first: LinkId,
@@ -228,8 +233,8 @@ impl Network {
         let random = self.seed.stream("host.jitter", index as u64);
         let host = HostJitter::new(self.host_jitter, random);
         let flow = flow_key(from.address, to.address);
-        let (from, first, rest) = (from.address, *first, rest.into());
-        self.routes.push(Route { from, to, first, rest, index: route, flow, host });
+        let (sender, from, first, rest) = (from.node, from.address, *first, rest.into());
+        self.routes.push(Route { sender, from, to, first, rest, index: route, flow, host });
         Ok(())
     }
 
@@ -330,6 +335,17 @@ impl Network {
         let envelope = Envelope { local: route.to.address, remote: route.from, ecn };
         let link = route.rest.last().copied().unwrap_or(route.first);
         Destination { node: route.to.node, link, envelope }
+    }
+
+    /// The node that `route`, which must come from [`Self::route`], leads to.
+    #[inline]
+    pub(crate) fn receiver(&self, route: u32) -> NodeId {
+        self.routes[route as usize].to.node
+    }
+
+    /// The node that sends over `route`, which must come from [`Self::route`].
+    pub(crate) fn sender(&self, route: u32) -> NodeId {
+        self.routes[route as usize].sender
     }
 
     /// What goes with a datagram on `route`, which must come from [`Self::route`], as its sender

@@ -10,7 +10,9 @@ use crate::Outgoing;
 ///
 /// The world calls [`poll_transmit`](Node::poll_transmit) and then
 /// [`poll_timeout`](Node::poll_timeout) once after the node was added and after each input, which
-/// is one datagram, one timeout, or one [`World::update`](crate::World::update).
+/// is one datagram, one timeout, or one [`World::update`](crate::World::update). On a
+/// [host that takes time](crate::World::add_host) an input is all that the host takes in one turn, and
+/// deadlines come late.
 pub trait Node {
     /// A datagram has arrived. The payload may be changed in place, as decryption does; it is the
     /// node's for this call only.
@@ -30,8 +32,13 @@ pub trait Node {
         }
     }
 
-    /// The deadline has come. Called at the deadline exactly, and not before.
+    /// The deadline has come. Called at the deadline exactly, or later as the node's host does, and not
+    /// before.
     fn handle_timeout(&mut self, now: Instant);
+
+    /// A socket of the node's host that was full ([`Outgoing::is_blocked`]) takes datagrams again. Only
+    /// [hosts that take time](crate::World::add_host) have such.
+    fn handle_unblocked(&mut self, _now: Instant) {}
 
     /// Sends all that the node wants to send at `now`.
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>);
@@ -83,6 +90,10 @@ impl<N: Node + ?Sized> Node for Box<N> {
 
     fn handle_timeout(&mut self, now: Instant) {
         (**self).handle_timeout(now);
+    }
+
+    fn handle_unblocked(&mut self, now: Instant) {
+        (**self).handle_unblocked(now);
     }
 
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {

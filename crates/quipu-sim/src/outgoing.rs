@@ -1,7 +1,12 @@
 //! The way out of a node.
 
+use std::net::SocketAddr;
+
+use quipu_base::{Bytes, Instant};
+
 use crate::Envelope;
 use crate::pool::{DatagramPool, SlotId};
+use crate::sockets::Sockets;
 
 /// Takes the datagrams that a node sends.
 ///
@@ -11,6 +16,8 @@ use crate::pool::{DatagramPool, SlotId};
 pub struct Outgoing<'a> {
     pool: &'a mut DatagramPool,
     outbox: &'a mut Outbox,
+    /// Those of a host that takes time, and when they are used.
+    sockets: Option<(&'a mut Sockets, Instant)>,
     /// The buffer that is being written.
     current: Option<SlotId>,
 }
@@ -25,7 +32,23 @@ pub(crate) struct Outbox {
 
 impl<'a> Outgoing<'a> {
     pub(crate) fn new(pool: &'a mut DatagramPool, outbox: &'a mut Outbox) -> Self {
-        Outgoing { pool, outbox, current: None }
+        Outgoing { pool, outbox, sockets: None, current: None }
+    }
+
+    pub(crate) fn from_host(
+        pool: &'a mut DatagramPool,
+        outbox: &'a mut Outbox,
+        sockets: &'a mut Sockets,
+        now: Instant,
+    ) -> Self {
+        Outgoing { pool, outbox, sockets: Some((sockets, now)), current: None }
+    }
+
+    /// True if the socket at the node's address `local` is full, what was sent in this turn included.
+    /// What is sent from there nevertheless waits behind what is in the socket. Never, unless the node is
+    /// on a [host that takes time](crate::World::add_host).
+    pub fn is_blocked(&self, local: SocketAddr) -> bool {
+        self.sockets.as_ref().is_some_and(|(sockets, _)| sockets.is_blocked(local))
     }
 
     /// The buffer of the next datagram, with any content. Its length is the longest UDP payload
@@ -48,6 +71,9 @@ impl<'a> Outgoing<'a> {
         }
         let slot = self.current();
         self.pool.set_len(slot, len);
+        if let Some((sockets, now)) = &mut self.sockets {
+            sockets.announce(*now, envelope.local, Bytes(len as u64));
+        }
         self.outbox.datagrams.push((slot, *envelope));
         self.current = None;
     }

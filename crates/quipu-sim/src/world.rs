@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_base::{Bytes, Duration, Instant, Seed};
 use quipu_link::radio::Transmitter;
-use quipu_link::{Departure, HostJitter, LinkConfig, LinkStats, Offer, Verdict, ecn};
+use quipu_link::{Departure, HostCosts, HostJitter, LinkConfig, LinkStats, Offer, Verdict, ecn};
 
+use crate::hosted::Hosted;
 use crate::network::{Forwarded, Network};
 use crate::outgoing::Outbox;
 use crate::parked::Parked;
@@ -50,6 +51,8 @@ pub struct World<N, O = ()> {
     pool: DatagramPool,
     parked: Parked,
     outbox: Outbox,
+    /// Datagrams of one poll to which no route leads; empty between polls.
+    unrouted: Vec<(SlotId, Envelope)>,
     observer: O,
     stats: WorldStats,
     event_limit: u64,
@@ -61,7 +64,7 @@ pub struct World<N, O = ()> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorldStats {
     /// Events taken: arrivals at nodes and at the second and later links of routes, departures from
-    /// managed queues, and wake-ups.
+    /// managed queues, wake-ups, and what [hosts that take time](World::add_host) do.
     pub events: u64,
     /// Datagrams that nodes sent.
     pub sent: u64,
@@ -71,12 +74,16 @@ pub struct WorldStats {
     pub no_route: u64,
     /// Datagrams dropped because they were longer than [`WorldConfig::max_payload`].
     pub oversized: u64,
+    /// Times that a socket of a host [that takes time](World::add_host) became full.
+    pub full_sockets: u64,
 }
 
 #[derive(Debug)]
 struct Host<N> {
     node: N,
     wake_ups: WakeUps,
+    /// What it costs; `None`: nothing.
+    hosted: Option<Box<Hosted>>,
     /// Whether the node has been polled since it was added.
     started: bool,
 }
@@ -89,6 +96,14 @@ enum Event {
     /// A managed queue lets its next datagram leave.
     Departure(LinkId),
     WakeUp(NodeId),
+    /// A host that takes time has a turn.
+    Turn(NodeId),
+    /// The timer of such a host fires, if it was not armed anew since.
+    Timer(NodeId),
+    /// A full socket of such a host takes datagrams again.
+    Writable(NodeId),
+    /// A datagram leaves such a host.
+    Leave(SlotId),
 }
 
 impl WorldConfig {
@@ -121,6 +136,7 @@ impl<N: Node, O: Observer> World<N, O> {
             pool: DatagramPool::new(config.max_payload),
             parked: Parked::default(),
             outbox: Outbox::default(),
+            unrouted: Vec::new(),
             observer,
             stats: WorldStats::default(),
             event_limit: config.event_limit,
@@ -142,9 +158,25 @@ impl<N: Node, O: Observer> World<N, O> {
         if let Some(at) = wake_ups.arm(self.now, Some(self.now)) {
             self.events.push(at, Event::WakeUp(id));
         }
-        self.nodes.push(Host { node, wake_ups, started: false });
+        self.nodes.push(Host { node, wake_ups, hosted: None, started: false });
         self.network.add_node();
         id
+    }
+
+    /// The same on a host with these costs. Its chance depends on the world's seed and on how many nodes
+    /// were added before. Observers see a datagram as sent when it leaves the kernel's queue, and as received
+    /// when it is handed over.
+    ///
+    /// # Errors
+    /// If no host can have such costs.
+    pub fn add_host(&mut self, node: N, costs: &HostCosts) -> Result<NodeId, TopologyError> {
+        costs.validate()?;
+        let id = self.add_node(node);
+        if !costs.is_ideal() {
+            let random = self.network.seed().stream("host.timer", id.index() as u64);
+            self.nodes[id.index()].hosted = Some(Box::new(Hosted::new(costs, random)));
+        }
+        Ok(id)
     }
 
     /// Adds one direction of a link, over which routes may lead. Its chance depends on the world's
@@ -266,7 +298,9 @@ impl<N: Node, O: Observer> World<N, O> {
 
     /// What the world has done so far.
     pub fn stats(&self) -> WorldStats {
-        WorldStats { oversized: self.outbox.oversized, ..self.stats }
+        let hosts = self.nodes.iter().filter_map(|host| host.hosted.as_deref());
+        let full_sockets = hosts.map(|hosted| hosted.sockets.times_full()).sum();
+        WorldStats { oversized: self.outbox.oversized, full_sockets, ..self.stats }
     }
 
     /// The observer.
@@ -295,6 +329,10 @@ impl<N: Node, O: Observer> World<N, O> {
                 self.depart(link);
             }
             Event::WakeUp(node) => self.wake_up(node),
+            Event::Turn(node) => self.host_turn(node),
+            Event::Timer(node) => self.host_timer(node),
+            Event::Writable(node) => self.host_writable(node),
+            Event::Leave(slot) => self.leave(slot),
         }
         Ok(Some(at))
     }
@@ -353,6 +391,17 @@ impl<N: Node, O: Observer> World<N, O> {
     }
 
     fn arrive(&mut self, slot: SlotId) {
+        let id = self.network.receiver(self.pool.get_mut(slot).route);
+        if self.nodes[id.index()].hosted.is_some() && self.arrive_at_host(id, slot) {
+            return;
+        }
+        self.hand_over(slot);
+        self.poll(id);
+    }
+
+    /// Gives a datagram to the node at which it has arrived.
+    #[inline(always)]
+    fn hand_over(&mut self, slot: SlotId) {
         let datagram = self.pool.get_mut(slot);
         let destination = self.network.destination(datagram.route, datagram.ecn);
         let (id, envelope, payload) = (destination.node, destination.envelope, datagram.payload());
@@ -364,12 +413,18 @@ impl<N: Node, O: Observer> World<N, O> {
         self.nodes[id.index()].node.handle_buffer(self.now, &envelope, buffer, length);
         debug_assert_eq!(buffer.len(), size, "a node leaves a buffer of the same length");
         self.pool.give_back(slot);
-        self.poll(id);
     }
 
     fn wake_up(&mut self, id: NodeId) {
         let host = &mut self.nodes[id.index()];
         host.wake_ups.fired();
+        if host.hosted.is_some() {
+            // The first one, as of every node; its host has a timer of its own.
+            if !host.started {
+                self.poll(id);
+            }
+            return;
+        }
         let due = host.node.poll_timeout().is_some_and(|deadline| deadline <= self.now);
         if due {
             self.observer.on_timeout(self.now, id);
@@ -386,6 +441,10 @@ impl<N: Node, O: Observer> World<N, O> {
     fn poll(&mut self, id: NodeId) {
         let host = &mut self.nodes[id.index()];
         host.started = true;
+        if host.hosted.is_some() && self.call_host(id) {
+            return;
+        }
+        let host = &mut self.nodes[id.index()];
         host.node.poll_transmit(self.now, &mut Outgoing::new(&mut self.pool, &mut self.outbox));
         let mut datagrams = std::mem::take(&mut self.outbox.datagrams);
         for (slot, envelope) in datagrams.drain(..) {
@@ -407,14 +466,27 @@ impl<N: Node, O: Observer> World<N, O> {
         self.stats.sent += 1;
         let datagram = self.pool.get_mut(slot);
         let Some(route) = self.network.route(id, &envelope) else {
-            let payload = datagram.payload();
-            let sent = Sent { node: id, envelope, payload, fate: Fate::NoRoute };
-            self.observer.on_sent(self.now, &sent);
-            self.stats.no_route += 1;
-            self.pool.give_back(slot);
-            return;
+            return self.drop_unrouted(slot, id, envelope);
         };
         (datagram.route, datagram.hop, datagram.ecn) = (route, 0, envelope.ecn);
+        self.offer(id, slot, envelope);
+    }
+
+    /// Drops a datagram that no route takes.
+    #[cold]
+    fn drop_unrouted(&mut self, slot: SlotId, id: NodeId, envelope: Envelope) {
+        let payload = self.pool.get_mut(slot).payload();
+        let sent = Sent { node: id, envelope, payload, fate: Fate::NoRoute };
+        self.observer.on_sent(self.now, &sent);
+        self.stats.no_route += 1;
+        self.pool.give_back(slot);
+    }
+
+    /// Offers a datagram, which knows its route, to the first link of that.
+    #[inline(always)]
+    fn offer(&mut self, id: NodeId, slot: SlotId, envelope: Envelope) {
+        let datagram = self.pool.get_mut(slot);
+        let route = datagram.route;
         let payload = datagram.payload();
         let size = Bytes(payload.len() as u64);
         let Some(forwarded) = self.network.forward(self.now, route, size, envelope.ecn) else {
@@ -516,5 +588,6 @@ impl<N: Node, O: Observer> World<N, O> {
     }
 }
 
+mod hosted;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use super::{Place, kept};
 
-const COMPARE: [&str; 40] = [
+const COMPARE: [&str; 44] = [
     "compare --runs 0",
     "compare --runs -1",
     "compare --runs 1.5",
@@ -37,6 +37,10 @@ const COMPARE: [&str; 40] = [
     "compare --tls plain",
     "compare --transport mp-quick",
     "compare --start warm:0",
+    "compare --host mesured",
+    "compare --host measured:send_bach=1",
+    "compare --host timer_tick=1",
+    "compare --host timer_late=2us",
     "compare --series 1",
     "compare --series 1ms",
     "compare --sort speed",

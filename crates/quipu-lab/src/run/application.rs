@@ -42,6 +42,12 @@ pub(super) trait Application {
         self.drive(now);
     }
 
+    /// A socket that was full takes datagrams again. Nothing has come, so that there is nothing to do but
+    /// to send.
+    fn handle_unblocked(&mut self) {
+        self.party_mut().handle_unblocked();
+    }
+
     fn poll_timeout(&self) -> Option<Instant> {
         Instant::earlier(self.party().poll_timeout(), self.next_at())
     }

@@ -181,6 +181,12 @@ impl Node for Host {
         }
     }
 
+    fn handle_unblocked(&mut self, _now: Instant) {
+        if let Some(application) = self.application_mut() {
+            application.handle_unblocked();
+        }
+    }
+
     fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         if let Host::Sender(sender) = self {
             sender.poll_transmit(out);

@@ -72,9 +72,13 @@ impl<'a> Pages<'a> {
             let pair = |client, line| pair_of_page(plan, client, line, count);
             let pairs: Vec<u16> = (0..count).map(|line| pair(client, line)).collect();
             let hosts = Host::of_client(setting, client, &origins, &pairs, &pages.bell)?;
-            let mut nodes = hosts.into_iter().map(|host| world.add_node(host));
-            let Some(node) = nodes.next() else { continue };
-            let servers: Vec<NodeId> = nodes.collect();
+            let mut nodes = Vec::with_capacity(hosts.len());
+            for host in hosts {
+                let end = if nodes.is_empty() { End::Client } else { End::Server };
+                nodes.push(world.add_host(host, &setting.scenario().host_costs(end))?);
+            }
+            let Some((&node, servers)) = nodes.split_first() else { continue };
+            let servers = servers.to_vec();
             for ((line, &server), &number) in servers.iter().enumerate().zip(&pairs) {
                 let hosts = Hosts {
                     number,

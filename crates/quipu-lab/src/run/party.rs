@@ -159,6 +159,11 @@ impl Party {
         self.endpoint.handle_timeout(now);
     }
 
+    /// A socket that was full takes datagrams again.
+    pub(super) fn handle_unblocked(&mut self) {
+        self.endpoint.handle_unblocked();
+    }
+
     pub(super) fn poll_transmit(&mut self, now: Instant, out: &mut Outgoing<'_>) {
         let mut outbox = SimOutbox { out, now, radios: self.radios.as_mut() };
         self.endpoint.poll_transmit(now, &mut outbox);
@@ -247,6 +252,10 @@ struct SimOutbox<'a, 'b> {
 impl Outbox for SimOutbox<'_, '_> {
     fn has_room(&self) -> bool {
         true
+    }
+
+    fn is_blocked(&self, route: &Route) -> bool {
+        self.out.is_blocked(route.local)
     }
 
     fn buffer(&mut self, _size: usize) -> &mut [u8] {

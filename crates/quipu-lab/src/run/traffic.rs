@@ -88,7 +88,8 @@ impl<'a> Traffic<'a> {
         for (index, flow) in flows.filter(|(index, _)| network.has_flow(*index)) {
             let mut add = |end| {
                 let host = FlowEnd::new(setting, index, end, traffic.window.clone())?;
-                Ok::<_, RunError>(world.add_node(Host::Flow(Box::new(host))))
+                let costs = scenario.host_costs(end);
+                Ok::<_, RunError>(world.add_host(Host::Flow(Box::new(host)), &costs)?)
             };
             let (client, server) = (add(End::Client)?, add(End::Server)?);
             let paths = network.flow_paths[index].iter().copied();

@@ -9,6 +9,7 @@ mod congestion;
 mod detail;
 mod directions;
 mod everything;
+mod host_costs;
 mod hosts;
 mod invariants;
 mod loads;

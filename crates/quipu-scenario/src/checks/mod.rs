@@ -45,6 +45,7 @@ impl Scenario {
             problems.extend(self.transport.validate_windows().err());
         }
         problems.extend(self.raw.validate().and_then(|()| self.raw_start()).err());
+        problems.extend(self.host.validate().err());
         problems.extend(hosts::problems(self));
         problems.extend(traffic::problems(&self.flows, &self.cross, &self.measure));
         let names = self.networks.iter().map(|network| network.name.as_str());

@@ -7,6 +7,7 @@ use quipu_link::{Duplicate, Outage};
 use super::*;
 use crate::{EventHash, address};
 
+mod hosts;
 mod managed;
 mod series;
 
