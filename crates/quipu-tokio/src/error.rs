@@ -126,6 +126,9 @@ impl fmt::Display for Explained<'_> {
             (CloseReason::Version, _) => {
                 write!(f, "{reason}; both ends need one version of QUIC in their settings")
             }
+            (CloseReason::StatelessReset, _) => {
+                write!(f, "{reason}: it lost its state, as after a restart; connect again")
+            }
             (_, Some(NO_APPLICATION_PROTOCOL)) => {
                 write!(f, "{reason}; both ends need one application protocol (ALPN) in common")
             }

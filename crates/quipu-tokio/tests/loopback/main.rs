@@ -5,6 +5,7 @@
 mod closing;
 mod errors;
 mod fixed_tls;
+mod identity;
 mod idle;
 mod paths;
 mod perf;
