@@ -10,7 +10,6 @@ use quipu_quic::tls::EarlyData;
 use tokio::task::JoinSet;
 
 use crate::connection::Connection;
-use crate::entry::Entry;
 use crate::error::{ConnectError, ConnectionError};
 use crate::path;
 use crate::state::Shared;
@@ -139,10 +138,7 @@ fn attempt(
             return Err(ConnectError::EndpointClosed);
         }
         let handle = state.engine.connect(now, config, server_name, route)?;
-        let entry = Entry::new();
-        let signals = Arc::clone(&entry.signals);
-        state.entries.insert(handle, entry);
-        Ok((handle, signals))
+        Ok((handle, state.add_connection(handle)))
     })?;
     Ok(Attempt(Connection::new(Arc::clone(shared), handle, signals)))
 }

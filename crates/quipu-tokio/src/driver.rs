@@ -17,6 +17,7 @@ use quipu_quic::{Arrival, Drain, Outbox};
 use crate::batches::SendFailure;
 use crate::changes::Changes;
 use crate::socket::Socket;
+use crate::spans;
 use crate::state::{Shared, State};
 use crate::timer::Timer;
 
@@ -199,6 +200,7 @@ impl Driver {
         let before = entries.len();
         while let Some((handle, event)) = engine.poll_event() {
             if let Some(entry) = entries.get_mut(&handle) {
+                spans::tell(&entry.span, &event, || engine.connection(handle), batches);
                 entry.on_event(event);
             }
         }
@@ -207,6 +209,7 @@ impl Driver {
         let has_waiting = held.waiting > 0;
         let blocked = (0..self.sockets.len()).any(|at| batches.is_socket_blocked(at));
         for failure in &failures {
+            spans::tell_refused(&state.span, failure);
             leave(&mut state, failure, now);
         }
         let is_over = state.abandoned && held.connections == 0 && !state.batches.holds_any();

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use quipu_base::{Bytes, Duration};
+use quipu_base::{Bytes, Duration, Role};
 use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
 use quipu_quic::recorder::RecorderFactory;
 use quipu_quic::tls::rustls::{provider, secure_source};
@@ -20,6 +20,7 @@ use crate::error::{BindError, ConnectError};
 use crate::incoming::Incoming;
 use crate::recording::Recording;
 use crate::socket::{KERNEL_BUFFER, Socket, wildcards};
+use crate::spans;
 use crate::state::Shared;
 use crate::timer::Timer;
 use crate::uplink::{Uplink, Via, resolve};
@@ -253,6 +254,7 @@ impl Endpoint {
         let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let clock = Clock::start();
         let source = secure_source(&provider());
+        let role = if server.is_some() { Role::Server } else { Role::Client };
         let server = server.map(|server| (server, Clock::unix_time()));
         let parts = Parts { config, source, server, recorders };
         let engine = Engine::new(parts, clock.now(), recording)?;
@@ -260,7 +262,8 @@ impl Endpoint {
             sockets.push(Socket::leave_by(uplink.clone(), kernel_buffer)?);
         }
         let timer = Timer::new().map_err(BindError::Timer)?;
-        let shared = Arc::new(Shared::new(engine, clock, kernel_buffer));
+        let span = spans::of_endpoint(role, &sockets);
+        let shared = Arc::new(Shared::new(engine, clock, kernel_buffer, span));
         for socket in sockets {
             shared.lock().add_socket(socket, clock.now());
         }

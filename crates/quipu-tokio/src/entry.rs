@@ -10,6 +10,7 @@ use quipu_policy::PathStatus;
 use quipu_quic::ConnectionEvent;
 use quipu_quic::connection::{CloseReason, Migration};
 use tokio::sync::{Notify, broadcast};
+use tracing::Span;
 
 use crate::error::ConnectionError;
 
@@ -102,6 +103,8 @@ fn wake(waker: &mut Option<Waker>) {
 
 /// A connection, as its users see it.
 pub(crate) struct Entry {
+    /// What happens to it is told there.
+    pub(crate) span: Span,
     pub(crate) signals: Arc<Signals>,
     pub(crate) connected: bool,
     pub(crate) confirmed: bool,
@@ -126,8 +129,9 @@ pub(crate) const fn index(direction: StreamDirection) -> usize {
 }
 
 impl Entry {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(span: Span) -> Self {
         Entry {
+            span,
             signals: Arc::default(),
             connected: false,
             confirmed: false,

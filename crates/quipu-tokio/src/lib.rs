@@ -64,6 +64,7 @@ mod recv_stream;
 pub mod replay;
 mod send_stream;
 mod socket;
+mod spans;
 mod state;
 mod timer;
 mod transport;

@@ -11,5 +11,6 @@ mod paths;
 mod perf;
 mod replay;
 mod setup;
+mod spans;
 mod streams;
 mod transport;
