@@ -15,8 +15,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use quipu_record::Metric;
 
 pub(crate) use perf::{
-    IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions, PerfCommand,
-    PerfServerOptions, TrustOptions, Ways,
+    EventOptions, IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions,
+    PerfCommand, PerfServerOptions, TrustOptions, Ways,
 };
 pub(crate) use record::RecordOptions;
 pub(crate) use trace::{ConvertOptions, TraceCommand, WrittenDirection, WrittenFormat};

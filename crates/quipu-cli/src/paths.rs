@@ -8,11 +8,13 @@ use quipu_tokio::uplink::{Usable, uplinks};
 use quipu_tokio::{Endpoint, Uplink, Via};
 
 use crate::args::{LivePolicies, PathsOptions};
+use crate::events;
 use crate::failure::Failure;
 use crate::live::{self, Target};
 use crate::own::Own;
 
 pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> {
+    events::follow(&options.events)?;
     let target = options.server.as_ref().map(|server| {
         let target = Target::of(server, &options.trust, &LivePolicies::NONE, own.registry);
         target.map(|target| target.within(quipu_lab::base::Duration::from_secs(3)))

@@ -20,6 +20,7 @@ use quipu_tokio::{
 use serde_json::{Value, json};
 
 use crate::args::{IdentityOptions, PerfClientOptions, PerfServerOptions, Ways};
+use crate::events;
 use crate::failure::Failure;
 use crate::live::{self, Target};
 use crate::logs;
@@ -35,6 +36,7 @@ const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs
 
 /// Runs a server until it is stopped.
 pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), Failure> {
+    events::follow(&options.events)?;
     let identity = identity(&options.identity)?;
     let pin = identity.pin();
     let tls = identity.tls(&[ALPN]).map_err(Failure::usage)?;
@@ -110,6 +112,7 @@ fn finish(runtime: Runtime, logs: Option<&QlogFolder>) -> Result<(), Failure> {
 
 /// Measures a connection.
 pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), Failure> {
+    events::follow(&options.events)?;
     let amount = amount(options)?;
     let target = Target::of(&options.server, &options.trust, &options.policies, own.registry)?;
     let logs = logs::of_sockets(&options.logs, "quipu perf client")?;

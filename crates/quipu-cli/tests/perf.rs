@@ -23,6 +23,7 @@ impl Server {
             .args(["perf", "server", "--listen", listen])
             .args(more)
             .env_remove("QLOGDIR")
+            .env_remove("QUIPU_LOG")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -71,7 +72,7 @@ impl Drop for Server {
 
 fn quipu(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-    command.args(arguments).env_remove("COLUMNS").env_remove("QLOGDIR");
+    command.args(arguments).env_remove("COLUMNS").env_remove("QLOGDIR").env_remove("QUIPU_LOG");
     command.output().expect("the program starts")
 }
 
@@ -268,6 +269,41 @@ fn both_ends_of_a_connection_are_logged() {
     assert_eq!(same, connection);
     assert_eq!(records[0]["title"], "quipu perf server");
     assert!(events(&records, "quic:packet_received", "1") > 10);
+}
+
+#[test]
+fn what_happens_to_connections_is_printed_on_request() {
+    let server = Server::start();
+    let arguments =
+        ["perf", "client", "--via", "127.0.0.1", "--via", "127.0.0.2", "--bytes", "1kB"];
+    let logged = |option: &[&str], variable: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_quipu"))
+            .args(arguments)
+            .args([&server.address, "--pin", &server.pin])
+            .args(option)
+            .env_remove("QLOGDIR")
+            .env("QUIPU_LOG", variable)
+            .output()
+            .expect("the program starts");
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, error) = logged(&["--log", "debug"], "off");
+    assert_eq!(code, Some(0), "{error}");
+    let up = error.lines().find(|line| line.contains("path up"));
+    let up = up.unwrap_or_else(|| panic!("{error}"));
+    for part in
+        ["DEBUG endpoint{role=\"client\"", "connection{role=\"client\"", "path=1", "local=127.0.0."]
+    {
+        assert!(up.contains(part), "{part}: {up}");
+    }
+    let (code, error) = logged(&[], "quipu_tokio=info");
+    assert_eq!(code, Some(0), "{error}");
+    assert!(error.contains("connected") && !error.contains("path up"), "{error}");
+    let (code, error) = logged(&[], "");
+    assert_eq!((code, error.contains("connected")), (Some(0), false), "{error}");
+    let (code, error) = logged(&["--log", "debg"], "");
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--log: `debg`: expected a level"), "{error}");
 }
 
 #[test]

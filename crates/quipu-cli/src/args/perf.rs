@@ -30,6 +30,8 @@ pub(crate) struct PerfServerOptions {
     pub(crate) policies: LivePolicies,
     #[command(flatten)]
     pub(crate) logs: LiveLogOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
 }
 
 /// How a server is known, and what of it outlives a restart.
@@ -45,6 +47,15 @@ pub(crate) struct IdentityOptions {
     /// Private key of the certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
+}
+
+/// What is told while connections over sockets go on.
+#[derive(Debug, Args)]
+pub(crate) struct EventOptions {
+    /// Print what happens to connections and paths to standard error: a level, such as info or debug, or
+    /// TARGET=LEVEL with commas between [default: the environment variable QUIPU_LOG, else nothing]
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
 }
 
 /// Where connections over sockets are logged.
@@ -87,6 +98,8 @@ pub(crate) struct PerfClientOptions {
     pub(crate) policies: LivePolicies,
     #[command(flatten)]
     pub(crate) logs: LiveLogOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
     /// Print the results as JSON, like --format json
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub(crate) json: bool,
@@ -101,6 +114,8 @@ pub(crate) struct PathsOptions {
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) trust: TrustOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
     #[command(flatten)]
     pub(crate) format: FormatOption,
 }
