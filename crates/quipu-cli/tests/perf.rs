@@ -139,6 +139,15 @@ fn another_pin_and_a_server_that_is_not_there_are_failures() {
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
     assert!(error.contains("has another pin") && error.lines().count() == 1, "{error}");
+    if cfg!(target_os = "linux") {
+        let free = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let address = free.local_addr().expect("an address").to_string();
+        drop(free);
+        let output = quipu(&["perf", "client", &address, "--pin", &server.pin]);
+        assert_eq!(output.status.code(), Some(1));
+        let error = text(&output.stderr);
+        assert!(error.contains(&format!("nothing listens at {address}")), "{error}");
+    }
     let second = quipu(&["perf", "server", "--listen", &server.address]);
     assert_eq!(second.status.code(), Some(1));
     assert!(text(&second.stderr).contains("is in use"), "{}", text(&second.stderr));

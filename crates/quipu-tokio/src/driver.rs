@@ -112,7 +112,9 @@ impl Driver {
                     Ok(()) => self.failures[at] = 0,
                     // Readiness is cleared: the next question registers the task.
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                    // Mostly of a datagram that was sent before, and taken by this.
+                    // Of a datagram that was sent before, and taken by this.
+                    Err(error) if socket.hears() && is_report(&error) => {}
+                    // Mostly that, too.
                     Err(_) => self.failures[at] += 1,
                 }
                 any = true;
@@ -126,7 +128,8 @@ impl Driver {
     /// their places stay what they are.
     fn look_for_sockets(&mut self) {
         let mut state = self.shared.lock();
-        if state.batches.sockets().len() == self.sockets.len() {
+        let renewed = state.batches.renew_sockets();
+        if !renewed && state.batches.sockets().len() == self.sockets.len() {
             return;
         }
         state.close_unused_sockets(self.shared.clock.now());
@@ -284,7 +287,7 @@ enum Turn {
 /// The host says that datagrams cannot leave by a route: paths there are abandoned, if others are
 /// left.
 fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
-    if !is_dead(&failure.error) {
+    if failure.doubtful || !is_dead(&failure.error) {
         return;
     }
     let State { engine, entries, .. } = state;
@@ -303,6 +306,17 @@ fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
             connection.abandon_path(now, path, ErrorCode::PATH_UNSTABLE_OR_POOR);
         }
     }
+}
+
+/// True if the network may have said so of a datagram.
+fn is_report(error: &io::Error) -> bool {
+    let kinds = [
+        io::ErrorKind::ConnectionRefused,
+        io::ErrorKind::HostUnreachable,
+        io::ErrorKind::NetworkUnreachable,
+        io::ErrorKind::PermissionDenied,
+    ];
+    kinds.contains(&error.kind())
 }
 
 /// True if no datagram leaves by that address until something changes.

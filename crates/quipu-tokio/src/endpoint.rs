@@ -277,6 +277,10 @@ impl Endpoint {
     /// Opens a connection to the server at `remote`, whose certificate has to be for `server_name`.
     /// Returns when the handshake is complete.
     ///
+    /// On Linux, it fails at once if the server's host answers that nobody has the port (ICMP port
+    /// unreachable), of a datagram that it quotes. What else the network says of the handshake is told
+    /// when it times out; nothing is heard once the server has answered.
+    ///
     /// A client with several uplinks tries the next one every 250 ms, or as soon as one fails, until
     /// one gets an answer. The others become further paths as soon as both ends allow it, if the
     /// transport's `max_paths` does; [`Connection::path_events`] tells. So do uplinks that come later, and

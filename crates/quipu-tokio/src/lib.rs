@@ -37,6 +37,8 @@
 //! `engine` is the one way to `quipu-quic`, `recording` notes what goes that way, `state` is what the
 //! task of an endpoint (`driver`) shares with its users, and `entry` what they wait for.
 //!
+//! `hearing` and `icmp` tell a handshake that nobody listens, and `spans` tells `tracing` what happens.
+//!
 //! [`identity`] has certificates and what servers keep over restarts, [`perf`] measures how fast a
 //! connection is, and [`replay`] gives the engine again what it got live. The runtime itself is
 //! [`tokio`], re-exported in the version that is used here.
@@ -53,7 +55,9 @@ mod endpoint;
 mod engine;
 mod entry;
 pub mod error;
+mod hearing;
 mod holder;
+mod icmp;
 pub mod identity;
 mod incoming;
 mod path;

@@ -6,6 +6,7 @@
 //! - events in the latter, at info: `connected`, `closed` with its `reason`, and `dropped`;
 //! - at debug: `confirmed`, and what happens to paths, with `path`, and `local`, `remote` and `interface`
 //!   where they are known;
+//! - at debug, `unreachable`, with `remote` and `reason`: what the network says of a handshake;
 //! - `datagrams refused` by the host, at debug, in the endpoint's span.
 //!
 //! Each is told under the target [`TARGET`]. Nothing is told of single datagrams, and where nobody
@@ -18,6 +19,7 @@ use tracing::field::{self, Empty};
 use tracing::{Level, Span};
 
 use crate::batches::{Batches, SendFailure};
+use crate::icmp::Report;
 use crate::socket::Socket;
 
 /// What spans and events are told under.
@@ -89,6 +91,13 @@ pub(crate) fn tell_refused(endpoint: &Span, failure: &SendFailure) {
     tracing::debug!(
         target: TARGET, parent: endpoint,
         local = %route.local, remote = %route.remote, %error, "datagrams refused",
+    );
+}
+
+/// The network says that a handshake's datagrams did not arrive.
+pub(crate) fn tell_report(span: &Span, report: &Report) {
+    tracing::debug!(
+        target: TARGET, parent: span, remote = %report.remote, reason = %report.hint, "unreachable",
     );
 }
 

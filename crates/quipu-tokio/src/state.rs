@@ -184,7 +184,8 @@ impl State {
     /// A connection just began: its users may wait for it.
     pub(crate) fn add_connection(&mut self, handle: ConnectionHandle) -> Arc<Signals> {
         let started = self.engine.take_started();
-        let entry = Entry::new(spans::of_connection(&self.span, started.as_ref()));
+        let span = spans::of_connection(&self.span, started.as_ref());
+        let entry = Entry::new(started, span);
         let signals = Arc::clone(&entry.signals);
         self.entries.insert(handle, entry);
         signals

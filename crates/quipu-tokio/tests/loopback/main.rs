@@ -14,3 +14,4 @@ mod setup;
 mod spans;
 mod streams;
 mod transport;
+mod unreachable;
