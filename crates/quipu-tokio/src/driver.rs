@@ -113,7 +113,7 @@ impl Driver {
                     // Readiness is cleared: the next question registers the task.
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                     // Of a datagram that was sent before, and taken by this.
-                    Err(error) if socket.hears() && is_report(&error) => {}
+                    Err(error) if socket.may_be_report(&error) => {}
                     // Mostly that, too.
                     Err(_) => self.failures[at] += 1,
                 }
@@ -306,17 +306,6 @@ fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
             connection.abandon_path(now, path, ErrorCode::PATH_UNSTABLE_OR_POOR);
         }
     }
-}
-
-/// True if the network may have said so of a datagram.
-fn is_report(error: &io::Error) -> bool {
-    let kinds = [
-        io::ErrorKind::ConnectionRefused,
-        io::ErrorKind::HostUnreachable,
-        io::ErrorKind::NetworkUnreachable,
-        io::ErrorKind::PermissionDenied,
-    ];
-    kinds.contains(&error.kind())
 }
 
 /// True if no datagram leaves by that address until something changes.

@@ -113,6 +113,17 @@ impl Socket {
         self.errors().listeners > 0
     }
 
+    /// True if a call may have failed so because of what the network said of a datagram before.
+    pub(crate) fn may_be_report(&self, error: &io::Error) -> bool {
+        let kinds = [
+            io::ErrorKind::ConnectionRefused,
+            io::ErrorKind::HostUnreachable,
+            io::ErrorKind::NetworkUnreachable,
+            io::ErrorKind::PermissionDenied,
+        ];
+        kinds.contains(&error.kind()) && self.hears()
+    }
+
     /// One more wants to hear what becomes of datagrams.
     pub(crate) fn add_listener(&self) {
         let mut errors = self.errors();
@@ -327,7 +338,7 @@ mod tests {
     async fn a_socket_that_heard_errors_is_renewed_and_can_wait_for_room_again() {
         let here = "127.0.0.1:0".parse().unwrap();
         let socket = Socket::listen(here, KERNEL_BUFFER).unwrap();
-        let nobody = std::net::UdpSocket::bind(here).unwrap().local_addr().unwrap();
+        let nobody = "127.0.0.1:1".parse().unwrap();
         socket.io.writable().await.unwrap();
         assert!(socket.renewed().is_none(), "nothing was heard");
         socket.add_listener();
@@ -350,6 +361,38 @@ mod tests {
         let receiver = Socket::listen(here, KERNEL_BUFFER).unwrap();
         renewed.send(&renewed.route_to(receiver.local()), 0, 1000, b"here").unwrap();
         receiver.io.readable().await.unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_the_network_says_of_a_datagram_spoils_no_other() {
+        let here = "127.0.0.1:0".parse().unwrap();
+        let peer = std::net::UdpSocket::bind(here).unwrap();
+        // Each is told that nobody has a port, and has not read so yet.
+        let told = async || {
+            let socket = Socket::listen(here, KERNEL_BUFFER).unwrap();
+            let nobody = "127.0.0.1:1".parse().unwrap();
+            socket.add_listener();
+            socket.io.writable().await.unwrap();
+            socket.send(&socket.route_to(nobody), 0, 1000, b"anybody?").unwrap();
+            socket.io.ready(Interest::ERROR).await.unwrap();
+            socket
+        };
+        let sender = told().await;
+        sender.send(&sender.route_to(peer.local_addr().unwrap()), 0, 1000, b"sent").unwrap();
+        let mut sent = [0; 4];
+        assert_eq!((peer.recv(&mut sent).unwrap(), &sent), (4, b"sent"));
+
+        let receiver = told().await;
+        peer.send_to(b"datagram", receiver.local()).unwrap();
+        receiver.io.readable().await.unwrap();
+        let (mut buffer, mut metas) = ([0; 1 << 16], [RecvMeta::default()]);
+        let mut receive = || receiver.receive(&mut [IoSliceMut::new(&mut buffer)], &mut metas);
+        let error = receive().unwrap_err();
+        assert!(receiver.may_be_report(&error), "{error:?}");
+        assert_eq!(receive().unwrap(), 1);
+        receiver.remove_listener();
+        assert!(!receiver.may_be_report(&error));
     }
 
     #[tokio::test]
