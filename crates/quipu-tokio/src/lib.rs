@@ -57,6 +57,7 @@ mod entry;
 pub mod error;
 mod hearing;
 mod holder;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is heard there"))]
 mod icmp;
 pub mod identity;
 mod incoming;
