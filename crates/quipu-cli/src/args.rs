@@ -15,7 +15,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use quipu_record::Metric;
 
 pub(crate) use perf::{
-    LivePolicies, PathsOptions, PerfClientOptions, PerfCommand, PerfServerOptions, Ways,
+    EventOptions, IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions,
+    PerfCommand, PerfServerOptions, TrustOptions, Ways,
 };
 pub(crate) use record::RecordOptions;
 pub(crate) use trace::{ConvertOptions, TraceCommand, WrittenDirection, WrittenFormat};

@@ -8,6 +8,7 @@ mod batch;
 mod check;
 mod compare;
 mod cost;
+mod events;
 mod failure;
 mod list;
 mod live;

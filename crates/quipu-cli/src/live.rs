@@ -3,17 +3,18 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
+use quipu_lab::base::Duration;
 use quipu_lab::policies::Registry;
-use quipu_tokio::identity::{Pin, pinned};
+use quipu_tokio::identity::{Pin, pinned, trusting};
 use quipu_tokio::tokio::runtime::{Builder, Runtime};
 use quipu_tokio::{
     BindError, ClientConfig, ConnectError, Connection, Endpoint, TransportConfig, perf, policies,
 };
 
-use crate::args::LivePolicies;
+use crate::args::{LivePolicies, TrustOptions};
 use crate::failure::Failure;
 
-/// The name that servers of this command have in their certificates, which the pin stands for.
+/// The name in certificates that servers of this command make for themselves.
 pub(crate) const SERVER_NAME: &str = "quipu.invalid";
 
 /// A runtime with a thread per core.
@@ -22,16 +23,103 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::Run(format!("cannot start threads: {error}")))
 }
 
-/// A client's side of connections to a server with that pin.
-pub(crate) fn client_config(
-    pin: &str,
-    given: &LivePolicies,
-    registry: &Registry,
-) -> Result<ClientConfig, Failure> {
-    let pin: Pin = pin.parse().map_err(|error| Failure::Usage(format!("--pin: {error}")))?;
-    let tls = pinned(pin, &[perf::ALPN]).map_err(Failure::run)?;
-    let transport = Arc::new(TransportConfig::default());
-    Ok(ClientConfig::new(Arc::new(tls), transport, given.factory(registry)?))
+/// A server, as the options of a client name it.
+pub(crate) struct Target {
+    addresses: Vec<SocketAddr>,
+    config: ClientConfig,
+    /// That its certificate has to be for, unless it is known by a pin.
+    name: String,
+    by_pin: bool,
+}
+
+impl Target {
+    /// # Errors
+    /// If an option is wrong, a file of certificates cannot be used, or the host has no address.
+    pub(crate) fn of(
+        server: &str,
+        trust: &TrustOptions,
+        given: &LivePolicies,
+        registry: &Registry,
+    ) -> Result<Target, Failure> {
+        let (tls, name) = match (&trust.pin, &trust.ca) {
+            (Some(pin), _) => {
+                let pin: Pin =
+                    pin.parse().map_err(|error| Failure::Usage(format!("--pin: {error}")))?;
+                (pinned(pin, &[perf::ALPN]).map_err(Failure::run)?, SERVER_NAME.to_owned())
+            }
+            (None, Some(file)) => {
+                let tls = trusting(file, &[perf::ALPN]);
+                let name = trust.name.clone().unwrap_or_else(|| host(server).to_owned());
+                (tls.map_err(|error| Failure::Usage(format!("--ca: {error}")))?, name)
+            }
+            (None, None) => {
+                return Err(Failure::Usage(
+                    "how is the server known? give --pin PIN, which it prints when it starts, or \
+                     --ca FILE with the certificate of its authority"
+                        .to_owned(),
+                ));
+            }
+        };
+        let transport = Arc::new(TransportConfig::default());
+        let config = ClientConfig::new(Arc::new(tls), transport, given.factory(registry)?);
+        let addresses = addresses(server)?;
+        Ok(Target { addresses, config, name, by_pin: trust.pin.is_some() })
+    }
+
+    /// The same with that limit on the time of a handshake.
+    pub(crate) fn within(self, limit: Duration) -> Target {
+        Target { config: self.config.with_handshake_timeout(limit), ..self }
+    }
+
+    /// Where the server is.
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Connects to the first address that can be reached by the endpoint's uplinks.
+    pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Connection, ConnectError> {
+        let mut failed = None;
+        for &address in &self.addresses {
+            match self.connect_to(endpoint, address).await {
+                // Another address may be of a family that the uplinks have.
+                Err(error @ (ConnectError::NoUplink(_) | ConnectError::NoRoute { .. })) => {
+                    failed.get_or_insert(error);
+                }
+                other => return other,
+            }
+        }
+        Err(failed.unwrap_or(ConnectError::EndpointClosed))
+    }
+
+    /// Connects to one address.
+    pub(crate) async fn connect_to(
+        &self,
+        endpoint: &Endpoint,
+        address: SocketAddr,
+    ) -> Result<Connection, ConnectError> {
+        endpoint.connect(&self.config, address, &self.name).await
+    }
+
+    /// A failure to connect, for users of these options.
+    pub(crate) fn failure(&self, error: &ConnectError) -> Failure {
+        match error {
+            ConnectError::Certificate { remote, .. } if self.by_pin => Failure::Run(format!(
+                "the certificate of {remote} has another pin; give --pin as the server printed it"
+            )),
+            ConnectError::Certificate { remote, reason } => Failure::Run(format!(
+                "the certificate of {remote} is not trusted: {reason}; give --ca with the certificate \
+                 of its authority, --name with a name that it is for, or --pin as the server printed it"
+            )),
+            ConnectError::Config(error) => Failure::Usage(error.to_string()),
+            error => Failure::run(error),
+        }
+    }
+}
+
+/// `HOST` of `HOST:PORT`, without the brackets of an IPv6 address.
+fn host(server: &str) -> &str {
+    let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
 impl LivePolicies {
@@ -65,7 +153,7 @@ impl LivePolicies {
 }
 
 /// The addresses of a server.
-pub(crate) fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failure> {
+fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failure> {
     let looked_up = server.to_socket_addrs().map_err(|error| {
         Failure::Usage(format!("{server}: {error}; expected HOST:PORT, such as 192.0.2.1:4433"))
     })?;
@@ -76,36 +164,6 @@ pub(crate) fn addresses(server: &str) -> Result<Vec<SocketAddr>, Failure> {
     Ok(found)
 }
 
-/// Connects to the first of the addresses that can be reached by the endpoint's uplinks.
-pub(crate) async fn connect(
-    endpoint: &Endpoint,
-    config: &ClientConfig,
-    addresses: &[SocketAddr],
-) -> Result<Connection, ConnectError> {
-    let mut failed = None;
-    for &address in addresses {
-        match endpoint.connect(config, address, SERVER_NAME).await {
-            Ok(connection) => return Ok(connection),
-            // Another address may be of a family that the uplinks have.
-            Err(error @ (ConnectError::NoUplink(_) | ConnectError::NoRoute { .. })) => {
-                failed.get_or_insert(error);
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Err(failed.unwrap_or(ConnectError::EndpointClosed))
-}
-
-/// A failure to connect, for users of pins.
-pub(crate) fn connect_failure(error: &ConnectError) -> Failure {
-    match error {
-        ConnectError::Certificate { remote, .. } => Failure::Run(format!(
-            "the certificate of {remote} has another pin; give --pin as the server printed it"
-        )),
-        error => Failure::run(error),
-    }
-}
-
 /// A failure to bind: the fault of an option, or of the host.
 pub(crate) fn bind_failure(option: &str, error: &BindError) -> Failure {
     match error {
@@ -113,5 +171,21 @@ pub(crate) fn bind_failure(option: &str, error: &BindError) -> Failure {
             Failure::Usage(format!("{option}: {error}"))
         }
         error => Failure::run(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_no_port_and_no_brackets() {
+        for (server, expected) in [
+            ("server.example:4433", "server.example"),
+            ("192.0.2.1:1", "192.0.2.1"),
+            ("[2001:db8::1]:4433", "2001:db8::1"),
+        ] {
+            assert_eq!(host(server), expected);
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! qlog files, as options and the variable `QLOGDIR` ask for them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use quipu_lab::plan::Plan;
-use quipu_lab::run::logs::{Form, Logs};
+use quipu_lab::run::logs::{Form, Logs, QlogFolder};
 
-use crate::args::LogOptions;
+use crate::args::{LiveLogOptions, LogOptions};
 use crate::failure::Failure;
 
 /// Files above which a sweep that would write them says so; our choice.
@@ -13,11 +13,13 @@ const MANY: usize = 1_000;
 
 /// The folder by option, else by the variable that the qlog drafts name.
 /// <https://datatracker.ietf.org/doc/html/draft-ietf-quic-qlog-main-schema-14>
-fn folder(options: &LogOptions) -> Result<Option<(PathBuf, Form)>, Failure> {
-    let told = options.qlog.clone();
+fn folder(
+    option: Option<&Path>,
+    version: Option<&str>,
+) -> Result<Option<(PathBuf, Form)>, Failure> {
     let variable = || std::env::var_os("QLOGDIR").filter(|value| !value.is_empty());
-    let folder = told.or_else(|| variable().map(PathBuf::from));
-    match (folder, &options.qlog_version) {
+    let folder = option.map(Path::to_owned).or_else(|| variable().map(PathBuf::from));
+    match (folder, version) {
         (Some(folder), None) => Ok(Some((folder, Form::default()))),
         (Some(folder), Some(version)) => {
             let form = version
@@ -34,7 +36,18 @@ fn folder(options: &LogOptions) -> Result<Option<(PathBuf, Form)>, Failure> {
 
 /// The logs of one run, if it is to be logged.
 pub(crate) fn of_one(options: &LogOptions) -> Result<Option<Logs>, Failure> {
-    let logs = folder(options)?.map(|(folder, form)| Logs::of_one(&folder, form));
+    let folder = folder(options.qlog.as_deref(), options.qlog_version.as_deref())?;
+    let logs = folder.map(|(folder, form)| Logs::of_one(&folder, form));
+    logs.transpose().map_err(Failure::usage)
+}
+
+/// The folder of connections over sockets, if they are to be logged. `title` is that of every file.
+pub(crate) fn of_sockets(
+    options: &LiveLogOptions,
+    title: &str,
+) -> Result<Option<QlogFolder>, Failure> {
+    let folder = folder(options.qlog.as_deref(), options.qlog_version.as_deref())?;
+    let logs = folder.map(|(folder, form)| QlogFolder::create(&folder, form, title));
     logs.transpose().map_err(Failure::usage)
 }
 
@@ -44,7 +57,8 @@ pub(crate) fn of_many(
     options: &LogOptions,
     runs: Option<u32>,
 ) -> Result<Option<Logs>, Failure> {
-    let Some((folder, form)) = folder(options)? else {
+    let folder = folder(options.qlog.as_deref(), options.qlog_version.as_deref())?;
+    let Some((folder, form)) = folder else {
         return match runs {
             Some(_) => Err(Failure::Usage(
                 "--qlog-runs: expected --qlog DIR, or a folder in the variable QLOGDIR".to_owned(),

@@ -5,21 +5,21 @@ use std::time::Instant;
 
 use quipu_lab::table::{Align, Grid};
 use quipu_tokio::uplink::{Usable, uplinks};
-use quipu_tokio::{ClientConfig, Endpoint, Uplink, Via};
+use quipu_tokio::{Endpoint, Uplink, Via};
 
 use crate::args::{LivePolicies, PathsOptions};
+use crate::events;
 use crate::failure::Failure;
-use crate::live;
+use crate::live::{self, Target};
 use crate::own::Own;
 
 pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let probe = match (&options.server, &options.pin) {
-        (Some(server), Some(pin)) => {
-            let config = live::client_config(pin, &LivePolicies::NONE, own.registry)?;
-            Some((config, live::addresses(server)?))
-        }
-        _ => None,
-    };
+    events::follow(&options.events)?;
+    let target = options.server.as_ref().map(|server| {
+        let target = Target::of(server, &options.trust, &LivePolicies::NONE, own.registry);
+        target.map(|target| target.within(quipu_lab::base::Duration::from_secs(3)))
+    });
+    let target = target.transpose()?;
     let found = uplinks().map_err(Failure::run)?;
     let runtime = live::runtime()?;
     let mut columns = vec![
@@ -27,7 +27,7 @@ pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> 
         ("address", Align::Left),
         ("with --via auto", Align::Left),
     ];
-    if probe.is_some() {
+    if target.is_some() {
         columns.push(("server", Align::Left));
     }
     let mut grid = Grid::new(columns);
@@ -35,9 +35,9 @@ pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> 
     for uplink in &found {
         let interface = uplink.interface.clone().unwrap_or_default();
         let mut cells = vec![interface, uplink.address.to_string(), uplink.usable.to_string()];
-        if let Some((config, addresses)) = &probe {
-            let target = addresses.iter().find(|to| may_reach(uplink, **to));
-            let answer = target.map(|to| runtime.block_on(answer(uplink, config, *to)));
+        if let Some(target) = &target {
+            let address = target.addresses().iter().find(|to| may_reach(uplink, **to));
+            let answer = address.map(|to| runtime.block_on(answer(uplink, target, *to)));
             tried += usize::from(answer.is_some());
             answers += usize::from(matches!(answer, Some(Ok(_))));
             cells.push(match answer {
@@ -66,12 +66,11 @@ fn may_reach(uplink: &Uplink, server: SocketAddr) -> bool {
 
 /// Milliseconds of a handshake that leaves by that uplink alone, or why there was none.
 #[expect(clippy::disallowed_methods, reason = "it measures how long a real server takes")]
-async fn answer(uplink: &Uplink, config: &ClientConfig, server: SocketAddr) -> Result<f64, String> {
+async fn answer(uplink: &Uplink, target: &Target, server: SocketAddr) -> Result<f64, String> {
     let endpoint = Endpoint::client().via(Via::Address(uplink.address)).bind();
     let endpoint = endpoint.map_err(|error| error.to_string())?;
     let begin = Instant::now();
-    let config = config.clone().with_handshake_timeout(quipu_lab::base::Duration::from_secs(3));
-    let connection = live::connect(&endpoint, &config, &[server]).await;
+    let connection = target.connect_to(&endpoint, server).await;
     let connection = connection.map_err(|error| error.to_string())?;
     let millis = begin.elapsed().as_secs_f64() * 1e3;
     connection.close(0, b"probed");

@@ -6,17 +6,24 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use quipu_lab::run::logs::QlogFolder;
 use quipu_lab::table::{Align, Grid, bytes};
 use quipu_scenario::units::Unit;
-use quipu_tokio::identity::self_signed;
+use quipu_tokio::identity::{Secret, ServerIdentity};
 use quipu_tokio::perf::{ALPN, Amount, Direction, Load, Outcome, Progress, measure, serve};
+use quipu_tokio::tokio::runtime::Runtime;
 use quipu_tokio::tokio::time::sleep;
-use quipu_tokio::{Connection, Endpoint, PathInfo, ServerConfig, TransportConfig, Via, tokio};
+use quipu_tokio::{
+    Connection, Endpoint, EndpointConfig, PathInfo, ServerConfig, TokenConfig, TransportConfig,
+    Via, tokio,
+};
 use serde_json::{Value, json};
 
-use crate::args::{PerfClientOptions, PerfServerOptions, Ways};
+use crate::args::{IdentityOptions, PerfClientOptions, PerfServerOptions, Ways};
+use crate::events;
 use crate::failure::Failure;
-use crate::live;
+use crate::live::{self, Target};
+use crate::logs;
 use crate::own::Own;
 use crate::stop;
 use crate::terminal::{Format, json as to_json};
@@ -29,14 +36,25 @@ const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs
 
 /// Runs a server until it is stopped.
 pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let (tls, pin) = self_signed(live::SERVER_NAME, &[ALPN]).map_err(Failure::run)?;
+    events::follow(&options.events)?;
+    let identity = identity(&options.identity)?;
+    let pin = identity.pin();
+    let tls = identity.tls(&[ALPN]).map_err(Failure::usage)?;
     let transport = Arc::new(TransportConfig::default());
     let policies = options.policies.factory(own.registry)?;
-    let config = ServerConfig::new(Arc::new(tls), transport, policies);
+    let tokens = TokenConfig::with_key(identity.token_key().map_err(Failure::run)?);
+    let config = ServerConfig::new(Arc::new(tls), transport, policies).with_tokens(tokens);
+    let reset_key = Some(identity.reset_key().map_err(Failure::run)?);
+    let shared = EndpointConfig { reset_key, ..EndpointConfig::default() };
+    let logs = logs::of_sockets(&options.logs, "quipu perf server")?;
     let stopped = Arc::new(AtomicBool::new(false));
     stop::on_request(&stopped)?;
-    live::runtime()?.block_on(async {
-        let mut builder = Endpoint::server(config);
+    let runtime = live::runtime()?;
+    runtime.block_on(async {
+        let mut builder = Endpoint::server(config).config(shared);
+        if let Some(logs) = &logs {
+            builder = builder.record(logs.recorders());
+        }
         let everywhere = [([0; 16], 4433).into()];
         let given = if options.listen.is_empty() { &everywhere[..] } else { &options.listen };
         for address in given {
@@ -57,28 +75,61 @@ pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), F
         });
         while !stopped.load(Ordering::Relaxed) {
             sleep(Duration::from_millis(50)).await;
+            // Those of connections that are over, lest their names become ever more.
+            if let Some(Err(error)) = logs.as_ref().map(QlogFolder::finish) {
+                eprintln!("warning: {error}");
+            }
         }
         endpoint.close(0, b"the server ends");
         endpoint.wait_idle_for(FAREWELL).await;
-        Err(Failure::Interrupted)
-    })
+        Ok(())
+    })?;
+    finish(runtime, logs.as_ref())?;
+    Err(Failure::Interrupted)
+}
+
+/// What clients know the server by: as the options say, else made for this run.
+fn identity(options: &IdentityOptions) -> Result<ServerIdentity, Failure> {
+    let IdentityOptions { identity, cert, key } = options;
+    let made = match (identity, cert.as_ref().zip(key.as_ref())) {
+        (None, None) => return ServerIdentity::generate(live::SERVER_NAME).map_err(Failure::run),
+        (Some(folder), None) => ServerIdentity::kept_in(folder, live::SERVER_NAME),
+        (None, Some((cert, key))) => ServerIdentity::read(cert, key),
+        (Some(folder), Some((cert, key))) => ServerIdentity::read(cert, key)
+            .and_then(|identity| Ok(identity.with_secret(Secret::kept_in(folder)?))),
+    };
+    made.map_err(Failure::usage)
+}
+
+/// Ends the tasks of all connections, after which their logs are whole.
+fn finish(runtime: Runtime, logs: Option<&QlogFolder>) -> Result<(), Failure> {
+    drop(runtime);
+    match logs {
+        Some(logs) => logs.finish().map(drop).map_err(Failure::run),
+        None => Ok(()),
+    }
 }
 
 /// Measures a connection.
 pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let config = live::client_config(&options.server.pin, &options.policies, own.registry)?;
+    events::follow(&options.events)?;
     let amount = amount(options)?;
-    let addresses = live::addresses(&options.server.server)?;
-    let results = live::runtime()?.block_on(async {
+    let target = Target::of(&options.server, &options.trust, &options.policies, own.registry)?;
+    let logs = logs::of_sockets(&options.logs, "quipu perf client")?;
+    let runtime = live::runtime()?;
+    let measured = runtime.block_on(async {
         let mut builder = Endpoint::client();
+        if let Some(logs) = &logs {
+            builder = builder.record(logs.recorders());
+        }
         for via in &options.via {
             // Every text names something.
             let Ok(via) = via.parse::<Via>();
             builder = builder.via(via);
         }
         let endpoint = builder.bind().map_err(|error| live::bind_failure("--via", &error))?;
-        let connection = live::connect(&endpoint, &config, &addresses).await;
-        let connection = connection.map_err(|error| live::connect_failure(&error))?;
+        let connection = target.connect(&endpoint).await;
+        let connection = connection.map_err(|error| target.failure(&error))?;
         wait_for_paths(&endpoint, &connection).await;
         let mut results = Vec::new();
         for &(direction, name) in directions(options.direction) {
@@ -91,7 +142,11 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         connection.close(0, b"done");
         endpoint.wait_idle_for(FAREWELL).await;
         Ok(results)
-    })?;
+    });
+    // A log of what failed is kept, too.
+    let logged = finish(runtime, logs.as_ref());
+    let results = measured?;
+    logged?;
     if options.json || options.format.format == Format::Json {
         let results = results
             .iter()
@@ -99,7 +154,7 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         let about = [
             ("world", json!("live")),
             ("program", json!(own.program.describe())),
-            ("server", json!(options.server.server)),
+            ("server", json!(options.server)),
             ("streams", json!(options.streams)),
             ("policies", json!(options.policies.chosen())),
         ];

@@ -1,7 +1,7 @@
 //! `quipu perf` and `quipu paths` over the loopback interface.
 #![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -15,10 +15,17 @@ struct Server {
 
 impl Server {
     fn start() -> Server {
+        Server::start_with("127.0.0.1:0", &[])
+    }
+
+    fn start_with(listen: &str, more: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_quipu"))
-            .args(["perf", "server", "--listen", "127.0.0.1:0"])
+            .args(["perf", "server", "--listen", listen])
+            .args(more)
+            .env_remove("QLOGDIR")
+            .env_remove("QUIPU_LOG")
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the program starts");
         let output = child.stdout.take().expect("it is piped");
@@ -30,6 +37,22 @@ impl Server {
         };
         let (address, pin) = (after("listening on "), after("pin "));
         Server { child, address, pin }
+    }
+
+    /// Waits until a handshake is over.
+    fn wait_for_client(&mut self) {
+        let output = self.child.stderr.take().expect("it is piped");
+        let mut lines = BufReader::new(output).lines().map(|line| line.expect("UTF-8"));
+        assert!(lines.any(|line| line.ends_with(" connected")), "the server ended");
+    }
+
+    /// Asks it to end, and waits until it has.
+    #[cfg(unix)]
+    fn stop(&mut self) -> Option<i32> {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-INT", &id]).status().expect("there is a kill");
+        assert!(sent.success());
+        self.child.wait().expect("it ends").code()
     }
 
     fn quipu(&self, arguments: &[&str]) -> Output {
@@ -49,7 +72,7 @@ impl Drop for Server {
 
 fn quipu(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
-    command.args(arguments).env_remove("COLUMNS");
+    command.args(arguments).env_remove("COLUMNS").env_remove("QLOGDIR").env_remove("QUIPU_LOG");
     command.output().expect("the program starts")
 }
 
@@ -116,6 +139,13 @@ fn another_pin_and_a_server_that_is_not_there_are_failures() {
     assert_eq!(output.status.code(), Some(1));
     let error = text(&output.stderr);
     assert!(error.contains("has another pin") && error.lines().count() == 1, "{error}");
+    if cfg!(target_os = "linux") {
+        // No program has that port of UDP.
+        let output = quipu(&["perf", "client", "127.0.0.1:1", "--pin", &server.pin]);
+        assert_eq!(output.status.code(), Some(1));
+        let error = text(&output.stderr);
+        assert!(error.contains("nothing listens at 127.0.0.1:1 (UDP port"), "{error}");
+    }
     let second = quipu(&["perf", "server", "--listen", &server.address]);
     assert_eq!(second.status.code(), Some(1));
     assert!(text(&second.stderr).contains("is in use"), "{}", text(&second.stderr));
@@ -133,13 +163,169 @@ fn paths_are_listed_and_tried_with_a_server() {
     assert!(loopback.contains("answers in "), "{table}");
 }
 
+#[test]
+fn a_server_that_keeps_its_identity_has_one_pin_and_resets_older_connections() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().join("identity").display().to_string();
+    let mut first = Server::start_with("127.0.0.1:0", &["--identity", &kept]);
+    let (address, pin) = (first.address.clone(), first.pin.clone());
+    let mut client = Command::new(env!("CARGO_BIN_EXE_quipu"))
+        .args(["perf", "client", "--direction", "up", "--time", "60s"])
+        .args([&address, "--pin", &pin])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    first.wait_for_client();
+    // It is killed, and says no word.
+    drop(first);
+    let second = Server::start_with(&address, &["--identity", &kept]);
+    assert_eq!(second.pin, pin);
+    let mut error = String::new();
+    let stderr = client.stderr.as_mut().expect("it is piped");
+    stderr.read_to_string(&mut error).expect("UTF-8");
+    assert_eq!(client.wait().expect("it ends").code(), Some(1), "{error}");
+    assert!(error.contains("connect again"), "{error}");
+}
+
+#[test]
+fn a_server_is_known_by_a_certificate_of_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = folder.path().display().to_string();
+    let pin = Server::start_with("127.0.0.1:0", &["--identity", &kept]).pin.clone();
+    let (cert, key) = (format!("{kept}/certificate.pem"), format!("{kept}/key.pem"));
+    let server = Server::start_with("127.0.0.1:0", &["--cert", &cert, "--key", &key]);
+    assert_eq!(server.pin, pin);
+    let client = |more: &[&str]| {
+        let all = [&["perf", "client", "--bytes", "1kB", &server.address, "--ca", &cert], more];
+        quipu(&all.concat())
+    };
+    let output = client(&["--name", "quipu.invalid"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = client(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = text(&output.stderr);
+    assert!(error.contains("not valid for name \"127.0.0.1\""), "{error}");
+    assert!(error.contains("--name with a name that it is for"), "{error}");
+    for (arguments, expected) in [
+        (&["--ca", &key][..], "key.pem: no certificate; expected certificates in PEM"),
+        (&["--ca", "none.pem"], "--ca: cannot read none.pem"),
+        (&[], "give --pin PIN, which it prints when it starts, or --ca FILE"),
+    ] {
+        let output = quipu(&[&["perf", "client", &server.address], arguments].concat());
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+    let output = quipu(&["perf", "server", "--cert", &cert, "--key", &cert]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no private key"), "{}", text(&output.stderr));
+}
+
+/// The records of the one file of that end in a folder, and the connection that its name tells.
+#[cfg(unix)]
+fn log(folder: &std::path::Path, end: &str) -> (Vec<Value>, String) {
+    let names = std::fs::read_dir(folder).expect("a folder").map(|entry| {
+        let name = entry.expect("an entry").file_name();
+        name.into_string().expect("UTF-8")
+    });
+    let names: Vec<String> = names.collect();
+    let ending = format!("_{end}.sqlog");
+    let name = names.iter().find(|name| name.ends_with(&ending));
+    let name = name.unwrap_or_else(|| panic!("{names:?}"));
+    let bytes = std::fs::read(folder.join(name)).expect("it can be read");
+    let records = bytes.split(|byte| *byte == 0x1e).skip(1);
+    let records = records.map(|record| serde_json::from_slice(record).expect("JSON"));
+    (records.collect(), name.trim_end_matches(&ending).to_owned())
+}
+
+#[cfg(unix)]
+#[test]
+fn both_ends_of_a_connection_are_logged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().display().to_string();
+    let mut server = Server::start_with("127.0.0.1:0", &["--qlog", &place]);
+    let output = server.quipu(&[
+        "perf",
+        "client",
+        "--via",
+        "127.0.0.1",
+        "--via",
+        "127.0.0.2",
+        "--bytes",
+        "100kB",
+        "--path",
+        "path-rr",
+        "--qlog",
+        &place,
+    ]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let (records, connection) = log(folder.path(), "client");
+    assert_eq!(records[0]["title"], "quipu perf client");
+    assert_eq!(records[0]["trace"]["common_fields"]["group_id"], connection);
+    let events = |records: &[Value], name: &str, path: &str| {
+        let is = |record: &&Value| {
+            record["name"] == name && record["tuple"].as_str().unwrap_or("0") == path
+        };
+        records.iter().filter(is).count()
+    };
+    for path in ["0", "1"] {
+        assert!(events(&records, "quic:packet_sent", path) > 10, "path {path}");
+    }
+    // The server's is whole once it has ended at the latest.
+    assert_eq!(server.stop(), Some(130));
+    let (records, same) = log(folder.path(), "server");
+    assert_eq!(same, connection);
+    assert_eq!(records[0]["title"], "quipu perf server");
+    assert!(events(&records, "quic:packet_received", "1") > 10);
+}
+
+#[test]
+fn what_happens_to_connections_is_printed_on_request() {
+    let server = Server::start();
+    let arguments =
+        ["perf", "client", "--via", "127.0.0.1", "--via", "127.0.0.2", "--bytes", "1kB"];
+    let logged = |option: &[&str], variable: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_quipu"))
+            .args(arguments)
+            .args([&server.address, "--pin", &server.pin])
+            .args(option)
+            .env_remove("QLOGDIR")
+            .env("QUIPU_LOG", variable)
+            .output()
+            .expect("the program starts");
+        (output.status.code(), text(&output.stderr))
+    };
+    let (code, error) = logged(&["--log", "debug"], "off");
+    assert_eq!(code, Some(0), "{error}");
+    let up = error.lines().find(|line| line.contains("path up"));
+    let up = up.unwrap_or_else(|| panic!("{error}"));
+    for part in
+        ["DEBUG endpoint{role=\"client\"", "connection{role=\"client\"", "path=1", "local=127.0.0."]
+    {
+        assert!(up.contains(part), "{part}: {up}");
+    }
+    let (code, error) = logged(&[], "quipu_tokio=info");
+    assert_eq!(code, Some(0), "{error}");
+    assert!(error.contains("connected") && !error.contains("path up"), "{error}");
+    let (code, error) = logged(&[], "");
+    assert_eq!((code, error.contains("connected")), (Some(0), false), "{error}");
+    let (code, error) = logged(&["--log", "debg"], "");
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--log: `debg`: expected a level"), "{error}");
+}
+
+#[test]
+fn a_folder_for_logs_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("it is written");
+    let output = quipu(&["perf", "server", "--qlog", &file.join("logs").display().to_string()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("cannot write"), "{}", text(&output.stderr));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_server_with_its_exit_code() {
     let mut server = Server::start();
-    let id = server.child.id().to_string();
-    let sent = Command::new("kill").args(["-INT", &id]).status().expect("there is a kill");
-    assert!(sent.success());
-    let status = server.child.wait().expect("it ends");
-    assert_eq!(status.code(), Some(130));
+    assert_eq!(server.stop(), Some(130));
 }

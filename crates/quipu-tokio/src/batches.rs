@@ -33,6 +33,8 @@ const BUFFER: usize = 2 * 65_527;
 pub(crate) struct SendFailure {
     pub(crate) route: Route,
     pub(crate) error: io::Error,
+    /// The network may have said so of other datagrams of the socket, and the host not.
+    pub(crate) doubtful: bool,
 }
 
 /// Datagrams that belong together.
@@ -86,6 +88,8 @@ pub(crate) struct Batches {
     since: Vec<Instant>,
     /// Sockets that take nothing at present.
     blocked: Vec<bool>,
+    /// Some may have to be renewed.
+    stale: bool,
     batches: Vec<Batch>,
     /// The batch that is written into.
     current: usize,
@@ -103,6 +107,7 @@ impl Batches {
             sockets: Vec::new(),
             since: Vec::new(),
             blocked: Vec::new(),
+            stale: false,
             batches: vec![Batch::new()],
             current: 0,
             turn: 0,
@@ -121,6 +126,26 @@ impl Batches {
 
     pub(crate) fn sockets(&self) -> &[Arc<Socket>] {
         &self.sockets
+    }
+
+    /// A socket may have to be [renewed](Socket::renewed).
+    pub(crate) fn set_stale(&mut self) {
+        self.stale = true;
+    }
+
+    /// Renews the sockets that have to be. True if any was. To be called within a runtime.
+    pub(crate) fn renew_sockets(&mut self) -> bool {
+        if !std::mem::take(&mut self.stale) {
+            return false;
+        }
+        let mut any = false;
+        for socket in &mut self.sockets {
+            if let Some(renewed) = socket.renewed() {
+                *socket = Arc::new(renewed);
+                any = true;
+            }
+        }
+        any
     }
 
     /// Forgets the sockets that `keeps` does not, with what waits for them. It is told since when each is
@@ -228,7 +253,8 @@ impl Batches {
                     self.counters.refused += count;
                     // One that is too large was a probe.
                     if !quinn_udp::is_msg_size_err(&error) {
-                        self.failures.push(SendFailure { route: target.route, error });
+                        let (route, doubtful) = (target.route, socket.hears());
+                        self.failures.push(SendFailure { route, error, doubtful });
                     }
                 }
             }

@@ -1,17 +1,23 @@
 //! A client's handshake, raced over its uplinks so that a dead one does not hold it up.
 
+use std::convert::Infallible;
+use std::future::{Future, pending, poll_fn};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use quipu_quic::Route;
 use quipu_quic::endpoint::ClientConfig;
 use quipu_quic::tls::EarlyData;
-use tokio::task::JoinSet;
+use tokio::sync::Notify;
+use tokio::task::{JoinError, JoinSet};
 
-use crate::connection::Connection;
-use crate::entry::Entry;
+use crate::connection::{Begun, Connection};
 use crate::error::{ConnectError, ConnectionError};
+use crate::hearing::Hearing;
+use crate::icmp::Hint;
 use crate::path;
 use crate::state::Shared;
 use crate::uplink::Uplink;
@@ -30,7 +36,7 @@ pub(crate) async fn connect(
 ) -> Result<Connection, ConnectError> {
     let routes = routes(shared, uplinks, remote)?;
     let connection = match routes.as_slice() {
-        [only] => attempt(shared, config, *only, server_name)?.finish().await,
+        [only] => attempt(shared, config, *only, server_name)?.finish(&Notify::new()).await,
         several => race(shared, config, several, server_name).await,
     };
     let connection = connection.map_err(|error| failed(error, remote, &routes))?;
@@ -49,9 +55,9 @@ pub(crate) async fn connect_early(
     let routes = routes(shared, uplinks, remote)?;
     let first = *routes.first().ok_or(ConnectError::NoUplink(remote))?;
     let begun = attempt(shared, config, first, server_name)?;
-    let connection = match begun.0.early_data() {
-        Some(EarlyData::Offered) => begun.0,
-        _ => begun.finish().await.map_err(|error| failed(error, remote, &[first]))?,
+    let connection = match begun.connection.early_data() {
+        Some(EarlyData::Offered) => begun.connection,
+        _ => begun.finish(&Notify::new()).await.map_err(|error| failed(error, remote, &[first]))?,
     };
     open_others(&connection, config, routes);
     Ok(connection)
@@ -61,7 +67,10 @@ fn failed(error: Failed, remote: SocketAddr, routes: &[Route]) -> ConnectError {
     let tried: Vec<String> = routes.iter().map(|route| route.local.ip().to_string()).collect();
     match error {
         Failed::Start(error) => error,
-        Failed::Handshake(error) => ConnectError::of(error, remote, &tried.join(", ")),
+        Failed::Refused => ConnectError::NobodyListens(remote),
+        Failed::Handshake(error, hint) => {
+            ConnectError::of(error, hint.as_ref(), remote, &tried.join(", "))
+        }
     }
 }
 
@@ -107,7 +116,10 @@ fn chosen_by_host(remote: SocketAddr) -> Result<Uplink, ConnectError> {
 enum Failed {
     /// Nothing was sent.
     Start(ConnectError),
-    Handshake(ConnectionError),
+    /// Nobody has the server's port.
+    Refused,
+    /// It ended, and that the network said of it.
+    Handshake(ConnectionError, Option<Hint>),
 }
 
 impl From<ConnectError> for Failed {
@@ -116,14 +128,67 @@ impl From<ConnectError> for Failed {
     }
 }
 
+impl Failed {
+    /// Of several, the one that says most is told, and of such the last.
+    fn or(self, before: Option<Failed>) -> Self {
+        match before {
+            Some(before) if before.says() > self.says() => before,
+            _ => self,
+        }
+    }
+
+    fn says(&self) -> u8 {
+        match self {
+            Failed::Handshake(error, None) if error.is_timeout() => 0,
+            Failed::Handshake(error, Some(_)) if error.is_timeout() => 1,
+            Failed::Start(_) => 1,
+            Failed::Refused => 2,
+            // Of a server that is there.
+            Failed::Handshake(..) => 3,
+        }
+    }
+}
+
 /// A handshake under way. Dropped, it is given up.
-struct Attempt(Connection);
+struct Attempt {
+    connection: Connection,
+    route: Route,
+}
 
 impl Attempt {
-    async fn finish(self) -> Result<Connection, Failed> {
-        match self.0.connected().await {
-            Ok(()) => Ok(self.0),
-            Err(error) => Err(Failed::Handshake(error)),
+    /// Waits until it is over. `hurry` is told what the network says, which may be that this takes long.
+    async fn finish(self, hurry: &Notify) -> Result<Connection, Failed> {
+        let hearing = Hearing::begin(self.connection.shared(), &self.route);
+        {
+            let mut told = pin!(async {
+                match &hearing {
+                    Some(hearing) => hearing.tell_all().await,
+                    None => pending().await,
+                }
+            });
+            let mut over = pin!(self.over(hurry));
+            poll_fn(|cx| {
+                // It never ends.
+                let _: Poll<Infallible> = told.as_mut().poll(cx);
+                over.as_mut().poll(cx)
+            })
+            .await?;
+        }
+        Ok(self.connection)
+    }
+
+    async fn over(&self, hurry: &Notify) -> Result<(), Failed> {
+        let mut hint = None;
+        loop {
+            match self.connection.begun(hint).await {
+                Ok(Begun::Connected) => return Ok(()),
+                Ok(Begun::Refused) => return Err(Failed::Refused),
+                Ok(Begun::Hint(new)) => {
+                    hint = Some(new);
+                    hurry.notify_one();
+                }
+                Err(error) => return Err(Failed::Handshake(error, hint)),
+            }
         }
     }
 }
@@ -139,16 +204,16 @@ fn attempt(
             return Err(ConnectError::EndpointClosed);
         }
         let handle = state.engine.connect(now, config, server_name, route)?;
-        let entry = Entry::new();
-        let signals = Arc::clone(&entry.signals);
-        state.entries.insert(handle, entry);
-        Ok((handle, signals))
+        Ok((handle, state.add_connection(handle)))
     })?;
-    Ok(Attempt(Connection::new(Arc::clone(shared), handle, signals)))
+    let connection = Connection::new(Arc::clone(shared), handle, signals);
+    Ok(Attempt { connection, route })
 }
 
-/// The first of several attempts that succeeds. Each begins [`STAGGER`] after the one before, or when
-/// all before have failed.
+type Running = JoinSet<Result<Connection, Failed>>;
+
+/// The first of several attempts that succeeds. Each begins [`STAGGER`] after the one before, or when the
+/// network says that one of those fails, or all before have failed.
 async fn race(
     shared: &Arc<Shared>,
     config: &ClientConfig,
@@ -157,28 +222,84 @@ async fn race(
 ) -> Result<Connection, Failed> {
     let mut running = JoinSet::new();
     let mut waiting = routes.iter();
-    let mut failed = None;
+    let mut failed: Option<Failed> = None;
+    let hurry = Arc::new(Notify::new());
     loop {
         if let Some(route) = waiting.next() {
             match attempt(shared, config, *route, server_name) {
-                Ok(attempt) => _ = running.spawn(attempt.finish()),
-                Err(error) => failed = Some(Failed::Start(error)),
+                Ok(attempt) => {
+                    let hurry = Arc::clone(&hurry);
+                    running.spawn(async move { attempt.finish(&hurry).await });
+                }
+                Err(error) => failed = Some(Failed::Start(error).or(failed)),
             }
         }
         let more = waiting.len() > 0;
         let next = match more {
-            true => tokio::time::timeout(STAGGER, running.join_next()).await,
-            false => Ok(running.join_next().await),
+            true => before_the_next(&mut running, &hurry).await,
+            false => Some(running.join_next().await),
         };
         match next {
-            Ok(Some(Ok(Ok(connection)))) => return Ok(connection),
-            Ok(Some(Ok(Err(error)))) => failed = Some(error),
+            Some(Some(Ok(Ok(connection)))) => return Ok(connection),
+            Some(Some(Ok(Err(error)))) => failed = Some(error.or(failed)),
             // The runtime is shutting down.
-            Ok(Some(Err(_))) => failed = Some(Failed::Handshake(ConnectionError::EndpointGone)),
-            Ok(None) if !more => {
-                return Err(failed.unwrap_or(Failed::Handshake(ConnectionError::EndpointGone)));
-            }
-            Ok(None) | Err(_) => {}
+            Some(Some(Err(_))) => failed = Some(gone().or(failed)),
+            Some(None) if !more => return Err(failed.unwrap_or_else(gone)),
+            Some(None) | None => {}
+        }
+    }
+}
+
+fn gone() -> Failed {
+    Failed::Handshake(ConnectionError::EndpointGone, None)
+}
+
+/// The attempt that ends before another is to begin, if any.
+async fn before_the_next(
+    running: &mut Running,
+    hurry: &Notify,
+) -> Option<Option<Result<Result<Connection, Failed>, JoinError>>> {
+    let (mut ended, mut hurried) = (pin!(running.join_next()), pin!(hurry.notified()));
+    let first = poll_fn(|cx| match ended.as_mut().poll(cx) {
+        Poll::Ready(ended) => Poll::Ready(Some(ended)),
+        Poll::Pending => hurried.as_mut().poll(cx).map(|()| None),
+    });
+    tokio::time::timeout(STAGGER, first).await.ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use quipu_quic::connection::CloseReason;
+
+    use super::*;
+    use crate::icmp::Reason;
+
+    #[tokio::test]
+    async fn the_next_uplink_is_tried_as_soon_as_the_network_says_something() {
+        let (mut running, hurry) = (Running::new(), Notify::new());
+        running.spawn(pending());
+        let mut polled = async |hurry: &Notify| {
+            let mut next = pin!(before_the_next(&mut running, hurry));
+            poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx).is_ready())).await
+        };
+        assert!(!polled(&hurry).await);
+        hurry.notify_one();
+        assert!(polled(&hurry).await);
+        assert!(!polled(&hurry).await, "it is told once");
+    }
+
+    #[test]
+    fn of_several_failures_the_one_that_says_most_is_told() {
+        let timeout = || ConnectionError::Closed(CloseReason::HandshakeTimeout);
+        // From the one that says least.
+        let of = |rank: u8| match rank {
+            0 => Failed::Handshake(timeout(), None),
+            1 => Failed::Handshake(timeout(), Some(Hint { reason: Reason::Host, from: None })),
+            2 => Failed::Refused,
+            _ => Failed::Handshake(ConnectionError::Closed(CloseReason::Version), None),
+        };
+        for (first, second) in (0..4).flat_map(|first| (0..4).map(move |second| (first, second))) {
+            assert_eq!(of(second).or(Some(of(first))).says(), first.max(second));
         }
     }
 }

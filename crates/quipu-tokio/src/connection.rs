@@ -14,6 +14,7 @@ use crate::engine::Calls;
 use crate::entry::{Entry, Signals, Stream, index};
 use crate::error::{BindError, ConnectionError, EditPriorityError, PathError};
 use crate::holder::Holder;
+use crate::icmp::Hint;
 use crate::path::{self, PathEvents, PathInfo};
 use crate::recv_stream::RecvStream;
 use crate::send_stream::SendStream;
@@ -48,6 +49,16 @@ pub struct ConnectionStats {
     pub unsent: quipu_base::Bytes,
 }
 
+/// How far a client's handshake is.
+pub(crate) enum Begun {
+    /// TLS has finished.
+    Connected,
+    /// Nobody listens.
+    Refused,
+    /// It goes on, and the network says this.
+    Hint(Hint),
+}
+
 impl Connection {
     pub(crate) fn new(
         shared: Arc<Shared>,
@@ -63,6 +74,17 @@ impl Connection {
 
     pub(crate) fn handle(&self) -> ConnectionHandle {
         self.holder.handle
+    }
+
+    /// Waits until TLS has finished, or the network says something new of the handshake. `known` is what
+    /// it said before.
+    pub(crate) async fn begun(&self, known: Option<Hint>) -> Result<Begun, ConnectionError> {
+        self.wait(|entry| match entry {
+            Entry { connected: true, .. } => Some(Begun::Connected),
+            Entry { refused: true, .. } => Some(Begun::Refused),
+            Entry { hint, .. } => hint.filter(|_| *hint != known).map(Begun::Hint),
+        })
+        .await
     }
 
     /// Waits until TLS has finished.

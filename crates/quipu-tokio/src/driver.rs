@@ -18,6 +18,7 @@ use quipu_quic::{Arrival, Drain, Outbox};
 use crate::batches::SendFailure;
 use crate::changes::Changes;
 use crate::socket::Socket;
+use crate::spans;
 use crate::state::{Shared, State};
 use crate::timer::Timer;
 
@@ -123,7 +124,9 @@ impl Driver {
                     Ok(()) => self.failures[at] = 0,
                     // Readiness is cleared: the next question registers the task.
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                    // Mostly of a datagram that was sent before, and taken by this.
+                    // Of a datagram that was sent before, and taken by this.
+                    Err(error) if socket.may_be_report(&error) => {}
+                    // Mostly that, too.
                     Err(_) => self.failures[at] += 1,
                 }
                 any = true;
@@ -137,7 +140,8 @@ impl Driver {
     /// their places stay what they are.
     fn look_for_sockets(&mut self) {
         let mut state = self.shared.lock();
-        if state.batches.sockets().len() == self.sockets.len() {
+        let renewed = state.batches.renew_sockets();
+        if !renewed && state.batches.sockets().len() == self.sockets.len() {
             return;
         }
         state.close_unused_sockets(self.shared.clock.now());
@@ -231,6 +235,7 @@ impl Driver {
         let before = entries.len();
         while let Some((handle, event)) = engine.poll_event() {
             if let Some(entry) = entries.get_mut(&handle) {
+                spans::tell(&entry.span, &event, || engine.connection(handle), batches);
                 entry.on_event(event);
             }
         }
@@ -239,6 +244,7 @@ impl Driver {
         let has_waiting = held.waiting > 0;
         let blocked = (0..self.sockets.len()).any(|at| batches.is_socket_blocked(at));
         for failure in &failures {
+            spans::tell_refused(&state.span, failure);
             leave(&mut state, failure, now);
         }
         let is_over = state.abandoned && held.connections == 0 && !state.batches.holds_any();
@@ -313,7 +319,7 @@ enum Turn {
 /// The host says that datagrams cannot leave by a route: paths there are abandoned, if others are
 /// left.
 fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
-    if !is_dead(&failure.error) {
+    if failure.doubtful || !is_dead(&failure.error) {
         return;
     }
     let State { engine, entries, .. } = state;

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
 
-use quipu_base::{Bytes, Duration};
+use quipu_base::{Bytes, Duration, Role};
 use quipu_quic::ConfigError;
 use quipu_quic::connection_ids::RandomIds;
 use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig};
@@ -23,6 +23,7 @@ use crate::incoming::Incoming;
 use crate::recording::Recording;
 use crate::shards::Shards;
 use crate::socket::{KERNEL_BUFFER, Sharing, Socket, wildcards};
+use crate::spans;
 use crate::state::Shared;
 use crate::timer::Timer;
 use crate::uplink::{Uplink, Via, resolve};
@@ -313,6 +314,7 @@ impl Endpoint {
         let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let clock = Clock::start();
         let source = secure_source(&provider());
+        let role = if server.is_some() { Role::Server } else { Role::Client };
         let server = server.map(|server| (server, Clock::unix_time()));
         let parts = Parts { config, source, server, recorders };
         let engine = Engine::new(parts, clock.now(), recording)?;
@@ -320,7 +322,8 @@ impl Endpoint {
             sockets.push(Socket::leave_by(uplink.clone(), kernel_buffer)?);
         }
         let timer = Timer::new().map_err(BindError::Timer)?;
-        let shared = Arc::new(Shared::new(engine, clock, kernel_buffer));
+        let span = spans::of_endpoint(role, &sockets);
+        let shared = Arc::new(Shared::new(engine, clock, kernel_buffer, span));
         for socket in sockets {
             shared.lock().add_socket(socket, clock.now());
         }
@@ -333,6 +336,10 @@ impl Endpoint {
 
     /// Opens a connection to the server at `remote`, whose certificate has to be for `server_name`.
     /// Returns when the handshake is complete.
+    ///
+    /// On Linux, it fails at once if the server's host answers that nobody has the port (ICMP port
+    /// unreachable), of a datagram that it quotes. What else the network says of the handshake is told
+    /// when it times out; nothing is heard once the server has answered.
     ///
     /// A client with several uplinks tries the next one every 250 ms, or as soon as one fails, until
     /// one gets an answer. The others become further paths as soon as both ends allow it, if the

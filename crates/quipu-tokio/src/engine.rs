@@ -2,7 +2,7 @@
 //! these inputs repeats its decisions: see [`replay`](crate::replay).
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, PathId, StreamDirection, StreamId};
@@ -13,7 +13,7 @@ use quipu_quic::endpoint::{
 };
 use quipu_quic::error::ErrorCode;
 use quipu_quic::random::SecureSource;
-use quipu_quic::recorder::RecorderFactory;
+use quipu_quic::recorder::{RecorderFactory, Started};
 use quipu_quic::wire::ConnectionId;
 use quipu_quic::{
     Arrival, ConfigError, Connection, ConnectionEvent, ConnectionHandle, DatagramId, Drain,
@@ -35,6 +35,8 @@ pub(crate) struct Parts {
 pub(crate) struct Engine {
     endpoint: Endpoint,
     recording: Option<Recording>,
+    /// The connection that began last.
+    started: Arc<Mutex<Option<Started>>>,
 }
 
 impl Engine {
@@ -60,10 +62,9 @@ impl Engine {
                 recording.begin(now, unix_time);
             }
         }
-        if let Some(recorders) = recorders {
-            endpoint.record(recorders);
-        }
-        Ok(Engine { endpoint, recording })
+        let started = Arc::default();
+        endpoint.record(noting_started(&started, recorders));
+        Ok(Engine { endpoint, recording, started })
     }
 
     fn note(&self, now: Instant, input: impl FnOnce() -> Input) {
@@ -84,6 +85,11 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn remove(&mut self, handle: ConnectionHandle) {
         self.endpoint.remove(handle);
+    }
+
+    /// What the connection that began last began with, once.
+    pub(crate) fn take_started(&self) -> Option<Started> {
+        self.started.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) fn held(&self) -> Held {
@@ -188,6 +194,18 @@ impl Engine {
     pub(crate) fn poll_event(&mut self) -> Option<(ConnectionHandle, ConnectionEvent)> {
         self.endpoint.poll_event()
     }
+}
+
+/// The recorders of `recorders`, if any; with what each connection begins is noted.
+fn noting_started(
+    noted: &Arc<Mutex<Option<Started>>>,
+    recorders: Option<RecorderFactory>,
+) -> RecorderFactory {
+    let noted = Arc::clone(noted);
+    Arc::new(move |started| {
+        *noted.lock().unwrap_or_else(PoisonError::into_inner) = Some(*started);
+        recorders.as_ref().and_then(|make| make(started))
+    })
 }
 
 /// A connection that is called: to be looked at as it is, and changed by these calls alone.

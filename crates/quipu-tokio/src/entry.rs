@@ -9,9 +9,13 @@ use quipu_base::{Duration, PathId, StreamDirection, StreamId};
 use quipu_policy::PathStatus;
 use quipu_quic::ConnectionEvent;
 use quipu_quic::connection::{CloseReason, Migration};
+use quipu_quic::recorder::Started;
 use tokio::sync::{Notify, broadcast};
+use tracing::Span;
 
 use crate::error::ConnectionError;
+use crate::icmp::{Hint, Report, Verdict};
+use crate::spans;
 
 /// Path events that a slow reader may be behind; more are counted as missed.
 const PATH_EVENTS: usize = 64;
@@ -102,6 +106,14 @@ fn wake(waker: &mut Option<Waker>) {
 
 /// A connection, as its users see it.
 pub(crate) struct Entry {
+    /// What happens to it is told there.
+    pub(crate) span: Span,
+    /// What it began with.
+    pub(crate) started: Option<Started>,
+    /// The network says that nobody listens at the server's port.
+    pub(crate) refused: bool,
+    /// What else it says of the first datagrams.
+    pub(crate) hint: Option<Hint>,
     pub(crate) signals: Arc<Signals>,
     pub(crate) connected: bool,
     pub(crate) confirmed: bool,
@@ -126,8 +138,12 @@ pub(crate) const fn index(direction: StreamDirection) -> usize {
 }
 
 impl Entry {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(started: Option<Started>, span: Span) -> Self {
         Entry {
+            span,
+            started,
+            refused: false,
+            hint: None,
             signals: Arc::default(),
             connected: false,
             confirmed: false,
@@ -151,6 +167,26 @@ impl Entry {
         self.signals.opened.notify_waiters();
         self.signals.available.notify_waiters();
         self.signals.datagrams.notify_waiters();
+    }
+
+    /// True while a client's handshake goes on.
+    pub(crate) fn is_beginning(&self) -> bool {
+        let is_client = self.started.is_some_and(|started| started.role.is_client());
+        is_client && !self.connected && self.ended.is_none()
+    }
+
+    /// The network says that datagrams did not arrive: of this handshake, or of something else.
+    pub(crate) fn on_report(&mut self, report: &Report) {
+        let verdict = self
+            .started
+            .and_then(|started| report.verdict(started.route.remote, &started.original_dcid));
+        match verdict {
+            Some(Verdict::Refused) => self.refused = true,
+            Some(Verdict::Hint) => self.hint = Some(report.hint),
+            None => return,
+        }
+        spans::tell_report(&self.span, report);
+        self.signals.changed.notify_waiters();
     }
 
     /// The engine tells.

@@ -12,6 +12,7 @@ use quipu_quic::connection::{
 use quipu_quic::endpoint::ConnectError as EngineError;
 use thiserror::Error;
 
+use crate::icmp::Hint;
 use crate::uplink::UplinkError;
 
 /// Why a socket was not bound, or an endpoint not made.
@@ -105,6 +106,14 @@ pub enum ConnectionError {
 }
 
 impl ConnectionError {
+    /// True if the peer said nothing for too long.
+    pub(crate) fn is_timeout(&self) -> bool {
+        matches!(
+            self,
+            ConnectionError::Closed(CloseReason::HandshakeTimeout | CloseReason::IdleTimeout)
+        )
+    }
+
     /// The code with which an application closed the connection, ours or the peer's.
     pub fn application_code(&self) -> Option<u64> {
         match self {
@@ -125,6 +134,9 @@ impl fmt::Display for Explained<'_> {
         match (reason, reason.tls_alert().map(|alert| alert.0)) {
             (CloseReason::Version, _) => {
                 write!(f, "{reason}; both ends need one version of QUIC in their settings")
+            }
+            (CloseReason::StatelessReset, _) => {
+                write!(f, "{reason}: it lost its state, as after a restart; connect again")
             }
             (_, Some(NO_APPLICATION_PROTOCOL)) => {
                 write!(f, "{reason}; both ends need one application protocol (ALPN) in common")
@@ -166,6 +178,25 @@ pub enum ConnectError {
     /// No uplink has an address of that family.
     #[error("no uplink has an address that reaches {0}; name one of its family")]
     NoUplink(SocketAddr),
+    /// The server's host says that nobody has the port; see [`Endpoint::connect`](crate::Endpoint::connect).
+    #[error(
+        "nothing listens at {0} (UDP port unreachable); is the server started, and does no firewall \
+         reject UDP there?"
+    )]
+    NobodyListens(SocketAddr),
+    /// Nothing came back, and the network said why.
+    #[error(
+        "no answer from {remote} by {tried}: {reason}; is the server's host on, and is there a route \
+         to it?"
+    )]
+    Unreachable {
+        /// The server's address.
+        remote: SocketAddr,
+        /// The addresses that were left by.
+        tried: String,
+        /// What the network said, and by whom.
+        reason: String,
+    },
     /// Nothing came back, by any uplink.
     #[error(
         "no answer from {remote} by {tried}; does a server listen there, and does every firewall \
@@ -205,14 +236,23 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// A handshake with `remote`, by the addresses `tried`, ended like that.
-    pub(crate) fn of(error: ConnectionError, remote: SocketAddr, tried: &str) -> Self {
+    /// A handshake with `remote`, by the addresses `tried`, ended like that. `hint`: what the network said.
+    pub(crate) fn of(
+        error: ConnectionError,
+        hint: Option<&Hint>,
+        remote: SocketAddr,
+        tried: &str,
+    ) -> Self {
+        let tried = tried.to_owned();
+        if let Some(hint) = hint.filter(|_| error.is_timeout()) {
+            return ConnectError::Unreachable { remote, tried, reason: hint.to_string() };
+        }
         let ConnectionError::Closed(reason) = &error else {
             return ConnectError::Lost { remote, source: error };
         };
         match (reason, reason.tls_alert().map(|alert| alert.0)) {
             (CloseReason::HandshakeTimeout | CloseReason::IdleTimeout, _) => {
-                ConnectError::NoAnswer { remote, tried: tried.to_owned() }
+                ConnectError::NoAnswer { remote, tried }
             }
             (_, Some(NO_APPLICATION_PROTOCOL)) => ConnectError::Alpn(remote),
             // The alert alone does not tell a wrong signature from one of the handshake.
@@ -362,7 +402,8 @@ mod tests {
     #[test]
     fn errors_of_handshakes_say_what_to_do() {
         let remote: SocketAddr = "192.0.2.1:443".parse().unwrap();
-        let of = |reason| ConnectError::of(ConnectionError::Closed(reason), remote, "10.0.0.2");
+        let of =
+            |reason| ConnectError::of(ConnectionError::Closed(reason), None, remote, "10.0.0.2");
         let silent = of(CloseReason::HandshakeTimeout).to_string();
         assert!(silent.contains("by 10.0.0.2") && silent.contains("firewall"), "{silent}");
         let alert = |alert| TransportError::new(ErrorCode::crypto(alert), "unknown issuer");

@@ -7,7 +7,6 @@ use quipu_quic::Route;
 use quipu_quic::endpoint::{ServerConfig, TokenState};
 
 use crate::connection::Connection;
-use crate::entry::Entry;
 use crate::error::AcceptError;
 use crate::state::Shared;
 
@@ -81,10 +80,7 @@ impl Incoming {
         let inner = self.inner.take().ok_or(AcceptError::Gone)?;
         let admitted = self.shared.act(|state, now| {
             let handle = state.engine.admit(now, inner, config)?;
-            let entry = Entry::new();
-            let signals = Arc::clone(&entry.signals);
-            state.entries.insert(handle, entry);
-            Some((handle, signals))
+            Some((handle, state.add_connection(handle)))
         });
         let (handle, signals) = admitted.ok_or(AcceptError::Gone)?;
         let connection = Connection::new(Arc::clone(&self.shared), handle, signals);

@@ -37,9 +37,11 @@
 //! `engine` is the one way to `quipu-quic`, `recording` notes what goes that way, `state` is what the
 //! task of an endpoint (`driver`) shares with its users, and `entry` what they wait for.
 //!
-//! [`identity`] makes certificates without an authority, [`perf`] measures how fast a connection is,
-//! and [`replay`] gives the engine again what it got live. The runtime itself is [`tokio`],
-//! re-exported in the version that is used here.
+//! `hearing` and `icmp` tell a handshake that nobody listens, and `spans` tells `tracing` what happens.
+//!
+//! [`identity`] has certificates and what servers keep over restarts, [`perf`] measures how fast a
+//! connection is, and [`replay`] gives the engine again what it got live. The runtime itself is
+//! [`tokio`], re-exported in the version that is used here.
 //!
 //! Not here: HTTP.
 
@@ -53,7 +55,10 @@ mod endpoint;
 mod engine;
 mod entry;
 pub mod error;
+mod hearing;
 mod holder;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is heard there"))]
+mod icmp;
 pub mod identity;
 mod incoming;
 mod path;
@@ -65,6 +70,7 @@ pub mod replay;
 mod send_stream;
 mod shards;
 mod socket;
+mod spans;
 mod state;
 mod timer;
 mod transport;
@@ -83,7 +89,7 @@ pub use incoming::Incoming;
 pub use path::{PathEvents, PathInfo};
 pub use policies::policies;
 pub use quipu_quic::TransportConfig;
-pub use quipu_quic::endpoint::{ClientConfig, ServerConfig};
+pub use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig, TokenConfig};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
 pub use tokio;

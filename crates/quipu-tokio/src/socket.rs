@@ -2,16 +2,20 @@
 
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use quipu_base::Bytes;
 use quipu_quic::Route;
-use socket2::{Domain, Protocol, Socket as Plain, Type};
+use socket2::{Domain, Protocol, SockRef, Socket as Plain, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use crate::error::BindError;
+#[cfg(target_os = "linux")]
+use crate::icmp;
+use crate::icmp::Report;
 use crate::uplink::Uplink;
 
 /// Bytes that the kernel is asked to keep in each direction, which it cuts down to what it allows.
@@ -37,6 +41,16 @@ pub(crate) struct Socket {
     local: SocketAddr,
     /// What a client's socket leaves by.
     uplink: Option<Uplink>,
+    errors: Mutex<Errors>,
+}
+
+/// What is heard of datagrams that did not arrive.
+#[derive(Clone, Copy, Debug, Default)]
+struct Errors {
+    /// Those who want to hear.
+    listeners: usize,
+    /// Something was heard.
+    any: bool,
 }
 
 impl Socket {
@@ -92,12 +106,100 @@ impl Socket {
         if shares_later {
             share_port(&plain).map_err(failed)?;
         }
-        let socket = std::net::UdpSocket::from(plain);
-        let state = UdpSocketState::new(UdpSockRef::from(&socket)).map_err(failed)?;
+        Self::of(std::net::UdpSocket::from(plain), uplink).map_err(failed)
+    }
+
+    fn of(socket: std::net::UdpSocket, uplink: Option<Uplink>) -> io::Result<Self> {
+        let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         receive_no_timestamps(&socket);
-        let io = UdpSocket::from_std(socket).map_err(failed)?;
-        let local = io.local_addr().map_err(failed)?;
-        Ok(Socket { io, state, local, uplink })
+        let io = UdpSocket::from_std(socket)?;
+        let local = io.local_addr()?;
+        Ok(Socket { io, state, local, uplink, errors: Mutex::default() })
+    }
+
+    /// The same socket, as if it were new to the runtime, if errors were heard and nobody hears any more. To
+    /// be called within a runtime.
+    ///
+    /// An error that the kernel keeps looks to the runtime as if the socket were closed for writing, which
+    /// it then takes to be so for good: whoever waits for room in a full socket would not sleep.
+    pub(crate) fn renewed(&self) -> Option<Self> {
+        let errors = *self.errors();
+        if errors.listeners > 0 || !errors.any {
+            return None;
+        }
+        // Nobody is to hear of it.
+        let _ = self.io.take_error();
+        let same = SockRef::from(&self.io).try_clone().ok()?;
+        Self::of(same.into(), self.uplink.clone()).ok()
+    }
+
+    fn errors(&self) -> MutexGuard<'_, Errors> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// True if calls may fail because of what became of datagrams that were sent before.
+    pub(crate) fn hears(&self) -> bool {
+        self.errors().listeners > 0
+    }
+
+    /// True if a call may have failed so because of what the network said of a datagram before.
+    pub(crate) fn may_be_report(&self, error: &io::Error) -> bool {
+        let kinds = [
+            io::ErrorKind::ConnectionRefused,
+            io::ErrorKind::HostUnreachable,
+            io::ErrorKind::NetworkUnreachable,
+            io::ErrorKind::PermissionDenied,
+        ];
+        kinds.contains(&error.kind()) && self.hears()
+    }
+
+    /// One more wants to hear what becomes of datagrams.
+    pub(crate) fn add_listener(&self) {
+        let mut errors = self.errors();
+        errors.listeners += 1;
+        if errors.listeners == 1 {
+            self.set_hearing(true);
+        }
+    }
+
+    /// One does not any more. True if the socket is to be [renewed](Socket::renewed).
+    pub(crate) fn remove_listener(&self) -> bool {
+        let mut errors = self.errors();
+        errors.listeners = errors.listeners.saturating_sub(1);
+        if errors.listeners == 0 {
+            self.set_hearing(false);
+        }
+        errors.listeners == 0 && errors.any
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set_hearing(&self, hears: bool) {
+        // Where the kernel refuses, nothing is heard, and handshakes time out.
+        let _ = icmp::hear(&self.io, self.local.is_ipv4(), hears);
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn set_hearing(&self, _hears: bool) {}
+
+    /// The next that the network says of a datagram of this socket. Cancelling loses none.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn next_report(&self) -> Report {
+        loop {
+            if self.io.ready(Interest::ERROR).await.is_err() {
+                // The runtime is shutting down.
+                std::future::pending::<()>().await;
+            }
+            self.errors().any = true;
+            if let Ok(Some(report)) = self.io.try_io(Interest::ERROR, || icmp::receive(&self.io)) {
+                return report;
+            }
+        }
+    }
+
+    /// Nothing is heard on this system.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) async fn next_report(&self) -> Report {
+        std::future::pending().await
     }
 
     /// Address and port that it is bound to.
@@ -180,10 +282,18 @@ impl Socket {
             segment_size: (segment < datagrams.len()).then_some(segment),
             src_ip: src_ip.filter(|ip| !ip.is_unspecified()),
         };
+        match self.try_send(&transmit) {
+            // It may be of a datagram before, of which the kernel tells once.
+            Err(Refusal::Failed(_)) if self.hears() => self.try_send(&transmit),
+            sent => sent,
+        }
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> Result<(), Refusal> {
         let mut asked = false;
         let send = || {
             asked = true;
-            self.state.try_send(UdpSockRef::from(&self.io), &transmit)
+            self.state.try_send(UdpSockRef::from(&self.io), transmit)
         };
         let sent = self.io.try_io(Interest::WRITABLE, send);
         sent.map_err(|error| match error.kind() {
@@ -261,6 +371,68 @@ fn bind_device(_plain: &Plain, _uplink: &Uplink) -> Result<(), BindError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_socket_that_heard_errors_is_renewed_and_can_wait_for_room_again() {
+        let here = "127.0.0.1:0".parse().unwrap();
+        let socket = Socket::listen(here, KERNEL_BUFFER, Sharing::Alone).unwrap();
+        let nobody = "127.0.0.1:1".parse().unwrap();
+        socket.io.writable().await.unwrap();
+        assert!(socket.renewed().is_none(), "nothing was heard");
+        socket.add_listener();
+        socket.send(&socket.route_to(nobody), 0, 1000, b"anybody?").unwrap();
+        let report = socket.next_report().await;
+        assert_eq!((report.remote, &report.quoted[..]), (nobody, &b"anybody?"[..]));
+        assert_eq!(report.hint.to_string(), "port unreachable, says 127.0.0.1");
+        // The next goes, although the kernel has something to say.
+        socket.send(&socket.route_to(nobody), 0, 1000, b"nobody").unwrap();
+        assert!(socket.renewed().is_none(), "somebody hears");
+        assert!(socket.remove_listener());
+        let closed = socket.io.ready(Interest::WRITABLE).await.unwrap().is_write_closed();
+        let renewed = socket.renewed().unwrap();
+        drop(socket);
+        let ready = renewed.io.ready(Interest::WRITABLE).await.unwrap();
+        assert!(closed && !ready.is_write_closed());
+        assert!(!renewed.remove_listener() && renewed.renewed().is_none());
+        // Nothing is heard any more.
+        renewed.send(&renewed.route_to(nobody), 0, 1000, b"nobody").unwrap();
+        let receiver = Socket::listen(here, KERNEL_BUFFER, Sharing::Alone).unwrap();
+        renewed.send(&renewed.route_to(receiver.local()), 0, 1000, b"here").unwrap();
+        receiver.io.readable().await.unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_the_network_says_of_a_datagram_spoils_no_other() {
+        let here = "127.0.0.1:0".parse().unwrap();
+        let peer = std::net::UdpSocket::bind(here).unwrap();
+        // Each is told that nobody has a port, and has not read so yet.
+        let told = async || {
+            let socket = Socket::listen(here, KERNEL_BUFFER, Sharing::Alone).unwrap();
+            let nobody = "127.0.0.1:1".parse().unwrap();
+            socket.add_listener();
+            socket.io.writable().await.unwrap();
+            socket.send(&socket.route_to(nobody), 0, 1000, b"anybody?").unwrap();
+            socket.io.ready(Interest::ERROR).await.unwrap();
+            socket
+        };
+        let sender = told().await;
+        sender.send(&sender.route_to(peer.local_addr().unwrap()), 0, 1000, b"sent").unwrap();
+        let mut sent = [0; 4];
+        assert_eq!((peer.recv(&mut sent).unwrap(), &sent), (4, b"sent"));
+
+        let receiver = told().await;
+        peer.send_to(b"datagram", receiver.local()).unwrap();
+        receiver.io.readable().await.unwrap();
+        let (mut buffer, mut metas) = ([0; 1 << 16], [RecvMeta::default()]);
+        let mut receive = || receiver.receive(&mut [IoSliceMut::new(&mut buffer)], &mut metas);
+        let error = receive().unwrap_err();
+        assert!(receiver.may_be_report(&error), "{error:?}");
+        assert_eq!(receive().unwrap(), 1);
+        receiver.remove_listener();
+        assert!(!receiver.may_be_report(&error));
+    }
 
     #[tokio::test]
     async fn datagrams_that_the_kernel_joins_keep_their_ecn_mark() {

@@ -9,14 +9,16 @@ use std::task::Waker;
 use quipu_base::{Bytes, Duration, Instant, StreamId};
 use quipu_quic::{Arrival, ConnectionHandle};
 use tokio::sync::{Notify, watch};
+use tracing::Span;
 
 use crate::batches::Batches;
 use crate::clock::Clock;
 use crate::engine::{Calls, Engine};
-use crate::entry::Entry;
+use crate::entry::{Entry, Signals};
 use crate::error::ConnectionError;
 use crate::shards::Shards;
 use crate::socket::Socket;
+use crate::spans;
 use crate::uplink::Uplink;
 
 /// A socket that no path uses is kept for so long at least. Our choice: a path is opened within seconds, or
@@ -60,6 +62,8 @@ pub(crate) struct State {
     pub(crate) entries: BTreeMap<ConnectionHandle, Entry>,
     pub(crate) batches: Batches,
     pub(crate) counters: DriverCounters,
+    /// Those of connections are in it.
+    pub(crate) span: Span,
     /// Wakes the driver.
     driver: Option<Waker>,
     /// No connection is opened or let in any more.
@@ -71,12 +75,13 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(engine: Engine, clock: Clock, kernel_buffer: Bytes) -> Self {
+    pub(crate) fn new(engine: Engine, clock: Clock, kernel_buffer: Bytes, span: Span) -> Self {
         let state = State {
             engine,
             entries: BTreeMap::new(),
             batches: Batches::new(),
             counters: DriverCounters::default(),
+            span,
             driver: None,
             closed: false,
             abandoned: false,
@@ -185,10 +190,10 @@ impl Shared {
     /// Closes a connection that nobody holds any more.
     pub(crate) fn forget_connection(&self, handle: ConnectionHandle) {
         self.act(|state, now| {
-            let ended = state.entries.remove(&handle).is_none_or(|entry| entry.ended.is_some());
-            if let Some(mut connection) = state.engine.call(now, handle)
-                && !ended
-            {
+            let entry = state.entries.remove(&handle).filter(|entry| entry.ended.is_none());
+            let Some(entry) = entry else { return };
+            spans::tell_dropped(&entry.span);
+            if let Some(mut connection) = state.engine.call(now, handle) {
                 connection.close(now, 0, b"");
             }
         });
@@ -196,6 +201,16 @@ impl Shared {
 }
 
 impl State {
+    /// A connection just began: its users may wait for it.
+    pub(crate) fn add_connection(&mut self, handle: ConnectionHandle) -> Arc<Signals> {
+        let started = self.engine.take_started();
+        let span = spans::of_connection(&self.span, started.as_ref());
+        let entry = Entry::new(started, span);
+        let signals = Arc::clone(&entry.signals);
+        self.entries.insert(handle, entry);
+        signals
+    }
+
     /// The driver is to be woken by the next call.
     pub(crate) fn set_driver(&mut self, waker: &Waker) {
         match &mut self.driver {
@@ -264,7 +279,7 @@ mod tests {
         let (config, source) = (EndpointConfig::default(), secure_source(&provider()));
         let parts = Parts { config, source, server: None, recorders: None };
         let engine = Engine::new(parts, Instant::ZERO, None).unwrap();
-        let shared = Shared::new(engine, Clock::start(), KERNEL_BUFFER);
+        let shared = Shared::new(engine, Clock::start(), KERNEL_BUFFER, Span::none());
         let at = |seconds| Instant::ZERO + Duration::from_secs(seconds);
         let remote = "127.0.0.1:9".parse().unwrap();
         let mut state = shared.lock();

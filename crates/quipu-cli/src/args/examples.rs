@@ -151,15 +151,20 @@ pub(super) const PERF_SERVER: &str = "\
 Examples:
   quipu perf server
   quipu perf server --listen 192.0.2.1:4433 --path ecf --congestion cubic
+  quipu perf server --identity identity --qlog logs
+  quipu perf server --cert chain.pem --key key.pem
 
-The server makes a certificate when it starts, and prints its pin. Ctrl-C ends it, with exit code
-130. Exit code 1 if the port is in use, 2 if an option is wrong.";
+Without options for a certificate, the server makes one when it starts. It prints the pin of its
+certificate. With --identity both stay the same, and a server that starts again resets the
+connections that it had. Ctrl-C ends it, with exit code 130. Exit code 1 if the port is in use, 2
+if an option is wrong.";
 
 pub(super) const PERF_CLIENT: &str = "\
 Examples:
   quipu perf client server.example:4433 --pin PIN
   quipu perf client 192.0.2.1:4433 --pin PIN --via wlan0 --via wwan0 --direction down
   quipu perf client 192.0.2.1:4433 --pin PIN --via auto --bytes 100MB --streams 4 --json
+  quipu perf client server.example:4433 --ca authority.pem --qlog logs
 
 The handshake is tried over all uplinks, and each becomes a path. Rows of paths count UDP payload,
 the row of all paths the bytes of streams. On a terminal a line per second shows what each path

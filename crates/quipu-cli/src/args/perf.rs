@@ -1,6 +1,7 @@
 //! Options of `quipu perf` and `quipu paths`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -24,13 +25,58 @@ pub(crate) struct PerfServerOptions {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Vec<SocketAddr>,
     #[command(flatten)]
+    pub(crate) identity: IdentityOptions,
+    #[command(flatten)]
     pub(crate) policies: LivePolicies,
+    #[command(flatten)]
+    pub(crate) logs: LiveLogOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
+}
+
+/// How a server is known, and what of it outlives a restart.
+#[derive(Debug, Args)]
+pub(crate) struct IdentityOptions {
+    /// Folder that keeps certificate, key and the secret of tokens and stateless resets, made at the first
+    /// start [default: none, all are new at each start]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Certificate in PEM, with those between it and an authority, in place of one that the server makes
+    #[arg(long, value_name = "FILE", requires = "key")]
+    pub(crate) cert: Option<PathBuf>,
+    /// Private key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// What is told while connections over sockets go on.
+#[derive(Debug, Args)]
+pub(crate) struct EventOptions {
+    /// Print what happens to connections and paths to standard error: a level, such as info or debug, or
+    /// TARGET=LEVEL with commas between [default: the environment variable QUIPU_LOG, else nothing]
+    #[arg(long, value_name = "FILTER")]
+    pub(crate) log: Option<String>,
+}
+
+/// Where connections over sockets are logged.
+#[derive(Debug, Args)]
+pub(crate) struct LiveLogOptions {
+    /// Folder for qlog files, one for each connection
+    /// [default: the environment variable QLOGDIR, else none]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Format of qlog files: current, or 0.3 with a file per path, for qvis [default: current]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) qlog_version: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct PerfClientOptions {
+    /// The server
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) server: String,
     #[command(flatten)]
-    pub(crate) server: ServerOption,
+    pub(crate) trust: TrustOptions,
     /// Interface, address of one, or auto: every interface with a default route; may be repeated. Each is
     /// a path [default: as the host's routes say]
     #[arg(long, value_name = "INTERFACE|ADDRESS|auto")]
@@ -50,6 +96,10 @@ pub(crate) struct PerfClientOptions {
     pub(crate) bytes: Option<String>,
     #[command(flatten)]
     pub(crate) policies: LivePolicies,
+    #[command(flatten)]
+    pub(crate) logs: LiveLogOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
     /// Print the results as JSON, like --format json
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub(crate) json: bool,
@@ -60,24 +110,28 @@ pub(crate) struct PerfClientOptions {
 #[derive(Debug, Args)]
 pub(crate) struct PathsOptions {
     /// Server of `quipu perf server` that each uplink is tried with [default: none is tried]
-    #[arg(value_name = "HOST:PORT", requires = "pin")]
+    #[arg(value_name = "HOST:PORT")]
     pub(crate) server: Option<String>,
-    /// SHA-256 of the server's certificate, as it prints it
-    #[arg(long, value_name = "PIN", requires = "server")]
-    pub(crate) pin: Option<String>,
+    #[command(flatten)]
+    pub(crate) trust: TrustOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
     #[command(flatten)]
     pub(crate) format: FormatOption,
 }
 
-/// A server and how it is known.
+/// How a client knows a server.
 #[derive(Debug, Args)]
-pub(crate) struct ServerOption {
-    /// The server
-    #[arg(value_name = "HOST:PORT")]
-    pub(crate) server: String,
+pub(crate) struct TrustOptions {
     /// SHA-256 of the server's certificate, as it prints it
-    #[arg(long, value_name = "PIN")]
-    pub(crate) pin: String,
+    #[arg(long, value_name = "PIN", conflicts_with = "ca", requires = "server")]
+    pub(crate) pin: Option<String>,
+    /// Trusted certificates in PEM in place of a pin: those of authorities, or the server's own
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(crate) ca: Option<PathBuf>,
+    /// Name that the server's certificate has to be for, with --ca [default: the host of HOST:PORT]
+    #[arg(long, value_name = "NAME", requires = "ca")]
+    pub(crate) name: Option<String>,
 }
 
 /// Policies of connections over sockets. Each end has its own: those of the server decide what is sent

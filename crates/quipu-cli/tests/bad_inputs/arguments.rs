@@ -74,7 +74,7 @@ const LINKS: [&str; 22] = [
     "compare --link ,,",
 ];
 
-const OTHERS: [&str; 62] = [
+const OTHERS: [&str; 65] = [
     "compar",
     "compare extra",
     "compare --nothing",
@@ -134,8 +134,11 @@ const OTHERS: [&str; 62] = [
     "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --time 0s",
     "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --streams 0",
     "perf client 127.0.0.1:9 --pin 0000000000000000000000000000000000000000000000000000000000000000 --path ecff",
+    "perf client 127.0.0.1:9 --ca none.pem",
     "perf server --listen 4433",
     "perf server --listen 192.0.2.1:4433",
+    "perf server --cert none.pem",
+    "perf server --cert none.pem --key none.pem",
     "paths 127.0.0.1:9",
 ];
 

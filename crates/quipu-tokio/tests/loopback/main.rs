@@ -5,11 +5,14 @@
 mod closing;
 mod errors;
 mod fixed_tls;
+mod identity;
 mod idle;
 mod paths;
 mod perf;
 mod replay;
 mod setup;
 mod shards;
+mod spans;
 mod streams;
 mod transport;
+mod unreachable;

@@ -1,16 +1,17 @@
-//! Certificates without an authority: a server makes its own, and a client knows it by its pin.
+//! Pins: certificates known by their hash, without an authority.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use quipu_quic::tls::CertificateDer;
-use quipu_quic::tls::rustls::{ConfigError, RustlsClient, RustlsServer, provider};
 use rustls::DigitallySignedStruct;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName, UnixTime};
+use rustls::pki_types::{ServerName, UnixTime};
 use thiserror::Error;
+
+use super::hex;
 
 /// SHA-256 of a certificate in DER, by which a client knows a server. As text, 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Pin {
 
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::write(&self.0))
     }
 }
 
@@ -42,71 +43,15 @@ impl FromStr for Pin {
 
     /// Hexadecimal digits, with or without colons.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut digits = text.chars().filter(|sign| *sign != ':').map(|sign| sign.to_digit(16));
-        let mut digit = || digits.next().flatten();
-        let mut pin = [0; 32];
-        for byte in &mut pin {
-            let (high, low) = (digit().ok_or(PinError)?, digit().ok_or(PinError)?);
-            *byte = u8::try_from(high << 4 | low).map_err(|_| PinError)?;
-        }
-        if digits.next().is_some() { Err(PinError) } else { Ok(Pin(pin)) }
+        hex::read(text).map(Pin).ok_or(PinError)
     }
-}
-
-/// Why an identity was not made.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum IdentityError {
-    /// No key or certificate.
-    #[error("cannot make a certificate: {0}")]
-    Certificate(#[from] rcgen::Error),
-    /// TLS refuses it.
-    #[error(transparent)]
-    Tls(#[from] ConfigError),
-    /// rustls refuses it.
-    #[error("rustls refuses the configuration: {0}")]
-    Rustls(#[from] rustls::Error),
-}
-
-/// A server that signs its own certificate, for `name`, with a key of its own. Returns its TLS, which
-/// takes the first of `alpn` that a client offers, and the pin for clients.
-///
-/// # Errors
-/// See [`IdentityError`].
-pub fn self_signed(name: &str, alpn: &[&[u8]]) -> Result<(RustlsServer, Pin), IdentityError> {
-    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
-    let params = rcgen::CertificateParams::new(vec![name.to_owned()])?;
-    let certificate = params.self_signed(&key)?.der().clone();
-    let pin = Pin::of(&certificate);
-    let key = PrivatePkcs8KeyDer::from(key.serialize_der());
-    Ok((RustlsServer::with_certificate(vec![certificate], key.into(), alpn)?, pin))
-}
-
-/// A client that trusts the server with that pin, whatever its name, and no other. If the environment
-/// variable `SSLKEYLOGFILE` names a file, the secrets of its connections are appended there, for tools
-/// that decrypt recorded packets:
-/// <https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html>.
-///
-/// # Errors
-/// See [`IdentityError`].
-pub fn pinned(pin: Pin, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
-    let provider = provider();
-    let verifier = Arc::new(Pinned { pin, provider: Arc::clone(&provider) });
-    let mut config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .dangerous()
-        .with_custom_certificate_verifier(verifier)
-        .with_no_client_auth();
-    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-    config.key_log = Arc::new(rustls::KeyLogFile::new());
-    Ok(RustlsClient::new(Arc::new(config))?)
 }
 
 /// Takes one certificate, by its hash: names, dates and authorities say nothing more.
 #[derive(Debug)]
-struct Pinned {
-    pin: Pin,
-    provider: Arc<CryptoProvider>,
+pub(super) struct Pinned {
+    pub(super) pin: Pin,
+    pub(super) provider: Arc<CryptoProvider>,
 }
 
 impl ServerCertVerifier for Pinned {

@@ -1,0 +1,54 @@
+//! The TLS of clients.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use quipu_quic::tls::rustls::{RustlsClient, provider};
+use rustls::client::WantsClientCert;
+use rustls::{ConfigBuilder, RootCertStore, WantsVerifier};
+
+use super::error::IdentityError;
+use super::files;
+use super::pin::{Pin, Pinned};
+
+/// A client that trusts the server with that pin, whatever its name, and no other. If the environment
+/// variable `SSLKEYLOGFILE` names a file, the secrets of its connections are appended there, for tools
+/// that decrypt recorded packets:
+/// <https://www.ietf.org/archive/id/draft-ietf-tls-keylogfile-05.html>.
+///
+/// # Errors
+/// See [`IdentityError`].
+pub fn pinned(pin: Pin, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
+    let verifier = Arc::new(Pinned { pin, provider: provider() });
+    let builder = builder()?.dangerous().with_custom_certificate_verifier(verifier);
+    client(builder, alpn)
+}
+
+/// A client that trusts the certificates of a PEM file, and whatever they signed for the server's name:
+/// those of authorities, or a server's own. `SSLKEYLOGFILE` as in [`pinned`].
+///
+/// # Errors
+/// See [`IdentityError`].
+pub fn trusting(authorities: &Path, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in files::read_certificates(authorities)? {
+        let added = roots.add(certificate);
+        added.map_err(|source| IdentityError::Root { path: authorities.to_owned(), source })?;
+    }
+    client(builder()?.with_root_certificates(roots), alpn)
+}
+
+fn builder() -> Result<ConfigBuilder<rustls::ClientConfig, WantsVerifier>, IdentityError> {
+    let builder = rustls::ClientConfig::builder_with_provider(provider());
+    Ok(builder.with_protocol_versions(&[&rustls::version::TLS13])?)
+}
+
+fn client(
+    builder: ConfigBuilder<rustls::ClientConfig, WantsClientCert>,
+    alpn: &[&[u8]],
+) -> Result<RustlsClient, IdentityError> {
+    let mut config = builder.with_no_client_auth();
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    Ok(RustlsClient::new(Arc::new(config))?)
+}

@@ -1,0 +1,18 @@
+//! How servers are known, and what of it outlives a restart.
+//!
+//! - [`ServerIdentity`]: certificate, key and secret of a server, made, read or kept in a folder;
+//! - [`Pin`]: the hash by which a client knows a certificate that no authority signed;
+//! - [`pinned`] and [`trusting`]: the TLS of a client that knows a server by its pin, or by the
+//!   certificate of an authority.
+
+mod client;
+mod error;
+mod files;
+mod hex;
+mod pin;
+mod server;
+
+pub use client::{pinned, trusting};
+pub use error::IdentityError;
+pub use pin::{Pin, PinError};
+pub use server::{Secret, ServerIdentity, self_signed};

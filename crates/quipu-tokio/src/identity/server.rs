@@ -1,0 +1,177 @@
+//! What a server is known by.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use quipu_quic::tls::rustls::{
+    ConfigError, RustlsServer, provider, reset_key, secure_source, token_key,
+};
+use quipu_quic::tls::{CertificateDer, ResetKey, SECRET_LENGTH, TokenKey};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::error::IdentityError;
+use super::files::{self, Readers};
+use super::hex;
+use super::pin::Pin;
+
+/// Files of a folder that keeps an identity.
+const CERTIFICATE: &str = "certificate.pem";
+const KEY: &str = "key.pem";
+const SECRET: &str = "secret.hex";
+
+/// Certificate, private key and secret of a server. Clients know it by the certificate; the secret makes
+/// its tokens and stateless resets, so that a server that starts anew with the same one resets the
+/// connections that it had, and takes the tokens that it gave.
+pub struct ServerIdentity {
+    /// End entity first.
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+    secret: Secret,
+}
+
+impl ServerIdentity {
+    /// A new one: a key, a certificate for `name` that it signs itself, and a secret.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn generate(name: &str) -> Result<Self, IdentityError> {
+        let (certificate, key) = make(name)?;
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        let chain = vec![certificate.der().clone()];
+        Ok(ServerIdentity { chain, key, secret: Secret::generate()? })
+    }
+
+    /// That of PEM files: the certificates, the server's own first, and its private key. The secret is a
+    /// new one.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn read(certificates: &Path, key: &Path) -> Result<Self, IdentityError> {
+        let chain = files::read_certificates(certificates)?;
+        let key = files::read_key(key)?;
+        Ok(ServerIdentity { chain, key, secret: Secret::generate()? })
+    }
+
+    /// The one that `folder` keeps, in the files `certificate.pem`, `key.pem` and `secret.hex`. What is
+    /// not there is made, for `name`; only the owner may read key and secret.
+    ///
+    /// # Errors
+    /// See [`IdentityError`]; among others if of certificate and key one is there.
+    pub fn kept_in(folder: &Path, name: &str) -> Result<Self, IdentityError> {
+        files::make_folder(folder)?;
+        let (certificate, key) = (folder.join(CERTIFICATE), folder.join(KEY));
+        match (certificate.exists(), key.exists()) {
+            (true, true) => {}
+            (true, false) => return Err(IdentityError::Half { there: certificate, missing: key }),
+            (false, true) => return Err(IdentityError::Half { there: key, missing: certificate }),
+            (false, false) => {
+                let (made, pair) = make(name)?;
+                files::write(&key, &pair.serialize_pem(), Readers::Owner)?;
+                files::write(&certificate, &made.pem(), Readers::Any)?;
+            }
+        }
+        Ok(Self::read(&certificate, &key)?.with_secret(Secret::kept_in(folder)?))
+    }
+
+    /// The same with that secret.
+    #[must_use]
+    pub fn with_secret(self, secret: Secret) -> Self {
+        ServerIdentity { secret, ..self }
+    }
+
+    /// By which a client may know the certificate.
+    pub fn pin(&self) -> Pin {
+        // There is one.
+        self.chain.first().map_or(Pin([0; 32]), |certificate| Pin::of(certificate))
+    }
+
+    /// The server's TLS, which takes the first of `alpn` that a client offers.
+    ///
+    /// # Errors
+    /// [`IdentityError::OtherKey`] if the key is not that of the certificate, or another if TLS refuses.
+    pub fn tls(&self, alpn: &[&[u8]]) -> Result<RustlsServer, IdentityError> {
+        let made = RustlsServer::with_certificate(self.chain.clone(), self.key.clone_key(), alpn);
+        made.map_err(|error| match error {
+            ConfigError::Rustls(rustls::Error::InconsistentKeys(_)) => IdentityError::OtherKey,
+            error => IdentityError::Tls(error),
+        })
+    }
+
+    /// For [`EndpointConfig::reset_key`](quipu_quic::endpoint::EndpointConfig::reset_key).
+    ///
+    /// # Errors
+    /// [`IdentityError::Tls`] if there is no suite for it.
+    pub fn reset_key(&self) -> Result<Arc<dyn ResetKey>, IdentityError> {
+        Ok(reset_key(&provider(), &self.secret.0)?)
+    }
+
+    /// For [`TokenConfig::key`](quipu_quic::endpoint::TokenConfig::key).
+    ///
+    /// # Errors
+    /// [`IdentityError::Tls`] if there is no suite for it.
+    pub fn token_key(&self) -> Result<Arc<dyn TokenKey>, IdentityError> {
+        Ok(token_key(&provider(), &self.secret.0)?)
+    }
+}
+
+impl fmt::Debug for ServerIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerIdentity").field("pin", &self.pin()).finish_non_exhaustive()
+    }
+}
+
+/// What the tokens and stateless resets of a server are made with: 32 bytes that nobody else knows.
+pub struct Secret([u8; SECRET_LENGTH]);
+
+impl Secret {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`IdentityError::Randomness`].
+    pub fn generate() -> Result<Self, IdentityError> {
+        let mut secret = [0; SECRET_LENGTH];
+        secure_source(&provider()).fill(&mut secret)?;
+        Ok(Secret(secret))
+    }
+
+    /// The one that `folder` keeps in the file `secret.hex`, made if it is not there.
+    ///
+    /// # Errors
+    /// See [`IdentityError`].
+    pub fn kept_in(folder: &Path) -> Result<Self, IdentityError> {
+        files::make_folder(folder)?;
+        let path = folder.join(SECRET);
+        if !path.exists() {
+            let made = Secret::generate()?;
+            files::write(&path, &(hex::write(&made.0) + "\n"), Readers::Owner)?;
+            return Ok(made);
+        }
+        let text = files::read(&path)?;
+        let secret = std::str::from_utf8(&text).ok().and_then(|text| hex::read(text.trim()));
+        secret.map(Secret).ok_or(IdentityError::NoSecret(path))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// The TLS of a server with a new identity for `name`, which takes the first of `alpn` that a client
+/// offers, and the pin for clients.
+///
+/// # Errors
+/// See [`IdentityError`].
+pub fn self_signed(name: &str, alpn: &[&[u8]]) -> Result<(RustlsServer, Pin), IdentityError> {
+    let identity = ServerIdentity::generate(name)?;
+    Ok((identity.tls(alpn)?, identity.pin()))
+}
+
+/// A key, and a certificate for `name` that it signs itself.
+fn make(name: &str) -> Result<(rcgen::Certificate, rcgen::KeyPair), IdentityError> {
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
+    let params = rcgen::CertificateParams::new(vec![name.to_owned()])?;
+    Ok((params.self_signed(&key)?, key))
+}
