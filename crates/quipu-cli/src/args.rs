@@ -534,14 +534,13 @@ pub(crate) struct ScenarioOptions {
     /// Path of acknowledgements; compare takes several, separated by commas [default: own]
     #[arg(long, value_name = "LIST")]
     pub(crate) ack: Option<String>,
-    /// Congestion control; compare takes several, separated by commas; all: every one
-    /// [default: the transport's]
+    /// Congestion control; compare takes several, or all: every one [default: the transport's]
     #[arg(long, value_name = "LIST")]
     pub(crate) congestion: Option<String>,
     /// When objects are requested: recorded or all-at-once
     #[arg(long, value_name = "HOW")]
     pub(crate) discovery: Option<String>,
-    /// How much of a recording counts as computing and server think time: as-recorded, low, likely or high
+    /// How much of a recording is computing and think time: as-recorded, low, likely or high
     #[arg(long, value_name = "HOW")]
     pub(crate) compute: Option<String>,
     /// Factor for computing times: 0 to 4
@@ -561,15 +560,13 @@ pub(crate) struct ScenarioOptions {
     /// What precedes the page request: cold, paths-ready or warm:N
     #[arg(long, value_name = "HOW")]
     pub(crate) start: Option<String>,
-    /// What the hosts cost: ideal, measured, or parameters such as timer_tick=1ms,send_cost=2us, which may
-    /// follow a name and a colon [default: ideal]
+    /// Costs of the hosts: ideal, measured, or such as measured:timer_tick=1ms [default: ideal]
     #[arg(long, value_name = "COSTS")]
     pub(crate) host: Option<String>,
     /// Seed of all random numbers [default: 1]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) seed: Option<String>,
-    /// Write windows, rates, round-trip times and queues over time, sampled every TIME, such as 10ms
-    /// [default: none]
+    /// Write windows, rates, round trips and queues every TIME, such as 10ms [default: none]
     #[arg(long, value_name = "TIME")]
     pub(crate) series: Option<String>,
     /// Scenario file to begin with; other options change it
