@@ -157,15 +157,19 @@ impl Shared {
     /// Takes a datagram that came to another shard, if it is addressed by a connection ID to a connection, or
     /// to one that there may have been. False if neither: the client chose it, and any shard may take it.
     pub(crate) fn take_stray(&self, arrival: Arrival, datagram: &mut [u8]) -> bool {
-        self.act(|state, now| {
-            let is_short = datagram.first().is_some_and(|first| first & 0x80 == 0);
-            let takes = !state.is_gone() && (is_short || state.engine.holds(datagram));
-            if takes {
+        let is_short = datagram.first().is_some_and(|first| first & 0x80 == 0);
+        // Whoever floods one shard with first packets does not wake the others.
+        let takes = {
+            let state = self.lock();
+            !state.is_gone() && (is_short || state.engine.holds(datagram))
+        };
+        if takes {
+            self.act(|state, now| {
                 state.counters.datagrams_given += 1;
                 state.engine.handle_datagram(now, arrival, datagram);
-            }
-            takes
-        })
+            });
+        }
+        takes
     }
 
     /// Nobody uses half of a stream any more.

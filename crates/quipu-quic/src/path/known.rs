@@ -3,14 +3,13 @@
 use std::net::IpAddr;
 
 use quipu_base::Duration;
-use smallvec::SmallVec;
 
 /// So many networks are remembered: as many uplinks as a host may have. Our choice.
 const MAX: usize = 4;
 
 /// The last round-trip times of networks, by the hosts at both ends; what came last is last.
 #[derive(Debug, Default)]
-pub(crate) struct KnownRtts(SmallVec<[((IpAddr, IpAddr), Duration); 0]>);
+pub(crate) struct KnownRtts(Vec<((IpAddr, IpAddr), Duration)>);
 
 impl KnownRtts {
     /// The smoothed round-trip time that a path had when it was given up.
