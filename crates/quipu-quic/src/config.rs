@@ -64,6 +64,10 @@ pub struct TransportConfig {
     /// [written](crate::Connection::write) is not taken. Default 16 MiB: what a path of 1 Gbit/s holds
     /// in 130 ms.
     pub send_buffer: Bytes,
+    /// Of a stream, bytes that were not sent yet at most; at least 1. What more is written is not taken: it
+    /// would be out of the processor's cache before it is sent, which costs a quarter of a bulk transfer's
+    /// time. Policies see no more of it either. Default 1 MiB, sent in 8 ms at 1 Gbit/s.
+    pub max_unsent: Bytes,
     /// Streams of each direction that the peer may have open, at most 2^20. Default 128, since each that
     /// something came for holds about 1.2 kB, however little it was; 100 are the least that should be
     /// allowed. <https://www.rfc-editor.org/rfc/rfc9000#section-4.6>
@@ -286,6 +290,7 @@ impl Default for TransportConfig {
             stream_window: Bytes(6 << 20),
             connection_window: Bytes(15 << 20),
             send_buffer: Bytes(16 << 20),
+            max_unsent: Bytes(1 << 20),
             max_streams: 128,
             cancels: CancelLimit::default(),
             idle_timeout: Duration::from_secs(30),
@@ -521,6 +526,9 @@ impl TransportConfig {
         }
         if self.send_buffer.is_zero() {
             return wrong("send_buffer", &self.send_buffer, "at least 1 byte");
+        }
+        if self.max_unsent.is_zero() {
+            return wrong("max_unsent", &self.max_unsent, "at least 1 byte");
         }
         if self.cancels.burst == 0 {
             return wrong("cancels.burst", &0, "at least 1");

@@ -133,6 +133,7 @@ fn run(case: &Case) -> (u64, f64, f64) {
         config.transport.stream_window = case.window;
         config.transport.connection_window = case.window;
         config.transport.send_buffer = case.window + Bytes(16 << 20);
+        config.transport.max_unsent = Bytes::MAX;
         Box::new(QuicNode::new(config).unwatched())
     };
     let (client, server) = (node(Role::Client), node(Role::Server));

@@ -47,6 +47,7 @@
 
 mod batches;
 mod changes;
+mod chunks;
 mod clock;
 mod connecting;
 mod connection;

@@ -13,6 +13,10 @@ use crate::entry::Entry;
 use crate::error::ReadError;
 use crate::holder::Holder;
 
+/// Bytes that one read takes, at most, where all are wanted: it copies them while it holds the endpoint.
+/// Our choice.
+const MAX_READ: usize = 1 << 16;
+
 /// The receiving half of a stream. Dropped before its end was read, the peer is asked to stop, with
 /// code 0.
 pub struct RecvStream {
@@ -46,8 +50,17 @@ impl RecvStream {
     /// See [`ReadError`].
     pub async fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
         let mut buffer = ReadBuf::new(buffer);
-        std::future::poll_fn(|cx| self.poll_read_some(cx, &mut buffer)).await?;
-        let read = buffer.filled().len();
+        let room = buffer.remaining();
+        self.read_with(room, &mut |piece| buffer.put_slice(piece)).await
+    }
+
+    /// The same into `sink`, piece by piece, `max` bytes at most.
+    async fn read_with(
+        &mut self,
+        max: usize,
+        sink: &mut (dyn FnMut(&[u8]) + Send),
+    ) -> Result<Option<usize>, ReadError> {
+        let read = std::future::poll_fn(|cx| self.poll_read_some(cx, max, sink)).await?;
         Ok((read > 0 || self.end != End::Read).then_some(read))
     }
 
@@ -57,30 +70,34 @@ impl RecvStream {
     /// See [`ReadError`]; a longer stream is stopped.
     pub async fn read_to_limit(&mut self, limit: usize) -> Result<Vec<u8>, ReadError> {
         let mut all = Vec::new();
-        let mut buffer = vec![0; 1 << 16];
-        while let Some(read) = self.read(&mut buffer).await? {
-            if all.len() + read > limit {
+        loop {
+            // One more tells whether there is more.
+            let max = (limit - all.len()).saturating_add(1).min(MAX_READ);
+            let read = self.read_with(max, &mut |piece| all.extend_from_slice(piece)).await?;
+            if all.len() > limit {
                 self.stop(0)?;
                 return Err(ReadError::Stopped);
             }
-            all.extend_from_slice(&buffer[..read]);
+            if read.is_none() {
+                return Ok(all);
+            }
         }
-        Ok(all)
     }
 
     fn poll_read_some(
         &mut self,
         cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<Result<(), ReadError>> {
+        max: usize,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Poll<Result<usize, ReadError>> {
         match &self.end {
-            End::Read => return Poll::Ready(Ok(())),
+            End::Read => return Poll::Ready(Ok(0)),
             End::Failed(error) => return Poll::Ready(Err(error.clone())),
-            End::Open if buffer.remaining() == 0 => return Poll::Ready(Ok(())),
+            End::Open if max == 0 => return Poll::Ready(Ok(0)),
             End::Open => {}
         }
         let read = match self.is_ready(cx) {
-            Ok(true) => ready!(self.read_now(cx, buffer)),
+            Ok(true) => ready!(self.read_now(cx, max as u64, sink)),
             Ok(false) => return Poll::Pending,
             Err(error) => Err(error),
         };
@@ -112,19 +129,18 @@ impl RecvStream {
     fn read_now(
         &mut self,
         cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<Result<(), ReadError>> {
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Poll<Result<usize, ReadError>> {
         let stream = self.stream;
         let read = |connection: &mut Calls<'_>, entry: &mut Entry, now: Instant| {
-            let room = buffer.remaining() as u64;
-            let sink = &mut |piece: &[u8]| buffer.put_slice(piece);
-            let read = connection.read_at_most(now, stream, room, sink);
+            let read = connection.read_at_most(now, stream, max, sink);
             let state = entry.streams.get_mut(&stream);
             match read {
-                Ok(read) if read.end => Poll::Ready(Ok(true)),
+                Ok(read) if read.end => Poll::Ready(Ok(read)),
                 Ok(read) => {
                     if let Some(state) = state
-                        && read.bytes < room
+                        && read.bytes < max
                     {
                         // That was all: the engine tells of more.
                         state.readable = false;
@@ -133,7 +149,7 @@ impl RecvStream {
                             return Poll::Pending;
                         }
                     }
-                    Poll::Ready(Ok(false))
+                    Poll::Ready(Ok(read))
                 }
                 Err(_) => {
                     let code = state.and_then(|state| state.reset);
@@ -142,10 +158,12 @@ impl RecvStream {
             }
         };
         let read = self.holder.shared.with_connection(self.holder.handle, read)?;
-        if ready!(read)? {
+        let read = ready!(read)?;
+        if read.end {
             self.end = End::Read;
         }
-        Poll::Ready(Ok(()))
+        // No more than `max`.
+        Poll::Ready(Ok(read.bytes as usize))
     }
 
     /// Asks the peer to send no more; it is told `code`. What came and was not read is dropped.
@@ -168,8 +186,10 @@ impl AsyncRead for RecvStream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let read = ready!(self.get_mut().poll_read_some(cx, buffer));
-        Poll::Ready(read.map_err(io::Error::from))
+        let room = buffer.remaining();
+        let sink = &mut |piece: &[u8]| buffer.put_slice(piece);
+        let read = ready!(self.get_mut().poll_read_some(cx, room, sink));
+        Poll::Ready(read.map(|_| ()).map_err(io::Error::from))
     }
 }
 

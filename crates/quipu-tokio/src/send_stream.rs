@@ -10,13 +10,11 @@ use quipu_base::{Instant, StreamId};
 use quipu_policy::PriorityEdit;
 use tokio::io::AsyncWrite;
 
+use crate::chunks::MAX_COPY;
 use crate::engine::Calls;
 use crate::entry::{Entry, Stream};
 use crate::error::{EditPriorityError, WriteError};
 use crate::holder::Holder;
-
-/// Bytes that one write takes, at most: it copies them while it holds the endpoint. Our choice.
-const MAX_WRITE: usize = 1 << 18;
 
 /// The sending half of a stream. Dropped without [`SendStream::finish`], it is reset with code 0, so
 /// that the peer does not take a part for the whole.
@@ -69,12 +67,12 @@ impl SendStream {
         }
         self.poll_write_with(cx, |room| {
             // Without room, the engine is to tell when there is.
-            Bytes::copy_from_slice(&data[..data.len().min(room.clamp(1, MAX_WRITE))])
+            self.holder.shared.chunks.copy(&data[..data.len().min(room.clamp(1, MAX_COPY))])
         })
     }
 
     fn poll_write_with(
-        &mut self,
+        &self,
         cx: &mut Context<'_>,
         data: impl FnOnce(usize) -> Bytes,
     ) -> Poll<Result<usize, WriteError>> {

@@ -12,6 +12,7 @@ use tokio::sync::{Notify, watch};
 use tracing::Span;
 
 use crate::batches::Batches;
+use crate::chunks::Chunks;
 use crate::clock::Clock;
 use crate::engine::{Calls, Engine};
 use crate::entry::{Entry, Signals};
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// Bytes that the kernel is asked to keep for each socket and direction.
     pub(crate) kernel_buffer: Bytes,
+    /// Where copies of what users write go.
+    pub(crate) chunks: Arc<Chunks>,
     /// A client may wait for a decision.
     pub(crate) incoming: Notify,
     /// A connection is gone.
@@ -91,6 +94,7 @@ impl Shared {
             state: Mutex::new(state),
             clock,
             kernel_buffer,
+            chunks: Arc::default(),
             incoming: Notify::new(),
             idle: Notify::new(),
             changes: watch::Sender::new(()),

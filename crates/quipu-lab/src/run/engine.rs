@@ -127,6 +127,7 @@ impl<'a> ConnectionPlan<'a> {
             max_streams: 4_096,
             // A page is in memory anyway, and policies see all that a server has to send.
             send_buffer: Bytes::MAX,
+            max_unsent: Bytes::MAX,
             // A server may think for longer than any usual idle timeout; the run has its own limit.
             idle_timeout: Duration::ZERO,
             // No network of a scenario translates addresses.

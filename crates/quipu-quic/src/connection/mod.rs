@@ -189,6 +189,7 @@ impl Connection {
                 unidirectional: config.max_streams,
                 cancels: config.cancels,
                 send_buffer: config.send_buffer.0,
+                unsent: config.max_unsent.0,
             },
         );
         let mut connection = Connection {

@@ -129,6 +129,11 @@ impl Connection {
         self.shared.streams.keep(buffer, spares);
     }
 
+    /// What comes next may be copied into a buffer that was left by another connection.
+    pub(crate) fn take_spare(&mut self, spares: &mut Spares) {
+        self.shared.streams.take_spare(spares);
+    }
+
     /// Hands on buffers that were read, for other connections to use.
     pub(crate) fn give_spent(&mut self, spares: &mut Spares) {
         self.shared.streams.give_spent(spares);

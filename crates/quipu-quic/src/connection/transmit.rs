@@ -123,6 +123,7 @@ impl Connection {
         if let Err(Full) = self.transmit(now, outbox)
             && !self.is_closed()
         {
+            self.host_is_full(now);
             return Drain::Full;
         }
         // Policies may rest, or keep what they have for another path.
@@ -143,6 +144,16 @@ impl Connection {
             self.poll_timeout(),
         );
         if self.is_blocked(outbox) { Drain::Blocked } else { Drain::Rest }
+    }
+
+    /// Windows that have room now are not what holds back.
+    fn host_is_full(&mut self, now: Instant) {
+        let paths = &mut self.shared.paths;
+        for slot in 0..paths.slots() {
+            if let Some(mut path) = paths.at_mut(slot) {
+                path.host_is_full(now);
+            }
+        }
     }
 
     fn transmit(&mut self, now: Instant, outbox: &mut dyn Outbox) -> Result<(), Full> {

@@ -31,8 +31,9 @@ pub struct Admission {
     /// The application decides about each client that the limits let in:
     /// [`Endpoint::poll_incoming`](crate::Endpoint::poll_incoming). Default false: all are accepted.
     pub ask: bool,
-    /// Clients that wait for the application's decision at a time. Further clients get a Retry or are
-    /// refused, as above [`Admission::max_unvalidated`]. Default 256; our choice.
+    /// Clients that wait for the application's decision at a time. Further clients get a Retry; those that
+    /// have followed one, or all if the server has no key for tokens, get no answer and come again with
+    /// their next probe timeout. Default 256; our choice.
     pub max_incoming: usize,
     /// Bytes of datagrams that waiting clients hold together; what comes beyond is dropped. Default
     /// 1 MiB; our choice.
@@ -77,6 +78,8 @@ pub(super) enum Verdict {
     /// The application is asked.
     Ask,
     Retry,
+    /// Nothing: it will come again.
+    Later,
     Refuse,
 }
 
@@ -148,9 +151,14 @@ impl Gate {
         let of_source = self.validated.get(&source).copied().unwrap_or_default();
         if token.is_valid() {
             // Only whoever is there counts, or others could use up a victim's share.
-            if of_source >= admission.max_per_source || crowded {
+            if of_source >= admission.max_per_source {
                 return Verdict::Refuse;
             }
+            if crowded {
+                return Verdict::Later;
+            }
+        } else if crowded && !can_retry {
+            return Verdict::Later;
         } else if self.unvalidated >= admission.max_unvalidated
             || of_source >= admission.max_per_source
             || crowded
@@ -198,7 +206,7 @@ mod tests {
     #[test]
     fn every_combination_of_limits_has_its_verdict() {
         use TokenState::{Absent, FromConnection, FromRetry, Invalid};
-        use Verdict::{Accept, Ask, Refuse, Retry};
+        use Verdict::{Accept, Ask, Later, Refuse, Retry};
         let verdicts = |gate: &Gate, ask: bool, waiting: usize, can_retry: bool| {
             [Absent, Invalid, FromConnection, FromRetry].map(|token| {
                 gate.verdict(&Admission { ask, ..LIMITS }, HERE, token, waiting, can_retry)
@@ -208,7 +216,9 @@ mod tests {
             (0, 0, false, 0, true, [Accept; 4]),
             (0, 0, true, 0, true, [Ask; 4]),
             // The application has enough to decide about; without it nobody waits.
-            (0, 0, true, 1, true, [Retry, Retry, Refuse, Refuse]),
+            (0, 0, true, 1, true, [Retry, Retry, Later, Later]),
+            (0, 0, true, 1, false, [Later; 4]),
+            (2, 0, true, 1, true, [Retry, Retry, Refuse, Refuse]),
             (0, 0, false, 1, true, [Accept; 4]),
             // Too many clients without proof: others need one.
             (0, 1, false, 0, true, [Retry, Retry, Accept, Accept]),

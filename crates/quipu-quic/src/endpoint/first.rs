@@ -218,6 +218,9 @@ impl Endpoint {
             self.retry_client(now, route, version, (dcid, scid));
             return None;
         }
+        if verdict == Verdict::Later && !token.is_failed_retry {
+            return None;
+        }
         let keys = config.tls.initial_keys(version, &dcid, Role::Server);
         // https://www.rfc-editor.org/rfc/rfc9000#section-5.2
         //# Invalid packets that lack strong integrity protection, such as Initial,
@@ -243,7 +246,7 @@ impl Endpoint {
                 };
                 self.waiting.insert(until, first, arrival, datagram, max_bytes);
             }
-            Verdict::Refuse | Verdict::Retry => {
+            Verdict::Refuse | Verdict::Retry | Verdict::Later => {
                 self.refuse_client(&first, ErrorCode::CONNECTION_REFUSED);
             }
         }

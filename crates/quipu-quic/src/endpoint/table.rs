@@ -144,8 +144,10 @@ impl Table {
         arrival: Arrival,
         datagram: &mut [u8],
     ) {
-        if let Some(connection) = self.get_mut(handle) {
-            connection.handle_datagram(now, arrival, path, datagram);
+        self.touch(handle);
+        if let Some(slot) = self.slots.get_mut(handle) {
+            slot.connection.take_spare(&mut self.spares);
+            slot.connection.handle_datagram(now, arrival, path, datagram);
         }
     }
 

@@ -223,6 +223,13 @@ impl PathMut<'_> {
         data.recovery.on_change(now, change, datagram, view, published);
     }
 
+    /// The host takes no more datagrams now.
+    pub(crate) fn host_is_full(&mut self, now: Instant) {
+        if let Some(view) = &self.view {
+            self.data.recovery.on_host_full(now, view);
+        }
+    }
+
     /// Nothing more goes now: see [`PathRecovery::on_rest`](crate::recovery::PathRecovery::on_rest).
     pub(crate) fn rest(&mut self, now: Instant) -> Option<Instant> {
         let view = self.view.as_deref_mut()?;

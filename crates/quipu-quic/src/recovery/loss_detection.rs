@@ -335,13 +335,14 @@ impl SpaceRecovery<'_> {
         let path = &mut *self.path;
         let peers = Peers { own: path.key, all: self.published };
         let slack = self.datagram.saturating_mul(u64::from(path.burst_packets));
+        let limited = path.is_held_back(now) && prior_in_flight + slack < view.cwnd;
         path.controller.on_acked(
             &AckedInfo {
                 now,
                 packets,
                 prior_in_flight,
                 in_flight: view.in_flight,
-                limited: path.app_limited && prior_in_flight + slack < view.cwnd,
+                limited,
                 srtt: view.srtt,
                 min_rtt: view.min_rtt,
                 latest_rtt,

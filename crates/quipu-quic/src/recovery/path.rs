@@ -39,6 +39,10 @@ pub(crate) struct PathRecovery {
     pub(super) loss_round: LossRound,
     /// The sender came to rest with window left since it last filled it.
     pub(super) app_limited: bool,
+    /// The host took no more datagrams for a while though there was window left, since that was last filled.
+    host_limited: bool,
+    /// When it took no more, and has not taken any since.
+    host_full_at: Option<Instant>,
     /// When the first round-trip sample was taken.
     pub(super) first_sample_at: Option<Instant>,
     /// Probe packets that a probe timeout asks for.
@@ -73,6 +77,8 @@ impl PathRecovery {
             reordering: Reordering::default(),
             loss_round: LossRound::default(),
             app_limited: true,
+            host_limited: false,
+            host_full_at: None,
             first_sample_at: None,
             probes_due: 0,
             pto_fired_at: None,
@@ -219,6 +225,13 @@ impl PathRecovery {
         let info = SentInfo { now, bytes, in_flight: view.in_flight, limited };
         self.controller.on_sent(&info, &Peers { own: self.key, all: published });
         view.release_at = self.pacer.on_sent(now, bytes, datagram);
+        // One that takes more at once, as in virtual time, holds nothing back.
+        if self.host_full_at.take().is_some_and(|at| now > at) {
+            self.host_limited = true;
+        }
+        if view.room() < view.payload {
+            self.host_limited = false;
+        }
         if !view.is_open(now) {
             self.app_limited = false;
             if view.state == PathState::Usable && !view.amplification_limited {
@@ -251,6 +264,17 @@ impl PathRecovery {
         self.publish(now, datagram, view, published);
     }
 
+    /// The host takes no more datagrams, which the pacer alone does not tell: where the processor is slower
+    /// than the path, it holds back for an instant now and then.
+    pub(crate) fn on_host_full(&mut self, now: Instant, view: &PathView) {
+        self.host_full_at = (view.room() >= view.payload).then_some(now);
+    }
+
+    /// True if the window was not filled since the application, a policy or the host last left room in it.
+    pub(super) fn is_held_back(&self, now: Instant) -> bool {
+        self.app_limited || self.host_limited || self.host_full_at.is_some_and(|at| now > at)
+    }
+
     /// Nothing more goes now. A path that has window and pace left is limited by the application or
     /// a policy, and says so; of the others, when the pacer lets go of the next packet.
     pub(crate) fn on_rest(
@@ -259,6 +283,7 @@ impl PathRecovery {
         view: &mut PathView,
         published: &[(PathKey, Published)],
     ) -> Option<Instant> {
+        self.host_full_at = None;
         // https://www.rfc-editor.org/rfc/rfc9002#section-7.8
         //# A sender SHOULD NOT consider itself application limited if it would have fully
         //# utilized the congestion window without pacing delay.

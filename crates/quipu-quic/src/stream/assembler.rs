@@ -2,15 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::buffers::{Buffers, Spares};
+use super::buffers::{Buffers, MAX_SHARED, Spares};
 use super::clump::{Clump, Cut, MAX_PACKED};
 
 mod ahead;
 
 use ahead::Ahead;
-
-/// Bytes of a buffer into which small pieces are copied one behind the other, at most; our choice.
-const MAX_SHARED: usize = 16 << 10;
 
 /// What entries of lists and maps take beside what they point to, with the room that lists keep
 /// free; a rough estimate.
@@ -34,6 +31,8 @@ pub(super) struct Assembler {
     /// What lies beyond the first gap, by where it starts. Nothing overlaps, and where clumps are no
     /// other piece lies within.
     ahead: Ahead,
+    /// So much was read in a row already that a buffer of full size is filled soon.
+    is_bulk: bool,
     /// Where the piece starts whose buffer is still the reader's: that of the present datagram.
     awaited: Option<u64>,
 }
@@ -96,6 +95,7 @@ impl Assembler {
             contiguous: 0,
             ready: VecDeque::new(),
             ahead: Ahead::new(),
+            is_bulk: false,
             awaited: None,
         }
     }
@@ -172,8 +172,12 @@ impl Assembler {
             last => {
                 // Twice the one before if that is full, but not behind a piece with a buffer of its own:
                 // where such pieces take turns with small ones, most of it would stay empty.
-                let full = last.filter(|last| last.is_shared).map_or(0, |last| last.buffer.len());
-                let buffer = buffers.about(data.len().max((2 * full).min(MAX_SHARED)));
+                let most = match last {
+                    Some(last) if last.is_shared => MAX_SHARED.min(2 * last.buffer.len()),
+                    None if self.is_bulk => MAX_SHARED,
+                    _ => 0,
+                };
+                let buffer = buffers.about(data.len().max(most));
                 let mut piece = Piece { start, from: 0, to: 0, buffer, is_shared: true };
                 piece.append(data);
                 self.ready.push_back(piece);
@@ -356,6 +360,7 @@ impl Assembler {
             sink(bytes);
             left -= length;
             if let Some(piece) = self.ready.pop_front() {
+                self.is_bulk |= piece.is_shared && piece.buffer.len() >= MAX_SHARED;
                 buffers.give(piece.buffer);
             }
         }

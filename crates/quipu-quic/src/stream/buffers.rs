@@ -11,6 +11,9 @@ const MAX_AT_REST: usize = 2 << 10;
 /// A connection at rest keeps room for so many spent buffers: a receiver comes to rest after every packet.
 const KEPT_AT_REST: usize = 4;
 
+/// Bytes of a buffer into which small pieces are copied one behind the other, at most; our choice.
+pub(super) const MAX_SHARED: usize = 16 << 10;
+
 /// Smaller buffers are not kept for another use; our choice.
 const LEAST_SPENT: usize = 512;
 
@@ -95,6 +98,16 @@ impl Buffers {
         self.spent.len()
     }
 
+    /// Takes a large buffer of those that connections at rest have left, if no buffer is left here.
+    pub(crate) fn take_large(&mut self, spares: &mut Spares) {
+        if self.spent.is_empty()
+            && let Some(buffer) = spares.large.pop()
+        {
+            spares.bytes -= buffer.len();
+            self.give(buffer);
+        }
+    }
+
     /// The connection comes to rest: others may use the spent buffers.
     pub(crate) fn drain_into(&mut self, spares: &mut Spares) {
         if self.spent.is_empty() || self.spent_bytes <= MAX_AT_REST && !spares.is_used {
@@ -110,19 +123,22 @@ impl Buffers {
     }
 }
 
-/// Spent buffers of all connections of an endpoint, if buffers are lent to it: each that is kept
-/// takes another's place.
+/// Spent buffers of all connections of an endpoint.
 #[derive(Debug, Default)]
 pub struct Spares {
+    /// Buffers are lent to the endpoint: each that is kept takes another's place.
     is_used: bool,
     buffers: Vec<Box<[u8]>>,
+    /// Those of [`MAX_SHARED`] bytes.
+    large: Vec<Box<[u8]>>,
+    /// Of both.
     bytes: usize,
 }
 
 impl Spares {
     /// None yet.
     pub const fn new() -> Self {
-        Spares { is_used: false, buffers: Vec::new(), bytes: 0 }
+        Spares { is_used: false, buffers: Vec::new(), large: Vec::new(), bytes: 0 }
     }
 
     /// A buffer of exactly `length` bytes, with any content.
@@ -139,9 +155,14 @@ impl Spares {
     }
 
     fn give(&mut self, buffer: Box<[u8]>) {
-        if self.is_used && self.bytes < MAX_SPENT {
+        let kind = match buffer.len() {
+            MAX_SHARED => &mut self.large,
+            _ if self.is_used => &mut self.buffers,
+            _ => return,
+        };
+        if self.bytes < MAX_SPENT {
             self.bytes += buffer.len();
-            self.buffers.push(buffer);
+            kind.push(buffer);
         }
     }
 
@@ -205,5 +226,21 @@ mod tests {
             buffers.drain_into(&mut spares);
             assert_eq!((buffers.spent.len(), spares.bytes), (usize::from(count == 1), 0));
         }
+    }
+
+    #[test]
+    fn large_buffers_are_left_for_others_also_where_none_are_lent() {
+        let (mut buffers, mut spares) = (Buffers::new(), Spares::new());
+        buffers.take_large(&mut spares);
+        assert_eq!(buffers.spent(), 0);
+        (0..3).for_each(|_| buffers.give(vec![7; MAX_SHARED].into()));
+        buffers.give(vec![7; 1_500].into());
+        buffers.drain_into(&mut spares);
+        assert_eq!((buffers.spent(), spares.bytes), (0, 3 * MAX_SHARED));
+        let mut other = Buffers::new();
+        other.take_large(&mut spares);
+        other.take_large(&mut spares);
+        assert_eq!((other.spent(), spares.bytes), (1, 2 * MAX_SHARED));
+        assert_eq!(other.about(MAX_SHARED)[0], 7);
     }
 }

@@ -250,6 +250,7 @@ impl Trial {
             connection_window: Bytes(self.connection_window * 1000),
             // Some writes take a part.
             send_buffer: Bytes(self.connection_window * 500),
+            max_unsent: Bytes(self.connection_window * 200),
             max_streams: self.max_streams,
             idle_timeout: Duration::from_secs(250),
             datagrams: Some(DatagramConfig::default()),

@@ -5,11 +5,11 @@ use quipu_quic::wire::Frame;
 use quipu_quic::wire::frame::{EcnCounts, Stream};
 use quipu_testkit::forge::{Forge, one_rtt};
 
-use crate::{assert_bounded, setup};
+use crate::{assert_bounded, setup, setup_for_long_writes};
 
 /// A server that sends ten megabytes to the forger.
 fn download() -> Forge {
-    let mut forge = Forge::against(Role::Server, &setup());
+    let mut forge = Forge::against(Role::Server, &setup_for_long_writes());
     let stream = StreamId(0);
     forge.say([Frame::Stream(Stream { stream, offset: Offset::ZERO, fin: true, data: b"?" })]);
     forge.act(|connection, now| {

@@ -7,7 +7,7 @@ use quipu_quic::wire::Frame;
 use quipu_quic::wire::frame::{AckFrequency, Stream};
 use quipu_testkit::forge::{Forge, Forgery, Setup, Work, one_rtt};
 
-use crate::{assert_bounded, setup};
+use crate::{assert_bounded, setup, setup_for_long_writes};
 
 /// Bytes of frames in a packet of a flood.
 const FULL: usize = 1_200;
@@ -189,7 +189,7 @@ fn idle_streams_hold_a_bounded_amount_each() {
 /// The forger takes nothing: the victim's application may write for ever.
 #[test]
 fn what_is_written_for_a_slow_reader_is_bounded() {
-    let mut forge = Forge::against(Role::Server, &setup());
+    let mut forge = Forge::against(Role::Server, &setup_for_long_writes());
     let work = forge.cost(|forge| {
         let stream = StreamId(0);
         forge.say([Frame::Stream(Stream { stream, offset: Offset::ZERO, fin: true, data: b"?" })]);

@@ -16,6 +16,7 @@ mod on_the_wire;
 mod paths;
 mod random;
 
+use quipu_base::Bytes;
 use quipu_testkit::forge::{Allocated, Setup, Work};
 
 /// Counts the memory that a piece of work takes: of its thread alone.
@@ -27,6 +28,13 @@ fn counted(work: &mut dyn FnMut()) -> Allocated {
 /// Two ends whose memory is counted.
 fn setup() -> Setup {
     Setup { meter: counted, ..Setup::default() }
+}
+
+/// The same, where one write takes more than a stream may have unsent by default.
+fn setup_for_long_writes() -> Setup {
+    let mut setup = setup();
+    setup.server.max_unsent = Bytes::MAX;
+    setup
 }
 
 /// Holds what the victim did to a bound of bytes held in the end, of bytes held at any time, and of

@@ -11,7 +11,7 @@ use quipu_quic::wire::frame::Stream;
 use quipu_testkit::forge::{Forge, Pair, one_rtt};
 use quipu_testkit::{client_address, server_address};
 
-use crate::{assert_bounded, setup};
+use crate::{assert_bounded, setup, setup_for_long_writes};
 
 fn victim_of(address: u8) -> SocketAddr {
     SocketAddr::from(([10, 7, 7, address], 4_433))
@@ -49,7 +49,7 @@ fn many_challenges_in_a_packet_are_answered_with_few_datagrams() {
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.3.2>
 #[test]
 fn a_path_from_a_spoofed_address_gets_three_times_what_came() {
-    let mut forge = Forge::against(Role::Server, &setup());
+    let mut forge = Forge::against(Role::Server, &setup_for_long_writes());
     let stream = StreamId(0);
     forge.say([Frame::Stream(Stream { stream, offset: Offset::ZERO, fin: true, data: b"?" })]);
     forge.act(|connection, now| {
@@ -77,7 +77,7 @@ fn a_path_from_a_spoofed_address_gets_three_times_what_came() {
 /// <https://www.rfc-editor.org/rfc/rfc9000#section-9.3.1>
 #[test]
 fn a_move_to_a_spoofed_address_gets_three_times_what_came() {
-    let mut forge = Forge::against(Role::Server, &setup());
+    let mut forge = Forge::against(Role::Server, &setup_for_long_writes());
     let stream = StreamId(0);
     forge.say([Frame::Stream(Stream { stream, offset: Offset::ZERO, fin: true, data: b"?" })]);
     forge.act(|connection, now| {

@@ -121,6 +121,30 @@ fn what_waiting_clients_hold_is_bounded() {
     assert!(held.waiting <= 16 && held.waiting_bytes <= 20_000, "{held:?}");
 }
 
+/// More clients at once than the application looks at in between: none of them is turned away.
+#[test]
+fn clients_that_find_too_many_waiting_come_again() {
+    let mut two = Two::new(|config| {
+        let admission = Admission { ask: true, max_incoming: 2, ..Admission::default() };
+        ServerConfig { admission, ..config }
+    });
+    let near: Vec<_> = (0..6).map(|number| two.connect(1000 + number)).collect();
+    let mut admitted = 0;
+    for _ in 0..20 {
+        two.settle();
+        assert!(two.server.held().waiting <= 2);
+        while let Some(incoming) = two.server.poll_incoming() {
+            let now = two.now;
+            admitted += usize::from(two.server.admit(now, incoming, None).is_some());
+        }
+        two.wait(Duration::from_millis(500));
+    }
+    assert_eq!(admitted, 6);
+    for handle in near {
+        assert!(events(&mut two.client, handle).contains(&ConnectionEvent::Connected));
+    }
+}
+
 #[test]
 fn clients_above_each_limit_are_refused_at_once() {
     for (limit, admission) in [

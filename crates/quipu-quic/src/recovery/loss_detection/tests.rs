@@ -319,3 +319,46 @@ fn a_refused_sample_counts_that_came_later_than_the_probe_timeout() {
     path.acknowledge_by(270, 2, 2, false).unwrap();
     assert_eq!((path.view.srtt, path.view.latest_rtt), (srtt, latest));
 }
+
+/// As where the processor is slower than the path: the pacer holds back for an instant, and the host for
+/// long.
+#[test]
+fn a_window_that_the_host_leaves_unused_does_not_grow() {
+    let windows = |held_by_host: bool| {
+        let mut path = Path::new();
+        let mut windows = Vec::new();
+        for round in 0..30 {
+            path.send(round * 100, 20);
+            path.path.app_limited = false;
+            if held_by_host {
+                path.path.on_host_full(ms(round * 100), &path.view);
+            }
+            path.acknowledge(round * 100 + 50, 20 * round, 20 * round + 19).unwrap();
+            windows.push(path.view.cwnd.0 / u64::from(SIZE));
+            path.recycle();
+        }
+        (windows[0], windows[9], windows[29], u64::from(path.path.burst_packets))
+    };
+    let (first, later, last, burst) = windows(true);
+    assert!(first >= 20 && last <= 20 + burst + 20, "{first}, {later}, {last}, {burst}");
+    assert_eq!(later, last);
+    assert_eq!(windows(false).2, 10 + 30 * 20, "slow start");
+}
+
+#[test]
+fn a_host_that_takes_more_at_once_or_until_the_window_is_full_holds_nothing_back() {
+    let mut path = Path::new();
+    path.path.app_limited = false;
+    path.path.on_host_full(ms(0), &path.view);
+    assert!(!path.path.is_held_back(ms(0)));
+    assert!(path.path.is_held_back(ms(1)), "it has not taken more");
+    path.send(0, 1);
+    assert!(!path.path.is_held_back(ms(1)), "it has at once");
+    path.path.on_host_full(ms(0), &path.view);
+    path.send(1, 1);
+    assert!(path.path.is_held_back(ms(1)), "it has later");
+    path.send(1, 8);
+    assert!(!path.path.is_held_back(ms(1)), "the window is full");
+    path.path.on_host_full(ms(1), &path.view);
+    assert!(!path.path.is_held_back(ms(2)), "there is no window");
+}

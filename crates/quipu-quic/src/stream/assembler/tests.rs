@@ -209,3 +209,22 @@ proptest! {
         prop_assert_eq!(rest, pattern(read, (assembler.contiguous() - read) as usize));
     }
 }
+
+/// A reader that keeps up leaves nothing behind which the next buffer could grow.
+#[test]
+fn a_stream_that_filled_large_buffers_uses_the_same_ones_again() {
+    let (mut assembler, mut buffers) = (Assembler::new(), Buffers::new());
+    let mut at = 0;
+    let mut spent = Vec::new();
+    for _ in 0..20 {
+        for _ in 0..30 {
+            assembler.insert(at, &pattern(at, 1_400), &mut buffers);
+            at += 1_400;
+        }
+        read_all(&mut assembler, &mut buffers);
+        spent.push(buffers.spent());
+    }
+    assert_eq!(spent[1..], [spent[1]; 19]);
+    assembler.insert(at, &[7], &mut buffers);
+    assert!(assembler.memory() <= MAX_SHARED + 2 * ENTRY, "{}", assembler.memory());
+}

@@ -70,8 +70,8 @@ impl Streams {
         if taken < data.len() {
             let slot = &mut self.slots[key.index()];
             slot.wants_room = true;
-            if !std::mem::replace(&mut slot.short_queued, true) {
-                self.short.push_back(key.slot);
+            if self.buffered >= self.limits.send_buffer {
+                self.queue_short(key.slot);
             }
         }
         Ok(taken)
@@ -108,8 +108,8 @@ impl Streams {
     }
 
     /// What is left of the buffer that all streams share, or of the little that each may use in any
-    /// case: streams whose peer takes nothing do not stop the others. Control streams are for those
-    /// who limit themselves.
+    /// case: streams whose peer takes nothing do not stop the others. And no more than one may have
+    /// unsent. Control streams are for those who limit themselves.
     fn room(&self, key: StreamKey) -> usize {
         let slot = &self.slots[key.index()];
         if slot.control {
@@ -117,7 +117,8 @@ impl Streams {
         }
         let shared = self.limits.send_buffer.saturating_sub(self.buffered);
         let own = self.own_share().saturating_sub(slot.buffered);
-        usize::try_from(shared.max(own)).unwrap_or(usize::MAX)
+        let unsent = self.limits.unsent.saturating_sub(slot.unsent);
+        usize::try_from(shared.max(own).min(unsent)).unwrap_or(usize::MAX)
     }
 
     /// Bytes that a stream may buffer in any case.
@@ -126,17 +127,37 @@ impl Streams {
         if share < MOST_OWN_SHARE { share } else { MOST_OWN_SHARE }
     }
 
-    /// Less is buffered of the stream in slot `number`: whether those that want room have it now. They
-    /// hear of it once a quarter of the whole is free, or half of their own share.
+    /// Less may be kept of the stream in slot `number`: whether those that want room have it now. They
+    /// hear of it once half of what one may have unsent was sent, and a quarter of the whole is free or
+    /// half of their own share.
     #[cold]
     pub(super) fn tell_room(&mut self, number: u32) {
         let enough = self.limits.send_buffer - self.limits.send_buffer / 4;
         if self.buffered <= enough {
             while let Some(short) = self.short.pop_front() {
                 self.slots[short as usize].short_queued = false;
-                self.tell_writable(short);
+                self.tell_unless_unsent(short);
             }
-        } else if self.slots[number as usize].buffered <= self.own_share() / 2 {
+            self.tell_unless_unsent(number);
+            return;
+        }
+        let slot = &self.slots[number as usize];
+        if slot.buffered <= self.own_share() / 2 {
+            self.tell_unless_unsent(number);
+        } else if slot.wants_room {
+            // It may have waited for its own bytes to be sent, and the whole is short meanwhile.
+            self.queue_short(number);
+        }
+    }
+
+    fn queue_short(&mut self, number: u32) {
+        if !std::mem::replace(&mut self.slots[number as usize].short_queued, true) {
+            self.short.push_back(number);
+        }
+    }
+
+    fn tell_unless_unsent(&mut self, number: u32) {
+        if self.slots[number as usize].unsent <= self.limits.unsent / 2 {
             self.tell_writable(number);
         }
     }

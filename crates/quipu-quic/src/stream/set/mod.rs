@@ -51,6 +51,8 @@ pub struct StreamLimits {
     pub cancels: CancelLimit,
     /// Bytes kept for sending, in all.
     pub send_buffer: u64,
+    /// Bytes of a stream that were not sent yet.
+    pub unsent: u64,
 }
 
 impl Default for StreamLimits {
@@ -64,6 +66,7 @@ impl Default for StreamLimits {
             unidirectional: 1000,
             cancels: CancelLimit::default(),
             send_buffer: 16 << 20,
+            unsent: 1 << 20,
         }
     }
 }
@@ -245,7 +248,7 @@ pub struct Streams {
     sent: u64,
     /// Bytes kept for sending.
     buffered: u64,
-    /// Slots of streams that want room for more.
+    /// Slots of streams that want room in the buffer of all.
     short: VecDeque<u32>,
     send_limit: u64,
     send_blocked: bool,
@@ -542,7 +545,7 @@ impl Streams {
                 self.flips.push_back(number);
             }
         }
-        if !self.short.is_empty() {
+        if slot.wants_room || !self.short.is_empty() {
             self.tell_room(number);
         }
     }

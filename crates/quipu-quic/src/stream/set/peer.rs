@@ -125,6 +125,11 @@ impl Streams {
         }
     }
 
+    /// What comes next may be copied into a buffer that was left by another connection.
+    pub fn take_spare(&mut self, spares: &mut Spares) {
+        self.buffers.take_large(spares);
+    }
+
     /// Hands on buffers that were read, for other connections to use.
     pub fn give_spent(&mut self, spares: &mut Spares) {
         self.buffers.drain_into(spares);

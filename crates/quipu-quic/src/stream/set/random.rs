@@ -22,6 +22,7 @@ const LIMITS: StreamLimits = StreamLimits {
     unidirectional: 2,
     cancels: CancelLimit { burst: 1_000, per_second: 33 },
     send_buffer: 800,
+    unsent: 300,
 };
 
 const PEER: PeerLimits = PeerLimits {
@@ -238,7 +239,10 @@ impl End {
         // Nobody waits for room in vain.
         let enough = LIMITS.send_buffer - LIMITS.send_buffer / 4;
         for (slot, _) in halves().filter(|(slot, _)| self.short.contains(&slot.key.id)) {
-            assert!(self.streams.buffered > enough && slot.wants_room, "{}", slot.key.id);
+            assert!(slot.wants_room, "{}", slot.key.id);
+            let short = self.streams.buffered > enough && slot.buffered > LIMITS.send_buffer / 32;
+            assert!(short || slot.unsent > LIMITS.unsent / 2, "{}", slot.key.id);
+            assert!(slot.control || slot.unsent <= LIMITS.unsent, "{}", slot.key.id);
         }
         let limited = halves().filter(|(slot, _)| !slot.control);
         let limited: u64 = limited.map(|(_, half)| half.buffered()).sum();

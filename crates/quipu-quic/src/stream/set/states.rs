@@ -25,6 +25,7 @@ fn streams() -> Streams {
             unidirectional: 3,
             cancels: CancelLimit { burst: 1_000, per_second: 33 },
             send_buffer: 1 << 20,
+            unsent: 1 << 20,
         },
     );
     streams.set_peer_limits(PeerLimits {

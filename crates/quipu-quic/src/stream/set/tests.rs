@@ -19,6 +19,7 @@ const LIMITS: StreamLimits = StreamLimits {
     unidirectional: 3,
     cancels: CancelLimit { burst: 1_000, per_second: 33 },
     send_buffer: 1 << 20,
+    unsent: 1 << 20,
 };
 
 const PEER: PeerLimits = PeerLimits {
@@ -599,6 +600,40 @@ fn streams_that_stand_still_do_not_stop_the_others() {
     streams.reset(hoards, 0).unwrap();
     assert_eq!(events(&mut streams), [StreamEvent::Writable(small)]);
     assert_eq!(streams.write(small, vec![7; 5_000].into()), Ok(1_500));
+}
+
+#[test]
+fn of_one_stream_no_more_is_taken_than_may_be_unsent() {
+    let limits = StreamLimits { unsent: 400, ..LIMITS };
+    let mut streams = Streams::new(Role::Client, limits);
+    streams.set_peer_limits(PeerLimits { max_data: 1 << 20, max_streams_bidi: 8, ..PEER });
+    let id = streams.open(BIDI, NOW).unwrap();
+    assert_eq!(streams.write(id, vec![7; 1_000].into()), Ok(400));
+    assert_eq!(streams.write(id, vec![7; 600].into()), Ok(0));
+    let other = streams.open(BIDI, NOW).unwrap();
+    assert_eq!(streams.write(other, vec![7; 1_000].into()), Ok(400));
+    let key = streams.key(id).unwrap();
+    streams.place(key, span(0, 199));
+    assert_eq!(events(&mut streams), [], "more than half is unsent");
+    streams.place(key, span(199, 200));
+    assert_eq!(events(&mut streams), [StreamEvent::Writable(id)], "sent is enough");
+    assert_eq!(streams.write(id, vec![7; 600].into()), Ok(200));
+}
+
+#[test]
+fn who_waits_for_its_own_bytes_to_be_sent_waits_for_the_others_too() {
+    let limits = StreamLimits { unsent: 400, send_buffer: 1_600, ..LIMITS };
+    let mut streams = Streams::new(Role::Client, limits);
+    streams.set_peer_limits(PeerLimits { max_data: 1 << 20, max_streams_bidi: 8, ..PEER });
+    let id = streams.open(BIDI, NOW).unwrap();
+    assert_eq!(streams.write(id, vec![7; 1_000].into()), Ok(400));
+    let hoards = streams.open(BIDI, NOW).unwrap();
+    streams.write_all(hoards, vec![7; 1_200].into()).unwrap();
+    let key = streams.key(id).unwrap();
+    streams.place(key, span(0, 400));
+    assert_eq!(events(&mut streams), [StreamEvent::Drained(id)]);
+    streams.reset(hoards, 0).unwrap();
+    assert_eq!(events(&mut streams), [StreamEvent::Writable(id)]);
 }
 
 #[test]
