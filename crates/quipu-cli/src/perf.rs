@@ -12,7 +12,7 @@ use quipu_scenario::units::Unit;
 use quipu_tokio::identity::{Secret, ServerIdentity};
 use quipu_tokio::perf::{ALPN, Amount, Direction, Load, Outcome, Progress, measure, serve};
 use quipu_tokio::tokio::runtime::Runtime;
-use quipu_tokio::tokio::time::sleep;
+use quipu_tokio::tokio::time::{sleep, timeout};
 use quipu_tokio::{
     Connection, Endpoint, EndpointConfig, PathInfo, ServerConfig, TokenConfig, TransportConfig,
     Via, tokio,
@@ -60,19 +60,26 @@ pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), F
         for address in given {
             builder = builder.listen(*address);
         }
-        let endpoint = builder.bind().map_err(|error| live::bind_failure("--listen", &error))?;
-        let places: Vec<String> =
-            endpoint.local_addresses().iter().map(ToString::to_string).collect();
+        // Without shards, nobody else may have the port.
+        let endpoints = match options.shards {
+            1 => builder.bind().map(|endpoint| vec![endpoint]),
+            count => builder.bind_shards(count),
+        };
+        let endpoints = endpoints.map_err(|error| live::bind_failure("--listen", &error))?;
+        // They all have the same.
+        let places = endpoints.first().map(Endpoint::local_addresses).unwrap_or_default();
+        let places: Vec<String> = places.iter().map(ToString::to_string).collect();
         crate::print(&format!("listening on {}\npin {pin}\n", places.join(", ")))?;
-        let serving = endpoint.clone();
-        tokio::spawn(async move {
-            serve(&serving, |client| match client.map(Connection::route) {
-                Ok(Some(route)) => eprintln!("{} connected", route.remote),
-                Ok(None) => {}
-                Err(error) => eprintln!("a client failed: {error}"),
-            })
-            .await;
-        });
+        for endpoint in endpoints.iter().cloned() {
+            tokio::spawn(async move {
+                serve(&endpoint, |client| match client.map(Connection::route) {
+                    Ok(Some(route)) => eprintln!("{} connected", route.remote),
+                    Ok(None) => {}
+                    Err(error) => eprintln!("a client failed: {error}"),
+                })
+                .await;
+            });
+        }
         while !stopped.load(Ordering::Relaxed) {
             sleep(Duration::from_millis(50)).await;
             // Those of connections that are over, lest their names become ever more.
@@ -80,8 +87,15 @@ pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), F
                 eprintln!("warning: {error}");
             }
         }
-        endpoint.close(0, b"the server ends");
-        endpoint.wait_idle_for(FAREWELL).await;
+        for endpoint in &endpoints {
+            endpoint.close(0, b"the server ends");
+        }
+        let all_idle = async {
+            for endpoint in &endpoints {
+                endpoint.wait_idle().await;
+            }
+        };
+        let _ = timeout(Duration::from_nanos(FAREWELL.as_nanos()), all_idle).await;
         Ok(())
     })?;
     finish(runtime, logs.as_ref())?;

@@ -104,6 +104,21 @@ fn goodput_is_measured_both_ways_over_two_paths() {
 }
 
 #[test]
+fn a_server_of_several_shards_serves_clients_on_one_port() {
+    let mut server = Server::start_with("127.0.0.1:0", &["--shards", "3"]);
+    for _ in 0..6 {
+        let output = server.quipu(&["perf", "client", "--bytes", "20kB", "--json"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    let port = server.address.clone();
+    let second = quipu(&["perf", "server", "--listen", &port]);
+    assert!(text(&second.stderr).contains("in use"), "{}", text(&second.stderr));
+    #[cfg(unix)]
+    assert_eq!(server.stop(), Some(130));
+    drop(server);
+}
+
+#[test]
 fn a_table_has_a_row_for_all_paths_and_for_each() {
     let server = Server::start();
     let output = server.quipu(&["perf", "client", "--direction", "up", "--time", "100ms"]);

@@ -152,6 +152,7 @@ Examples:
   quipu perf server
   quipu perf server --listen 192.0.2.1:4433 --path ecf --congestion cubic
   quipu perf server --identity identity --qlog logs
+  quipu perf server --shards 4
   quipu perf server --cert chain.pem --key key.pem
 
 Without options for a certificate, the server makes one when it starts. It prints the pin of its

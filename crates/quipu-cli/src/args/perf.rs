@@ -24,6 +24,10 @@ pub(crate) struct PerfServerOptions {
     /// [default: [::]:4433]
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Vec<SocketAddr>,
+    /// Endpoints that share the port, so that as many processors serve clients; each client stays with one
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) shards: u16,
     #[command(flatten)]
     pub(crate) identity: IdentityOptions,
     #[command(flatten)]
