@@ -70,9 +70,10 @@ pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), F
         let places = endpoints.first().map(Endpoint::local_addresses).unwrap_or_default();
         let places: Vec<String> = places.iter().map(ToString::to_string).collect();
         crate::print(&format!("listening on {}\npin {pin}\n", places.join(", ")))?;
-        for endpoint in endpoints.iter().cloned() {
+        for endpoint in &endpoints {
+            let serving = endpoint.clone();
             tokio::spawn(async move {
-                serve(&endpoint, |client| match client.map(Connection::route) {
+                serve(&serving, |client| match client.map(Connection::route) {
                     Ok(Some(route)) => eprintln!("{} connected", route.remote),
                     Ok(None) => {}
                     Err(error) => eprintln!("a client failed: {error}"),
