@@ -69,8 +69,8 @@ pub struct TransportConfig {
     /// time. Policies see no more of it either. Default 1 MiB, sent in 8 ms at 1 Gbit/s.
     pub max_unsent: Bytes,
     /// Streams of each direction that the peer may have open, at most 2^20. Default 128, since each that
-    /// something came for holds about 1.2 kB, however little it was; 100 are the least that should be
-    /// allowed. <https://www.rfc-editor.org/rfc/rfc9000#section-4.6>
+    /// something came for holds about 1.2 kB, however little it was, and 16 KiB more if it filled such a buffer
+    /// before; 100 are the least that should be allowed. <https://www.rfc-editor.org/rfc/rfc9000#section-4.6>
     pub max_streams: u64,
     /// How many of its streams the peer may cancel before the connection is closed. Default 1,000 at
     /// once and 33 per second.

@@ -14,7 +14,8 @@ pub(crate) const MAX_COPY: usize = 64 << 10;
 /// Shorter ones are allocated as long as they are.
 const LEAST_SHARED: usize = MAX_COPY / 2;
 
-/// Buffers that an endpoint keeps for other copies, at most; our choice: what one stream may have unsent.
+/// Buffers that an endpoint keeps for other copies, at most. Our choice: 4 MiB, what one stream may have unsent
+/// and three times that on the way.
 const MAX_SPARES: usize = 64;
 
 /// Buffers of an endpoint, each with room for [`MAX_COPY`] bytes.
