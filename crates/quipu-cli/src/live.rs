@@ -8,7 +8,8 @@ use quipu_lab::policies::Registry;
 use quipu_tokio::identity::{Pin, pinned, trusting};
 use quipu_tokio::tokio::runtime::{Builder, Runtime};
 use quipu_tokio::{
-    BindError, ClientConfig, ConnectError, Connection, Endpoint, TransportConfig, perf, policies,
+    BindError, ClientConfig, ConnectError, Connection, DatagramConfig, Endpoint, TransportConfig,
+    perf, policies,
 };
 
 use crate::args::{LivePolicies, TrustOptions};
@@ -21,6 +22,12 @@ pub(crate) const SERVER_NAME: &str = "quipu.invalid";
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     runtime.map_err(|error| Failure::Run(format!("cannot start threads: {error}")))
+}
+
+/// Settings of both ends: the defaults, and datagrams.
+pub(crate) fn transport() -> Arc<TransportConfig> {
+    let datagrams = Some(DatagramConfig::default());
+    Arc::new(TransportConfig { datagrams, ..TransportConfig::default() })
 }
 
 /// A server, as the options of a client name it.
@@ -60,8 +67,7 @@ impl Target {
                 ));
             }
         };
-        let transport = Arc::new(TransportConfig::default());
-        let config = ClientConfig::new(Arc::new(tls), transport, given.factory(registry)?);
+        let config = ClientConfig::new(Arc::new(tls), transport(), given.factory(registry)?);
         let addresses = addresses(server)?;
         Ok(Target { addresses, config, name, by_pin: trust.pin.is_some() })
     }

@@ -6,15 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use quipu_lab::base::Rate;
 use quipu_lab::run::logs::QlogFolder;
 use quipu_lab::table::{Align, Grid, bytes};
 use quipu_scenario::units::Unit;
 use quipu_tokio::identity::{Secret, ServerIdentity};
-use quipu_tokio::perf::{ALPN, Amount, Direction, Load, Outcome, Progress, measure, serve};
+use quipu_tokio::perf::{
+    ALPN, Amount, DatagramError, DatagramLoad, Direction, Load, Outcome, Progress, measure,
+    measure_datagrams, serve,
+};
 use quipu_tokio::tokio::runtime::Runtime;
 use quipu_tokio::tokio::time::{sleep, timeout};
 use quipu_tokio::{
-    Connection, Endpoint, EndpointConfig, PathInfo, ServerConfig, TokenConfig, TransportConfig,
+    Connection, Endpoint, EndpointConfig, PathInfo, SendDatagramError, ServerConfig, TokenConfig,
     Via, tokio,
 };
 use serde_json::{Value, json};
@@ -31,6 +35,9 @@ use crate::terminal::{Format, json as to_json};
 /// How long a client waits for its further uplinks to become paths. Our choice.
 const PATHS_WITHIN: Duration = Duration::from_secs(1);
 
+/// How often the progress is shown.
+const EVERY: Duration = Duration::from_secs(1);
+
 /// How long both ends have to hear that a connection is over. Our choice.
 const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs(1);
 
@@ -40,10 +47,9 @@ pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), F
     let identity = identity(&options.identity)?;
     let pin = identity.pin();
     let tls = identity.tls(&[ALPN]).map_err(Failure::usage)?;
-    let transport = Arc::new(TransportConfig::default());
     let policies = options.policies.factory(own.registry)?;
     let tokens = TokenConfig::with_key(identity.token_key().map_err(Failure::run)?);
-    let config = ServerConfig::new(Arc::new(tls), transport, policies).with_tokens(tokens);
+    let config = ServerConfig::new(Arc::new(tls), live::transport(), policies).with_tokens(tokens);
     let reset_key = Some(identity.reset_key().map_err(Failure::run)?);
     let shared = EndpointConfig { reset_key, ..EndpointConfig::default() };
     let logs = logs::of_sockets(&options.logs, "quipu perf server")?;
@@ -128,7 +134,7 @@ fn finish(runtime: Runtime, logs: Option<&QlogFolder>) -> Result<(), Failure> {
 /// Measures a connection.
 pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), Failure> {
     events::follow(&options.events)?;
-    let amount = amount(options)?;
+    let (amount, rate) = (amount(options)?, datagram_rate(options)?);
     let target = Target::of(&options.server, &options.trust, &options.policies, own.registry)?;
     let logs = logs::of_sockets(&options.logs, "quipu perf client")?;
     let runtime = live::runtime()?;
@@ -148,11 +154,20 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         wait_for_paths(&endpoint, &connection).await;
         let mut results = Vec::new();
         for &(direction, name) in directions(options.direction) {
-            let load = Load { direction, streams: options.streams, amount };
             let mut live = Live::new(name, direction, &connection.paths());
             let told = |progress: Progress| live.show(direction, &progress);
-            let outcome = measure(&connection, &load, Duration::from_secs(1), told).await;
-            results.push((direction, name, outcome.map_err(Failure::run)?));
+            let outcome = match options.datagrams {
+                None => {
+                    let load = Load { direction, streams: options.streams, amount };
+                    measure(&connection, &load, EVERY, told).await.map_err(Failure::run)
+                }
+                Some(size) => {
+                    let load = DatagramLoad { direction, size, rate, amount };
+                    let outcome = measure_datagrams(&connection, &load, EVERY, told).await;
+                    outcome.map_err(|error| datagram_failure(&error))
+                }
+            };
+            results.push((direction, name, outcome?));
         }
         connection.close(0, b"done");
         endpoint.wait_idle_for(FAREWELL).await;
@@ -170,7 +185,14 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
             ("world", json!("live")),
             ("program", json!(own.program.describe())),
             ("server", json!(options.server)),
-            ("streams", json!(options.streams)),
+            ("streams", json!(options.datagrams.is_none().then_some(options.streams))),
+            (
+                "datagrams",
+                json!(options.datagrams.map(|size| json!({
+                    "size": size,
+                    "bits_per_second": rate,
+                }))),
+            ),
             ("policies", json!(options.policies.chosen())),
         ];
         let about = about.map(|(name, value)| (name.to_owned(), value));
@@ -193,6 +215,21 @@ fn amount(options: &PerfClientOptions) -> Result<Amount, Failure> {
         return Err(Failure::Usage("--time: expected more than 0 and at most a day".to_owned()));
     }
     Ok(Amount::Time(Duration::from_nanos(time.as_nanos())))
+}
+
+/// Bits per second of datagrams, if a rate is given.
+fn datagram_rate(options: &PerfClientOptions) -> Result<Option<u64>, Failure> {
+    let read = |text: &String| Rate::read(text).map(Rate::bits_per_sec);
+    let rate = options.rate.as_ref().map(read).transpose();
+    rate.map_err(|error| Failure::Usage(format!("--rate: {error}")))
+}
+
+fn datagram_failure(error: &DatagramError) -> Failure {
+    match error {
+        DatagramError::Send(SendDatagramError::TooLarge { .. })
+        | DatagramError::NoneSent { .. } => Failure::Usage(format!("--datagrams: {error}")),
+        error => Failure::run(error),
+    }
 }
 
 fn directions(ways: Ways) -> &'static [(Direction, &'static str)] {
@@ -317,7 +354,7 @@ fn carried_by_paths(direction: Direction, outcome: &Outcome) -> impl Iterator<It
 }
 
 fn grid(results: &[(Direction, &'static str, Outcome)]) -> Grid {
-    let columns = [
+    let mut columns = vec![
         ("way", Align::Left),
         ("path", Align::Left),
         ("bytes", Align::Right),
@@ -326,15 +363,32 @@ fn grid(results: &[(Direction, &'static str, Outcome)]) -> Grid {
         ("rtt", Align::Right),
         ("lost", Align::Right),
     ];
-    let mut grid = Grid::new(columns).optional([(3, 0), (6, 1)]);
+    if results.iter().any(|(.., outcome)| outcome.datagrams.is_some()) {
+        let of_datagrams = ["datagrams", "late", "jitter"];
+        columns.extend(of_datagrams.map(|title| (title, Align::Right)));
+    }
+    let mut grid = Grid::new(columns).optional([(3, 0), (6, 2), (8, 1)]);
+    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
     for (direction, name, outcome) in results {
         let seconds = outcome.elapsed.as_secs_f64();
         let time = format!("{seconds:.2} s");
         let (all, rates) = (bytes(outcome.bytes), rate(outcome.bytes, seconds));
-        grid.row([(*name).to_owned(), "all".to_owned(), all, time, rates]);
+        let mut row = vec![(*name).to_owned(), "all".to_owned(), all, time, rates];
+        if let Some(flow) = &outcome.datagrams {
+            let received = &flow.received;
+            let lost = flow.lost();
+            let share = 100.0 * lost as f64 / flow.sent.max(1) as f64;
+            row.extend([
+                String::new(),
+                format!("{lost} ({share:.1}%)"),
+                flow.sent.to_string(),
+                received.reordered.to_string(),
+                millis(received.jitter.as_secs_f64()),
+            ]);
+        }
+        grid.row(row);
         for Carried { path, bytes: carried, lost } in carried_by_paths(*direction, outcome) {
-            let srtt = path.sample.srtt;
-            let srtt = srtt.map(|srtt| format!("{:.2} ms", srtt.as_secs_f64() * 1e3));
+            let srtt = path.sample.srtt.map(|srtt| millis(srtt.as_secs_f64()));
             // Whoever receives does not know what was lost.
             let lost = (*direction == Direction::Up).then(|| lost.to_string());
             grid.row([
@@ -366,12 +420,22 @@ fn json_of(direction: Direction, outcome: &Outcome) -> Value {
             "datagram_size": path.sample.datagram_size,
         })
     });
-    json!({
+    let mut value = json!({
         "bytes": outcome.bytes,
         "seconds": seconds,
         "bits_per_second": outcome.goodput(),
         "paths": paths.collect::<Vec<_>>(),
-    })
+    });
+    if let Some(flow) = &outcome.datagrams {
+        value["datagrams"] = json!({
+            "sent": flow.sent,
+            "received": flow.received.datagrams,
+            "lost": flow.lost(),
+            "reordered": flow.received.reordered,
+            "jitter_ms": flow.received.jitter.as_secs_f64() * 1e3,
+        });
+    }
+    value
 }
 
 #[cfg(test)]

@@ -131,6 +131,57 @@ fn a_table_has_a_row_for_all_paths_and_for_each() {
 }
 
 #[test]
+fn datagrams_are_measured_both_ways_with_their_losses() {
+    let server = Server::start();
+    let arguments = ["perf", "client", "--datagrams=1000", "--rate", "8mbit", "--bytes", "200kB"];
+    let output = server.quipu(&[&arguments[..], &["--json"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let asked = json!({"size": 1_000, "bits_per_second": 8_000_000});
+    assert_eq!((&value["datagrams"], &value["streams"]), (&asked, &Value::Null));
+    for way in ["down", "up"] {
+        let (flow, bytes) = (&value[way]["datagrams"], &value[way]["bytes"]);
+        assert_eq!(flow["sent"], 200, "{value}");
+        let received = flow["received"].as_u64().expect("a number");
+        assert_eq!(
+            (flow["lost"].as_u64(), bytes.as_u64()),
+            (Some(200 - received), Some(1_000 * received))
+        );
+        assert!(received > 0 && flow["jitter_ms"].as_f64() > Some(0.0), "{value}");
+        // The last one is due after 0.199 s.
+        assert!(value[way]["seconds"].as_f64() > Some(0.15), "{value}");
+    }
+    let output =
+        server.quipu(&["perf", "client", "--datagrams", "--time", "100ms", "--direction", "up"]);
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{table}{}", text(&output.stderr));
+    for part in ["datagrams", "jitter", "%)"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+}
+
+#[test]
+fn datagrams_of_an_impossible_size_or_rate_are_named() {
+    let server = Server::start();
+    for (option, expected) in [
+        ("--datagrams=15", "15 is not in 16..=65535"),
+        ("--datagrams=9000", "--datagrams: the datagram has 9000 bytes, expected at most 1"),
+        ("--rate=5mbit", "--datagrams"),
+        ("--streams=2", "cannot be used with"),
+    ] {
+        let mut arguments = vec!["perf", "client", "--direction=up", "--bytes=1MB", option];
+        arguments.extend(option.starts_with("--streams").then_some("--datagrams"));
+        let output = server.quipu(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+    let output = server.quipu(&["perf", "client", "--datagrams", "--rate", "fast"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = text(&output.stderr);
+    assert!(error.contains("--rate: ") && error.contains("expected a rate"), "{error}");
+}
+
+#[test]
 fn secrets_are_written_where_the_environment_says() {
     let server = Server::start();
     let folder = tempfile::tempdir().expect("a folder");

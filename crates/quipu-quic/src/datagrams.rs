@@ -58,6 +58,11 @@ impl<T> Queue<T> {
         }
     }
 
+    /// True if that many bytes more displace nothing. What is alone has room, however large.
+    fn has_room(&self, length: usize) -> bool {
+        self.waiting.is_empty() || self.held + length + OVERHEAD <= self.limit
+    }
+
     fn pop(&mut self) -> Option<(T, Bytes)> {
         let (tag, data) = self.waiting.pop_front()?;
         self.held -= data.len() + OVERHEAD;
@@ -76,6 +81,8 @@ pub(crate) struct Datagrams {
     in_row: u8,
     /// The application knows that there is something to read.
     told: bool,
+    /// It waits for room to send.
+    wants_room: bool,
     pub(crate) counters: DatagramCounters,
 }
 
@@ -102,6 +109,7 @@ impl Datagrams {
             next: 0,
             in_row: 0,
             told: false,
+            wants_room: false,
             counters: DatagramCounters::default(),
         }
     }
@@ -117,6 +125,22 @@ impl Datagrams {
             dropped(id);
         });
         id
+    }
+
+    /// True if a datagram of that length displaces none of those that wait. Otherwise the application is
+    /// told of [room](Self::room_to_tell).
+    pub(crate) fn has_room(&mut self, length: usize) -> bool {
+        let outgoing = self.queues.as_ref().map(|queues| &queues.outgoing);
+        self.wants_room = outgoing.is_some_and(|outgoing| !outgoing.has_room(length));
+        !self.wants_room
+    }
+
+    /// True if the application waits for room and half of the queue is free again, so that it is woken
+    /// once for many datagrams.
+    pub(crate) fn room_to_tell(&mut self) -> bool {
+        let outgoing = self.queues.as_ref().map(|queues| &queues.outgoing);
+        let half = outgoing.is_none_or(|outgoing| outgoing.held <= outgoing.limit / 2);
+        half && std::mem::take(&mut self.wants_room)
     }
 
     /// The datagram to send next.

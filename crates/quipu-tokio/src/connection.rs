@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, PathId, StreamDirection, StreamId};
-use quipu_policy::{PathStatus, PriorityEdit};
+use quipu_policy::{PathState, PathStatus, PriorityEdit};
 use quipu_quic::connection::{SchedulerCounters, SendDatagramError};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::tls::{CertificateDer, Negotiated};
@@ -241,6 +241,25 @@ impl Connection {
         sent.unwrap_or(Err(SendDatagramError::NotOpen))
     }
 
+    /// The same, but waits while too many wait, so that none is displaced. Cancelling sends none.
+    ///
+    /// # Errors
+    /// As of [`Connection::send_datagram`].
+    pub async fn send_datagram_wait(&self, data: Bytes) -> Result<(), SendDatagramError> {
+        loop {
+            let notified = self.signals.datagram_room.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            let offered = self.shared().with_connection(self.handle(), |connection, _, now| {
+                connection.offer_datagram(now, data.clone())
+            });
+            match offered.unwrap_or(Err(SendDatagramError::NotOpen))? {
+                Some(_) => return Ok(()),
+                None => notified.await,
+            }
+        }
+    }
+
     /// The next datagram of the peer. Cancelling loses none.
     ///
     /// # Errors
@@ -275,6 +294,15 @@ impl Connection {
         self.look(|connection, _| {
             let paths = connection.path_views().map(|view| view.key.id);
             paths.filter_map(|path| connection.datagrams_max_size(path)).max()
+        })?
+    }
+
+    /// Bytes of the largest datagram that every usable path carries at present; `None` if the peer takes
+    /// none, or no path is usable.
+    pub fn common_datagram_size(&self) -> Option<usize> {
+        self.look(|connection, _| {
+            let usable = connection.path_views().filter(|view| view.state == PathState::Usable);
+            usable.filter_map(|view| connection.datagrams_max_size(view.key.id)).min()
         })?
     }
 

@@ -295,6 +295,15 @@ impl Calls<'_> {
         self.connection.send_datagram(now, data)
     }
 
+    pub(crate) fn offer_datagram(
+        &mut self,
+        now: Instant,
+        data: Bytes,
+    ) -> Result<Option<DatagramId>, SendDatagramError> {
+        self.note(now, || Call::OfferDatagram(data.clone()));
+        self.connection.offer_datagram(now, data)
+    }
+
     pub(crate) fn read_datagram(&mut self, now: Instant) -> Option<Bytes> {
         self.note(now, || Call::ReadDatagram);
         self.connection.read_datagram()
@@ -382,6 +391,7 @@ impl Calls<'_> {
             Call::StopSending(stream, code) => drop(self.stop_sending(now, stream, code)),
             Call::Read(stream, max) => drop(self.read_at_most(now, stream, max, &mut |_| ())),
             Call::SendDatagram(data) => drop(self.send_datagram(now, data)),
+            Call::OfferDatagram(data) => drop(self.offer_datagram(now, data)),
             Call::ReadDatagram => drop(self.read_datagram(now)),
             Call::Close(code, reason) => self.close(now, code, &reason),
             Call::CloseWhenDelivered(limit, code, reason) => {

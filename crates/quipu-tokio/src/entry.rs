@@ -55,6 +55,8 @@ pub(crate) struct Signals {
     pub(crate) available: Notify,
     /// Datagrams came.
     pub(crate) datagrams: Notify,
+    /// There is room for datagrams.
+    pub(crate) datagram_room: Notify,
 }
 
 /// A stream, as its users see it.
@@ -167,6 +169,7 @@ impl Entry {
         self.signals.opened.notify_waiters();
         self.signals.available.notify_waiters();
         self.signals.datagrams.notify_waiters();
+        self.signals.datagram_room.notify_waiters();
     }
 
     /// True while a client's handshake goes on.
@@ -217,6 +220,7 @@ impl Entry {
                 self.has_datagrams = true;
                 self.signals.datagrams.notify_waiters();
             }
+            ConnectionEvent::DatagramRoom => self.signals.datagram_room.notify_waiters(),
             ConnectionEvent::Closed(reason) => self.end(ConnectionError::Closed(reason)),
             event => self.on_path_event(event),
         }

@@ -89,8 +89,9 @@ pub use error::{
 pub use incoming::Incoming;
 pub use path::{PathEvents, PathInfo};
 pub use policies::policies;
-pub use quipu_quic::TransportConfig;
+pub use quipu_quic::connection::SendDatagramError;
 pub use quipu_quic::endpoint::{ClientConfig, EndpointConfig, ServerConfig, TokenConfig};
+pub use quipu_quic::{DatagramConfig, TransportConfig};
 pub use recv_stream::RecvStream;
 pub use send_stream::SendStream;
 pub use tokio;

@@ -65,6 +65,8 @@ pub enum Call {
     Read(StreamId, u64),
     /// A datagram is sent.
     SendDatagram(Bytes),
+    /// The same unless it would displace others.
+    OfferDatagram(Bytes),
     /// A datagram is read.
     ReadDatagram,
     /// The connection is closed, with code and reason.

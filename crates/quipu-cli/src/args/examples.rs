@@ -165,10 +165,11 @@ Examples:
   quipu perf client server.example:4433 --pin PIN
   quipu perf client 192.0.2.1:4433 --pin PIN --via wlan0 --via wwan0 --direction down
   quipu perf client 192.0.2.1:4433 --pin PIN --via auto --bytes 100MB --streams 4 --json
+  quipu perf client 192.0.2.1:4433 --pin PIN --datagrams=1000 --rate 5mbit --time 30s
   quipu perf client server.example:4433 --ca authority.pem --qlog logs
 
 The handshake is tried over all uplinks, and each becomes a path. Rows of paths count UDP payload,
-the row of all paths the bytes of streams. On a terminal a line per second shows what each path
+the row of all paths the bytes of streams or datagrams that arrived. On a terminal a line per second shows what each path
 carries. Exit code 1 if the server does not answer, 2 if an option is wrong.";
 
 pub(super) const PATHS: &str = "\

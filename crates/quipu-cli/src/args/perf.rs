@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use quipu_tokio::perf;
 
 use super::examples;
 use crate::terminal::FormatOption;
@@ -92,6 +93,15 @@ pub(crate) struct PerfClientOptions {
     #[arg(long, value_name = "N", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) streams: u32,
+    /// Send datagrams in place of streams: of BYTES each, or as large as all paths carry. Prints how many
+    /// were lost
+    #[arg(long, value_name = "BYTES", conflicts_with = "streams", num_args = 0..=1, require_equals = true,
+          value_parser = clap::value_parser!(u16).range(i64::from(perf::LEAST_DATAGRAM)..))]
+    pub(crate) datagrams: Option<Option<u16>>,
+    /// Send datagrams at this rate, such as 5mbit, whether the network carries them or not [default: as
+    /// fast as congestion control allows]
+    #[arg(long, value_name = "RATE", requires = "datagrams")]
+    pub(crate) rate: Option<String>,
     /// How long each way is measured [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) time: Option<String>,

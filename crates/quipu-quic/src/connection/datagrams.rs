@@ -59,6 +59,33 @@ impl Connection {
         now: Instant,
         data: Bytes,
     ) -> Result<DatagramId, SendDatagramError> {
+        self.check_datagram(now, data.len())?;
+        Ok(self.queue_datagram(data))
+    }
+
+    /// The same for who would rather wait than lose older datagrams: `None` if there is no room in the
+    /// queue. [`ConnectionEvent::DatagramRoom`] tells when half of it is free.
+    ///
+    /// # Errors
+    /// As of [`Connection::send_datagram`].
+    pub fn offer_datagram(
+        &mut self,
+        now: Instant,
+        data: Bytes,
+    ) -> Result<Option<DatagramId>, SendDatagramError> {
+        self.check_datagram(now, data.len())?;
+        let has_room = self.datagrams.has_room(data.len());
+        Ok(has_room.then(|| self.queue_datagram(data)))
+    }
+
+    fn queue_datagram(&mut self, data: Bytes) -> DatagramId {
+        self.rest.end();
+        let events = &mut self.events;
+        self.datagrams.send(data, |id| events.tell(ConnectionEvent::DatagramDropped(id)))
+    }
+
+    /// Whether a datagram of that length can be sent at all at present.
+    fn check_datagram(&mut self, now: Instant, length: usize) -> Result<(), SendDatagramError> {
         if !self.handshake.peer().known || !self.lifecycle.is_open() {
             return Err(SendDatagramError::NotOpen);
         }
@@ -69,15 +96,20 @@ impl Connection {
         let peer = self.peer_takes().ok_or(SendDatagramError::Unsupported)?;
         let most = self.shared.paths.views.iter().filter_map(|view| self.carries(view)).max();
         let most = most.unwrap_or(0).min(peer);
-        if data.len() > most {
-            if data.len() <= peer {
+        if length > most {
+            if length <= peer {
                 self.probe_for_datagrams(now);
             }
-            return Err(SendDatagramError::TooLarge { length: data.len(), most });
+            return Err(SendDatagramError::TooLarge { length, most });
         }
-        self.rest.end();
-        let events = &mut self.events;
-        Ok(self.datagrams.send(data, |id| events.tell(ConnectionEvent::DatagramDropped(id))))
+        Ok(())
+    }
+
+    /// Those who wait for room in the queue hear of it.
+    fn tell_datagram_room(&mut self) {
+        if self.datagrams.room_to_tell() {
+            self.events.tell(ConnectionEvent::DatagramRoom);
+        }
     }
 
     /// The oldest datagram that came and was not read.
@@ -165,6 +197,7 @@ impl Connection {
             }
             let dropped = self.datagrams.drop_next()?;
             self.events.tell(ConnectionEvent::DatagramDropped(dropped));
+            self.tell_datagram_room();
         }
     }
 
@@ -184,6 +217,7 @@ impl Connection {
             }
             if let Some(id) = self.datagrams.on_written() {
                 packet.record.controls.push(SentControl::Datagram(id));
+                self.tell_datagram_room();
             }
         }
     }

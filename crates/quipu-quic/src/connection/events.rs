@@ -60,6 +60,9 @@ pub enum ConnectionEvent {
     DatagramSize(PathId, u16),
     /// Datagrams can be [read](crate::Connection::read_datagram); told once until all were.
     DatagramReceived,
+    /// Half of the queue is free again for datagrams, of which one
+    /// [was not taken](crate::Connection::offer_datagram).
+    DatagramRoom,
     /// The peer received the packet with a datagram.
     DatagramAcked(DatagramId),
     /// The packet with a datagram is taken for lost. It may be acknowledged after all, later.

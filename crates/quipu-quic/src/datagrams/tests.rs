@@ -35,6 +35,24 @@ fn the_oldest_make_room_and_are_named() {
 }
 
 #[test]
+fn room_is_told_once_half_of_the_queue_is_free() {
+    let mut datagrams = room_for(4, 0);
+    assert!(datagrams.has_room(1_000), "what is alone has room");
+    for _ in 0..4 {
+        assert!(datagrams.has_room(36));
+        send(&mut datagrams, 36);
+    }
+    assert!(!datagrams.room_to_tell(), "nobody asked");
+    assert!(!datagrams.has_room(0) && !datagrams.room_to_tell());
+    datagrams.on_written();
+    assert!(!datagrams.room_to_tell(), "a quarter is free");
+    datagrams.drop_next();
+    assert!(datagrams.room_to_tell() && !datagrams.room_to_tell());
+    assert!(!datagrams.has_room(1_000) && datagrams.has_room(36));
+    assert!(!datagrams.room_to_tell(), "there was room at last");
+}
+
+#[test]
 fn one_datagram_is_kept_however_large_it_is() {
     let mut datagrams = room_for(1, 1);
     assert_eq!(send(&mut datagrams, 1_000).1, []);

@@ -100,6 +100,44 @@ fn datagrams_go_both_ways_and_are_acknowledged() {
 }
 
 #[test]
+fn offered_datagrams_displace_none_and_room_is_told() {
+    let mut run = idle(link(20, 20));
+    let room = |run: &Run| {
+        let events = run.end(Role::Client).events().iter();
+        events.filter(|(_, event)| *event == ConnectionEvent::DatagramRoom).count()
+    };
+    let (mut next, mut waits, mut came) = (0, 0, Vec::new());
+    while next < 3_000 {
+        let data = numbered(next, 1_000);
+        let offered = run.act(Role::Client, |connection, now| connection.offer_datagram(now, data));
+        match offered.unwrap() {
+            Some(id) => {
+                assert_eq!(id, DatagramId(next));
+                next += 1;
+            }
+            None => {
+                assert_eq!(room(&run), waits, "not told before it was asked for");
+                waits += 1;
+                while room(&run) < waits {
+                    let later = run.world.now() + ms(1);
+                    run.until(later);
+                    came.extend(read(&mut run, Role::Server));
+                }
+            }
+        }
+    }
+    let later = run.world.now() + ms(3_000);
+    run.until(later);
+    came.extend(read(&mut run, Role::Server));
+    let counters = counters(&run, Role::Client);
+    assert_eq!((counters.sent, counters.dropped_unsent), (3_000, 0));
+    // A queue of 1 MiB holds 985 of them at first, and half as many each time later.
+    assert!((3..8).contains(&waits), "{waits}");
+    let lost = told(&run, Role::Client, lost);
+    assert_eq!(came.len() + lost.len(), 3_000, "all left, and those that came were read");
+}
+
+#[test]
 fn a_lost_datagram_is_told_by_its_number_and_not_sent_again() {
     let lossy = link(20, 20).with_loss(Loss::Independent(0.1));
     let mut run = idle(lossy);

@@ -1,49 +1,23 @@
 //! The client's side.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::PIECE;
+use super::flow::Received;
+use super::load::{Amount, Direction, Load};
 use crate::connection::Connection;
 use crate::error::{ConnectionError, ReadError, WriteError};
 use crate::path::PathInfo;
 use crate::recv_stream::RecvStream;
 use crate::send_stream::SendStream;
-
-/// Which way the bytes go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From the server.
-    Down,
-    /// To the server.
-    Up,
-}
-
-/// How much is moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Amount {
-    /// So many bytes over all streams.
-    Bytes(u64),
-    /// As many as go in this time.
-    Time(Duration),
-}
-
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
-    /// Which way the bytes go.
-    pub direction: Direction,
-    /// Streams at a time, at least 1.
-    pub streams: u32,
-    /// How much is moved.
-    pub amount: Amount,
-}
 
 /// How far a measurement is.
 #[derive(Clone, Debug)]
@@ -64,7 +38,10 @@ pub struct Outcome {
     /// Bytes that arrived.
     pub bytes: u64,
     /// Time from the first request to the last byte: upwards, until the server had acknowledged it.
+    /// That of datagrams by the clock of whoever received them.
     pub elapsed: Duration,
+    /// What came of datagrams, if they were measured.
+    pub datagrams: Option<DatagramFlow>,
     /// The paths when it began, and when it ended.
     pub before: Vec<PathInfo>,
     /// The paths when it ended.
@@ -78,7 +55,24 @@ impl Outcome {
     }
 }
 
-/// Moves bytes over a connection to a server of [`serve`](super::serve). `told` hears of the progress
+/// What came of a flow of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DatagramFlow {
+    /// Datagrams that were given to the connection to send.
+    pub sent: u64,
+    /// What the other end received of them.
+    pub received: Received,
+}
+
+impl DatagramFlow {
+    /// Datagrams that did not come: lost by the network, or displaced by newer ones at either end.
+    pub fn lost(&self) -> u64 {
+        self.sent.saturating_sub(self.received.datagrams)
+    }
+}
+
+/// Moves bytes over streams of a connection to a server of [`serve`](super::serve). `told` hears of the progress
 /// every second, or as often as `every` says.
 ///
 /// # Errors
@@ -87,7 +81,7 @@ pub async fn measure(
     connection: &Connection,
     load: &Load,
     every: Duration,
-    mut told: impl FnMut(Progress),
+    told: impl FnMut(Progress),
 ) -> Result<Outcome, ConnectionError> {
     let moved = Arc::new(AtomicU64::new(0));
     let before = connection.paths();
@@ -106,22 +100,49 @@ pub async fn measure(
             Direction::Up => running.spawn(upload(connection, until, moved)),
         };
     }
-    let mut next = begin + every;
-    loop {
-        match tokio::time::timeout_at(next, running.join_next()).await {
-            Ok(None) => break,
-            Ok(Some(Ok(ended))) => ended?,
-            // The runtime is shutting down.
-            Ok(Some(Err(_))) => return Err(ConnectionError::EndpointGone),
-            Err(_) => {
-                next += every;
-                let (elapsed, bytes) = (begin.elapsed(), moved.load(Ordering::Relaxed));
-                told(Progress { elapsed, bytes, paths: connection.paths() });
+    let all = async {
+        while let Some(ended) = running.join_next().await {
+            // Without a result, the runtime is shutting down.
+            ended.unwrap_or(Err(ConnectionError::EndpointGone))?;
+        }
+        Ok(())
+    };
+    let watch = Watch { connection, begin, moved: &moved, every };
+    watch.during(all, told).await?;
+    let (elapsed, bytes) = (begin.elapsed(), moved.load(Ordering::Relaxed));
+    Ok(Outcome { bytes, elapsed, datagrams: None, before, after: connection.paths() })
+}
+
+/// Tells how far a measurement is.
+pub(super) struct Watch<'m> {
+    pub(super) connection: &'m Connection,
+    pub(super) begin: Instant,
+    /// Bytes so far.
+    pub(super) moved: &'m AtomicU64,
+    pub(super) every: Duration,
+}
+
+impl Watch<'_> {
+    /// What `work` gives; meanwhile `told` hears of the progress.
+    pub(super) async fn during<R>(
+        &self,
+        work: impl Future<Output = R>,
+        mut told: impl FnMut(Progress),
+    ) -> R {
+        let mut work = pin!(work);
+        let mut next = self.begin + self.every;
+        loop {
+            match timeout_at(next, work.as_mut()).await {
+                Ok(result) => return result,
+                Err(_) => {
+                    next += self.every;
+                    let (elapsed, bytes) =
+                        (self.begin.elapsed(), self.moved.load(Ordering::Relaxed));
+                    told(Progress { elapsed, bytes, paths: self.connection.paths() });
+                }
             }
         }
     }
-    let (elapsed, bytes) = (begin.elapsed(), moved.load(Ordering::Relaxed));
-    Ok(Outcome { bytes, elapsed, before, after: connection.paths() })
 }
 
 /// When a stream has moved enough.
@@ -135,7 +156,7 @@ impl Until {
     /// What `action` gives, or `None` if its time is over first.
     async fn run<R>(self, action: impl Future<Output = R>) -> Option<R> {
         match self {
-            Until::At(at) => tokio::time::timeout_at(at, action).await.ok(),
+            Until::At(at) => timeout_at(at, action).await.ok(),
             Until::Bytes(_) => Some(action.await),
         }
     }

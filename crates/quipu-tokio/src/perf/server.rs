@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::PIECE;
+use super::datagrams::serve_flows;
+use super::{PIECE, read_exactly};
 use crate::connection::Connection;
 use crate::endpoint::Endpoint;
 use crate::error::{AcceptError, ReadError, WriteError};
@@ -28,6 +29,9 @@ async fn serve_client(
     let connection = incoming.accept().await;
     told(connection.as_ref());
     let Ok(connection) = connection else { return };
+    let flows = connection.clone();
+    // It ends with the connection.
+    tokio::spawn(async move { serve_flows(&flows).await });
     while let Ok((send, receive)) = connection.accept_bidirectional().await {
         tokio::spawn(async move {
             // A client that stops early has what it wanted.
@@ -37,15 +41,10 @@ async fn serve_client(
 }
 
 async fn serve_stream(send: SendStream, mut receive: RecvStream) -> Result<(), ReadError> {
-    let mut wanted = [0; 8];
-    let mut filled = 0;
-    while filled < wanted.len() {
-        match receive.read(&mut wanted[filled..]).await? {
-            Some(read) => filled += read,
-            // No request: nothing is owed.
-            None => return Ok(()),
-        }
-    }
+    let Some(wanted) = read_exactly(&mut receive).await? else {
+        // No request: nothing is owed.
+        return Ok(());
+    };
     let sending = tokio::spawn(send_bytes(send, u64::from_be_bytes(wanted)));
     let mut buffer = vec![0; PIECE];
     while receive.read(&mut buffer).await?.is_some() {}
