@@ -14,6 +14,7 @@ use quipu_tokio::{
     ClientConfig, Connection, Endpoint, ServerConfig, TransportConfig, Via, policies,
 };
 use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::heartbeat::Heartbeat;
@@ -156,14 +157,18 @@ impl Play {
         let transport = TransportConfig { send_buffer: Bytes(1 << 20), ..Default::default() };
         let transport = Arc::new(transport);
         let config = ServerConfig::new(Arc::new(tls), Arc::clone(&transport), policies.clone());
+        let (bound, listens) = oneshot::channel();
         let server = self.there.spawn(async move {
             let endpoint = Endpoint::server(config).listen(SERVER.parse().unwrap()).bind().unwrap();
+            // The client may have given up already.
+            let _ = bound.send(());
             let connection = endpoint.accept().await.unwrap().accept().await.unwrap();
             // The endpoint lives as long as its connection.
             (endpoint, connection)
         });
         until_up(0).await?;
         until_up(1).await?;
+        listens.await.map_err(|error| text(&error))?;
         let config =
             ClientConfig::new(Arc::new(pinned(pin, &[ALPN]).unwrap()), transport, policies);
         let client = Endpoint::client().via(Via::Auto).bind().map_err(|error| text(&error))?;
