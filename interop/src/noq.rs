@@ -72,6 +72,7 @@ impl NoqNode {
                 let tls = QuicServerConfig::try_from(Arc::clone(&config.tls.server))?;
                 let mut server_config = ServerConfig::with_crypto(Arc::new(tls));
                 server_config.transport_config(transport.clone());
+                server_config.preferred_address_v4(config.preferred());
                 if config.tokens.is_some() {
                     crate::tokens::noq_server(&mut server_config);
                 }

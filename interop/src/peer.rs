@@ -1,6 +1,6 @@
 //! What every foreign node is made of, and what every node of an exchange shows.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 
 use quipu_base::{Instant, Role, Seed};
 use quipu_testkit::{Action, Identity, Plan, Scenario, SharedTls, server_address};
@@ -15,7 +15,8 @@ use crate::SharedTokens;
 pub struct PeerConfig {
     /// Which side the node is.
     pub role: Role,
-    /// The node's own addresses, one for each path, the handshake's first. All have one port.
+    /// The node's own addresses, one for each path, the handshake's first. All have one port. The second one
+    /// of a server is where it asks clients to move to.
     pub local: Vec<SocketAddr>,
     /// The server's address, which a client connects to.
     pub server: SocketAddr,
@@ -59,6 +60,14 @@ impl PeerConfig {
     pub(crate) fn local_address(&self, ip: Option<std::net::IpAddr>) -> SocketAddr {
         let found = ip.and_then(|ip| self.local.iter().find(|local| local.ip() == ip));
         *found.or(self.local.first()).unwrap_or(&self.server)
+    }
+
+    /// Where a server asks its clients to move to.
+    pub(crate) fn preferred(&self) -> Option<SocketAddrV4> {
+        match self.local.get(1) {
+            Some(SocketAddr::V4(address)) if !self.role.is_client() => Some(*address),
+            _ => None,
+        }
     }
 
     /// The seed of the engine's generator.

@@ -55,6 +55,7 @@ impl QuinnNode {
                 let tls = QuicServerConfig::try_from(Arc::clone(&config.tls.server))?;
                 let mut server_config = ServerConfig::with_crypto(Arc::new(tls));
                 server_config.transport_config(transport.clone());
+                server_config.preferred_address_v4(config.preferred());
                 if config.tokens.is_some() {
                     crate::tokens::quinn_server(&mut server_config);
                 }

@@ -5,6 +5,7 @@
 
 mod common;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use common::matrix::{BOTH, Cell, Engine, NOQ, each};
@@ -12,7 +13,7 @@ use common::{MEGABYTES, path};
 use quipu_base::{Bytes, Duration, Instant, PathId, Role, Seed};
 use quipu_interop::SharedTokens;
 use quipu_quic::token_store::TokenCache;
-use quipu_testkit::{Action, Failure, Outcome, Plan, SizeLimit};
+use quipu_testkit::{Action, Failure, Outcome, Plan, SizeLimit, preferred_address};
 
 /// A second and a half into a transfer that takes more than four: in the midst of it.
 const MIDST: u64 = 1_500;
@@ -134,6 +135,31 @@ fn a_client_moves_to_another_of_its_addresses() {
         let (up, down) = outcome.links[1];
         assert!(up.delivered.bytes > Bytes(4 * MEGABYTES), "{up:?}");
         assert!(down.delivered.bytes > Bytes(4 * MEGABYTES), "{down:?}");
+    });
+}
+
+/// Foreign clients do not move, but go on. <https://www.rfc-editor.org/rfc/rfc9000#section-9.6>
+#[test]
+fn a_client_moves_to_the_address_that_its_server_prefers() {
+    each(BOTH, |cell| {
+        let mut case = cell.transfer();
+        case.scenario.preferred = Some(path(20, 20));
+        if let (Role::Server, SocketAddr::V4(address)) = (cell.ours, preferred_address()) {
+            case.ours.transport.preferred_address.ipv4 = Some(address);
+        }
+        let outcome = case.run();
+        let [(up, down), (up_there, _)] = outcome.links[..] else {
+            panic!("a path, and the way to the other address")
+        };
+        let moves = cell.ours.is_client() && cell.engine == Engine::Quinn;
+        let up = if moves { up_there } else { up };
+        // The server of quinn goes on sending from the address of the handshake.
+        for link in [up, down] {
+            assert!(link.delivered.bytes > Bytes(9 * MEGABYTES), "{link:?}");
+        }
+        // That of noq drops what is sent to another of its addresses, also to the one that it prefers: the
+        // client stays.
+        assert_eq!(up_there.delivered.datagrams > 0, cell.ours.is_client(), "{up_there:?}");
     });
 }
 

@@ -33,7 +33,7 @@ pub use hostile::{Hostile, Mischief};
 pub use identity::{ALPN, Identity, SERVER_NAME, SharedTls};
 pub use middlebox::{Behind, Middlebox, Rebinding, SizeLimit};
 pub use node::{Blocking, NodeConfig, QuicNode, SimOutbox, Tls, plain_policies, policies};
-pub use scenario::{Failure, Outcome, Scenario, client_address, server_address};
+pub use scenario::{Failure, Outcome, Scenario, client_address, preferred_address, server_address};
 pub use script::{Action, Script};
 pub use strict::Strict;
 pub use watched::{Account, Watch};

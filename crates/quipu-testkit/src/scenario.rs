@@ -19,6 +19,9 @@ pub struct Scenario {
     pub paths: Vec<LinkConfig>,
     /// What differs from client to server: the number of a path, and its link in that direction.
     pub up: Vec<(usize, LinkConfig)>,
+    /// The link, used in both directions, between the client's first address and another one of the server, to
+    /// which it may ask its clients to move.
+    pub preferred: Option<LinkConfig>,
     /// What stands before the client.
     pub middlebox: Middlebox,
     /// Seed of links and engines.
@@ -34,7 +37,8 @@ pub struct Outcome {
     pub finished_at: Instant,
     /// Received bytes of both directions per time, from the start of the connection on.
     pub goodput: Rate,
-    /// Per path, what the links from client to server and back have seen.
+    /// Per path, what the links from client to server and back have seen; last those of the server's
+    /// preferred address, if it has one.
     pub links: Vec<(LinkStats, LinkStats)>,
     /// Hash of the times and sizes of all datagrams.
     pub trace: u64,
@@ -101,9 +105,14 @@ pub fn client_address(path: u8) -> SocketAddr {
     address(1, path, 50_000)
 }
 
-/// The server's only address.
+/// The server's address, at which every connection begins.
 pub fn server_address() -> SocketAddr {
     address(2, 0, 443)
+}
+
+/// The address to which a server may ask its client to move, if there is a [link](Scenario::preferred) to it.
+pub fn preferred_address() -> SocketAddr {
+    address(2, 1, 443)
 }
 
 impl<N: ExchangeNode + ?Sized> ExchangeNode for Box<N> {
@@ -135,17 +144,22 @@ impl Scenario {
             plan,
             paths,
             up: Vec::new(),
+            preferred: None,
             middlebox: Middlebox::default(),
             seed: Seed::new(1),
             limit: Duration::from_secs(600),
         }
     }
 
-    /// The addresses of one side, one for each path; the server has just one.
+    /// The addresses of one side: the client has one for each path, the server one, and perhaps one to which
+    /// it asks clients to move.
     pub fn addresses(&self, role: Role) -> Vec<SocketAddr> {
         match role {
             Role::Client => self.path_numbers().map(client_address).collect(),
-            Role::Server => vec![server_address()],
+            Role::Server => {
+                let preferred = self.preferred.as_ref().map(|_| preferred_address());
+                std::iter::once(server_address()).chain(preferred).collect()
+            }
         }
     }
 
@@ -184,6 +198,11 @@ impl Scenario {
                 world.add_route(here, there, &[path.up])?;
                 world.add_route(there, here, &[path.down])?;
             }
+        }
+        if let Some(link) = &self.preferred {
+            let here = Interface { node: client, address: client_address(0) };
+            let there = Interface { address: preferred_address(), ..there };
+            links.push(world.add_path(here, there, link, link)?);
         }
 
         let end = world.run_while(Instant::ZERO + self.limit, |world| {
