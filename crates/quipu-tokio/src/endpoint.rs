@@ -345,7 +345,8 @@ impl Endpoint {
     /// one gets an answer. The others become further paths as soon as both ends allow it, if the
     /// transport's `max_paths` does; [`Connection::path_events`] tells. So do uplinks that come later, and
     /// those that return: the host is asked which there are once a second, and on Linux whenever the kernel
-    /// tells of a change. Paths of uplinks that are gone are abandoned.
+    /// tells of a change. Paths of uplinks that are gone are abandoned; the last one, and the only one with a
+    /// peer that allows no other, moves to an uplink that is left.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -382,11 +383,12 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// Uplinks that come and go become paths, if the client and the transport have several.
+    /// Uplinks that come and go become paths, or the place to which the only path moves.
     fn watch(&self, connection: &Connection, config: &ClientConfig, remote: SocketAddr) {
-        if !self.vias.is_empty() && config.transport.max_paths > 1 {
-            let vias = Arc::clone(&self.vias);
-            tokio::spawn(watch(Arc::clone(&self.shared), connection.handle(), vias, remote));
+        if !self.vias.is_empty() {
+            let (vias, several) = (Arc::clone(&self.vias), config.transport.max_paths > 1);
+            let shared = Arc::clone(&self.shared);
+            tokio::spawn(watch(shared, connection.handle(), vias, remote, several));
         }
     }
 

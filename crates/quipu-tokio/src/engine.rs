@@ -350,6 +350,16 @@ impl Calls<'_> {
         self.connection.migrate(now, path, route)
     }
 
+    pub(crate) fn rebind(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        route: Route,
+    ) -> Result<(), MigrateError> {
+        self.note(now, || Call::Rebind(path, route));
+        self.connection.rebind(now, path, route)
+    }
+
     pub(crate) fn update_keys(&mut self, now: Instant) -> bool {
         self.note(now, || Call::UpdateKeys);
         self.connection.update_keys()
@@ -400,6 +410,7 @@ impl Calls<'_> {
             Call::OpenPath(route, status) => drop(self.open_path_as(now, route, status)),
             Call::AbandonPath(path, code) => _ = self.abandon_path(now, path, code),
             Call::Migrate(path, route) => drop(self.migrate(now, path, route)),
+            Call::Rebind(path, route) => drop(self.rebind(now, path, route)),
             Call::UpdateKeys => _ = self.update_keys(now),
             Call::SetPathStatus(path, status) => _ = self.set_path_status(now, path, status),
             Call::Ping(path) => _ = self.ping(now, path),

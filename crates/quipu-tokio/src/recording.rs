@@ -79,6 +79,8 @@ pub enum Call {
     AbandonPath(PathId, ErrorCode),
     /// A path is moved to these addresses.
     Migrate(PathId, Route),
+    /// The local address of a path is gone, and another takes its place.
+    Rebind(PathId, Route),
     /// The next key phase begins.
     UpdateKeys,
     /// A path is spared, or used again.

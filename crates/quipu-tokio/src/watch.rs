@@ -1,9 +1,10 @@
 //! Uplinks that come and go while a connection lives.
 //!
 //! Once a second, and on Linux as soon as the kernel tells of a change, the host is asked which there are.
-//! One that is new, or is back, becomes a path; the
-//! path of one that is gone is abandoned, if there is another. Packets that a dead uplink swallows are
-//! noticed sooner, by probe timeouts: this is for what comes after.
+//! One that is new, or is back, becomes a path; the path of one that is gone is abandoned, if there is
+//! another. If there is none, and the peer or this end allows no second path, the path moves to an uplink
+//! that is left. Packets that a dead uplink swallows are noticed sooner, by probe timeouts: this is for what
+//! comes after.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -11,6 +12,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
+use quipu_base::PathId;
 use quipu_policy::{PathState, PathStatus};
 use quipu_quic::ConnectionHandle;
 use quipu_quic::error::ErrorCode;
@@ -55,12 +57,14 @@ impl Trial {
     }
 }
 
-/// Keeps the paths of a client's connection to `remote` to the uplinks that there are.
+/// Keeps the paths of a client's connection to `remote` to the uplinks that there are; `several`: it may
+/// have more than one.
 pub(crate) async fn watch(
     shared: Arc<Shared>,
     handle: ConnectionHandle,
     vias: Arc<[Via]>,
     remote: SocketAddr,
+    several: bool,
 ) {
     let start = Instant::now();
     let first = present(&vias, remote).into_iter();
@@ -69,6 +73,7 @@ pub(crate) async fn watch(
     let mut changes = shared.changes.subscribe();
     // Of those that are no paths.
     let mut next_trial = None;
+    let mut was_stranded = false;
     loop {
         let next_look = Instant::now() + EVERY;
         let wake = next_trial.map_or(next_look, |at| next_look.min(at));
@@ -78,20 +83,32 @@ pub(crate) async fn watch(
         }
         let now = Instant::now();
         let uplinks = present(&vias, remote);
-        let Some(Settled { missing, proved }) = settle(&shared, handle, &uplinks) else { return };
+        let Some(settled) = settle(&shared, handle, &uplinks) else { return };
+        let Settled { missing, proved, stranded } = settled;
         let is_there = |address| uplinks.iter().any(|uplink| uplink.address == address);
         // One that was a path, or was gone, is tried at once when it is missed.
         trials.retain(|address, _| is_there(*address) && !proved.contains(address));
+        if stranded.is_some() && !was_stranded {
+            // However often they could not become a second path.
+            trials.clear();
+        }
+        was_stranded = stranded.is_some();
+        if !several && stranded.is_none() {
+            continue;
+        }
         for uplink in uplinks.iter().filter(|uplink| missing.contains(&uplink.address)) {
             let trial = trials.entry(uplink.address).or_insert_with(|| Trial::at(now));
             if trial.at <= now {
                 trial.put_off(now);
                 let Ok(route) = path::route_by(&shared, uplink.clone(), remote) else { continue };
-                let open = |connection: &mut Calls<'_>, _: &mut _, now| {
+                let reach = |connection: &mut Calls<'_>, _: &mut _, now| {
                     // Both ends may have to allow it first: the next trial is the time for that.
-                    let _ = connection.open_path_as(now, route, PathStatus::Available);
+                    let opened = connection.open_path_as(now, route, PathStatus::Available);
+                    if let Some(path) = stranded.filter(|_| opened.is_err()) {
+                        let _ = connection.rebind(now, path, route);
+                    }
                 };
-                if shared.with_connection(handle, open).is_err() {
+                if shared.with_connection(handle, reach).is_err() {
                     return;
                 }
             }
@@ -122,6 +139,8 @@ struct Settled {
     missing: Vec<IpAddr>,
     /// They are a path on which the peer answered.
     proved: Vec<IpAddr>,
+    /// A path whose uplink is gone, if all are.
+    stranded: Option<PathId>,
 }
 
 /// Abandons the paths whose uplinks are gone; `None` once the connection has ended.
@@ -152,6 +171,7 @@ fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Opti
             }
         }
     }
+    let stranded = gone.first().copied().filter(|_| served.is_empty());
     served.extend(&entry.unwanted);
     drop(state);
     for path in gone {
@@ -162,5 +182,5 @@ fn settle(shared: &Shared, handle: ConnectionHandle, uplinks: &[Uplink]) -> Opti
     }
     let missing = uplinks.iter().map(|uplink| uplink.address);
     let missing = missing.filter(|address| !served.contains(address)).collect();
-    Some(Settled { missing, proved })
+    Some(Settled { missing, proved, stranded })
 }

@@ -22,7 +22,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs a transfer during which `cut` takes its end of the second link down, the server or the client;
 /// `"none"`: nobody does; `"back"`: the client does, and takes it up again; `"told"`: the server does so
-/// while nothing is sent.
+/// while nothing is sent; `"only"`: the client may have one path, whose link it takes down; `"replaced"`: it has
+/// the first link only, until it takes that down and the second up.
 fn transfer(cut: &str) {
     if let Err(reason) = network::may_make() {
         eprintln!("skipped: this user may not make network namespaces: {reason}");
@@ -61,4 +62,14 @@ fn a_link_without_carrier_is_left_as_soon_as_the_kernel_tells() {
 #[test]
 fn a_socket_that_takes_nothing_stops_its_path_alone() {
     transfer("blocked");
+}
+
+#[test]
+fn the_only_path_moves_to_an_uplink_that_is_left() {
+    transfer("only");
+}
+
+#[test]
+fn an_uplink_that_replaces_the_only_one_carries_the_rest() {
+    transfer("replaced");
 }

@@ -102,10 +102,15 @@ fn client() {
 async fn experience(pin: Pin, cut: &str, server: &mut Server) {
     let tls = Arc::new(pinned(pin, &[ALPN]).unwrap());
     let policies = policies(&Registry::builtin(), "").unwrap();
-    let config = ClientConfig::new(tls, Arc::new(TransportConfig::default()), policies);
+    let max_paths = if cut == "only" { 1 } else { TransportConfig::default().max_paths };
+    let transport = TransportConfig { max_paths, ..TransportConfig::default() };
+    let config = ClientConfig::new(tls, Arc::new(transport), policies);
     // The kernel tells of a carrier up to a second late.
     while uplinks().unwrap().iter().filter(|uplink| uplink.usable == Usable::Yes).count() < 2 {
         tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    if cut == "replaced" {
+        ip("link set v1 down");
     }
     let builder = Endpoint::client().via(Via::Auto);
     let builder = match cut {
@@ -115,9 +120,15 @@ async fn experience(pin: Pin, cut: &str, server: &mut Server) {
     };
     let endpoint = builder.bind().unwrap();
     let names: Vec<_> = endpoint.uplinks().iter().map(|up| up.interface.clone().unwrap()).collect();
-    assert_eq!(names, ["v0", "v1"]);
+    assert_eq!(names, if cut == "replaced" { &["v0"][..] } else { &["v0", "v1"] });
     let address = "10.0.1.2:4433".parse().unwrap();
     let connection = endpoint.connect(&config, address, "server").await.unwrap();
+    if matches!(cut, "only" | "replaced") {
+        moved(&connection, cut == "replaced").await;
+        connection.close(0, b"");
+        endpoint.wait_idle_for(quipu_base::Duration::from_secs(1)).await;
+        return;
+    }
     both_usable(&connection).await;
     let mut uncut = !matches!(cut, "none" | "blocked" | "told");
     download(&connection, |at| {
@@ -172,6 +183,27 @@ async fn download(connection: &Connection, mut read: impl FnMut(usize)) {
         read(at);
     }
     assert_eq!(at, SIZE);
+}
+
+/// The uplink of the only path goes down in the middle of a transfer, and the other carries the rest. `later`: that
+/// comes only then.
+async fn moved(connection: &Connection, later: bool) {
+    let mut uncut = true;
+    download(connection, |at| {
+        if at > SIZE / 3 && std::mem::take(&mut uncut) {
+            assert_eq!(connection.paths().len(), 1);
+            ip("link set v0 down");
+            if later {
+                ip("link set v1 up");
+                ip("route add default via 10.0.2.2 dev v1 metric 200");
+            }
+        }
+    })
+    .await;
+    let of_v1 = |path: &PathInfo| path.interface.as_deref() == Some("v1");
+    let paths = connection.paths();
+    let path = paths.iter().find(|path| of_v1(path)).unwrap();
+    assert!(path.sample.counters.bytes_received > 1 << 20, "{paths:?}");
 }
 
 /// Uploads [`SIZE`] bytes, which the server compares.
