@@ -13,9 +13,15 @@ use quipu_quic::tls::rustls::{RustlsClient, RustlsServer, provider, secure_sourc
 use quipu_quic::{Arrival, Endpoint, Outbox, Route, Transmit, TransportConfig};
 use quipu_testkit::{Identity, SERVER_NAME, client_address, plain_policies, server_address};
 
-/// Where seeded endpoints may be made: experiments and tests, none of which has a network.
-const SEEDED: [&str; 4] =
-    ["crates/quipu-lab/", "crates/quipu-testkit/", "interop/", "fuzz/fuzz_targets/"];
+/// Where seeded endpoints may be made: experiments and tests, none of which has a network, and the
+/// one benchmark of ours whose two ends pass datagrams in memory.
+const SEEDED: [&str; 5] = [
+    "crates/quipu-lab/",
+    "crates/quipu-testkit/",
+    "interop/",
+    "fuzz/fuzz_targets/",
+    "bench/peers/src/bin/quipu.rs",
+];
 
 /// The files of the engine that may name a seeded generator, in code that is no test: the source
 /// itself, and the constructor that takes one.
@@ -34,7 +40,9 @@ fn only_experiments_and_tests_make_seeded_endpoints() {
         .filter(|(_, code)| mentions(code, &names))
         .map(|(path, _)| path)
         .collect();
-    assert!(users.iter().any(|path| path.starts_with(SEEDED[0])), "the lab makes them: {users:?}");
+    for folder in [SEEDED[0], SEEDED[4]] {
+        assert!(users.iter().any(|path| path.starts_with(folder)), "{folder} has one: {users:?}");
+    }
     let others: Vec<_> =
         users.iter().filter(|path| !SEEDED.iter().any(|folder| path.starts_with(folder))).collect();
     assert!(others.is_empty(), "seeded endpoints in {others:?}, which may meet a network");
@@ -69,7 +77,7 @@ fn a_name_is_found_in_code_and_not_in_comments_or_other_names() {
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the root");
     let mut files = Vec::new();
-    for folder in ["crates", "examples", "interop", "fuzz"] {
+    for folder in ["crates", "examples", "interop", "fuzz", "bench"] {
         collect(&root.join(folder), &mut files);
     }
     let mut sources: Vec<_> = files

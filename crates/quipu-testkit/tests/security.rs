@@ -1,5 +1,5 @@
-//! `docs/security.md` names tests that exist, and says so where one is ignored. Secrets are compared
-//! in constant time.
+//! `docs/security.md` and `docs/engine-faults.md` name tests that exist, and the former says so where
+//! one is ignored. Secrets are compared in constant time.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -30,11 +30,11 @@ fn tests() -> BTreeMap<String, bool> {
         let text = std::fs::read_to_string(&file).unwrap();
         let (mut is_test, mut is_ignored) = (false, false);
         for line in text.lines().map(str::trim) {
-            if line == "#[test]" {
+            if line == "#[test]" || line.starts_with("#[tokio::test") {
                 (is_test, is_ignored) = (true, false);
             } else if line.starts_with("#[ignore") {
                 is_ignored = true;
-            } else if let Some(rest) = line.strip_prefix("fn ")
+            } else if let Some(rest) = line.trim_start_matches("async ").strip_prefix("fn ")
                 && is_test
             {
                 let name: String =
@@ -47,20 +47,27 @@ fn tests() -> BTreeMap<String, bool> {
     tests
 }
 
-/// The attack and the defence of each row, with the tests that it names.
-fn rows(page: &str) -> Vec<(String, String, Vec<String>)> {
+/// The cells of each row of a page's tables, all of which begin with a column of this name.
+fn table(page: &str, first: &str) -> Vec<Vec<String>> {
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
     };
-    let table = page.lines().filter(|line| line.starts_with("| ")).map(cells);
-    table
-        .filter(|row| row[0] != "Attack" && !row[0].starts_with("---"))
-        .map(|row| {
-            let [attack, _, defence, named] = &row[..] else { panic!("four cells: {row:?}") };
-            let named = named.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-            (attack.clone(), defence.clone(), named)
-        })
-        .collect()
+    let rows = page.lines().filter(|line| line.starts_with("| ")).map(cells);
+    rows.filter(|row| row[0] != first && !row[0].starts_with("---")).collect()
+}
+
+/// What a cell names as code.
+fn named(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The attack and the defence of each row, with the tests that it names.
+fn rows(page: &str) -> Vec<(String, String, Vec<String>)> {
+    let row = |row: Vec<String>| {
+        let [attack, _, defence, tests] = &row[..] else { panic!("four cells: {row:?}") };
+        (attack.clone(), defence.clone(), named(tests))
+    };
+    table(page, "Attack").into_iter().map(row).collect()
 }
 
 #[test]
@@ -79,6 +86,26 @@ fn every_attack_names_tests_that_exist() {
         }
         let open = defence.contains("**Open**");
         assert_eq!(ignored > 0, open, "{attack}: {ignored} tests are ignored");
+    }
+}
+
+/// A fault of the engine that was found has a test that runs, or the reason why it has none.
+#[test]
+fn every_fault_names_tests_that_run_or_a_reason() {
+    let page = std::fs::read_to_string(root().join("docs/engine-faults.md")).unwrap();
+    let tests = tests();
+    let rows = table(&page, "Fault");
+    assert!(rows.len() > 60, "{} faults", rows.len());
+    for row in rows {
+        let [fault, _, shown] = &row[..] else { panic!("three cells: {row:?}") };
+        if shown.starts_with("No test: ") {
+            continue;
+        }
+        let named = named(shown);
+        assert!(!named.is_empty(), "neither a test nor a reason: {fault}");
+        for name in named {
+            assert_eq!(tests.get(&name), Some(&false), "no test called {name} runs: {fault}");
+        }
     }
 }
 

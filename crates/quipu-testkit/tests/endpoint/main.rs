@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod accepting;
+mod blocked;
 mod costs;
 mod dry;
 mod places;

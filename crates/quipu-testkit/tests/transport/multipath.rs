@@ -149,6 +149,33 @@ fn a_maximum_path_id_below_its_initial_value_closes() {
     }
 }
 
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-4.3>
+/// <https://www.rfc-editor.org/rfc/rfc10069#section-4.6>
+#[test]
+fn path_identifiers_beyond_the_limit_or_32_bits_close() {
+    let setup = Setup::default();
+    let beyond = PathId(setup.client.max_paths);
+    // MAX_PATH_ID of 2^32, which is no frame that could be written.
+    let maximum = [0x7e, 0x7a, 0xc0, 0, 0, 1, 0, 0, 0, 0];
+    for role in [Role::Client, Role::Server] {
+        for packet in [
+            one_rtt().frame(Frame::PathStatusBackup { path: beyond, sequence: 0 }),
+            one_rtt().frame(Frame::PathStatusAvailable { path: beyond, sequence: 0 }),
+            one_rtt().bytes(&maximum),
+        ] {
+            let mut forge = Forge::against(role, &setup).acknowledging();
+            let allowed = PathId(beyond.0 - 1);
+            forge.say([Frame::PathStatusBackup { path: allowed, sequence: 0 }]);
+            assert_eq!(forge.closed(), None, "{role:?}");
+            forge.send(packet);
+            let Some(CloseReason::PeerFault(error)) = forge.closed() else {
+                unreachable!("{role:?}: {:?}", forge.closed())
+            };
+            assert_eq!(error.code, ErrorCode::PROTOCOL_VIOLATION, "{role:?}: {error}");
+        }
+    }
+}
+
 /// A peer can lack the next connection ID or one that it has not seen yet, of a path that it may use.
 /// <https://www.rfc-editor.org/rfc/rfc10069#section-4.7>
 #[test]
