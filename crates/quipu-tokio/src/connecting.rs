@@ -37,14 +37,14 @@ pub(crate) async fn connect(
     let routes = routes(shared, uplinks, remote)?;
     let connection = match routes.as_slice() {
         [only] => attempt(shared, config, *only, server_name)?.finish(&Notify::new()).await,
-        several => race(shared, config, several, server_name).await,
+        several => race(shared, config, None, several, server_name).await,
     };
     let connection = connection.map_err(|error| failed(error, remote, &routes))?;
     open_others(&connection, config, routes);
     Ok(connection)
 }
 
-/// Opens a connection by the first uplink alone; returns as soon as data can be sent.
+/// Opens a connection by the first uplink, and returns at once if data can be sent; else as [`connect`].
 pub(crate) async fn connect_early(
     shared: &Arc<Shared>,
     uplinks: &[Uplink],
@@ -53,11 +53,14 @@ pub(crate) async fn connect_early(
     server_name: &str,
 ) -> Result<Connection, ConnectError> {
     let routes = routes(shared, uplinks, remote)?;
-    let first = *routes.first().ok_or(ConnectError::NoUplink(remote))?;
-    let begun = attempt(shared, config, first, server_name)?;
+    let (first, others) = routes.split_first().ok_or(ConnectError::NoUplink(remote))?;
+    let begun = attempt(shared, config, *first, server_name)?;
     let connection = match begun.connection.early_data() {
         Some(EarlyData::Offered) => begun.connection,
-        _ => begun.finish(&Notify::new()).await.map_err(|error| failed(error, remote, &[first]))?,
+        _ => {
+            let raced = race(shared, config, Some(begun), others, server_name).await;
+            raced.map_err(|error| failed(error, remote, &routes))?
+        }
     };
     open_others(&connection, config, routes);
     Ok(connection)
@@ -213,10 +216,11 @@ fn attempt(
 type Running = JoinSet<Result<Connection, Failed>>;
 
 /// The first of several attempts that succeeds. Each begins [`STAGGER`] after the one before, or when the
-/// network says that one of those fails, or all before have failed.
+/// network says that one of those fails, or all before have failed. One may have begun already.
 async fn race(
     shared: &Arc<Shared>,
     config: &ClientConfig,
+    mut begun: Option<Attempt>,
     routes: &[Route],
     server_name: &str,
 ) -> Result<Connection, Failed> {
@@ -225,8 +229,12 @@ async fn race(
     let mut failed: Option<Failed> = None;
     let hurry = Arc::new(Notify::new());
     loop {
-        if let Some(route) = waiting.next() {
-            match attempt(shared, config, *route, server_name) {
+        let next = begun.take().map(Ok).or_else(|| {
+            let route = waiting.next()?;
+            Some(attempt(shared, config, *route, server_name))
+        });
+        if let Some(next) = next {
+            match next {
                 Ok(attempt) => {
                     let hurry = Arc::clone(&hurry);
                     running.spawn(async move { attempt.finish(&hurry).await });

@@ -17,6 +17,7 @@ use quipu_quic::{Arrival, Drain, Outbox};
 
 use crate::batches::SendFailure;
 use crate::changes::Changes;
+use crate::icmp::Hint;
 use crate::socket::Socket;
 use crate::spans;
 use crate::state::{Shared, State};
@@ -314,8 +315,15 @@ enum Turn {
 }
 
 /// The host says that datagrams cannot leave by a route: paths there are abandoned, if others are
-/// left.
+/// left, and handshakes hear of it.
 fn leave(state: &mut State, failure: &SendFailure, now: Instant) {
+    if let Some(hint) = Hint::of_host(&failure.error, failure.route.local.ip()) {
+        for entry in state.entries.values_mut() {
+            if entry.started.is_some_and(|started| started.route == failure.route) {
+                entry.on_hint(hint);
+            }
+        }
+    }
     if failure.doubtful || !is_dead(&failure.error) {
         return;
     }

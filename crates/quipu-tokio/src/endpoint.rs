@@ -147,16 +147,51 @@ impl ClientBuilder {
         self
     }
 
-    /// Opens the sockets: one for each uplink, bound to its interface and address.
+    /// Opens the sockets: one for each uplink, bound to its interface and address. An address that cannot be
+    /// bound, such as one that is still being checked, is left out if the same [`Via`] has another that can; it
+    /// becomes a path later.
     ///
     /// # Errors
     /// See [`BindError`].
     pub fn bind(self) -> Result<Endpoint, BindError> {
-        let uplinks = if self.vias.is_empty() { Vec::new() } else { resolve(&self.vias)? };
-        let mut endpoint = Endpoint::start(self.settings, None, uplinks, Vec::new())?;
+        let _runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
+        let named = self.vias.iter().map(|via| resolve(std::slice::from_ref(via)));
+        let named = named.collect::<Result<Vec<_>, _>>()?;
+        let buffer = self.settings.kernel_buffer;
+        let bind = |uplink: &Uplink| Socket::leave_by(uplink.clone(), buffer);
+        let (uplinks, sockets) = bind_uplinks(named, bind)?;
+        let mut endpoint = Endpoint::start(self.settings, None, uplinks, sockets)?;
         endpoint.vias = self.vias.into();
         Ok(endpoint)
     }
+}
+
+/// The uplinks that can be bound, with what `bind` makes of them: at least one of each list.
+fn bind_uplinks<S>(
+    named: Vec<Vec<Uplink>>,
+    bind: impl Fn(&Uplink) -> Result<S, BindError>,
+) -> Result<(Vec<Uplink>, Vec<S>), BindError> {
+    let mut bound: Vec<(Uplink, S)> = Vec::new();
+    for uplinks in named {
+        let (mut any, mut failed) = (false, None);
+        for uplink in uplinks {
+            if bound.iter().any(|(other, _)| other.address == uplink.address) {
+                any = true;
+                continue;
+            }
+            match bind(&uplink) {
+                Ok(socket) => {
+                    bound.push((uplink, socket));
+                    any = true;
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        if let Some(error) = failed.filter(|_| !any) {
+            return Err(error);
+        }
+    }
+    Ok(bound.into_iter().unzip())
 }
 
 impl ServerBuilder {
@@ -309,7 +344,7 @@ impl Endpoint {
         Settings { config, recorders, recording, kernel_buffer }: Settings,
         server: Option<ServerConfig>,
         uplinks: Vec<Uplink>,
-        mut sockets: Vec<Socket>,
+        sockets: Vec<Socket>,
     ) -> Result<Endpoint, BindError> {
         let runtime = Handle::try_current().map_err(|_| BindError::NoRuntime)?;
         let clock = Clock::start();
@@ -318,9 +353,6 @@ impl Endpoint {
         let server = server.map(|server| (server, Clock::unix_time()));
         let parts = Parts { config, source, server, recorders };
         let engine = Engine::new(parts, clock.now(), recording)?;
-        for uplink in &uplinks {
-            sockets.push(Socket::leave_by(uplink.clone(), kernel_buffer)?);
-        }
         let timer = Timer::new().map_err(BindError::Timer)?;
         let span = spans::of_endpoint(role, &sockets);
         let shared = Arc::new(Shared::new(engine, clock, kernel_buffer, span));
@@ -362,9 +394,9 @@ impl Endpoint {
         Ok(connection)
     }
 
-    /// The same by the first uplink alone; the others become paths as above. If the transport has
-    /// [`early_data`](quipu_quic::TransportConfig::early_data) and TLS the session of an earlier connection
-    /// that allows it, returns at once: streams may be opened and written before the handshake is over
+    /// The same, but if the transport has [`early_data`](quipu_quic::TransportConfig::early_data) and TLS the
+    /// session of an earlier connection that allows it, the first uplink alone is tried, the others become
+    /// paths later, and this returns at once: streams may be opened and written before the handshake is over
     /// (0-RTT). [`Connection::early_data`] tells what became of it, and [`Connection::closed`] of a handshake
     /// that fails.
     ///
@@ -483,5 +515,36 @@ impl Endpoint {
 impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Endpoint").field("local", &self.local_addresses()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_may_fail_while_another_of_what_was_named_can_be_bound() {
+        let uplink = |host: u8| Uplink {
+            interface: None,
+            index: None,
+            address: [127, 0, 0, host].into(),
+            usable: crate::uplink::Usable::Yes,
+        };
+        let bound_but = |dead: &[u8], named: &[&[u8]]| {
+            let bind = |of: &Uplink| match dead.iter().any(|host| *of == uplink(*host)) {
+                true => Err(BindError::NoRuntime),
+                false => Ok(of.address),
+            };
+            let named = named.iter().map(|hosts| hosts.iter().copied().map(uplink).collect());
+            let (uplinks, addresses) = bind_uplinks(named.collect(), bind).ok()?;
+            assert!(uplinks.iter().map(|uplink| uplink.address).eq(addresses));
+            Some(uplinks)
+        };
+        assert_eq!(bound_but(&[1], &[&[1, 2]]), Some(vec![uplink(2)]));
+        assert_eq!(bound_but(&[1, 2], &[&[1, 2]]), None);
+        assert_eq!(bound_but(&[1], &[&[2], &[1]]), None, "it was named alone");
+        assert_eq!(bound_but(&[1], &[&[2], &[1, 2]]), Some(vec![uplink(2)]));
+        assert_eq!(bound_but(&[], &[&[2], &[1, 2]]), Some(vec![uplink(2), uplink(1)]));
+        assert_eq!(bound_but(&[], &[]), Some(Vec::new()));
     }
 }

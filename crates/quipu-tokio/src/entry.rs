@@ -192,6 +192,14 @@ impl Entry {
         self.signals.changed.notify_waiters();
     }
 
+    /// The host itself says why datagrams of a handshake cannot leave. What the network says tells more.
+    pub(crate) fn on_hint(&mut self, hint: Hint) {
+        if self.is_beginning() && self.hint.is_none() {
+            self.hint = Some(hint);
+            self.signals.changed.notify_waiters();
+        }
+    }
+
     /// The engine tells.
     pub(crate) fn on_event(&mut self, event: ConnectionEvent) {
         match event {

@@ -7,6 +7,7 @@
 //! connections that exist, is not heard.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use quipu_quic::wire::ConnectionId;
@@ -54,6 +55,23 @@ impl Reason {
 pub(crate) struct Hint {
     pub(crate) reason: Reason,
     pub(crate) from: Option<IpAddr>,
+}
+
+impl Hint {
+    /// What an error of sending says, if it is about the way: `local` is where the datagram was to leave.
+    pub(crate) fn of_host(error: &io::Error, local: IpAddr) -> Option<Self> {
+        let reason = match error.kind() {
+            // Linux takes an address of the loopback interface for an invalid one of other networks.
+            io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::NetworkDown
+            | io::ErrorKind::InvalidInput => Reason::Network,
+            io::ErrorKind::HostUnreachable => Reason::Host,
+            // By a filter of the host, or a route that says so.
+            io::ErrorKind::PermissionDenied => Reason::Prohibited,
+            _ => return None,
+        };
+        Some(Hint { reason, from: Some(local) })
+    }
 }
 
 impl fmt::Display for Hint {

@@ -60,6 +60,21 @@ async fn every_uplink_is_tried_before_nobody_listens() {
 }
 
 #[tokio::test]
+async fn what_the_host_itself_refuses_explains_a_handshake_without_answer() {
+    limited(async {
+        let config = Setup::new().client;
+        let config = config.with_handshake_timeout(quipu_base::Duration::from_millis(200));
+        // The loopback interface does not lead there.
+        let server = "192.0.2.1:9".parse().unwrap();
+        let error = client(&["127.0.0.1"]).connect(&config, server, NAME).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Unreachable { .. }), "{error:?}");
+        let said = "no answer from 192.0.2.1:9 by 127.0.0.1: network unreachable, says 127.0.0.1;";
+        assert!(error.to_string().starts_with(said), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn many_refusals_leave_other_connections_of_the_socket_alone() {
     limited(async {
         let setup = Setup::new();

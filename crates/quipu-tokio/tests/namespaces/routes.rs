@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use quipu_policy::{PathState, Registry};
 use quipu_tokio::identity::{Pin, pinned, self_signed};
-use quipu_tokio::{ClientConfig, Endpoint, ServerConfig, TransportConfig, Via, policies};
+use quipu_tokio::{
+    ClientConfig, ConnectError, Endpoint, ServerConfig, TransportConfig, Via, policies,
+};
 
 use crate::cuts::script::Shape;
 use crate::cuts::world::{SERVER, World};
@@ -120,5 +122,31 @@ fn client() {
         }
         connection.close(0, b"");
         endpoint.wait_idle_for(quipu_base::Duration::from_secs(3)).await;
+    });
+}
+
+#[test]
+fn a_server_to_which_the_host_has_no_route_is_an_error_at_once() {
+    if let Err(reason) = may_make() {
+        eprintln!("skipped: this user may not make network namespaces: {reason}");
+        return;
+    }
+    let Ended { success, said } = in_namespace("routes::without_routes", &[], LIMIT);
+    assert!(success, "{said}");
+}
+
+#[test]
+#[ignore = "run by the test above, in a namespace without interfaces that are up"]
+fn without_routes() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let tls = pinned(Pin([0; 32]), &[ALPN]).unwrap();
+        let policies = policies(&Registry::builtin(), "").unwrap();
+        let config = ClientConfig::new(Arc::new(tls), Arc::default(), policies);
+        let client = Endpoint::client().bind().unwrap();
+        let server = "192.0.2.1:4433".parse().unwrap();
+        let error = client.connect(&config, server, "server").await.unwrap_err();
+        assert!(matches!(error, ConnectError::NoRoute { .. }), "{error:?}");
+        assert!(error.to_string().contains("no route to 192.0.2.1:4433"), "{error}");
     });
 }
