@@ -1,5 +1,5 @@
 //! `docs/security.md` and `docs/engine-faults.md` name tests that exist, and the former says so where
-//! one is ignored. Secrets are compared in constant time.
+//! one is ignored. Secrets are compared in constant time, and tables are ordered.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -138,6 +138,21 @@ fn engine() -> Vec<(PathBuf, String)> {
         (file, code)
     };
     files.into_iter().map(code).collect()
+}
+
+/// Peers choose what tables are looked up by, connection IDs first of all, and could choose what
+/// collides. Ordered maps have no such keys.
+#[test]
+fn no_table_of_the_engine_is_hashed() {
+    let engine = engine();
+    assert!(engine.iter().any(|(_, code)| code.contains("BTreeMap<ConnectionId")));
+    for (file, code) in &engine {
+        let code = code.lines().map(|line| line.split("//").next().unwrap_or_default());
+        for line in code {
+            let hashed = ["HashMap", "HashSet", "hash_map", "hash_set", "HashTable", "IndexMap"];
+            assert!(!hashed.iter().any(|name| line.contains(name)), "{}: {line}", file.display());
+        }
+    }
 }
 
 /// The words on both sides of each comparison in a line.

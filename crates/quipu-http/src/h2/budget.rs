@@ -8,7 +8,8 @@ pub(super) const CANCEL_BURST: u32 = 1_000;
 const REFILL: Duration = Duration::from_millis(30);
 
 /// Cancelled requests: a client opens a request and cancels it at once, again and again, so that the limit of
-/// requests at a time is never reached ("rapid reset", CVE-2023-44487).
+/// requests at a time is never reached ("rapid reset", CVE-2023-44487). Or it sends what makes the server cancel
+/// the request, to the same effect ("MadeYouReset", CVE-2025-8671).
 ///
 /// A bucket of tokens: each cancelled request takes one, and time brings them back.
 #[derive(Debug)]

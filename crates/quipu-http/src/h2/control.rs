@@ -72,10 +72,11 @@ pub enum ConnectionError {
         /// How many are allowed at a time.
         limit: usize,
     },
-    /// The client cancelled more requests than anyone needs: see CVE-2023-44487.
-    #[error("more than {burst} requests cancelled at once")]
+    /// The client cancelled more requests than anyone needs, or made the server cancel them: see
+    /// CVE-2023-44487 and CVE-2025-8671.
+    #[error("more than {burst} requests cancelled or malformed at once")]
     TooManyResets {
-        /// How many may be cancelled at once.
+        /// How many may be cancelled or malformed at once.
         burst: u32,
     },
     /// The server promised more responses than this client takes, again and again.

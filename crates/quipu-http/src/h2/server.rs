@@ -295,10 +295,12 @@ impl Server {
                 exchange.receiving.phase = Phase::Done;
             }
             self.forget_if_done(stream);
+            self.events.push_back(ServerEvent::RequestFailed { stream, failure });
         } else {
             self.abandon(transport, stream, failure.code(), now);
+            self.events.push_back(ServerEvent::RequestFailed { stream, failure });
+            self.count_cancelled(now);
         }
-        self.events.push_back(ServerEvent::RequestFailed { stream, failure });
     }
 
     /// Ends an exchange and its stream in both directions.
@@ -338,7 +340,8 @@ impl Server {
         }
     }
 
-    /// The client cancelled a request for which the server may have worked.
+    /// The client cancelled a request for which the server may have worked, or made the server cancel it by
+    /// what it sent.
     fn count_cancelled(&mut self, now: Instant) {
         // https://www.rfc-editor.org/rfc/rfc9113#section-10.5
         //# Implementations SHOULD track the use of these features and set limits on their use.

@@ -1,7 +1,9 @@
 //! Floods of published classes on the control stream, each with the bound that it must not pass.
 
+use bytes::Bytes;
 use quipu_base::{Duration, Role, StreamId};
 use quipu_http::h2::{ConnectionError, ErrorCode, FrameStreamId, ServerEvent};
+use quipu_http::transport::Transport as _;
 
 use crate::loopback::Notice;
 use crate::session::Session;
@@ -24,6 +26,11 @@ fn failure(session: &Session) -> Option<&ConnectionError> {
         ServerEvent::ConnectionFailed(error) => Some(error),
         _ => None,
     })
+}
+
+fn requests_passed_on(session: &Session) -> usize {
+    let heads = session.server_events.iter();
+    heads.filter(|event| matches!(event, ServerEvent::RequestHead { .. })).count()
 }
 
 /// Requests that are cancelled as soon as they are there, one after the other; each after `pause`.
@@ -50,8 +57,7 @@ fn a_client_that_cancels_rapidly_is_told_to_calm_down() {
     let session = cancelled_requests(5_000, Duration::ZERO);
     let code = failure(&session).map(ConnectionError::code);
     assert_eq!(code, Some(ErrorCode::ENHANCE_YOUR_CALM));
-    let heads = session.server_events.iter();
-    let heads = heads.filter(|event| matches!(event, ServerEvent::RequestHead { .. })).count();
+    let heads = requests_passed_on(&session);
     assert!(heads < 1_100, "{heads} requests were passed on");
 }
 
@@ -76,6 +82,89 @@ fn requests_cancelled_before_they_came_count_too() {
     let code = failure(&session).map(ConnectionError::code);
     assert_eq!(code, Some(ErrorCode::ENHANCE_YOUR_CALM));
     assert_eq!(session.server_events.len(), 1, "no request was passed on");
+}
+
+/// Octets of the control stream, and of the request's own, that make a server reset stream `.0`.
+type Fault = fn(u32) -> (Vec<u8>, &'static [u8]);
+
+/// A request and what follows it, of which the server resets the stream.
+const FAULTS: [(&str, Fault); 6] = [
+    ("a second head", |stream| ([request(stream), request(stream)].concat(), b"")),
+    ("a head that is malformed", |stream| (frame(1, 5, stream, &[0x82]), b"")),
+    ("a head of too many fields", |stream| {
+        let accept_encoding = [0x90; 1_200];
+        (frame(1, 5, stream, &[&[0x82, 0x87, 0x84][..], &accept_encoding].concat()), b"")
+    }),
+    ("a head with a node that depends on itself", |stream| {
+        let node = [&stream.to_be_bytes()[..], &[15]].concat();
+        let fields = [0x82, 0x87, 0x84, 0x41, 0x01, b'a'];
+        (frame(1, 0x25, stream, &[&node[..], &fields].concat()), b"")
+    }),
+    ("a node that comes to depend on itself", |stream| {
+        let node = [&stream.to_be_bytes()[..], &[15]].concat();
+        ([request(stream), frame(2, 0, stream, &node)].concat(), b"")
+    }),
+    ("a body that is longer than it was said to be", |stream| {
+        // POST, and a literal content-length of 2.
+        let fields = [0x83, 0x87, 0x84, 0x41, 0x01, b'a', 0x0f, 0x0d, 0x01, b'2'];
+        (frame(1, 4, stream, &fields), b"abc")
+    }),
+];
+
+/// Requests that the server resets since they have a fault, one after the other; each after `pause`.
+fn faulty_requests(fault: Fault, count: u32, pause: Duration) -> Session {
+    let mut session = Session::started(10);
+    for nth in 1..=count {
+        let (control, body) = fault(4 * nth);
+        session.inject(&control);
+        if !body.is_empty() {
+            let stream = StreamId(u64::from(4 * nth));
+            session.loopback.client.write(stream, Bytes::from_static(body)).unwrap();
+        }
+        session.settle();
+        session.now += pause;
+        assert_eq!(session.server.active(), 0);
+        if failure(&session).is_some() {
+            break;
+        }
+    }
+    session
+}
+
+/// "MadeYouReset", CVE-2025-8671: the server cancels the requests, as the client makes it.
+#[test]
+fn a_client_that_has_its_requests_reset_is_told_to_calm_down() {
+    for (what, fault) in FAULTS {
+        let session = faulty_requests(fault, 1_200, Duration::ZERO);
+        let code = failure(&session).map(ConnectionError::code);
+        assert_eq!(code, Some(ErrorCode::ENHANCE_YOUR_CALM), "{what}");
+        let heads = requests_passed_on(&session);
+        assert!(heads < 1_100, "{what}: {heads} requests were passed on");
+    }
+}
+
+#[test]
+fn a_client_that_has_thirty_requests_reset_a_second_is_served() {
+    let [(_, fault), ..] = FAULTS;
+    let session = faulty_requests(fault, 1_500, Duration::from_millis(33));
+    assert_eq!(failure(&session), None);
+    assert_eq!(requests_passed_on(&session), 1_500);
+}
+
+/// The same where all requests are there at once.
+#[test]
+fn requests_that_come_with_one_reset_too_many_are_not_taken() {
+    let mut session = Session::started(11);
+    for stream in (1..=1_200).map(|nth| 4 * nth) {
+        session.inject(&[request(stream), request(stream)].concat());
+    }
+    session.settle();
+    assert!(failure(&session).is_some());
+    let failed = session.server_events.iter();
+    let failed = failed.filter(|event| matches!(event, ServerEvent::RequestFailed { .. })).count();
+    let heads = requests_passed_on(&session);
+    assert_eq!(heads, failed, "each was reset");
+    assert!(heads < 1_010, "{heads} requests were passed on");
 }
 
 /// CVE-2024-27983 and others: CONTINUATION frames without end.

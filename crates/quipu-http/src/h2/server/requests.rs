@@ -48,7 +48,9 @@ impl Server {
             transport.write(CONTROL_STREAM, Bytes::from(out))?;
         }
         self.control.receive(transport)?;
-        while let Some(incoming) = self.control.next(transport)? {
+        while self.state != State::Failed
+            && let Some(incoming) = self.control.next(transport)?
+        {
             match incoming {
                 Incoming::Headers { stream, priority, end_stream, fields, outcome } => {
                     let stream = self.open(transport, stream, priority, outcome, now)?;
@@ -154,6 +156,10 @@ impl Server {
         };
         if let Some(code) = refusal {
             abandon(transport, stream, code);
+            // A client that has not seen the limit yet may exceed it, and one that cancelled was counted.
+            if !matches!(code, ErrorCode::REFUSED_STREAM | ErrorCode::CANCEL) {
+                self.count_cancelled(now);
+            }
             return Ok(None);
         }
         let exchange = Exchange {
@@ -186,6 +192,7 @@ impl Server {
         } else {
             // The application never heard of it.
             self.abandon(transport, stream, ErrorCode::PROTOCOL_ERROR, now);
+            self.count_cancelled(now);
         }
     }
 
@@ -213,6 +220,7 @@ impl Server {
         match stream.filter(|stream| self.exchanges.contains_key(stream)) {
             Some(stream) => {
                 self.reset(transport, stream, ErrorCode::PROTOCOL_ERROR, now);
+                self.count_cancelled(now);
                 Ok(())
             }
             None => Err(ConnectionError::SelfDependency { stream: id }),

@@ -1,16 +1,16 @@
 //! Peers that break the rules.
 
 use proptest::prelude::*;
-use quipu_base::Role;
+use quipu_base::{Role, StreamId};
 use quipu_http::byte_stream::{Config, LARGEST_WINDOW};
 use quipu_http::h2::frame::{Settings, encode_settings, encode_window_update};
 use quipu_http::h2::{
-    ClientEvent, ConnectionError, ErrorCode, FrameStreamId, Request, ServerEvent,
+    Body, ClientEvent, ConnectionError, ErrorCode, FrameStreamId, Request, ServerEvent,
 };
 use quipu_policy::stream::RoundRobin;
 
 use super::Session;
-use crate::session::get;
+use crate::session::{get, ok};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -186,6 +186,83 @@ fn a_ping_is_answered_with_its_octets() {
     session.inject(Role::Server, &frame(6, 0, 0, b"whatever"));
     let answer: Vec<u8> = session.ends[super::index(Role::Server)].unsent.iter().copied().collect();
     assert_eq!(answer, frame(6, 1, 0, b"whatever"));
+}
+
+/// Streams of a client that dribbles.
+fn dribbled() -> impl Iterator<Item = u32> {
+    (0..100).map(|index| 15 + 2 * index)
+}
+
+/// A server that answers many requests with bodies for which the client gave no credit yet: CVE-2019-9511.
+fn without_credit() -> Session {
+    let mut session = Session::new(5, Config::default(), || Box::new(RoundRobin::new()));
+    let requests: Vec<u8> = dribbled().flat_map(|stream| request(stream, 5)).collect();
+    let credit = window_update(0, LARGEST_WINDOW - 65_535);
+    session.inject(Role::Server, &[PREFACE, &settings(0), &credit, &requests].concat());
+    for stream in dribbled() {
+        let body = Body::Whole(vec![7; 1_000].into());
+        session.respond(StreamId(u64::from(stream)), &ok(), body);
+    }
+    session.fill();
+    session
+}
+
+/// Credit for one octet of each stream.
+fn an_octet_each() -> Vec<u8> {
+    dribbled().flat_map(|stream| window_update(stream, 1)).collect()
+}
+
+/// Takes what the server sent; returns how many octets.
+fn drain(session: &mut Session) -> usize {
+    session.fill();
+    session.ends[super::index(Role::Server)].unsent.drain(..).count()
+}
+
+#[test]
+fn a_client_that_takes_single_octets_sends_more_than_it_gets() {
+    let mut session = without_credit();
+    drain(&mut session);
+    for _ in 0..500 {
+        let credit = an_octet_each();
+        session.inject(Role::Server, &credit);
+        let went = drain(&mut session);
+        assert_eq!(went, 100 * (9 + 1), "a frame for each stream");
+        assert!(went < credit.len(), "{went} for {}", credit.len());
+    }
+    assert_eq!(server_error(&session), None);
+}
+
+#[test]
+fn single_octets_that_a_client_does_not_read_stay_out_of_the_pipe() {
+    let mut session = without_credit();
+    for _ in 0..500 {
+        session.inject(Role::Server, &an_octet_each());
+        session.fill();
+    }
+    let most = session.ends[super::index(Role::Server)].most_unsent;
+    assert!(most < (16 << 10) + 9 + 1, "{most} octets");
+    // What is sent at last is whole.
+    assert!(drain(&mut session) > 0);
+    let went = drain(&mut session);
+    assert!(went >= 9 + 400, "credit that was saved up goes in one frame: {went} octets");
+    assert_eq!(server_error(&session), None);
+}
+
+/// One frame gives credit for an octet of each stream.
+#[test]
+fn single_octets_by_settings_come_to_an_end() {
+    let mut session = without_credit();
+    drain(&mut session);
+    let mut went = 0;
+    for window in 1..1_000 {
+        session.inject(Role::Server, &settings(window));
+        went += drain(&mut session);
+        if server_error(&session).is_some() {
+            break;
+        }
+    }
+    assert_eq!(server_error(&session), Some(ErrorCode::ENHANCE_YOUR_CALM));
+    assert!(went <= 100 * (100 * (9 + 1) + 9), "{went} octets");
 }
 
 proptest! {
