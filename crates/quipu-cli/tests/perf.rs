@@ -230,6 +230,33 @@ fn paths_are_listed_and_tried_with_a_server() {
 }
 
 #[test]
+fn only_the_uplinks_that_are_named_are_listed_and_tried() {
+    let server = Server::start();
+    let options =
+        ["--format", "csv", "--via", "127.0.0.2", "--via", "127.0.0.1", "--via", "127.0.0.2"];
+    let output = server.quipu(&[&["paths"], &options[..]].concat());
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{table}{}", text(&output.stderr));
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    assert_eq!(rows.len(), 2, "{table}");
+    assert!(rows[0].contains("127.0.0.2,not used: no interface lists it,answers in"), "{table}");
+    assert!(rows[1].contains("127.0.0.1,not used: leads to this host only,answers in"), "{table}");
+}
+
+#[test]
+fn an_uplink_that_the_host_does_not_have_is_named() {
+    for (via, expected) in [
+        ("no-such-0", "--via: there is no interface \"no-such-0\"; this host has "),
+        ("203.0.113.77", "--via: this host has no address 203.0.113.77"),
+    ] {
+        let output = quipu(&["paths", "--via", "127.0.0.1", "--via", via]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
 fn a_server_that_keeps_its_identity_has_one_pin_and_resets_older_connections() {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = folder.path().join("identity").display().to_string();
