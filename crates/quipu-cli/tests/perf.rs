@@ -103,6 +103,22 @@ fn goodput_is_measured_both_ways_over_two_paths() {
     }
 }
 
+/// A connection has eight paths at most, so that the ninth address stays without one.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_uplink_that_does_not_become_a_path_is_named() {
+    let server = Server::start();
+    let addresses: Vec<String> = (1..=9).map(|last| format!("127.0.0.{last}")).collect();
+    let vias = addresses.iter().flat_map(|address| ["--via", address]);
+    let mut arguments = vec!["perf", "client", "--bytes", "1kB"];
+    arguments.extend(vias);
+    let output = server.quipu(&arguments);
+    let error = text(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let named = error.trim_end().strip_prefix("8 of 9 uplinks reach the server so far; not yet: ");
+    assert!(named.is_some_and(|named| addresses.iter().any(|it| it == named)), "{error}");
+}
+
 #[test]
 fn a_server_of_several_shards_serves_clients_on_one_port() {
     let mut server = Server::start_with("127.0.0.1:0", &["--shards", "3"]);

@@ -1,10 +1,12 @@
 //! `quipu perf`.
 //!
-//! `meanwhile` shows how a measurement goes on, `results` what it gave; `values` is what both print of a path.
+//! `waiting` waits for the paths of a connection, `meanwhile` shows how a measurement goes on, and `results`
+//! what it gave; `values` is what both print of a path.
 
 mod meanwhile;
 mod results;
 mod values;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +29,7 @@ use serde_json::{Value, json};
 
 use self::meanwhile::Live;
 use self::results::{grid, json_of};
+use self::waiting::wait_for_paths;
 use crate::args::{IdentityOptions, PerfClientOptions, PerfServerOptions, Ways};
 use crate::events;
 use crate::failure::Failure;
@@ -35,9 +38,6 @@ use crate::logs;
 use crate::own::Own;
 use crate::stop;
 use crate::terminal::{Format, json as to_json};
-
-/// How long a client waits for its further uplinks to become paths. Our choice.
-const PATHS_WITHIN: Duration = Duration::from_secs(1);
 
 /// How often the progress is shown.
 const EVERY: Duration = Duration::from_secs(1);
@@ -243,26 +243,4 @@ fn directions(ways: Ways) -> &'static [(Direction, &'static str)] {
         Ways::Up => &BOTH[1..],
         Ways::Both => &BOTH,
     }
-}
-
-/// Waits until each uplink of the server's family is a path, or for a second.
-async fn wait_for_paths(endpoint: &Endpoint, connection: &Connection) {
-    let Some(route) = connection.route() else { return };
-    let family = |uplink: &&quipu_tokio::Uplink| uplink.address.is_ipv4() == route.remote.is_ipv4();
-    let wanted = endpoint.uplinks().iter().filter(family).count();
-    let mut waited = Duration::ZERO;
-    while usable(connection) < wanted && waited < PATHS_WITHIN {
-        let step = Duration::from_millis(10);
-        sleep(step).await;
-        waited += step;
-    }
-    let found = usable(connection);
-    if found < wanted {
-        eprintln!("{found} of {wanted} uplinks reach the server so far");
-    }
-}
-
-fn usable(connection: &Connection) -> usize {
-    let usable = quipu_lab::policy::PathState::Usable;
-    connection.paths().iter().filter(|path| path.state == usable).count()
 }
