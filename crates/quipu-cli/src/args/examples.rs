@@ -169,8 +169,8 @@ Examples:
   quipu perf client server.example:4433 --ca authority.pem --qlog logs
 
 The handshake is tried over all uplinks, and each becomes a path. Rows of paths count UDP payload,
-the row of all paths the bytes of streams or datagrams that arrived. On a terminal a line per second shows what each path
-carries. Exit code 1 if the server does not answer, 2 if an option is wrong.";
+the row of all paths the bytes of streams or datagrams that arrived. Meanwhile a table on a terminal
+shows what each path carried in the last second. Exit code 1 if the server does not answer, 2 if an option is wrong.";
 
 pub(super) const PATHS: &str = "\
 Examples:

@@ -137,7 +137,7 @@ fn finish(runtime: Runtime, logs: Option<&QlogFolder>) -> Result<(), Failure> {
 
 /// Measures a connection.
 pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), Failure> {
-    events::follow(&options.events)?;
+    let has_events = events::follow(&options.events)?;
     let (amount, rate) = (amount(options)?, datagram_rate(options)?);
     let target = Target::of(&options.server, &options.trust, &options.policies, own.registry)?;
     let logs = logs::of_sockets(&options.logs, "quipu perf client")?;
@@ -158,8 +158,9 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         wait_for_paths(&endpoint, &connection).await;
         let mut results = Vec::new();
         for &(direction, name) in directions(options.direction) {
-            let mut live = Live::new(name, direction, &connection.paths());
-            let told = |progress: Progress| live.show(direction, &progress);
+            let colour = own.terminal.screen.colour;
+            let mut live = Live::new((direction, name), &connection.paths(), has_events, colour);
+            let told = |progress: Progress| live.show(&progress);
             let outcome = match options.datagrams {
                 None => {
                     let load = Load { direction, streams: options.streams, amount };
@@ -172,6 +173,7 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
                 }
             };
             results.push((direction, name, outcome?));
+            live.finish();
         }
         connection.close(0, b"done");
         endpoint.wait_idle_for(FAREWELL).await;

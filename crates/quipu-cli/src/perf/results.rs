@@ -5,7 +5,7 @@ use quipu_tokio::PathInfo;
 use quipu_tokio::perf::{Direction, Outcome};
 use serde_json::{Value, json};
 
-use super::values::{carried, local_name, rate};
+use super::values::{carried, local_name, millis, rate};
 
 /// A path at the end of a measurement, and what it carried meanwhile.
 struct Carried<'o> {
@@ -43,7 +43,6 @@ pub(super) fn grid(results: &[(Direction, &'static str, Outcome)]) -> Grid {
         columns.extend(of_datagrams.map(|title| (title, Align::Right)));
     }
     let mut grid = Grid::new(columns).optional([(3, 0), (6, 2), (8, 1)]);
-    let millis = |seconds: f64| format!("{:.2} ms", seconds * 1e3);
     for (direction, name, outcome) in results {
         let seconds = outcome.elapsed.as_secs_f64();
         let time = format!("{seconds:.2} s");

@@ -28,6 +28,10 @@ pub(super) fn rate(bytes: u64, seconds: f64) -> String {
     }
 }
 
+pub(super) fn millis(seconds: f64) -> String {
+    format!("{:.2} ms", seconds * 1e3)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
