@@ -7,18 +7,19 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::args::EventOptions;
 use crate::failure::Failure;
 
-/// Prints what passes the filter from now on.
-pub(crate) fn follow(options: &EventOptions) -> Result<(), Failure> {
+/// Prints what passes the filter from now on. True if anything may pass.
+pub(crate) fn follow(options: &EventOptions) -> Result<bool, Failure> {
     let variable = || std::env::var("QUIPU_LOG").ok().filter(|text| !text.is_empty());
     let (source, text) = match (&options.log, variable()) {
         (Some(text), _) => ("--log", text.clone()),
         (None, Some(text)) => ("QUIPU_LOG", text),
-        (None, None) => return Ok(()),
+        (None, None) => return Ok(false),
     };
     let filter = filter(&text).map_err(|error| Failure::Usage(format!("{source}: {error}")))?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter);
     let begun = subscriber.with_writer(std::io::stderr).try_init();
-    begun.map_err(|error| Failure::Run(format!("{source}: {error}")))
+    begun.map_err(|error| Failure::Run(format!("{source}: {error}")))?;
+    Ok(LevelFilter::current() != LevelFilter::OFF)
 }
 
 fn filter(text: &str) -> Result<EnvFilter, String> {

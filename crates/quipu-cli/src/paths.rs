@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Instant;
 
 use quipu_lab::table::{Align, Grid};
-use quipu_tokio::uplink::{Usable, uplinks};
-use quipu_tokio::{Endpoint, Uplink, Via};
+use quipu_tokio::uplink::{Usable, resolve, uplinks};
+use quipu_tokio::{BindError, Endpoint, Uplink, Via};
 
 use crate::args::{LivePolicies, PathsOptions};
 use crate::events;
@@ -20,8 +20,16 @@ pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> 
         target.map(|target| target.within(quipu_lab::base::Duration::from_secs(3)))
     });
     let target = target.transpose()?;
-    let found = uplinks().map_err(Failure::run)?;
     let runtime = live::runtime()?;
+    let known = uplinks().map_err(Failure::run)?;
+    let found = match options.via.is_empty() {
+        true => known,
+        false => {
+            // A socket needs a runtime.
+            let _runtime = runtime.enter();
+            named(&options.via, &known).map_err(|error| live::bind_failure("--via", &error))?
+        }
+    };
     let mut columns = vec![
         ("interface", Align::Left),
         ("address", Align::Left),
@@ -34,7 +42,7 @@ pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> 
     let (mut tried, mut answers) = (0, 0);
     for uplink in &found {
         let interface = uplink.interface.clone().unwrap_or_default();
-        let mut cells = vec![interface, uplink.address.to_string(), uplink.usable.to_string()];
+        let mut cells = vec![interface, uplink.address.to_string(), with_auto(uplink)];
         if let Some(target) = &target {
             let address = target.addresses().iter().find(|to| may_reach(uplink, **to));
             let answer = address.map(|to| runtime.block_on(answer(uplink, target, *to)));
@@ -55,10 +63,40 @@ pub(crate) fn run(options: &PathsOptions, own: &Own<'_>) -> Result<(), Failure> 
     Ok(())
 }
 
+/// The uplinks that `vias` name, as `known` lists them.
+///
+/// # Errors
+/// If there is no such interface, or this host does not have an address.
+fn named(vias: &[String], known: &[Uplink]) -> Result<Vec<Uplink>, BindError> {
+    // Every text names something.
+    let parsed = vias.iter().map(|via| {
+        let Ok(via) = via.parse::<Via>();
+        via
+    });
+    let vias: Vec<Via> = parsed.collect();
+    let as_listed = |uplink: Uplink| {
+        if let Some(listed) = known.iter().find(|listed| listed.address == uplink.address) {
+            return Ok(listed.clone());
+        }
+        // The host may have addresses that no interface lists, such as 127.0.0.2.
+        Endpoint::client().via(Via::Address(uplink.address)).bind()?;
+        Ok(uplink)
+    };
+    resolve(&vias)?.into_iter().map(as_listed).collect()
+}
+
+/// Whether `--via auto` takes the uplink.
+fn with_auto(uplink: &Uplink) -> String {
+    match &uplink.interface {
+        Some(_) => uplink.usable.to_string(),
+        None => "not used: no interface lists it".to_owned(),
+    }
+}
+
 /// True if a datagram to the server makes sense there.
 fn may_reach(uplink: &Uplink, server: SocketAddr) -> bool {
     let same_family = uplink.address.is_ipv4() == server.is_ipv4();
-    let is_loopback = uplink.usable == Usable::Loopback;
+    let is_loopback = uplink.usable == Usable::Loopback || uplink.address.is_loopback();
     same_family
         && is_loopback == server.ip().is_loopback()
         && !matches!(uplink.usable, Usable::Down | Usable::LinkLocal)

@@ -1,8 +1,8 @@
-//! The progress bar: on standard error, and only on a terminal.
+//! Progress bars, and texts that are drawn again: on standard error, and only on a terminal.
 
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 /// A bar for `runs` runs.
 pub(crate) fn bar(runs: u64) -> ProgressBar {
@@ -17,6 +17,11 @@ pub(crate) fn rated_bar(runs: u64) -> ProgressBar {
 /// A bar for `pages` pages.
 pub(crate) fn pages(pages: u64) -> ProgressBar {
     styled(pages, pages_style())
+}
+
+/// A text of one or more lines, its message, that stays unless it is cleared.
+pub(crate) fn text() -> ProgressBar {
+    styled(0, text_style()).with_finish(ProgressFinish::AndLeave)
 }
 
 fn styled(runs: u64, style: Result<ProgressStyle, indicatif::style::TemplateError>) -> ProgressBar {
@@ -43,12 +48,17 @@ fn pages_style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
     ProgressStyle::with_template("{bar:30} {pos}/{len} pages, {eta} left")
 }
 
+fn text_style() -> Result<ProgressStyle, indicatif::style::TemplateError> {
+    ProgressStyle::with_template("{msg}")
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn the_template_is_one() {
-        assert!(
-            super::style().is_ok() && super::rated_style().is_ok() && super::pages_style().is_ok()
-        );
+        use super::{pages_style, rated_style, style, text_style};
+        for style in [style(), rated_style(), pages_style(), text_style()] {
+            assert!(style.is_ok());
+        }
     }
 }

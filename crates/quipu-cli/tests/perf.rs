@@ -2,6 +2,7 @@
 #![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
 
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -19,15 +20,17 @@ impl Server {
     }
 
     fn start_with(listen: &str, more: &[&str]) -> Server {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_quipu"))
-            .args(["perf", "server", "--listen", listen])
-            .args(more)
-            .env_remove("QLOGDIR")
-            .env_remove("QUIPU_LOG")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the program starts");
+        Server::start_at(listen, more, None)
+    }
+
+    /// `secrets`: the file for those of its connections.
+    fn start_at(listen: &str, more: &[&str], secrets: Option<&Path>) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
+        command.args(["perf", "server", "--listen", listen]).args(more);
+        command.env_remove("QLOGDIR").env_remove("QUIPU_LOG").env_remove("SSLKEYLOGFILE");
+        command.envs(secrets.map(|file| ("SSLKEYLOGFILE", file)));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
         let output = child.stdout.take().expect("it is piped");
         let mut lines = BufReader::new(output).lines();
         let mut after = |start: &str| {
@@ -101,6 +104,22 @@ fn goodput_is_measured_both_ways_over_two_paths() {
     for path in value["up"]["paths"].as_array().expect("a list") {
         assert!(path["udp_bytes"].as_u64() > Some(30_000), "{value}");
     }
+}
+
+/// A connection has eight paths at most, so that the ninth address stays without one.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_uplink_that_does_not_become_a_path_is_named() {
+    let server = Server::start();
+    let addresses: Vec<String> = (1..=9).map(|last| format!("127.0.0.{last}")).collect();
+    let vias = addresses.iter().flat_map(|address| ["--via", address]);
+    let mut arguments = vec!["perf", "client", "--bytes", "1kB"];
+    arguments.extend(vias);
+    let output = server.quipu(&arguments);
+    let error = text(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let named = error.trim_end().strip_prefix("8 of 9 uplinks reach the server so far; not yet: ");
+    assert!(named.is_some_and(|named| addresses.iter().any(|it| it == named)), "{error}");
 }
 
 #[test]
@@ -183,19 +202,28 @@ fn datagrams_of_an_impossible_size_or_rate_are_named() {
 
 #[test]
 fn secrets_are_written_where_the_environment_says() {
-    let server = Server::start();
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("keys.log");
+    let file = |name: &str| folder.path().join(name);
+    let (of_server, of_client) = (file("server.log"), file("client.log"));
+    let server = Server::start_at("127.0.0.1:0", &[], Some(&of_server));
     let output = Command::new(env!("CARGO_BIN_EXE_quipu"))
         .args(["perf", "client", "--bytes", "1kB", &server.address, "--pin", &server.pin])
-        .env("SSLKEYLOGFILE", &file)
+        .env("SSLKEYLOGFILE", &of_client)
         .output()
         .expect("the program starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let secrets = std::fs::read_to_string(&file).expect("it was written");
+    let read = |file| {
+        let secrets = std::fs::read_to_string(file).expect("it was written");
+        let mut lines: Vec<String> = secrets.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let secrets = read(&of_client);
     for label in ["CLIENT_HANDSHAKE_TRAFFIC_SECRET ", "SERVER_TRAFFIC_SECRET_0 "] {
-        assert!(secrets.contains(label), "{secrets}");
+        assert!(secrets.iter().any(|line| line.starts_with(label)), "{secrets:?}");
     }
+    // Both ends have the same ones.
+    assert_eq!(read(&of_server), secrets);
 }
 
 #[test]
@@ -227,6 +255,33 @@ fn paths_are_listed_and_tried_with_a_server() {
     let loopback = loopback.unwrap_or_else(|| panic!("{table}"));
     assert!(loopback.contains("leads to this host only"), "{table}");
     assert!(loopback.contains("answers in "), "{table}");
+}
+
+#[test]
+fn only_the_uplinks_that_are_named_are_listed_and_tried() {
+    let server = Server::start();
+    let options =
+        ["--format", "csv", "--via", "127.0.0.2", "--via", "127.0.0.1", "--via", "127.0.0.2"];
+    let output = server.quipu(&[&["paths"], &options[..]].concat());
+    let table = text(&output.stdout);
+    assert!(output.status.success(), "{table}{}", text(&output.stderr));
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    assert_eq!(rows.len(), 2, "{table}");
+    assert!(rows[0].contains("127.0.0.2,not used: no interface lists it,answers in"), "{table}");
+    assert!(rows[1].contains("127.0.0.1,not used: leads to this host only,answers in"), "{table}");
+}
+
+#[test]
+fn an_uplink_that_the_host_does_not_have_is_named() {
+    for (via, expected) in [
+        ("no-such-0", "--via: there is no interface \"no-such-0\"; this host has "),
+        ("203.0.113.77", "--via: this host has no address 203.0.113.77"),
+    ] {
+        let output = quipu(&["paths", "--via", "127.0.0.1", "--via", via]);
+        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+        assert!(output.stdout.is_empty());
+    }
 }
 
 #[test]
@@ -288,7 +343,7 @@ fn a_server_is_known_by_a_certificate_of_files() {
 
 /// The records of the one file of that end in a folder, and the connection that its name tells.
 #[cfg(unix)]
-fn log(folder: &std::path::Path, end: &str) -> (Vec<Value>, String) {
+fn log(folder: &Path, end: &str) -> (Vec<Value>, String) {
     let names = std::fs::read_dir(folder).expect("a folder").map(|entry| {
         let name = entry.expect("an entry").file_name();
         name.into_string().expect("UTF-8")

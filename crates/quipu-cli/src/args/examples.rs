@@ -169,17 +169,18 @@ Examples:
   quipu perf client server.example:4433 --ca authority.pem --qlog logs
 
 The handshake is tried over all uplinks, and each becomes a path. Rows of paths count UDP payload,
-the row of all paths the bytes of streams or datagrams that arrived. On a terminal a line per second shows what each path
-carries. Exit code 1 if the server does not answer, 2 if an option is wrong.";
+the row of all paths the bytes of streams or datagrams that arrived. Meanwhile a table on a terminal
+shows what each path carried in the last second. Exit code 1 if the server does not answer, 2 if an option is wrong.";
 
 pub(super) const PATHS: &str = "\
 Examples:
   quipu paths
   quipu paths 192.0.2.1:4433 --pin PIN
+  quipu paths 192.0.2.1:4433 --pin PIN --via wlan0 --via wwan0
 
 An uplink is an address of an interface. With --via auto a client uses those whose interface is up
-and has a default route. With a server, each is tried with a handshake that leaves by it alone;
-exit code 1 if none gets an answer.";
+and has a default route. With a server, each is tried with a handshake that leaves by it alone.
+Exit code 1 if none gets an answer, 2 if an option is wrong or this host has no such uplink.";
 
 pub(super) const COMPLETIONS: &str = "\
 Examples:

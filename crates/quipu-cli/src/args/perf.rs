@@ -128,6 +128,10 @@ pub(crate) struct PathsOptions {
     pub(crate) server: Option<String>,
     #[command(flatten)]
     pub(crate) trust: TrustOptions,
+    /// List and try only this uplink: an interface, an address of one, or auto: every interface with a
+    /// default route; may be repeated [default: the addresses of all interfaces]
+    #[arg(long, value_name = "INTERFACE|ADDRESS|auto")]
+    pub(crate) via: Vec<String>,
     #[command(flatten)]
     pub(crate) events: EventOptions,
     #[command(flatten)]

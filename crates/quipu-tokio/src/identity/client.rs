@@ -9,6 +9,7 @@ use rustls::{ConfigBuilder, RootCertStore, WantsVerifier};
 
 use super::error::IdentityError;
 use super::files;
+use super::key_log::key_log;
 use super::pin::{Pin, Pinned};
 
 /// A client that trusts the server with that pin, whatever its name, and no other. If the environment
@@ -49,6 +50,6 @@ fn client(
 ) -> Result<RustlsClient, IdentityError> {
     let mut config = builder.with_no_client_auth();
     config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-    config.key_log = Arc::new(rustls::KeyLogFile::new());
+    config.key_log = key_log();
     Ok(RustlsClient::new(Arc::new(config))?)
 }

@@ -9,6 +9,7 @@ mod client;
 mod error;
 mod files;
 mod hex;
+mod key_log;
 mod pin;
 mod server;
 

@@ -13,6 +13,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use super::error::IdentityError;
 use super::files::{self, Readers};
 use super::hex;
+use super::key_log::key_log;
 use super::pin::Pin;
 
 /// Files of a folder that keeps an identity.
@@ -86,16 +87,24 @@ impl ServerIdentity {
         self.chain.first().map_or(Pin([0; 32]), |certificate| Pin::of(certificate))
     }
 
-    /// The server's TLS, which takes the first of `alpn` that a client offers.
+    /// The server's TLS, which takes the first of `alpn` that a client offers. If the environment variable
+    /// `SSLKEYLOGFILE` names a file, the secrets of its connections are appended there, as those of clients
+    /// are by [`pinned`](super::pinned).
     ///
     /// # Errors
     /// [`IdentityError::OtherKey`] if the key is not that of the certificate, or another if TLS refuses.
     pub fn tls(&self, alpn: &[&[u8]]) -> Result<RustlsServer, IdentityError> {
-        let made = RustlsServer::with_certificate(self.chain.clone(), self.key.clone_key(), alpn);
-        made.map_err(|error| match error {
-            ConfigError::Rustls(rustls::Error::InconsistentKeys(_)) => IdentityError::OtherKey,
-            error => IdentityError::Tls(error),
-        })
+        let builder = rustls::ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .with_no_client_auth();
+        let made = builder.with_single_cert(self.chain.clone(), self.key.clone_key());
+        let mut config = made.map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => IdentityError::OtherKey,
+            error => IdentityError::Tls(ConfigError::Rustls(error)),
+        })?;
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        config.key_log = key_log();
+        Ok(RustlsServer::new(Arc::new(config))?)
     }
 
     /// For [`EndpointConfig::reset_key`](quipu_quic::endpoint::EndpointConfig::reset_key).
