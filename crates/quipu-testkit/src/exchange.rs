@@ -75,6 +75,12 @@ pub trait ExchangeNode: Node {
     fn early_data(&self) -> Option<bool> {
         None
     }
+
+    /// Whether the connection resumed a session of an earlier one; `None` before that is known, or if
+    /// the engine does not tell.
+    fn resumed(&self) -> Option<bool> {
+        None
+    }
 }
 
 impl Plan {

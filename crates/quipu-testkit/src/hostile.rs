@@ -183,4 +183,8 @@ impl<N: ExchangeNode> ExchangeNode for Hostile<N> {
     fn early_data(&self) -> Option<bool> {
         self.node.early_data()
     }
+
+    fn resumed(&self) -> Option<bool> {
+        self.node.resumed()
+    }
 }

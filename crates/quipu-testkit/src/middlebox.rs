@@ -133,6 +133,10 @@ impl<N: ExchangeNode> ExchangeNode for Behind<N> {
     fn early_data(&self) -> Option<bool> {
         self.node.early_data()
     }
+
+    fn resumed(&self) -> Option<bool> {
+        self.node.resumed()
+    }
 }
 
 #[cfg(test)]

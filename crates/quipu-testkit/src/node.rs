@@ -469,6 +469,10 @@ impl ExchangeNode for QuicNode {
             EarlyData::NotOffered | EarlyData::Offered => None,
         }
     }
+
+    fn resumed(&self) -> Option<bool> {
+        Some(self.connection()?.negotiated()?.resumed)
+    }
 }
 
 /// A stream of a connection for an exchange.

@@ -48,6 +48,8 @@ pub struct Outcome {
     pub client_paths: usize,
     /// Whether the server took the client's early data, as far as the client tells.
     pub early_data: Option<bool>,
+    /// Whether the client and the server say that a session was resumed, as far as their engines tell.
+    pub resumed: [Option<bool>; 2],
     /// Key updates that the client and the server saw, as far as their engines tell.
     pub key_updates: [u64; 2],
 }
@@ -134,6 +136,10 @@ impl<N: ExchangeNode + ?Sized> ExchangeNode for Box<N> {
 
     fn early_data(&self) -> Option<bool> {
         (**self).early_data()
+    }
+
+    fn resumed(&self) -> Option<bool> {
+        (**self).resumed()
     }
 }
 
@@ -248,6 +254,7 @@ impl Scenario {
             }),
             client_paths: world.node(client).established_paths(),
             early_data: world.node(client).early_data(),
+            resumed: [client, server].map(|id| world.node(id).resumed()),
             key_updates: [client, server].map(|id| world.node(id).key_updates()),
         })
     }
