@@ -81,6 +81,12 @@ pub trait ExchangeNode: Node {
     fn resumed(&self) -> Option<bool> {
         None
     }
+
+    /// Size of full datagrams on the first path, in bytes of UDP payload; `None` without such a path,
+    /// or if the engine does not tell.
+    fn datagram_size(&self) -> Option<u16> {
+        None
+    }
 }
 
 impl Plan {

@@ -187,4 +187,8 @@ impl<N: ExchangeNode> ExchangeNode for Hostile<N> {
     fn resumed(&self) -> Option<bool> {
         self.node.resumed()
     }
+
+    fn datagram_size(&self) -> Option<u16> {
+        self.node.datagram_size()
+    }
 }

@@ -137,6 +137,10 @@ impl<N: ExchangeNode> ExchangeNode for Behind<N> {
     fn resumed(&self) -> Option<bool> {
         self.node.resumed()
     }
+
+    fn datagram_size(&self) -> Option<u16> {
+        self.node.datagram_size()
+    }
 }
 
 #[cfg(test)]
