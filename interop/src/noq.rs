@@ -81,8 +81,11 @@ impl NoqNode {
         };
         let clock = Clock::new();
         let endpoint_config = Arc::new(endpoint_config);
-        let mut endpoint =
-            Endpoint::new(Arc::clone(&endpoint_config), server_config.clone(), false);
+        let mut endpoint = Endpoint::new(
+            Arc::clone(&endpoint_config),
+            server_config.clone(),
+            config.mtu_discovery,
+        );
         let connection = match config.role {
             Role::Server => None,
             Role::Client => {
@@ -240,7 +243,8 @@ impl NoqNode {
         });
         if restarts {
             let server = self.server_config.clone();
-            self.endpoint = Endpoint::new(Arc::clone(&self.endpoint_config), server, false);
+            self.endpoint =
+                Endpoint::new(Arc::clone(&self.endpoint_config), server, self.config.mtu_discovery);
             (self.connection, self.stream, self.deadline) = (None, None, None);
         }
     }
@@ -327,6 +331,11 @@ impl ExchangeNode for NoqNode {
 
     fn established_paths(&self) -> usize {
         self.established_paths
+    }
+
+    fn datagram_size(&self) -> Option<u16> {
+        // The least of all paths: that of the first one while there is no other.
+        self.connection.as_ref().map(|(_, connection)| connection.current_mtu())
     }
 }
 

@@ -64,8 +64,12 @@ impl QuinnNode {
         };
         let clock = Clock::new();
         let endpoint_config = Arc::new(endpoint_config);
-        let mut endpoint =
-            Endpoint::new(Arc::clone(&endpoint_config), server_config.clone(), false, None);
+        let mut endpoint = Endpoint::new(
+            Arc::clone(&endpoint_config),
+            server_config.clone(),
+            config.mtu_discovery,
+            None,
+        );
         let connection = match config.role {
             Role::Server => None,
             Role::Client => {
@@ -201,7 +205,12 @@ impl QuinnNode {
         });
         if restarts {
             let server = self.server_config.clone();
-            self.endpoint = Endpoint::new(Arc::clone(&self.endpoint_config), server, false, None);
+            self.endpoint = Endpoint::new(
+                Arc::clone(&self.endpoint_config),
+                server,
+                self.config.mtu_discovery,
+                None,
+            );
             (self.connection, self.stream, self.deadline) = (None, None, None);
         }
     }
@@ -282,6 +291,10 @@ impl ExchangeNode for QuinnNode {
 
     fn early_data(&self) -> Option<bool> {
         self.early_data
+    }
+
+    fn datagram_size(&self) -> Option<u16> {
+        self.connection.as_ref().map(|(_, connection)| connection.stats().path.current_mtu)
     }
 }
 

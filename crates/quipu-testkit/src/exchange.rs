@@ -75,6 +75,18 @@ pub trait ExchangeNode: Node {
     fn early_data(&self) -> Option<bool> {
         None
     }
+
+    /// Whether the connection resumed a session of an earlier one; `None` before that is known, or if
+    /// the engine does not tell.
+    fn resumed(&self) -> Option<bool> {
+        None
+    }
+
+    /// Size of full datagrams on the first path, in bytes of UDP payload; `None` without such a path,
+    /// or if the engine does not tell.
+    fn datagram_size(&self) -> Option<u16> {
+        None
+    }
 }
 
 impl Plan {

@@ -183,4 +183,12 @@ impl<N: ExchangeNode> ExchangeNode for Hostile<N> {
     fn early_data(&self) -> Option<bool> {
         self.node.early_data()
     }
+
+    fn resumed(&self) -> Option<bool> {
+        self.node.resumed()
+    }
+
+    fn datagram_size(&self) -> Option<u16> {
+        self.node.datagram_size()
+    }
 }

@@ -469,6 +469,14 @@ impl ExchangeNode for QuicNode {
             EarlyData::NotOffered | EarlyData::Offered => None,
         }
     }
+
+    fn resumed(&self) -> Option<bool> {
+        Some(self.connection()?.negotiated()?.resumed)
+    }
+
+    fn datagram_size(&self) -> Option<u16> {
+        self.connection()?.datagram_size(PathId::ZERO)
+    }
 }
 
 /// A stream of a connection for an exchange.

@@ -48,6 +48,11 @@ pub struct Outcome {
     pub client_paths: usize,
     /// Whether the server took the client's early data, as far as the client tells.
     pub early_data: Option<bool>,
+    /// Whether the client and the server say that a session was resumed, as far as their engines tell.
+    pub resumed: [Option<bool>; 2],
+    /// Size of full datagrams that the client and the server sent on the first path in the end, as far
+    /// as their engines tell.
+    pub datagram_sizes: [Option<u16>; 2],
     /// Key updates that the client and the server saw, as far as their engines tell.
     pub key_updates: [u64; 2],
 }
@@ -134,6 +139,14 @@ impl<N: ExchangeNode + ?Sized> ExchangeNode for Box<N> {
 
     fn early_data(&self) -> Option<bool> {
         (**self).early_data()
+    }
+
+    fn resumed(&self) -> Option<bool> {
+        (**self).resumed()
+    }
+
+    fn datagram_size(&self) -> Option<u16> {
+        (**self).datagram_size()
     }
 }
 
@@ -248,6 +261,8 @@ impl Scenario {
             }),
             client_paths: world.node(client).established_paths(),
             early_data: world.node(client).early_data(),
+            resumed: [client, server].map(|id| world.node(id).resumed()),
+            datagram_sizes: [client, server].map(|id| world.node(id).datagram_size()),
             key_updates: [client, server].map(|id| world.node(id).key_updates()),
         })
     }

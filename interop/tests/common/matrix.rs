@@ -3,12 +3,12 @@
 
 use std::cell::Cell as Shared;
 
-use quipu_base::{Duration, Instant, Role, Seed};
+use quipu_base::{Bytes, Duration, Instant, Role, Seed};
 use quipu_interop::{NoqNode, PeerConfig, QuinnNode};
 use quipu_link::LinkConfig;
 use quipu_testkit::{
     Action, ExchangeNode, Failure, Identity, NodeConfig, Outcome, Plan, QuicNode, Rebinding,
-    Scenario, SharedTls, Tls, client_address,
+    Scenario, SharedTls, SizeLimit, Tls, client_address,
 };
 
 use super::MEGABYTES;
@@ -115,6 +115,15 @@ impl Case {
         }
         let at = Instant::ZERO + Duration::from_millis(millis);
         self.scenario.middlebox.rebindings.push(Rebinding { at, inside, outside });
+        self
+    }
+
+    /// From so many milliseconds after the start on, UDP payloads of more than `most` bytes do not pass.
+    /// Both engines look for the largest datagram that does.
+    pub(crate) fn limit_size(mut self, millis: u64, most: u16) -> Self {
+        self.theirs.mtu_discovery = true;
+        let (at, most) = (Instant::ZERO + Duration::from_millis(millis), Bytes(most.into()));
+        self.scenario.middlebox.limits.push(SizeLimit { at, inside: None, most });
         self
     }
 
