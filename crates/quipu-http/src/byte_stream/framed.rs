@@ -17,6 +17,11 @@ use crate::transport::{ReadState, StreamError, Transport};
 /// would else let answers grow.
 const MOST_UNSENT_FOR_PINGS: u64 = 1 << 20;
 
+/// Octets of RST_STREAM frames that may be written while more than half of [`MOST_UNSENT_FOR_PINGS`] waits
+/// unsent; our choice, some thousand frames. A peer that has its requests reset and takes nothing would
+/// else let them grow.
+const MOST_RESETS_UNSENT: u64 = 64 << 10;
+
 /// A mux at one moment, with its pipe.
 ///
 /// The control stream is the pipe itself, and its [`finish`](Transport::finish) and
@@ -115,6 +120,14 @@ impl<P: Pipe> Framed<'_, P> {
         let code = ErrorCode(u32::try_from(code).unwrap_or(ErrorCode::INTERNAL_ERROR.0));
         let mut out = Vec::new();
         encode_reset(id, code, &mut out);
+        if self.pipe.unsent().0 <= MOST_UNSENT_FOR_PINGS / 2 {
+            self.mux.resets_unsent = 0;
+        }
+        self.mux.resets_unsent += out.len() as u64;
+        if self.mux.resets_unsent > MOST_RESETS_UNSENT {
+            self.mux.fail(FrameError::Excess { what: "requests that are reset" });
+            return Ok(());
+        }
         self.pipe.write(Bytes::from(out))?;
         self.answer();
         Ok(())

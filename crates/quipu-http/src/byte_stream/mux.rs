@@ -49,6 +49,8 @@ pub struct Mux {
     drained: VecDeque<StreamId>,
     /// Frames that answer what came.
     pub(super) answers: Vec<Answer>,
+    /// Octets of RST_STREAM frames that were written since not much waited unsent.
+    pub(super) resets_unsent: u64,
 }
 
 impl Mux {
@@ -84,6 +86,7 @@ impl Mux {
             notices: VecDeque::new(),
             drained: VecDeque::new(),
             answers: Vec::new(),
+            resets_unsent: 0,
         }
     }
 
