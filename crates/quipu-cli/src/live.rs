@@ -82,13 +82,19 @@ impl Target {
         &self.addresses
     }
 
-    /// Connects to the first address that can be reached by the endpoint's uplinks.
+    /// Connects to the first address that answers; if none does, the first failure is told.
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Connection, ConnectError> {
         let mut failed = None;
         for &address in &self.addresses {
             match self.connect_to(endpoint, address).await {
-                // Another address may be of a family that the uplinks have.
-                Err(error @ (ConnectError::NoUplink(_) | ConnectError::NoRoute { .. })) => {
+                // Another address may be of a family that the uplinks have, or that the server listens on.
+                Err(
+                    error @ (ConnectError::NoUplink(_)
+                    | ConnectError::NoRoute { .. }
+                    | ConnectError::NobodyListens(_)
+                    | ConnectError::Unreachable { .. }
+                    | ConnectError::NoAnswer { .. }),
+                ) => {
                     failed.get_or_insert(error);
                 }
                 other => return other,

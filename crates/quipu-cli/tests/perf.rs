@@ -245,6 +245,16 @@ fn another_pin_and_a_server_that_is_not_there_are_failures() {
     assert!(text(&second.stderr).contains("is in use"), "{}", text(&second.stderr));
 }
 
+/// Many hosts have two addresses of that name.
+#[test]
+fn each_address_of_a_name_is_tried() {
+    let server = Server::start();
+    let (_, port) = server.address.rsplit_once(':').expect("a port");
+    let (named, pin) = (format!("localhost:{port}"), server.pin.as_str());
+    let output = quipu(&["perf", "client", "--bytes", "1kB", &named, "--pin", pin]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 #[test]
 fn paths_are_listed_and_tried_with_a_server() {
     let server = Server::start();
