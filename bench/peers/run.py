@@ -20,8 +20,9 @@ RUNS = [("limit", ["crypto"]), ("limit", ["udp"]),
         ("limit", ["udp1", "--segments", "1", "--mib", "256"])]
 RUNS += [(l, ["bulk"]) for l in LIVE]
 RUNS += [(l, ["bulk", "--provider", "aws-lc-rs"]) for l in ("quipu-tokio", "quinn", "noq")]
-# quinn's and noq's default stream window, and two paths, whose use takes turns
+# quinn's and noq's default stream window, and two paths: by the default policy, and in turns
 RUNS += [("quipu-tokio", ["bulk", "--window", "1250000"]),
+         ("quipu-tokio", ["bulk", "--paths", "2", "--policies", "congestion=cubic path=minrtt"]),
          ("quipu-tokio", ["bulk", "--paths", "2", "--policies", "congestion=cubic path=path-rr"])]
 RUNS += [(l, ["sansio"]) for l in LIBS if l != "s2n-quic"]
 RUNS += [(l, ["sansio", "--provider", "aws-lc-rs"]) for l in ("quipu", "quinn", "noq")]
