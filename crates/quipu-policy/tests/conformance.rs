@@ -179,12 +179,23 @@ impl Choice {
         }
     }
 
+    /// Whether new data stay off backup paths while an available path is open. Three policies promise
+    /// otherwise: `single` names its path, `backup` ranks quality before status unless a standby path
+    /// is the last resort, and `rap` looks at no status.
+    fn spares_backups(&self) -> bool {
+        !self.path.starts_with("single")
+            && !["backup", "backup:standby=open", "rap"].contains(&self.path)
+    }
+
     /// The choice stands the script.
     fn stands(&self, script: &Script) -> Result<(), TestCaseError> {
         let report = check(&|| self.subject(), script);
         let first = &report.faults[..report.faults.len().min(8)];
         prop_assert!(first.is_empty(), "{self:?}: {first:#?}");
         prop_assert_eq!((report.refused, report.overridden), (0, 0));
+        if self.spares_backups() {
+            prop_assert_eq!(report.on_backup, 0, "{:?} uses a backup path", self);
+        }
         Ok(())
     }
 
@@ -296,6 +307,18 @@ fn a_policy_with_the_rows_of_other_stacks_can_be_named() {
     ] {
         let spec = PolicySpec::parse(&Registry::builtin(), text).expect(text);
         assert!(spec.to_string().contains(text.split(' ').next_back().unwrap()), "{spec}");
+    }
+}
+
+#[test]
+fn policies_that_do_not_spare_backup_paths_use_them() {
+    let script = |number| Script::random(Seed::new(number), 3, 60);
+    let manner = Manner { batch: 40, twice: false };
+    for path in ["single:id=1", "backup:standby=open", "rap"] {
+        let choice = Choice::of_path(path);
+        assert!(!choice.spares_backups());
+        let on_backup = |number| run(&|| choice.subject(), &script(number), manner).on_backup;
+        assert!((0..100).map(on_backup).sum::<u64>() > 0, "{path} spares them after all");
     }
 }
 

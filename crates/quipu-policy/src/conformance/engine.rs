@@ -52,6 +52,9 @@ pub struct Report {
     pub copies: u64,
     /// PINGs that a policy asked for.
     pub probes: u64,
+    /// Frames of bytes never sent before that were decided for a path of backup status while an
+    /// available path that answers was open. No fault by itself: some policies use such paths at will.
+    pub on_backup: u64,
     /// Packets in all.
     pub packets: u64,
     /// When everything was delivered.
@@ -282,7 +285,11 @@ impl MockEngine {
     /// Step 4: what of an answer can be sent.
     fn check(&mut self, ask: Ask, decision: Decision) -> Result<Checked, Refusal> {
         self.audit_rest(ask, decision);
-        self.referee.check(ask, decision, &self.world.view())
+        let checked = self.referee.check(ask, decision, &self.world.view())?;
+        if self.is_new_on_backup(&checked) {
+            self.report.on_backup += 1;
+        }
+        Ok(checked)
     }
 
     /// Counts a refusal; true if the engine is to choose itself.

@@ -3,9 +3,12 @@
 use quipu_base::{Bytes, Duration};
 
 use super::MockEngine;
+use crate::path::choose::keeps_backups_idle;
 use crate::path::eligible;
 use crate::seam::decision::{Ask, Decision};
 use crate::seam::event::Event;
+use crate::seam::referee::Checked;
+use crate::seam::view::{PathStatus, StreamTable};
 
 impl MockEngine {
     /// What is held against a rest beside what the engine refuses: a policy ends its waits itself,
@@ -34,6 +37,18 @@ impl MockEngine {
         for fault in faults {
             self.fault(fault);
         }
+    }
+
+    /// True of bytes never sent before on a path of backup status, while an available path that
+    /// answers is open.
+    /// <https://www.rfc-editor.org/rfc/rfc10069#section-3.3>
+    pub(super) fn is_new_on_backup(&self, checked: &Checked) -> bool {
+        let Checked::Frame(path, frame) = checked else { return false };
+        let view = self.world.view();
+        let high_sent = self.world.streams.get(frame.stream).map(|stream| stream.high_sent);
+        let is_new = !frame.copy && high_sent.is_some_and(|high| frame.span.start >= high);
+        let is_backup = view.paths.get(*path).is_some_and(|path| path.status == PathStatus::Backup);
+        is_new && is_backup && view.paths.open(view.now).any(keeps_backups_idle)
     }
 
     /// True if some stream has bytes that credit allows.
