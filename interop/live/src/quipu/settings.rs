@@ -28,7 +28,7 @@ pub(crate) fn client(options: &Options) -> Result<ClientConfig, Failure> {
     if !options.case.connects_twice() {
         tls.resumption = rustls::client::Resumption::disabled();
     }
-    let tls = RustlsClient::new(Arc::new(tls))?;
+    let tls = RustlsClient::with_initial(Arc::new(tls), &provider())?;
     let policies = policies(&Registry::builtin(), "")?;
     Ok(ClientConfig::new(Arc::new(tls), Arc::new(transport(options.case, false)), policies))
 }
@@ -42,8 +42,7 @@ pub(crate) fn server(options: &Options) -> Result<(ServerConfig, EndpointConfig)
         .with_single_cert(chain, key)?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
-    tls.ignore_client_order = options.case == Case::ChaCha20;
-    let tls = Arc::new(RustlsServer::new(Arc::new(tls))?);
+    let tls = Arc::new(RustlsServer::with_initial(Arc::new(tls), &provider())?);
     let policies = policies(&Registry::builtin(), "")?;
     let config = ServerConfig::new(tls, Arc::new(transport(options.case, true)), policies)
         .with_tokens(TokenConfig::with_key(token_key(&provider(), &secret)?));
@@ -52,16 +51,13 @@ pub(crate) fn server(options: &Options) -> Result<(ServerConfig, EndpointConfig)
     Ok((config, EndpointConfig { reset_key, ..EndpointConfig::default() }))
 }
 
-/// The suites of a case, the most wanted first. The suite of Initial packets has to be among them.
+/// The suites of a case. Initial packets have theirs, whatever is offered.
 fn suites(case: Case) -> Arc<CryptoProvider> {
     let mut suites = (*provider()).clone();
     if case == Case::ChaCha20 {
         suites
             .cipher_suites
-            .retain(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_256_GCM_SHA384);
-        suites.cipher_suites.sort_by_key(|suite| {
-            suite.suite() != rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
-        });
+            .retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     }
     Arc::new(suites)
 }
