@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration};
 use quipu_interop_live::{ALPN, Case, Failure, Options, certificate, facts};
 use quipu_policy::Registry;
+use quipu_quic::PreferredAddresses;
 use quipu_quic::endpoint::{EndpointConfig, TokenConfig};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer, provider, reset_key, token_key};
 use quipu_quic::wire::Version;
@@ -33,7 +34,10 @@ pub(crate) fn client(options: &Options) -> Result<ClientConfig, Failure> {
     Ok(ClientConfig::new(Arc::new(tls), Arc::new(transport(options.case, false)), policies))
 }
 
-pub(crate) fn server(options: &Options) -> Result<(ServerConfig, EndpointConfig), Failure> {
+pub(crate) fn server(
+    options: &Options,
+    preferred_address: PreferredAddresses,
+) -> Result<(ServerConfig, EndpointConfig), Failure> {
     let (chain, key) = certificate::of_server(options)?;
     let secret = secret(&key);
     let mut tls = rustls::ServerConfig::builder_with_provider(suites(options.case))
@@ -44,7 +48,8 @@ pub(crate) fn server(options: &Options) -> Result<(ServerConfig, EndpointConfig)
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
     let tls = Arc::new(RustlsServer::with_initial(Arc::new(tls), &provider())?);
     let policies = policies(&Registry::builtin(), "")?;
-    let config = ServerConfig::new(tls, Arc::new(transport(options.case, true)), policies)
+    let transport = TransportConfig { preferred_address, ..transport(options.case, true) };
+    let config = ServerConfig::new(tls, Arc::new(transport), policies)
         .with_tokens(TokenConfig::with_key(token_key(&provider(), &secret)?));
     // One that starts again knows the reset tokens of the connections before.
     let reset_key = Some(reset_key(&provider(), &secret)?);
@@ -102,6 +107,9 @@ fn secret(key: &PrivateKeyDer<'_>) -> [u8; 32] {
 
 /// Tells what a connection agreed on and did.
 pub(crate) fn tell(connection: &Connection) {
+    if let Some(route) = connection.route() {
+        facts::tell("route", format_args!("{} {}", route.local, route.remote));
+    }
     if let Some(negotiated) = connection.negotiated() {
         facts::tell("suite", negotiated.cipher_suite);
         facts::tell("resumed", u8::from(negotiated.resumed));
