@@ -29,6 +29,9 @@ case ${ROLE:-} in
         ;;
     server)
         read -r -a options <<<"${SERVER_PARAMS:-}"
+        # The client of that case is asked for a transfer: what makes it move is that the server would rather be reached
+        # elsewhere.
+        [ "$case" != connectionmigration ] || options+=(--preferred "${PREFERRED:-4433}")
         exec "$program" server --case "$case" --listen "${LISTEN:-[::]:443}" --cert "$certs/cert.pem" \
             --key "$certs/priv.key" --www "$www" "${options[@]}"
         ;;

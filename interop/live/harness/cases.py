@@ -168,8 +168,11 @@ def abandoned(ours, peer, relay, role):
 
 
 def path_rebound(ours, peer, relay, role):
-    # A server either follows or goes on by the other path: a client that acknowledges by that path shows it nothing.
-    return two_paths(ours, peer, relay, role) or at_least(relay, "rebound", 1)
+    # The server follows, and the path is used on: what went over it before is not counted.
+    if role == "client" and not ours.get("migrated"):
+        return "our server saw no other address"
+    lost = at_least(relay, "rebound", 1) or at_least(relay, "rebound_down_bytes", 100 * KB)
+    return lost or two_paths(ours, peer, relay, role)
 
 
 BOTH = ("127.0.0.1", "127.0.0.2")

@@ -181,6 +181,8 @@ pub struct Options {
     pub via: Vec<std::net::IpAddr>,
     /// The server at its further addresses, for peers that open paths by the server's.
     pub also: Vec<SocketAddr>,
+    /// The port at which a server would rather be reached, where it listens, too; 0: one that is free.
+    pub preferred: Option<u16>,
 }
 
 impl Options {
@@ -212,6 +214,7 @@ impl Options {
             urls: Vec::new(),
             via: Vec::new(),
             also: Vec::new(),
+            preferred: None,
         };
         while let Some(name) = args.next() {
             if !name.starts_with("--") {
@@ -229,6 +232,7 @@ impl Options {
                 "--downloads" => options.downloads = value.into(),
                 "--via" => options.via.push(value.parse()?),
                 "--also" => options.also.push(value.parse()?),
+                "--preferred" => options.preferred = Some(value.parse()?),
                 _ => return Err(format!("there is no option {name}").into()),
             }
         }

@@ -11,6 +11,10 @@ const PATHS: u32 = 4;
 /// Bytes on each path before one of them is closed.
 const SOME: u64 = 50_000;
 
+/// A path that is silent for so long is asked. A client's acknowledgements go by one path for all,
+/// so that a server would hear nothing from the new address of another path that is rebound.
+const KEEP_ALIVE: Duration = Duration::from_millis(100);
+
 const LOOK: Duration = Duration::from_millis(2);
 
 pub(crate) fn has_paths() -> bool {
@@ -20,6 +24,7 @@ pub(crate) fn has_paths() -> bool {
 pub(crate) fn transport(options: &Options, config: &mut noq::TransportConfig) {
     if options.case.has_paths() {
         config.max_concurrent_multipath_paths(PATHS);
+        config.default_path_keep_alive_interval(Some(KEEP_ALIVE));
     }
 }
 

@@ -113,7 +113,19 @@ impl RustlsClient {
     /// # Errors
     /// [`ConfigError::NoInitialSuite`].
     pub fn new(config: Arc<tls::ClientConfig>) -> Result<Self, ConfigError> {
-        let initial = initial_suite(config.crypto_provider())?;
+        Self::with_initial(Arc::clone(&config), config.crypto_provider())
+    }
+
+    /// The same, with Initial packets protected by another provider's suite, so that the
+    /// configuration need not offer that.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoInitialSuite`] of `initial`.
+    pub fn with_initial(
+        config: Arc<tls::ClientConfig>,
+        initial: &tls::crypto::CryptoProvider,
+    ) -> Result<Self, ConfigError> {
+        let initial = initial_suite(initial)?;
         let with = |early| {
             let mut config = (*config).clone();
             config.enable_early_data = early;
@@ -178,7 +190,19 @@ impl RustlsServer {
     /// # Errors
     /// [`ConfigError::NoInitialSuite`].
     pub fn new(config: Arc<tls::ServerConfig>) -> Result<Self, ConfigError> {
-        let initial = initial_suite(config.crypto_provider())?;
+        Self::with_initial(Arc::clone(&config), config.crypto_provider())
+    }
+
+    /// The same, with Initial packets protected by another provider's suite, so that the
+    /// configuration need not accept that.
+    ///
+    /// # Errors
+    /// [`ConfigError::NoInitialSuite`] of `initial`.
+    pub fn with_initial(
+        config: Arc<tls::ServerConfig>,
+        initial: &tls::crypto::CryptoProvider,
+    ) -> Result<Self, ConfigError> {
+        let initial = initial_suite(initial)?;
         Ok(RustlsServer { config, bound: Arc::default(), initial })
     }
 

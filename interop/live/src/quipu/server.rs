@@ -1,9 +1,12 @@
 //! Serves files.
 
+use std::net::{IpAddr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::sync::Arc;
 
 use quipu_interop_live::{Case, Failure, MAX_REQUEST, Options, facts, files};
+use quipu_quic::PreferredAddresses;
 use quipu_quic::recorder::RecorderFactory;
+use quipu_tokio::uplink::{Usable, uplinks};
 use quipu_tokio::{Connection, Endpoint, Incoming, PathEvent, RecvStream, SendStream};
 
 use crate::settings;
@@ -12,8 +15,13 @@ pub(crate) async fn run(
     options: &Arc<Options>,
     recorders: Option<RecorderFactory>,
 ) -> Result<(), Failure> {
-    let (server, config) = settings::server(options)?;
+    let other = options.preferred.map(|port| beside(options.listen, port)).transpose()?;
+    let preferred = other.map(preferred).transpose()?.unwrap_or_default();
+    let (server, config) = settings::server(options, preferred)?;
     let mut builder = Endpoint::server(server).config(config).listen(options.listen);
+    if let Some(other) = other {
+        builder = builder.listen(other);
+    }
     if let Some(recorders) = recorders {
         builder = builder.record(recorders);
     }
@@ -30,6 +38,42 @@ pub(crate) async fn run(
         tokio::spawn(serve(Arc::clone(options), incoming));
     }
     Ok(())
+}
+
+/// The same address at that port, or, if it is 0, at one that is free.
+fn beside(listen: SocketAddr, port: u16) -> Result<SocketAddr, Failure> {
+    let other = SocketAddr::new(listen.ip(), port);
+    Ok(if port == 0 { UdpSocket::bind(other)?.local_addr()? } else { other })
+}
+
+/// How clients reach a server that listens at `address`: where that is unspecified, by the first
+/// address of each family that leads beyond this host.
+fn preferred(address: SocketAddr) -> Result<PreferredAddresses, Failure> {
+    let own: Vec<IpAddr> = if address.ip().is_unspecified() {
+        let leads_here =
+            |usable| !matches!(usable, Usable::Loopback | Usable::LinkLocal | Usable::Down);
+        let found = uplinks()?.into_iter().filter(|uplink| leads_here(uplink.usable));
+        found.map(|uplink| uplink.address).collect()
+    } else {
+        vec![address.ip()]
+    };
+    let mut preferred = PreferredAddresses::default();
+    for ip in own {
+        match ip {
+            IpAddr::V4(ip) => {
+                preferred.ipv4.get_or_insert(SocketAddrV4::new(ip, address.port()));
+            }
+            IpAddr::V6(ip) => {
+                preferred.ipv6.get_or_insert(SocketAddrV6::new(ip, address.port(), 0, 0));
+            }
+        }
+    }
+    let v4 = preferred.ipv4.map(SocketAddr::V4);
+    let v6 = preferred.ipv6.map(SocketAddr::V6);
+    for address in v4.into_iter().chain(v6) {
+        facts::tell("preferred", address);
+    }
+    Ok(preferred)
 }
 
 async fn serve(options: Arc<Options>, incoming: Incoming) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration};
 use quipu_interop_live::{ALPN, Case, Failure, Options, certificate, facts};
 use quipu_policy::Registry;
+use quipu_quic::PreferredAddresses;
 use quipu_quic::endpoint::{EndpointConfig, TokenConfig};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer, provider, reset_key, token_key};
 use quipu_quic::wire::Version;
@@ -28,12 +29,15 @@ pub(crate) fn client(options: &Options) -> Result<ClientConfig, Failure> {
     if !options.case.connects_twice() {
         tls.resumption = rustls::client::Resumption::disabled();
     }
-    let tls = RustlsClient::new(Arc::new(tls))?;
+    let tls = RustlsClient::with_initial(Arc::new(tls), &provider())?;
     let policies = policies(&Registry::builtin(), "")?;
     Ok(ClientConfig::new(Arc::new(tls), Arc::new(transport(options.case, false)), policies))
 }
 
-pub(crate) fn server(options: &Options) -> Result<(ServerConfig, EndpointConfig), Failure> {
+pub(crate) fn server(
+    options: &Options,
+    preferred_address: PreferredAddresses,
+) -> Result<(ServerConfig, EndpointConfig), Failure> {
     let (chain, key) = certificate::of_server(options)?;
     let secret = secret(&key);
     let mut tls = rustls::ServerConfig::builder_with_provider(suites(options.case))
@@ -42,26 +46,23 @@ pub(crate) fn server(options: &Options) -> Result<(ServerConfig, EndpointConfig)
         .with_single_cert(chain, key)?;
     tls.alpn_protocols = vec![ALPN.to_vec()];
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
-    tls.ignore_client_order = options.case == Case::ChaCha20;
-    let tls = Arc::new(RustlsServer::new(Arc::new(tls))?);
+    let tls = Arc::new(RustlsServer::with_initial(Arc::new(tls), &provider())?);
     let policies = policies(&Registry::builtin(), "")?;
-    let config = ServerConfig::new(tls, Arc::new(transport(options.case, true)), policies)
+    let transport = TransportConfig { preferred_address, ..transport(options.case, true) };
+    let config = ServerConfig::new(tls, Arc::new(transport), policies)
         .with_tokens(TokenConfig::with_key(token_key(&provider(), &secret)?));
     // One that starts again knows the reset tokens of the connections before.
     let reset_key = Some(reset_key(&provider(), &secret)?);
     Ok((config, EndpointConfig { reset_key, ..EndpointConfig::default() }))
 }
 
-/// The suites of a case, the most wanted first. The suite of Initial packets has to be among them.
+/// The suites of a case. Initial packets have theirs, whatever is offered.
 fn suites(case: Case) -> Arc<CryptoProvider> {
     let mut suites = (*provider()).clone();
     if case == Case::ChaCha20 {
         suites
             .cipher_suites
-            .retain(|suite| suite.suite() != rustls::CipherSuite::TLS13_AES_256_GCM_SHA384);
-        suites.cipher_suites.sort_by_key(|suite| {
-            suite.suite() != rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256
-        });
+            .retain(|suite| suite.suite() == rustls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256);
     }
     Arc::new(suites)
 }
@@ -106,6 +107,9 @@ fn secret(key: &PrivateKeyDer<'_>) -> [u8; 32] {
 
 /// Tells what a connection agreed on and did.
 pub(crate) fn tell(connection: &Connection) {
+    if let Some(route) = connection.route() {
+        facts::tell("route", format_args!("{} {}", route.local, route.remote));
+    }
     if let Some(negotiated) = connection.negotiated() {
         facts::tell("suite", negotiated.cipher_suite);
         facts::tell("resumed", u8::from(negotiated.resumed));

@@ -18,7 +18,7 @@ pub(crate) struct Session {
     pub(crate) from_client: u64,
     /// Bytes that went to it.
     pub(crate) to_client: u64,
-    /// The same since the server saw it elsewhere.
+    /// Those of them that the server sent to where it sees the client since the rebinding.
     pub(crate) since_rebound: Option<u64>,
     /// The link that it has to itself, up and down.
     pub(crate) courses: [Course; 2],

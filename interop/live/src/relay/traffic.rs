@@ -24,8 +24,19 @@ enum Direction {
     Down,
 }
 
-/// A datagram came: from a client, or from the server for a session.
-type Arrival = (Option<usize>, Received);
+/// Where a datagram came from.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    Client,
+    /// The server, for a session; `is_rebound`: to the address at which it sees that since the
+    /// rebinding.
+    Server {
+        session: usize,
+        is_rebound: bool,
+    },
+}
+
+type Arrival = (Source, Received);
 
 /// A datagram on its way, in order of time and number.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +45,7 @@ struct Waiting {
     number: u64,
     direction: Direction,
     session: usize,
+    is_rebound: bool,
     ecn: u8,
     bytes: Vec<u8>,
 }
@@ -72,7 +84,7 @@ impl Relay {
         let front = Socket::bind(plan.listen)?;
         facts::tell("relay", front.local()?);
         let (sender, arrivals) = mpsc::unbounded_channel();
-        tokio::spawn(read(Arc::clone(&front), None, sender.clone()));
+        tokio::spawn(read(Arc::clone(&front), Source::Client, sender.clone()));
         Ok(Relay {
             plan,
             began_at: now(),
@@ -103,21 +115,17 @@ impl Relay {
                 biased;
                 _ = &mut ended => break,
                 () = due => self.send_due()?,
-                Some((session, received)) = self.arrivals.recv() => self.on_arrival(session, received)?,
+                Some((source, received)) = self.arrivals.recv() => self.on_arrival(source, received)?,
             }
         }
         self.tell();
         Ok(())
     }
 
-    fn on_arrival(
-        &mut self,
-        session: Option<usize>,
-        mut received: Received,
-    ) -> Result<(), Failure> {
-        let (direction, session) = match session {
-            Some(session) => (Direction::Down, session),
-            None => (Direction::Up, self.session_of(received.from)?),
+    fn on_arrival(&mut self, source: Source, mut received: Received) -> Result<(), Failure> {
+        let (direction, session, is_rebound) = match source {
+            Source::Server { session, is_rebound } => (Direction::Down, session, is_rebound),
+            Source::Client => (Direction::Up, self.session_of(received.from)?, false),
         };
         let is_silent = self.silent_until.is_some_and(|until| now() < until);
         let packets = wire::packets(&received.bytes);
@@ -161,6 +169,7 @@ impl Relay {
             number: self.number,
             direction,
             session,
+            is_rebound,
             ecn: received.ecn,
             bytes: received.bytes,
         }));
@@ -174,7 +183,8 @@ impl Relay {
         }
         let at = self.sessions.len();
         let upstream = Socket::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-        let reader = tokio::spawn(read(Arc::clone(&upstream), Some(at), self.sender.clone()));
+        let source = Source::Server { session: at, is_rebound: false };
+        let reader = tokio::spawn(read(Arc::clone(&upstream), source, self.sender.clone()));
         let seed = self.plan.seed.wrapping_mul(1_000).wrapping_add(2 * at as u64);
         let course = |direction| Course::new(self.plan.link.clone(), seed + direction);
         self.sessions.push(Session {
@@ -203,7 +213,7 @@ impl Relay {
             self.seen[due.direction as usize].unsent += u64::from(!sent);
             if due.direction == Direction::Down {
                 session.to_client += due.bytes.len() as u64;
-                if let Some(since) = &mut session.since_rebound {
+                if let Some(since) = session.since_rebound.as_mut().filter(|_| due.is_rebound) {
                     *since += due.bytes.len() as u64;
                 }
                 let reached = session.to_client >= self.plan.after;
@@ -229,8 +239,8 @@ impl Relay {
         let upstream = Socket::bind(SocketAddr::from((ip, 0)))?;
         // What is on its way to the old port is lost, as it is at a translator of addresses that forgot it.
         session.reader.abort();
-        let reader =
-            tokio::spawn(read(Arc::clone(&upstream), Some(self.plan.session), self.sender.clone()));
+        let source = Source::Server { session: self.plan.session, is_rebound: true };
+        let reader = tokio::spawn(read(Arc::clone(&upstream), source, self.sender.clone()));
         (session.upstream, session.reader) = (upstream, reader);
         session.since_rebound = Some(0);
         self.rebound += 1;
@@ -276,7 +286,7 @@ impl Relay {
 }
 
 /// Passes on what a socket receives.
-async fn read(socket: Arc<Socket>, session: Option<usize>, sender: mpsc::UnboundedSender<Arrival>) {
+async fn read(socket: Arc<Socket>, source: Source, sender: mpsc::UnboundedSender<Arrival>) {
     loop {
         let received = match socket.receive().await {
             Ok(received) => received,
@@ -286,7 +296,7 @@ async fn read(socket: Arc<Socket>, session: Option<usize>, sender: mpsc::Unbound
             }
         };
         for datagram in received {
-            if sender.send((session, datagram)).is_err() {
+            if sender.send((source, datagram)).is_err() {
                 return;
             }
         }

@@ -193,6 +193,39 @@ fn no_common_protocol_ends_in_the_alert_for_it() {
     assert_eq!(error.alert, 120);
 }
 
+/// The suites that a ClientHello offers. <https://www.rfc-editor.org/rfc/rfc8446#section-4.1.2>
+fn offered(hello: &[u8]) -> Vec<u16> {
+    // Type, length, version and random, then an ID with its length.
+    let id = 4 + 2 + 32;
+    let at = id + 1 + usize::from(hello[id]);
+    let length = usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
+    let suites = &hello[at + 2..][..length];
+    suites.chunks(2).map(|suite| u16::from_be_bytes([suite[0], suite[1]])).collect()
+}
+
+#[test]
+fn the_suite_of_initial_packets_need_not_be_offered() {
+    let chacha20 = tls::CipherSuite::TLS13_CHACHA20_POLY1305_SHA256;
+    let (client, server) = pair(ALPN, ALPN);
+    let mut only = (*provider()).clone();
+    only.cipher_suites.retain(|suite| suite.suite() == chacha20);
+    let roots = tls::RootCertStore::empty();
+    let config = tls::ClientConfig::builder_with_provider(Arc::new(only))
+        .with_protocol_versions(&[&tls::version::TLS13])
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let config = Arc::new(config);
+    assert!(matches!(RustlsClient::new(Arc::clone(&config)), Err(ConfigError::NoInitialSuite)));
+    let narrow = RustlsClient::with_initial(config, &provider()).unwrap();
+    let offers = |client| {
+        let (mut client, _) = ends(client, &server);
+        offered(&client.flight().bytes[0].1)
+    };
+    assert_eq!(offers(&narrow), [u16::from(chacha20)]);
+    assert_eq!(offers(&client).len(), 3);
+}
+
 #[test]
 fn a_server_name_that_is_none_is_refused() {
     let (client, _) = pair(ALPN, ALPN);
