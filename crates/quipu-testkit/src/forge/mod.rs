@@ -47,7 +47,7 @@ pub use bounds::{Bounds, Breach};
 pub use draw::{Draw, Octets};
 pub use end::{Allocated, Application, End, Meter, Sent, Setup, Work, unmetered};
 pub use insider::Insider;
-pub use moves::Hostility;
+pub use moves::{Hostility, spoofed};
 pub use packet::{Datagram, Forgery, Number, datagram, handshake, initial, one_rtt, raw};
 pub use pair::{Fate, Flight, OnWire, Pair};
 pub use peer::Forge;

@@ -259,8 +259,8 @@ impl Hostility {
     }
 }
 
-/// An address that answers nobody.
-pub(super) fn spoofed(number: u8) -> SocketAddr {
+/// An address that answers nobody. [`Bounds`](super::Bounds) count what goes to numbers 0 to 3.
+pub fn spoofed(number: u8) -> SocketAddr {
     SocketAddr::from(([10, 9, 9, number], 9_999))
 }
 
