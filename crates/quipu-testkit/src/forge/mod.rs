@@ -32,6 +32,7 @@ mod bounds;
 pub mod catalogue;
 mod draw;
 mod end;
+mod extensions;
 pub mod http;
 mod insider;
 mod moves;
