@@ -1,11 +1,22 @@
 //! A server's endpoint, against datagrams of clients that it does not know: Initial packets with any frames,
-//! other packets, other versions, any bytes.
+//! other packets, other versions, any bytes. No panic, no deadline that stands, no more connections, memory or
+//! amplification than allowed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use quipu_base::Duration;
 use quipu_quic::wire::{ConnectionId, PacketKind};
-use quipu_testkit::forge::{Datagram, Draw, Forge, Forgery, Octets, Setup, raw};
+use quipu_testkit::forge::{
+    Allocated, Bounds, Datagram, Draw, Forge, Forgery, Octets, Setup, raw, spoofed,
+};
+
+/// Connections at a time.
+const CONNECTIONS: usize = 3;
+
+fn counted(work: &mut dyn FnMut()) -> Allocated {
+    let info = allocation_counter::measure(work);
+    Allocated { held: info.bytes_current, peak: info.bytes_max, count: info.count_total }
+}
 
 fn id(draw: &mut Octets<'_>) -> ConnectionId {
     let bytes = [draw.below(4) as u8; ConnectionId::MAX_LENGTH];
@@ -20,7 +31,9 @@ fn rest(draw: &mut Octets<'_>, most: u64) -> Vec<u8> {
 
 fn next(forge: &mut Forge, setup: &Setup, draw: &mut Octets<'_>) -> Datagram {
     let (dcid, scid) = (id(draw), id(draw));
-    match draw.below(5) {
+    // Each client has an address of its own.
+    let address = spoofed(dcid.as_bytes().first().copied().unwrap_or_default());
+    let datagram = match draw.below(5) {
         0 => raw(&rest(draw, 100)),
         1 => {
             let mut bytes = vec![0xc0 | draw.below(64) as u8, 0, 0, 0, draw.below(3) as u8];
@@ -41,17 +54,21 @@ fn next(forge: &mut Forge, setup: &Setup, draw: &mut Octets<'_>) -> Datagram {
             let packet = Forgery::new(kind).to(dcid).by(scid).with_token(&token);
             packet.bytes(&frames).padded(size).into()
         }
-    }
+    };
+    datagram.sent_from(address)
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let mut draw = Octets::new(bytes);
-    let setup = Setup { max_connections: 3, ..Setup::default() };
+    let setup = Setup { max_connections: CONNECTIONS, meter: counted, ..Setup::default() };
+    let bounds = Bounds { held: 1 << 20, connections: CONNECTIONS };
     let mut forge = Forge::stranger(&setup);
     while !draw.is_empty() {
         let datagram = next(&mut forge, &setup, &mut draw);
         forge.send(datagram);
         forge.wait(Duration::from_millis(draw.below(3_000)));
-        assert!(forge.victim().endpoint().handles().count() <= setup.max_connections);
+        if let Err(breach) = bounds.check(&forge) {
+            panic!("{breach}");
+        }
     }
 });

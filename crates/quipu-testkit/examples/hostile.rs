@@ -22,8 +22,7 @@ fn counted(work: &mut dyn FnMut()) -> Allocated {
 
 /// Packets that a connection was sent, and the most memory that it held; or what went wrong.
 fn attack(seed: u64) -> Result<(u64, i64), String> {
-    let mut draw = Seed::new(seed).stream("moves", 0);
-    let mut hostility = Hostility::drawn(&mut draw, counted);
+    let (mut hostility, mut draw) = Hostility::of_seed(Seed::new(seed), counted);
     for step in 0..MOVES {
         hostility.step(&mut draw);
         let checked = Bounds::default().check(hostility.forge());

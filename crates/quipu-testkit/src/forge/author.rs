@@ -5,11 +5,10 @@ use quipu_quic::wire::frame::{EcnCounts, NewConnectionId, Stream};
 use quipu_quic::wire::{ConnectionId, Frame, PacketKind, ResetToken};
 
 use super::book::Book;
-use super::draw::Draw;
+use super::draw::{Draw, PATHS};
+use super::extensions::Extensions;
 use super::packet::{Forgery, Number};
 
-/// Paths that the forger speaks of.
-pub(super) const PATHS: u64 = 6;
 /// Streams of each kind that it speaks of.
 const STREAMS: u64 = 24;
 /// The most bytes of stream data in a frame.
@@ -22,18 +21,25 @@ pub(crate) struct Author<'a> {
     boldness: u64,
     /// It sends on no stream before that.
     first_stream: u64,
+    /// The extensions whose frames it sends too.
+    extensions: Option<Extensions>,
 }
 
 impl<'a> Author<'a> {
     /// Writes as the end of `book`. `boldness`: how often, in percent, a frame is one for which the
     /// other end must close.
     pub(crate) fn new(book: &'a mut Book, boldness: u64) -> Self {
-        Author { book, boldness, first_stream: 0 }
+        Author { book, boldness, first_stream: 0, extensions: None }
     }
 
     /// The same, which sends nothing on the first stream.
     pub(super) fn sparing_first_stream(self) -> Self {
         Author { first_stream: 1, ..self }
+    }
+
+    /// The same, which sends frames of these extensions too.
+    pub(super) fn with_extensions(self, extensions: Option<Extensions>) -> Self {
+        Author { extensions, ..self }
     }
 
     /// A path that the forger may use: only clients open paths.
@@ -84,7 +90,15 @@ impl<'a> Author<'a> {
             if packet.payload_length() > 1_150 {
                 break;
             }
-            packet = if draw.happens(self.boldness) {
+            packet = if let Some(extensions) = self.extensions
+                && draw.happens(20)
+            {
+                if draw.happens(self.boldness) {
+                    extensions.forbidden_frame(packet, draw)
+                } else {
+                    extensions.allowed_frame(packet, draw)
+                }
+            } else if draw.happens(self.boldness) {
                 forbidden_frame(packet, draw)
             } else {
                 self.allowed_frame(packet, draw)
@@ -93,10 +107,23 @@ impl<'a> Author<'a> {
         if packet.payload_length() == 0 {
             packet = packet.frame(Frame::Ping);
         }
+        if let Some(extensions) = self.extensions
+            && draw.happens(5)
+        {
+            return extensions.ended_by_datagram(packet, draw);
+        }
         if draw.happens(20) {
             packet = packet.padded(draw.below(1_400) as usize);
         }
         packet
+    }
+
+    /// A packet with the keys of 0-RTT.
+    pub(super) fn early_packet(&self, draw: &mut impl Draw) -> Forgery {
+        let next = self.book.next_number(PacketKind::OneRtt, PathId::ZERO);
+        let next = next.max(self.book.next_number(PacketKind::ZeroRtt, PathId::ZERO));
+        let extensions = self.extensions.unwrap_or_default();
+        extensions.early_packet(self.book.role(), next, self.boldness, draw)
     }
 
     /// A frame for which an honest victim need not close.

@@ -1,10 +1,14 @@
 //! Hostile datagrams, each of a kind that could cost its receiver much: for the bench that measures
 //! what they cost.
 
+use std::net::SocketAddr;
+
 use quipu_base::{Bytes, Duration, Offset, PathId, Role, StreamDirection, StreamId};
 use quipu_http::h2::ServerConfig;
-use quipu_quic::wire::frame::{NewConnectionId, Stream};
-use quipu_quic::wire::{ConnectionId, Frame, ResetToken};
+use quipu_quic::DatagramConfig;
+use quipu_quic::wire::frame::return_paths::write_return_paths;
+use quipu_quic::wire::frame::{AckFrequency, NewConnectionId, Stream};
+use quipu_quic::wire::{ConnectionId, Frame, ResetToken, Writer};
 
 use super::end::{Meter, Setup};
 use super::http;
@@ -130,6 +134,15 @@ fn frames() -> Vec<Entry> {
                 data: &DATA[..1],
             })
         }),
+        Entry::new("DATAGRAM, empty", 20, unread_datagrams, |_, _| {
+            filled(FULL, |_| EMPTY_DATAGRAM)
+        }),
+        Entry::new("DATAGRAM, empty, 16 kB", 2, unread_datagrams, |_, _| {
+            filled(JUMBO, |_| EMPTY_DATAGRAM)
+        }),
+        Entry::new("DATAGRAM, a byte", 20, unread_datagrams, |_, _| {
+            filled(FULL, |_| Frame::Datagram { data: &DATA[..1], has_length: true })
+        }),
         Entry::new("key updates", 20, server, |forge, _| {
             forge.acknowledge(0);
             forge.update_keys();
@@ -173,6 +186,29 @@ fn acknowledgements() -> Vec<Entry> {
             }
             packet.into()
         }),
+        Entry::new("ACK_FREQUENCY", 50, server, |_, nth| {
+            filled(FULL, |of| {
+                Frame::AckFrequency(AckFrequency {
+                    sequence: nth * 1_000 + of,
+                    threshold: of,
+                    max_delay: 1_000 + of,
+                    reordering: of % 7,
+                })
+            })
+        }),
+        Entry::new("IMMEDIATE_ACK", 50, server, |_, _| filled(FULL, |_| Frame::ImmediateAck)),
+        Entry::new("ACK_RETURN_PATHS of 500 pairs", 20, two_paths, |_, nth| {
+            return_paths(one_rtt(), nth, 500).into()
+        }),
+        Entry::new("ACK_RETURN_PATHS of one pair", 20, two_paths, |_, nth| {
+            let mut packet = one_rtt();
+            let mut of = 0;
+            while packet.payload_length() + 40 < FULL {
+                packet = return_paths(packet, nth * 1_000 + of, 1);
+                of += 1;
+            }
+            packet.into()
+        }),
         Entry::new("packet numbers with gaps", 500, server, |_, _| {
             one_rtt().numbered(Number::Skip(1)).frame(Frame::Ping).into()
         }),
@@ -183,6 +219,16 @@ fn paths() -> Vec<Entry> {
     vec![
         Entry::new("NEW_CONNECTION_ID that retires", 20, server, |_, nth| {
             filled(FULL, |of| new_id(nth * 20 + of + 1))
+        }),
+        Entry::new("RETIRE_CONNECTION_ID", 20, server, |forge, _| {
+            let issued = forge.issued();
+            // The last of each path stays: packets go there.
+            let retired = issued.iter().rev().filter(|id| {
+                issued.iter().any(|other| other.path == id.path && other.sequence > id.sequence)
+            });
+            let frames = retired
+                .map(|id| Frame::RetireConnectionId { path: Some(id.path), sequence: id.sequence });
+            one_rtt().frames(frames.take(FULL / 8)).into()
         }),
         Entry::new("PATH_CHALLENGE", 20, server, |_, nth| {
             filled(FULL, |of| Frame::PathChallenge { data: (nth << 16 | of).to_be_bytes() })
@@ -208,6 +254,10 @@ fn paths() -> Vec<Entry> {
         Entry::new("PATHS_BLOCKED", 20, server, |_, _| {
             filled(FULL, |_| Frame::PathsBlocked { maximum: PathId(7) })
         }),
+        Entry::new("packets from ever new addresses", 50, server, |_, nth| {
+            let address = SocketAddr::from(([10, 8, (nth >> 8) as u8, nth as u8], 9_999));
+            one_rtt().frame(Frame::Ping).padded(FULL).sent_from(address)
+        }),
         Entry::new("a packet that opens a path", 1, server, |_, _| {
             one_rtt().on(1).frame(Frame::Ping).sent_from(crate::client_address(1))
         }),
@@ -231,6 +281,11 @@ fn strangers() -> Vec<Entry> {
                 of += 1;
             }
             packet.into()
+        }),
+        Entry::new("Initial with a token that is none", 50, asking_for_tokens, |forge, nth| {
+            let hello = Setup::default().client_hello(id(9));
+            let packet = forge.first_packet(id(1 << 44 | nth), id(9), &hello);
+            packet.with_token(&DATA[..80]).into()
         }),
         Entry::new("Initial that does not open", 50, Forge::stranger_of, |forge, nth| {
             let packet = forge.first_packet(id(1 << 43 | nth), id(9), &DATA[..300]);
@@ -314,6 +369,30 @@ fn server(setup: Setup) -> Forge {
 /// A server whose application reads nothing.
 fn deaf(setup: Setup) -> Forge {
     server(Setup { reads: false, ..setup })
+}
+
+const EMPTY_DATAGRAM: Frame<'_> = Frame::Datagram { data: &[], has_length: true };
+
+/// As many datagrams wait to be read as may.
+fn unread_datagrams(mut setup: Setup) -> Forge {
+    setup.server.datagrams = Some(DatagramConfig::default());
+    let mut forge = deaf(setup);
+    for _ in 0..60 {
+        forge.send(filled(FULL, |_| EMPTY_DATAGRAM));
+    }
+    forge
+}
+
+fn two_paths(setup: Setup) -> Forge {
+    let mut forge = server(setup).answering();
+    forge.send(one_rtt().on(1).frame(Frame::Ping).sent_from(crate::client_address(1)));
+    forge.wait(Duration::from_millis(100));
+    forge
+}
+
+/// A server that asks each client for a token.
+fn asking_for_tokens(setup: Setup) -> Forge {
+    Forge::stranger(&Setup { retries: true, ..setup })
 }
 
 fn web(setup: Setup) -> Forge {
@@ -411,6 +490,16 @@ fn new_id(sequence: u64) -> Frame<'static> {
         id: id(1 << 50 | sequence),
         reset_token: ResetToken::new([sequence as u8; ResetToken::LENGTH]),
     })
+}
+
+/// The packet with advice to return acknowledgements of two paths crosswise, `pairs` times.
+fn return_paths(packet: Forgery, sequence: u64, pairs: usize) -> Forgery {
+    let crosswise = [(PathId(0), PathId(1)), (PathId(1), PathId(0))];
+    let pairs: Vec<_> = crosswise.into_iter().cycle().take(pairs).collect();
+    let mut buffer = [0; FULL];
+    let mut writer = Writer::new(&mut buffer);
+    write_return_paths(&mut writer, sequence, &pairs).expect("a pair takes two bytes");
+    packet.bytes(writer.written())
 }
 
 /// A packet with so many bytes of frames; `make` makes each from its number in the packet.

@@ -3,6 +3,9 @@
 use quipu_base::Random;
 use rand_core::Rng;
 
+/// Paths that a forger speaks of.
+pub(super) const PATHS: u64 = 6;
+
 /// A source of choices.
 pub trait Draw {
     /// A number below `end`, which is not zero.

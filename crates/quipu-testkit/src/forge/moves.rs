@@ -3,23 +3,29 @@
 
 use std::net::SocketAddr;
 
-use quipu_base::{Bytes, Duration, Offset, PathId, Role, StreamDirection, StreamId};
+use quipu_base::{Bytes, Duration, Offset, PathId, Random, Role, Seed, StreamDirection, StreamId};
 use quipu_http::h2::ServerConfig;
+use quipu_null_tls::{NullClient, NullServer};
 use quipu_quic::Route;
 use quipu_quic::error::ErrorCode;
 use quipu_quic::wire::frame::Stream;
 use quipu_quic::wire::{Frame, PacketKind};
 
-use super::author::{self, Author, DATA, PATHS};
-use super::draw::Draw;
-use super::end::{Meter, Setup};
+use super::author::{self, Author, DATA};
+use super::draw::{Draw, PATHS};
+use super::end::{Meter, Setup, arrival};
+use super::extensions::Extensions;
 use super::http;
 use super::packet::{Datagram, Forgery, datagram};
+use super::pair::{Flight, Pair};
 use super::peer::Forge;
-use crate::{client_address, server_address};
+use crate::{ALPN, Tls, client_address, server_address};
 
 /// Datagrams that are kept to be repeated.
 const KEPT: usize = 16;
+/// One way, in a handshake that the forger enters before it is over.
+const DELAY: Duration = Duration::from_millis(5);
+
 /// A hostile peer that makes one random move after the other.
 pub struct Hostility {
     forge: Forge,
@@ -30,6 +36,19 @@ pub struct Hostility {
     packets: u64,
     /// How far it came on the control stream, if the victim speaks HTTP/2.
     control: Option<Control>,
+    extended: Option<Extended>,
+}
+
+/// What is drawn of extensions.
+struct Extended {
+    /// What the victim takes of them.
+    extensions: Extensions,
+    /// The victim's application reads datagrams.
+    reads: bool,
+    /// The forger has the keys of 0-RTT.
+    is_early: bool,
+    /// With these the handshake is over at the victim.
+    handshake: Vec<Flight>,
 }
 
 /// The control stream of HTTP/2.
@@ -45,12 +64,30 @@ impl Hostility {
     /// Makes moves with `forge`. `boldness`: how often, in percent, a frame is one for which the
     /// victim must close; with zero a connection lives long.
     pub fn new(forge: Forge, boldness: u64) -> Self {
-        Hostility { forge, boldness, kept: Vec::new(), packets: 0, control: None }
+        Hostility { forge, boldness, kept: Vec::new(), packets: 0, control: None, extended: None }
     }
 
     /// A hostile client or server of a connection whose ends are drawn too: which of them is the
     /// victim, with or without multipath, with HTTP/2 on top or without.
     pub fn drawn(draw: &mut impl Draw, meter: Meter) -> Self {
+        Hostility::drawn_with(draw, meter, false)
+    }
+
+    /// The same where both ends speak some extensions, and maybe 0-RTT, whose frames and packets are sent
+    /// too.
+    pub fn drawn_extended(draw: &mut impl Draw, meter: Meter) -> Self {
+        Hostility::drawn_with(draw, meter, true)
+    }
+
+    /// The one of a seed, with extensions for half of the seeds, and the source of its moves.
+    pub fn of_seed(seed: Seed, meter: Meter) -> (Self, Random) {
+        let mut draw = seed.stream("moves", 0);
+        // From a stream of its own: the moves without extensions do not depend on what these draw.
+        let is_extended = seed.stream("extensions", 0).happens(50);
+        (Hostility::drawn_with(&mut draw, meter, is_extended), draw)
+    }
+
+    fn drawn_with(draw: &mut impl Draw, meter: Meter, is_extended: bool) -> Self {
         let victim = [Role::Server, Role::Client][draw.below(2) as usize];
         let (multipath, speaks_http) = (draw.below(3) > 0, draw.below(3) == 0);
         let mut setup = Setup { meter, ..Setup::default() };
@@ -62,7 +99,12 @@ impl Hostility {
         if !multipath {
             setup = setup.on_one_path();
         }
-        let mut forge = Forge::against(victim, &setup);
+        let (mut forge, extended) = if is_extended {
+            let (forge, extended) = extended(victim, setup, draw);
+            (forge, Some(extended))
+        } else {
+            (Forge::against(victim, &setup), None)
+        };
         if draw.happens(50) {
             forge = forge.answering();
         }
@@ -73,9 +115,9 @@ impl Hostility {
         if speaks_http && victim == Role::Server {
             let application = http::server(ServerConfig::default(), 10_000);
             forge.victim_mut().serve(application);
-            return Hostility::new(forge, boldness).with_http2();
+            return Hostility { extended, ..Hostility::new(forge, boldness).with_http2() };
         }
-        Hostility::new(forge, boldness)
+        Hostility { extended, ..Hostility::new(forge, boldness) }
     }
 
     /// The same against a victim that speaks HTTP/2 on stream 0.
@@ -106,6 +148,13 @@ impl Hostility {
 
     /// One move.
     pub fn step(&mut self, draw: &mut impl Draw) {
+        if let Some(extended) = &self.extended {
+            // Frames of 1-RTT packets end a handshake that is not over.
+            let percent = if extended.handshake.is_empty() { 10 } else { 70 };
+            if draw.happens(percent) {
+                return self.use_extensions(draw);
+            }
+        }
         match draw.below(20) {
             0..=13 => self.send(draw),
             14 => self.replay(draw),
@@ -134,9 +183,44 @@ impl Hostility {
         self.deliver(&whole, packets);
     }
 
+    /// A packet of 0-RTT, the end of the handshake, or what an application does with datagrams.
+    fn use_extensions(&mut self, draw: &mut impl Draw) {
+        let Some(extended) = &mut self.extended else { return };
+        let reads = extended.reads;
+        if extended.is_early && draw.happens(50) {
+            if draw.happens(10) {
+                for flight in std::mem::take(&mut extended.handshake) {
+                    let arrival = arrival(flight.route, flight.ecn);
+                    self.forge.deliver(arrival, &mut flight.bytes.clone());
+                }
+                return;
+            }
+            let packet = self.author().early_packet(draw);
+            return self.deliver(&packet.into(), 1);
+        }
+        if self.forge.victim().connection().is_none() {
+            return;
+        }
+        let (count, length) = (1 + draw.below(20), draw.below(1_500) as usize);
+        let what = draw.below(3);
+        self.forge.act(|connection, now| match what {
+            0 if reads => while connection.read_datagram().is_some() {},
+            1 => {
+                for _ in 0..count {
+                    let _ = connection.send_datagram(now, vec![7; length].into());
+                }
+            }
+            _ => {
+                let _ = connection.offer_datagram(now, vec![7; length].into());
+            }
+        });
+    }
+
     /// Who writes its packets.
     fn author(&mut self) -> Author<'_> {
+        let extensions = self.extended.as_ref().map(|extended| extended.extensions);
         let author = Author::new(self.forge.book_mut(), self.boldness);
+        let author = author.with_extensions(extensions);
         // Stream 0 is the control stream of HTTP/2.
         if self.control.is_some() { author.sparing_first_stream() } else { author }
     }
@@ -259,8 +343,40 @@ impl Hostility {
     }
 }
 
-/// An address that answers nobody.
-pub(super) fn spoofed(number: u8) -> SocketAddr {
+/// A forger in place of the peer of `victim`, both of which speak drawn extensions of `setup`.
+fn extended(victim: Role, mut setup: Setup, draw: &mut impl Draw) -> (Forge, Extended) {
+    for transport in [&mut setup.client, &mut setup.server] {
+        Extensions::draw_into(transport, draw);
+    }
+    let reads = draw.happens(50);
+    let is_early = !victim.is_client() && draw.happens(40);
+    let transport = if victim.is_client() { &setup.client } else { &setup.server };
+    let extensions = Extensions::of(transport);
+    let (forge, handshake) =
+        if is_early { early(setup) } else { (Forge::against(victim, &setup), Vec::new()) };
+    (forge, Extended { extensions, reads, is_early, handshake })
+}
+
+/// A forger in place of a client that has keys of 0-RTT, before the handshake is over at the server, and
+/// what the client sent last.
+fn early(mut setup: Setup) -> (Forge, Vec<Flight>) {
+    let client = NullClient::new(&[ALPN]).expect("a valid name").with_resumption();
+    setup.tls = Tls::SharedNull(client, NullServer::new(&[ALPN]).expect("a valid name"));
+    setup.client.early_data = true;
+    setup.server.early_data = true;
+    // The client gets to know the server.
+    Pair::connected(&setup, DELAY);
+    let mut pair = Pair::new(&setup, DELAY);
+    pair.run(DELAY.saturating_mul(2) + Duration::from_millis(1));
+    let arrived = pair.now() - DELAY;
+    let on_the_way =
+        pair.log().iter().filter(|(at, flight)| *at > arrived && flight.from.is_client());
+    let handshake = on_the_way.map(|(_, flight)| flight.clone()).collect();
+    (Forge::instead_of(Role::Client, pair, &setup), handshake)
+}
+
+/// An address that answers nobody. [`Bounds`](super::Bounds) count what goes to numbers 0 to 3.
+pub fn spoofed(number: u8) -> SocketAddr {
     SocketAddr::from(([10, 9, 9, number], 9_999))
 }
 
@@ -301,4 +417,26 @@ fn http2_frame(draw: &mut impl Draw, boldness: u64, requests: &mut u32, out: &mu
     out.extend([kind, flags]);
     out.extend(stream.to_be_bytes());
     out.extend(payload);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn early_packets_are_read_and_the_handshake_ends() {
+        let (mut forge, handshake) = early(Setup::default());
+        let stream =
+            Stream { stream: StreamId(0), offset: Offset(0), fin: false, data: &DATA[..9] };
+        let packet = Forgery::new(PacketKind::ZeroRtt).frame(Frame::Stream(stream));
+        assert!(forge.send(packet));
+        assert_eq!(forge.connection().dropped_packets(), 0);
+        assert!(forge.connection().is_early() && !forge.victim().is_confirmed());
+        for flight in handshake {
+            let arrival = arrival(flight.route, flight.ecn);
+            forge.deliver(arrival, &mut flight.bytes.clone());
+        }
+        assert!(forge.victim().is_confirmed());
+        assert_eq!(forge.closed(), None);
+    }
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use quipu_base::{Duration, Offset, Role};
+use quipu_quic::endpoint::Admission;
 use quipu_quic::wire::{ConnectionId, Frame};
 use quipu_testkit::Tls;
 use quipu_testkit::forge::{Forge, Setup, datagram, initial, raw};
@@ -75,6 +76,38 @@ fn ten_thousand_spoofed_initials_leave_no_connection_behind() {
     println!("{work:?}, {left} connections left");
     assert_eq!(left, 0);
     assert!(work.held < 64_000, "{work:?}");
+}
+
+/// Each could be a client, and none proves its address.
+#[test]
+fn ten_thousand_spoofed_client_hellos_make_no_more_connections_than_may_be_unproved() {
+    let setup = Setup { max_connections: 16_000, ..setup() };
+    let Admission { max_unvalidated, handshake_timeout, .. } = Admission::default();
+    let mut forge = Forge::stranger(&setup);
+    let hello = setup.client_hello(id(2));
+    let connections = |forge: &Forge| forge.victim().endpoint().handles().count();
+    let mut most = 0;
+    let work = forge.cost(|forge| {
+        for number in 0..10_000 {
+            let packet = forge.first_packet(id(1 << 32 | number), id(2), &hello);
+            forge.send(packet.sent_from(spoofed(number)));
+            most = most.max(connections(forge));
+        }
+        println!("in the flood: {:?}", forge.work());
+        forge.wait(handshake_timeout + Duration::from_secs(1));
+        forge.listen();
+    });
+    println!("{work:?}, {most} connections");
+    assert_eq!((most, connections(&forge)), (max_unvalidated, 0));
+    assert!(work.held < 64_000, "{work:?}");
+    for number in 0..10_000 {
+        let [received, sent] = forge.flow(spoofed(number));
+        assert!(sent <= 3 * received, "{sent} went where {received} came from");
+    }
+    // There is room for others again.
+    let packet = forge.first_packet(id(1), id(2), &hello);
+    forge.send(packet);
+    assert_eq!(connections(&forge), 1);
 }
 
 /// One byte of the handshake per frame, at odd offsets.

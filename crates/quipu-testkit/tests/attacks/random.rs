@@ -14,8 +14,7 @@ const MOVES: u64 = 1_000;
 fn random_moves_pass_no_bound() {
     let (mut packets, mut most) = (0, 0);
     for seed in 0..SEEDS {
-        let mut draw = Seed::new(seed).stream("moves", 0);
-        let mut hostility = Hostility::drawn(&mut draw, counted);
+        let (mut hostility, mut draw) = Hostility::of_seed(Seed::new(seed), counted);
         for step in 0..MOVES {
             hostility.step(&mut draw);
             let checked = Bounds::default().check(hostility.forge());
