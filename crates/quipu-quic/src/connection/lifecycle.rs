@@ -386,6 +386,7 @@ impl Lifecycle {
             self.until = None;
             self.send_close = false;
         }
+        debug_assert!(self.deadline().is_none_or(|at| at > now), "a deadline stood still");
     }
 }
 

@@ -327,6 +327,8 @@ impl Endpoint {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.table.handle_timeout(now);
         self.waiting.handle_timeout(now);
+        // That of the table is one of connections, which have a look at theirs.
+        debug_assert!(self.waiting.deadline().is_none_or(|at| at > now), "a deadline stood still");
     }
 }
 
