@@ -114,8 +114,9 @@ def tables(rows):
                  one(g, "back", "{:.1f}"), one(g, "lostp", "{:.2f}"), one(g, "peak_rss_mib"))
 
     for bench, title in (("handshake", "handshake: full 1-RTT handshakes, both sides"),
-                         ("streams", "streams: 10,000 of 100 bytes up, 10 KiB down, 100 at once, loopback")):
-        extra = ["datagrams down each", "datagrams up each"] if bench == "streams" else []
+                         ("streams", "streams: 10,000 of 100 bytes up, 10 KiB down, 100 at once, loopback"),
+                         ("streams-mem", "streams-mem: the same in memory, one thread")):
+        extra = ["datagrams down each", "datagrams up each"] if bench != "handshake" else []
         head(title, "library", "version", "how", "runs", "per second", "CPU us each", *extra)
         by_how = {}
         for (lib, ver), g in groups(bench).items():
