@@ -126,7 +126,9 @@ mod tests {
                 search.on_lost(size);
             }
             sizes.push(size);
-            assert!(sizes.len() < 100, "it ends: {sizes:?}");
+            // Each loss by chance may cost a search of its own.
+            let most = 30 * (1 + unlucky.len());
+            assert!(sizes.len() < most, "it ends: {sizes:?}");
         }
         (confirmed, sizes)
     }
