@@ -121,20 +121,20 @@ impl EcnPath {
         }
     }
 
-    /// An ACK frame came that newly acknowledges `acked` and reports `counts`. `advances`: its
-    /// largest packet number is newly acknowledged; only then do the counts say anything. How many
-    /// packets it newly reports as marked CE.
+    /// An ACK frame came that newly acknowledges `acked` and reports `counts`. `increases`:
+    /// it acknowledges a larger packet number than all before; only then do the counts say anything. How
+    /// many packets it newly reports as marked CE.
     pub(crate) fn on_acked(
         &mut self,
         now: Instant,
         acked: &[SentRecord],
         counts: Option<EcnCounts>,
-        advances: bool,
+        increases: bool,
     ) -> u64 {
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.4.2.1
         //# An endpoint MUST NOT fail ECN validation as a result of processing an ACK frame that
         //# does not increase the largest acknowledged packet number.
-        if self.state == State::Off || !advances {
+        if self.state == State::Off || !increases {
             return 0;
         }
         if let State::Failed(_) = self.state {

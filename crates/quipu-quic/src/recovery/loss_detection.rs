@@ -80,7 +80,9 @@ impl SpaceRecovery<'_> {
         self.detect_lost(now, settled);
         self.count(now, settled);
         let rate = self.sample_rate(event, settled);
-        let marks = self.newly_marked(event, advances, settled);
+        // The largest may be a packet that is never in flight, of which nothing is kept.
+        let increases = largest_before.is_none_or(|before| ack.largest() > before);
+        let marks = self.newly_marked(event, increases, settled);
         self.control_acked(now, settled, prior_in_flight, (rtt, rate), marks);
         // https://www.rfc-editor.org/rfc/rfc9000#section-13.3
         //# Upon detecting losses, a sender MUST take appropriate congestion control action.
@@ -299,18 +301,19 @@ impl SpaceRecovery<'_> {
         sample
     }
 
-    /// How many packets the acknowledgement newly reports as marked CE.
+    /// How many packets the acknowledgement newly reports as marked CE; `increases`: it acknowledges a larger
+    /// packet number than all before.
     fn newly_marked(
         &mut self,
         event: &Acknowledgement<'_>,
-        advances: bool,
+        increases: bool,
         settled: &Settled,
     ) -> u64 {
         if !self.is_one_rtt {
             return 0;
         }
         let counts = event.ack.ecn;
-        let marks = self.path.ecn.on_acked(event.now, &settled.acked, counts, advances);
+        let marks = self.path.ecn.on_acked(event.now, &settled.acked, counts, increases);
         self.counters.packets_marked += marks;
         marks
     }

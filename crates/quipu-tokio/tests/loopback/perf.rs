@@ -79,8 +79,7 @@ async fn pair_with_flows() -> (Pair, JoinHandle<()>) {
     let client = Endpoint::client().bind().unwrap();
     let (accepted, there) = tokio::sync::oneshot::channel();
     let serving = server.clone();
-    let accepted = std::sync::Mutex::new(Some(accepted));
-    let accepted = Arc::new(accepted);
+    let accepted = Arc::new(std::sync::Mutex::new(Some(accepted)));
     let task = tokio::spawn(async move {
         serve(&serving, move |client| {
             let accepted = accepted.lock().unwrap().take().unwrap();

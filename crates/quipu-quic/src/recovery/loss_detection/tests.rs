@@ -1,7 +1,7 @@
 use super::super::rtt::tests::view;
 use super::*;
 use crate::TransportConfig;
-use crate::wire::frame::{AckRange, write_ack};
+use crate::wire::frame::{AckRange, EcnCounts, write_ack};
 use crate::wire::{Frame, Frames, Writer};
 use quipu_base::{PacketNumber, PathId};
 use quipu_policy::congestion::NewReno;
@@ -22,14 +22,19 @@ struct Path {
     published: Vec<(PathKey, Published)>,
     settled: Settled,
     abandoned: bool,
+    /// What the peer reports of marks.
+    counts: Option<EcnCounts>,
 }
 
 impl Path {
     fn new() -> Path {
+        Path::of(&TransportConfig::default())
+    }
+
+    fn of(config: &TransportConfig) -> Path {
         let size = Bytes(u64::from(SIZE));
         let controller = Box::new(NewReno::new(10, size));
-        let path =
-            PathRecovery::new(Instant::ZERO, KEY, controller, size, &TransportConfig::default());
+        let path = PathRecovery::new(Instant::ZERO, KEY, controller, size, config);
         Path {
             sent: SentPackets::default(),
             published: vec![(KEY, path.published())],
@@ -38,6 +43,7 @@ impl Path {
             view: view(),
             settled: Settled::default(),
             abandoned: false,
+            counts: None,
         }
     }
 
@@ -61,10 +67,17 @@ impl Path {
             let mut record = SentRecord::new(self.sent.take_pn(|| 0), ms(at));
             record.bytes = SIZE;
             record.ack_eliciting = true;
+            record.ect = self.path.marks_next(ms(at));
             let (view, published) = (&mut self.view, &mut self.published[..]);
             self.path.on_sent(&mut record, Bytes(u64::from(SIZE)), view, published);
             self.sent.on_sent(&mut record);
         }
+    }
+
+    /// A packet with nothing but an acknowledgement leaves: it is not in flight, and not kept.
+    fn send_acknowledgement(&mut self, at: u64) {
+        self.sent.take_pn(|| 0);
+        self.path.marks_next(ms(at));
     }
 
     /// The peer acknowledges packets `first` to `last`.
@@ -98,7 +111,7 @@ impl Path {
         let mut buffer = [0; 64];
         let mut writer = Writer::new(&mut buffer);
         let range = AckRange::new(PacketNumber(first), PacketNumber(last));
-        write_ack(&mut writer, None, 0, [range], None).unwrap();
+        write_ack(&mut writer, None, 0, [range], self.counts).unwrap();
         let length = writer.position();
         let Some(Ok(Frame::Ack(ack))) = Frames::new(&buffer[..length]).next() else { panic!() };
         let event = Acknowledgement {
@@ -361,4 +374,16 @@ fn a_host_that_takes_more_at_once_or_until_the_window_is_full_holds_nothing_back
     assert!(!path.path.is_held_back(ms(1)), "the window is full");
     path.path.on_host_full(ms(1), &path.view);
     assert!(!path.path.is_held_back(ms(2)), "there is no window");
+}
+
+/// <https://www.rfc-editor.org/rfc/rfc9000#section-13.4.2.1>
+#[test]
+fn marks_are_confirmed_by_an_acknowledgement_whose_largest_packet_was_not_in_flight() {
+    let mut path = Path::of(&TransportConfig { ecn: true, ..TransportConfig::default() });
+    path.send(0, 9);
+    path.send_acknowledgement(0);
+    path.counts = Some(EcnCounts { ect0: 8, ect1: 0, ce: 2 });
+    path.acknowledge(50, 0, 9).unwrap();
+    assert_eq!(path.counters.packets_marked, 2);
+    assert!(path.path.marks_next(ms(50)), "marks arrive");
 }
