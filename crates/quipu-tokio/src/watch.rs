@@ -93,10 +93,9 @@ pub(crate) async fn watch(
             trials.clear();
         }
         was_stranded = stranded.is_some();
-        if !several && stranded.is_none() {
-            continue;
-        }
-        for uplink in uplinks.iter().filter(|uplink| missing.contains(&uplink.address)) {
+        let wanted = if several || was_stranded { missing } else { Vec::new() };
+        let mut moves = stranded;
+        for uplink in uplinks.iter().filter(|uplink| wanted.contains(&uplink.address)) {
             let trial = trials.entry(uplink.address).or_insert_with(|| Trial::at(now));
             if trial.at <= now {
                 trial.put_off(now);
@@ -104,8 +103,12 @@ pub(crate) async fn watch(
                 let reach = |connection: &mut Calls<'_>, _: &mut _, now| {
                     // Both ends may have to allow it first: the next trial is the time for that.
                     let opened = connection.open_path_as(now, route, PathStatus::Available);
-                    if let Some(path) = stranded.filter(|_| opened.is_err()) {
-                        let _ = connection.rebind(now, path, route);
+                    if opened.is_err()
+                        && let Some(path) = moves
+                        && connection.rebind(now, path, route).is_ok()
+                    {
+                        // It goes to one of them only.
+                        moves = None;
                     }
                 };
                 if shared.with_connection(handle, reach).is_err() {
@@ -113,7 +116,7 @@ pub(crate) async fn watch(
                 }
             }
         }
-        next_trial = missing.iter().filter_map(|address| Some(trials.get(address)?.at)).min();
+        next_trial = wanted.iter().filter_map(|address| Some(trials.get(address)?.at)).min();
     }
 }
 

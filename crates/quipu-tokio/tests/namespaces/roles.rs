@@ -13,6 +13,7 @@ use quipu_tokio::{
     ClientConfig, Connection, Endpoint, PathInfo, ServerConfig, TransportConfig, Uplink, Via,
     policies,
 };
+use rustix::time::{ClockId, clock_gettime};
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
 
@@ -204,6 +205,11 @@ async fn moved(connection: &Connection, later: bool) {
     let paths = connection.paths();
     let path = paths.iter().find(|path| of_v1(path)).unwrap();
     assert!(path.sample.counters.bytes_received > 1 << 20, "{paths:?}");
+    // Then there is nothing to do: uplinks are looked at once a second.
+    let before = clock_gettime(ClockId::ProcessCPUTime);
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let busy = Duration::try_from(clock_gettime(ClockId::ProcessCPUTime) - before).unwrap();
+    assert!(busy < Duration::from_millis(300), "{busy:?} on processors");
 }
 
 /// Uploads [`SIZE`] bytes, which the server compares.
