@@ -21,6 +21,25 @@ pub enum StringError {
     Huffman(#[from] HuffmanError),
 }
 
+/// A string as it lies on the wire, its text not decoded yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Literal<'a> {
+    octets: &'a [u8],
+    huffman: bool,
+}
+
+impl Literal<'_> {
+    /// Appends the text to `out`: at most 8/5 of the octets on the wire.
+    pub fn decode(self, out: &mut Vec<u8>) -> Result<(), HuffmanError> {
+        if self.huffman {
+            huffman::decode(self.octets, out)
+        } else {
+            out.extend_from_slice(self.octets);
+            Ok(())
+        }
+    }
+}
+
 /// Appends `text` to `out`, in the shorter form. The first octet has `prefix` (1 to 7) low bits for
 /// the length, the Huffman flag above them, and the bits of `flags` above that.
 pub fn encode(prefix: u32, flags: u8, text: &[u8], out: &mut Vec<u8>) {
@@ -38,20 +57,20 @@ pub fn encode(prefix: u32, flags: u8, text: &[u8], out: &mut Vec<u8>) {
 /// Reads a string with a length prefix of `prefix` (1 to 7) bits from the front of `input`, appends it
 /// to `out` and moves `input` behind it. At most 8/5 of the octets read are appended.
 pub fn decode(prefix: u32, input: &mut &[u8], out: &mut Vec<u8>) -> Result<(), StringError> {
+    Ok(split(prefix, input)?.decode(out)?)
+}
+
+/// Reads a string as [`decode`] does, but leaves its text undecoded.
+pub fn split<'a>(prefix: u32, input: &mut &'a [u8]) -> Result<Literal<'a>, StringError> {
     debug_assert!((1..=7).contains(&prefix));
-    let coded = input.first().is_some_and(|first| first & 1 << prefix != 0);
+    let huffman = input.first().is_some_and(|first| first & 1 << prefix != 0);
     let length = integer::decode(prefix, input)?;
-    let (text, rest) = usize::try_from(length)
+    let (octets, rest) = usize::try_from(length)
         .ok()
         .and_then(|length| input.split_at_checked(length))
         .ok_or(StringError::Truncated)?;
     *input = rest;
-    if coded {
-        huffman::decode(text, out)?;
-    } else {
-        out.extend_from_slice(text);
-    }
-    Ok(())
+    Ok(Literal { octets, huffman })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use super::DEFAULT_TABLE_SIZE;
 use super::representation as repr;
 use super::static_table::STATIC_TABLE;
-use crate::field::dynamic_table::{DynamicTable, entry_size};
+use crate::field::dynamic_table::DynamicTable;
+use crate::field::indexing::Indexing;
 use crate::field::static_table::Found;
 use crate::field::{Field, FieldList, integer, string};
 
@@ -25,17 +26,6 @@ pub struct Encoder {
 struct Resize {
     smallest: u32,
     last: u32,
-}
-
-/// What the tables shall keep of a field that they do not hold yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Indexing {
-    /// Insert it.
-    Insert,
-    /// Leave the table as it is.
-    Plain,
-    /// Leave the table as it is, and forbid others on the way to index the value.
-    Never,
 }
 
 impl Encoder {
@@ -100,7 +90,7 @@ impl Encoder {
     }
 
     fn encode_field(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
-        let indexing = self.indexing(field);
+        let indexing = Indexing::of(field, self.table.capacity());
         let found = self.find(field);
         // A sensitive field may only be a table's entry by chance: nothing tells it from a guess.
         if let (Some(Found::Field(index)), false) = (found, indexing == Indexing::Never) {
@@ -141,36 +131,6 @@ impl Encoder {
             (Some(Found::Name(position)), _) => Some(Found::Name(position + 1)),
             (_, Some(Found::Name(age))) => Some(Found::Name(age + first_dynamic)),
             _ => None,
-        }
-    }
-
-    fn indexing(&self, field: Field<'_>) -> Indexing {
-        // https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3
-        // A cookie of fewer than 20 octets has little entropy; the bound is that of nghttp2.
-        if field.sensitive {
-            // https://www.rfc-editor.org/rfc/rfc7541#section-6.2.3
-            //# When a header field is represented as a literal header field never indexed, it
-            //# MUST always be encoded with this specific literal representation. In particular,
-            //# when a peer sends a header field that it received represented as a literal header
-            //# field never indexed, it MUST use the same representation to forward this header
-            //# field.
-            // https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3
-            //# If HPACK is used for re-encoding, the never-indexed literal representation MUST be
-            //# used.
-            return Indexing::Never;
-        }
-        match field.name {
-            b"authorization" | b"proxy-authorization" => Indexing::Never,
-            b"cookie" if field.value.len() < 20 => Indexing::Never,
-            // Values that mostly differ from message to message: they would push out those that
-            // return. The list is that of nghttp2.
-            b":path" | b"age" | b"content-length" | b"etag" | b"if-modified-since"
-            | b"if-none-match" | b"location" | b"set-cookie" => Indexing::Plain,
-            // Larger than three quarters of the table: it would push out nearly all else.
-            _ if entry_size(field.name, field.value) > self.table.capacity() / 4 * 3 => {
-                Indexing::Plain
-            }
-            _ => Indexing::Insert,
         }
     }
 }
