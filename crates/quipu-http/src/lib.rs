@@ -3,7 +3,8 @@
 //! - [`h2`]: HTTP/2 over QUIC streams with the dependency tree of RFC 7540, the mapping of the papers.
 //!   Servers may push. Start with [`h2::Client`], [`h2::Server`] and the [`transport::Transport`] they run on.
 //! - [`byte_stream`]: the same ends over one byte stream with the framing of RFC 9113, as over TCP.
-//! - [`hpack`]: field compression; [`field`]: field lists, and what HPACK and QPACK share.
+//! - [`hpack`] and [`qpack`]: field compression of HTTP/2 and of HTTP/3; [`field`]: field lists, and what
+//!   both share.
 //! - [`priority`]: the `priority` field of RFC 9218.
 //! - [`message`]: what makes a request or a response well-formed.
 //!
@@ -40,4 +41,5 @@ pub mod h2;
 pub mod hpack;
 pub mod message;
 pub mod priority;
+pub mod qpack;
 pub mod transport;
