@@ -3,12 +3,14 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use quipu_base::StreamId;
 use quipu_http::field::FieldList;
 use quipu_http::h2::frame::{
     DEFAULT_FRAME_SIZE, FrameDecoder, Settings, encode_headers, encode_settings,
 };
 use quipu_http::h2::{FrameStreamId, StreamPriority};
 use quipu_http::hpack::{DEFAULT_TABLE_SIZE, Decoder, Encoder};
+use quipu_http::qpack;
 
 const REQUESTS: usize = 100;
 
@@ -69,6 +71,55 @@ fn hpack(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// With a peer that acknowledges after each request.
+fn qpack(criterion: &mut Criterion) {
+    let requests: Vec<FieldList> = (0..REQUESTS).map(request).collect();
+    let encode = |fields: &FieldList, number: usize, encoder: &mut qpack::Encoder| {
+        let mut section = Vec::new();
+        encoder.encode(StreamId(4 * number as u64), fields, &mut section);
+        (encoder.take_instructions().unwrap_or_default(), section)
+    };
+    let mut encoder = qpack::Encoder::new(DEFAULT_TABLE_SIZE);
+    encoder.on_peer_settings(DEFAULT_TABLE_SIZE.into(), 100);
+    let mut decoder = qpack::Decoder::new(DEFAULT_TABLE_SIZE, 100, 65_536);
+    let (mut sections, mut acknowledgments) = (Vec::new(), Vec::new());
+    for (number, fields) in requests.iter().enumerate() {
+        let (instructions, section) = encode(fields, number, &mut encoder);
+        decoder.on_encoder_stream(&instructions).ok();
+        let mut out = FieldList::new();
+        decoder.decode(StreamId(4 * number as u64), &section, &mut out).ok();
+        let acknowledgment = decoder.take_instructions().unwrap_or_default();
+        encoder.on_decoder_stream(&acknowledgment).ok();
+        acknowledgments.push(acknowledgment);
+        sections.push((instructions, section));
+    }
+    let mut group = criterion.benchmark_group("qpack");
+    group.throughput(Throughput::Elements(REQUESTS as u64));
+    group.bench_function("encode", |bencher| {
+        bencher.iter(|| {
+            let mut encoder = qpack::Encoder::new(DEFAULT_TABLE_SIZE);
+            encoder.on_peer_settings(DEFAULT_TABLE_SIZE.into(), 100);
+            for (number, fields) in requests.iter().enumerate() {
+                black_box(encode(black_box(fields), number, &mut encoder));
+                encoder.on_decoder_stream(&acknowledgments[number]).ok();
+            }
+        });
+    });
+    group.bench_function("decode", |bencher| {
+        let mut fields = FieldList::new();
+        bencher.iter(|| {
+            let mut decoder = qpack::Decoder::new(DEFAULT_TABLE_SIZE, 100, 65_536);
+            for (number, (instructions, section)) in sections.iter().enumerate() {
+                decoder.on_encoder_stream(black_box(instructions)).ok();
+                let stream = StreamId(4 * number as u64);
+                black_box(decoder.decode(stream, black_box(section), &mut fields)).ok();
+                black_box(decoder.take_instructions());
+            }
+        });
+    });
+    group.finish();
+}
+
 fn frames(criterion: &mut Criterion) {
     let mut octets = Vec::new();
     encode_settings(&Settings::default(), &mut octets);
@@ -93,5 +144,5 @@ fn frames(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, hpack, frames);
+criterion_group!(benches, hpack, qpack, frames);
 criterion_main!(benches);

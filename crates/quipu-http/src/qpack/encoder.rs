@@ -144,7 +144,7 @@ impl Encoder {
     pub fn encode(&mut self, stream: StreamId, fields: &FieldList, out: &mut Vec<u8>) {
         let mut section = Section {
             base: self.table.inserted(),
-            dynamic: self.table.capacity() > 0 && !self.outstanding.is_full(),
+            dynamic: self.table.capacity() > 0 && self.outstanding.may_record(stream),
             may_block: self.outstanding.may_block(stream, self.blocked_limit),
             oldest: u64::MAX,
             required: 0,

@@ -1,6 +1,6 @@
 //! What an encoder remembers of the field sections that the decoder has not acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 
 use quipu_base::StreamId;
@@ -8,6 +8,8 @@ use quipu_base::StreamId;
 /// Sections that refer to the dynamic table and are not acknowledged yet; our choice. A peer that
 /// never acknowledges anything costs this end so many records of some tens of octets.
 const MOST_SECTIONS: usize = 1024;
+/// Cancelled streams that are remembered; our choice: what a browser that leaves a page gives up.
+const MOST_CANCELLED: usize = 128;
 
 /// The unacknowledged sections, and what follows from them: which entries may be evicted, and which
 /// streams may be blocked.
@@ -21,6 +23,8 @@ pub(super) struct Outstanding {
     /// Streams with a section that needs insertions not known to have arrived: by stream, the
     /// insertions that it needs.
     at_risk: BTreeMap<StreamId, u64>,
+    /// The streams cancelled last.
+    cancelled: VecDeque<StreamId>,
     known_received: u64,
 }
 
@@ -37,9 +41,11 @@ impl Outstanding {
         self.known_received
     }
 
-    /// Whether there are so many sections that no more may refer to the dynamic table.
-    pub(super) fn is_full(&self) -> bool {
-        self.sections.len() >= MOST_SECTIONS
+    /// Whether a section on `stream` may refer to the dynamic table: not if there are too many
+    /// sections already, and not if the decoder has cancelled the stream, since it acknowledges
+    /// nothing more of it.
+    pub(super) fn may_record(&self, stream: StreamId) -> bool {
+        self.sections.len() < MOST_SECTIONS && !self.cancelled.contains(&stream)
     }
 
     /// The index of the oldest entry that may not be evicted.
@@ -91,6 +97,12 @@ impl Outstanding {
         //# any updates to the dynamic table have been received.
         while self.remove_first(stream).is_some() {}
         self.at_risk.remove(&stream);
+        if !self.cancelled.contains(&stream) {
+            if self.cancelled.len() >= MOST_CANCELLED {
+                self.cancelled.pop_front();
+            }
+            self.cancelled.push_back(stream);
+        }
     }
 
     /// The decoder has received the first `count` insertions.
@@ -162,5 +174,19 @@ mod tests {
         outstanding.record(B, 0, 4);
         outstanding.on_cancelled(B);
         assert!(outstanding.may_block(A, 1));
+    }
+
+    /// A section that was encoded before the end of the stream was known here.
+    #[test]
+    fn a_cancelled_stream_holds_no_entries() {
+        let mut outstanding = Outstanding::default();
+        assert!(outstanding.may_record(A));
+        outstanding.on_cancelled(A);
+        assert!(!outstanding.may_record(A));
+        assert!(outstanding.may_record(B));
+        for index in 1..1000 {
+            outstanding.on_cancelled(StreamId(4 * index));
+        }
+        assert_eq!(outstanding.cancelled.len(), MOST_CANCELLED);
     }
 }

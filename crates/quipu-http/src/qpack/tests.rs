@@ -201,7 +201,10 @@ fn a_peer_that_acknowledges_nothing_costs_a_bounded_number_of_records() {
     pass_instructions(&mut encoder, &mut decoder);
     decoder.cancel(StreamId(0));
     pass_acknowledgments(&mut decoder, &mut encoder);
+    // The cancelled stream has no further use for the table, others have.
     encoded(&mut encoder, 0, &fields);
+    assert_eq!(encoder.references(), 1024);
+    encoded(&mut encoder, 12_000, &fields);
     assert_eq!(encoder.references(), 1025);
 }
 

@@ -58,12 +58,13 @@ impl Exchange {
                 self.encoder.on_peer_settings(capacity.into(), blocked.into());
             }
             Operation::Encode(stream, fields) => {
+                let mut list = FieldList::new();
+                for (name, value, sensitive) in &fields {
+                    list.push_field(crate::field::Field { name, value, sensitive: *sensitive });
+                }
+                let section = encoded(&mut self.encoder, stream, &list);
+                // The encoding end may not know yet that nobody reads the stream.
                 if !self.cancelled.contains(&stream) {
-                    let mut list = FieldList::new();
-                    for (name, value, sensitive) in &fields {
-                        list.push_field(crate::field::Field { name, value, sensitive: *sensitive });
-                    }
-                    let section = encoded(&mut self.encoder, stream, &list);
                     self.sections.entry(stream).or_default().push_back((section, list));
                 }
             }
