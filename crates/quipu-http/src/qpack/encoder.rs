@@ -249,15 +249,25 @@ impl Encoder {
             return None;
         }
         let found = self.table.find(field.name, field.value);
-        let inserted = match found {
+        let newest = match found {
             Some(Found::Field(age)) if self.is_draining(age) => {
-                self.duplicate(age, section) || self.is_in_flight(age)
+                if self.duplicate(age, section) {
+                    0
+                } else if self.is_in_flight(age) {
+                    age
+                } else {
+                    return None;
+                }
             }
-            Some(Found::Field(_)) => true,
-            _ => indexing == Indexing::Insert && self.insert(field, in_static, found, section),
+            Some(Found::Field(age)) => age,
+            _ if indexing == Indexing::Insert && self.insert(field, in_static, found, section) => 0,
+            _ => return None,
         };
-        // The newest entry with this field may be one that the section may not wait for.
-        match inserted.then(|| self.find_usable(field, section))?? {
+        if section.may_block || !self.is_in_flight(newest) {
+            return Some(self.index(newest));
+        }
+        // The section must not wait for the newest, but the peer may have an older copy.
+        match self.find_usable(field, section)? {
             Found::Field(age) => Some(self.index(age)),
             Found::Name(_) => None,
         }
