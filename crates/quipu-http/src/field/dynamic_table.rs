@@ -131,6 +131,8 @@ impl DynamicTable {
         self.evict_to(room);
         // https://www.rfc-editor.org/rfc/rfc7541#section-2.3.2
         //# Therefore, duplicate entries MUST NOT be treated as an error by a decoder.
+        // https://www.rfc-editor.org/rfc/rfc9204#section-3.2
+        //# Therefore, duplicate entries MUST NOT be treated as an error by the decoder.
         self.entries.push_front(Entry { content, octets_before: self.inserted_octets });
         self.size += size;
         self.inserted += 1;

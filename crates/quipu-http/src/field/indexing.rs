@@ -32,8 +32,15 @@ impl Indexing {
             // https://www.rfc-editor.org/rfc/rfc7541#section-7.1.3
             //# If HPACK is used for re-encoding, the never-indexed literal representation MUST be
             //# used.
+            // https://www.rfc-editor.org/rfc/rfc9204#section-4.5.4
+            //# In particular, when a peer sends a field line that it received represented as a
+            //# literal field line with the 'N' bit set, it MUST use a literal representation to
+            //# forward this field line.
             // https://www.rfc-editor.org/rfc/rfc9204#section-7.1.3
-            //# If QPACK is used for re-encoding, a literal representation with the 'N' bit set
+            //# An intermediary MUST NOT re-encode a value that uses a literal representation
+            //# with the 'N' bit set with another representation that would index it. If QPACK is
+            //# used for re-encoding, a literal representation with the 'N' bit set MUST be used.
+            //# If HPACK is used for re-encoding, the never-indexed literal representation [...]
             //# MUST be used.
             return Indexing::Never;
         }

@@ -4,7 +4,8 @@
 use thiserror::Error;
 
 /// The largest value that is read: 2^62 - 1, the limit of QPACK; more than HPACK ever needs.
-/// <https://www.rfc-editor.org/rfc/rfc9204#section-4.1.1>
+// https://www.rfc-editor.org/rfc/rfc9204#section-4.1.1
+//# QPACK implementations MUST be able to decode integers up to and including 62 bits long.
 pub const MAX: u64 = (1 << 62) - 1;
 
 /// Why no integer could be read.

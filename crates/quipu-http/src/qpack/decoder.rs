@@ -424,6 +424,9 @@ impl Decoder {
 
     /// The entry of an absolute index.
     fn dynamic_entry(&self, prefix: Prefix, index: u64) -> Result<(&[u8], &[u8]), DecodeError> {
+        // https://www.rfc-editor.org/rfc/rfc9204#section-2.2.1
+        //# If it encounters a Required Insert Count smaller than expected, it MUST treat this as
+        //# a connection error of type QPACK_DECOMPRESSION_FAILED
         // https://www.rfc-editor.org/rfc/rfc9204#section-2.2.3
         //# If the decoder encounters a reference in a field line representation to a
         //# dynamic table entry that has already been evicted or that has an absolute

@@ -117,8 +117,12 @@ impl Encoder {
         // https://www.rfc-editor.org/rfc/rfc9204#section-3.2.3
         //# The encoder MUST NOT set a dynamic table capacity that exceeds this maximum, but
         //# it can choose to use a lower dynamic table capacity
+        // https://www.rfc-editor.org/rfc/rfc9204#section-4.3.1
+        //# The new capacity MUST be lower than or equal to the limit described in Section 3.2.3.
         let capacity = self.peer_limit.min(self.largest_table.into());
-        // Capacity never shrinks, so that this evicts nothing.
+        // https://www.rfc-editor.org/rfc/rfc9204#section-4.3.1
+        //# This MUST NOT cause the eviction of entries that are not evictable
+        // The capacity never shrinks.
         if capacity > self.table.capacity() {
             self.table.set_capacity(capacity);
             instruction::set_capacity(capacity, &mut self.instructions);
@@ -157,6 +161,8 @@ impl Encoder {
         for field in fields.iter() {
             self.encode_field(field, &mut section, &mut lines);
         }
+        // https://www.rfc-editor.org/rfc/rfc9204#section-4.5.1.2
+        //# The value of Base MUST NOT be negative.
         let Section { base, oldest, required, .. } = section;
         Prefix { required, base }.encode(max_entries(self.peer_limit), out);
         out.extend_from_slice(&lines);
@@ -332,6 +338,9 @@ impl Encoder {
         //# evicting other entries, and the entries that would be evicted are not
         //# evictable, the encoder MUST NOT insert that entry into the dynamic table
         //# (including duplicates of existing entries).
+        // https://www.rfc-editor.org/rfc/rfc9204#section-3.2.2
+        //# The encoder MUST NOT cause a dynamic table entry to be evicted unless that entry is
+        //# evictable
         self.table.has_room(size, self.outstanding.evictable().min(section.oldest))
     }
 
