@@ -546,7 +546,7 @@ pub(crate) struct ScenarioOptions {
     /// Factor for computing times: 0 to 4
     #[arg(long, value_name = "FACTOR")]
     pub(crate) compute_scale: Option<String>,
-    /// How HTTP is carried: h2, over QUIC's streams as in the papers, or h2-tcp, over one byte stream
+    /// How HTTP is carried: h2, over QUIC's streams as in the papers, h3, or h2-tcp, over one byte stream
     /// as over TCP; compare takes several, separated by commas
     #[arg(long, value_name = "LIST")]
     pub(crate) http: Option<String>,

@@ -3,6 +3,7 @@
 //! - [`h2`]: HTTP/2 over QUIC streams with the dependency tree of RFC 7540, the mapping of the papers.
 //!   Servers may push. Start with [`h2::Client`], [`h2::Server`] and the [`transport::Transport`] they run on.
 //! - [`byte_stream`]: the same ends over one byte stream with the framing of RFC 9113, as over TCP.
+//! - [`h3`]: HTTP/3, with the urgencies of RFC 9218. [`exchange`]: what both versions share.
 //! - [`hpack`] and [`qpack`]: field compression of HTTP/2 and of HTTP/3; [`field`]: field lists, and what
 //!   both share.
 //! - [`priority`]: the `priority` field of RFC 9218.
@@ -35,9 +36,12 @@
 //!
 //! Not here: sockets, TLS, QUIC packets, what a browser asks for and when.
 
+mod budget;
 pub mod byte_stream;
+pub mod exchange;
 pub mod field;
 pub mod h2;
+pub mod h3;
 pub mod hpack;
 pub mod message;
 pub mod priority;

@@ -99,6 +99,14 @@ pub enum MessageError {
         /// Whether it has content.
         content: bool,
     },
+    /// The `:authority` pseudo-header field and the `host` field name different ones.
+    #[error(":authority is {authority:?}, and host is {host:?}")]
+    AuthorityDiffers {
+        /// The pseudo-header field.
+        authority: String,
+        /// The field.
+        host: String,
+    },
     /// A second field section; trailers are not carried.
     #[error("a second field section")]
     Trailers,
@@ -115,10 +123,61 @@ struct Pseudo<const N: usize> {
 /// # Errors
 /// The request is malformed, a stream error.
 pub fn check_request(fields: &FieldList) -> Result<RequestInfo, MessageError> {
-    let mut pseudo = Pseudo::new([":method", ":scheme", ":path", ":authority"]);
+    check_request_head(fields, Pseudo::new([":method", ":scheme", ":path", ":authority"]))
+}
+
+/// Checks the head of a request of HTTP/3, whose rules for authorities are stricter. With `protocols`,
+/// CONNECT may name one: <https://www.rfc-editor.org/rfc/rfc9220#section-3>
+///
+/// # Errors
+/// The request is malformed, a stream error.
+pub fn check_h3_request(fields: &FieldList, protocols: bool) -> Result<RequestInfo, MessageError> {
+    if protocols {
+        let names = [":method", ":scheme", ":path", ":authority", ":protocol"];
+        let info = check_request_head(fields, Pseudo::new(names))?;
+        check_authority(fields)?;
+        return Ok(info);
+    }
+    let info = check_request(fields)?;
+    check_authority(fields)?;
+    Ok(info)
+}
+
+/// Checks the fields behind a body: there are no pseudo-header fields.
+///
+/// # Errors
+/// They are malformed, a stream error.
+pub fn check_trailers(fields: &FieldList) -> Result<(), MessageError> {
+    check_fields(fields, &mut Pseudo::new([])).map(|_| ())
+}
+
+/// Each request has an authority, and one only. <https://www.rfc-editor.org/rfc/rfc9114#section-4.3.1>
+fn check_authority(fields: &FieldList) -> Result<(), MessageError> {
+    let authority = fields.get(":authority");
+    let host = fields.get("host");
+    match (authority, host) {
+        (Some(authority), Some(host)) if authority != host => {
+            let [authority, host] = [authority, host].map(printable);
+            Err(MessageError::AuthorityDiffers { authority, host })
+        }
+        (None | Some(b""), None | Some(b"")) => {
+            Err(MessageError::MissingPseudo { name: ":authority" })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_request_head<const N: usize>(
+    fields: &FieldList,
+    mut pseudo: Pseudo<N>,
+) -> Result<RequestInfo, MessageError> {
     let content_length = check_fields(fields, &mut pseudo)?;
     let method = pseudo.require(0, fields)?;
-    if method == b"CONNECT" {
+    let protocol = pseudo.values.get(4).copied().flatten();
+    if protocol.is_some() && method != b"CONNECT" {
+        return Err(MessageError::UnexpectedPseudo { name: ":protocol".into() });
+    }
+    if method == b"CONNECT" && protocol.is_none() {
         // https://www.rfc-editor.org/rfc/rfc9113#section-8.5
         //# The ":scheme" and ":path" pseudo-header fields MUST be omitted.
         pseudo.forbid(1)?;

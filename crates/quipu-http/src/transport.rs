@@ -28,9 +28,9 @@ pub trait Transport {
     /// Opens the next bidirectional stream of this end; `None` if the peer's limit is reached.
     fn open(&mut self) -> Option<StreamId>;
 
-    /// Opens the next stream of a server for a pushed response, which the client cannot write to;
-    /// `None` if the peer's limit is reached.
-    fn open_push(&mut self) -> Option<StreamId>;
+    /// Opens the next stream of this end that the peer cannot write to; `None` if the peer's limit is
+    /// reached.
+    fn open_unidirectional(&mut self) -> Option<StreamId>;
 
     /// Appends `data` to what this end sends on `stream`. The transport buffers all of it.
     ///
@@ -95,7 +95,7 @@ pub trait Transport {
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<ReadState, StreamError>;
 
-    /// Declares `stream` the control stream: policies do not see it, and its data goes first.
+    /// Declares `stream` a control stream: policies do not see it, and its data goes first.
     fn set_control(&mut self, stream: StreamId);
 
     /// Adds what the transport has to say itself to the settings that this end states first: nothing
@@ -121,10 +121,32 @@ pub trait Transport {
     fn round_trip_time(&self) -> Duration;
 }
 
+/// What HTTP/3 needs more than HTTP/2 does: its bodies have frames, which are read one at a time.
+pub trait StreamTransport: Transport {
+    /// Reads as [`Transport::read`] does, but `max` octets at most. What is not read gives the peer no
+    /// credit for more.
+    ///
+    /// # Errors
+    /// See [`Transport::read`].
+    fn read_at_most(
+        &mut self,
+        stream: StreamId,
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<ReadState, StreamError>;
+
+    /// Whether the peer may open `stream`, by the limits in force: it can be named before anything of
+    /// it came.
+    fn may_be_open(&self, stream: StreamId) -> bool;
+
+    /// Whether the peer takes datagrams.
+    fn takes_datagrams(&self) -> bool;
+}
+
 /// What follows the octets that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadState {
-    /// Nothing yet: the stream becomes readable again.
+    /// No end yet: the stream becomes readable again, unless more was there than was to be read.
     Blocked,
     /// The end of the stream.
     Finished,

@@ -17,8 +17,8 @@ use crate::program::Program;
 use quipu_record::Provenance;
 use quipu_scenario::units::Unit;
 use quipu_scenario::{
-    Finding, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds, check_origins,
-    distinct, split_hash, with_hash,
+    Finding, HttpVersion, Network, Priorities, Scenario, ScenarioError, Series, SeriesEnds,
+    check_origins, distinct, split_hash, with_hash,
 };
 pub use run_network::RunNetwork;
 
@@ -136,7 +136,6 @@ impl Plan {
     ) -> Result<Plan, PlanErrors> {
         let mut problems: Vec<PlanError> =
             scenario.problems().into_iter().map(PlanError::from).collect();
-        problems.extend(scenario.http.unsupported().map(PlanError::from));
         let browser = keep(&mut problems, browser(&scenario));
         let named = policies::problems(&scenario, registry);
         let names_are_known = named.is_empty();
@@ -328,7 +327,9 @@ fn keep<T>(problems: &mut Vec<PlanError>, result: Result<T, PlanError>) -> Optio
 
 fn browser(scenario: &Scenario) -> Result<BrowserScheme, PlanError> {
     let browser = crate::pages::browser(&scenario.browser).map_err(|error| error.at("browser"))?;
-    if scenario.priorities == Priorities::Urgency && !browser.has_urgencies() {
+    let has_urgency =
+        scenario.priorities == Priorities::Urgency || scenario.http.has(HttpVersion::H3);
+    if has_urgency && !browser.has_urgencies() {
         let known = crate::pages::browsers_with_urgencies().join(", ");
         let expected = format!("a browser with urgencies: {known}");
         return Err(ScenarioError::invalid("browser", browser.name(), expected).into());

@@ -89,16 +89,6 @@ pub enum ScenarioError {
     /// A policy's parameters are wrong.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Something that exists by name but not yet in this program.
-    #[error("{field} = {value} is not implemented; expected {expected}")]
-    NotImplemented {
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: String,
-        /// What there is.
-        expected: &'static str,
-    },
 }
 
 impl ScenarioError {
@@ -178,9 +168,6 @@ impl ScenarioError {
             }
             ScenarioError::Link { field, source } => source.finding(field),
             ScenarioError::Policy(error) => Finding::clone(&error.finding),
-            ScenarioError::NotImplemented { field, value, expected } => {
-                Finding::new(*field, format!("{value}, which is not implemented"), *expected)
-            }
             ScenarioError::Read { .. } | ScenarioError::Write { .. } => {
                 Finding::new("", self.to_string(), "")
             }

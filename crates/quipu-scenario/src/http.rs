@@ -34,15 +34,6 @@ impl HttpVersions {
     pub fn are_several(&self) -> bool {
         self.0.len() > 1
     }
-
-    /// What is said of them if one exists by name only.
-    pub fn unsupported(&self) -> Option<ScenarioError> {
-        self.has(HttpVersion::H3).then(|| ScenarioError::NotImplemented {
-            field: "http",
-            value: HttpVersion::H3.to_string(),
-            expected: "h2 or h2-tcp",
-        })
-    }
 }
 
 impl Default for HttpVersions {
@@ -101,12 +92,12 @@ impl<'de> Deserialize<'de> for HttpVersions {
 /// Ways to carry HTTP.
 static HTTP: Text = Text {
     name: "versions of HTTP",
-    expected: "h2, h2-tcp, both separated by a comma, or raw alone",
+    expected: "h2, h2-tcp or h3, several separated by commas, or raw alone",
     pattern: "^ *(raw|(h2|h2-tcp|h3)( *, *(h2|h2-tcp|h3))*) *$",
     accepts: read::<HttpVersions>,
     numbers: Numbers::None,
     names: Names::Usual(|| HttpVersion::NAMES.iter().map(|&name| name.to_owned()).collect()),
-    examples: &["h2", "h2-tcp", "h2,h2-tcp", "raw"],
+    examples: &["h2", "h2-tcp", "h3", "h2,h2-tcp,h3", "raw"],
     refused: &["http2", "h2,raw", ""],
 };
 

@@ -76,6 +76,10 @@ impl Connection {
         self.holder.handle
     }
 
+    pub(crate) fn signals(&self) -> &Arc<Signals> {
+        &self.signals
+    }
+
     /// Waits until TLS has finished, or the network says something new of the handshake. `known` is what
     /// it said before.
     pub(crate) async fn begun(&self, known: Option<Hint>) -> Result<Begun, ConnectionError> {

@@ -250,6 +250,30 @@ impl Calls<'_> {
         self.connection.write(now, stream, data)
     }
 
+    pub(crate) fn write_all(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        data: Bytes,
+    ) -> Result<(), StreamError> {
+        self.note(now, || Call::WriteAll(stream, data.clone()));
+        self.connection.write_all(now, stream, data)
+    }
+
+    pub(crate) fn expect_stream(&mut self, now: Instant, stream: StreamId) -> bool {
+        self.note(now, || Call::ExpectStream(stream));
+        self.connection.expect_stream(now, stream)
+    }
+
+    pub(crate) fn set_control(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+    ) -> Result<(), StreamError> {
+        self.note(now, || Call::SetControl(stream));
+        self.connection.set_control(now, stream)
+    }
+
     pub(crate) fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
         self.note(now, || Call::Finish(stream));
         self.connection.finish(now, stream)
@@ -396,6 +420,9 @@ impl Calls<'_> {
             Call::Nothing => {}
             Call::OpenStream(direction) => drop(self.open_stream(now, direction)),
             Call::Write(stream, data) => drop(self.write(now, stream, data)),
+            Call::WriteAll(stream, data) => drop(self.write_all(now, stream, data)),
+            Call::ExpectStream(stream) => _ = self.expect_stream(now, stream),
+            Call::SetControl(stream) => drop(self.set_control(now, stream)),
             Call::Finish(stream) => drop(self.finish(now, stream)),
             Call::Reset(stream, code) => drop(self.reset(now, stream, code)),
             Call::StopSending(stream, code) => drop(self.stop_sending(now, stream, code)),

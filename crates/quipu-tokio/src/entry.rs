@@ -57,6 +57,8 @@ pub(crate) struct Signals {
     pub(crate) datagrams: Notify,
     /// There is room for datagrams.
     pub(crate) datagram_room: Notify,
+    /// Something happened that a layer above streams waits for.
+    pub(crate) layer: Notify,
 }
 
 /// A stream, as its users see it.
@@ -129,6 +131,8 @@ pub(crate) struct Entry {
     pub(crate) path_events: broadcast::Sender<PathEvent>,
     /// Addresses of paths that the application removed: it does not want them back.
     pub(crate) unwanted: Vec<IpAddr>,
+    /// What a layer above streams, if there is one, was not told yet: it has all streams then.
+    pub(crate) layer: Option<VecDeque<ConnectionEvent>>,
 }
 
 /// Where streams of that direction wait.
@@ -155,7 +159,48 @@ impl Entry {
             has_datagrams: false,
             path_events: broadcast::Sender::new(PATH_EVENTS),
             unwanted: Vec::new(),
+            layer: None,
         }
+    }
+
+    /// A layer above streams has all of them from now on, also those that wait to be accepted.
+    pub(crate) fn begin_layer(&mut self) {
+        let mut events = VecDeque::new();
+        for stream in self.opened.iter_mut().flat_map(std::mem::take) {
+            let Some(state) = self.streams.remove(&stream) else { continue };
+            let readable = state.readable.then_some(ConnectionEvent::Readable(stream));
+            let reset = state.reset.map(|code| ConnectionEvent::Reset(stream, code));
+            let stopped = state.stopped.map(|code| ConnectionEvent::Stopped(stream, code));
+            events.extend(readable.into_iter().chain(reset).chain(stopped));
+        }
+        if self.has_datagrams {
+            events.push_back(ConnectionEvent::DatagramReceived);
+        }
+        self.layer = Some(events);
+        self.signals.layer.notify_one();
+    }
+
+    /// Keeps what a layer above streams is to be told. True if the event is nobody else's.
+    fn keep_for_layer(&mut self, event: &ConnectionEvent) -> bool {
+        let Some(events) = &mut self.layer else { return false };
+        let is_of_streams = matches!(
+            event,
+            ConnectionEvent::StreamOpened(_)
+                | ConnectionEvent::Readable(_)
+                | ConnectionEvent::Writable(_)
+                | ConnectionEvent::Finished(_)
+                | ConnectionEvent::Stopped(..)
+                | ConnectionEvent::Reset(..)
+                | ConnectionEvent::StreamsAvailable(_)
+                | ConnectionEvent::DatagramReceived
+        );
+        let is_of_both =
+            matches!(event, ConnectionEvent::Connected | ConnectionEvent::EarlyData(_));
+        if is_of_streams || is_of_both {
+            events.push_back(event.clone());
+            self.signals.layer.notify_one();
+        }
+        is_of_streams
     }
 
     /// The connection ended: everybody hears of it.
@@ -170,6 +215,7 @@ impl Entry {
         self.signals.available.notify_waiters();
         self.signals.datagrams.notify_waiters();
         self.signals.datagram_room.notify_waiters();
+        self.signals.layer.notify_one();
     }
 
     /// True while a client's handshake goes on.
@@ -202,6 +248,9 @@ impl Entry {
 
     /// The engine tells.
     pub(crate) fn on_event(&mut self, event: ConnectionEvent) {
+        if self.keep_for_layer(&event) {
+            return;
+        }
         match event {
             ConnectionEvent::Connected => {
                 self.connected = true;

@@ -43,7 +43,7 @@
 //! connection is, and [`replay`] gives the engine again what it got live. The runtime itself is
 //! [`tokio`], re-exported in the version that is used here.
 //!
-//! Not here: HTTP.
+//! [`http3`] carries requests and responses; HTTP itself is in `quipu-http`.
 
 mod batches;
 mod changes;
@@ -58,6 +58,7 @@ mod entry;
 pub mod error;
 mod hearing;
 mod holder;
+pub mod http3;
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "nothing is heard there"))]
 mod icmp;
 pub mod identity;

@@ -55,8 +55,14 @@ pub enum Call {
     OpenStream(StreamDirection),
     /// Bytes are written, of which all, some or none were taken.
     Write(StreamId, Bytes),
+    /// Bytes are written, all of them.
+    WriteAll(StreamId, Bytes),
     /// The stream ends.
     Finish(StreamId),
+    /// A stream of the peer is opened before anything of it came.
+    ExpectStream(StreamId),
+    /// A stream is made a control stream.
+    SetControl(StreamId),
     /// Sending is given up, with that code.
     Reset(StreamId, u64),
     /// The peer is asked to send no more, with that code.

@@ -162,8 +162,8 @@ impl<P: Pipe> Transport for Framed<'_, P> {
         self.mux.open(self.now)
     }
 
-    fn open_push(&mut self) -> Option<StreamId> {
-        self.mux.open_push(self.now)
+    fn open_unidirectional(&mut self) -> Option<StreamId> {
+        self.mux.open_unidirectional(self.now)
     }
 
     fn write(&mut self, stream: StreamId, data: Bytes) -> Result<(), StreamError> {

@@ -122,7 +122,7 @@ impl Mux {
     }
 
     /// The next pushed response's stream; a server's.
-    pub(super) fn open_push(&mut self, now: Instant) -> Option<StreamId> {
+    pub(super) fn open_unidirectional(&mut self, now: Instant) -> Option<StreamId> {
         let stream = StreamId(self.last_promised.0 + 2);
         let id = FrameStreamId::try_from(stream).ok().filter(|_| !self.is_client)?;
         let entry = Entry::pushed(id);

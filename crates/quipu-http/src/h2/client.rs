@@ -10,9 +10,10 @@ use quipu_base::StreamId;
 
 use super::control::{CONTROL_STREAM, ConnectionError, Control, Incoming, Limits};
 use super::event::ClientEvent;
-use super::exchange::{Failure, Phase, Progress, Receiving, abandon};
+use super::exchange::{Phase, Progress, Receiving, abandon, failure_code};
 use super::frame::{self, Settings, StreamPriority};
 use super::{ErrorCode, FrameStreamId, Numbering};
+use crate::exchange::Failure;
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};
@@ -335,7 +336,7 @@ impl Client {
     /// Ends an exchange. No head of it waits in the queue that was not told, or it is told first.
     fn fail<T: Transport>(&mut self, transport: &mut T, stream: StreamId, failure: Failure) {
         self.remove(stream);
-        abandon(transport, stream, failure.code());
+        abandon(transport, stream, failure_code(&failure));
         self.events.push_back(ClientEvent::ResponseFailed { stream, failure });
     }
 

@@ -1,37 +1,12 @@
 //! What client and server share of one request and its response.
 
-use bytes::Bytes;
 use quipu_base::StreamId;
 use quipu_policy::PriorityEdit;
-use thiserror::Error;
 
 use super::ErrorCode;
+use crate::exchange::{Body, Failure};
 use crate::message::MessageError;
 use crate::transport::{ReadState, StreamError, Transport};
-
-/// A body to send.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Body {
-    /// None; the stream ends at once.
-    #[default]
-    Empty,
-    /// All of it; the stream ends behind it.
-    Whole(Bytes),
-    /// It follows through `send_body` and `finish`.
-    Streamed,
-}
-
-/// Why the rest of a body was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum BodyError {
-    /// No body is being sent on the stream: it was not announced as streamed, or it ended.
-    #[error("no body is being sent on {0}")]
-    NotSending(StreamId),
-    /// The transport refused.
-    #[error(transparent)]
-    Stream(#[from] StreamError),
-}
 
 /// Sends what there is of `body` on `stream`, and tells the transport how large it is: its own octets, or
 /// else as many as were `announced`.
@@ -59,38 +34,15 @@ pub(super) fn send<T: Transport>(
     }
 }
 
-/// Why a request or a response did not come to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum Failure {
-    /// The peer abandoned it; the code is an [`ErrorCode`] in a sane peer, at any rate below 2^62.
-    #[error("abandoned by the peer with code {0:#x}")]
-    Reset(u64),
-    /// The server went away without looking at the request, which may be sent again elsewhere.
-    #[error("refused: the server went away before it looked at the request")]
-    Refused,
-    /// The message breaks the rules of HTTP.
-    #[error("malformed message: {0}")]
-    Malformed(#[from] MessageError),
-    /// The fields are larger than this end allows.
-    #[error("the fields take more than {limit} octets")]
-    FieldsTooLarge {
-        /// The limit, in octets, counted as [`FieldList::size`](crate::field::FieldList::size) does.
-        limit: u32,
-    },
-}
-
-impl Failure {
-    /// The code for the peer.
-    pub(super) const fn code(&self) -> ErrorCode {
-        match self {
-            Failure::Reset(_) | Failure::Refused => ErrorCode::CANCEL,
-            // https://www.rfc-editor.org/rfc/rfc9113#section-8.1.1
-            //# Malformed requests or responses that are detected MUST be treated as a stream
-            //# error (Section 5.4.2) of type PROTOCOL_ERROR.
-            Failure::Malformed(_) => ErrorCode::PROTOCOL_ERROR,
-            Failure::FieldsTooLarge { .. } => ErrorCode::ENHANCE_YOUR_CALM,
-        }
+/// The code for the peer, of what failed.
+pub(super) const fn failure_code(failure: &Failure) -> ErrorCode {
+    match failure {
+        Failure::Reset(_) | Failure::Refused => ErrorCode::CANCEL,
+        // https://www.rfc-editor.org/rfc/rfc9113#section-8.1.1
+        //# Malformed requests or responses that are detected MUST be treated as a stream
+        //# error (Section 5.4.2) of type PROTOCOL_ERROR.
+        Failure::Malformed(_) | Failure::NoHead => ErrorCode::PROTOCOL_ERROR,
+        Failure::FieldsTooLarge { .. } => ErrorCode::ENHANCE_YOUR_CALM,
     }
 }
 

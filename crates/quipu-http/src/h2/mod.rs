@@ -24,7 +24,6 @@
 //! - RFC 9218's [`priority` field](crate::priority) and PRIORITY_UPDATE frames give requests an urgency.
 //!   An end that sets NO_RFC7540_PRIORITIES leaves the tree alone.
 
-mod budget;
 mod client;
 mod control;
 mod error;
@@ -35,11 +34,11 @@ mod server;
 mod stream_id;
 mod tree;
 
+pub use crate::exchange::{Body, BodyError, Failure};
 pub use client::{Client, Request, RequestError};
 pub use control::{CONTROL_STREAM, ConnectionError, Limits};
 pub use error::ErrorCode;
 pub use event::{ClientEvent, ServerEvent};
-pub use exchange::{Body, BodyError, Failure};
 pub use frame::StreamPriority;
 pub use server::{PushError, RespondError, Server, ServerConfig};
 pub use stream_id::{FrameStreamId, Numbering, StreamIdError};

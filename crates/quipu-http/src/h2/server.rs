@@ -11,13 +11,14 @@ use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamId};
 use quipu_policy::PriorityEdit;
 
-use super::budget::{CANCEL_BURST, CancelBudget};
 use super::control::{CONTROL_STREAM, ConnectionError, Control, Limits};
 use super::event::ServerEvent;
-use super::exchange::{Failure, Phase, Progress, Receiving, abandon};
+use super::exchange::{Phase, Progress, Receiving, abandon, failure_code};
 use super::frame;
 use super::tree::TreeNames;
 use super::{ErrorCode, FrameStreamId, Numbering};
+use crate::budget::{CANCEL_BURST, CancelBudget};
+use crate::exchange::Failure;
 use crate::priority::PriorityField;
 use crate::transport::{StreamError, Transport};
 
@@ -297,7 +298,7 @@ impl Server {
             self.forget_if_done(stream);
             self.events.push_back(ServerEvent::RequestFailed { stream, failure });
         } else {
-            self.abandon(transport, stream, failure.code(), now);
+            self.abandon(transport, stream, failure_code(&failure), now);
             self.events.push_back(ServerEvent::RequestFailed { stream, failure });
             self.count_cancelled(now);
         }

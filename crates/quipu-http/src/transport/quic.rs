@@ -3,13 +3,19 @@
 //! For each event of the connection, make [`QuicStreams`] and [pass it on](pass_to_client); then take
 //! the events of the HTTP end. What the events of HTTP ask for, do with [`QuicStreams`] too. For HTTP
 //! over one stream, make a [`Framed`] mux with a [`QuicPipe`] instead. [`Carrier`] is what both are.
+//! [`h3`] passes events on to the ends of HTTP/3.
+
+mod calls;
+pub mod h3;
+
+pub use calls::Calls;
 
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamDirection, StreamId};
 use quipu_policy::PriorityEdit;
 use quipu_quic::{Connection, ConnectionEvent};
 
-use super::{ReadState, StreamError, Transport};
+use super::{ReadState, StreamError, StreamTransport, Transport};
 use crate::byte_stream::{self, Framed, Pipe};
 use crate::h2::{CONTROL_STREAM, Client, Server};
 
@@ -17,23 +23,23 @@ use crate::h2::{CONTROL_STREAM, Client, Server};
 const INITIAL_ROUND_TRIP_TIME: Duration = Duration::from_millis(333);
 
 /// A connection at one moment.
-pub struct QuicStreams<'a> {
+pub struct QuicStreams<'a, C = Connection> {
     /// The connection.
-    pub connection: &'a mut Connection,
+    pub connection: &'a mut C,
     /// The time now.
     pub now: Instant,
 }
 
-impl QuicStreams<'_> {
+impl<C: Calls> QuicStreams<'_, C> {
     /// Does `act`, and again with the stream open if it is one of the peer's that has yet to arrive.
     /// Requests that are answered need no such care: their stream was opened with their node.
     fn on_stream(
         &mut self,
         stream: StreamId,
-        mut act: impl FnMut(&mut Connection) -> Result<(), quipu_quic::StreamError>,
+        mut act: impl FnMut(&mut C) -> Result<(), quipu_quic::StreamError>,
     ) -> Result<(), StreamError> {
         let mut result = act(self.connection);
-        if result.is_err() && stream.initiator() != self.connection.role() {
+        if result.is_err() && stream.initiator() != self.connection.connection().role() {
             if stream.direction() == StreamDirection::Unidirectional {
                 if self.connection.expect_stream(self.now, stream) {
                     result = act(self.connection);
@@ -50,12 +56,12 @@ impl QuicStreams<'_> {
     }
 }
 
-impl Transport for QuicStreams<'_> {
+impl<C: Calls> Transport for QuicStreams<'_, C> {
     fn open(&mut self) -> Option<StreamId> {
         self.connection.open_stream(self.now, StreamDirection::Bidirectional)
     }
 
-    fn open_push(&mut self) -> Option<StreamId> {
+    fn open_unidirectional(&mut self) -> Option<StreamId> {
         self.connection.open_stream(self.now, StreamDirection::Unidirectional)
     }
 
@@ -89,11 +95,7 @@ impl Transport for QuicStreams<'_> {
         stream: StreamId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<ReadState, StreamError> {
-        match self.connection.read(self.now, stream, sink) {
-            Ok(read) if read.end => Ok(ReadState::Finished),
-            Ok(_) => Ok(ReadState::Blocked),
-            Err(_) => Err(StreamError::NotOpen(stream)),
-        }
+        self.read_at_most(stream, u64::MAX, sink)
     }
 
     fn set_control(&mut self, stream: StreamId) {
@@ -107,7 +109,30 @@ impl Transport for QuicStreams<'_> {
     }
 
     fn round_trip_time(&self) -> Duration {
-        round_trip_time(self.connection)
+        round_trip_time(self.connection.connection())
+    }
+}
+
+impl<C: Calls> StreamTransport for QuicStreams<'_, C> {
+    fn read_at_most(
+        &mut self,
+        stream: StreamId,
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<ReadState, StreamError> {
+        match self.connection.read_at_most(self.now, stream, max, sink) {
+            Ok(read) if read.end => Ok(ReadState::Finished),
+            Ok(_) => Ok(ReadState::Blocked),
+            Err(_) => Err(StreamError::NotOpen(stream)),
+        }
+    }
+
+    fn may_be_open(&self, stream: StreamId) -> bool {
+        stream.index() < self.connection.connection().peer_stream_limit(stream.direction())
+    }
+
+    fn takes_datagrams(&self) -> bool {
+        self.connection.connection().takes_datagrams()
     }
 }
 
@@ -273,9 +298,9 @@ impl Carrier for Framed<'_, QuicPipe<'_>> {
 }
 
 /// Tells a client of an event of its connection, if it is about streams. Bodies go to `sink`.
-pub fn pass_to_client(
+pub fn pass_to_client<C: Calls>(
     client: &mut Client,
-    streams: &mut QuicStreams<'_>,
+    streams: &mut QuicStreams<'_, C>,
     event: &ConnectionEvent,
     sink: &mut dyn FnMut(StreamId, &[u8]),
 ) {
@@ -288,9 +313,9 @@ pub fn pass_to_client(
 }
 
 /// Tells a server of an event of its connection, if it is about streams. Bodies go to `sink`.
-pub fn pass_to_server(
+pub fn pass_to_server<C: Calls>(
     server: &mut Server,
-    streams: &mut QuicStreams<'_>,
+    streams: &mut QuicStreams<'_, C>,
     event: &ConnectionEvent,
     sink: &mut dyn FnMut(StreamId, &[u8]),
 ) {

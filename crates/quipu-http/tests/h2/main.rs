@@ -5,6 +5,7 @@ mod byte_stream;
 mod control;
 mod exchanges;
 mod hostile;
+#[path = "../support/loopback.rs"]
 mod loopback;
 mod priorities;
 mod push;

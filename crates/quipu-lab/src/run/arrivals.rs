@@ -158,6 +158,20 @@ impl LineArrivals {
         }
     }
 
+    /// `stream` carried `body` bytes behind what HTTP puts before them, and is over.
+    pub(super) fn ended(&self, stream: StreamId, body: Bytes) {
+        if self.framed {
+            return;
+        }
+        let place = (self.line, stream);
+        let mut log = self.arrivals.log();
+        let of_place = log.stretches.iter().filter(|stretch| stretch.place == place);
+        let end = of_place.map(|stretch| stretch.end).max().unwrap_or(0);
+        if let Some([part]) = log.parts.get_mut(&place).map(Vec::as_mut_slice) {
+            part.start = end.saturating_sub(body.0);
+        }
+    }
+
     /// `stream` carries these objects of the one page, one after the other.
     pub(super) fn holds(&self, stream: StreamId, objects: impl Iterator<Item = (ObjectId, Bytes)>) {
         let mut end = 0_u64;

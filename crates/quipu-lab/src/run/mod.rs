@@ -24,6 +24,7 @@ mod engine;
 mod error;
 mod flow;
 mod host;
+mod http;
 mod instruments;
 mod loading;
 pub mod logs;

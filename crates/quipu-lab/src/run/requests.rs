@@ -5,38 +5,28 @@ use std::sync::Arc;
 
 use quipu_base::{Bytes, Instant, StreamId};
 use quipu_http::field::FieldList;
-use quipu_http::h2::{
-    Body, Client, ClientEvent, ErrorCode, FrameStreamId, Limits, Numbering, Request, RequestError,
-    StreamPriority,
-};
 use quipu_http::priority::{PRIORITY, PriorityField};
 use quipu_http::transport::quic::Carrier as _;
 use quipu_policy::Urgency;
 use quipu_quic::ConnectionEvent;
 use quipu_web::page::{Object, ObjectKind};
-use quipu_web::scheme::{
-    BrowserScheme, Dependency, PhantomNode, RequestFacts, SchemeState, Signal,
-};
+use quipu_web::scheme::{BrowserScheme, RequestFacts, SchemeState, Signal};
 
 use super::arrivals::LineArrivals;
 use super::asked::{Asked, VisitObject, head, named};
 use super::error::RunError;
+use super::http::{ClientEnd, ClientNews, Refusal};
 use super::visits::Visits;
-use super::wire::{Wire, numbering};
+use super::wire::Wire;
 use crate::pages::body_parts;
 use quipu_record::End;
-use quipu_scenario::{HttpVersion, Priorities, Push, Scenario};
-
-/// Pushed responses that the browser takes at a time: our choice, more than the objects of any page that comes
-/// with the program. What is beyond is requested.
-const MOST_PUSHED: u32 = 1_000;
+use quipu_scenario::{HttpVersion, Priorities, Scenario};
 
 /// The requests of one connection.
 pub(super) struct Requests {
-    client: Client,
+    client: ClientEnd,
     open: bool,
     scheme: SchemeState,
-    priorities: Priorities,
     /// Whether layout is still to change priorities.
     awaits_layout: bool,
     /// Whether layout changes priorities.
@@ -48,7 +38,6 @@ pub(super) struct Requests {
     promised: BTreeSet<VisitObject>,
     /// What waits for the connection or for a stream.
     waiting: VecDeque<Asked>,
-    numbering: Numbering,
     /// The stream of the next request: priorities are drawn before it is opened.
     next_stream: StreamId,
     warm_ups_open: u32,
@@ -58,28 +47,18 @@ pub(super) struct Requests {
 
 impl Requests {
     pub(super) fn new(browser: &BrowserScheme, scenario: &Scenario, http: HttpVersion) -> Requests {
-        let numbering = numbering(http);
-        let client = Client::new(Limits::default()).with_numbering(numbering);
-        let client = match scenario.push {
-            Push::None => client,
-            _ => client.with_push(MOST_PUSHED),
-        };
+        let client = ClientEnd::new(scenario, http);
         Requests {
-            client: match scenario.priorities {
-                Priorities::Tree => client,
-                Priorities::Urgency => client.with_urgencies(),
-            },
+            next_stream: client.first_stream(),
+            client,
             open: false,
             scheme: browser.session(),
-            priorities: scenario.priorities,
             awaits_layout: browser.reprioritises(),
             reprioritises: browser.reprioritises(),
             streams: BTreeMap::new(),
             origin: None,
             promised: BTreeSet::new(),
             waiting: VecDeque::new(),
-            numbering,
-            next_stream: numbering.first(),
             warm_ups_open: 0,
             arrivals: None,
         }
@@ -122,8 +101,7 @@ impl Requests {
         match event {
             ConnectionEvent::Connected => {
                 let phantoms = self.scheme.initial_phantoms();
-                let groups: Vec<_> = phantoms.iter().filter_map(group).collect();
-                self.client.start(streams, &groups).map_err(|error| failed(now, error))?;
+                self.client.start(streams, &phantoms).map_err(|error| failed(now, error))?;
                 self.open = true;
             }
             ConnectionEvent::Closed(reason) => {
@@ -132,7 +110,7 @@ impl Requests {
             }
             event => {
                 let mut sink = sink(&self.streams, loading, now);
-                streams.pass_to_client(&mut self.client, &event, &mut sink);
+                self.client.pass(streams, &event, &mut sink);
             }
         }
         self.take_events(streams, loading)
@@ -146,30 +124,33 @@ impl Requests {
         let now = streams.now();
         while let Some(event) = self.client.poll() {
             match event {
-                ClientEvent::Promised { stream, fields, .. } => {
+                ClientNews::Promised(stream, fields) => {
                     self.on_promise(streams, stream, &fields, loading)?;
                 }
-                ClientEvent::ResponseHead { stream, .. } => {
+                ClientNews::Head(stream) => {
                     if let Some(Asked::Page(object)) = self.streams.get(&stream) {
                         loading.on_head(*object, now);
                     }
                     // The body may have come before.
                     let mut sink = sink(&self.streams, loading, now);
-                    self.client.on_stream_readable(streams, stream, &mut sink);
+                    self.client.read(streams, stream, &mut sink);
                 }
-                ClientEvent::ResponseFinished { stream } => {
-                    self.scheme.on_closed(node(stream, self.numbering));
+                ClientNews::Finished(stream) => {
+                    self.scheme.on_closed(self.client.node(stream));
                     match self.streams.remove(&stream) {
-                        Some(Asked::Page(object)) => loading.on_complete(object, now)?,
+                        Some(Asked::Page(object)) => {
+                            if let Some(arrivals) = &self.arrivals
+                                && let Some(object) = loading.object(object)
+                            {
+                                arrivals.ended(stream, object.response_bytes);
+                            }
+                            loading.on_complete(object, now)?;
+                        }
                         Some(Asked::WarmUp) => self.warm_ups_open -= 1,
                         None => {}
                     }
                 }
-                ClientEvent::ResponseFailed { stream, failure } => {
-                    return Err(failed(now, format!("{stream}: {failure}")));
-                }
-                ClientEvent::ConnectionFailed(error) => return Err(failed(now, error)),
-                _ => {}
+                ClientNews::Failed(reason) => return Err(failed(now, reason)),
             }
         }
         Ok(())
@@ -194,17 +175,14 @@ impl Requests {
         let now = streams.now();
         let asked = match named(fields) {
             Some(Asked::Page(object)) if self.has_authority(object, loading) => object,
-            // https://www.rfc-editor.org/rfc/rfc9113#section-8.4
-            //# A client MUST treat a PUSH_PROMISE for which the server is not authoritative as a
-            //# stream error (Section 5.4.2) of type PROTOCOL_ERROR.
             _ => {
-                self.client.cancel(streams, stream, ErrorCode::PROTOCOL_ERROR);
+                self.client.decline(streams, stream, false);
                 return Ok(());
             }
         };
         let known = self.streams.values().any(|other| *other == Asked::Page(asked));
         if known || !loading.on_promise(asked, now) {
-            self.client.cancel(streams, stream, ErrorCode::CANCEL);
+            self.client.decline(streams, stream, true);
             return Ok(());
         }
         // https://www.rfc-editor.org/rfc/rfc9113#section-8.4.2
@@ -217,19 +195,8 @@ impl Requests {
             arrivals.asked(stream, Asked::Page(asked));
         }
         let Some(facts) = loading.facts(asked) else { return Ok(()) };
-        let node = node(stream, self.numbering);
-        let signal = self.scheme.priority_for(&facts, node);
-        let told = match self.priorities {
-            Priorities::Tree => {
-                let node = FrameStreamId::try_from(node).unwrap_or_default();
-                self.client.prioritise(streams, node, priority(signal.into()))
-            }
-            Priorities::Urgency => {
-                let urgency = Urgency { level: signal.urgency, incremental: signal.incremental };
-                self.client.update_priority(streams, stream, urgency)
-            }
-        };
-        told.map_err(|error| failed(now, error))
+        let signal = self.scheme.priority_for(&facts, self.client.node(stream));
+        self.client.place(streams, stream, signal).map_err(|error| failed(now, error))
     }
 
     /// Whether the server of this connection has authority over the object.
@@ -260,42 +227,25 @@ impl Requests {
             match self.request(streams, purpose, loading) {
                 Ok(()) => self.waiting.pop_front(),
                 // Asked again when a response is complete, or the server allows more.
-                Err(RequestError::NoStream) => return Ok(()),
-                Err(error) => return Err(failed(now, error)),
+                Err(Refusal::NoStream) => return Ok(()),
+                Err(Refusal::Failed(reason)) => return Err(failed(now, reason)),
             };
         }
         Ok(())
     }
 
     /// Layout has shown what is in view: images under way get another priority.
-    fn reprioritise(
-        &mut self,
-        streams: &mut Wire<'_>,
-        loading: &Visits,
-    ) -> Result<(), RequestError> {
-        let numbering = self.numbering;
+    fn reprioritise(&mut self, streams: &mut Wire<'_>, loading: &Visits) -> Result<(), String> {
         let visible = self.streams.iter().filter_map(|(&stream, &purpose)| match purpose {
             Asked::Page(object) if loading.is_visible(object) => Some((stream, object)),
             _ => None,
         });
         for (stream, object) in visible {
-            let change = loading
-                .facts(object)
-                .and_then(|facts| self.scheme.reprioritise(&facts, node(stream, numbering)));
+            let node = self.client.node(stream);
+            let change =
+                loading.facts(object).and_then(|facts| self.scheme.reprioritise(&facts, node));
             let Some(change) = change else { continue };
-            match (self.priorities, change.urgency) {
-                (Priorities::Tree, _) => {
-                    for (moved, place) in change.places {
-                        let node = FrameStreamId::try_from(moved).unwrap_or_default();
-                        self.client.prioritise(streams, node, priority(place))?;
-                    }
-                }
-                (Priorities::Urgency, Some((level, incremental))) => {
-                    let urgency = Urgency { level, incremental };
-                    self.client.update_priority(streams, stream, urgency)?;
-                }
-                (Priorities::Urgency, None) => {}
-            }
+            self.client.reprioritise(streams, stream, change)?;
         }
         Ok(())
     }
@@ -305,24 +255,20 @@ impl Requests {
         streams: &mut Wire<'_>,
         purpose: Asked,
         loading: &Visits,
-    ) -> Result<(), RequestError> {
+    ) -> Result<(), Refusal> {
         let object = match purpose {
             Asked::Page(id) => loading.object(id).zip(loading.facts(id)),
             Asked::WarmUp => None,
         };
         let facts =
             object.map_or_else(|| RequestFacts::of_kind(ObjectKind::Other), |(_, facts)| facts);
-        let signal = self.scheme.priority_for(&facts, self.next_stream);
+        let signal = self.scheme.priority_for(&facts, self.client.node(self.next_stream));
         let body = object.map_or(Bytes::ZERO, |(object, _)| object.request.body);
-        let request = Request {
-            fields: self.fields(purpose, object.map(|(object, _)| object), signal),
-            body: if body.is_zero() { Body::Empty } else { Body::Streamed },
-            priority: Some(priority(signal.into())),
-        };
-        let stream = match self.client.request(streams, request) {
+        let fields = self.fields(purpose, object.map(|(object, _)| object), signal);
+        let stream = match self.client.request(streams, fields, !body.is_zero(), signal) {
             Ok(stream) => stream,
             Err(error) => {
-                self.scheme.on_closed(self.next_stream);
+                self.scheme.on_closed(self.client.node(self.next_stream));
                 return Err(error);
             }
         };
@@ -330,15 +276,12 @@ impl Requests {
         if let Some(arrivals) = &self.arrivals {
             arrivals.asked(stream, purpose);
         }
-        self.next_stream = self.numbering.next(stream);
+        self.next_stream = self.client.next_stream(stream);
         if let Asked::Page(id) = purpose
             && !body.is_zero()
         {
-            let sent = body_parts(id.object, Bytes::ZERO, body)
-                // Connections of the laboratory take all that is written.
-                .try_for_each(|part| self.client.send_body(streams, stream, part).map(|_| ()))
-                .and_then(|()| self.client.finish(streams, stream));
-            sent.map_err(|_| RequestError::NotOpen)?;
+            let parts = body_parts(id.object, Bytes::ZERO, body);
+            self.client.send_body(streams, stream, parts).map_err(Refusal::Failed)?;
         }
         Ok(())
     }
@@ -348,7 +291,7 @@ impl Requests {
         let mut fields = head(asked, object);
         let urgency = Urgency { level: signal.urgency, incremental: signal.incremental };
         let field = PriorityField::from(urgency);
-        if self.priorities == Priorities::Urgency && !field.is_empty() {
+        if self.client.priorities() == Priorities::Urgency && !field.is_empty() {
             fields.push(PRIORITY, field.to_string());
         }
         fields
@@ -370,25 +313,4 @@ fn sink<'a>(
 
 fn failed(at: Instant, reason: impl ToString) -> RunError {
     RunError::Http { end: End::Client, at, reason: reason.to_string() }
-}
-
-fn priority(place: Dependency) -> StreamPriority {
-    StreamPriority {
-        parent: FrameStreamId::try_from(place.parent).unwrap_or_default(),
-        weight: place.weight,
-        exclusive: place.exclusive,
-    }
-}
-
-/// What frames, and the browser's scheme, call a stream.
-fn node(stream: StreamId, numbering: Numbering) -> StreamId {
-    let id = FrameStreamId::of(stream, numbering);
-    id.map_or(stream, |id| StreamId(u64::from(id.value())))
-}
-
-/// A node that never carries data.
-fn group(phantom: &PhantomNode) -> Option<(FrameStreamId, StreamPriority)> {
-    let id = FrameStreamId::try_from(phantom.id).ok()?;
-    let parent = FrameStreamId::try_from(phantom.parent).ok()?;
-    Some((id, StreamPriority { parent, weight: phantom.weight, exclusive: false }))
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use quipu_base::{Bytes, Duration, Instant, Role, StreamId};
 use quipu_http::byte_stream::Mux;
 use quipu_http::field::FieldList;
-use quipu_http::h2::{Body, BodyError, PushError, RespondError, Server, ServerConfig, ServerEvent};
 use quipu_http::transport::quic::Carrier as _;
 use quipu_quic::ConnectionEvent;
 use quipu_sim::Outgoing;
@@ -17,13 +16,13 @@ use super::application::Application;
 use super::asked::{Asked, VisitObject, head, named};
 use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
+use super::http::{ServerEnd, ServerNews};
 use super::instruments::Setting;
 use super::pairs::PageLine;
 use super::party::Party;
-use super::wire::{Wire, mux, numbering};
+use super::wire::{Wire, mux};
 use crate::pages::{PageLoadError, body_parts};
 use quipu_record::End;
-use quipu_scenario::Priorities;
 
 /// Bytes of an object that only warms the connection up: as in the framework paper.
 const WARM_UP_BYTES: Bytes = Bytes(2_600);
@@ -35,7 +34,7 @@ pub(super) struct Site {
     party: Party,
     /// What HTTP puts into the one byte stream, if that carries it.
     mux: Option<Mux>,
-    http: Server,
+    http: ServerEnd,
     pages: Vec<Arc<Page>>,
     /// What is pushed with each of them.
     pushed: Vec<Vec<ObjectId>>,
@@ -67,12 +66,7 @@ impl Site {
         Ok(Site {
             party: ConnectionPlan::of_page(setting, line).server()?,
             mux: mux(setting, line, Role::Server)?,
-            http: Server::new(ServerConfig {
-                numbering: numbering(setting.http()),
-                urgencies_only: plan.scenario.priorities == Priorities::Urgency,
-                max_requests: plan.scenario.transport.request_limit,
-                ..ServerConfig::default()
-            }),
+            http: ServerEnd::new(&plan.scenario, setting.http()),
             pushed: pages.iter().map(|page| plan.scenario.pushed(page)).collect(),
             pages,
             asked: BTreeMap::new(),
@@ -89,8 +83,8 @@ impl Site {
         let Some((connection, _)) = self.party.parts(0) else { return false };
         let mut wire = Wire::new(connection, Some(mux), now);
         let filled = wire.fill();
-        if filled {
-            wire.tell_delivered(&mut self.http);
+        if filled && let Some(server) = self.http.h2() {
+            wire.tell_delivered(server);
         }
         filled
     }
@@ -183,7 +177,7 @@ impl Answers<'_> {
     /// The request on `stream` is complete: with the main document, all that is pushed is promised.
     fn take(
         &mut self,
-        http: &mut Server,
+        http: &mut ServerEnd,
         streams: &mut Wire<'_>,
         stream: StreamId,
     ) -> Result<(), RunError> {
@@ -197,11 +191,11 @@ impl Answers<'_> {
         {
             for &object in pushed {
                 let asked = Asked::Page(VisitObject { visit, object });
-                match http.push(streams, stream, &head(asked, page.object(object))) {
-                    Ok(promised) => self.think(promised, asked, now),
+                let promised = http.push(streams, stream, &head(asked, page.object(object)));
+                match promised.map_err(|error| failed(now, error))? {
+                    Some(promised) => self.think(promised, asked, now),
                     // The client takes no more at a time; it will ask.
-                    Err(PushError::NoStream) => break,
-                    Err(error) => return Err(failed(now, error)),
+                    None => break,
                 }
             }
         }
@@ -233,54 +227,50 @@ impl Answers<'_> {
     /// Answers a request with the head and the first chunk of the body.
     fn respond(
         &mut self,
-        http: &mut Server,
+        http: &mut ServerEnd,
         streams: &mut Wire<'_>,
         stream: StreamId,
         asked: Asked,
-    ) -> Result<(), RespondError> {
+    ) -> Result<(), String> {
         let spec = self.object(asked);
         let object = spec.map_or(WARM_UP_BODY, |object| object.id);
         let len = spec.map_or(WARM_UP_BYTES, |object| object.response_bytes);
         let fields =
             FieldList::new().with(":status", "200").with("content-length", len.0.to_string());
+        http.respond(streams, stream, &fields, !len.is_zero())?;
         if len.is_zero() {
-            return http.respond(streams, stream, &fields, Body::Empty);
+            return Ok(());
         }
-        http.respond(streams, stream, &fields, Body::Streamed)?;
         self.writing.insert(stream, Writing { object, written: Bytes::ZERO, len });
-        self.write(http, streams, stream).map_err(|_| RespondError::NoRequest(stream))
+        self.write(http, streams, stream)
     }
 
     /// Writes the next chunk of a response, and its end with the last.
     fn write(
         &mut self,
-        http: &mut Server,
+        http: &mut ServerEnd,
         streams: &mut Wire<'_>,
         stream: StreamId,
-    ) -> Result<(), BodyError> {
+    ) -> Result<(), String> {
         let Some(body) = self.writing.get_mut(&stream) else { return Ok(()) };
         let len = self.chunk.min(body.len - body.written);
-        for part in body_parts(body.object, body.written, len) {
-            http.send_body(streams, stream, part)?;
-        }
+        let parts = body_parts(body.object, body.written, len);
         body.written += len;
-        if body.written < body.len {
-            return Ok(());
+        let last = body.written == body.len;
+        if last {
+            self.writing.remove(&stream);
         }
-        self.writing.remove(&stream);
-        http.finish(streams, stream)
+        http.send_body(streams, stream, parts, last)
     }
 }
 
 fn on_event(
-    http: &mut Server,
+    http: &mut ServerEnd,
     streams: &mut Wire<'_>,
     event: ConnectionEvent,
     answers: &mut Answers<'_>,
 ) -> Result<(), RunError> {
     let now = streams.now();
-    // The content of a request's body changes nothing.
-    let mut sink = |_: StreamId, _: &[u8]| {};
     match event {
         ConnectionEvent::Closed(reason) => {
             let reason = reason.to_string();
@@ -289,11 +279,11 @@ fn on_event(
         ConnectionEvent::Drained(stream) => {
             answers.write(http, streams, stream).map_err(|error| failed(now, error))?;
         }
-        event => streams.pass_to_server(http, &event, &mut sink),
+        event => http.pass(streams, &event),
     }
     while let Some(event) = http.poll() {
         match event {
-            ServerEvent::RequestHead { stream, fields, end_stream } => {
+            ServerNews::Head(stream, fields, end_stream) => {
                 let asked = named(&fields)
                     .ok_or_else(|| failed(now, format!("{stream} asks for no object")))?;
                 answers.asked.insert(stream, asked);
@@ -301,18 +291,14 @@ fn on_event(
                     answers.take(http, streams, stream)?;
                 }
                 // The end or the body may have come before.
-                http.on_stream_readable(streams, stream, now, &mut sink);
+                http.read(streams, stream);
             }
-            ServerEvent::RequestFinished { stream } => answers.take(http, streams, stream)?,
-            ServerEvent::ResponseStopped { stream, .. } => {
+            ServerNews::Finished(stream) => answers.take(http, streams, stream)?,
+            ServerNews::Stopped(stream) => {
                 answers.writing.remove(&stream);
                 answers.thinking.retain(|Reverse((_, _, other, _))| *other != stream);
             }
-            ServerEvent::RequestFailed { stream, failure } => {
-                return Err(failed(now, format!("{stream}: {failure}")));
-            }
-            ServerEvent::ConnectionFailed(error) => return Err(failed(now, error)),
-            _ => {}
+            ServerNews::Failed(reason) => return Err(failed(now, reason)),
         }
     }
     Ok(())

@@ -185,13 +185,24 @@ fn marks_reach_the_sender_and_spare_it_losses() {
 }
 
 #[test]
-fn what_is_not_implemented_is_refused_by_name() {
-    let refused = |field: &str, value: &str| {
-        let scenario = Scenario::default().with_field(field, value).unwrap();
-        Plan::new(scenario).unwrap_err().to_string()
+fn http3_loads_what_http2_loads_and_goes_by_urgencies() {
+    let over = |http: &str| {
+        plan(|scenario| {
+            *scenario = scenario.clone().with_field("http", http).unwrap();
+            scenario.transport.tls = quipu_scenario::Tls::Null;
+        })
     };
-    assert_eq!(refused("http", "h3"), "http = h3 is not implemented; expected h2 or h2-tcp");
-    assert_eq!(refused("http", "h2,h3"), refused("http", "h3"));
+    let (h2, h3) = (first(&over("h2")), first(&over("h3")));
+    assert_eq!(h3.objects.len(), h2.objects.len());
+    // Heads are on the streams of their requests, and frames take a few octets.
+    let ratio = h3.page_time.as_nanos() as f64 / h2.page_time.as_nanos() as f64;
+    assert!((0.8..1.25).contains(&ratio), "{ratio}");
+    let refused = |field: &str, value: &str| {
+        let scenario = Scenario::default().with_field("http", "h3").unwrap();
+        Plan::new(scenario.with_field(field, value).unwrap()).unwrap_err().to_string()
+    };
+    assert!(refused("push", "critical").contains("none over h3"));
+    assert!(refused("browser", "mobileh2").contains("a browser with urgencies"));
 }
 
 #[test]

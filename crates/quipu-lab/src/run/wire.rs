@@ -5,6 +5,7 @@ use quipu_base::{Bytes, Duration, Instant, Role, StreamId};
 use quipu_http::byte_stream::{self, Framed, Mux};
 use quipu_http::h2::frame::{FrameError, Settings};
 use quipu_http::h2::{self, Client, Numbering, Server};
+use quipu_http::h3;
 use quipu_http::transport::quic::{Carrier, QuicPipe, QuicStreams};
 use quipu_http::transport::{ReadState, StreamError, Transport};
 use quipu_policy::PriorityEdit;
@@ -92,7 +93,8 @@ fn config(transport: &quipu_scenario::Transport) -> byte_stream::Config {
 /// The name of the protocol in the handshake.
 pub(super) fn alpn(http: HttpVersion) -> &'static [u8] {
     match http {
-        HttpVersion::H2 | HttpVersion::H3 => h2::ALPN,
+        HttpVersion::H2 => h2::ALPN,
+        HttpVersion::H3 => h3::ALPN,
         HttpVersion::H2Tcp => byte_stream::ALPN,
         HttpVersion::Raw => b"quipu-raw",
     }
@@ -121,8 +123,8 @@ impl Transport for Wire<'_> {
         each!(self, it => it.open())
     }
 
-    fn open_push(&mut self) -> Option<StreamId> {
-        each!(self, it => it.open_push())
+    fn open_unidirectional(&mut self) -> Option<StreamId> {
+        each!(self, it => it.open_unidirectional())
     }
 
     fn write(&mut self, stream: StreamId, data: Buffer) -> Result<(), StreamError> {

@@ -12,7 +12,7 @@ use quipu_record::{
     ComputingRange, Dimension, Fairness, FasterAlone, Metric, MetricSummary, NetworkShare, OfLoad,
     RowSummary, Shown, Summary, Turned,
 };
-use quipu_scenario::{Clients, Priorities, Push};
+use quipu_scenario::{Clients, HttpVersion, Priorities, Push};
 
 /// What marks a ratio that another reading of the recording turns.
 const TURNS: &str = " †";
@@ -133,7 +133,12 @@ fn conditions(plan: &Plan, network: &PlannedNetwork) -> String {
             Push::None => String::new(),
             push => format!(" · {push} pushed"),
         };
-        format!("{}{by} over {http} · {discovery} discovery{push}", scenario.browser)
+        // HTTP/3 has nothing but urgencies.
+        let h3_by = match scenario.priorities {
+            Priorities::Tree if http.has(HttpVersion::H3) => " by urgency",
+            _ => "",
+        };
+        format!("{}{by} over {http}{h3_by} · {discovery} discovery{push}", scenario.browser)
     };
     format!(
         "{} ({}) · {how}{session}{clients} · {} start · {} TLS · {runs}, seed {} · {WORLD}",

@@ -125,6 +125,11 @@ impl Connection {
         Some(self.carries(view)?.min(self.peer_takes()?))
     }
 
+    /// Whether the peer takes datagrams: known once the handshake told.
+    pub fn takes_datagrams(&self) -> bool {
+        self.handshake.peer().known && self.peer_takes().is_some()
+    }
+
     /// What became of datagrams so far.
     pub fn datagram_counters(&self) -> &DatagramCounters {
         &self.datagrams.counters

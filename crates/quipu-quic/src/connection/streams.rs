@@ -142,6 +142,12 @@ impl Connection {
         is_open
     }
 
+    /// Streams of a direction that the peer may have opened in all by now, as it was told; also those
+    /// that are over count.
+    pub fn peer_stream_limit(&self, direction: StreamDirection) -> u64 {
+        self.shared.streams.peer_stream_limit(direction)
+    }
+
     /// Marks a stream as control stream: hidden from policies, sent before everything else.
     ///
     /// # Errors

@@ -72,6 +72,9 @@ impl Scenario {
         if self.push != Push::None && self.http.is_raw() {
             refuse("push", &self.push, "none with raw streams, on which nothing is requested");
         }
+        if self.push != Push::None && self.http.has(HttpVersion::H3) {
+            refuse("push", &self.push, "none over h3: browsers take no pushed responses there");
+        }
         problems
     }
 

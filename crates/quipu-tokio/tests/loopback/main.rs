@@ -5,6 +5,7 @@
 mod closing;
 mod errors;
 mod fixed_tls;
+mod http3;
 mod identity;
 mod idle;
 mod paths;

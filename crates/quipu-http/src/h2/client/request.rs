@@ -6,10 +6,11 @@ use quipu_policy::Urgency;
 use thiserror::Error;
 
 use super::super::control::CONTROL_STREAM;
-use super::super::exchange::{self, Body, BodyError, Receiving};
+use super::super::exchange::{self, Receiving};
 use super::super::frame::{self, StreamPriority};
 use super::super::{Client, FrameStreamId};
 use super::{Exchange, State};
+use crate::exchange::{Body, BodyError};
 use crate::field::FieldList;
 use crate::message::{self, MessageError};
 use crate::priority::PriorityField;

@@ -103,7 +103,7 @@ impl Server {
         // https://www.rfc-editor.org/rfc/rfc9113#section-6.6
         //# The promised stream identifier MUST be a valid choice for the next stream sent by the
         //# sender (see "new stream identifier" in Section 5.1.1).
-        let stream = transport.open_push().ok_or(PushError::NoStream)?;
+        let stream = transport.open_unidirectional().ok_or(PushError::NoStream)?;
         let id = FrameStreamId::of(stream, numbering).map_err(|_| PushError::IdentifiersUsedUp)?;
         self.control.send_promise(transport, parent, id, fields)?;
         let ignored = self.ignores_tree();

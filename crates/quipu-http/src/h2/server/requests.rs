@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use quipu_base::{Instant, StreamId};
 
-use super::super::budget::CANCEL_BURST;
 use super::super::control::{CONTROL_STREAM, ConnectionError, Incoming};
 use super::super::event::ServerEvent;
-use super::super::exchange::{Failure, Receiving, abandon};
+use super::super::exchange::{Receiving, abandon};
 use super::super::frame::{Settings, StreamPriority};
 use super::super::{ErrorCode, FrameStreamId, Server};
 use super::{Exchange, Sending, State, UNCLOSED_PER_REQUEST, edit_tree};
+use crate::budget::CANCEL_BURST;
+use crate::exchange::Failure;
 use crate::field::FieldList;
 use crate::hpack::Outcome;
 use crate::message::{self, MessageError};

@@ -4,9 +4,10 @@ use bytes::Bytes;
 use quipu_base::StreamId;
 use thiserror::Error;
 
-use super::super::exchange::{self, Body, BodyError};
+use super::super::exchange;
 use super::super::{FrameStreamId, Server};
 use super::{Exchange, Sending};
+use crate::exchange::{Body, BodyError};
 use crate::field::FieldList;
 use crate::message::{self, MessageError};
 use crate::transport::{StreamError, Transport};

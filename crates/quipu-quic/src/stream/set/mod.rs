@@ -633,6 +633,11 @@ impl Streams {
         }
     }
 
+    /// Streams of the peer that it may have opened in all by now.
+    pub fn peer_stream_limit(&self, direction: StreamDirection) -> u64 {
+        self.space(self.role.peer(), direction).limit
+    }
+
     /// Streams of the peer that may be open at a time.
     fn at_once(&self, direction: StreamDirection) -> u64 {
         match direction {

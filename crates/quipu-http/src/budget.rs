@@ -3,7 +3,7 @@
 use quipu_base::{Duration, Instant};
 
 /// Requests that a client may cancel at once; our choice, as in nghttp2 (`stream_reset_burst`).
-pub(super) const CANCEL_BURST: u32 = 1_000;
+pub(crate) const CANCEL_BURST: u32 = 1_000;
 /// After each such time it may cancel one more: 33 a second, as in nghttp2 (`stream_reset_rate`).
 const REFILL: Duration = Duration::from_millis(30);
 
@@ -13,19 +13,19 @@ const REFILL: Duration = Duration::from_millis(30);
 ///
 /// A bucket of tokens: each cancelled request takes one, and time brings them back.
 #[derive(Debug)]
-pub(super) struct CancelBudget {
+pub(crate) struct CancelBudget {
     left: u32,
     /// When the last token came back.
     refilled_at: Instant,
 }
 
 impl CancelBudget {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         CancelBudget { left: CANCEL_BURST, refilled_at: Instant::ZERO }
     }
 
     /// A request is cancelled; false if that is one too many.
-    pub(super) fn spend(&mut self, now: Instant) -> bool {
+    pub(crate) fn spend(&mut self, now: Instant) -> bool {
         let passed = now.saturating_since(self.refilled_at).as_nanos() / REFILL.as_nanos();
         self.refilled_at += REFILL.saturating_mul(passed);
         let refilled = u64::from(self.left).saturating_add(passed).min(u64::from(CANCEL_BURST));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
 use quipu_base::{Duration, Role, StreamDirection, StreamId};
-use quipu_http::transport::{ReadState, StreamError, Transport};
+use quipu_http::transport::{ReadState, StreamError, StreamTransport, Transport};
 use quipu_policy::{NodeId, Priorities, PriorityEdit};
 
 /// What the transport tells its user.
@@ -29,6 +29,8 @@ pub(crate) struct End {
     /// STOP_SENDING frames under way.
     stops: VecDeque<(StreamId, u64)>,
     pub(crate) control: Option<StreamId>,
+    /// Whether the peer takes datagrams.
+    pub(crate) takes_datagrams: bool,
     pub(crate) tree: Priorities,
     pub(crate) sizes: Vec<(StreamId, u64)>,
     /// Urgencies as they were told.
@@ -150,6 +152,7 @@ impl End {
             receiving: BTreeMap::new(),
             stops: VecDeque::new(),
             control: None,
+            takes_datagrams: false,
             tree: Priorities::new(),
             sizes: Vec::new(),
             urgencies: Vec::new(),
@@ -201,7 +204,7 @@ impl Transport for End {
         Some(stream)
     }
 
-    fn open_push(&mut self) -> Option<StreamId> {
+    fn open_unidirectional(&mut self) -> Option<StreamId> {
         if self.pushed == self.stream_limit {
             return None;
         }
@@ -254,15 +257,7 @@ impl Transport for End {
         stream: StreamId,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<ReadState, StreamError> {
-        let half = self.receiving.get_mut(&stream).ok_or(StreamError::NotOpen(stream))?;
-        if half.over || half.stopped {
-            return Err(StreamError::NotOpen(stream));
-        }
-        for piece in half.unread.drain(..) {
-            sink(&piece);
-        }
-        half.over = half.finished;
-        Ok(if half.finished { ReadState::Finished } else { ReadState::Blocked })
+        self.read_at_most(stream, u64::MAX, sink)
     }
 
     fn set_control(&mut self, stream: StreamId) {
@@ -281,5 +276,40 @@ impl Transport for End {
 
     fn round_trip_time(&self) -> Duration {
         Duration::from_millis(50)
+    }
+}
+
+impl StreamTransport for End {
+    fn read_at_most(
+        &mut self,
+        stream: StreamId,
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<ReadState, StreamError> {
+        let half = self.receiving.get_mut(&stream).ok_or(StreamError::NotOpen(stream))?;
+        if half.over || half.stopped {
+            return Err(StreamError::NotOpen(stream));
+        }
+        let mut left = usize::try_from(max).unwrap_or(usize::MAX);
+        while left > 0
+            && let Some(piece) = half.unread.first_mut()
+        {
+            let part: Vec<u8> = piece.drain(..left.min(piece.len())).collect();
+            if piece.is_empty() {
+                half.unread.remove(0);
+            }
+            left -= part.len();
+            sink(&part);
+        }
+        half.over = half.finished && half.unread.iter().all(Vec::is_empty);
+        Ok(if half.over { ReadState::Finished } else { ReadState::Blocked })
+    }
+
+    fn may_be_open(&self, stream: StreamId) -> bool {
+        stream.index() < self.stream_limit
+    }
+
+    fn takes_datagrams(&self) -> bool {
+        self.takes_datagrams
     }
 }

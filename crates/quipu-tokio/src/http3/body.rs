@@ -1,0 +1,181 @@
+//! An exchange: the bodies of both directions.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use quipu_base::StreamId;
+use quipu_http::field::FieldList;
+use quipu_http::h3::{BodyError, ErrorCode};
+use tokio::sync::Notify;
+
+use super::convert;
+use super::end::{End, Streams};
+use super::error::Http3Error;
+use super::session::{Session, Slot, State};
+
+/// One exchange of a session. It is abandoned when it is dropped before its end.
+pub(super) struct Exchange<E: End> {
+    session: Arc<Session<E>>,
+    pub(super) stream: StreamId,
+    changed: Arc<Notify>,
+    /// All was read.
+    is_read: bool,
+    /// Nothing more is sent.
+    is_sent: bool,
+}
+
+impl<E: End> Exchange<E> {
+    /// `is_sent`: nothing more is to be sent.
+    pub(super) fn new(
+        session: Arc<Session<E>>,
+        stream: StreamId,
+        changed: Arc<Notify>,
+        is_sent: bool,
+    ) -> Self {
+        Exchange { session, stream, changed, is_read: false, is_sent }
+    }
+
+    pub(super) fn session(&self) -> &Session<E> {
+        &self.session
+    }
+
+    /// This end answered without a body, or with one that was handed over whole.
+    pub(super) fn set_sent(&mut self) {
+        self.is_sent = true;
+    }
+
+    /// Waits until `look` finds something.
+    async fn wait<R>(
+        &self,
+        mut look: impl FnMut(&mut State<E>, &mut Streams<'_, '_>) -> Result<Option<R>, Http3Error>,
+    ) -> Result<R, Http3Error> {
+        loop {
+            let notified = self.changed.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if let Some(found) = self.session.call(&mut look)?? {
+                return Ok(found);
+            }
+            notified.await;
+        }
+    }
+
+    /// The next head: status and fields.
+    pub(super) async fn head(&self) -> Result<(u16, FieldList), Http3Error> {
+        self.wait(|state, _| {
+            let slot = slot(state, self.stream)?;
+            match (slot.heads.pop_front(), &slot.failure) {
+                (Some(head), _) => Ok(Some(head)),
+                (None, Some(failure)) => Err(failure.clone().into()),
+                (None, None) => Ok(None),
+            }
+        })
+        .await
+    }
+
+    /// The next octets of the peer's body, `most` of them at most; `None` at its end.
+    pub(super) async fn data(&mut self, most: usize) -> Result<Option<Bytes>, Http3Error> {
+        if self.is_read {
+            return Ok(None);
+        }
+        let stream = self.stream;
+        let read = self
+            .wait(|state, streams| {
+                let mut octets = BytesMut::new();
+                let sink = &mut |part: &[u8]| octets.extend_from_slice(part);
+                let read = state.end.read(streams, stream, most as u64, sink);
+                Ok(Some((read > 0).then(|| octets.freeze())))
+            })
+            .await?;
+        if read.is_some() {
+            return Ok(read);
+        }
+        let read = self
+            .wait(|state, streams| {
+                // What the reading led to was told.
+                let known = slot(state, stream)?;
+                if known.finished {
+                    return Ok(Some(None));
+                }
+                if let Some(failure) = &known.failure {
+                    return Err(failure.clone().into());
+                }
+                let mut octets = BytesMut::new();
+                let sink = &mut |part: &[u8]| octets.extend_from_slice(part);
+                let read = state.end.read(streams, stream, most as u64, sink);
+                Ok((read > 0).then(|| Some(octets.freeze())))
+            })
+            .await?;
+        self.is_read = read.is_none();
+        Ok(read)
+    }
+
+    /// The fields behind the body, once it was read to its end.
+    pub(super) fn trailers(&self) -> Result<Option<HeaderMap>, Http3Error> {
+        let mut state = self.session.lock();
+        let trailers = state.slots.get_mut(&self.stream).and_then(|slot| slot.trailers.take());
+        Ok(trailers.map(|fields| convert::headers(&fields)).transpose()?)
+    }
+
+    /// Sends octets of this end's body; waits while there is no room.
+    pub(super) async fn send_data(&mut self, mut octets: Bytes) -> Result<(), Http3Error> {
+        let stream = self.stream;
+        while !octets.is_empty() {
+            let taken = self
+                .wait(|state, streams| {
+                    check_stopped(slot(state, stream)?)?;
+                    let taken = state.end.send_body(streams, stream, octets.clone())?;
+                    Ok((taken > 0).then_some(taken))
+                })
+                .await?;
+            octets = octets.split_off(taken);
+        }
+        Ok(())
+    }
+
+    /// Ends this end's body.
+    pub(super) fn finish(&mut self, trailers: Option<&HeaderMap>) -> Result<(), Http3Error> {
+        let stream = self.stream;
+        let trailers = trailers.map(convert::trailer_fields);
+        self.session.call(|state, streams| {
+            check_stopped(slot(state, stream)?)?;
+            Ok::<(), Http3Error>(state.end.finish(streams, stream, trailers.as_ref())?)
+        })??;
+        self.is_sent = true;
+        Ok(())
+    }
+
+    /// Abandons the exchange with that code.
+    pub(super) fn abandon(&mut self, code: ErrorCode) {
+        self.session.abandon(self.stream, code);
+        (self.is_read, self.is_sent) = (true, true);
+    }
+}
+
+/// What is known of an exchange.
+fn slot<E>(state: &mut State<E>, stream: StreamId) -> Result<&mut Slot, Http3Error> {
+    state.slots.get_mut(&stream).ok_or(Http3Error::Body(BodyError::NotSending(stream)))
+}
+
+fn check_stopped(slot: &Slot) -> Result<(), Http3Error> {
+    match (slot.stopped, &slot.failure) {
+        (Some(code), _) => Err(Http3Error::Stopped(ErrorCode(code))),
+        (None, Some(failure)) => Err(failure.clone().into()),
+        (None, None) => Ok(()),
+    }
+}
+
+impl<E: End> Drop for Exchange<E> {
+    fn drop(&mut self) {
+        let is_over = {
+            let mut state = self.session.lock();
+            let slot = state.slots.remove(&self.stream);
+            let finished = slot.is_none_or(|slot| slot.finished || slot.failure.is_some());
+            self.is_sent && (self.is_read || finished)
+        };
+        if !is_over {
+            self.session.drop_exchange(self.stream, self.is_sent);
+        }
+    }
+}

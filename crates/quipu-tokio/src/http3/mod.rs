@@ -1,0 +1,42 @@
+//! HTTP/3 on connections: requests and responses as the `http` crate has them.
+//!
+//! [`Http3Client::new`] and [`Http3Server::new`] take a connection over: all its streams are HTTP's from
+//! then on. A body is read as the application asks for it; what it leaves gives the peer no credit.
+//! Requests state their urgency in their `priority` field, and the policies of the server's connection
+//! go by it.
+//!
+//! ```no_run
+//! # async fn example(connection: quipu_tokio::Connection) -> Result<(), Box<dyn std::error::Error>> {
+//! use quipu_tokio::http3::{Http3Client, http};
+//!
+//! let client = Http3Client::new(connection, Default::default())?;
+//! let request = http::Request::get("https://example.org/").body(())?;
+//! let mut exchange = client.request(request, false).await?;
+//! let response = exchange.response().await?;
+//! println!("{}", response.status());
+//! while let Some(octets) = exchange.data(65_536).await? {
+//!     println!("{} octets", octets.len());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod body;
+mod client;
+mod convert;
+mod end;
+mod error;
+mod server;
+mod session;
+mod streams;
+
+pub use http;
+pub use quipu_http::h3::{ClientConfig, ErrorCode, Limits, ServerConfig, Settings, TableUse};
+
+pub use client::{Http3Client, Http3Exchange};
+pub use convert::ConvertError;
+pub use error::Http3Error;
+pub use server::{Http3Request, Http3Server};
+
+/// The protocol's name in TLS.
+pub const ALPN: &[u8] = quipu_http::h3::ALPN;

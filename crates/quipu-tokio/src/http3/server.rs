@@ -1,0 +1,176 @@
+//! The server's end.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use quipu_base::StreamId;
+use quipu_http::h3::{Body, ErrorCode, Server, ServerConfig, TableUse};
+
+use super::body::Exchange;
+use super::convert;
+use super::error::Http3Error;
+use super::session::Session;
+use crate::connection::Connection;
+
+/// A connection on which requests come. Clones are the same one; each request is given to one of them.
+#[derive(Clone)]
+pub struct Http3Server {
+    session: Arc<Session<Server>>,
+}
+
+impl Http3Server {
+    /// Takes a connection over whose protocol is [`ALPN`](super::ALPN).
+    ///
+    /// # Errors
+    /// Why the connection ended, or that the client does not let this end open the streams that HTTP/3 needs.
+    pub fn new(connection: Connection, config: ServerConfig) -> Result<Http3Server, Http3Error> {
+        let session = Session::begin(connection, Server::new(config), true)?;
+        session.call(|state, streams| state.end.start(streams))??;
+        Ok(Http3Server { session })
+    }
+
+    /// The connection.
+    pub fn connection(&self) -> &Connection {
+        &self.session.connection
+    }
+
+    /// How much QPACK's dynamic tables are used.
+    pub fn table_use(&self) -> TableUse {
+        self.session.lock().end.table_use()
+    }
+
+    /// Requests whose exchange is not over.
+    pub fn active(&self) -> usize {
+        self.session.lock().end.active()
+    }
+
+    /// The next request, once its head is there. Cancelling loses none. Requests that the `http` crate
+    /// does not take are refused.
+    ///
+    /// # Errors
+    /// Why the connection ended.
+    pub async fn accept(&self) -> Result<Http3Request, Http3Error> {
+        loop {
+            let notified = self.session.arrived.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            let next = self.session.call(|state, _| {
+                let stream = state.waiting.pop_front()?;
+                let slot = state.slots.get_mut(&stream)?;
+                let (_, fields) = slot.heads.pop_front()?;
+                Some((stream, fields, Arc::clone(&slot.changed)))
+            })?;
+            let Some((stream, fields, changed)) = next else {
+                if !self.session.lock().waiting.is_empty() {
+                    continue;
+                }
+                notified.await;
+                continue;
+            };
+            let session = Arc::clone(&self.session);
+            let mut exchange = Exchange::new(session, stream, changed, false);
+            match convert::request(&fields) {
+                Ok(head) => return Ok(Http3Request { head, exchange }),
+                Err(_) => exchange.abandon(ErrorCode::MESSAGE_ERROR),
+            }
+        }
+    }
+
+    /// Tells the client that no further requests are taken; those that came are answered.
+    ///
+    /// # Errors
+    /// Why the connection ended.
+    pub fn go_away(&self) -> Result<(), Http3Error> {
+        // A connection that cannot write ends.
+        self.session.call(|state, streams| state.end.go_away(streams)).map(|_| ())
+    }
+}
+
+/// A request, and its response. It is abandoned when it is dropped before the response is complete.
+pub struct Http3Request {
+    head: Request<()>,
+    exchange: Exchange<Server>,
+}
+
+impl Http3Request {
+    /// The stream of both.
+    pub fn stream(&self) -> StreamId {
+        self.exchange.stream
+    }
+
+    /// What is asked for.
+    pub fn head(&self) -> &Request<()> {
+        &self.head
+    }
+
+    /// The next octets of the request's body, `most` of them at most; `None` at its end. What is not
+    /// read gives the client no credit. Cancelling loses none.
+    ///
+    /// # Errors
+    /// See [`Http3Error`].
+    pub async fn data(&mut self, most: usize) -> Result<Option<Bytes>, Http3Error> {
+        self.exchange.data(most).await
+    }
+
+    /// The fields behind the body, once it was read to its end, if there are any.
+    ///
+    /// # Errors
+    /// Fields that the `http` crate does not take.
+    pub fn trailers(&mut self) -> Result<Option<HeaderMap>, Http3Error> {
+        self.exchange.trailers()
+    }
+
+    /// Tells something before the response: status 1xx.
+    ///
+    /// # Errors
+    /// See [`Http3Error`].
+    pub fn inform(&mut self, response: &Response<()>) -> Result<(), Http3Error> {
+        let stream = self.exchange.stream;
+        let fields = convert::response_fields(response);
+        Ok(self
+            .exchange
+            .session()
+            .call(|state, streams| state.end.inform(streams, stream, &fields))??)
+    }
+
+    /// Sends the head of the response, which has no body unless it `has_body`: then
+    /// [`send_data`](Http3Request::send_data) and [`finish`](Http3Request::finish) follow.
+    ///
+    /// # Errors
+    /// See [`Http3Error`].
+    pub fn respond<B>(&mut self, response: &Response<B>, has_body: bool) -> Result<(), Http3Error> {
+        let stream = self.exchange.stream;
+        let fields = convert::response_fields(response);
+        let body = if has_body { Body::Streamed } else { Body::Empty };
+        self.exchange
+            .session()
+            .call(|state, streams| state.end.respond(streams, stream, &fields, body))??;
+        if !has_body {
+            self.exchange.set_sent();
+        }
+        Ok(())
+    }
+
+    /// Sends octets of the response's body; waits while there is no room. If it is cancelled, some of
+    /// them may have been sent.
+    ///
+    /// # Errors
+    /// See [`Http3Error`].
+    pub async fn send_data(&mut self, octets: Bytes) -> Result<(), Http3Error> {
+        self.exchange.send_data(octets).await
+    }
+
+    /// Ends the response's body, with trailers or without.
+    ///
+    /// # Errors
+    /// See [`Http3Error`].
+    pub fn finish(&mut self, trailers: Option<&HeaderMap>) -> Result<(), Http3Error> {
+        self.exchange.finish(trailers)
+    }
+
+    /// Abandons request and response with that code.
+    pub fn abandon(mut self, code: ErrorCode) {
+        self.exchange.abandon(code);
+    }
+}

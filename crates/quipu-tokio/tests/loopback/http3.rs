@@ -1,0 +1,260 @@
+//! HTTP/3: requests and responses over sockets.
+
+use bytes::Bytes;
+use quipu_policy::Urgency;
+use quipu_tokio::TransportConfig;
+use quipu_tokio::http3::http::{HeaderMap, HeaderValue, Request, Response};
+use quipu_tokio::http3::{ALPN, ErrorCode, Http3Client, Http3Error, Http3Server, ServerConfig};
+
+use crate::setup::{Pair, Setup, limited, narrow, noise};
+
+struct Http {
+    client: Http3Client,
+    server: Http3Server,
+    pair: Pair,
+}
+
+async fn http_over(transport: TransportConfig, config: ServerConfig) -> Http {
+    let pair = Setup::speaking(transport, ALPN, ALPN).connect().await;
+    let server = Http3Server::new(pair.there.clone(), config).unwrap();
+    let client = Http3Client::new(pair.here.clone(), Default::default()).unwrap();
+    Http { client, server, pair }
+}
+
+async fn http() -> Http {
+    http_over(TransportConfig::default(), ServerConfig::default()).await
+}
+
+fn get(path: &str) -> Request<()> {
+    Request::get(format!("https://quipu.test{path}")).body(()).unwrap()
+}
+
+/// Answers each request with what its path says: so many octets.
+fn serve_sizes(server: Http3Server) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        while let Ok(mut request) = server.accept().await {
+            tokio::spawn(async move {
+                let size: usize = request.head().uri().path()[1..].parse().unwrap();
+                let length = HeaderValue::from(size as u64);
+                let response = Response::builder()
+                    .header("server", "quipu")
+                    .header("content-length", length)
+                    .body(())
+                    .unwrap();
+                request.respond(&response, size > 0).unwrap();
+                if size > 0 {
+                    request.send_data(Bytes::from(noise(size as u64, size))).await.unwrap();
+                    request.finish(None).unwrap();
+                }
+            });
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_hundred_requests_at_once_are_answered_whole() {
+    limited(async {
+        let Http { client, server, pair: _pair } = http().await;
+        serve_sizes(server.clone());
+        let mut requests = tokio::task::JoinSet::new();
+        for nth in 0..100_usize {
+            let client = client.clone();
+            requests.spawn(async move {
+                let size = nth * 1_717;
+                let mut request = get(&format!("/{size}"));
+                let urgency = HeaderValue::from_str(&format!("u={}", nth % 8)).unwrap();
+                request.headers_mut().insert("priority", urgency);
+                let mut exchange = client.request(request, false).await.unwrap();
+                let response = exchange.response().await.unwrap();
+                assert_eq!(response.headers()["content-length"], size.to_string());
+                let mut body = Vec::new();
+                while let Some(octets) = exchange.data(10_000).await.unwrap() {
+                    body.extend_from_slice(&octets);
+                }
+                assert!(body == noise(size as u64, size), "{nth}");
+            });
+        }
+        while let Some(done) = requests.join_next().await {
+            done.unwrap();
+        }
+        assert!(client.table_use().received > 0, "responses use the dynamic table");
+        assert!(client.peer_settings().is_some());
+        while server.active() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_trailers_and_hints_cross_over_small_windows() {
+    limited(async {
+        let Http { client, server, pair: _pair } =
+            http_over(narrow(4_096), ServerConfig::default()).await;
+        let echo = tokio::spawn(async move {
+            let mut request = server.accept().await.unwrap();
+            let hints =
+                Response::builder().status(103).header("link", "</a.css>").body(()).unwrap();
+            request.inform(&hints).unwrap();
+            request.respond(&Response::new(()), true).unwrap();
+            while let Some(octets) = request.data(777).await.unwrap() {
+                request.send_data(octets).await.unwrap();
+            }
+            let trailers = request.trailers().unwrap().unwrap();
+            request.finish(Some(&trailers)).unwrap();
+        });
+        let request = Request::post("https://quipu.test/echo").body(()).unwrap();
+        let mut exchange = client.request(request, true).await.unwrap();
+        assert_eq!(exchange.next_response().await.unwrap().status(), 103);
+        assert_eq!(exchange.response().await.unwrap().status(), 200);
+        let sent = noise(5, 50_000);
+        let mut received = Vec::new();
+        for part in sent.chunks(1_000) {
+            exchange.send_data(Bytes::copy_from_slice(part)).await.unwrap();
+            received.extend_from_slice(&exchange.data(5_000).await.unwrap().unwrap());
+        }
+        let mut trailers = HeaderMap::new();
+        trailers.insert("checksum", HeaderValue::from_static("abc"));
+        exchange.finish(Some(&trailers)).unwrap();
+        while let Some(octets) = exchange.data(5_000).await.unwrap() {
+            received.extend_from_slice(&octets);
+        }
+        assert!(received == sent);
+        assert_eq!(exchange.trailers().unwrap(), Some(trailers));
+        echo.await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_not_read_holds_the_sender_back() {
+    limited(async {
+        let Http { client, server, pair: _pair } =
+            http_over(narrow(10_000), ServerConfig::default()).await;
+        let serving = tokio::spawn(async move {
+            let mut request = server.accept().await.unwrap();
+            request.respond(&Response::new(()), true).unwrap();
+            let mut sent = 0;
+            let mut part = 0;
+            loop {
+                let octets = Bytes::from(noise(part, 1_000));
+                let wait = std::time::Duration::from_millis(300);
+                match tokio::time::timeout(wait, request.send_data(octets)).await {
+                    Ok(result) => result.unwrap(),
+                    Err(_) => return sent,
+                }
+                sent += 1_000;
+                part += 1;
+            }
+        });
+        let mut exchange = client.request(get("/"), false).await.unwrap();
+        exchange.response().await.unwrap();
+        let sent = serving.await.unwrap();
+        assert!(sent <= 40_000, "{sent} octets were taken though none was read");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn dropped_exchanges_tell_the_other_end() {
+    limited(async {
+        let Http { client, server, pair: _pair } = http().await;
+        // The client drops it.
+        let exchange = client.request(get("/1"), false).await.unwrap();
+        let mut request = server.accept().await.unwrap();
+        request.respond(&Response::new(()), true).unwrap();
+        drop(exchange);
+        let stopped = loop {
+            match request.send_data(Bytes::from_static(b"x")).await {
+                Ok(()) => tokio::task::yield_now().await,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(stopped, Http3Error::Stopped(ErrorCode::REQUEST_CANCELLED)), "{stopped}");
+        drop(request);
+        // The server drops it without an answer.
+        let mut exchange = client.request(get("/2"), false).await.unwrap();
+        drop(server.accept().await.unwrap());
+        let failed = exchange.response().await.unwrap_err();
+        assert!(failed.to_string().contains("0x102"), "{failed}");
+        // The server answers without reading: the response arrives whole.
+        let upload = Request::post("https://quipu.test/3").body(()).unwrap();
+        let mut exchange = client.request(upload, true).await.unwrap();
+        let mut request = server.accept().await.unwrap();
+        request.respond(&Response::new(()), true).unwrap();
+        request.send_data(Bytes::from(noise(1, 100_000))).await.unwrap();
+        request.finish(None).unwrap();
+        drop(request);
+        assert_eq!(exchange.response().await.unwrap().status(), 200);
+        let mut length = 0;
+        while let Some(octets) = exchange.data(65_536).await.unwrap() {
+            length += octets.len();
+        }
+        assert_eq!(length, 100_000);
+        drop(exchange);
+        assert_eq!(server.active(), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_answers_what_came() {
+    limited(async {
+        let Http { client, server, pair: _pair } = http().await;
+        let mut exchange = client.request(get("/1"), false).await.unwrap();
+        let mut request = server.accept().await.unwrap();
+        server.go_away().unwrap();
+        let refused = loop {
+            match client.request(get("/2"), false).await {
+                // On its way before the client heard: refused by the server.
+                Ok(mut late) => drop(late.response().await.unwrap_err()),
+                Err(error) => break error,
+            }
+        };
+        assert!(refused.to_string().contains("goes away"), "{refused}");
+        request.respond(&Response::new(()), false).unwrap();
+        assert_eq!(exchange.response().await.unwrap().status(), 200);
+        assert!(exchange.data(1).await.unwrap().is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn requests_wait_for_a_free_stream() {
+    limited(async {
+        let transport = TransportConfig { max_streams: 4, ..TransportConfig::default() };
+        let Http { client, server, pair: _pair } =
+            http_over(transport, ServerConfig::default()).await;
+        serve_sizes(server);
+        let mut requests = tokio::task::JoinSet::new();
+        for _ in 0..40 {
+            let client = client.clone();
+            requests.spawn(async move {
+                let mut exchange = client.request(get("/3000"), false).await.unwrap();
+                exchange.response().await.unwrap();
+                while exchange.data(1_000).await.unwrap().is_some() {}
+            });
+        }
+        while let Some(done) = requests.join_next().await {
+            done.unwrap();
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn urgencies_are_told_again_and_the_end_of_the_connection_is_heard() {
+    limited(async {
+        let Http { client, server, pair } = http().await;
+        let mut exchange = client.request(get("/1"), false).await.unwrap();
+        let request = server.accept().await.unwrap();
+        exchange.update_priority(Urgency { level: 1, incremental: true }).unwrap();
+        pair.there.close(ErrorCode::NO_ERROR.0, b"bye");
+        let ended = exchange.response().await.unwrap_err();
+        assert!(matches!(ended, Http3Error::Connection(_)), "{ended}");
+        assert!(matches!(server.accept().await, Err(Http3Error::Connection(_))));
+        assert!(matches!(client.request(get("/"), false).await, Err(Http3Error::Connection(_))));
+        drop(request);
+    })
+    .await;
+}
