@@ -1,10 +1,16 @@
 //! What a server of Quipu answers with, whatever the version of HTTP: services of `tower`, which the listeners
 //! of each version call.
 //!
-//! Start with [`files::Files`], the files of a folder.
+//! Start with [`files::Files`], the files of a folder, and [`Recorded`], which logs and counts its requests.
 
+pub mod access;
 pub mod body;
+mod client;
 mod clock;
 pub mod files;
+pub mod metrics;
 
+pub use access::Recorded;
 pub use body::Body;
+pub use client::Client;
+pub use metrics::Metrics;
