@@ -1,7 +1,7 @@
 //! Requests, noted: a line of a log for each, and counters.
 //!
 //! [`Recorded`] wraps the service that answers; [`AccessLog`] writes the lines, and
-//! [`Metrics`](crate::Metrics) counts. `entry` has the formats, `counted` the body that tells how much of it
+//! [`Metrics`] counts. `entry` has the formats, `counted` the body that tells how much of it
 //! was sent.
 
 mod counted;

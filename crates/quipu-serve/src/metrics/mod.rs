@@ -1,7 +1,8 @@
 //! Counters and gauges of a server, as Prometheus reads them.
 //!
 //! [`Metrics`] counts, and renders what it has counted; [`Scrape`] answers requests with that; [`PathGauge`]
-//! is what a caller tells of the paths of QUIC.
+//! is what a caller tells of the paths of QUIC. What renders is [`prometheus_client`], re-exported in the version
+//! that is used here.
 
 mod paths;
 mod scrape;
@@ -21,6 +22,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 pub use self::paths::PathGauge;
 pub use self::scrape::Scrape;
+pub use prometheus_client;
 
 use self::paths::Paths;
 
