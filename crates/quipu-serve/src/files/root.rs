@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tower_http::services::fs::{Backend, File};
@@ -57,7 +58,9 @@ impl Root {
         }
         let file = fs::File::open(resolved).map_err(missing)?;
         let metadata = file.metadata()?;
-        Ok(RootFile { file: tokio::fs::File::from_std(file), left: metadata.len(), metadata })
+        let left = metadata.len();
+        let described = Described { metadata, form: form(path) };
+        Ok(RootFile { file: tokio::fs::File::from_std(file), described, left })
     }
 }
 
@@ -106,9 +109,9 @@ fn blocking<T: Send + 'static>(
 
 impl Backend for Root {
     type File = RootFile;
-    type Metadata = Metadata;
+    type Metadata = Described;
     type OpenFuture = Blocking<RootFile>;
-    type MetadataFuture = Blocking<Metadata>;
+    type MetadataFuture = Blocking<Described>;
 
     fn open(&self, path: PathBuf) -> Self::OpenFuture {
         let root = self.clone();
@@ -117,7 +120,51 @@ impl Backend for Root {
 
     fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
         let root = self.clone();
-        blocking(move || Ok(root.resolve(&path)?.1))
+        blocking(move || {
+            let metadata = root.resolve(&path)?.1;
+            Ok(Described { metadata, form: form(&path) })
+        })
+    }
+}
+
+/// What entity tags are made of: size and time of change. Compressed forms of a file that were made with it may
+/// have the time, and some the size, of one another, but each needs a tag of its own: the last two bits
+/// of the nanoseconds tell the form.
+///
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3>
+#[derive(Clone, Debug)]
+pub(super) struct Described {
+    metadata: Metadata,
+    form: u32,
+}
+
+/// 1 to 3 for names of compressed files, 0 for others.
+fn form(path: &Path) -> u32 {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => 1,
+        Some("br") => 2,
+        Some("zst") => 3,
+        _ => 0,
+    }
+}
+
+impl tower_http::services::fs::Metadata for Described {
+    fn is_dir(&self) -> bool {
+        self.metadata.is_dir()
+    }
+
+    fn modified(&self) -> io::Result<SystemTime> {
+        let modified = self.metadata.modified()?;
+        // Times before 1970 have no tag.
+        let Ok(since) = modified.duration_since(SystemTime::UNIX_EPOCH) else {
+            return Ok(modified);
+        };
+        let nanos = since.subsec_nanos() / 4 * 4 + self.form;
+        Ok(SystemTime::UNIX_EPOCH + Duration::new(since.as_secs(), nanos))
+    }
+
+    fn len(&self) -> u64 {
+        self.metadata.len()
     }
 }
 
@@ -126,7 +173,7 @@ impl Backend for Root {
 #[derive(Debug)]
 pub(super) struct RootFile {
     file: tokio::fs::File,
-    metadata: Metadata,
+    described: Described,
     /// Bytes from the position to the end.
     left: u64,
 }
@@ -157,7 +204,7 @@ impl AsyncRead for RootFile {
 impl AsyncSeek for RootFile {
     fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
         let SeekFrom::Start(start) = position else { return Err(ErrorKind::Unsupported.into()) };
-        self.left = self.metadata.len().saturating_sub(start);
+        self.left = self.described.metadata.len().saturating_sub(start);
         Pin::new(&mut self.file).start_seek(position)
     }
 
@@ -167,10 +214,10 @@ impl AsyncSeek for RootFile {
 }
 
 impl File for RootFile {
-    type Metadata = Metadata;
-    type MetadataFuture<'a> = Ready<io::Result<Metadata>>;
+    type Metadata = Described;
+    type MetadataFuture<'a> = Ready<io::Result<Described>>;
 
     fn metadata(&self) -> Self::MetadataFuture<'_> {
-        ready(Ok(self.metadata.clone()))
+        ready(Ok(self.described.clone()))
     }
 }

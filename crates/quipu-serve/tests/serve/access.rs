@@ -9,7 +9,7 @@ use http_body_util::BodyExt;
 use quipu_serve::access::{AccessLog, Format, LogWriter};
 use quipu_serve::files::Files;
 use quipu_serve::metrics::Scrape;
-use quipu_serve::tcp::{Listener, Server};
+use quipu_serve::tcp::{Limits, Listener, Server};
 use quipu_serve::{Client, Metrics, Recorded};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -148,6 +148,23 @@ async fn a_response_that_is_cut_off_is_not_complete() {
     let (lines, _) = noted.end();
     assert_eq!((&lines[0]["status"], &lines[0]["complete"]), (&200.into(), &false.into()));
     assert!(lines[0]["bytes"].as_u64().is_some_and(|bytes| bytes < 30 << 20), "{}", lines[0]);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_cut_leaves_no_response_behind() {
+    let text = "x".repeat(30 << 20);
+    let site = Site::of(&[("a.txt", &text)]);
+    let noted = noted(&site);
+    let limits = Limits { stop: Duration::from_millis(50), ..Limits::default() };
+    let server = Running::within(noted.service.clone(), limits);
+    let mut client = server.http2().await;
+    let responses = [client.begin("/a.txt").await, client.begin("/a.txt").await];
+    assert_eq!(server.stop().await.cut, 1);
+    // Waits until nobody holds the log any more.
+    let (lines, _) = soon(tokio::task::spawn_blocking(|| noted.end())).await.unwrap();
+    assert_eq!(lines.len(), 2);
+    assert!(lines.iter().all(|line| line["complete"] == false), "{lines:?}");
+    drop((client, responses));
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Files that were compressed before.
 
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RANGE, VARY,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LAST_MODIFIED, RANGE,
+    VARY,
 };
 
-use crate::setup::Site;
+use crate::setup::{Site, date};
 
 fn site() -> Site {
     Site::of(&[
@@ -66,6 +67,24 @@ async fn each_form_has_its_own_tag_and_ranges() {
     site.get("/a.js", &[zstd.clone(), (IF_NONE_MATCH, tag)]).await.is(304, "");
     site.get("/a.js", &[(IF_NONE_MATCH, tag)]).await.is(200, "plain");
     site.get("/a.js", &[zstd, (RANGE, "bytes=3-")]).await.is(206, "zstd");
+}
+
+#[tokio::test]
+async fn forms_of_one_time_and_size_have_tags_of_their_own() {
+    let names = ["a.js", "a.js.gz", "a.js.br", "a.js.zst"];
+    let site = Site::of(&names.map(|name| (name, "four")));
+    for name in names {
+        date(&site.root().join(name), 1_000_000_000);
+    }
+    let mut tags = Vec::new();
+    for accepts in ["identity", "gzip", "br", "zstd"] {
+        let answer = site.get("/a.js", &[(ACCEPT_ENCODING, accepts)]).await;
+        assert_eq!(answer.header(LAST_MODIFIED), Some("Sun, 09 Sep 2001 01:46:40 GMT"));
+        tags.push(answer.header(ETAG).unwrap().to_owned());
+    }
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), 4, "{tags:?}");
 }
 
 #[cfg(unix)]

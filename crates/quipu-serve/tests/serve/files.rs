@@ -1,5 +1,7 @@
 //! Which files are served, and how.
 
+use std::collections::BTreeSet;
+
 use http::Method;
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, ETAG, HeaderValue, LAST_MODIFIED,
@@ -120,6 +122,29 @@ async fn no_path_leaves_the_folder() {
     let absolute = format!("/{}", site.root().join("a.txt").display());
     assert_eq!(site.get(&absolute, &[]).await.status, 404);
     site.get("/%61.txt", &[]).await.is(200, "a");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn no_sequence_of_pieces_leaves_the_folder() {
+    const PIECES: [&str; 11] =
+        ["", "/", "..", "%2e%2e", ".", "%2f", "%5c", "%00", "a", "out", "secret.txt"];
+    let site = Site::of(&[("a/b.txt", "b"), ("../secret.txt", "secret")]);
+    std::os::unix::fs::symlink("..", site.root().join("out")).unwrap();
+    let mut redirected = BTreeSet::new();
+    for number in 0..PIECES.len().pow(4) {
+        let place = |exponent| PIECES[number / PIECES.len().pow(exponent) % PIECES.len()];
+        let path = format!("/{}", [3, 2, 1, 0].map(place).concat());
+        let answer = site.get(&path, &[]).await;
+        match answer.status.as_u16() {
+            307 => redirected.insert(path),
+            status => {
+                assert_eq!(status, 404, "{path}: {}", answer.text());
+                false
+            }
+        };
+    }
+    assert_eq!(redirected, ["/a".to_owned()].into());
 }
 
 #[tokio::test]
