@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 20] = [
+const TABLE: [(&str, &[&str]); 21] = [
     // For build scripts, which look at the others as text.
     ("build", &[]),
     ("base", &[]),
@@ -24,6 +24,7 @@ const TABLE: [(&str, &[&str]); 20] = [
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic"]),
+    ("serve", &["base", "quic", "http", "tokio"]),
     ("recorder", &["base", "web"]),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),
@@ -75,13 +76,14 @@ const CLOCKS: [&str; 12] = [
 ];
 
 /// Who may use foreign crates that bring a clock. `web` and `link` read times in recordings.
-const MAY_USE_CLOCKS: [(&str, &[&str]); 6] = [
+const MAY_USE_CLOCKS: [(&str, &[&str]); 7] = [
     ("web", &["jiff"]),
     ("link", &["jiff"]),
     // It writes when a real browser asked for what.
     ("recorder", &["jiff"]),
     ("emu", &CLOCKS),
     ("tokio", &CLOCKS),
+    ("serve", &CLOCKS),
     // The command line draws progress.
     ("cli", &CLOCKS),
 ];

@@ -3,7 +3,8 @@
 //! - [`ServerIdentity`]: certificate, key and secret of a server, made, read or kept in a folder;
 //! - [`Pin`]: the hash by which a client knows a certificate that no authority signed;
 //! - [`pinned`] and [`trusting`]: the TLS of a client that knows a server by its pin, or by the
-//!   certificate of an authority.
+//!   certificate of an authority;
+//! - [`server_config`]: the TLS of a server whose certificate may change while it runs.
 
 mod client;
 mod error;
@@ -16,4 +17,4 @@ mod server;
 pub use client::{pinned, trusting};
 pub use error::IdentityError;
 pub use pin::{Pin, PinError};
-pub use server::{Secret, ServerIdentity, self_signed};
+pub use server::{Secret, ServerIdentity, self_signed, server_config};

@@ -9,6 +9,8 @@ use quipu_quic::tls::rustls::{
 };
 use quipu_quic::tls::{CertificateDer, ResetKey, SECRET_LENGTH, TokenKey};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::ResolvesServerCert;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 
 use super::error::IdentityError;
 use super::files::{self, Readers};
@@ -94,17 +96,20 @@ impl ServerIdentity {
     /// # Errors
     /// [`IdentityError::OtherKey`] if the key is not that of the certificate, or another if TLS refuses.
     pub fn tls(&self, alpn: &[&[u8]]) -> Result<RustlsServer, IdentityError> {
-        let builder = rustls::ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_no_client_auth();
-        let made = builder.with_single_cert(self.chain.clone(), self.key.clone_key());
-        let mut config = made.map_err(|error| match error {
+        let resolver = Arc::new(SingleCertAndKey::from(self.certified_key()?));
+        Ok(RustlsServer::new(server_config(resolver, alpn)?)?)
+    }
+
+    /// Certificates and key, ready to sign, for a resolver of [`server_config`].
+    ///
+    /// # Errors
+    /// [`IdentityError::OtherKey`] if the key is not that of the certificate, or another if TLS refuses.
+    pub fn certified_key(&self) -> Result<CertifiedKey, IdentityError> {
+        let made = CertifiedKey::from_der(self.chain.clone(), self.key.clone_key(), &provider());
+        made.map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => IdentityError::OtherKey,
             error => IdentityError::Tls(ConfigError::Rustls(error)),
-        })?;
-        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-        config.key_log = key_log();
-        Ok(RustlsServer::new(Arc::new(config))?)
+        })
     }
 
     /// For [`EndpointConfig::reset_key`](quipu_quic::endpoint::EndpointConfig::reset_key).
@@ -176,6 +181,24 @@ impl fmt::Debug for Secret {
 pub fn self_signed(name: &str, alpn: &[&[u8]]) -> Result<(RustlsServer, Pin), IdentityError> {
     let identity = ServerIdentity::generate(name)?;
     Ok((identity.tls(alpn)?, identity.pin()))
+}
+
+/// The configuration of a server that shows what `resolver` chooses, and takes the first of `alpn` that a
+/// client offers: TLS 1.3 alone, over QUIC or TCP. `SSLKEYLOGFILE` as in [`ServerIdentity::tls`].
+///
+/// # Errors
+/// See [`IdentityError`].
+pub fn server_config(
+    resolver: Arc<dyn ResolvesServerCert>,
+    alpn: &[&[u8]],
+) -> Result<Arc<rustls::ServerConfig>, IdentityError> {
+    let mut config = rustls::ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_no_client_auth()
+        .with_cert_resolver(resolver);
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    config.key_log = key_log();
+    Ok(Arc::new(config))
 }
 
 /// A key, and a certificate for `name` that it signs itself.

@@ -3,13 +3,17 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{EndpointConfig, TokenConfig};
-use quipu_quic::tls::rustls::RustlsClient;
-use quipu_tokio::identity::{IdentityError, Secret, ServerIdentity, pinned, trusting};
+use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
+use quipu_tokio::identity::{
+    IdentityError, Secret, ServerIdentity, pinned, server_config, trusting,
+};
 use quipu_tokio::{ClientConfig, ConnectError, ConnectionError, Endpoint, ServerConfig};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 
 use crate::setup::{ALPN, NAME, Setup, limited};
 
@@ -63,6 +67,42 @@ async fn what_a_folder_keeps_is_the_same_after_a_restart() {
         assert!(matches!(other, Err(ConnectError::Certificate { .. })), "{other:?}");
         let files: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap()).collect();
         assert_eq!(files.len(), 3, "nothing else is left behind");
+    })
+    .await;
+}
+
+/// Shows what it holds.
+#[derive(Debug)]
+struct Shown(Mutex<Arc<CertifiedKey>>);
+
+impl ResolvesServerCert for Shown {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.lock().unwrap()))
+    }
+}
+
+#[tokio::test]
+async fn a_server_may_show_another_certificate_while_it_runs() {
+    limited(async {
+        let identities = [(); 2].map(|()| ServerIdentity::generate(NAME).unwrap());
+        let [first, second] = identities.each_ref().map(|identity| identity.certified_key());
+        let shown = Arc::new(Shown(Mutex::new(Arc::new(first.unwrap()))));
+        let config = server_config(Arc::<Shown>::clone(&shown), &[ALPN]).unwrap();
+        let tls = Arc::new(RustlsServer::new(config).unwrap());
+        let server = Endpoint::server(ServerConfig { tls, ..Setup::new().server });
+        let server = server.listen("127.0.0.1:0".parse().unwrap()).bind().unwrap();
+        let address = server.local_addresses()[0];
+        let endpoint = Endpoint::client().bind().unwrap();
+        let connect = async |identity: &ServerIdentity| {
+            let accept = async { server.accept().await.unwrap().accept().await.map(drop) };
+            let config = client(pinned(identity.pin(), &[ALPN]).unwrap());
+            let connect = endpoint.connect(&config, address, NAME);
+            tokio::join!(accept, connect).1
+        };
+        connect(&identities[0]).await.unwrap();
+        *shown.0.lock().unwrap() = Arc::new(second.unwrap());
+        connect(&identities[1]).await.unwrap();
+        connect(&identities[0]).await.unwrap_err();
     })
     .await;
 }

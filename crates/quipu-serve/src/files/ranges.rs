@@ -1,0 +1,145 @@
+//! Which `Range` of a request counts, and where what `ServeDir` makes of it is not what RFC 9110 says.
+
+use std::time::{Duration, SystemTime};
+
+use http::header::{CONTENT_RANGE, ETAG, HeaderValue, LAST_MODIFIED, RANGE};
+use http::{HeaderMap, Response, StatusCode};
+use httpdate::parse_http_date;
+
+/// A date is a strong validator if it is at least this much older than the response: a file that is changed
+/// twice within the second has one date for two contents.
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2>
+const STRONG_AFTER: Duration = Duration::from_secs(1);
+
+/// Takes a `Range` away that a server has to ignore: of other units than bytes, or of several lines, which
+/// no client may send.
+///
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-14.2>
+pub(super) fn drop_unknown(headers: &mut HeaderMap) {
+    let mut ranges = headers.get_all(RANGE).iter();
+    let Some(range) = ranges.next() else { return };
+    // In lower case, as all clients write it. The others get the whole file.
+    let is_bytes = range.as_bytes().starts_with(b"bytes=");
+    if !is_bytes || ranges.next().is_some() {
+        headers.remove(RANGE);
+    }
+}
+
+/// What the answer to a request with a range calls for, if not to be sent: the `Range` of another try, or none.
+///
+/// `condition` is the `If-Range` of the request.
+pub(super) fn correction<B>(
+    range: &HeaderValue,
+    condition: Option<&HeaderValue>,
+    response: &Response<B>,
+    now: SystemTime,
+) -> Option<Correction> {
+    let headers = response.headers();
+    let is_stale = || condition.is_some_and(|condition| !holds(condition, headers, now));
+    match response.status() {
+        // An empty file has no range, and nothing to be sent in parts.
+        StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
+            if is_stale() || is_empty(headers) =>
+        {
+            Some(Correction::Whole)
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE if is_suffix(range) => Some(Correction::All),
+        _ => None,
+    }
+}
+
+/// What is sent in place of the range that was requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Correction {
+    /// The file as if no range were requested.
+    Whole,
+    /// The range from the first byte to the last.
+    All,
+}
+
+/// The range from the first byte to the last.
+pub(super) const ALL: HeaderValue = HeaderValue::from_static("bytes=0-");
+
+/// True if the `Content-Range` of a response says that the file has no byte.
+fn is_empty(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_RANGE).is_some_and(|range| range.as_bytes().ends_with(b"/0"))
+}
+
+/// True if a range is the last bytes of a file, and not none of them. One that is longer than the file is all of
+/// it, which `http-range-header` refuses.
+///
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2>
+fn is_suffix(range: &HeaderValue) -> bool {
+    let Some(length) = range.as_bytes().strip_prefix(b"bytes=-") else { return false };
+    length.iter().all(u8::is_ascii_digit) && length.iter().any(|digit| *digit != b'0')
+}
+
+/// True if `condition`, an entity tag or a date, is that of the representation that `headers` describe.
+/// Both are compared strongly.
+///
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5>
+fn holds(condition: &HeaderValue, headers: &HeaderMap, now: SystemTime) -> bool {
+    if condition.as_bytes().first() == Some(&b'"') {
+        return headers.get(ETAG) == Some(condition);
+    }
+    let date = |value: &HeaderValue| parse_http_date(value.to_str().ok()?).ok();
+    let (Some(asked), Some(modified)) =
+        (date(condition), headers.get(LAST_MODIFIED).and_then(date))
+    else {
+        return false;
+    };
+    let is_strong = now.duration_since(modified).is_ok_and(|age| age >= STRONG_AFTER);
+    asked == modified && is_strong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATE: &str = "Fri, 27 Nov 2026 10:00:00 GMT";
+
+    fn described() -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(ETAG, HeaderValue::from_static("\"a\""));
+        headers.insert(LAST_MODIFIED, HeaderValue::from_static(DATE));
+        headers
+    }
+
+    fn holds_after(condition: &'static str, age: Duration) -> bool {
+        let now = parse_http_date(DATE).unwrap() + age;
+        holds(&HeaderValue::from_static(condition), &described(), now)
+    }
+
+    #[test]
+    fn a_range_counts_for_the_same_tag_and_no_weak_one() {
+        let holds = |condition| holds_after(condition, Duration::from_secs(60));
+        assert!(holds("\"a\""));
+        assert!(!holds("\"b\""));
+        assert!(!holds("W/\"a\""));
+        assert!(!holds("a"));
+    }
+
+    #[test]
+    fn a_range_counts_for_the_same_date_once_that_is_strong() {
+        assert!(holds_after(DATE, Duration::from_secs(1)));
+        assert!(!holds_after(DATE, Duration::from_millis(999)));
+        assert!(!holds_after("Fri, 27 Nov 2026 10:00:01 GMT", Duration::from_secs(60)));
+        assert!(!holds_after("Fri, 27 Nov 2026 09:59:59 GMT", Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn other_units_and_several_lines_are_ignored() {
+        let left = |lines: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(RANGE, HeaderValue::from_static(line));
+            }
+            drop_unknown(&mut headers);
+            headers.contains_key(RANGE)
+        };
+        assert!(left(&["bytes=0-1"]));
+        assert!(!left(&["lines=0-1"]));
+        assert!(!left(&["bytes"]));
+        assert!(!left(&["bytes=0-1", "bytes=2-3"]));
+    }
+}

@@ -1,0 +1,223 @@
+//! A folder that nothing leads out of, as [`tower_http`] reads files.
+
+use std::fs::{self, Metadata};
+use std::future::{Future, Ready, ready};
+use std::io::{self, ErrorKind, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, SystemTime};
+
+use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
+use tower_http::services::fs::{Backend, File};
+
+use super::target;
+
+/// A folder by its canonical path. A file is served if its own canonical path lies below, so that symbolic
+/// links work within the folder and lead nowhere outside, and if no name of that path is hidden.
+///
+/// Whoever may write into the folder while it is served can exchange a folder for a link between the check
+/// and the opening of a file: the folder has to be trusted, its visitors need not.
+#[derive(Clone, Debug)]
+pub(super) struct Root(Arc<Path>);
+
+impl Root {
+    /// The canonical path of `folder`.
+    pub(super) fn new(folder: &Path) -> io::Result<Self> {
+        let root = fs::canonicalize(folder)?;
+        // Fails for what is none, or may not be read.
+        fs::read_dir(&root)?;
+        Ok(Root(root.into()))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The canonical path of a file or folder below the root.
+    fn resolve(&self, path: &Path) -> io::Result<(PathBuf, Metadata)> {
+        let resolved = fs::canonicalize(path).map_err(missing)?;
+        let below = resolved.strip_prefix(&self.0).map_err(|_| outside())?;
+        let is_shown = |(depth, name): (usize, Component<'_>)| match name {
+            Component::Normal(name) => target::is_shown(depth, &name.to_string_lossy()),
+            _ => false,
+        };
+        if !below.components().enumerate().all(is_shown) {
+            return Err(outside());
+        }
+        let metadata = fs::metadata(&resolved).map_err(missing)?;
+        Ok((resolved, metadata))
+    }
+
+    /// Opens a regular file. Others are none: opening a pipe may take for ever.
+    fn open_file(&self, path: &Path) -> io::Result<RootFile> {
+        let (resolved, metadata) = self.resolve(path)?;
+        if !metadata.is_file() {
+            return Err(outside());
+        }
+        let file = fs::File::open(resolved).map_err(missing)?;
+        let metadata = file.metadata()?;
+        let left = metadata.len();
+        let described = Described { metadata, form: form(path) };
+        Ok(RootFile { file: tokio::fs::File::from_std(file), described, left })
+    }
+}
+
+/// Visitors are not told why a file is not served.
+fn outside() -> io::Error {
+    ErrorKind::NotFound.into()
+}
+
+/// The same error, or that there is no such file, where the path is to blame and not the host.
+fn missing(error: io::Error) -> io::Error {
+    let kinds = [
+        ErrorKind::NotFound,
+        ErrorKind::PermissionDenied,
+        ErrorKind::NotADirectory,
+        ErrorKind::InvalidInput,
+        ErrorKind::InvalidFilename,
+    ];
+    let is_missing = kinds.contains(&error.kind()) || is_circle(&error);
+    if is_missing { outside() } else { error }
+}
+
+/// True if symbolic links lead to one another.
+fn is_circle(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let is_circle = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+    #[cfg(not(unix))]
+    let is_circle = {
+        let _ = error;
+        false
+    };
+    is_circle
+}
+
+/// What the runtime's threads for blocking calls do.
+type Blocking<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
+
+fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> Blocking<T> {
+    Box::pin(async move {
+        let done = tokio::task::spawn_blocking(work).await;
+        // The runtime ends.
+        done.unwrap_or_else(|error| Err(io::Error::other(error)))
+    })
+}
+
+impl Backend for Root {
+    type File = RootFile;
+    type Metadata = Described;
+    type OpenFuture = Blocking<RootFile>;
+    type MetadataFuture = Blocking<Described>;
+
+    fn open(&self, path: PathBuf) -> Self::OpenFuture {
+        let root = self.clone();
+        blocking(move || root.open_file(&path))
+    }
+
+    fn metadata(&self, path: PathBuf) -> Self::MetadataFuture {
+        let root = self.clone();
+        blocking(move || {
+            let metadata = root.resolve(&path)?.1;
+            Ok(Described { metadata, form: form(&path) })
+        })
+    }
+}
+
+/// What entity tags are made of: size and time of change. Compressed forms of a file that were made with it may
+/// have the time, and some the size, of one another, but each needs a tag of its own: the last two bits
+/// of the nanoseconds tell the form.
+///
+/// <https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3>
+#[derive(Clone, Debug)]
+pub(super) struct Described {
+    metadata: Metadata,
+    form: u32,
+}
+
+/// 1 to 3 for names of compressed files, 0 for others.
+fn form(path: &Path) -> u32 {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => 1,
+        Some("br") => 2,
+        Some("zst") => 3,
+        _ => 0,
+    }
+}
+
+impl tower_http::services::fs::Metadata for Described {
+    fn is_dir(&self) -> bool {
+        self.metadata.is_dir()
+    }
+
+    fn modified(&self) -> io::Result<SystemTime> {
+        let modified = self.metadata.modified()?;
+        // Times before 1970 have no tag.
+        let Ok(since) = modified.duration_since(SystemTime::UNIX_EPOCH) else {
+            return Ok(modified);
+        };
+        let nanos = since.subsec_nanos() / 4 * 4 + self.form;
+        Ok(SystemTime::UNIX_EPOCH + Duration::new(since.as_secs(), nanos))
+    }
+
+    fn len(&self) -> u64 {
+        self.metadata.len()
+    }
+}
+
+/// A file with as many bytes as it had when it was opened: what is added later is left out, and what is
+/// missing is an error.
+#[derive(Debug)]
+pub(super) struct RootFile {
+    file: tokio::fs::File,
+    described: Described,
+    /// Bytes from the position to the end.
+    left: u64,
+}
+
+impl AsyncRead for RootFile {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let most = buffer.remaining().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        if most == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        // The rest of the buffer stays as it is, and what was initialised in it is known to be.
+        let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
+        ready!(Pin::new(&mut self.file).poll_read(cx, &mut part))?;
+        let read = part.filled().len();
+        if read == 0 {
+            return Poll::Ready(Err(ErrorKind::UnexpectedEof.into()));
+        }
+        buffer.advance(read);
+        self.left -= read as u64;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncSeek for RootFile {
+    fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
+        let SeekFrom::Start(start) = position else { return Err(ErrorKind::Unsupported.into()) };
+        self.left = self.described.metadata.len().saturating_sub(start);
+        Pin::new(&mut self.file).start_seek(position)
+    }
+
+    fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
+        Pin::new(&mut self.file).poll_complete(cx)
+    }
+}
+
+impl File for RootFile {
+    type Metadata = Described;
+    type MetadataFuture<'a> = Ready<io::Result<Described>>;
+
+    fn metadata(&self) -> Self::MetadataFuture<'_> {
+        ready(Ok(self.described.clone()))
+    }
+}

@@ -1,0 +1,66 @@
+//! What a server of Quipu answers with, whatever the version of HTTP: services of `tower`, which the listeners
+//! of each version call.
+//!
+//! Start with three types:
+//! - [`files::Files`]: the files of a folder;
+//! - [`Recorded`]: a service with a line of a log for each request, and with [`Metrics`];
+//! - [`tcp::Server`]: HTTP/1.1 and HTTP/2 over TCP and TLS, which announces HTTP/3 on the same port.
+//!
+//! [`Certificates`] are what the listeners of TCP and QUIC show, and are read again when they are renewed.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use quipu_serve::access::{AccessLog, Format};
+//! use quipu_serve::files::Files;
+//! use quipu_serve::tcp::{Listener, Server};
+//! use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (site, identity) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let (site, identity) = (site.path(), identity.path());
+//! let metrics = Metrics::new();
+//! let (log, writer) = AccessLog::start(Format::Combined, std::io::stdout())?;
+//! let service = Recorded::new(Files::new(site)?).log(log).metrics(metrics.clone());
+//!
+//! let certificates = Arc::new(Certificates::kept_in(identity, "localhost")?);
+//! println!("clients know this server by {}", certificates.pin());
+//! let watch = tokio::spawn(Arc::clone(&certificates).watch(LOOK_AFTER));
+//!
+//! // A listener of HTTP/3 on the same port calls the same service, with `certificates.quic(&[b"h3"])`.
+//! let listener = Listener::bind("127.0.0.1:0".parse()?)?;
+//! println!("https://localhost:{}/", listener.local_address().port());
+//! let server = Server::new(listener, certificates.tcp()?, service).metrics(metrics);
+//!
+//! let (stop, stops) = tokio::sync::oneshot::channel::<()>();
+//! let server = tokio::spawn(server.run(async { drop(stops.await) }));
+//! stop.send(()).ok();
+//! assert_eq!(server.await?.cut, 0);
+//! watch.abort();
+//! writer.finish()?;
+//! # Ok(())
+//! # }
+//! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+//! # runtime.block_on(example()).unwrap();
+//! ```
+//!
+//! From the ground up: `clock` reads the time, [`body`] is what responses have, `client` says who asks. Over TCP
+//! the names of both ends are those of `hyper`; a service is any [`tower_service::Service`] of requests with any
+//! body, whose responses have a [`Body`].
+//!
+//! Not here: HTTP/3, which is a matter of the engine, and a command line.
+
+pub mod access;
+pub mod body;
+mod certificates;
+mod client;
+mod clock;
+pub mod files;
+pub mod metrics;
+pub mod tcp;
+
+pub use access::Recorded;
+pub use body::Body;
+pub use certificates::{Certificates, LOOK_AFTER, Reloaded};
+pub use client::Client;
+pub use metrics::Metrics;

@@ -1,0 +1,74 @@
+//! What the listener adds to requests and responses.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::header::{ALT_SVC, HeaderValue};
+use http::{Request, Response};
+use tower_service::Service;
+
+use crate::body::Body;
+use crate::client::Client;
+
+/// Where the same server speaks HTTP/3, which clients are told in each response of HTTP/1.1 and HTTP/2.
+/// <https://www.rfc-editor.org/rfc/rfc9114#section-3.1.1>
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AltSvc {
+    /// UDP port, on the same host.
+    pub port: u16,
+    /// How long clients may remember that, in whole seconds.
+    pub max_age: Duration,
+}
+
+impl AltSvc {
+    /// That port for a day, which is what clients take if nothing is said.
+    /// <https://www.rfc-editor.org/rfc/rfc7838#section-3.1>
+    pub fn h3(port: u16) -> Self {
+        AltSvc { port, max_age: Duration::from_secs(24 * 60 * 60) }
+    }
+
+    /// The value of the header field: `h3=":443"; ma=86400`.
+    pub fn header(self) -> HeaderValue {
+        let AltSvc { port, max_age } = self;
+        let value = format!("h3=\":{port}\"; ma={}", max_age.as_secs());
+        HeaderValue::try_from(value).expect("digits, quotes and signs are valid in a header")
+    }
+}
+
+/// A service for one connection.
+#[derive(Clone, Debug)]
+pub(super) struct Announced<S> {
+    pub(super) inner: S,
+    pub(super) client: SocketAddr,
+    pub(super) alt_svc: Option<HeaderValue>,
+}
+
+impl<S, B> Service<Request<B>> for Announced<S>
+where
+    S: Service<Request<B>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        request.extensions_mut().insert(Client(self.client));
+        let response = self.inner.call(request);
+        let alt_svc = self.alt_svc.clone();
+        Box::pin(async move {
+            let mut response = response.await?;
+            if let Some(alt_svc) = alt_svc {
+                response.headers_mut().insert(ALT_SVC, alt_svc);
+            }
+            Ok(response)
+        })
+    }
+}

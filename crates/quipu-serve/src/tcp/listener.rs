@@ -1,0 +1,103 @@
+//! A TCP socket that listens.
+
+use std::io;
+use std::net::SocketAddr;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::runtime::Handle;
+
+/// Connections that the kernel keeps until they are accepted, at most; it may allow fewer. Our choice.
+const BACKLOG: i32 = 1_024;
+
+/// Why there is no listener.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// The port is taken.
+    #[error("TCP {0} is in use; stop the other program, or choose another port")]
+    InUse(SocketAddr),
+    /// The caller may not have that port.
+    #[error(
+        "no right to listen on TCP {0}; choose a port from 1024 on, or grant CAP_NET_BIND_SERVICE"
+    )]
+    NoRight(SocketAddr),
+    /// The host does not have that address.
+    #[error("this host has no address {}; see its addresses with `ip address`", .0.ip())]
+    NotOurs(SocketAddr),
+    /// Something else went wrong.
+    #[error("cannot listen on TCP {address}: {source}")]
+    Other {
+        /// Where.
+        address: SocketAddr,
+        /// What the host said.
+        source: io::Error,
+    },
+    /// It is not called within a runtime of tokio.
+    #[error("there is no tokio runtime; call this within one that has I/O and time enabled")]
+    NoRuntime,
+}
+
+impl ListenError {
+    fn of(address: SocketAddr, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::AddrInUse => ListenError::InUse(address),
+            io::ErrorKind::PermissionDenied => ListenError::NoRight(address),
+            io::ErrorKind::AddrNotAvailable => ListenError::NotOurs(address),
+            _ => ListenError::Other { address, source },
+        }
+    }
+}
+
+/// A socket that listens on one address, or on all of a family, as the UDP socket of
+/// [`Endpoint::server`](quipu_tokio::Endpoint) does: the two may have the same address and port.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    local: SocketAddr,
+}
+
+impl Listener {
+    /// Listens on `address`. With port 0 the host chooses one, which is free for TCP. Connections wait in the
+    /// kernel until a [`Server`](super::Server) runs.
+    ///
+    /// # Errors
+    /// [`ListenError`], with what to do.
+    pub fn bind(address: SocketAddr) -> Result<Self, ListenError> {
+        if Handle::try_current().is_err() {
+            return Err(ListenError::NoRuntime);
+        }
+        let made = make(address).and_then(|socket| {
+            let socket = TcpListener::from_std(socket.into())?;
+            let local = socket.local_addr()?;
+            Ok(Listener { socket, local })
+        });
+        made.map_err(|source| ListenError::of(address, source))
+    }
+
+    /// Address and port. The address may be unspecified, the port is not 0.
+    pub fn local_address(&self) -> SocketAddr {
+        self.local
+    }
+
+    pub(super) fn socket(&self) -> &TcpListener {
+        &self.socket
+    }
+}
+
+fn make(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        // One socket for each family, as over UDP.
+        socket.set_only_v6(true)?;
+    }
+    // A port is to be had again at once after a restart. On Windows the option would share it.
+    if cfg!(unix) {
+        socket.set_reuse_address(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket)
+}

@@ -1,0 +1,13 @@
+//! The server as its users have it: files through the service, and over TCP on loopback.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod access;
+mod certificates;
+mod client;
+mod conditions;
+mod encodings;
+mod files;
+mod limits;
+mod ranges;
+mod setup;
+mod tcp;
