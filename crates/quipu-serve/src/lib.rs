@@ -1,9 +1,10 @@
 //! What a server of Quipu answers with, whatever the version of HTTP: services of `tower`, which the listeners
 //! of each version call.
 //!
-//! Start with three types:
+//! Start with four types:
 //! - [`files::Files`]: the files of a folder;
 //! - [`Recorded`]: a service with a line of a log for each request, and with [`Metrics`];
+//! - [`http3::Server`]: HTTP/3, over all paths that clients open;
 //! - [`tcp::Server`]: HTTP/1.1 and HTTP/2 over TCP and TLS, which announces HTTP/3 on the same port.
 //!
 //! [`Certificates`] are what the listeners of TCP and QUIC show, and are read again when they are renewed.
@@ -48,7 +49,7 @@
 //! the names of both ends are those of `hyper`; a service is any [`tower_service::Service`] of requests with any
 //! body, whose responses have a [`Body`].
 //!
-//! Not here: HTTP/3, which is a matter of the engine, and a command line.
+//! Not here: a command line.
 
 pub mod access;
 pub mod body;
@@ -56,6 +57,7 @@ mod certificates;
 mod client;
 mod clock;
 pub mod files;
+pub mod http3;
 pub mod metrics;
 pub mod tcp;
 

@@ -1,6 +1,7 @@
 //! An exchange: the bodies of both directions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
@@ -20,9 +21,9 @@ pub(super) struct Exchange<E: End> {
     pub(super) stream: StreamId,
     changed: Arc<Notify>,
     /// All was read.
-    is_read: bool,
+    is_read: AtomicBool,
     /// Nothing more is sent.
-    is_sent: bool,
+    is_sent: AtomicBool,
 }
 
 impl<E: End> Exchange<E> {
@@ -33,7 +34,8 @@ impl<E: End> Exchange<E> {
         changed: Arc<Notify>,
         is_sent: bool,
     ) -> Self {
-        Exchange { session, stream, changed, is_read: false, is_sent }
+        let (is_read, is_sent) = (AtomicBool::new(false), AtomicBool::new(is_sent));
+        Exchange { session, stream, changed, is_read, is_sent }
     }
 
     pub(super) fn session(&self) -> &Session<E> {
@@ -41,8 +43,8 @@ impl<E: End> Exchange<E> {
     }
 
     /// This end answered without a body, or with one that was handed over whole.
-    pub(super) fn set_sent(&mut self) {
-        self.is_sent = true;
+    pub(super) fn set_sent(&self) {
+        self.is_sent.store(true, Ordering::Relaxed);
     }
 
     /// Waits until `look` finds something.
@@ -75,8 +77,8 @@ impl<E: End> Exchange<E> {
     }
 
     /// The next octets of the peer's body, `most` of them at most; `None` at its end.
-    pub(super) async fn data(&mut self, most: usize) -> Result<Option<Bytes>, Http3Error> {
-        if self.is_read {
+    pub(super) async fn data(&self, most: usize) -> Result<Option<Bytes>, Http3Error> {
+        if self.is_read.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let stream = self.stream;
@@ -107,7 +109,7 @@ impl<E: End> Exchange<E> {
                 Ok((read > 0).then(|| Some(octets.freeze())))
             })
             .await?;
-        self.is_read = read.is_none();
+        self.is_read.store(read.is_none(), Ordering::Relaxed);
         Ok(read)
     }
 
@@ -119,7 +121,7 @@ impl<E: End> Exchange<E> {
     }
 
     /// Sends octets of this end's body; waits while there is no room.
-    pub(super) async fn send_data(&mut self, mut octets: Bytes) -> Result<(), Http3Error> {
+    pub(super) async fn send_data(&self, mut octets: Bytes) -> Result<(), Http3Error> {
         let stream = self.stream;
         while !octets.is_empty() {
             let taken = self
@@ -135,21 +137,22 @@ impl<E: End> Exchange<E> {
     }
 
     /// Ends this end's body.
-    pub(super) fn finish(&mut self, trailers: Option<&HeaderMap>) -> Result<(), Http3Error> {
+    pub(super) fn finish(&self, trailers: Option<&HeaderMap>) -> Result<(), Http3Error> {
         let stream = self.stream;
         let trailers = trailers.map(convert::trailer_fields);
         self.session.call(|state, streams| {
             check_stopped(slot(state, stream)?)?;
             Ok::<(), Http3Error>(state.end.finish(streams, stream, trailers.as_ref())?)
         })??;
-        self.is_sent = true;
+        self.set_sent();
         Ok(())
     }
 
     /// Abandons the exchange with that code.
-    pub(super) fn abandon(&mut self, code: ErrorCode) {
+    pub(super) fn abandon(&self, code: ErrorCode) {
         self.session.abandon(self.stream, code);
-        (self.is_read, self.is_sent) = (true, true);
+        self.is_read.store(true, Ordering::Relaxed);
+        self.set_sent();
     }
 }
 
@@ -168,14 +171,15 @@ fn check_stopped(slot: &Slot) -> Result<(), Http3Error> {
 
 impl<E: End> Drop for Exchange<E> {
     fn drop(&mut self) {
+        let (is_read, is_sent) = (*self.is_read.get_mut(), *self.is_sent.get_mut());
         let is_over = {
             let mut state = self.session.lock();
             let slot = state.slots.remove(&self.stream);
             let finished = slot.is_none_or(|slot| slot.finished || slot.failure.is_some());
-            self.is_sent && (self.is_read || finished)
+            is_sent && (is_read || finished)
         };
         if !is_over {
-            self.session.drop_exchange(self.stream, self.is_sent);
+            self.session.drop_exchange(self.stream, is_sent);
         }
     }
 }

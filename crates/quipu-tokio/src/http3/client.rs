@@ -167,7 +167,7 @@ impl Http3Exchange {
 
     /// Abandons request and response with that code; dropping them does it with
     /// [`REQUEST_CANCELLED`](ErrorCode::REQUEST_CANCELLED).
-    pub fn cancel(mut self, code: ErrorCode) {
+    pub fn cancel(self, code: ErrorCode) {
         self.exchange.abandon(code);
     }
 }

@@ -36,7 +36,7 @@ pub use quipu_http::h3::{ClientConfig, ErrorCode, Limits, ServerConfig, Settings
 pub use client::{Http3Client, Http3Exchange};
 pub use convert::ConvertError;
 pub use error::Http3Error;
-pub use server::{Http3Request, Http3Server};
+pub use server::{Http3Request, Http3RequestBody, Http3Responder, Http3Server};
 
 /// The protocol's name in TLS.
 pub const ALPN: &[u8] = quipu_http::h3::ALPN;

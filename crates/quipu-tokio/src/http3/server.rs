@@ -69,9 +69,9 @@ impl Http3Server {
                 continue;
             };
             let session = Arc::clone(&self.session);
-            let mut exchange = Exchange::new(session, stream, changed, false);
+            let exchange = Exchange::new(session, stream, changed, false);
             match convert::request(&fields) {
-                Ok(head) => return Ok(Http3Request { head, exchange }),
+                Ok(head) => return Ok(Http3Request { head, exchange: Arc::new(exchange) }),
                 Err(_) => exchange.abandon(ErrorCode::MESSAGE_ERROR),
             }
         }
@@ -90,7 +90,17 @@ impl Http3Server {
 /// A request, and its response. It is abandoned when it is dropped before the response is complete.
 pub struct Http3Request {
     head: Request<()>,
-    exchange: Exchange<Server>,
+    exchange: Arc<Exchange<Server>>,
+}
+
+/// What follows the head of a request.
+pub struct Http3RequestBody {
+    exchange: Arc<Exchange<Server>>,
+}
+
+/// Sends the response to a request.
+pub struct Http3Responder {
+    exchange: Arc<Exchange<Server>>,
 }
 
 impl Http3Request {
@@ -104,6 +114,15 @@ impl Http3Request {
         &self.head
     }
 
+    /// The head, what follows it, and what answers it, for those who read and answer at the same time. It
+    /// is abandoned when the last two are dropped before the response is complete.
+    pub fn into_parts(self) -> (Request<()>, Http3RequestBody, Http3Responder) {
+        let exchange = Arc::clone(&self.exchange);
+        (self.head, Http3RequestBody { exchange }, Http3Responder { exchange: self.exchange })
+    }
+}
+
+impl Http3RequestBody {
     /// The next octets of the request's body, `most` of them at most; `None` at its end. What is not
     /// read gives the client no credit. Cancelling loses none.
     ///
@@ -120,7 +139,9 @@ impl Http3Request {
     pub fn trailers(&mut self) -> Result<Option<HeaderMap>, Http3Error> {
         self.exchange.trailers()
     }
+}
 
+impl Http3Responder {
     /// Tells something before the response: status 1xx.
     ///
     /// # Errors
@@ -135,7 +156,7 @@ impl Http3Request {
     }
 
     /// Sends the head of the response, which has no body unless it `has_body`: then
-    /// [`send_data`](Http3Request::send_data) and [`finish`](Http3Request::finish) follow.
+    /// [`send_data`](Http3Responder::send_data) and [`finish`](Http3Responder::finish) follow.
     ///
     /// # Errors
     /// See [`Http3Error`].
@@ -170,7 +191,7 @@ impl Http3Request {
     }
 
     /// Abandons request and response with that code.
-    pub fn abandon(mut self, code: ErrorCode) {
+    pub fn abandon(self, code: ErrorCode) {
         self.exchange.abandon(code);
     }
 }

@@ -203,7 +203,7 @@ pub fn server_config(
 
 /// A key, and a certificate for `name` that it signs itself.
 fn make(name: &str) -> Result<(rcgen::Certificate, rcgen::KeyPair), IdentityError> {
-    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519)?;
+    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
     let params = rcgen::CertificateParams::new(vec![name.to_owned()])?;
     Ok((params.self_signed(&key)?, key))
 }

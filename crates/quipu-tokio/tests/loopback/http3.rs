@@ -32,9 +32,10 @@ fn get(path: &str) -> Request<()> {
 /// Answers each request with what its path says: so many octets.
 fn serve_sizes(server: Http3Server) -> tokio::task::JoinHandle<()> {
     tokio::spawn(async move {
-        while let Ok(mut request) = server.accept().await {
+        while let Ok(request) = server.accept().await {
             tokio::spawn(async move {
-                let size: usize = request.head().uri().path()[1..].parse().unwrap();
+                let (head, _, mut request) = request.into_parts();
+                let size: usize = head.uri().path()[1..].parse().unwrap();
                 let length = HeaderValue::from(size as u64);
                 let response = Response::builder()
                     .header("server", "quipu")
@@ -92,15 +93,15 @@ async fn bodies_trailers_and_hints_cross_over_small_windows() {
         let Http { client, server, pair: _pair } =
             http_over(narrow(4_096), ServerConfig::default()).await;
         let echo = tokio::spawn(async move {
-            let mut request = server.accept().await.unwrap();
+            let (_, mut body, mut request) = server.accept().await.unwrap().into_parts();
             let hints =
                 Response::builder().status(103).header("link", "</a.css>").body(()).unwrap();
             request.inform(&hints).unwrap();
             request.respond(&Response::new(()), true).unwrap();
-            while let Some(octets) = request.data(777).await.unwrap() {
+            while let Some(octets) = body.data(777).await.unwrap() {
                 request.send_data(octets).await.unwrap();
             }
-            let trailers = request.trailers().unwrap().unwrap();
+            let trailers = body.trailers().unwrap().unwrap();
             request.finish(Some(&trailers)).unwrap();
         });
         let request = Request::post("https://quipu.test/echo").body(()).unwrap();
@@ -132,7 +133,7 @@ async fn what_is_not_read_holds_the_sender_back() {
         let Http { client, server, pair: _pair } =
             http_over(narrow(10_000), ServerConfig::default()).await;
         let serving = tokio::spawn(async move {
-            let mut request = server.accept().await.unwrap();
+            let (_, _body, mut request) = server.accept().await.unwrap().into_parts();
             request.respond(&Response::new(()), true).unwrap();
             let mut sent = 0;
             let mut part = 0;
@@ -161,7 +162,7 @@ async fn dropped_exchanges_tell_the_other_end() {
         let Http { client, server, pair: _pair } = http().await;
         // The client drops it.
         let exchange = client.request(get("/1"), false).await.unwrap();
-        let mut request = server.accept().await.unwrap();
+        let (_, body, mut request) = server.accept().await.unwrap().into_parts();
         request.respond(&Response::new(()), true).unwrap();
         drop(exchange);
         let stopped = loop {
@@ -171,7 +172,7 @@ async fn dropped_exchanges_tell_the_other_end() {
             }
         };
         assert!(matches!(stopped, Http3Error::Stopped(ErrorCode::REQUEST_CANCELLED)), "{stopped}");
-        drop(request);
+        drop((request, body));
         // The server drops it without an answer.
         let mut exchange = client.request(get("/2"), false).await.unwrap();
         drop(server.accept().await.unwrap());
@@ -180,11 +181,11 @@ async fn dropped_exchanges_tell_the_other_end() {
         // The server answers without reading: the response arrives whole.
         let upload = Request::post("https://quipu.test/3").body(()).unwrap();
         let mut exchange = client.request(upload, true).await.unwrap();
-        let mut request = server.accept().await.unwrap();
+        let (_, body, mut request) = server.accept().await.unwrap().into_parts();
         request.respond(&Response::new(()), true).unwrap();
         request.send_data(Bytes::from(noise(1, 100_000))).await.unwrap();
         request.finish(None).unwrap();
-        drop(request);
+        drop((request, body));
         assert_eq!(exchange.response().await.unwrap().status(), 200);
         let mut length = 0;
         while let Some(octets) = exchange.data(65_536).await.unwrap() {
@@ -202,7 +203,7 @@ async fn a_server_that_goes_away_answers_what_came() {
     limited(async {
         let Http { client, server, pair: _pair } = http().await;
         let mut exchange = client.request(get("/1"), false).await.unwrap();
-        let mut request = server.accept().await.unwrap();
+        let (_, _body, mut request) = server.accept().await.unwrap().into_parts();
         server.go_away().unwrap();
         let refused = loop {
             match client.request(get("/2"), false).await {

@@ -1,0 +1,116 @@
+//! One connection: its requests go to the service, each on a task of its own.
+
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use quipu_tokio::Connection;
+use quipu_tokio::http3::{ErrorCode, Http3Error, Http3Request, Http3Server, ServerConfig};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower_service::Service;
+
+use super::RequestBody;
+use crate::body::Body;
+use crate::client::Client;
+
+/// Serves the requests of a connection until it ends, or until `stops` is true and those that came are
+/// answered. Returns how many were cut.
+pub(super) async fn serve<S>(
+    connection: Connection,
+    service: S,
+    config: ServerConfig,
+    mut stops: watch::Receiver<bool>,
+) -> usize
+where
+    S: Service<Request<RequestBody>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send + 'static,
+{
+    let server = match Http3Server::new(connection, config) {
+        Ok(server) => server,
+        Err(error) => {
+            tracing::debug!(target: "quipu_serve", %error, "a connection has no HTTP/3");
+            return 0;
+        }
+    };
+    let mut exchanges = JoinSet::new();
+    let mut stopping = false;
+    loop {
+        tokio::select! {
+            request = server.accept() => match request {
+                Ok(request) => {
+                    let remote = server.connection().route().map(|route| route.remote);
+                    let service = service.clone();
+                    exchanges.spawn(async move {
+                        if let Err(error) = answer(request, remote.map(Client), service).await {
+                            tracing::debug!(target: "quipu_serve", %error, "an exchange failed");
+                        }
+                    });
+                }
+                Err(error) => {
+                    tracing::debug!(target: "quipu_serve", %error, "a connection ended");
+                    exchanges.shutdown().await;
+                    return 0;
+                }
+            },
+            _ = exchanges.join_next(), if !exchanges.is_empty() => {}
+            _ = stops.wait_for(|stops| *stops), if !stopping => {
+                stopping = true;
+                // A connection that cannot say so is over.
+                let _ = server.go_away();
+            }
+        }
+        if stopping && exchanges.is_empty() {
+            let limit = quipu_base::Duration::from_secs(5);
+            let connection = server.connection();
+            connection.close_when_delivered(limit, ErrorCode::NO_ERROR.0, b"");
+            connection.closed().await;
+            return 0;
+        }
+    }
+}
+
+/// Has the service answer a request, and sends what it answers.
+async fn answer<S>(
+    request: Http3Request,
+    client: Option<Client>,
+    mut service: S,
+) -> Result<(), Http3Error>
+where
+    S: Service<Request<RequestBody>, Response = Response<Body>, Error = Infallible>,
+{
+    let (head, body, mut responder) = request.into_parts();
+    let is_head = head.method() == http::Method::HEAD;
+    let mut request = head.map(|()| RequestBody::new(body));
+    if let Some(client) = client {
+        request.extensions_mut().insert(client);
+    }
+    let Ok(()) = std::future::poll_fn(|cx| service.poll_ready(cx)).await;
+    let Ok(response) = service.call(request).await;
+    let (head, mut body) = response.into_parts();
+    let response = Response::from_parts(head, ());
+    let bodiless = is_head || matches!(response.status().as_u16(), 204 | 304);
+    if bodiless || body.is_end_stream() {
+        return responder.respond(&response, false);
+    }
+    responder.respond(&response, true)?;
+    while let Some(frame) = body.frame().await {
+        match frame {
+            Ok(frame) => match frame.into_data() {
+                Ok(octets) => responder.send_data(octets).await?,
+                Err(frame) => {
+                    let trailers = frame.into_trailers().ok();
+                    return responder.finish(trailers.as_ref());
+                }
+            },
+            Err(error) => {
+                tracing::warn!(target: "quipu_serve", %error, "a response was cut off");
+                responder.abandon(ErrorCode::INTERNAL_ERROR);
+                return Ok(());
+            }
+        }
+    }
+    responder.finish(None)
+}
