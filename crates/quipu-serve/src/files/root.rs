@@ -219,3 +219,36 @@ impl File for RootFile {
         ready(Ok(self.described.clone()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncSeekExt};
+
+    use super::*;
+
+    /// A file of ten bytes that becomes `text` after it is opened, read from byte `start`.
+    async fn read(text: &str, start: u64) -> io::Result<String> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.txt");
+        fs::write(&path, "0123456789")?;
+        let mut file = Root::new(folder.path())?.open(path.clone()).await?;
+        fs::write(&path, text)?;
+        file.seek(SeekFrom::Start(start)).await?;
+        let mut found = String::new();
+        file.read_to_string(&mut found).await?;
+        Ok(found)
+    }
+
+    #[tokio::test]
+    async fn a_file_that_grows_ends_where_it_ended_when_it_was_opened() {
+        assert_eq!(read("0123456789abc", 0).await.unwrap(), "0123456789");
+        assert_eq!(read("0123456789abc", 7).await.unwrap(), "789");
+        assert_eq!(read("0123456789abc", 10).await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_shrinks_is_an_error() {
+        let error = read("0123", 0).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    }
+}
