@@ -3,6 +3,7 @@
 mod examples;
 mod perf;
 mod record;
+mod serve;
 mod trace;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ pub(crate) use perf::{
     PerfCommand, PerfServerOptions, TrustOptions, Ways,
 };
 pub(crate) use record::RecordOptions;
+pub(crate) use serve::{AccessFormat, ServeOptions};
 pub(crate) use trace::{ConvertOptions, TraceCommand, WrittenDirection, WrittenFormat};
 
 use crate::failure::Failure;
@@ -77,6 +79,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PerfCommand,
     },
+    /// Serve the files of a folder over HTTP/3, HTTP/2 and HTTP/1.1
+    #[command(after_help = examples::SERVE)]
+    Serve(ServeOptions),
     /// List the uplinks of this host, which of them are used and why, and try each with a server
     #[command(after_help = examples::PATHS)]
     Paths(PathsOptions),

@@ -25,6 +25,7 @@ mod report;
 mod reproduce;
 mod run;
 mod scenario;
+mod serve;
 mod shell;
 mod show;
 mod stop;
@@ -108,6 +109,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
             PerfCommand::Server(options) => perf::server(&options, own),
             PerfCommand::Client(options) => perf::client(&options, own),
         },
+        Command::Serve(options) => serve::run(&options, own),
         Command::Paths(options) => paths::run(&options, own),
         Command::Pages { format } => list::pages(format.format, terminal),
         Command::Networks { format } => list::networks(format.format, terminal),

@@ -1,4 +1,4 @@
-//! The body of responses, and responses that are a line of text.
+//! Bodies of responses, and plain-text responses.
 
 use std::io;
 
@@ -8,16 +8,15 @@ use http::{Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 
-/// The body of a response: any body, boxed. An error cuts the response off, since its status was sent
-/// before.
+/// The boxed body of a response. An error cuts the response off, since its status has been sent by then.
 pub type Body = UnsyncBoxBody<Bytes, io::Error>;
 
-/// A body without a byte.
+/// An empty body.
 pub fn empty() -> Body {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
-/// A response in plain text, UTF-8.
+/// A response with a body in plain text, UTF-8.
 pub fn text(status: StatusCode, text: String) -> Response<Body> {
     let length = HeaderValue::from(text.len());
     let body = Full::new(Bytes::from(text)).map_err(|never| match never {}).boxed_unsync();

@@ -1,4 +1,4 @@
-//! The certificate that a server shows, over TCP and QUIC alike, and which may change while it runs.
+//! The server's certificate, shared by TCP and QUIC, which may be renewed while the server runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,71 +13,71 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
-/// Names of HTTP over TCP, as TLS negotiates them. The first that a client offers, too, is taken.
+/// ALPN names of HTTP over TCP, most preferred first.
 /// <https://www.rfc-editor.org/rfc/rfc9113#section-3.2>
 const OVER_TCP: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// How often files are looked at for changes. Our choice: whoever renews a certificate does so days before
-/// the old one ends.
+/// Default interval at which files are checked for changes. Our choice.
 pub const LOOK_AFTER: Duration = Duration::from_secs(1);
 
-/// Certificates and key of a server, in two PEM files. Every new connection is shown what the files held when
-/// they were last read: [`watch`](Self::watch).
+/// Certificate chain and private key of a server, from two PEM files. As a [`ResolvesServerCert`] it gives every new
+/// connection the chain that was last read; [`watch`](Self::watch) re-reads files that change.
 #[derive(Debug)]
 pub struct Certificates {
-    files: Files,
-    /// As it was made; its secret stays, whatever certificate is shown.
+    /// `None` if they were made for this run alone.
+    files: Option<Files>,
+    /// The identity of the start. Its secret remains in use when certificates change.
     identity: ServerIdentity,
     shown: RwLock<Arc<CertifiedKey>>,
     seen: Mutex<Seen>,
 }
 
-/// Where they are.
+/// The paths of the two files.
 #[derive(Debug)]
 struct Files {
     certificates: PathBuf,
     key: PathBuf,
 }
 
-/// What a file looked like: its time of change and its length; `None` if it was not there.
+/// Modification time and length of a file; `None` if it did not exist.
 type Stamp = Option<(SystemTime, u64)>;
 
-/// What was found when the files were last looked at.
+/// The result of the last check.
 #[derive(Debug)]
 struct Seen {
-    /// Of the files that were last read without an error.
+    /// Of the files that were last read successfully.
     stamps: [Stamp; 2],
-    /// Why they were not read since.
+    /// The error of the last check, if it failed.
     error: Option<String>,
 }
 
-/// What [`Certificates::reload`] has done.
+/// The result of [`Certificates::reload`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reloaded {
-    /// The files are those that were read.
+    /// The files have not changed.
     Same,
-    /// The files changed, and what they have is shown from now on.
+    /// The files have changed; new connections get the new certificate.
     Changed,
 }
 
 impl Certificates {
-    /// Those of PEM files: the certificates, the server's own first, and its private key. Tokens and
-    /// stateless resets are made with a new secret: [`with_secret`](Self::with_secret).
+    /// Reads a certificate chain, end entity first, and its private key from PEM files. Tokens and stateless resets
+    /// use a new random secret; see [`with_secret`](Self::with_secret).
     ///
     /// # Errors
-    /// [`IdentityError`], which names the file and what is expected of it.
+    /// [`IdentityError`], which names the file and what was expected in it.
     pub fn read(certificates: &Path, key: &Path) -> Result<Self, IdentityError> {
         let files = Files { certificates: certificates.to_owned(), key: key.to_owned() };
-        // Looked at before they are read: what is written meanwhile is read once more.
+        // Taken before reading, so that a change during the read is noticed by the next check.
         let stamps = files.stamps();
         let identity = ServerIdentity::read(certificates, key)?;
-        Self::of(files, stamps, identity)
+        Self::of(Some(files), stamps, identity)
     }
 
-    /// Those that `folder` keeps in `certificate.pem` and `key.pem`, made for `name` and signed by themselves if
-    /// they are not there, with the secret of `secret.hex`. Clients know them by their [`pin`](Self::pin), which
-    /// stays the same from start to start.
+    /// Reads `certificate.pem`, `key.pem` and `secret.hex` in `folder`. On first use they are created, with a
+    /// self-signed certificate for `name`. Clients can pin the certificate: [`pin`](Self::pin) is the same after each
+    /// restart.
     ///
     /// # Errors
     /// [`IdentityError`], as [`ServerIdentity::kept_in`].
@@ -86,11 +86,19 @@ impl Certificates {
         let files =
             Files { certificates: folder.join("certificate.pem"), key: folder.join("key.pem") };
         let stamps = files.stamps();
-        Self::of(files, stamps, identity)
+        Self::of(Some(files), stamps, identity)
+    }
+
+    /// One made for `name` and signed by itself, which nothing keeps: clients know it for this run alone.
+    ///
+    /// # Errors
+    /// [`IdentityError`] if the host has no randomness, or the name cannot be in a certificate.
+    pub fn generate(name: &str) -> Result<Self, IdentityError> {
+        Self::of(None, [None; 2], ServerIdentity::generate(name)?)
     }
 
     fn of(
-        files: Files,
+        files: Option<Files>,
         stamps: [Stamp; 2],
         identity: ServerIdentity,
     ) -> Result<Self, IdentityError> {
@@ -98,18 +106,18 @@ impl Certificates {
         Ok(Certificates { files, identity, shown, seen: Mutex::new(Seen { stamps, error: None }) })
     }
 
-    /// The same with that secret for tokens and stateless resets.
+    /// Uses `secret` for tokens and stateless resets.
     #[must_use]
     pub fn with_secret(self, secret: Secret) -> Self {
         Certificates { identity: self.identity.with_secret(secret), ..self }
     }
 
-    /// The fingerprint of the certificate that is shown now, to be printed for clients.
+    /// Fingerprint (SHA-256) of the current certificate, to be printed for clients.
     pub fn pin(&self) -> Pin {
         self.certificate().map_or(Pin([0; 32]), |certificate| Pin::of(&certificate))
     }
 
-    /// The server's own certificate that is shown now. There is one.
+    /// The current end-entity certificate.
     pub fn certificate(&self) -> Option<CertificateDer<'static>> {
         self.shown().cert.first().cloned()
     }
@@ -118,18 +126,18 @@ impl Certificates {
         Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The TLS of a server over TCP, with HTTP/2 and HTTP/1.1: TLS 1.3 alone, as over QUIC.
+    /// The TLS configuration for TCP: ALPN `h2` and `http/1.1`, and TLS 1.3 only, as over QUIC.
     ///
     /// # Errors
-    /// [`IdentityError`] if TLS refuses.
+    /// [`IdentityError`] if `rustls` rejects the configuration.
     pub fn tcp(self: &Arc<Self>) -> Result<Arc<ServerConfig>, IdentityError> {
         server_config(Arc::<Self>::clone(self), &OVER_TCP)
     }
 
-    /// The TLS of a server over QUIC, which takes the first of `alpn` that a client offers.
+    /// The TLS configuration for QUIC with the names of `alpn`, most preferred first.
     ///
     /// # Errors
-    /// [`IdentityError`] if TLS refuses.
+    /// [`IdentityError`] if `rustls` rejects the configuration.
     pub fn quic(self: &Arc<Self>, alpn: &[&[u8]]) -> Result<RustlsServer, IdentityError> {
         Ok(RustlsServer::new(server_config(Arc::<Self>::clone(self), alpn)?)?)
     }
@@ -137,7 +145,7 @@ impl Certificates {
     /// For [`EndpointConfig::reset_key`](quipu_tokio::EndpointConfig).
     ///
     /// # Errors
-    /// [`IdentityError::Tls`] if there is no suite for it.
+    /// [`IdentityError::Tls`] if the provider has no suite for it.
     pub fn reset_key(&self) -> Result<Arc<dyn ResetKey>, IdentityError> {
         self.identity.reset_key()
     }
@@ -145,37 +153,38 @@ impl Certificates {
     /// For [`TokenConfig::key`](quipu_tokio::TokenConfig).
     ///
     /// # Errors
-    /// [`IdentityError::Tls`] if there is no suite for it.
+    /// [`IdentityError::Tls`] if the provider has no suite for it.
     pub fn token_key(&self) -> Result<Arc<dyn TokenKey>, IdentityError> {
         self.identity.token_key()
     }
 
-    /// Reads the files if they are others than those that were read. Blocks for as long as that takes.
+    /// Re-reads the files if their modification time or length has changed. Blocks on the file system.
     ///
     /// # Errors
-    /// [`IdentityError`] if they cannot be read or do not belong together; what was shown is shown still.
+    /// [`IdentityError`] if they cannot be read or do not belong together; the previous certificate remains in use,
+    /// and the next call tries again.
     pub fn reload(&self) -> Result<Reloaded, IdentityError> {
-        let stamps = self.files.stamps();
+        let Some(files) = &self.files else { return Ok(Reloaded::Same) };
+        let stamps = files.stamps();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if stamps == seen.stamps {
             return Ok(Reloaded::Same);
         }
-        // Until it succeeds: one of the files may be written later than the other.
-        let identity = ServerIdentity::read(&self.files.certificates, &self.files.key)?;
+        // Tried again until it succeeds, since the two files are not replaced at the same instant.
+        let identity = ServerIdentity::read(&files.certificates, &files.key)?;
         let key = Arc::new(identity.certified_key()?);
         *self.shown.write().unwrap_or_else(PoisonError::into_inner) = key;
         seen.stamps = stamps;
         Ok(Reloaded::Changed)
     }
 
-    /// Calls [`reload`](Self::reload) each time that `every` has passed, for ever, and tells `tracing` of changes,
-    /// and of errors when they are others than before. To be run beside the server; [`LOOK_AFTER`] is often
-    /// enough.
+    /// Calls [`reload`](Self::reload) at this interval until the future is dropped, and reports changes and new errors
+    /// to `tracing`. Run it in a task next to the server, for example every [`LOOK_AFTER`].
     pub async fn watch(self: Arc<Self>, every: Duration) {
         loop {
             tokio::time::sleep(every).await;
             let watched = Arc::clone(&self);
-            // Ends early only if the runtime does.
+            // Fails only when the runtime shuts down.
             let _ = tokio::task::spawn_blocking(move || watched.look()).await;
         }
     }
@@ -185,14 +194,15 @@ impl Certificates {
             Ok(Reloaded::Same) => None,
             Ok(Reloaded::Changed) => {
                 let pin = self.pin();
-                tracing::info!(target: "quipu_serve", %pin, "there is another certificate");
+                tracing::info!(target: "quipu_serve", %pin, "the certificate was reloaded");
                 None
             }
             Err(error) => Some(error.to_string()),
         };
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = error.as_ref().filter(|error| seen.error.as_ref() != Some(*error)) {
-            tracing::warn!(target: "quipu_serve", %error, "the old certificate is shown still");
+            let kept = "cannot reload the certificate; the previous one remains in use";
+            tracing::warn!(target: "quipu_serve", %error, "{kept}");
         }
         seen.error = error;
     }
@@ -208,7 +218,7 @@ impl Files {
 }
 
 impl ResolvesServerCert for Certificates {
-    /// The same for every name that a client asks for.
+    /// The same certificate for every server name.
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.shown())
     }

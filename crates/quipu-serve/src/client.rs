@@ -1,8 +1,8 @@
-//! Who made a request.
+//! The client of a request.
 
 use std::net::SocketAddr;
 
-/// The address that a request came from, an extension of [`http::Request`]. Listeners set it; over QUIC it is
-/// that of the path which the client used when the request came.
+/// The address of the client, which listeners set as an extension of [`http::Request`]. Over QUIC, use the address of
+/// the path on which the request arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client(pub SocketAddr);

@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// For the `Date` of responses, and how old files are.
+/// The current time, for `Date` and for the age of files.
 #[expect(clippy::disallowed_methods, reason = "a server of files lives in the host's time")]
 pub(crate) fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// When something began.
+/// The start of a measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begin(Instant);
 
@@ -18,7 +18,7 @@ impl Begin {
         Begin(Instant::now())
     }
 
-    /// How long ago that is.
+    /// Time since the start.
     pub(crate) fn elapsed(self) -> Duration {
         self.0.elapsed()
     }

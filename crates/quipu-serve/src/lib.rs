@@ -1,13 +1,13 @@
-//! What a server of Quipu answers with, whatever the version of HTTP: services of `tower`, which the listeners
-//! of each version call.
+//! What a Quipu server answers with, independent of the version of HTTP: `tower` services that the listeners of all
+//! versions call.
 //!
 //! Start with four types:
 //! - [`files::Files`]: the files of a folder;
-//! - [`Recorded`]: a service with a line of a log for each request, and with [`Metrics`];
+//! - [`Recorded`]: a service with an access log and [`Metrics`];
 //! - [`http3::Server`]: HTTP/3, over all paths that clients open;
 //! - [`tcp::Server`]: HTTP/1.1 and HTTP/2 over TCP and TLS, which announces HTTP/3 on the same port.
 //!
-//! [`Certificates`] are what the listeners of TCP and QUIC show, and are read again when they are renewed.
+//! [`Certificates`] is the certificate that the listeners of TCP and QUIC share, reloaded when its files change.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -25,10 +25,10 @@
 //! let service = Recorded::new(Files::new(site)?).log(log).metrics(metrics.clone());
 //!
 //! let certificates = Arc::new(Certificates::kept_in(identity, "localhost")?);
-//! println!("clients know this server by {}", certificates.pin());
+//! println!("fingerprint of the certificate: {}", certificates.pin());
 //! let watch = tokio::spawn(Arc::clone(&certificates).watch(LOOK_AFTER));
 //!
-//! // A listener of HTTP/3 on the same port calls the same service, with `certificates.quic(&[b"h3"])`.
+//! // An HTTP/3 listener on the same port calls the same service, with `certificates.quic(&[b"h3"])`.
 //! let listener = Listener::bind("127.0.0.1:0".parse()?)?;
 //! println!("https://localhost:{}/", listener.local_address().port());
 //! let server = Server::new(listener, certificates.tcp()?, service).metrics(metrics);
@@ -45,9 +45,9 @@
 //! # runtime.block_on(example()).unwrap();
 //! ```
 //!
-//! From the ground up: `clock` reads the time, [`body`] is what responses have, `client` says who asks. Over TCP
-//! the names of both ends are those of `hyper`; a service is any [`tower_service::Service`] of requests with any
-//! body, whose responses have a [`Body`].
+//! From the ground up: `clock` reads the time, [`body`] defines the body of responses, and `client` the address of a
+//! client. A service is a [`tower_service::Service`] whose requests may have any body and whose responses have a
+//! [`Body`]; it never fails.
 //!
 //! Not here: a command line.
 

@@ -14,6 +14,15 @@ jitter_correlation (75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5%
 (1s..2s). up.FIELD sets the uplink, access.FIELD the access links; bottleneck=NAME shares the links
 of path NAME. `quipu columns` explains the columns of the tables, and what --sort takes.";
 
+pub(super) const SERVE: &str = "\
+Examples:
+  quipu serve site --identity ~/.quipu
+  quipu serve site --cert chain.pem --key key.pem --listen 0.0.0.0:443 --stream rfc9218
+  quipu serve site --access-log access.json --metrics 127.0.0.1:9100
+
+A browser finds HTTP/3 by the Alt-Svc field of what it gets over TCP, if it trusts the certificate. In
+the DNS, an HTTPS record says it before the first request: example.org. HTTPS 1 . alpn=h3,h2";
+
 pub(super) const NEW: &str = "\
 Examples:
   quipu scenario new mine.toml

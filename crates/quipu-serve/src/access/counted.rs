@@ -1,4 +1,4 @@
-//! A body that tells how much of it was sent.
+//! A body that counts the bytes sent.
 
 use std::io;
 use std::pin::Pin;
@@ -15,14 +15,14 @@ use crate::body::Body;
 use crate::clock::Begin;
 use crate::metrics::Metrics;
 
-/// What is to be noted of a request, which happens when this is dropped.
+/// A pending log entry, written when this is dropped.
 pub(super) struct Note {
     entry: Entry,
     version: Version,
     begin: Begin,
     log: Option<AccessLog>,
     metrics: Option<Metrics>,
-    /// Bytes that the whole body has, if the response says so.
+    /// `Content-Length` of the response, if it has one.
     expected: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Note {
         Note { entry, version, begin: Begin::now(), log, metrics, expected: None }
     }
 
-    /// There is a response.
+    /// Notes status and length of the response.
     pub(super) fn answered<B>(&mut self, response: &Response<B>) {
         self.entry.set_status(response.status());
         let length = response.headers().get(CONTENT_LENGTH);
@@ -45,7 +45,7 @@ impl Note {
 
     fn sends(&mut self, bytes: u64) {
         self.entry.bytes += bytes;
-        // Whoever sends it knows its length, and does not ask for its end.
+        // A transport that knows the length does not poll for the end of the body.
         self.entry.complete = Some(self.entry.bytes) == self.expected;
     }
 }
@@ -63,7 +63,7 @@ impl Drop for Note {
     }
 }
 
-/// A body with the note about its request.
+/// A response body with the pending log entry of its request.
 pub(super) struct Counted {
     body: Body,
     note: Note,

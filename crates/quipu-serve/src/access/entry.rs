@@ -1,4 +1,4 @@
-//! One line about one request.
+//! The log entry of a request.
 
 use std::fmt::{self, Write};
 use std::net::IpAddr;
@@ -11,47 +11,48 @@ use serde::Serialize;
 
 use crate::client::Client;
 
-/// How lines are written.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
-    /// The combined format that Apache introduced and that log analysers read: client, time in UTC, request,
-    /// status, bytes of the body, referrer and user agent.
+    /// The combined log format of Apache: client, time in UTC, request, status, bytes of the body, referrer and user
+    /// agent. <https://httpd.apache.org/docs/2.4/logs.html#combined>
     Combined,
-    /// An object of JSON a line: see [`Entry`].
+    /// One JSON object per line, with the fields of [`Entry`].
     #[default]
     Json,
 }
 
-/// What is known of a request and its response, with the names that it has in JSON.
+/// A request and its response. The fields have the same names in JSON, except that [`lasted`](Self::lasted) is
+/// `duration`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// When the request came, in UTC, to the millisecond.
+    /// Time of the request in UTC; milliseconds in JSON.
     #[serde(serialize_with = "millis")]
     pub time: Timestamp,
-    /// Where from; `None` if the listener does not say.
+    /// Address of the client; `None` if the listener does not set [`Client`].
     pub client: Option<IpAddr>,
     /// Method of the request.
     pub method: String,
-    /// Host that was asked, with its port if that was named.
+    /// Requested host, with the port if the request has one.
     pub host: Option<String>,
     /// Path and query.
     pub target: String,
     /// `HTTP/1.1`, `HTTP/2.0` or `HTTP/3.0`.
     pub version: &'static str,
-    /// Status of the response; `None` if the client went before there was one.
+    /// Status of the response; `None` if the client left before there was one.
     pub status: Option<u16>,
-    /// Bytes of the response's body that were handed over to be sent.
+    /// Bytes of the response body passed to the transport.
     pub bytes: u64,
-    /// Whether that is the whole body.
+    /// Whether they are the whole body.
     pub complete: bool,
-    /// From the request to the end of the response, in seconds.
+    /// Time from the request to the end of the response; seconds in JSON.
     #[serde(rename = "duration", serialize_with = "seconds")]
     pub lasted: Duration,
-    /// Page that led here, as the client says.
+    /// The `Referer` header.
     pub referrer: Option<String>,
-    /// Program of the client, as it says.
+    /// The `User-Agent` header.
     pub user_agent: Option<String>,
 }
 
@@ -64,7 +65,7 @@ fn seconds<S: serde::Serializer>(lasted: &Duration, serializer: S) -> Result<S::
 }
 
 impl Entry {
-    /// What is known when the request comes.
+    /// The entry of a request without a response.
     pub(super) fn of<B>(request: &Request<B>, time: Timestamp) -> Self {
         let header = |name: HeaderName| {
             let value = request.headers().get(name)?;
@@ -88,24 +89,24 @@ impl Entry {
         }
     }
 
-    /// The line, with its end.
+    /// The line, with a newline.
     pub(super) fn line(&self, format: Format) -> String {
         let mut line = match format {
             Format::Combined => Combined(self).to_string(),
-            // Nothing in it can fail.
+            // Strings and numbers always serialize.
             Format::Json => serde_json::to_string(self).unwrap_or_default(),
         };
         line.push('\n');
         line
     }
 
-    /// Status as a number, if there was one.
+    /// Sets the status of the response.
     pub(super) fn set_status(&mut self, status: StatusCode) {
         self.status = Some(status.as_u16());
     }
 }
 
-/// The name of a version in logs.
+/// Name of a version in logs.
 fn version(version: Version) -> &'static str {
     match version {
         Version::HTTP_09 => "HTTP/0.9",
@@ -148,7 +149,7 @@ impl fmt::Display for Combined<'_> {
     }
 }
 
-/// A text that ends no line and no quotes, whatever a client has written in it.
+/// Escapes what a client could use to forge lines or fields.
 fn escaped(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     for sign in text.chars() {
         match sign {

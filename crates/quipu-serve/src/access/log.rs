@@ -1,4 +1,4 @@
-//! Lines are written by a thread of their own, so that a slow disk or pipe slows no response.
+//! The log writer. It has a thread of its own, so that a slow disk or pipe delays no response.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use std::thread::{self, JoinHandle};
 
 use super::entry::{Entry, Format};
 
-/// Lines that wait, at most. Our choice: a second of 10,000 requests.
+/// Most lines that wait to be written. Our choice: one second at 10,000 requests per second.
 const WAITING: usize = 10_000;
 
-/// Where entries go. Clones write to the same place.
+/// An access log. Clones write to the same sink.
 ///
-/// A line that finds too many waiting is left out, and counted: [`lost`](Self::lost).
+/// When too many lines wait, further ones are dropped and counted: [`lost`](Self::lost).
 #[derive(Clone, Debug)]
 pub struct AccessLog {
     lines: SyncSender<String>,
@@ -21,15 +21,15 @@ pub struct AccessLog {
     format: Format,
 }
 
-/// Ends with the log: see [`AccessLog::start`].
+/// The thread that writes a log: see [`AccessLog::start`].
 #[derive(Debug)]
 pub struct LogWriter(JoinHandle<io::Result<()>>);
 
 impl AccessLog {
-    /// Starts the thread that writes to `sink`, in whole lines, and flushes it whenever none waits.
+    /// Starts a thread that writes whole lines to `sink`, and flushes it when no line is waiting.
     ///
     /// # Errors
-    /// If the host has no thread for it.
+    /// If the thread cannot be started.
     pub fn start(
         format: Format,
         sink: impl Write + Send + 'static,
@@ -40,7 +40,7 @@ impl AccessLog {
         Ok((AccessLog { lines, lost: Arc::default(), format }, LogWriter(thread)))
     }
 
-    /// How many lines were left out.
+    /// Number of lines that were dropped.
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -53,10 +53,10 @@ impl AccessLog {
 }
 
 impl LogWriter {
-    /// Waits until all lines are written, which is once every clone of the log is dropped.
+    /// Waits until all clones of the log are dropped and all lines are written. Blocks.
     ///
     /// # Errors
-    /// The first error of the sink, after which no line was written.
+    /// The first error of the sink, which ended the log.
     pub fn finish(self) -> io::Result<()> {
         self.0.join().unwrap_or_else(|_| Err(io::Error::other("the sink panicked")))
     }
@@ -65,7 +65,7 @@ impl LogWriter {
 fn write(waiting: &Receiver<String>, mut sink: impl Write) -> io::Result<()> {
     let written = write_all(waiting, &mut sink);
     if let Err(error) = &written {
-        tracing::error!(target: "quipu_serve", %error, "the access log ends: it cannot be written");
+        tracing::error!(target: "quipu_serve", %error, "cannot write the access log; further lines are dropped");
     }
     written
 }

@@ -1,8 +1,7 @@
-//! Requests, noted: a line of a log for each, and counters.
+//! Access logs and counters of requests.
 //!
-//! [`Recorded`] wraps the service that answers; [`AccessLog`] writes the lines, and
-//! [`Metrics`] counts. `entry` has the formats, `counted` the body that tells how much of it
-//! was sent.
+//! [`Recorded`] wraps the service that answers; [`AccessLog`] writes the lines, and [`Metrics`] counts. `entry`
+//! defines the formats, `counted` counts the bytes of a body.
 
 mod counted;
 mod entry;
@@ -24,7 +23,7 @@ use self::counted::{Counted, Note};
 use crate::body::Body;
 use crate::metrics::Metrics;
 
-/// A service whose requests are noted, when their responses have ended.
+/// A service that logs and counts each request when its response has ended or was cut off.
 #[derive(Clone, Debug)]
 pub struct Recorded<S> {
     inner: S,
@@ -33,18 +32,18 @@ pub struct Recorded<S> {
 }
 
 impl<S> Recorded<S> {
-    /// `inner`, of which nothing is noted yet.
+    /// Wraps `inner`, without log and metrics.
     pub fn new(inner: S) -> Self {
         Recorded { inner, log: None, metrics: None }
     }
 
-    /// The same with a line for each request.
+    /// Logs each request to `log`.
     #[must_use]
     pub fn log(self, log: AccessLog) -> Self {
         Recorded { log: Some(log), ..self }
     }
 
-    /// The same with counters.
+    /// Counts each request in `metrics`.
     #[must_use]
     pub fn metrics(self, metrics: Metrics) -> Self {
         Recorded { metrics: Some(metrics), ..self }
@@ -67,7 +66,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let entry = Entry::of(&request, Timestamp::now());
         let version = request.version();
-        // Noted when it is dropped, if the client goes before there is a response, too.
+        // Also logged if it is dropped before there is a response.
         let mut note = Note::new(entry, version, self.log.clone(), self.metrics.clone());
         let response = self.inner.call(request);
         Box::pin(async move {

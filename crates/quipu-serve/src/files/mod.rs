@@ -1,10 +1,10 @@
-//! The files of a folder, as responses.
+//! Serves the files of a folder.
 //!
-//! - `target` says which paths may name a file, before the file system is asked;
-//! - `root` opens files and keeps to the folder;
-//! - `ranges` says which ranges count.
+//! - `target` checks request paths;
+//! - `root` opens files and confines them to the folder;
+//! - `ranges` corrects the handling of ranges.
 //!
-//! The rest is [`tower_http::services::ServeDir`]: types, conditions, precompressed files, index pages.
+//! Everything else is [`tower_http::services::ServeDir`]: media types, conditions, precompressed files, index pages.
 
 mod ranges;
 mod root;
@@ -34,35 +34,34 @@ use self::root::Root;
 use crate::body::{self, Body};
 use crate::clock;
 
-/// A folder cannot be served.
+/// Why a folder cannot be served.
 #[derive(Debug, Error)]
 #[error("cannot serve {folder}: {source}; give a folder that this user may read")]
 #[non_exhaustive]
 pub struct FilesError {
-    /// Which.
+    /// The folder.
     pub folder: PathBuf,
-    /// What the host said.
+    /// The error of the host.
     pub source: io::Error,
 }
 
-/// The files of a folder, as a service of any version of HTTP. It is always ready, and its clones are the
-/// same.
+/// A service that answers with the files of a folder, for any version of HTTP. It is always ready.
 ///
-/// - `GET` and `HEAD` are answered, others get 405.
-/// - A path names the file that its segments name, percent-decoded, below the folder: `/a/b.html`. `/a/` names
-///   `a/index.html`, and `/a` leads there with a redirection, 307.
-/// - 404, in plain text, for what is missing or no regular file, may not be read, lies outside of the folder
-///   behind symbolic links, or has a name with a leading dot; only the folder `.well-known` at the top may have
-///   one ([RFC 8615](https://www.rfc-editor.org/rfc/rfc8615)). Paths are not repaired: with an empty, `.`
-///   or `..` segment, an encoded slash, a backslash or control characters, they name nothing.
-/// - `Content-Type` follows from the ending of the name; text is UTF-8. Browsers shall not guess another.
-/// - `ETag`, strong, of size and time of change, and `Last-Modified`, with all conditions of
+/// - Methods other than `GET` and `HEAD` get 405.
+/// - `/a/b.html` is that file below the folder, after percent-decoding. `/a/` is `a/index.html`, and `/a` redirects
+///   to `/a/` with 307.
+/// - 404, with a body in plain text, for files that do not exist, are not regular, may not be read, are outside of
+///   the folder because of symbolic links, or have a name with a leading dot. The only such name that is served is
+///   the folder `.well-known` at the top ([RFC 8615](https://www.rfc-editor.org/rfc/rfc8615)). Paths are not
+///   normalised: those with empty, `.` or `..` segments, encoded slashes, backslashes or control characters get 404.
+/// - `Content-Type` depends on the extension, with `charset=utf-8` for text and `nosniff` for browsers.
+/// - A strong `ETag` made of size and modification time, and `Last-Modified`, with all conditions of
 ///   [RFC 9110, section 13](https://www.rfc-editor.org/rfc/rfc9110#section-13).
-/// - One range of bytes: 206, or 416 if there is none. Several get the whole file.
-/// - `a.js.zst`, `a.js.br` and `a.js.gz`, where they are there beside `a.js`, are sent in its place to clients that accept
-///   them: the highest weight first, then in this order.
-/// - `Cache-Control: no-cache`, unless [`cache_control`](Self::cache_control) says otherwise: caches ask
-///   whether the file is the same, and mostly get 304.
+/// - A single byte range gets 206, or 416 if it cannot be satisfied. Several ranges get the whole file, with 200.
+/// - If `a.js.zst`, `a.js.br` or `a.js.gz` exist next to `a.js`, they are sent in its place to clients that accept
+///   them, by the client's weights, then in this order.
+/// - `Cache-Control: no-cache` by default, so that caches revalidate, which mostly gets 304; see
+///   [`cache_control`](Self::cache_control).
 /// - Every response has a `Date`.
 #[derive(Clone, Debug)]
 pub struct Files {
@@ -71,10 +70,10 @@ pub struct Files {
 }
 
 impl Files {
-    /// The files below `folder`, as they are when they are requested.
+    /// Serves the files below `folder`, as they are at the time of each request.
     ///
     /// # Errors
-    /// [`FilesError`] if it is no folder, or one that may not be read.
+    /// [`FilesError`] if it is not a folder, or may not be read.
     pub fn new(folder: impl AsRef<Path>) -> Result<Self, FilesError> {
         let folder = folder.as_ref();
         let root =
@@ -88,7 +87,7 @@ impl Files {
         Ok(Files { inner, cache_control: HeaderValue::from_static("no-cache") })
     }
 
-    /// The same with that `Cache-Control` for files, such as `max-age=3600`.
+    /// Sets `Cache-Control` of files, for example `max-age=3600`.
     #[must_use]
     pub fn cache_control(self, value: HeaderValue) -> Self {
         Files { cache_control: value, ..self }
@@ -114,13 +113,13 @@ impl Files {
         response
     }
 
-    /// The file, to be sent or, for `HEAD`, to be described.
+    /// The response to `GET`, also for `HEAD`, whose body is removed later.
     async fn find(&mut self, mut parts: Parts, is_head: bool) -> Response<Body> {
         let path = parts.uri.path_and_query().filter(|path| target::may_name_file(path.path()));
         let Some(path) = path.cloned() else { return not_found() };
-        // Redirections then lead to a path, whatever host the client has named.
+        // Redirects then contain only a path, and not a host that the client chose.
         parts.uri = Uri::from(path);
-        // What answers HEAD else would not open the file, and has other errors.
+        // `ServeDir` does not open files for HEAD, and answers some invalid names with 500.
         parts.method = Method::GET;
         if is_head {
             // https://www.rfc-editor.org/rfc/rfc9110#section-14.2
@@ -153,20 +152,20 @@ impl Files {
         match response.status() {
             StatusCode::NOT_FOUND => not_found(),
             StatusCode::PRECONDITION_FAILED => {
-                refusal(response.status(), "the file is another one than the request is about")
+                refusal(response.status(), "the file does not meet the conditions of the request")
             }
             StatusCode::RANGE_NOT_SATISFIABLE => unsatisfiable(response.headers()),
             _ => self.dressed(response),
         }
     }
 
-    /// The response with what is the same for each file.
+    /// Adds the headers that all files have.
     fn dressed(&self, mut response: Response<Body>) -> Response<Body> {
         let status = response.status();
         let headers = response.headers_mut();
         headers.insert(CACHE_CONTROL, self.cache_control.clone());
         if status == StatusCode::NOT_MODIFIED {
-            // What the whole file has, too.
+            // As in the response with the file.
             // https://www.rfc-editor.org/rfc/rfc9110#section-15.4.5
             headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
         }
@@ -180,7 +179,7 @@ impl Files {
     }
 }
 
-/// A response without a file: its status, and why.
+/// An error response: the status, and the reason as its body.
 fn refusal(status: StatusCode, reason: &str) -> Response<Body> {
     body::text(status, format!("{status}: {reason}\n"))
 }

@@ -1,4 +1,4 @@
-//! Which `Range` of a request counts, and where what `ServeDir` makes of it is not what RFC 9110 says.
+//! `Range` and `If-Range` where `ServeDir` deviates from RFC 9110.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,28 +6,26 @@ use http::header::{CONTENT_RANGE, ETAG, HeaderValue, LAST_MODIFIED, RANGE};
 use http::{HeaderMap, Response, StatusCode};
 use httpdate::parse_http_date;
 
-/// A date is a strong validator if it is at least this much older than the response: a file that is changed
-/// twice within the second has one date for two contents.
+/// A date is a strong validator if it is at least this much older than the response, since a file that changes
+/// twice within a second has the same date for both contents.
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-8.8.2.2>
 const STRONG_AFTER: Duration = Duration::from_secs(1);
 
-/// Takes a `Range` away that a server has to ignore: of other units than bytes, or of several lines, which
-/// no client may send.
+/// Removes a `Range` that has to be ignored, because its unit is unknown, and invalid ones of several field lines.
 ///
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-14.2>
 pub(super) fn drop_unknown(headers: &mut HeaderMap) {
     let mut ranges = headers.get_all(RANGE).iter();
     let Some(range) = ranges.next() else { return };
-    // In lower case, as all clients write it. The others get the whole file.
+    // Units are case-insensitive, but all clients write lower case; ignoring a range is always allowed.
     let is_bytes = range.as_bytes().starts_with(b"bytes=");
     if !is_bytes || ranges.next().is_some() {
         headers.remove(RANGE);
     }
 }
 
-/// What the answer to a request with a range calls for, if not to be sent: the `Range` of another try, or none.
-///
-/// `condition` is the `If-Range` of the request.
+/// How to repeat a request whose `response` does not fit its `range` and its `If-Range`, which is `condition`;
+/// `None` if the response is right.
 pub(super) fn correction<B>(
     range: &HeaderValue,
     condition: Option<&HeaderValue>,
@@ -37,7 +35,7 @@ pub(super) fn correction<B>(
     let headers = response.headers();
     let is_stale = || condition.is_some_and(|condition| !holds(condition, headers, now));
     match response.status() {
-        // An empty file has no range, and nothing to be sent in parts.
+        // An empty file is sent whole: `Content-Range` cannot express an empty range.
         StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
             if is_stale() || is_empty(headers) =>
         {
@@ -48,25 +46,25 @@ pub(super) fn correction<B>(
     }
 }
 
-/// What is sent in place of the range that was requested.
+/// What to request in place of the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Correction {
-    /// The file as if no range were requested.
+    /// The file without a range.
     Whole,
-    /// The range from the first byte to the last.
+    /// The range of all bytes.
     All,
 }
 
-/// The range from the first byte to the last.
+/// The range of all bytes.
 pub(super) const ALL: HeaderValue = HeaderValue::from_static("bytes=0-");
 
-/// True if the `Content-Range` of a response says that the file has no byte.
+/// True if the `Content-Range` of a response states a length of zero.
 fn is_empty(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_RANGE).is_some_and(|range| range.as_bytes().ends_with(b"/0"))
 }
 
-/// True if a range is the last bytes of a file, and not none of them. One that is longer than the file is all of
-/// it, which `http-range-header` refuses.
+/// True for a suffix range of a length other than zero. If it is longer than the file, it means the whole file,
+/// but `http-range-header` rejects it.
 ///
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-14.1.2>
 fn is_suffix(range: &HeaderValue) -> bool {
@@ -74,8 +72,8 @@ fn is_suffix(range: &HeaderValue) -> bool {
     length.iter().all(u8::is_ascii_digit) && length.iter().any(|digit| *digit != b'0')
 }
 
-/// True if `condition`, an entity tag or a date, is that of the representation that `headers` describe.
-/// Both are compared strongly.
+/// True if `condition`, an entity tag or a date, matches the representation that `headers` describe, by strong
+/// comparison.
 ///
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-13.1.5>
 fn holds(condition: &HeaderValue, headers: &HeaderMap, now: SystemTime) -> bool {

@@ -1,4 +1,4 @@
-//! A folder that nothing leads out of, as [`tower_http`] reads files.
+//! The backend of `ServeDir`: files of one folder, and nothing outside of it.
 
 use std::fs::{self, Metadata};
 use std::future::{Future, Ready, ready};
@@ -14,11 +14,11 @@ use tower_http::services::fs::{Backend, File};
 
 use super::target;
 
-/// A folder by its canonical path. A file is served if its own canonical path lies below, so that symbolic
-/// links work within the folder and lead nowhere outside, and if no name of that path is hidden.
+/// A folder, by its canonical path. A file is served if its own canonical path is inside the folder and has no
+/// hidden name. Symbolic links therefore work within the folder, and never lead outside.
 ///
-/// Whoever may write into the folder while it is served can exchange a folder for a link between the check
-/// and the opening of a file: the folder has to be trusted, its visitors need not.
+/// A process that can write into the folder could replace a directory with a link between this check and the
+/// opening of the file. Writers have to be trusted; clients do not.
 #[derive(Clone, Debug)]
 pub(super) struct Root(Arc<Path>);
 
@@ -26,7 +26,7 @@ impl Root {
     /// The canonical path of `folder`.
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
         let root = fs::canonicalize(folder)?;
-        // Fails for what is none, or may not be read.
+        // Fails unless it is a folder that may be read.
         fs::read_dir(&root)?;
         Ok(Root(root.into()))
     }
@@ -50,7 +50,7 @@ impl Root {
         Ok((resolved, metadata))
     }
 
-    /// Opens a regular file. Others are none: opening a pipe may take for ever.
+    /// Opens a regular file. Others are treated as missing: opening a pipe could block forever.
     fn open_file(&self, path: &Path) -> io::Result<RootFile> {
         let (resolved, metadata) = self.resolve(path)?;
         if !metadata.is_file() {
@@ -64,12 +64,12 @@ impl Root {
     }
 }
 
-/// Visitors are not told why a file is not served.
+/// The error for files that are not served; clients do not learn why.
 fn outside() -> io::Error {
     ErrorKind::NotFound.into()
 }
 
-/// The same error, or that there is no such file, where the path is to blame and not the host.
+/// Maps errors that concern the path to "not found", and keeps those of the host.
 fn missing(error: io::Error) -> io::Error {
     let kinds = [
         ErrorKind::NotFound,
@@ -78,12 +78,12 @@ fn missing(error: io::Error) -> io::Error {
         ErrorKind::InvalidInput,
         ErrorKind::InvalidFilename,
     ];
-    let is_missing = kinds.contains(&error.kind()) || is_circle(&error);
+    let is_missing = kinds.contains(&error.kind()) || is_link_cycle(&error);
     if is_missing { outside() } else { error }
 }
 
-/// True if symbolic links lead to one another.
-fn is_circle(error: &io::Error) -> bool {
+/// True if symbolic links form a cycle.
+fn is_link_cycle(error: &io::Error) -> bool {
     #[cfg(unix)]
     let is_circle = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
     #[cfg(not(unix))]
@@ -94,7 +94,7 @@ fn is_circle(error: &io::Error) -> bool {
     is_circle
 }
 
-/// What the runtime's threads for blocking calls do.
+/// Work on the runtime's threads for blocking calls.
 type Blocking<T> = Pin<Box<dyn Future<Output = io::Result<T>> + Send>>;
 
 fn blocking<T: Send + 'static>(
@@ -102,7 +102,7 @@ fn blocking<T: Send + 'static>(
 ) -> Blocking<T> {
     Box::pin(async move {
         let done = tokio::task::spawn_blocking(work).await;
-        // The runtime ends.
+        // Fails only when the runtime shuts down.
         done.unwrap_or_else(|error| Err(io::Error::other(error)))
     })
 }
@@ -127,9 +127,8 @@ impl Backend for Root {
     }
 }
 
-/// What entity tags are made of: size and time of change. Compressed forms of a file that were made with it may
-/// have the time, and some the size, of one another, but each needs a tag of its own: the last two bits
-/// of the nanoseconds tell the form.
+/// Size and modification time, of which `ServeDir` makes entity tags. Compressed forms of a file may have the same
+/// time and even the same size, but need distinct tags, so the form replaces the last two bits of the nanoseconds.
 ///
 /// <https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3.3>
 #[derive(Clone, Debug)]
@@ -138,7 +137,7 @@ pub(super) struct Described {
     form: u32,
 }
 
-/// 1 to 3 for names of compressed files, 0 for others.
+/// A number for each compressed form, 0 for plain files.
 fn form(path: &Path) -> u32 {
     match path.extension().and_then(|ending| ending.to_str()) {
         Some("gz") => 1,
@@ -155,7 +154,7 @@ impl tower_http::services::fs::Metadata for Described {
 
     fn modified(&self) -> io::Result<SystemTime> {
         let modified = self.metadata.modified()?;
-        // Times before 1970 have no tag.
+        // Times before 1970 get no tag.
         let Ok(since) = modified.duration_since(SystemTime::UNIX_EPOCH) else {
             return Ok(modified);
         };
@@ -168,13 +167,13 @@ impl tower_http::services::fs::Metadata for Described {
     }
 }
 
-/// A file with as many bytes as it had when it was opened: what is added later is left out, and what is
-/// missing is an error.
+/// A file of the length that it had when it was opened: bytes added later are left out, and missing ones are an
+/// error. Otherwise the body could contradict `Content-Length`.
 #[derive(Debug)]
 pub(super) struct RootFile {
     file: tokio::fs::File,
     described: Described,
-    /// Bytes from the position to the end.
+    /// Bytes from the current position to the end.
     left: u64,
 }
 
@@ -188,7 +187,6 @@ impl AsyncRead for RootFile {
         if most == 0 {
             return Poll::Ready(Ok(()));
         }
-        // The rest of the buffer stays as it is, and what was initialised in it is known to be.
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
         ready!(Pin::new(&mut self.file).poll_read(cx, &mut part))?;
         let read = part.filled().len();
@@ -219,5 +217,38 @@ impl File for RootFile {
 
     fn metadata(&self) -> Self::MetadataFuture<'_> {
         ready(Ok(self.described.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncSeekExt};
+
+    use super::*;
+
+    /// A file of ten bytes that becomes `text` after it is opened, read from byte `start`.
+    async fn read(text: &str, start: u64) -> io::Result<String> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("a.txt");
+        fs::write(&path, "0123456789")?;
+        let mut file = Root::new(folder.path())?.open(path.clone()).await?;
+        fs::write(&path, text)?;
+        file.seek(SeekFrom::Start(start)).await?;
+        let mut found = String::new();
+        file.read_to_string(&mut found).await?;
+        Ok(found)
+    }
+
+    #[tokio::test]
+    async fn a_file_that_grows_ends_where_it_ended_when_it_was_opened() {
+        assert_eq!(read("0123456789abc", 0).await.unwrap(), "0123456789");
+        assert_eq!(read("0123456789abc", 7).await.unwrap(), "789");
+        assert_eq!(read("0123456789abc", 10).await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_shrinks_is_an_error() {
+        let error = read("0123", 0).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     }
 }

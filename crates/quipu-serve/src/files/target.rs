@@ -1,15 +1,14 @@
-//! Which paths of requests may name a file at all.
+//! Checks of request paths, before the file system is involved.
 
 use percent_encoding::percent_decode_str;
 
-/// The one name with a leading dot that is served, as the first segment of a path.
+/// The only name with a leading dot that is served, and only as the first segment of a path.
 /// <https://www.rfc-editor.org/rfc/rfc8615#section-3>
 const WELL_KNOWN: &str = ".well-known";
 
-/// True if the path of a request may name a file. False for those that no file of ours can have, before the
-/// file system is asked: with empty, `.` or `..` segments, with an encoded `/`, with `\`, control characters
-/// or bytes that are not UTF-8, and with hidden names. Our choice: nothing is resolved or repaired, so that
-/// each file has one path.
+/// True if the path of a request can name a file. False for paths with empty, `.` or `..` segments, an encoded `/`,
+/// `\`, control characters, bytes that are not UTF-8, or hidden names. Our choice: paths are not normalised, so
+/// each file has a single path.
 pub(super) fn may_name_file(path: &str) -> bool {
     let Some(path) = path.strip_prefix('/') else { return false };
     // The root itself; a slash at the end of others names a folder.
@@ -23,7 +22,7 @@ fn is_name(depth: usize, segment: &str) -> bool {
     !name.is_empty() && is_clean && is_shown(depth, &name)
 }
 
-/// True if a name at that depth below the root may be served: it has no leading dot, or is the folder for
+/// True if a name at this depth below the root may be served: it has no leading dot, or it is the folder of
 /// well-known resources.
 pub(super) fn is_shown(depth: usize, name: &str) -> bool {
     !name.starts_with('.') || (depth == 0 && name == WELL_KNOWN)

@@ -56,7 +56,7 @@ where
                 }
             },
             _ = exchanges.join_next(), if !exchanges.is_empty() => {}
-            _ = stops.wait_for(|stops| *stops), if !stopping => {
+            () = until_stopped(&mut stops), if !stopping => {
                 stopping = true;
                 // A connection that cannot say so is over.
                 let _ = server.go_away();
@@ -70,6 +70,12 @@ where
             return 0;
         }
     }
+}
+
+/// Waits until the server is to stop.
+async fn until_stopped(stops: &mut watch::Receiver<bool>) {
+    // A server that is gone has stopped.
+    let _ = stops.wait_for(|stops| *stops).await;
 }
 
 /// Has the service answer a request, and sends what it answers.

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{Request, Response};
-use quipu_quic::random::SecureSource;
 use quipu_tokio::http3::{ErrorCode, ServerConfig};
 use quipu_tokio::{Connection, Endpoint};
 use tokio::sync::watch;

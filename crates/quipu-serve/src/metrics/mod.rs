@@ -1,8 +1,8 @@
-//! Counters and gauges of a server, as Prometheus reads them.
+//! Counters and gauges of a server in the format of Prometheus.
 //!
-//! [`Metrics`] counts, and renders what it has counted; [`Scrape`] answers requests with that; [`PathGauge`]
-//! is what a caller tells of the paths of QUIC. What renders is [`prometheus_client`], re-exported in the version
-//! that is used here.
+//! [`Metrics`] counts and renders; [`Scrape`] is a service that answers with the rendered text; a caller describes
+//! QUIC paths with [`PathGauge`]. The renderer is [`prometheus_client`], re-exported in the version that is used
+//! here.
 
 mod paths;
 mod scrape;
@@ -26,12 +26,12 @@ pub use prometheus_client;
 
 use self::paths::Paths;
 
-/// Upper limits of the durations that are told apart, in seconds. Our choice: a file from memory on a
-/// loopback, up to a large one over a slow link.
+/// Upper bounds of the buckets of durations, in seconds. Our choice: from a cached file over loopback to a large
+/// file over a slow link.
 const DURATIONS: [f64; 14] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0];
 
-/// What connections run over.
+/// The transport of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Transport {
@@ -67,17 +67,17 @@ struct OfResponse {
     status: &'static str,
 }
 
-/// The counters of a server. Clones are the same.
+/// The metrics of a server. Clones share their values.
 ///
 /// | name | labels | what |
 /// | --- | --- | --- |
-/// | `quipu_http_requests_total` | `version` 1.0, 1.1, 2 or 3; `status` 1xx to 5xx, or `none` if the client went before | requests whose responses have ended |
-/// | `quipu_http_response_bytes_total` | `version` | bytes of bodies handed over to be sent |
-/// | `quipu_http_request_duration_seconds` | `version` | histogram: from the request to the end of the response |
-/// | `quipu_connections` | `transport` tcp or quic | connections that are open |
+/// | `quipu_http_requests_total` | `version` 1.0, 1.1, 2 or 3; `status` 1xx to 5xx, or `none` if the client left before the response | requests whose responses have ended |
+/// | `quipu_http_response_bytes_total` | `version` | bytes of response bodies passed to the transport |
+/// | `quipu_http_request_duration_seconds` | `version` | histogram of the time from the request to the end of the response |
+/// | `quipu_connections` | `transport` tcp or quic | open connections |
 /// | `quipu_connections_opened_total` | `transport` | connections so far |
 ///
-/// and what [`add_paths`](Self::add_paths) and [`add`](Self::add) add.
+/// [`add_paths`](Self::add_paths) and [`add`](Self::add) add more.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<RwLock<Registry>>,
@@ -95,7 +95,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// New ones, all zero.
+    /// New metrics, all zero.
     pub fn new() -> Self {
         let metrics = Metrics {
             registry: Arc::default(),
@@ -106,7 +106,7 @@ impl Metrics {
             opened: Family::default(),
         };
         metrics.register();
-        // There is something to be seen from the start.
+        // Gauges are visible before the first connection.
         for transport in [Transport::Quic, Transport::Tcp] {
             let labels = transport.labels();
             metrics.connections.get_or_create(&labels).set(0);
@@ -145,19 +145,19 @@ impl Metrics {
         );
     }
 
-    /// Adds gauges by connection and path: `read` is called for each rendering, and returns the paths
-    /// that live. See [`PathGauge`] for what is made of them.
+    /// Adds metrics per connection and path. `read` is called for each rendering and returns the current paths; it
+    /// must not block. See [`PathGauge`] for the metrics.
     pub fn add_paths(&self, read: impl Fn() -> Vec<PathGauge> + Send + Sync + 'static) {
         self.add(Paths::new(read));
     }
 
-    /// Adds anything that `prometheus-client` renders.
+    /// Adds any collector of [`prometheus_client`].
     pub fn add(&self, collector: impl Collector) {
         let mut registry = self.registry.write().unwrap_or_else(PoisonError::into_inner);
         registry.register_collector(Box::new(collector));
     }
 
-    /// Counts a connection as open until what is returned is dropped.
+    /// Counts a connection as open until the returned guard is dropped.
     #[must_use]
     pub fn open_connection(&self, transport: Transport) -> OpenConnection {
         let labels = transport.labels();
@@ -182,8 +182,8 @@ impl Metrics {
         self.durations.get_or_create(&OfVersion { version }).observe(lasted.as_secs_f64());
     }
 
-    /// All of them in the text format of Prometheus, version 0.0.4:
-    /// <https://prometheus.io/docs/instrumenting/exposition_formats/>. The order within a metric is any.
+    /// Renders all metrics in the text format of Prometheus, version 0.0.4. The order of the label sets of a metric
+    /// is unspecified. <https://prometheus.io/docs/instrumenting/exposition_formats/>
     pub fn render(&self) -> String {
         let mut text = String::new();
         let registry = self.registry.read().unwrap_or_else(PoisonError::into_inner);
@@ -200,7 +200,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// A connection that is open: see [`Metrics::open_connection`].
+/// Counts one connection as open: see [`Metrics::open_connection`].
 #[derive(Debug)]
 pub struct OpenConnection(Gauge);
 
@@ -220,7 +220,7 @@ fn name(version: Version) -> &'static str {
     }
 }
 
-/// Few values, whatever clients and services do.
+/// The class of a status, so that the label has few values.
 fn class(status: Option<u16>) -> &'static str {
     match status {
         None => "none",

@@ -10,17 +10,17 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use quipu_base::{Bytes, PathId};
 use quipu_tokio::PathInfo;
 
-/// A path of a QUIC connection, as metrics show it: a metric `quipu_path_...` for each field, with the labels
-/// `connection`, `path` and, if it is known, `interface`.
+/// The state of one path of a QUIC connection. Each field becomes a metric `quipu_path_...` with the labels
+/// `connection`, `path` and, if known, `interface`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathGauge {
-    /// A name for the connection, the same for as long as it lives.
+    /// Name of the connection, constant for its lifetime.
     pub connection: String,
     /// Identifier of the path within the connection.
     pub path: PathId,
-    /// Interface of this host that the path leaves by.
+    /// Name of the local interface.
     pub interface: Option<String>,
-    /// Smoothed round-trip time, as `quipu_path_rtt_seconds`; left out while it is `None`.
+    /// Smoothed round-trip time, as `quipu_path_rtt_seconds`; omitted while `None`.
     pub rtt: Option<Duration>,
     /// Congestion window, as `quipu_path_cwnd_bytes`.
     pub cwnd: Bytes,
@@ -32,12 +32,12 @@ pub struct PathGauge {
     pub received: Bytes,
     /// Packets sent so far, as `quipu_path_sent_packets_total`.
     pub packets: u64,
-    /// Packets taken to be lost so far, as `quipu_path_lost_packets_total`.
+    /// Packets declared lost so far, as `quipu_path_lost_packets_total`.
     pub lost: u64,
 }
 
 impl PathGauge {
-    /// That of a path of the connection that is called `connection`.
+    /// The state of `path`, of the connection named `connection`.
     pub fn of(connection: &str, path: &PathInfo) -> Self {
         let counters = path.sample.counters;
         PathGauge {
@@ -62,7 +62,7 @@ impl PathGauge {
     }
 }
 
-/// Asks for the paths whenever metrics are rendered.
+/// Collects the paths whenever metrics are rendered.
 pub(super) struct Paths<F>(F);
 
 impl<F: Fn() -> Vec<PathGauge>> Paths<F> {
@@ -95,7 +95,7 @@ const COUNTERS: [CounterOf; 4] = [
     ("quipu_path_sent_bytes", "Bytes sent", |path| path.sent.0),
     ("quipu_path_received_bytes", "Bytes received", |path| path.received.0),
     ("quipu_path_sent_packets", "Packets sent", |path| path.packets),
-    ("quipu_path_lost_packets", "Packets taken to be lost", |path| path.lost),
+    ("quipu_path_lost_packets", "Packets declared lost", |path| path.lost),
 ];
 
 impl<F> Collector for Paths<F>

@@ -12,8 +12,8 @@ use tower_service::Service;
 use super::Metrics;
 use crate::body::{Body, text};
 
-/// Answers `GET /metrics` with [`Metrics::render`], and all else with 404 or 405. For a listener of its own,
-/// on an address that visitors do not reach: see [`Server::plain`](crate::tcp::Server::plain).
+/// Answers `GET /metrics` with [`Metrics::render`], and everything else with 404 or 405. It needs a listener of
+/// its own, on an address that is not public: see [`Server::plain`](crate::tcp::Server::plain).
 #[derive(Clone, Debug)]
 pub struct Scrape(pub Metrics);
 

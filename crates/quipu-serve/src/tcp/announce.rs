@@ -13,18 +13,18 @@ use tower_service::Service;
 use crate::body::Body;
 use crate::client::Client;
 
-/// Where the same server speaks HTTP/3, which clients are told in each response of HTTP/1.1 and HTTP/2.
+/// Where the same server speaks HTTP/3, announced in each response over HTTP/1.1 and HTTP/2.
 /// <https://www.rfc-editor.org/rfc/rfc9114#section-3.1.1>
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AltSvc {
     /// UDP port, on the same host.
     pub port: u16,
-    /// How long clients may remember that, in whole seconds.
+    /// How long clients may remember it; the header has whole seconds.
     pub max_age: Duration,
 }
 
 impl AltSvc {
-    /// That port for a day, which is what clients take if nothing is said.
+    /// HTTP/3 on `port` for 24 hours, the default of RFC 7838.
     /// <https://www.rfc-editor.org/rfc/rfc7838#section-3.1>
     pub fn h3(port: u16) -> Self {
         AltSvc { port, max_age: Duration::from_secs(24 * 60 * 60) }
@@ -38,7 +38,7 @@ impl AltSvc {
     }
 }
 
-/// A service for one connection.
+/// The service of one connection: adds the client to requests and `Alt-Svc` to responses.
 #[derive(Clone, Debug)]
 pub(super) struct Announced<S> {
     pub(super) inner: S,

@@ -1,4 +1,4 @@
-//! One connection, from the handshake to its end.
+//! A single connection, from the handshake to its end.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -27,7 +27,7 @@ use super::idle::{self, Idle};
 use super::limits::Limits;
 use crate::body::Body;
 
-/// What all connections of a server have in common.
+/// What all connections of a server share.
 #[derive(Clone)]
 pub(super) struct Terms<S> {
     pub(super) service: S,
@@ -38,7 +38,7 @@ pub(super) struct Terms<S> {
     pub(super) stops: watch::Receiver<bool>,
 }
 
-/// Why a connection ended, if not as it should.
+/// Why a connection failed.
 type Failure = Box<dyn Error + Send + Sync>;
 
 impl<S> Terms<S>
@@ -55,7 +55,7 @@ where
     }
 
     async fn try_serve(mut self, stream: TcpStream, client: SocketAddr) -> Result<(), Failure> {
-        // What waits for an acknowledgement would delay the end of each response.
+        // Nagle's algorithm would delay the last segment of each response.
         stream.set_nodelay(true)?;
         let (stream, idle) = idle::watch(stream, self.limits.idle);
         let Some(config) = self.tls.take() else {
@@ -68,7 +68,7 @@ where
         let stream = accepted??;
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let stream = TokioIo::new(stream);
-        // Who offers no protocol means HTTP/1.1.
+        // A client that offers no protocol speaks HTTP/1.1.
         if is_http2 {
             self.http2(stream, client, idle).await
         } else {
@@ -111,8 +111,9 @@ where
     }
 }
 
-/// Drives a connection. When the server stops, or nothing moves for too long, it is told to end: HTTP/2 sends
-/// GOAWAY, HTTP/1.1 closes after the response. If then nothing moves for as long again, it is cut.
+/// Drives a connection. When the server stops or the connection is idle for too long, it is shut down gracefully:
+/// HTTP/2 sends GOAWAY, HTTP/1.1 closes after the current response. If it is then idle for as long again, it is
+/// cut.
 async fn drive<C>(
     connection: C,
     mut idle: Idle,
@@ -146,13 +147,13 @@ where
     .await
 }
 
-/// Waits until the server stops, or is gone.
+/// Waits until the server stops or is dropped.
 async fn stopped(stops: &mut watch::Receiver<bool>) {
-    // An error means that it is gone.
+    // An error means that it was dropped.
     let _ = stops.wait_for(|stops| *stops).await;
 }
 
-/// What `work` comes to, unless `end` comes first.
+/// The output of `work`, or `None` if `end` completes first.
 pub(super) async fn until<T>(
     end: impl Future<Output = ()>,
     work: impl Future<Output = T>,

@@ -1,4 +1,4 @@
-//! When something last moved on a connection.
+//! Detects connections on which no byte moves.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -29,23 +29,23 @@ impl Moved {
     }
 }
 
-/// A stream that tells when something moves.
+/// A stream that records when bytes move.
 #[derive(Debug)]
 pub(super) struct Watched<T> {
     stream: T,
     moved: Moved,
 }
 
-/// Tells when nothing has moved for some time.
+/// A timer that fires when no byte has moved for some time.
 #[derive(Debug)]
 pub(super) struct Idle {
     moved: Moved,
     after: Duration,
-    /// Not before then.
+    /// The earliest instant at which the connection can be idle.
     sleep: Pin<Box<Sleep>>,
 }
 
-/// The same stream, and what tells that nothing has moved on it for `after`.
+/// Wraps `stream`, with a timer that fires when no byte has moved on it for `after`.
 pub(super) fn watch<T>(stream: T, after: Duration) -> (Watched<T>, Idle) {
     let moved = Moved { start: Instant::now(), last: Arc::default() };
     let sleep = Box::pin(sleep_until(moved.start + after));
@@ -53,8 +53,7 @@ pub(super) fn watch<T>(stream: T, after: Duration) -> (Watched<T>, Idle) {
 }
 
 impl Idle {
-    /// Ready whenever nothing has moved for the time, counted from the last that moved or from when this
-    /// was last ready.
+    /// Ready when no byte has moved for the whole time since the last byte, or since this was last ready.
     pub(super) fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             ready!(self.sleep.as_mut().poll(cx));

@@ -1,33 +1,33 @@
-//! What connections may cost.
+//! Limits of connections.
 
 use std::time::Duration;
 
 use quipu_base::Bytes;
 use thiserror::Error;
 
-/// What clients may use of a server over TCP. All defaults are our choice.
+/// Limits on what clients may use of a server over TCP. All defaults are our choice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at the same time, at least 1; further ones wait in the kernel. 512 unless set: half of the
-    /// files that a process may usually open, so that there are some left for what is served.
+    /// Concurrent connections, at least 1; further ones wait in the kernel's queue. Default: 512, half of the usual
+    /// limit of open files, so that files can still be opened to be served.
     pub connections: usize,
-    /// From the connection to the end of the TLS handshake. 10 s unless set.
+    /// Time for the TLS handshake. Default: 10 s.
     pub handshake: Duration,
-    /// From the first moment that a request of HTTP/1.1 can come to the end of its headers, which is also how
-    /// long a connection of HTTP/1.1 may rest between requests. 20 s unless set.
+    /// Time to receive the headers of an HTTP/1.1 request, counted from when the connection is ready for it. It is
+    /// therefore also how long an HTTP/1.1 connection may be idle between requests. Default: 20 s.
     pub header: Duration,
-    /// Headers of a request, 1 KiB to 256 KiB; beyond, HTTP/1.1 answers with 431, and HTTP/2 refuses the stream. 16 KiB
-    /// unless set.
+    /// Size of the headers of a request, 1 KiB to 256 KiB. Larger ones are answered with 431, or reset the stream in
+    /// HTTP/2. Default: 16 KiB.
     pub header_size: Bytes,
-    /// Header fields of a request of HTTP/1.1, at least 1. 100 unless set.
+    /// Number of header fields of an HTTP/1.1 request, at least 1. Default: 100.
     pub header_count: usize,
-    /// Requests of one HTTP/2 connection at the same time, at least 1. 100 unless set, the least that RFC 9113
-    /// recommends.
+    /// Concurrent requests on an HTTP/2 connection, at least 1. Default: 100, the least that RFC 9113 recommends.
+    /// <https://www.rfc-editor.org/rfc/rfc9113#section-6.5.2>
     pub streams: u32,
-    /// How long nothing may arrive and nothing leave on a connection; then it is told to end, and cut after the
-    /// same time again. 60 s unless set.
+    /// Time without a byte in either direction after which a connection is shut down gracefully, and cut after the
+    /// same time again. A service that takes longer to answer needs a larger value. Default: 60 s.
     pub idle: Duration,
-    /// How long connections may take to end when the server stops, before they are cut. 10 s unless set.
+    /// Time that connections have to end when the server stops, before they are cut; zero cuts at once. Default: 10 s.
     pub stop: Duration,
 }
 
@@ -46,16 +46,16 @@ impl Default for Limits {
     }
 }
 
-/// A limit with which no server works.
+/// A limit that is out of range.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{name} is {value}; expected {expected}")]
 #[non_exhaustive]
 pub struct LimitsError {
-    /// Which.
+    /// Name of the limit.
     pub name: &'static str,
-    /// What it is.
+    /// Its value.
     pub value: String,
-    /// What it should be.
+    /// The expected range.
     pub expected: &'static str,
 }
 
@@ -63,7 +63,7 @@ impl Limits {
     /// Checks all of them.
     ///
     /// # Errors
-    /// [`LimitsError`] for the first that is out of its range.
+    /// [`LimitsError`] for the first limit that is out of range.
     pub fn validate(&self) -> Result<(), LimitsError> {
         let at_least_1 = "at least 1";
         let size = self.header_size.0;

@@ -1,4 +1,4 @@
-//! A TCP socket that listens.
+//! The listening TCP socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,17 +8,17 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 
-/// Connections that the kernel keeps until they are accepted, at most; it may allow fewer. Our choice.
+/// Most connections that the kernel holds until they are accepted; it may allow fewer. Our choice.
 const BACKLOG: i32 = 1_024;
 
-/// Why there is no listener.
+/// Why a listener could not be made.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ListenError {
     /// The port is taken.
     #[error("TCP {0} is in use; stop the other program, or choose another port")]
     InUse(SocketAddr),
-    /// The caller may not have that port.
+    /// The caller lacks the right to bind that port.
     #[error(
         "no right to listen on TCP {0}; choose a port from 1024 on, or grant CAP_NET_BIND_SERVICE"
     )]
@@ -29,12 +29,12 @@ pub enum ListenError {
     /// Something else went wrong.
     #[error("cannot listen on TCP {address}: {source}")]
     Other {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// What the host said.
+        /// The error of the host.
         source: io::Error,
     },
-    /// It is not called within a runtime of tokio.
+    /// The call was made outside of a tokio runtime.
     #[error("there is no tokio runtime; call this within one that has I/O and time enabled")]
     NoRuntime,
 }
@@ -50,8 +50,8 @@ impl ListenError {
     }
 }
 
-/// A socket that listens on one address, or on all of a family, as the UDP socket of
-/// [`Endpoint::server`](quipu_tokio::Endpoint) does: the two may have the same address and port.
+/// A socket that listens on one address, or on all addresses of one family, like the UDP sockets of
+/// [`Endpoint::server`](quipu_tokio::Endpoint), with which it may share address and port.
 #[derive(Debug)]
 pub struct Listener {
     socket: TcpListener,
@@ -92,7 +92,7 @@ fn make(address: SocketAddr) -> io::Result<Socket> {
         // One socket for each family, as over UDP.
         socket.set_only_v6(true)?;
     }
-    // A port is to be had again at once after a restart. On Windows the option would share it.
+    // Otherwise a restarted server could not bind its port for a minute. On Windows the option means sharing.
     if cfg!(unix) {
         socket.set_reuse_address(true)?;
     }

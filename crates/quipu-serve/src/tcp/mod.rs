@@ -1,7 +1,7 @@
 //! HTTP/1.1 and HTTP/2 over TCP, beside HTTP/3 on the same port.
 //!
-//! [`Listener`] has the socket, [`Server`] accepts its connections, within [`Limits`]. `connection` serves one
-//! of them, `idle` notices that nothing moves on it, and `announce` tells clients of HTTP/3.
+//! [`Listener`] owns the socket; [`Server`] accepts connections within [`Limits`]. `connection` serves one
+//! connection, `idle` detects that no byte moves on it, and `announce` adds `Alt-Svc` to its responses.
 
 mod announce;
 mod connection;
@@ -32,10 +32,11 @@ use self::connection::{Terms, until};
 use crate::body::Body;
 use crate::metrics::{Metrics, Transport};
 
-/// Until connections are accepted again after the host refused one, such as for want of files. Our choice.
+/// Pause after the host failed to accept a connection, for example because the process has too many open files.
+/// Our choice.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A server over TCP, not running yet.
+/// A server over TCP that is not running yet.
 #[derive(Debug)]
 pub struct Server<S> {
     listener: Listener,
@@ -46,11 +47,11 @@ pub struct Server<S> {
     metrics: Option<Metrics>,
 }
 
-/// How a server stopped.
+/// The outcome of stopping a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stopped {
-    /// Connections that did not end in time and were cut.
+    /// Number of connections that did not end in time and were cut.
     pub cut: usize,
 }
 
@@ -60,48 +61,48 @@ where
     S: Clone + Send + 'static,
     S::Future: Send + 'static,
 {
-    /// HTTP/1.1 and HTTP/2 over TLS, whichever the client takes of those that `tls` names:
-    /// [`Certificates::tcp`](crate::Certificates::tcp). Responses announce HTTP/3 on the same port, unless
-    /// [`announce`](Self::announce) says otherwise; what is refused before it reaches `service`, such as
-    /// headers that are too large, announces nothing. Requests have the extension [`Client`](crate::Client).
+    /// A server for HTTP/1.1 and HTTP/2 over TLS, negotiated by ALPN; `tls` comes from
+    /// [`Certificates::tcp`](crate::Certificates::tcp). Responses of `service` announce HTTP/3 on the same port;
+    /// change that with [`announce`](Self::announce). Errors that never reach `service`, such as 431, have no
+    /// `Alt-Svc`. Requests carry the extension [`Client`](crate::Client).
     pub fn new(listener: Listener, tls: Arc<ServerConfig>, service: S) -> Self {
         let alt_svc = Some(AltSvc::h3(listener.local_address().port()));
         Server { alt_svc, tls: Some(tls), ..Self::plain(listener, service) }
     }
 
-    /// HTTP/1.1 without TLS, which announces nothing: for addresses that only this host reaches, such as one
-    /// for metrics.
+    /// A server for HTTP/1.1 without TLS and without `Alt-Svc`, for addresses that only this host can reach, such
+    /// as the one for metrics.
     pub fn plain(listener: Listener, service: S) -> Self {
         let limits = Limits::default();
         Server { listener, service, tls: None, alt_svc: None, limits, metrics: None }
     }
 
-    /// The same which announces that, or nothing.
+    /// Announces another alternative, or none.
     #[must_use]
     pub fn announce(self, alt_svc: Option<AltSvc>) -> Self {
         Server { alt_svc, ..self }
     }
 
-    /// The same within those limits.
+    /// Sets the limits.
     ///
     /// # Errors
-    /// [`LimitsError`] if one is out of its range.
+    /// [`LimitsError`] if one is out of range.
     pub fn limits(self, limits: Limits) -> Result<Self, LimitsError> {
         limits.validate()?;
         Ok(Server { limits, ..self })
     }
 
-    /// The same which counts its connections.
+    /// Counts connections in `metrics`.
     #[must_use]
     pub fn metrics(self, metrics: Metrics) -> Self {
         Server { metrics: Some(metrics), ..self }
     }
 
-    /// Accepts and serves connections until `stop` is ready. Then no more are accepted, those that are open are
-    /// told to end after their responses, and cut if that takes longer than [`Limits::stop`]. All are cut at
-    /// once when the future is dropped.
+    /// Accepts and serves connections until `stop` completes. Then the listener is closed, open connections finish
+    /// their responses and end, and those that take longer than [`Limits::stop`] are cut. Dropping the future cuts
+    /// all connections at once.
     ///
-    /// Connections that fail harm no other one, and are told to `tracing` alone.
+    /// The failure of a connection affects no other; it is only reported to `tracing`, at debug level.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Stopped {
         let Server { listener, service, tls, alt_svc, limits, metrics } = self;
         let (stopping, stops) = watch::channel(false);
@@ -127,7 +128,7 @@ where
                 }
                 Err(error) if is_of_client(&error) => {}
                 Err(error) => {
-                    tracing::warn!(target: "quipu_serve", %error, "no connection is accepted for a moment");
+                    tracing::warn!(target: "quipu_serve", %error, "cannot accept a connection; trying again in 100 ms");
                     if until(stop.as_mut(), tokio::time::sleep(PAUSE)).await.is_none() {
                         break;
                     }
@@ -141,7 +142,7 @@ where
                 note(ended);
             }
         };
-        // Those that are left are counted.
+        // The connections that are left are counted below.
         let _ = tokio::time::timeout(grace, all).await;
         let cut = connections.len();
         connections.shutdown().await;
@@ -149,7 +150,7 @@ where
     }
 }
 
-/// The next connection, once there is a place for it.
+/// The next connection, accepted once the limit allows it.
 async fn next(
     listener: &Listener,
     places: &Arc<Semaphore>,
@@ -159,7 +160,7 @@ async fn next(
     Ok((stream, client, place))
 }
 
-/// True if a connection was gone before it was accepted, which is no matter of this host.
+/// True if the client closed the connection before it was accepted.
 fn is_of_client(error: &io::Error) -> bool {
     let kinds = [
         io::ErrorKind::ConnectionAborted,

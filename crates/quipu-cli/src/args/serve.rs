@@ -1,0 +1,58 @@
+//! Options of `quipu serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{EventOptions, IdentityOptions, LiveLogOptions, LivePolicies};
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeOptions {
+    /// Folder with the files; what lies outside of it is never served
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+    /// Address and port to listen on, over UDP and TCP; may be repeated. [::] stands for all addresses of
+    /// both families [default: [::]:4433]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Vec<SocketAddr>,
+    /// Name of the certificate that the server makes for itself
+    #[arg(long, value_name = "NAME", default_value = "localhost")]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) identity: IdentityOptions,
+    /// Serve HTTP/3 alone, without HTTP/2 and HTTP/1.1 over TCP
+    #[arg(long)]
+    pub(crate) no_tcp: bool,
+    /// The Cache-Control field of files
+    #[arg(long, value_name = "VALUE", default_value = "no-cache")]
+    pub(crate) cache_control: String,
+    /// File that gets a line for each request; - is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) access_log: Option<PathBuf>,
+    /// Format of these lines
+    #[arg(long, value_name = "FORMAT", default_value = "json")]
+    pub(crate) access_format: AccessFormat,
+    /// Address that answers with metrics for Prometheus, at /metrics over HTTP without TLS
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// Seconds that open requests have when the server is stopped
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+          value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub(crate) grace: u64,
+    #[command(flatten)]
+    pub(crate) policies: LivePolicies,
+    #[command(flatten)]
+    pub(crate) logs: LiveLogOptions,
+    #[command(flatten)]
+    pub(crate) events: EventOptions,
+}
+
+/// Format of access logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessFormat {
+    /// An object for each request
+    Json,
+    /// As web servers have it by custom
+    Combined,
+}

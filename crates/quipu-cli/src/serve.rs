@@ -1,0 +1,183 @@
+//! `quipu serve`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use quipu_lab::run::logs::QlogFolder;
+use quipu_serve::access::{AccessLog, Format, LogWriter};
+use quipu_serve::files::Files;
+use quipu_serve::metrics::Scrape;
+use quipu_serve::tcp::{Limits, Listener, Server};
+use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded, http3};
+use quipu_tokio::http3::ALPN;
+use quipu_tokio::identity::Secret;
+use quipu_tokio::tokio::sync::watch;
+use quipu_tokio::tokio::time::sleep;
+use quipu_tokio::{Endpoint, EndpointConfig, ServerConfig, TokenConfig, tokio};
+
+use crate::args::{AccessFormat, IdentityOptions, ServeOptions};
+use crate::events;
+use crate::failure::Failure;
+use crate::live;
+use crate::logs;
+use crate::own::Own;
+use crate::stop;
+
+/// How often it is looked whether the server is to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Runs a server until it is stopped.
+pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> {
+    events::follow(&options.events)?;
+    let cache_control = options.cache_control.parse().map_err(|_| {
+        let value = &options.cache_control;
+        Failure::Usage(format!(
+            "--cache-control: {value:?} is no value of a field, such as no-cache"
+        ))
+    })?;
+    let files = Files::new(&options.folder).map_err(Failure::usage)?;
+    let certificates = Arc::new(certificates(&options.identity, &options.name)?);
+    let (log, writer) = access_log(options)?;
+    let metrics = Metrics::new();
+    let mut service = Recorded::new(files.cache_control(cache_control)).metrics(metrics.clone());
+    if let Some(log) = log {
+        service = service.log(log);
+    }
+    let qlog = logs::of_sockets(&options.logs, "quipu serve")?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    stop::on_request(&stopped)?;
+    let runtime = live::runtime()?;
+    runtime.block_on(async {
+        let endpoint = endpoint(options, own, &certificates, qlog.as_ref())?;
+        let (stop, stops) = watch::channel(false);
+        let stops = || {
+            let mut stops = stops.clone();
+            async move { drop(stops.wait_for(|stop| *stop).await) }
+        };
+        let grace = Duration::from_secs(options.grace);
+        let mut servers = tokio::task::JoinSet::new();
+        let addresses = endpoint.local_addresses();
+        if !options.no_tcp {
+            for &address in &addresses {
+                let listener = Listener::bind(address).map_err(Failure::run)?;
+                let tls = certificates.tcp().map_err(Failure::run)?;
+                let limits = Limits { stop: grace, ..Limits::default() };
+                let server = Server::new(listener, tls, service.clone()).metrics(metrics.clone());
+                let server = server.limits(limits).map_err(Failure::usage)?;
+                let stops = stops();
+                servers.spawn(async move { server.run(stops).await.cut });
+            }
+        }
+        if let Some(address) = options.metrics {
+            let listener = Listener::bind(address)
+                .map_err(|error| Failure::Run(format!("--metrics: {error}")))?;
+            let scrape = Server::plain(listener, Scrape(metrics.clone()));
+            let stops = stops();
+            servers.spawn(async move { scrape.run(stops).await.cut });
+        }
+        let quic = http3::Server::new(endpoint, service).metrics(metrics).stop_within(grace);
+        let ends = stops();
+        servers.spawn(async move { quic.run(ends).await });
+        let watching = tokio::spawn(Arc::clone(&certificates).watch(LOOK_AFTER));
+        crate::print(&banner(&addresses, options, &certificates))?;
+        while !stopped.load(Ordering::Relaxed) {
+            sleep(LOOK).await;
+            if let Some(Err(error)) = qlog.as_ref().map(QlogFolder::finish) {
+                eprintln!("warning: {error}");
+            }
+        }
+        stop.send_replace(true);
+        let mut cut = 0;
+        while let Some(ended) = servers.join_next().await {
+            cut += ended.unwrap_or_default();
+        }
+        watching.abort();
+        if cut > 0 {
+            eprintln!("{cut} exchanges were cut after {} s", options.grace);
+        }
+        Ok::<(), Failure>(())
+    })?;
+    drop(runtime);
+    if let Some(logs) = &qlog {
+        logs.finish().map(drop).map_err(Failure::run)?;
+    }
+    if let Some(writer) = writer {
+        writer.finish().map_err(|error| Failure::Run(format!("--access-log: {error}")))?;
+    }
+    Err(Failure::Interrupted)
+}
+
+/// The sockets of QUIC.
+fn endpoint(
+    options: &ServeOptions,
+    own: &Own<'_>,
+    certificates: &Arc<Certificates>,
+    qlog: Option<&QlogFolder>,
+) -> Result<Endpoint, Failure> {
+    let tls = certificates.quic(&[ALPN]).map_err(Failure::run)?;
+    let policies = options.policies.factory(own.registry)?;
+    let tokens = TokenConfig::with_key(certificates.token_key().map_err(Failure::run)?);
+    let config = ServerConfig::new(Arc::new(tls), live::transport(), policies).with_tokens(tokens);
+    let reset_key = Some(certificates.reset_key().map_err(Failure::run)?);
+    let shared = EndpointConfig { reset_key, ..EndpointConfig::default() };
+    let mut builder = Endpoint::server(config).config(shared);
+    if let Some(logs) = qlog {
+        builder = builder.record(logs.recorders());
+    }
+    let everywhere = [SocketAddr::from(([0; 16], 4433))];
+    let given = if options.listen.is_empty() { &everywhere[..] } else { &options.listen };
+    for address in given {
+        builder = builder.listen(*address);
+    }
+    builder.bind().map_err(|error| live::bind_failure("--listen", &error))
+}
+
+/// What clients know the server by: as the options say, else made for this run.
+fn certificates(options: &IdentityOptions, name: &str) -> Result<Certificates, Failure> {
+    let IdentityOptions { identity, cert, key } = options;
+    let made = match (identity, cert.as_ref().zip(key.as_ref())) {
+        (None, None) => Certificates::generate(name),
+        (Some(folder), None) => Certificates::kept_in(folder, name),
+        (None, Some((cert, key))) => Certificates::read(cert, key),
+        (Some(folder), Some((cert, key))) => Certificates::read(cert, key)
+            .and_then(|certificates| Ok(certificates.with_secret(Secret::kept_in(folder)?))),
+    };
+    made.map_err(Failure::usage)
+}
+
+fn access_log(options: &ServeOptions) -> Result<(Option<AccessLog>, Option<LogWriter>), Failure> {
+    let Some(file) = &options.access_log else { return Ok((None, None)) };
+    let format = match options.access_format {
+        AccessFormat::Json => Format::Json,
+        AccessFormat::Combined => Format::Combined,
+    };
+    let failed = |error| Failure::Usage(format!("--access-log: {}: {error}", file.display()));
+    let started = if file.as_os_str() == "-" {
+        AccessLog::start(format, std::io::stdout())
+    } else {
+        let opened = std::fs::OpenOptions::new().create(true).append(true).open(file);
+        AccessLog::start(format, opened.map_err(failed)?)
+    };
+    let (log, writer) = started.map_err(failed)?;
+    Ok((Some(log), Some(writer)))
+}
+
+/// Where the server is, and what it is known by.
+fn banner(addresses: &[SocketAddr], options: &ServeOptions, certificates: &Certificates) -> String {
+    let port = addresses.first().map_or(0, SocketAddr::port);
+    let places: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let tcp = if options.no_tcp { "" } else { ", HTTP/2 and HTTP/1.1" };
+    let metrics = options
+        .metrics
+        .map(|address| format!("metrics at http://{address}/metrics\n"))
+        .unwrap_or_default();
+    format!(
+        "serving {} over HTTP/3{tcp} on {}\nhttps://{}:{port}/\npin {}\n{metrics}",
+        options.folder.display(),
+        places.join(", "),
+        options.name,
+        certificates.pin(),
+    )
+}
