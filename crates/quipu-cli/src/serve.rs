@@ -28,7 +28,7 @@ use crate::stop;
 /// How often it is looked whether the server is to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Runs a server until it is stopped.
+/// Runs a server until it is stopped, which is no failure: open requests are answered first.
 pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> {
     events::follow(&options.events)?;
     let cache_control = options.cache_control.parse().map_err(|_| {
@@ -38,6 +38,12 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         ))
     })?;
     let files = Files::new(&options.folder).map_err(Failure::usage)?;
+    if let Some(address) = options.listen.iter().find(|address| address.port() == 0)
+        && options.listen.len() > 1
+    {
+        let reason = "several addresses need a port each that is not 0";
+        return Err(Failure::Usage(format!("--listen {address}: {reason}")));
+    }
     let certificates = Arc::new(certificates(&options.identity, &options.name)?);
     let (log, writer) = access_log(options)?;
     let metrics = Metrics::new();
@@ -106,7 +112,7 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
     if let Some(writer) = writer {
         writer.finish().map_err(|error| Failure::Run(format!("--access-log: {error}")))?;
     }
-    Err(Failure::Interrupted)
+    Ok(())
 }
 
 /// The sockets of QUIC.

@@ -74,7 +74,7 @@ const LINKS: [&str; 22] = [
     "compare --link ,,",
 ];
 
-const OTHERS: [&str; 65] = [
+const OTHERS: [&str; 77] = [
     "compar",
     "compare extra",
     "compare --nothing",
@@ -138,6 +138,18 @@ const OTHERS: [&str; 65] = [
     "perf server --listen 4433",
     "perf server --listen 192.0.2.1:4433",
     "perf server --cert none.pem",
+    "serve",
+    "serve none",
+    "serve . --listen 4433",
+    "serve . --listen 192.0.2.1:4433",
+    "serve . --listen 127.0.0.1:0 --listen 127.0.0.2:0",
+    "serve . --listen 127.0.0.1:0 --cache-control a\u{7f}b",
+    "serve . --listen 127.0.0.1:0 --access-log none/access.json",
+    "serve . --listen 127.0.0.1:0 --access-format xml",
+    "serve . --listen 127.0.0.1:0 --metrics 192.0.2.1:1",
+    "serve . --listen 127.0.0.1:0 --cert none.pem",
+    "serve . --listen 127.0.0.1:0 --cert none.pem --key none.pem",
+    "serve . --listen 127.0.0.1:0 --stream rfc9128",
     "perf server --cert none.pem --key none.pem",
     "paths 127.0.0.1:9",
 ];

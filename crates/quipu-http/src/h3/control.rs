@@ -158,6 +158,9 @@ impl Control {
         &mut self,
         transport: &mut T,
     ) -> Result<(), ConnectionError> {
+        // https://www.rfc-editor.org/rfc/rfc9204#section-4.2
+        //# Each endpoint MUST initiate, at most, one encoder stream and, at most, one decoder
+        //# stream.
         for which in Critical::ALL {
             let stream = transport.open_unidirectional().ok_or(ConnectionError::NoStreams)?;
             self.own.set(which, stream);

@@ -128,6 +128,9 @@ impl PeerStreams {
                 return Ok(None);
             }
         };
+        // https://www.rfc-editor.org/rfc/rfc9204#section-4.2
+        //# Receipt of a second instance of either stream type MUST be treated as a connection
+        //# error of type H3_STREAM_CREATION_ERROR.
         if self.critical.get(which).is_some() {
             let problem = "a second one of its kind";
             return Err(ConnectionError::StreamCreation { stream, problem });
@@ -141,6 +144,8 @@ impl PeerStreams {
         self.untold.remove(&stream);
         // https://www.rfc-editor.org/rfc/rfc9114#section-6.2.1
         // https://www.rfc-editor.org/rfc/rfc9204#section-4.2
+        //# Closure of either unidirectional stream type MUST be treated as a connection error of
+        //# type H3_CLOSED_CRITICAL_STREAM.
         self.find(stream).map_or(Ok(()), |which| Err(which.closed(stream)))
     }
 }

@@ -7,6 +7,7 @@ mod client;
 mod conditions;
 mod encodings;
 mod files;
+mod http3;
 mod limits;
 mod ranges;
 mod setup;

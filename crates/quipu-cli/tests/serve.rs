@@ -1,0 +1,130 @@
+//! `quipu serve` over the loopback interface.
+#![cfg(unix)]
+#![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A server that runs until it is dropped.
+struct Server {
+    child: Child,
+    /// What it printed when it started.
+    lines: Vec<String>,
+    port: u16,
+}
+
+impl Server {
+    fn start(folder: &Path, more: &[&str]) -> Server {
+        let mut command = quipu();
+        command.arg("serve").arg(folder).args(["--listen", "127.0.0.1:0"]).args(more);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let output = child.stdout.take().expect("it is piped");
+        let mut lines = Vec::new();
+        for line in BufReader::new(output).lines() {
+            lines.push(line.expect("UTF-8"));
+            if lines.last().is_some_and(|line| line.starts_with("pin ")) {
+                break;
+            }
+        }
+        let port = lines.get(1).and_then(|url| url.trim_end_matches('/').rsplit(':').next());
+        let port = port.and_then(|port| port.parse().ok());
+        Server { port: port.unwrap_or_else(|| panic!("{lines:?}")), child, lines }
+    }
+
+    /// Asks it to end; its exit code and what it said of errors.
+    fn stop(&mut self) -> (Option<i32>, String) {
+        let id = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &id]).status().expect("there is a kill");
+        assert!(sent.success());
+        let code = self.child.wait().expect("it ends").code();
+        let mut told = String::new();
+        let errors = self.child.stderr.as_mut().expect("it is piped");
+        errors.read_to_string(&mut told).expect("UTF-8");
+        (code, told)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn quipu() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_quipu"));
+    command.env_remove("QLOGDIR").env_remove("QUIPU_LOG").env_remove("SSLKEYLOGFILE");
+    command
+}
+
+fn site() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    std::fs::write(folder.path().join("index.html"), "<p>hello").expect("written");
+    folder
+}
+
+fn error(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_is_served_until_the_server_is_asked_to_end() {
+    let site = site();
+    let mut server = Server::start(site.path(), &["--name", "quipu.test"]);
+    let [first, url, pin] = &server.lines[..] else { panic!("{:?}", server.lines) };
+    assert!(first.contains("over HTTP/3, HTTP/2 and HTTP/1.1 on 127.0.0.1:"), "{first}");
+    assert_eq!(url, &format!("https://quipu.test:{}/", server.port));
+    assert_eq!(pin.len(), "pin ".len() + 64);
+    // TCP has the port, too; what is no TLS is not answered.
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("TCP");
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");
+    let mut answer = Vec::new();
+    // The server may close before all was read.
+    let _ = stream.read_to_end(&mut answer);
+    assert!(!answer.starts_with(b"HTTP/"));
+    assert_eq!(server.stop(), (Some(0), String::new()));
+}
+
+#[test]
+fn a_port_in_use_is_told_with_its_address() {
+    let site = site();
+    let server = Server::start(site.path(), &[]);
+    let taken = format!("127.0.0.1:{}", server.port);
+    let output = quipu().arg("serve").arg(site.path()).args(["--listen", &taken]).output();
+    let output = output.expect("it ends");
+    assert_eq!(output.status.code(), Some(1));
+    let told = error(&output);
+    assert!(told.contains(&taken) && told.contains("in use"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn an_identity_outlives_the_server_and_metrics_have_a_port_of_their_own() {
+    let (site, kept) = (site(), TempDir::new().expect("a folder"));
+    let identity = kept.path().join("identity");
+    let identity = identity.to_str().expect("UTF-8");
+    let pin = |server: &Server| server.lines.last().cloned();
+    let mut first = Server::start(site.path(), &["--identity", identity]);
+    let before = pin(&first);
+    first.stop();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr());
+    let metrics = free.expect("a free port").to_string();
+    let mut second =
+        Server::start(site.path(), &["--identity", identity, "--metrics", &metrics, "--no-tcp"]);
+    assert_eq!(pin(&second), before);
+    assert!(TcpStream::connect(("127.0.0.1", second.port)).is_err(), "HTTP/3 alone");
+    let mut stream = TcpStream::connect(&metrics).expect("TCP");
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n")
+        .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("UTF-8");
+    assert!(answer.contains("quipu_connections{transport=\"quic\"} 0"), "{answer}");
+    assert_eq!(second.stop().0, Some(0));
+}
