@@ -9,7 +9,7 @@ use quipu_lab::run::logs::QlogFolder;
 use quipu_serve::access::{AccessLog, Format, LogWriter};
 use quipu_serve::files::Files;
 use quipu_serve::metrics::Scrape;
-use quipu_serve::tcp::{Limits, Listener, Server};
+use quipu_serve::tcp::{Limits, ListenError, Listener, Server};
 use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded, http3};
 use quipu_tokio::http3::ALPN;
 use quipu_tokio::identity::Secret;
@@ -77,8 +77,13 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
             }
         }
         if let Some(address) = options.metrics {
-            let listener = Listener::bind(address)
-                .map_err(|error| Failure::Run(format!("--metrics: {error}")))?;
+            let listener = Listener::bind(address).map_err(|error| {
+                let told = format!("--metrics: {error}");
+                match error {
+                    ListenError::NotOurs(_) => Failure::Usage(told),
+                    _ => Failure::Run(told),
+                }
+            })?;
             let scrape = Server::plain(listener, Scrape(metrics.clone()));
             let stops = stops();
             servers.spawn(async move { scrape.run(stops).await.cut });

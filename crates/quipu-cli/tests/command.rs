@@ -342,7 +342,7 @@ fn values_that_make_no_experiment_are_refused() {
         (vec!["--link", "rate=1mbit,delay=1ms,queue=0p"], "queue is `0p`"),
         (vec!["--link", ""], "rate or trace is missing"),
         (vec!["--network", "lte", "--link", "rate=1mbit,delay=1ms"], "--link"),
-        (vec!["--http", "h3"], "not implemented"),
+        (vec!["--http", "h3", "--push=images"], "none over h3"),
         (vec!["--priorities", "urgency", "--browser", "mobileh2"], "chrome, firefox, none, safari"),
         (vec!["--visible-images=1001"], "0 to 1000"),
         (vec!["--tls", "openssl"], "openssl"),

@@ -126,7 +126,10 @@ fn faults() -> Vec<(String, &'static str)> {
             "a.toml:1:10: pages[0]: cannot read page nowhere.har",
         ),
         (plain("pages = [\"cnn\", \"cnn\"]\n"), "a.toml:1:17: pages[1]: cnn twice"),
-        (plain("http = \"h3\"\n"), "a.toml:1:8: http: h3, which is not implemented; expected h2"),
+        (
+            plain("http = \"h3\"\npush = \"images\"\n"),
+            "a.toml:2:8: push: images; expected none over h3",
+        ),
         (plain("series = \"1us\"\n"), "a.toml:1:10: series: 1us; expected 10us or more"),
         (
             plain("[policies]\nstream = [\"rr\", \"dwr\"]\n"),

@@ -130,7 +130,7 @@ impl Receiving {
                     let section = &mut self.section;
                     let before = section.len();
                     let state = transport.read_at_most(stream, left, &mut |octets| {
-                        section.extend_from_slice(octets)
+                        section.extend_from_slice(octets);
                     });
                     let left = left - (section.len() - before) as u64;
                     if !self.go_on(state, left, Reading::Section)? {

@@ -1,5 +1,5 @@
 //! Client and server of HTTP/3 over a transport double that splits, delays and interleaves streams.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 #![allow(dead_code, reason = "the double serves HTTP/2 as well")]
 
 mod datagrams;

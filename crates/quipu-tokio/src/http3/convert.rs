@@ -141,8 +141,6 @@ pub(super) fn headers(fields: &FieldList) -> Result<HeaderMap, ConvertError> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
     use super::*;
 
     #[test]
