@@ -1,6 +1,7 @@
 //! The command line.
 
 mod examples;
+mod fetch;
 mod perf;
 mod record;
 mod serve;
@@ -15,6 +16,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use quipu_record::Metric;
 
+pub(crate) use fetch::FetchOptions;
 pub(crate) use perf::{
     EventOptions, IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions,
     PerfCommand, PerfServerOptions, TrustOptions, Ways,
@@ -79,6 +81,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PerfCommand,
     },
+    /// Fetch URLs over HTTP/3, with one or several uplinks
+    #[command(after_help = examples::FETCH)]
+    Fetch(FetchOptions),
     /// Serve the files of a folder over HTTP/3, HTTP/2 and HTTP/1.1
     #[command(after_help = examples::SERVE)]
     Serve(ServeOptions),

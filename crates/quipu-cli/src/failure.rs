@@ -10,6 +10,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// A run failed, or its results could not be written.
     Run(String),
+    /// The user was told why already; only the exit code is left.
+    Told(u8),
     /// Ctrl-C.
     Interrupted,
     /// Help or a version was asked for.
@@ -34,6 +36,7 @@ impl Failure {
         let (message, code) = match self {
             Failure::Usage(message) => (message, 2),
             Failure::Run(message) => (message, 1),
+            Failure::Told(code) => return ExitCode::from(code),
             Failure::Interrupted => ("interrupted".to_owned(), 130),
             Failure::Shown(text) => {
                 return crate::print(&text).map_or_else(Failure::report, |()| ExitCode::SUCCESS);

@@ -10,6 +10,7 @@ mod compare;
 mod cost;
 mod events;
 mod failure;
+mod fetch;
 mod list;
 mod live;
 mod load;
@@ -109,6 +110,7 @@ fn obey(command: Command, own: &Own<'_>) -> Result<(), Failure> {
             PerfCommand::Server(options) => perf::server(&options, own),
             PerfCommand::Client(options) => perf::client(&options, own),
         },
+        Command::Fetch(options) => fetch::run(&options, own),
         Command::Serve(options) => serve::run(&options, own),
         Command::Paths(options) => paths::run(&options, own),
         Command::Pages { format } => list::pages(format.format, terminal),

@@ -96,6 +96,7 @@ fn no_line_of_help_is_longer_than_the_terminal() {
         "page infer",
         "page self-test",
         "perf server",
+        "fetch",
         "serve",
         "perf client",
         "paths",

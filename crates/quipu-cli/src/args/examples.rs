@@ -14,6 +14,19 @@ jitter_correlation (75%), loss (1%, bursts 1.5% 50%, gemodel 1% 30%, random 1.5%
 (1s..2s). up.FIELD sets the uplink, access.FIELD the access links; bottleneck=NAME shares the links
 of path NAME. `quipu columns` explains the columns of the tables, and what --sort takes.";
 
+pub(super) const FETCH: &str = "\
+Examples:
+  quipu fetch https://example.org/
+  quipu fetch https://example.org/a.iso --via wlan0 --via wwan0 --output a.iso --continue
+  quipu fetch https://example.org/1.bin https://example.org/2.bin --output-dir files --json
+  quipu fetch https://localhost:4433/ --pin PIN --priority u=1,i
+  quipu fetch https://example.org/up --upload data.bin --request POST
+
+Exit codes are those of curl: 3 wrong URL, 6 unknown host, 7 no connection, 18 cut off, 22 a status of
+400 or more with --fail, 23 cannot write, 26 cannot read what is uploaded, 28 too late, 33 no range,
+35 no TLS or no HTTP/3, 47 too many redirects, 56 failed underway, 60 certificate not trusted; 63 a
+checksum that differs. With several URLs it is that of the first that failed; the others go on.";
+
 pub(super) const SERVE: &str = "\
 Examples:
   quipu serve site --identity ~/.quipu

@@ -74,7 +74,7 @@ const LINKS: [&str; 22] = [
     "compare --link ,,",
 ];
 
-const OTHERS: [&str; 77] = [
+const OTHERS: [&str; 51] = [
     "compar",
     "compare extra",
     "compare --nothing",
@@ -126,6 +126,9 @@ const OTHERS: [&str; 77] = [
     "schedulers --layer streams",
     "transports quip",
     "completions tcsh",
+];
+
+const SOCKETS: [&str; 39] = [
     "perf client",
     "perf client 127.0.0.1:9",
     "perf client 127.0.0.1:9 --pin 12",
@@ -138,6 +141,19 @@ const OTHERS: [&str; 77] = [
     "perf server --listen 4433",
     "perf server --listen 192.0.2.1:4433",
     "perf server --cert none.pem",
+    "fetch",
+    "fetch https://a.example/ --output a --output-dir b",
+    "fetch https://a.example/ https://b.example/",
+    "fetch https://a.example/ https://b.example/ --output a",
+    "fetch https://a.example/ --json",
+    "fetch https://a.example/ --continue",
+    "fetch https://a.example/ --checksum md5:00",
+    "fetch https://a.example/ --header accept",
+    "fetch https://a.example/ --request G(T",
+    "fetch https://a.example/ --priority u=9",
+    "fetch https://a.example/ --pin 12",
+    "fetch https://a.example/ --ca none.pem",
+    "fetch https://a.example/ --parallel 0",
     "serve",
     "serve none",
     "serve . --listen 4433",
@@ -167,4 +183,9 @@ fn links_on_the_command_line_are_refused_with_their_field() {
 #[test]
 fn other_arguments_are_refused_with_what_was_expected() {
     kept("arguments", &Place::new().all_refused(OTHERS));
+}
+
+#[test]
+fn arguments_of_commands_with_sockets_are_refused_with_what_was_expected() {
+    kept("sockets", &Place::new().all_refused(SOCKETS));
 }

@@ -39,6 +39,21 @@ pub fn trusting(authorities: &Path, alpn: &[&[u8]]) -> Result<RustlsClient, Iden
     client(builder()?.with_root_certificates(roots), alpn)
 }
 
+/// A client that trusts the authorities that this host does, as its other programs: for servers on the
+/// Internet. `SSL_CERT_FILE` and `SSL_CERT_DIR` name others. `SSLKEYLOGFILE` as in [`pinned`].
+///
+/// # Errors
+/// [`IdentityError::NoRoots`] if the host has none; see there for others.
+pub fn trusting_host(alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    // Hosts have some that nobody can read; those are trusted for nothing.
+    if roots.add_parsable_certificates(found.certs).0 == 0 {
+        return Err(IdentityError::NoRoots);
+    }
+    client(builder()?.with_root_certificates(roots), alpn)
+}
+
 fn builder() -> Result<ConfigBuilder<rustls::ClientConfig, WantsVerifier>, IdentityError> {
     let builder = rustls::ClientConfig::builder_with_provider(provider());
     Ok(builder.with_protocol_versions(&[&rustls::version::TLS13])?)

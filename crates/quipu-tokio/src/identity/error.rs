@@ -11,6 +11,11 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum IdentityError {
+    /// The host has no certificates of authorities.
+    #[error(
+        "this host trusts no authority; install its ca-certificates, or name a file of certificates"
+    )]
+    NoRoots,
     /// No key or certificate was made.
     #[error("cannot make a certificate: {0}")]
     Certificate(#[from] rcgen::Error),

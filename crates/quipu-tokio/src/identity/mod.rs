@@ -2,7 +2,7 @@
 //!
 //! - [`ServerIdentity`]: certificate, key and secret of a server, made, read or kept in a folder;
 //! - [`Pin`]: the hash by which a client knows a certificate that no authority signed;
-//! - [`pinned`] and [`trusting`]: the TLS of a client that knows a server by its pin, or by the
+//! - [`pinned`], [`trusting`] and [`trusting_host`]: the TLS of a client that knows a server by its pin, or by the
 //!   certificate of an authority;
 //! - [`server_config`]: the TLS of a server whose certificate may change while it runs.
 
@@ -14,7 +14,7 @@ mod key_log;
 mod pin;
 mod server;
 
-pub use client::{pinned, trusting};
+pub use client::{pinned, trusting, trusting_host};
 pub use error::IdentityError;
 pub use pin::{Pin, PinError};
 pub use server::{Secret, ServerIdentity, self_signed, server_config};

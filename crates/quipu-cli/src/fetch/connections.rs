@@ -1,0 +1,125 @@
+//! A connection for each origin.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http::Uri;
+use quipu_tokio::http3::{ALPN, Http3Client};
+use quipu_tokio::identity::{Pin, pinned, trusting, trusting_host};
+use quipu_tokio::tokio::sync::OnceCell;
+use quipu_tokio::tokio::time::timeout;
+use quipu_tokio::{ClientConfig, ConnectError, Endpoint, PathInfo, tokio};
+
+use super::error::FetchError;
+use crate::args::FetchOptions;
+use crate::failure::Failure;
+use crate::live;
+use crate::own::Own;
+
+/// How servers are known, and what decides about what is sent to them.
+///
+/// # Errors
+/// If an option is wrong, or a file of certificates cannot be used.
+pub(super) fn config(options: &FetchOptions, own: &Own<'_>) -> Result<ClientConfig, Failure> {
+    let tls = match (&options.pin, &options.ca) {
+        (Some(pin), _) => {
+            let pin: Pin =
+                pin.parse().map_err(|error| Failure::Usage(format!("--pin: {error}")))?;
+            pinned(pin, &[ALPN]).map_err(Failure::run)?
+        }
+        (None, Some(file)) => {
+            trusting(file, &[ALPN]).map_err(|error| Failure::Usage(format!("--ca: {error}")))?
+        }
+        (None, None) => trusting_host(&[ALPN]).map_err(Failure::run)?,
+    };
+    let policies = options.policies.factory(own.registry)?;
+    Ok(ClientConfig::new(Arc::new(tls), live::transport(), policies))
+}
+
+/// The connections.
+pub(super) struct Connections {
+    endpoint: Endpoint,
+    config: ClientConfig,
+    limit: Duration,
+    origins: Mutex<BTreeMap<String, Arc<OnceCell<Opened>>>>,
+}
+
+/// A connection that was opened.
+#[derive(Clone)]
+pub(super) struct Opened {
+    pub(super) client: Http3Client,
+    /// When its host was known, and when the handshake was over.
+    pub(super) resolved: Instant,
+    pub(super) connected: Instant,
+}
+
+impl Connections {
+    pub(super) fn new(endpoint: Endpoint, config: ClientConfig, limit: Duration) -> Self {
+        Connections { endpoint, config, limit, origins: Mutex::default() }
+    }
+
+    /// The connection to the server of `uri`, which is opened if there is none.
+    pub(super) async fn to(&self, uri: &Uri) -> Result<Opened, FetchError> {
+        let host = uri.host().unwrap_or_default().to_owned();
+        let port = uri.port_u16().unwrap_or(443);
+        let cell = {
+            let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(origins.entry(format!("{host}:{port}")).or_default())
+        };
+        let opened = cell.get_or_try_init(|| async {
+            let opening = timeout(self.limit, self.open(&host, port));
+            opening.await.unwrap_or_else(|_| {
+                let seconds = self.limit.as_secs();
+                let reason = format!("no connection to {host}:{port} after {seconds} s");
+                Err(FetchError::new(FetchError::LATE, reason))
+            })
+        });
+        opened.await.cloned()
+    }
+
+    async fn open(&self, host: &str, port: u16) -> Result<Opened, FetchError> {
+        let name = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        let addresses = tokio::net::lookup_host((name, port)).await.map_err(|error| {
+            FetchError::new(FetchError::HOST, format!("{host} has no address: {error}"))
+        })?;
+        let resolved = super::now();
+        let mut failed: Option<ConnectError> = None;
+        for address in addresses {
+            match self.endpoint.connect(&self.config, address, name).await {
+                Ok(connection) => {
+                    let connected = super::now();
+                    let client = Http3Client::new(connection, Default::default())
+                        .map_err(|error| FetchError::new(FetchError::CONNECT, error))?;
+                    return Ok(Opened { client, resolved, connected });
+                }
+                // Another address may be of a family that the uplinks have, or that the server listens on.
+                Err(error) => {
+                    failed.get_or_insert(error);
+                }
+            }
+        }
+        Err(failed.map_or_else(
+            || FetchError::new(FetchError::HOST, format!("{host} has no address")),
+            |error| FetchError::connect(&error),
+        ))
+    }
+
+    /// The paths of each connection.
+    pub(super) fn paths(&self) -> Vec<(String, Vec<PathInfo>)> {
+        let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |(origin, cell): (&String, &Arc<OnceCell<Opened>>)| {
+            let opened = cell.get()?;
+            Some((origin.clone(), opened.client.connection().paths()))
+        };
+        origins.iter().filter_map(of).collect()
+    }
+
+    /// Ends them.
+    pub(super) fn close(&self) {
+        let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
+        for opened in origins.values().filter_map(|cell| cell.get()) {
+            opened.client.connection().close(quipu_tokio::http3::ErrorCode::NO_ERROR.0, b"");
+        }
+    }
+}

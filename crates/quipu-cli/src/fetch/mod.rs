@@ -1,0 +1,147 @@
+//! `quipu fetch`.
+//!
+//! `plan` is what the options ask for, `connections` has one for each origin, `transfer` fetches one URL, `output`
+//! is where it goes, and `results` what is printed in the end; `error` has the exit codes.
+
+mod connections;
+mod error;
+mod output;
+mod plan;
+mod results;
+mod transfer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{MultiProgress, ProgressDrawTarget};
+use quipu_tokio::tokio::sync::Semaphore;
+use quipu_tokio::tokio::task::JoinSet;
+use quipu_tokio::tokio::time::{sleep, timeout};
+use quipu_tokio::{Endpoint, Via, tokio};
+
+use self::connections::Connections;
+use self::error::FetchError;
+use self::plan::Plan;
+use self::transfer::{Fetched, Transfer};
+use crate::args::FetchOptions;
+use crate::events;
+use crate::failure::Failure;
+use crate::live;
+use crate::logs;
+use crate::own::Own;
+use crate::stop;
+
+/// How often it is looked whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long both ends have to hear that connections are over. Our choice.
+const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs(1);
+
+/// Fetches what the options name.
+pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> {
+    let has_events = events::follow(&options.events)?;
+    let plan = Plan::of(options)?;
+    let config = connections::config(options, own)?;
+    let logs = logs::of_sockets(&options.logs, "quipu fetch")?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    stop::on_request(&stopped)?;
+    let runtime = live::runtime()?;
+    let outcome = runtime.block_on(async {
+        let mut builder = Endpoint::client();
+        if let Some(logs) = &logs {
+            builder = builder.record(logs.recorders());
+        }
+        for via in &options.via {
+            // Every text names something.
+            let Ok(via) = via.parse::<Via>();
+            builder = builder.via(via);
+        }
+        let endpoint = builder.bind().map_err(|error| live::bind_failure("--via", &error))?;
+        let limit = Duration::from_secs(options.connect_timeout);
+        let connections = Arc::new(Connections::new(endpoint.clone(), config, limit));
+        let bars = MultiProgress::new();
+        if options.quiet || has_events {
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+        let begun = now();
+        let all = fetch_all(&plan, &connections, &bars, begun);
+        let limited = async {
+            match options.max_time {
+                Some(seconds) => timeout(Duration::from_secs(seconds), all).await.ok(),
+                None => Some(all.await),
+            }
+        };
+        let fetched = tokio::select! {
+            fetched = limited => fetched,
+            () = asked_to_stop(&stopped) => return Err(Failure::Interrupted),
+        };
+        // Bars that are not over are of what was late.
+        let _ = bars.clear();
+        let results = fetched.unwrap_or_else(|| {
+            let late = FetchError::late(options.max_time.unwrap_or_default());
+            plan.targets.iter().map(|target| (target.url.clone(), Err(late.clone()))).collect()
+        });
+        let paths = connections.paths();
+        connections.close();
+        endpoint.wait_idle_for(FAREWELL).await;
+        Ok::<_, Failure>((results, paths))
+    });
+    drop(runtime);
+    if let Some(logs) = &logs {
+        logs.finish().map(drop).map_err(Failure::run)?;
+    }
+    let (results, paths) = outcome?;
+    results::print(options, &results, &paths)
+}
+
+/// What became of each URL.
+type Results = Vec<(String, Result<Fetched, FetchError>)>;
+
+/// Fetches all targets, a number of them at a time.
+async fn fetch_all(
+    plan: &Plan,
+    connections: &Arc<Connections>,
+    bars: &MultiProgress,
+    begun: Instant,
+) -> Results {
+    let places = Arc::new(Semaphore::new(usize::from(plan.parallel)));
+    let mut running = JoinSet::new();
+    for (index, target) in plan.targets.iter().enumerate() {
+        let transfer = Transfer {
+            target: target.clone(),
+            request: Arc::clone(&plan.request),
+            connections: Arc::clone(connections),
+            bars: bars.clone(),
+            begun,
+        };
+        let places = Arc::clone(&places);
+        running.spawn(async move {
+            // It is closed by nobody.
+            let _place = places.acquire_owned().await;
+            (index, transfer.run().await)
+        });
+    }
+    let mut results: Vec<_> = Vec::with_capacity(plan.targets.len());
+    while let Some(done) = running.join_next().await {
+        // A transfer that panicked has told so.
+        if let Ok(result) = done {
+            results.push(result);
+        }
+    }
+    results.sort_by_key(|(index, _)| *index);
+    let urls = plan.targets.iter().map(|target| target.url.clone());
+    urls.zip(results.into_iter().map(|(_, result)| result)).collect()
+}
+
+/// The time.
+#[expect(clippy::disallowed_methods, reason = "how long fetching takes is told")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+async fn asked_to_stop(stopped: &AtomicBool) {
+    while !stopped.load(Ordering::Relaxed) {
+        sleep(LOOK).await;
+    }
+}

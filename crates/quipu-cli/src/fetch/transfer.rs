@@ -1,0 +1,369 @@
+//! Fetches one URL.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::header::{
+    CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue, IF_RANGE, LAST_MODIFIED,
+    LOCATION, RANGE,
+};
+use http::{Method, Request, Response, StatusCode, Uri};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use quipu_tokio::http3::{Http3Error, Http3Exchange};
+
+use super::connections::{Connections, Opened};
+use super::error::FetchError;
+use super::output::{Output, Part};
+use super::plan::{RequestPlan, Target, parse};
+
+/// Octets that are read or sent at a time, at most; our choice.
+const CHUNK: usize = 1 << 16;
+
+/// What it takes to fetch one URL.
+pub(super) struct Transfer {
+    pub(super) target: Target,
+    pub(super) request: Arc<RequestPlan>,
+    pub(super) connections: Arc<Connections>,
+    pub(super) bars: MultiProgress,
+    /// When everything began.
+    pub(super) begun: Instant,
+}
+
+/// What was fetched. Times count from the beginning.
+#[derive(Clone, Debug)]
+pub(super) struct Fetched {
+    pub(super) status: StatusCode,
+    /// After redirects.
+    pub(super) uri: Uri,
+    pub(super) redirects: u16,
+    pub(super) stream: u64,
+    /// Bytes of the body that came now, and before.
+    pub(super) bytes: u64,
+    pub(super) resumed_at: u64,
+    pub(super) sha256: Option<String>,
+    pub(super) times: Times,
+    /// The head, if that is all that was asked for.
+    pub(super) head: Option<String>,
+}
+
+/// When something happened, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) resolved: f64,
+    pub(super) connected: f64,
+    pub(super) sent: f64,
+    pub(super) first_byte: f64,
+    pub(super) complete: f64,
+}
+
+impl Transfer {
+    /// Fetches it, and follows redirects.
+    pub(super) async fn run(self) -> Result<Fetched, FetchError> {
+        let mut uri = self.target.uri.clone();
+        let mut method = self.request.method.clone();
+        let mut upload = self.request.upload.clone();
+        let bar = self.bars.add(bar(&self.target.url));
+        for redirects in 0..=self.request.max_redirects {
+            let opened = self.connections.to(&uri).await?;
+            let part = self.part(&method);
+            let request = self.head_of(&uri, &method, upload.as_deref(), part.as_ref())?;
+            let sent = self.begun.elapsed().as_secs_f64();
+            let exchange = opened.client.request(request, upload.is_some()).await;
+            let mut exchange = exchange.map_err(|error| FetchError::exchange(&error, 0))?;
+            if let Some(file) = &upload {
+                send(&mut exchange, file).await?;
+            }
+            let response = exchange.response().await;
+            let response = response.map_err(|error| FetchError::exchange(&error, 0))?;
+            if let Some(next) = redirect(&uri, &response)? {
+                let status = response.status();
+                let becomes_get = status == StatusCode::SEE_OTHER
+                    || matches!(status.as_u16(), 301 | 302) && method == Method::POST;
+                if becomes_get && method != Method::HEAD {
+                    (method, upload) = (Method::GET, None);
+                }
+                uri = next;
+                continue;
+            }
+            let at = (sent, redirects);
+            return self.receive(&uri, exchange, response, part, (opened, at), &bar).await;
+        }
+        let most = self.request.max_redirects;
+        let reason = format!("more than {most} redirects; --max-redirects allows more");
+        Err(FetchError::new(FetchError::REDIRECTS, reason))
+    }
+
+    /// What an earlier fetch kept, if it is to be gone on with.
+    fn part(&self, method: &Method) -> Option<Part> {
+        let may = self.request.resume && *method == Method::GET;
+        self.target.file.as_deref().filter(|_| may).and_then(Part::of)
+    }
+
+    fn head_of(
+        &self,
+        uri: &Uri,
+        method: &Method,
+        upload: Option<&Path>,
+        part: Option<&Part>,
+    ) -> Result<Request<()>, FetchError> {
+        let mut request = Request::new(());
+        *request.uri_mut() = uri.clone();
+        *request.method_mut() = method.clone();
+        let headers = request.headers_mut();
+        headers.insert(
+            "user-agent",
+            HeaderValue::from_static(concat!("quipu/", env!("CARGO_PKG_VERSION"))),
+        );
+        headers.insert("accept", HeaderValue::from_static("*/*"));
+        if let Some(priority) = &self.target.priority {
+            headers.insert("priority", priority.clone());
+        }
+        if let Some(part) = part
+            && let Ok(validator) = HeaderValue::from_str(&part.validator)
+        {
+            let range = format!("bytes={}-", part.bytes);
+            headers.insert(RANGE, HeaderValue::from_str(&range).unwrap_or(validator.clone()));
+            headers.insert(IF_RANGE, validator);
+        }
+        if let Some(file) = upload {
+            let size = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?.len();
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+        }
+        for (name, value) in &self.request.headers {
+            headers.insert(name.clone(), value.clone());
+        }
+        Ok(request)
+    }
+
+    async fn receive(
+        &self,
+        uri: &Uri,
+        mut exchange: Http3Exchange,
+        response: Response<()>,
+        part: Option<Part>,
+        (opened, (sent, redirects)): (Opened, (f64, u16)),
+        bar: &ProgressBar,
+    ) -> Result<Fetched, FetchError> {
+        let first_byte = self.begun.elapsed().as_secs_f64();
+        let status = response.status();
+        if self.request.fail && status.as_u16() >= 400 {
+            return Err(FetchError::new(
+                FetchError::STATUS,
+                format!("the server answers {status}"),
+            ));
+        }
+        let stream = exchange.stream().0;
+        let file = self.target.file.as_deref();
+        let resumed = resumed(&response, part.as_ref())?;
+        let mut output = None;
+        if !self.request.head {
+            // An error page is no part of the file.
+            let keeps = self.request.resume && status.is_success();
+            let validator = validator(&response).filter(|_| keeps);
+            let kept = match (&part, resumed) {
+                (Some(part), true) => Some(part.validator.as_str()),
+                _ => validator,
+            };
+            let opened = Output::open(file, kept, resumed)?;
+            let length = response.headers().get(CONTENT_LENGTH).and_then(number);
+            if let Some(length) = length {
+                bar.set_length(length + opened.bytes);
+            }
+            bar.set_position(opened.bytes);
+            output = Some(opened);
+        }
+        let resumed_at = output.as_ref().map_or(0, |output| output.bytes);
+        let mut bytes = 0;
+        loop {
+            let next = exchange.data(CHUNK).await;
+            let Some(octets) = next.map_err(|error| FetchError::exchange(&error, bytes))? else {
+                break;
+            };
+            bytes += octets.len() as u64;
+            bar.inc(octets.len() as u64);
+            if let Some(output) = &mut output {
+                output.write(&octets)?;
+            }
+        }
+        let sha256 =
+            output.map(|output| output.finish(self.request.checksum.as_ref())).transpose()?;
+        bar.finish_and_clear();
+        let since = |at: Instant| at.saturating_duration_since(self.begun).as_secs_f64();
+        Ok(Fetched {
+            status,
+            uri: uri.clone(),
+            redirects,
+            stream,
+            bytes,
+            resumed_at,
+            sha256,
+            times: Times {
+                resolved: since(opened.resolved),
+                connected: since(opened.connected),
+                sent,
+                first_byte,
+                complete: self.begun.elapsed().as_secs_f64(),
+            },
+            head: self.request.head.then(|| text_of(&response)),
+        })
+    }
+}
+
+/// Whether the response goes on where the part ends.
+fn resumed(response: &Response<()>, part: Option<&Part>) -> Result<bool, FetchError> {
+    let Some(part) = part else { return Ok(false) };
+    let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+    match response.status() {
+        StatusCode::PARTIAL_CONTENT => {
+            let first = range
+                .and_then(|range| range.strip_prefix("bytes "))
+                .and_then(|range| range.split('-').next()?.parse::<u64>().ok());
+            if first == Some(part.bytes) {
+                return Ok(true);
+            }
+            let reason = format!(
+                "the server sends the range {:?}, not what follows byte {}",
+                range.unwrap_or_default(),
+                part.bytes
+            );
+            Err(FetchError::new(FetchError::RANGE, reason))
+        }
+        StatusCode::RANGE_NOT_SATISFIABLE => {
+            let reason =
+                format!("the server has no more than the {} bytes of the part", part.bytes);
+            Err(FetchError::new(FetchError::RANGE, reason))
+        }
+        // It changed, or the server sends no ranges: all of it comes.
+        _ => Ok(false),
+    }
+}
+
+/// By what the file is known again: a strong ETag, else its date.
+fn validator(response: &Response<()>) -> Option<&str> {
+    let text =
+        |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
+    text(ETAG).filter(|etag| !etag.starts_with("W/")).or_else(|| text(LAST_MODIFIED))
+}
+
+/// Where the response says to go instead.
+fn redirect(uri: &Uri, response: &Response<()>) -> Result<Option<Uri>, FetchError> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
+    let wrong = || {
+        let reason = format!("redirected to {location:?}, which is no URL of https");
+        FetchError::new(FetchError::URL, reason)
+    };
+    let text = location.to_str().map_err(|_| wrong())?;
+    let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+    let whole = if text.contains("://") {
+        text.to_owned()
+    } else if let Some(rest) = text.strip_prefix("//") {
+        format!("https://{rest}")
+    } else if text.starts_with('/') {
+        format!("https://{authority}{text}")
+    } else {
+        let folder = uri.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+        format!("https://{authority}{folder}/{text}")
+    };
+    parse(&whole).map(Some).map_err(|_| wrong())
+}
+
+/// Sends a file as the body of a request.
+async fn send(exchange: &mut Http3Exchange, file: &Path) -> Result<(), FetchError> {
+    let mut opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
+    let mut buffer = vec![0; CHUNK];
+    loop {
+        let read = opened.read(&mut buffer).map_err(|error| cannot_read(file, &error))?;
+        if read == 0 {
+            break;
+        }
+        let octets = buffer[..read].to_vec().into();
+        match exchange.send_data(octets).await {
+            Ok(()) => {}
+            // It has its answer ready.
+            Err(Http3Error::Stopped(_)) => return Ok(()),
+            Err(error) => return Err(FetchError::exchange(&error, 0)),
+        }
+    }
+    match exchange.finish(None) {
+        Ok(()) | Err(Http3Error::Stopped(_)) => Ok(()),
+        Err(error) => {
+            Err(FetchError::new(FetchError::READ, format!("{}: {error}", file.display())))
+        }
+    }
+}
+
+fn cannot_read(file: &Path, error: &std::io::Error) -> FetchError {
+    FetchError::new(FetchError::READ, format!("cannot read {}: {error}", file.display()))
+}
+
+fn number(value: &HeaderValue) -> Option<u64> {
+    value.to_str().ok()?.parse().ok()
+}
+
+/// A head as text.
+fn text_of(response: &Response<()>) -> String {
+    let mut text = format!("HTTP/3 {}\n", response.status());
+    for (name, value) in response.headers() {
+        text.push_str(&format!("{name}: {}\n", String::from_utf8_lossy(value.as_bytes())));
+    }
+    text
+}
+
+/// A bar of one object.
+fn bar(url: &str) -> ProgressBar {
+    let bar = ProgressBar::new(0).with_message(url.to_owned());
+    let template = "{bar:20} {bytes:>10} of {total_bytes:10} {bytes_per_sec:>12} {wide_msg}";
+    // The template is constant and a test reads it; the default bar would do as well.
+    bar.set_style(
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirects_are_resolved_against_the_url() {
+        let at = parse("https://a.example:8443/b/c?d").expect("a URL");
+        for (location, expected) in [
+            ("https://e.example/f", "https://e.example/f"),
+            ("//e.example/f", "https://e.example/f"),
+            ("/f", "https://a.example:8443/f"),
+            ("f?g", "https://a.example:8443/b/f?g"),
+        ] {
+            let mut response = Response::new(());
+            *response.status_mut() = StatusCode::FOUND;
+            response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
+            let next = redirect(&at, &response).expect(location).map(|uri| uri.to_string());
+            assert_eq!(next.as_deref(), Some(expected));
+        }
+        let mut response = Response::new(());
+        *response.status_mut() = StatusCode::FOUND;
+        assert_eq!(redirect(&at, &response), Ok(None));
+        response.headers_mut().insert(LOCATION, HeaderValue::from_static("http://a.example/"));
+        assert_eq!(redirect(&at, &response).expect_err("no https").code, FetchError::URL);
+    }
+
+    #[test]
+    fn a_part_goes_on_only_where_it_ends() {
+        let part = Part { bytes: 100, validator: "x".to_owned() };
+        let mut response = Response::new(());
+        assert_eq!(resumed(&response, Some(&part)), Ok(false));
+        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+        response.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 100-199/200"));
+        assert_eq!(resumed(&response, Some(&part)), Ok(true));
+        response.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 0-199/200"));
+        assert_eq!(
+            resumed(&response, Some(&part)).expect_err("another range").code,
+            FetchError::RANGE
+        );
+    }
+}
