@@ -23,8 +23,8 @@ const TABLE: [(&str, &[&str]); 21] = [
     ("link", &["base"]),
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
-    ("tokio", &["base", "policy", "quic"]),
-    ("serve", &["base", "quic", "http", "tokio"]),
+    ("tokio", &["base", "policy", "quic", "http"]),
+    ("serve", &["base", "policy", "quic", "http", "tokio"]),
     ("recorder", &["base", "web"]),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),
@@ -40,8 +40,8 @@ const TABLE: [(&str, &[&str]); 21] = [
     (
         "cli",
         &[
-            "base", "record", "recorder", "scenario", "lab", "study", "report", "tokio", "emu",
-            "build",
+            "base", "record", "recorder", "scenario", "lab", "study", "report", "tokio", "serve",
+            "emu", "build",
         ],
     ),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "tokio", "link", "sim"]),

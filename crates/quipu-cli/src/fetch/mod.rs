@@ -65,23 +65,13 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
             bars.set_draw_target(ProgressDrawTarget::hidden());
         }
         let begun = now();
-        let all = fetch_all(&plan, &connections, &bars, begun);
-        let limited = async {
-            match options.max_time {
-                Some(seconds) => timeout(Duration::from_secs(seconds), all).await.ok(),
-                None => Some(all.await),
-            }
-        };
-        let fetched = tokio::select! {
-            fetched = limited => fetched,
+        let all = fetch_all(&plan, &connections, &bars, (begun, options.max_time));
+        let results = tokio::select! {
+            results = all => results,
             () = asked_to_stop(&stopped) => return Err(Failure::Interrupted),
         };
-        // Bars that are not over are of what was late.
+        // Bars that are not over are of what failed.
         let _ = bars.clear();
-        let results = fetched.unwrap_or_else(|| {
-            let late = FetchError::late(options.max_time.unwrap_or_default());
-            plan.targets.iter().map(|target| (target.url.clone(), Err(late.clone()))).collect()
-        });
         let paths = connections.paths();
         connections.close();
         endpoint.wait_idle_for(FAREWELL).await;
@@ -98,12 +88,12 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
 /// What became of each URL.
 type Results = Vec<(String, Result<Fetched, FetchError>)>;
 
-/// Fetches all targets, a number of them at a time.
+/// Fetches all targets, a number of them at a time; none takes more than `max_time` seconds.
 async fn fetch_all(
     plan: &Plan,
     connections: &Arc<Connections>,
     bars: &MultiProgress,
-    begun: Instant,
+    (begun, max_time): (Instant, Option<u64>),
 ) -> Results {
     let places = Arc::new(Semaphore::new(usize::from(plan.parallel)));
     let mut running = JoinSet::new();
@@ -117,9 +107,18 @@ async fn fetch_all(
         };
         let places = Arc::clone(&places);
         running.spawn(async move {
-            // It is closed by nobody.
-            let _place = places.acquire_owned().await;
-            (index, transfer.run().await)
+            let run = async {
+                // It is closed by nobody.
+                let _place = places.acquire_owned().await;
+                transfer.run().await
+            };
+            let result = match max_time {
+                None => run.await,
+                Some(seconds) => timeout(Duration::from_secs(seconds), run)
+                    .await
+                    .unwrap_or_else(|_| Err(FetchError::late(seconds))),
+            };
+            (index, result)
         });
     }
     let mut results: Vec<_> = Vec::with_capacity(plan.targets.len());

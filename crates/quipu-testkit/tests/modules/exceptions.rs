@@ -76,14 +76,21 @@ pub(crate) const EXCEPTIONS: &[Exception] = &[
     (
         "http",
         "",
-        &["byte_stream", "h2", "transport"],
-        "Both ways to carry HTTP/2 use its frames, and are transports to it.",
+        &["byte_stream", "exchange", "h2", "h3", "transport"],
+        "Both ways to carry HTTP/2 use its frames, and are transports to it; the transport of QUIC passes its events \
+         on to both versions, whose exchanges fail when it does.",
     ),
     (
         "http",
         "h2::frame",
         &["decode", "error", "settings"],
         "An error of a frame names the setting that is wrong.",
+    ),
+    (
+        "http",
+        "qpack",
+        &["decoder", "prefix"],
+        "An error of a field section may be one of its prefix.",
     ),
     (
         "sim",

@@ -205,6 +205,13 @@ impl<E: End> Session<E> {
     }
 }
 
+impl<E> Drop for Session<E> {
+    fn drop(&mut self) {
+        // The task finds nobody any more, and ends.
+        self.connection.signals().layer.notify_one();
+    }
+}
+
 impl<E> State<E> {
     fn tell(&mut self, stream: StreamId, tell: impl FnOnce(&mut Slot)) {
         if let Some(slot) = self.slots.get_mut(&stream) {
