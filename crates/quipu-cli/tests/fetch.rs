@@ -239,6 +239,15 @@ fn devices_are_written_and_never_replaced() {
     assert!(output.status.success(), "{}", told(&output));
     assert!(link.is_symlink());
     assert_eq!(std::fs::read(&link).expect("read"), b"alpha");
+    // The user's umask holds.
+    let file = text(&site.to("private"));
+    let script = r#"umask 077 && exec "$0" "$@""#;
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_quipu"), "fetch", &site.url("/a.txt")]);
+    let output = command.args(["--pin", &site.pin, "--output", &file]).output().expect("it ends");
+    assert!(output.status.success(), "{}", told(&output));
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&file).expect("a file"));
+    assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
@@ -259,6 +268,12 @@ fn servers_that_cannot_be_used_are_told_apart() {
     let url = format!("https://{}/", mute.local_addr().expect("an address"));
     assert_failed(&fetch(&[&url, "--connect-timeout", "1"]), 28, &["after 1 s"]);
     assert_failed(&fetch(&[&url, "--max-time", "1"]), 28, &["--max-time"]);
+    // It is tried once for all who wait for it.
+    let urls = ["1", "2", "3"].map(|path| format!("{url}{path}"));
+    let folder = text(site.out.path());
+    let options = ["--connect-timeout", "1", "--max-time", "3", "--output-dir", &folder];
+    let output = fetch(&[&urls.each_ref().map(String::as_str)[..], &options[..]].concat());
+    assert_eq!(told(&output).matches("after 1 s").count(), 3, "{}", told(&output));
 }
 
 #[test]

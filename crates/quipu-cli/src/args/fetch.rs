@@ -33,7 +33,7 @@ pub(crate) struct FetchOptions {
     /// Method of requests [default: GET, or PUT with --upload, or HEAD with --head]
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) request: Option<String>,
-    /// File that is sent with the request; for one URL
+    /// File that is sent with the request, or - for standard input; for one URL
     #[arg(short = 'T', long, value_name = "FILE")]
     pub(crate) upload: Option<PathBuf>,
     /// Fetch heads alone, and print them

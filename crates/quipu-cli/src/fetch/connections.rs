@@ -42,8 +42,11 @@ pub(super) struct Connections {
     endpoint: Endpoint,
     config: ClientConfig,
     limit: Duration,
-    origins: Mutex<BTreeMap<String, Arc<OnceCell<Opened>>>>,
+    origins: Mutex<BTreeMap<String, Attempt>>,
 }
+
+/// A connection that is opened, once for all who wait for it, or was not.
+type Attempt = Arc<OnceCell<Result<Opened, FetchError>>>;
 
 /// A connection that was opened.
 #[derive(Clone)]
@@ -63,11 +66,16 @@ impl Connections {
     pub(super) async fn to(&self, uri: &Uri) -> Result<Opened, FetchError> {
         let host = uri.host().unwrap_or_default().to_owned();
         let port = uri.port_u16().unwrap_or(443);
-        let cell = {
+        let attempt = {
             let mut origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(origins.entry(format!("{host}:{port}")).or_default())
+            let attempt = origins.entry(format!("{host}:{port}")).or_default();
+            let has_ended = |opened: &Opened| opened.client.connection().close_reason().is_some();
+            if matches!(attempt.get(), Some(Ok(opened)) if has_ended(opened)) {
+                *attempt = Attempt::default();
+            }
+            Arc::clone(attempt)
         };
-        let opened = cell.get_or_try_init(|| async {
+        let opened = attempt.get_or_init(|| async {
             let opening = timeout(self.limit, self.open(&host, port));
             opening.await.unwrap_or_else(|_| {
                 let seconds = self.limit.as_secs();
@@ -75,7 +83,7 @@ impl Connections {
                 Err(FetchError::new(FetchError::LATE, reason))
             })
         });
-        opened.await.cloned()
+        opened.await.clone()
     }
 
     async fn open(&self, host: &str, port: u16) -> Result<Opened, FetchError> {
@@ -108,8 +116,8 @@ impl Connections {
     /// The paths of each connection.
     pub(super) fn paths(&self) -> Vec<(String, Vec<PathInfo>)> {
         let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = |(origin, cell): (&String, &Arc<OnceCell<Opened>>)| {
-            let opened = cell.get()?;
+        let of = |(origin, attempt): (&String, &Attempt)| {
+            let opened = attempt.get()?.as_ref().ok()?;
             Some((origin.clone(), opened.client.connection().paths()))
         };
         origins.iter().filter_map(of).collect()
@@ -118,7 +126,7 @@ impl Connections {
     /// Ends them.
     pub(super) fn close(&self) {
         let origins = self.origins.lock().unwrap_or_else(PoisonError::into_inner);
-        for opened in origins.values().filter_map(|cell| cell.get()) {
+        for opened in origins.values().filter_map(|attempt| attempt.get()?.as_ref().ok()) {
             opened.client.connection().close(quipu_tokio::http3::ErrorCode::NO_ERROR.0, b"");
         }
     }

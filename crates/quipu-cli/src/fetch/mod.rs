@@ -77,13 +77,17 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
         endpoint.wait_idle_for(FAREWELL).await;
         Ok::<_, Failure>((results, paths))
     });
-    drop(runtime);
+    // One that is blocked, such as by a pager that reads no more, is not waited for.
+    runtime.shutdown_timeout(SHUTDOWN);
     if let Some(logs) = &logs {
         logs.finish().map(drop).map_err(Failure::run)?;
     }
     let (results, paths) = outcome?;
     results::print(options, &results, &paths)
 }
+
+/// How long tasks have to drop their files in the end. Our choice.
+const SHUTDOWN: Duration = Duration::from_secs(1);
 
 /// What became of each URL.
 type Results = Vec<(String, Result<Fetched, FetchError>)>;
@@ -121,16 +125,18 @@ async fn fetch_all(
             (index, result)
         });
     }
-    let mut results: Vec<_> = Vec::with_capacity(plan.targets.len());
+    let lost = Err(FetchError::new(FetchError::RECEIVE, "the transfer ended before its time"));
+    let mut results: Results =
+        plan.targets.iter().map(|target| (target.url.clone(), lost.clone())).collect();
     while let Some(done) = running.join_next().await {
-        // A transfer that panicked has told so.
-        if let Ok(result) = done {
-            results.push(result);
+        // One that panicked stays lost.
+        if let Ok((index, result)) = done
+            && let Some(place) = results.get_mut(index)
+        {
+            place.1 = result;
         }
     }
-    results.sort_by_key(|(index, _)| *index);
-    let urls = plan.targets.iter().map(|target| target.url.clone());
-    urls.zip(results.into_iter().map(|(_, result)| result)).collect()
+    results
 }
 
 /// The time.

@@ -34,6 +34,11 @@ pub(super) struct Part {
     pub(super) validator: String,
 }
 
+/// What a link names is written, and the link stays.
+fn resolved(file: &Path) -> PathBuf {
+    std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())
+}
+
 /// The file beside `file` that ends so.
 fn beside(file: &Path, end: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
@@ -44,8 +49,9 @@ fn beside(file: &Path, end: &str) -> PathBuf {
 impl Part {
     /// What is there of `file`, if it is known of what.
     pub(super) fn of(file: &Path) -> Option<Part> {
-        let validator = std::fs::read_to_string(beside(file, ".part.validator")).ok()?;
-        let bytes = std::fs::metadata(beside(file, ".part")).ok()?.len();
+        let file = resolved(file);
+        let validator = std::fs::read_to_string(beside(&file, ".part.validator")).ok()?;
+        let bytes = std::fs::metadata(beside(&file, ".part")).ok()?.len();
         (bytes > 0).then_some(Part { bytes, validator })
     }
 }
@@ -62,8 +68,7 @@ impl Output {
             return Ok(Output::at(Place::Standard));
         };
         let failed = |error| cannot_write(file, &error);
-        // What a link names is written, and the link stays.
-        let resolved = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let resolved = resolved(file);
         let file = resolved.as_path();
         if std::fs::metadata(file).is_ok_and(|there| !there.is_file()) {
             let opened = File::options().write(true).open(file).map_err(failed)?;
@@ -71,7 +76,7 @@ impl Output {
         }
         let Some(validator) = kept else {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let temporary = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
+            let temporary = temporary_in(folder.unwrap_or(Path::new(".")));
             return Ok(Output::at(Place::Whole(temporary.map_err(failed)?, file.to_owned())));
         };
         let part = beside(file, ".part");
@@ -137,9 +142,8 @@ impl Output {
         match self.place {
             Place::Standard | Place::Direct(..) => {}
             Place::Whole(temporary, file) => {
-                let persisted = readable(&temporary)
-                    .and_then(|()| temporary.persist(&file).map(drop).map_err(|error| error.error));
-                persisted.map_err(|error| cannot_write(&file, &error))?;
+                let persisted = temporary.persist(&file);
+                persisted.map_err(|error| cannot_write(&file, &error.error))?;
             }
             Place::Part(part, file) => {
                 drop(part);
@@ -159,16 +163,16 @@ fn remove_part(file: &Path) {
     let _ = std::fs::remove_file(beside(file, ".part.validator"));
 }
 
-/// A file that others may read, as those that programs make usually are: temporary ones are not.
-fn readable(file: &NamedTempFile) -> io::Result<()> {
+/// A file that those may read whom the user's umask lets, as other files that programs make: temporary
+/// ones are not.
+fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    #[cfg(not(unix))]
-    let _ = file;
-    Ok(())
+    builder.tempfile_in(folder)
 }
 
 fn cannot_write(place: &Path, error: &io::Error) -> FetchError {

@@ -10,7 +10,7 @@ use http::header::{
     CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue, IF_RANGE, LAST_MODIFIED,
     LOCATION, RANGE,
 };
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use quipu_tokio::http3::{Http3Error, Http3Exchange};
 
@@ -129,11 +129,17 @@ impl Transfer {
             headers.insert(IF_RANGE, validator);
         }
         if let Some(file) = upload {
-            let size = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?.len();
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(size));
+            // Others, such as pipes, end when they do.
+            if file.as_os_str() != "-" {
+                let there = std::fs::metadata(file).map_err(|error| cannot_read(file, &error))?;
+                if there.is_file() {
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from(there.len()));
+                }
+            }
         }
-        for (name, value) in &self.request.headers {
-            headers.insert(name.clone(), value.clone());
+        // They may say who the user is, which is no matter of another server.
+        if uri.authority() == self.target.uri.authority() {
+            add_given(headers, &self.request.headers);
         }
         Ok(request)
     }
@@ -259,23 +265,65 @@ fn redirect(uri: &Uri, response: &Response<()>) -> Result<Option<Uri>, FetchErro
         FetchError::new(FetchError::URL, reason)
     };
     let text = location.to_str().map_err(|_| wrong())?;
+    parse(&resolve(uri, text)).map(Some).map_err(|_| wrong())
+}
+
+/// Adds what the user gave, which takes the place of what is there.
+fn add_given(headers: &mut HeaderMap, given: &HeaderMap) {
+    for name in given.keys() {
+        headers.remove(name);
+    }
+    for (name, value) in given {
+        headers.append(name.clone(), value.clone());
+    }
+}
+
+/// The URL that a reference names, seen from `uri`.
+/// <https://www.rfc-editor.org/rfc/rfc3986#section-5.2>
+fn resolve(uri: &Uri, reference: &str) -> String {
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
-    let whole = if text.contains("://") {
-        text.to_owned()
-    } else if let Some(rest) = text.strip_prefix("//") {
-        format!("https://{rest}")
-    } else if text.starts_with('/') {
-        format!("https://{authority}{text}")
-    } else {
-        let folder = uri.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("https://{authority}{folder}/{text}")
+    let before_path = reference.split(['/', '?', '#']).next().unwrap_or_default();
+    if before_path.contains(':') {
+        return reference.to_owned();
+    }
+    if reference.starts_with("//") {
+        return format!("https:{reference}");
+    }
+    let end = reference.find(['?', '#']).unwrap_or(reference.len());
+    let (path, rest) = reference.split_at(end);
+    let path = match (path.is_empty(), path.starts_with('/')) {
+        (true, _) => uri.path().to_owned(),
+        (false, true) => without_dots(path),
+        (false, false) => {
+            let folder = uri.path().rsplit_once('/').map_or("", |(folder, _)| folder);
+            without_dots(&format!("{folder}/{path}"))
+        }
     };
-    parse(&whole).map(Some).map_err(|_| wrong())
+    format!("https://{authority}{path}{rest}")
+}
+
+/// A path without `.` and `..`: <https://www.rfc-editor.org/rfc/rfc3986#section-5.2.4>.
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split('/').skip(1) {
+        match segment {
+            "." => {}
+            ".." => drop(kept.pop()),
+            segment => kept.push(segment),
+        }
+    }
+    let ends_in_folder = matches!(path.rsplit('/').next(), Some("." | ".."));
+    let end = if ends_in_folder && !kept.is_empty() { "/" } else { "" };
+    format!("/{}{end}", kept.join("/"))
 }
 
 /// Sends a file as the body of a request.
 async fn send(exchange: &mut Http3Exchange, file: &Path) -> Result<(), FetchError> {
-    let mut opened = File::open(file).map_err(|error| cannot_read(file, &error))?;
+    let mut opened: Box<dyn Read + Send> = if file.as_os_str() == "-" {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(File::open(file).map_err(|error| cannot_read(file, &error))?)
+    };
     let mut buffer = vec![0; CHUNK];
     loop {
         let read = opened.read(&mut buffer).map_err(|error| cannot_read(file, &error))?;
@@ -292,9 +340,7 @@ async fn send(exchange: &mut Http3Exchange, file: &Path) -> Result<(), FetchErro
     }
     match exchange.finish(None) {
         Ok(()) | Err(Http3Error::Stopped(_)) => Ok(()),
-        Err(error) => {
-            Err(FetchError::new(FetchError::READ, format!("{}: {error}", file.display())))
-        }
+        Err(error) => Err(FetchError::exchange(&error, 0)),
     }
 }
 
@@ -338,6 +384,11 @@ mod tests {
             ("//e.example/f", "https://e.example/f"),
             ("/f", "https://a.example:8443/f"),
             ("f?g", "https://a.example:8443/b/f?g"),
+            ("../f/./g/../h", "https://a.example:8443/f/h"),
+            ("..", "https://a.example:8443/"),
+            ("/a/b/..", "https://a.example:8443/a/"),
+            ("?e", "https://a.example:8443/b/c?e"),
+            ("/in?to=https://e.example/", "https://a.example:8443/in?to=https://e.example/"),
         ] {
             let mut response = Response::new(());
             *response.status_mut() = StatusCode::FOUND;
@@ -350,6 +401,19 @@ mod tests {
         assert_eq!(redirect(&at, &response), Ok(None));
         response.headers_mut().insert(LOCATION, HeaderValue::from_static("http://a.example/"));
         assert_eq!(redirect(&at, &response).expect_err("no https").code, FetchError::URL);
+    }
+
+    #[test]
+    fn given_fields_take_the_place_of_ours_and_may_be_repeated() {
+        let mut headers = HeaderMap::new();
+        headers.insert("accept", HeaderValue::from_static("*/*"));
+        let mut given = HeaderMap::new();
+        for value in ["a", "b"] {
+            given.append("accept", HeaderValue::from_static(value));
+        }
+        add_given(&mut headers, &given);
+        let values: Vec<_> = headers.get_all("accept").iter().collect();
+        assert_eq!(values, ["a", "b"]);
     }
 
     #[test]
