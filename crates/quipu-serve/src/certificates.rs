@@ -82,7 +82,15 @@ impl Certificates {
     /// # Errors
     /// [`IdentityError`], as [`ServerIdentity::kept_in`].
     pub fn kept_in(folder: &Path, name: &str) -> Result<Self, IdentityError> {
-        let identity = ServerIdentity::kept_in(folder, name)?;
+        Self::kept_in_for(folder, &[name])
+    }
+
+    /// The same for several names, as [`ServerIdentity::kept_in_for`].
+    ///
+    /// # Errors
+    /// [`IdentityError`], as there.
+    pub fn kept_in_for(folder: &Path, names: &[&str]) -> Result<Self, IdentityError> {
+        let identity = ServerIdentity::kept_in_for(folder, names)?;
         let files =
             Files { certificates: folder.join("certificate.pem"), key: folder.join("key.pem") };
         let stamps = files.stamps();
@@ -94,7 +102,15 @@ impl Certificates {
     /// # Errors
     /// [`IdentityError`] if the host has no randomness, or the name cannot be in a certificate.
     pub fn generate(name: &str) -> Result<Self, IdentityError> {
-        Self::of(None, [None; 2], ServerIdentity::generate(name)?)
+        Self::generate_for(&[name])
+    }
+
+    /// The same for several names, as [`ServerIdentity::generate_for`].
+    ///
+    /// # Errors
+    /// [`IdentityError`], as there.
+    pub fn generate_for(names: &[&str]) -> Result<Self, IdentityError> {
+        Self::of(None, [None; 2], ServerIdentity::generate_for(names)?)
     }
 
     fn of(
@@ -115,6 +131,13 @@ impl Certificates {
     /// Fingerprint (SHA-256) of the current certificate, to be printed for clients.
     pub fn pin(&self) -> Pin {
         self.certificate().map_or(Pin([0; 32]), |certificate| Pin::of(&certificate))
+    }
+
+    /// SHA-256 of the current certificate's key (its `SubjectPublicKeyInfo` in DER), by which Chromium's option
+    /// `--ignore-certificate-errors-spki-list` knows a server; `None` if the certificate's key cannot be read.
+    pub fn key_hash(&self) -> Option<[u8; 32]> {
+        let shown = self.shown();
+        Some(Pin::of(&shown.key.public_key()?).0)
     }
 
     /// The current end-entity certificate.

@@ -39,7 +39,15 @@ impl ServerIdentity {
     /// # Errors
     /// See [`IdentityError`].
     pub fn generate(name: &str) -> Result<Self, IdentityError> {
-        let (certificate, key) = make(name)?;
+        Self::generate_for(&[name])
+    }
+
+    /// The same for several names: hosts, or addresses of IPv4 or IPv6 without brackets.
+    ///
+    /// # Errors
+    /// See [`IdentityError`]; among others if a name has letters beyond ASCII.
+    pub fn generate_for(names: &[&str]) -> Result<Self, IdentityError> {
+        let (certificate, key) = make(names)?;
         let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
         let chain = vec![certificate.der().clone()];
         Ok(ServerIdentity { chain, key, secret: Secret::generate()? })
@@ -62,6 +70,15 @@ impl ServerIdentity {
     /// # Errors
     /// See [`IdentityError`]; among others if of certificate and key one is there.
     pub fn kept_in(folder: &Path, name: &str) -> Result<Self, IdentityError> {
+        Self::kept_in_for(folder, &[name])
+    }
+
+    /// The same, made for several names as by [`generate_for`](Self::generate_for). A certificate that is there stays
+    /// as it is, whatever its names.
+    ///
+    /// # Errors
+    /// As [`kept_in`](Self::kept_in).
+    pub fn kept_in_for(folder: &Path, names: &[&str]) -> Result<Self, IdentityError> {
         files::make_folder(folder)?;
         let (certificate, key) = (folder.join(CERTIFICATE), folder.join(KEY));
         match (certificate.exists(), key.exists()) {
@@ -69,7 +86,7 @@ impl ServerIdentity {
             (true, false) => return Err(IdentityError::Half { there: certificate, missing: key }),
             (false, true) => return Err(IdentityError::Half { there: key, missing: certificate }),
             (false, false) => {
-                let (made, pair) = make(name)?;
+                let (made, pair) = make(names)?;
                 files::write(&key, &pair.serialize_pem(), Readers::Owner)?;
                 files::write(&certificate, &made.pem(), Readers::Any)?;
             }
@@ -201,9 +218,10 @@ pub fn server_config(
     Ok(Arc::new(config))
 }
 
-/// A key, and a certificate for `name` that it signs itself.
-fn make(name: &str) -> Result<(rcgen::Certificate, rcgen::KeyPair), IdentityError> {
+/// A key, and a certificate for `names` that it signs itself.
+fn make(names: &[&str]) -> Result<(rcgen::Certificate, rcgen::KeyPair), IdentityError> {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
-    let params = rcgen::CertificateParams::new(vec![name.to_owned()])?;
+    let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+    let params = rcgen::CertificateParams::new(names)?;
     Ok((params.self_signed(&key)?, key))
 }
