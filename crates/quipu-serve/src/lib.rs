@@ -1,8 +1,9 @@
 //! What a Quipu server answers with, independent of the version of HTTP: `tower` services that the listeners of all
 //! versions call.
 //!
-//! Start with four types:
+//! Start with five types:
 //! - [`files::Files`]: the files of a folder;
+//! - [`Replay`]: a recorded page with all its hosts;
 //! - [`Recorded`]: a service with an access log and [`Metrics`];
 //! - [`http3::Server`]: HTTP/3, over all paths that clients open;
 //! - [`tcp::Server`]: HTTP/1.1 and HTTP/2 over TCP and TLS, which announces HTTP/3 on the same port.
@@ -59,6 +60,8 @@ mod clock;
 pub mod files;
 pub mod http3;
 pub mod metrics;
+mod replay;
+mod site;
 pub mod tcp;
 
 pub use access::Recorded;
@@ -66,3 +69,5 @@ pub use body::Body;
 pub use certificates::{Certificates, LOOK_AFTER, Reloaded};
 pub use client::Client;
 pub use metrics::Metrics;
+pub use replay::{Difference, Replay};
+pub use site::Site;

@@ -24,7 +24,7 @@ const TABLE: [(&str, &[&str]); 21] = [
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
-    ("serve", &["base", "policy", "quic", "http", "tokio"]),
+    ("serve", &["base", "policy", "quic", "http", "web", "tokio"]),
     ("recorder", &["base", "web"]),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),

@@ -1,5 +1,6 @@
 //! The server as its users have it: files through the service, and over TCP on loopback.
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
 
 mod access;
 mod certificates;
@@ -10,5 +11,6 @@ mod files;
 mod http3;
 mod limits;
 mod ranges;
+mod replay;
 mod setup;
 mod tcp;
