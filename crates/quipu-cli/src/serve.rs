@@ -1,5 +1,7 @@
 //! `quipu serve`.
 
+mod replay;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +12,7 @@ use quipu_serve::access::{AccessLog, Format, LogWriter};
 use quipu_serve::files::Files;
 use quipu_serve::metrics::Scrape;
 use quipu_serve::tcp::{Limits, ListenError, Listener, Server};
-use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded, http3};
+use quipu_serve::{Certificates, LOOK_AFTER, Metrics, Recorded, Site, http3};
 use quipu_tokio::http3::ALPN;
 use quipu_tokio::identity::Secret;
 use quipu_tokio::tokio::sync::watch;
@@ -37,17 +39,24 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
             "--cache-control: {value:?} is no value of a field, such as no-cache"
         ))
     })?;
-    let files = Files::new(&options.folder).map_err(Failure::usage)?;
+    let site = match (&options.folder, &options.har) {
+        (_, Some(name)) => Site::Replay(replay::of_page(name)?),
+        (Some(folder), None) => {
+            let files = Files::new(folder).map_err(Failure::usage)?;
+            Site::Files(files.cache_control(cache_control))
+        }
+        (None, None) => return Err(Failure::Usage("give a folder, or a page by --har".to_owned())),
+    };
     if let Some(address) = options.listen.iter().find(|address| address.port() == 0)
         && options.listen.len() > 1
     {
         let reason = "several addresses need a port each that is not 0";
         return Err(Failure::Usage(format!("--listen {address}: {reason}")));
     }
-    let certificates = Arc::new(certificates(&options.identity, &options.name)?);
+    let certificates = Arc::new(certificates(options, &site)?);
     let (log, writer) = access_log(options)?;
     let metrics = Metrics::new();
-    let mut service = Recorded::new(files.cache_control(cache_control)).metrics(metrics.clone());
+    let mut service = Recorded::new(site.clone()).metrics(metrics.clone());
     if let Some(log) = log {
         service = service.log(log);
     }
@@ -92,7 +101,7 @@ pub(crate) fn run(options: &ServeOptions, own: &Own<'_>) -> Result<(), Failure> 
         let ends = stops();
         servers.spawn(async move { quic.run(ends).await });
         let watching = tokio::spawn(Arc::clone(&certificates).watch(LOOK_AFTER));
-        crate::print(&banner(&addresses, options, &certificates))?;
+        crate::print(&banner(&addresses, options, &site, &certificates))?;
         while !stopped.load(Ordering::Relaxed) {
             sleep(LOOK).await;
             if let Some(Err(error)) = qlog.as_ref().map(QlogFolder::finish) {
@@ -146,11 +155,16 @@ fn endpoint(
 }
 
 /// What clients know the server by: as the options say, else made for this run.
-fn certificates(options: &IdentityOptions, name: &str) -> Result<Certificates, Failure> {
-    let IdentityOptions { identity, cert, key } = options;
+fn certificates(options: &ServeOptions, site: &Site) -> Result<Certificates, Failure> {
+    let mut names = vec![options.name.as_str()];
+    if let Site::Replay(replay) = site {
+        names
+            .extend(replay.hosts().iter().map(String::as_str).filter(|name| *name != options.name));
+    }
+    let IdentityOptions { identity, cert, key } = &options.identity;
     let made = match (identity, cert.as_ref().zip(key.as_ref())) {
-        (None, None) => Certificates::generate(name),
-        (Some(folder), None) => Certificates::kept_in(folder, name),
+        (None, None) => Certificates::generate_for(&names),
+        (Some(folder), None) => Certificates::kept_in_for(folder, &names),
         (None, Some((cert, key))) => Certificates::read(cert, key),
         (Some(folder), Some((cert, key))) => Certificates::read(cert, key)
             .and_then(|certificates| Ok(certificates.with_secret(Secret::kept_in(folder)?))),
@@ -176,7 +190,12 @@ fn access_log(options: &ServeOptions) -> Result<(Option<AccessLog>, Option<LogWr
 }
 
 /// Where the server is, and what it is known by.
-fn banner(addresses: &[SocketAddr], options: &ServeOptions, certificates: &Certificates) -> String {
+fn banner(
+    addresses: &[SocketAddr],
+    options: &ServeOptions,
+    site: &Site,
+    certificates: &Certificates,
+) -> String {
     let port = addresses.first().map_or(0, SocketAddr::port);
     let places: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let tcp = if options.no_tcp { "" } else { ", HTTP/2 and HTTP/1.1" };
@@ -184,11 +203,18 @@ fn banner(addresses: &[SocketAddr], options: &ServeOptions, certificates: &Certi
         .metrics
         .map(|address| format!("metrics at http://{address}/metrics\n"))
         .unwrap_or_default();
-    format!(
-        "serving {} over HTTP/3{tcp} on {}\nhttps://{}:{port}/\npin {}\n{metrics}",
-        options.folder.display(),
-        places.join(", "),
-        options.name,
-        certificates.pin(),
-    )
+    let (what, url, command) = match site {
+        Site::Replay(replay) => {
+            let command = replay::chromium(replay, addresses.first(), certificates);
+            (replay::title(replay, options), replay.start(), command)
+        }
+        _ => {
+            let folder = options.folder.as_ref().map(|folder| folder.display().to_string());
+            let url = format!("https://{}:{port}/", options.name);
+            (format!("serving {}", folder.unwrap_or_default()), url, String::new())
+        }
+    };
+    let places = places.join(", ");
+    let pin = certificates.pin();
+    format!("{what} over HTTP/3{tcp} on {places}\n{url}\npin {pin}\n{command}{metrics}")
 }

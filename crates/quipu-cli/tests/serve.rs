@@ -21,17 +21,22 @@ impl Server {
     fn start(folder: &Path, more: &[&str]) -> Server {
         let mut command = quipu();
         command.arg("serve").arg(folder).args(["--listen", "127.0.0.1:0"]).args(more);
+        Server::run(command, |line| line.starts_with("pin "))
+    }
+
+    /// Starts it, and reads what it prints to the line that is the last.
+    fn run(mut command: Command, is_last: fn(&str) -> bool) -> Server {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program starts");
         let output = child.stdout.take().expect("it is piped");
         let mut lines = Vec::new();
         for line in BufReader::new(output).lines() {
             lines.push(line.expect("UTF-8"));
-            if lines.last().is_some_and(|line| line.starts_with("pin ")) {
+            if lines.last().is_some_and(|line| is_last(line)) {
                 break;
             }
         }
-        let port = lines.get(1).and_then(|url| url.trim_end_matches('/').rsplit(':').next());
+        let port = lines.first().and_then(|line| line.rsplit(':').next());
         let port = port.and_then(|port| port.parse().ok());
         Server { port: port.unwrap_or_else(|| panic!("{lines:?}")), child, lines }
     }
@@ -127,4 +132,52 @@ fn an_identity_outlives_the_server_and_metrics_have_a_port_of_their_own() {
     stream.read_to_string(&mut answer).expect("UTF-8");
     assert!(answer.contains("quipu_connections{transport=\"quic\"} 0"), "{answer}");
     assert_eq!(second.stop().0, Some(0));
+}
+
+#[test]
+fn a_page_is_replayed_with_the_command_for_chromium() {
+    let mut command = quipu();
+    command.args(["serve", "--har", "sb-admin", "--listen", "127.0.0.1:0"]);
+    let mut server = Server::run(command, |line| line.starts_with("  'https://"));
+    let port = server.port;
+    let [first, url, pin, chromium, resolver, key, force, last] = &server.lines[..] else {
+        panic!("{:?}", server.lines)
+    };
+    assert!(first.starts_with("replaying sb-admin (13 objects, 1 host) over HTTP/3, "), "{first}");
+    assert!(url.starts_with("https://sbadmin.docs.test/"), "{url}");
+    assert!(pin.starts_with("pin "), "{pin}");
+    assert_eq!(chromium, "chromium --enable-quic \\");
+    assert_eq!(resolver, &format!("  --host-resolver-rules=\"MAP * 127.0.0.1:{port}\" \\"));
+    // 32 bytes in base64.
+    let option = "  --ignore-certificate-errors-spki-list=";
+    let hash = key.strip_prefix(option).and_then(|rest| rest.strip_suffix("= \\"));
+    assert_eq!(hash.map(str::len), Some(43), "{key}");
+    assert_eq!(force, "  --origin-to-force-quic-on=sbadmin.docs.test:443 \\");
+    assert_eq!(last, &format!("  '{url}'"));
+    assert_eq!(server.stop(), (Some(0), String::new()));
+}
+
+#[test]
+fn objects_that_grow_are_told() {
+    let mut command = quipu();
+    command.args(["serve", "--har", "dojo-demo", "--listen", "127.0.0.1:0"]);
+    let mut server = Server::run(command, |line| line.starts_with("pin "));
+    let (code, told) = server.stop();
+    assert_eq!(code, Some(0));
+    assert!(told.contains(": what it requests needs them"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn a_page_stands_in_place_of_a_folder() {
+    for (arguments, expected) in [
+        (&["--har", "wikipeda"][..], "error: --har: "),
+        (&[][..], "required arguments were not provided"),
+        (&["--har", "google", "."][..], "cannot be used with"),
+        (&["--har", "google", "--cache-control", "no-store"][..], "cannot be used with"),
+    ] {
+        let output = quipu().arg("serve").args(arguments).output().expect("the program runs");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(error(&output).contains(expected), "{}", error(&output));
+    }
 }

@@ -10,8 +10,12 @@ use super::{EventOptions, IdentityOptions, LiveLogOptions, LivePolicies};
 #[derive(Debug, Args)]
 pub(crate) struct ServeOptions {
     /// Folder with the files; what lies outside of it is never served
-    #[arg(value_name = "DIR")]
-    pub(crate) folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "har", conflicts_with = "har")]
+    pub(crate) folder: Option<PathBuf>,
+    /// Recorded page to replay in place of a folder, for a browser whose requests for all hosts of the page come
+    /// to this server: a page that ships with the program, see `quipu list`, or a HAR file
+    #[arg(long, value_name = "FILE|NAME", conflicts_with = "cache_control")]
+    pub(crate) har: Option<String>,
     /// Address and port to listen on, over UDP and TCP; may be repeated. [::] stands for all addresses of
     /// both families [default: [::]:4433]
     #[arg(long, value_name = "ADDRESS:PORT")]
