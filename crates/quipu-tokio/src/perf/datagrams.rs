@@ -16,6 +16,7 @@ use super::read_exactly;
 use crate::connection::Connection;
 use crate::error::{ConnectionError, ReadError, WriteError};
 use crate::recv_stream::RecvStream;
+use crate::send_stream::SendStream;
 
 /// Why a flow of datagrams was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -103,7 +104,7 @@ async fn flow(
         Direction::Up => {
             let sent = send(connection, &request, over, moved).await?;
             asking.write_bytes(Bytes::copy_from_slice(&sent.to_be_bytes())).await?;
-            asking.finish()?;
+            finish(&mut asking)?;
             let mut answer = connection.accept_unidirectional().await?;
             let report = read_exactly(&mut answer).await?.ok_or(DatagramError::Unanswered)?;
             Ok((sent, Received::read(report)))
@@ -112,7 +113,7 @@ async fn flow(
             // The server stops when its request ends.
             let stopping = async {
                 over.await;
-                asking.finish()?;
+                finish(&mut asking)?;
                 pending::<Result<u64, DatagramError>>().await
             };
             let announced = async {
@@ -127,6 +128,14 @@ async fn flow(
             }
             Ok(flow)
         }
+    }
+}
+
+/// Ends a request. A server that has all that it wants of it may have stopped it; its answer tells why.
+fn finish(asking: &mut SendStream) -> Result<(), ConnectionError> {
+    match asking.finish() {
+        Err(WriteError::Lost(error)) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -146,9 +146,10 @@ async fn datagrams_keep_a_rate_and_end_in_time() {
             let outcome = outcome.await.unwrap();
             let flow = outcome.datagrams.unwrap();
             assert!(told >= 4, "{told}");
-            // 500 kB, less what a machine that is late leaves out.
+            // 500 kB, less what a machine that is late leaves out, and more if it stops late.
             let bytes = outcome.bytes;
-            assert!((250_000..510_000).contains(&bytes), "{bytes}");
+            let most = 1_000_000 * (outcome.elapsed + every).as_millis() / 1_000;
+            assert!(bytes >= 250_000 && u128::from(bytes) < most, "{bytes} of {most}");
             let mean = bytes / flow.received.datagrams;
             assert!((1_100..1_500).contains(&mean), "as large as the path carries: {mean}");
         }
