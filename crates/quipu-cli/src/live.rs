@@ -1,11 +1,12 @@
 //! What commands over real sockets have in common.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::sync::Arc;
 
 use quipu_lab::base::Duration;
 use quipu_lab::policies::Registry;
-use quipu_tokio::identity::{Pin, pinned, trusting};
+use quipu_tokio::identity::{Pin, RustlsClient, pinned, trusting};
 use quipu_tokio::tokio::runtime::{Builder, Runtime};
 use quipu_tokio::{
     BindError, ClientConfig, ConnectError, Connection, DatagramConfig, Endpoint, TransportConfig,
@@ -48,24 +49,18 @@ impl Target {
         given: &LivePolicies,
         registry: &Registry,
     ) -> Result<Target, Failure> {
-        let (tls, name) = match (&trust.pin, &trust.ca) {
-            (Some(pin), _) => {
-                let pin: Pin =
-                    pin.parse().map_err(|error| Failure::Usage(format!("--pin: {error}")))?;
-                (pinned(pin, &[perf::ALPN]).map_err(Failure::run)?, SERVER_NAME.to_owned())
-            }
-            (None, Some(file)) => {
-                let tls = trusting(file, &[perf::ALPN]);
-                let name = trust.name.clone().unwrap_or_else(|| host(server).to_owned());
-                (tls.map_err(|error| Failure::Usage(format!("--ca: {error}")))?, name)
-            }
-            (None, None) => {
-                return Err(Failure::Usage(
-                    "how is the server known? give --pin PIN, which it prints when it starts, or \
-                     --ca FILE with the certificate of its authority"
-                        .to_owned(),
-                ));
-            }
+        let tls = tls_of(trust.pin.as_deref(), trust.ca.as_deref(), perf::ALPN)?;
+        let tls = tls.ok_or_else(|| {
+            Failure::Usage(
+                "how is the server known? give --pin PIN, which it prints when it starts, or \
+                 --ca FILE with the certificate of its authority"
+                    .to_owned(),
+            )
+        })?;
+        let name = match (&trust.pin, &trust.name) {
+            (Some(_), _) => SERVER_NAME.to_owned(),
+            (None, Some(name)) => name.clone(),
+            (None, None) => host(server).to_owned(),
         };
         let config = ClientConfig::new(Arc::new(tls), transport(), given.factory(registry)?);
         let addresses = addresses(server)?;
@@ -82,25 +77,12 @@ impl Target {
         &self.addresses
     }
 
-    /// Connects to the first address that answers; if none does, the first failure is told.
+    /// Connects to the first address that answers.
+    ///
+    /// # Errors
+    /// As of [`connect_first`].
     pub(crate) async fn connect(&self, endpoint: &Endpoint) -> Result<Connection, ConnectError> {
-        let mut failed = None;
-        for &address in &self.addresses {
-            match self.connect_to(endpoint, address).await {
-                // Another address may be of a family that the uplinks have, or that the server listens on.
-                Err(
-                    error @ (ConnectError::NoUplink(_)
-                    | ConnectError::NoRoute { .. }
-                    | ConnectError::NobodyListens(_)
-                    | ConnectError::Unreachable { .. }
-                    | ConnectError::NoAnswer { .. }),
-                ) => {
-                    failed.get_or_insert(error);
-                }
-                other => return other,
-            }
-        }
-        Err(failed.unwrap_or(ConnectError::EndpointClosed))
+        connect_first(endpoint, &self.config, self.addresses.iter().copied(), &self.name).await
     }
 
     /// Connects to one address.
@@ -126,6 +108,58 @@ impl Target {
             error => Failure::run(error),
         }
     }
+}
+
+/// A client that knows a server by its pin, or by an authority; `None` if neither is given.
+///
+/// # Errors
+/// If the pin is none, or the file cannot be used.
+pub(crate) fn tls_of(
+    pin: Option<&str>,
+    ca: Option<&Path>,
+    alpn: &[u8],
+) -> Result<Option<RustlsClient>, Failure> {
+    let tls = match (pin, ca) {
+        (Some(pin), _) => {
+            let pin: Pin =
+                pin.parse().map_err(|error| Failure::Usage(format!("--pin: {error}")))?;
+            pinned(pin, &[alpn]).map_err(Failure::run)?
+        }
+        (None, Some(file)) => {
+            trusting(file, &[alpn]).map_err(|error| Failure::Usage(format!("--ca: {error}")))?
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(tls))
+}
+
+/// Connects to the first address that answers.
+///
+/// # Errors
+/// The first failure, if no address answers; another one at once if it is no matter of the address.
+pub(crate) async fn connect_first(
+    endpoint: &Endpoint,
+    config: &ClientConfig,
+    addresses: impl Iterator<Item = SocketAddr>,
+    name: &str,
+) -> Result<Connection, ConnectError> {
+    let mut failed = None;
+    for address in addresses {
+        match endpoint.connect(config, address, name).await {
+            // Another address may be of a family that the uplinks have, or that the server listens on.
+            Err(
+                error @ (ConnectError::NoUplink(_)
+                | ConnectError::NoRoute { .. }
+                | ConnectError::NobodyListens(_)
+                | ConnectError::Unreachable { .. }
+                | ConnectError::NoAnswer { .. }),
+            ) => {
+                failed.get_or_insert(error);
+            }
+            other => return other,
+        }
+    }
+    Err(failed.unwrap_or(ConnectError::EndpointClosed))
 }
 
 /// `HOST` of `HOST:PORT`, without the brackets of an IPv6 address.

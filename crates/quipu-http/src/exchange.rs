@@ -36,6 +36,14 @@ pub enum BodyError {
         /// Octets that are left to send.
         left: u64,
     },
+    /// The peer does not take so many trailers.
+    #[error("the trailers take {size} octets, where the peer takes {limit}")]
+    TrailersTooLarge {
+        /// Size as [`FieldList::size`](crate::field::FieldList::size) counts.
+        size: u64,
+        /// The peer's limit, in octets.
+        limit: u64,
+    },
     /// The trailers are malformed.
     #[error("trailers: {0}")]
     Trailers(MessageError),

@@ -180,7 +180,7 @@ choices! {
         /// handshake is QUIC's too, of one round trip less than TCP's and TLS's, and its
         /// acknowledgements tell more ranges than TCP's, and without doubt about retransmissions.
         H2Tcp = "h2-tcp",
-        /// HTTP/3 with RFC 9218 priorities.
+        /// HTTP/3, whose priorities are the urgencies of RFC 9218 whatever `priorities` says. Nothing is pushed.
         H3 = "h3",
         /// Not at all: objects on raw QUIC streams, as in the ns-3 paper.
         Raw = "raw",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, PathId, StreamDirection, StreamId};
 use quipu_policy::{PathState, PathStatus, PriorityEdit};
-use quipu_quic::connection::{SchedulerCounters, SendDatagramError};
+use quipu_quic::connection::{Calls as _, SchedulerCounters, SendDatagramError};
 use quipu_quic::error::ErrorCode;
 use quipu_quic::tls::{CertificateDer, Negotiated};
 use quipu_quic::{ConnectionHandle, DatagramCounters, PathCounters, Route};

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, PathId, StreamDirection, StreamId};
 use quipu_policy::{PathStatus, PriorityEdit};
-use quipu_quic::connection::{EditError, MigrateError, OpenPathError, SendDatagramError};
+use quipu_quic::connection::{
+    self, Calls as _, EditError, MigrateError, OpenPathError, SendDatagramError,
+};
 use quipu_quic::endpoint::{
     ClientConfig, ConnectError, EndpointConfig, Held, Incoming, ServerConfig,
 };
@@ -223,34 +225,23 @@ impl Deref for Calls<'_> {
     }
 }
 
-/// Each does what the method of [`Connection`] does that has its name.
-impl Calls<'_> {
-    fn note(&self, now: Instant, call: impl FnOnce() -> Call) {
-        if let Some(recording) = self.recording {
-            recording.note(now, Input::Call(self.handle, call()));
-        }
+/// What protocols above streams call, too.
+impl connection::Calls for Calls<'_> {
+    fn connection(&self) -> &Connection {
+        self.connection
     }
 
-    pub(crate) fn open_stream(
-        &mut self,
-        now: Instant,
-        direction: StreamDirection,
-    ) -> Option<StreamId> {
+    fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId> {
         self.note(now, || Call::OpenStream(direction));
         self.connection.open_stream(now, direction)
     }
 
-    pub(crate) fn write(
-        &mut self,
-        now: Instant,
-        stream: StreamId,
-        data: Bytes,
-    ) -> Result<usize, StreamError> {
+    fn write(&mut self, now: Instant, stream: StreamId, data: Bytes) -> Result<usize, StreamError> {
         self.note(now, || Call::Write(stream, data.clone()));
         self.connection.write(now, stream, data)
     }
 
-    pub(crate) fn write_all(
+    fn write_all(
         &mut self,
         now: Instant,
         stream: StreamId,
@@ -260,36 +251,17 @@ impl Calls<'_> {
         self.connection.write_all(now, stream, data)
     }
 
-    pub(crate) fn expect_stream(&mut self, now: Instant, stream: StreamId) -> bool {
-        self.note(now, || Call::ExpectStream(stream));
-        self.connection.expect_stream(now, stream)
-    }
-
-    pub(crate) fn set_control(
-        &mut self,
-        now: Instant,
-        stream: StreamId,
-    ) -> Result<(), StreamError> {
-        self.note(now, || Call::SetControl(stream));
-        self.connection.set_control(now, stream)
-    }
-
-    pub(crate) fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
+    fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
         self.note(now, || Call::Finish(stream));
         self.connection.finish(now, stream)
     }
 
-    pub(crate) fn reset(
-        &mut self,
-        now: Instant,
-        stream: StreamId,
-        code: u64,
-    ) -> Result<(), StreamError> {
+    fn reset(&mut self, now: Instant, stream: StreamId, code: u64) -> Result<(), StreamError> {
         self.note(now, || Call::Reset(stream, code));
         self.connection.reset(now, stream, code)
     }
 
-    pub(crate) fn stop_sending(
+    fn stop_sending(
         &mut self,
         now: Instant,
         stream: StreamId,
@@ -299,7 +271,7 @@ impl Calls<'_> {
         self.connection.stop_sending(now, stream, code)
     }
 
-    pub(crate) fn read_at_most(
+    fn read_at_most(
         &mut self,
         now: Instant,
         stream: StreamId,
@@ -308,6 +280,35 @@ impl Calls<'_> {
     ) -> Result<Read, StreamError> {
         self.note(now, || Call::Read(stream, max));
         self.connection.read_at_most(now, stream, max, sink)
+    }
+
+    fn expect_stream(&mut self, now: Instant, stream: StreamId) -> bool {
+        self.note(now, || Call::ExpectStream(stream));
+        self.connection.expect_stream(now, stream)
+    }
+
+    fn set_control(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError> {
+        self.note(now, || Call::SetControl(stream));
+        self.connection.set_control(now, stream)
+    }
+
+    fn edit_priority(&mut self, now: Instant, edit: PriorityEdit) -> Result<(), EditError> {
+        self.note(now, || Call::EditPriority(edit));
+        self.connection.edit_priority(now, edit)
+    }
+
+    fn read_datagram(&mut self, now: Instant) -> Option<Bytes> {
+        self.note(now, || Call::ReadDatagram);
+        self.connection.read_datagram()
+    }
+}
+
+/// Each does what the method of [`Connection`] does that has its name.
+impl Calls<'_> {
+    fn note(&self, now: Instant, call: impl FnOnce() -> Call) {
+        if let Some(recording) = self.recording {
+            recording.note(now, Input::Call(self.handle, call()));
+        }
     }
 
     pub(crate) fn send_datagram(
@@ -326,11 +327,6 @@ impl Calls<'_> {
     ) -> Result<Option<DatagramId>, SendDatagramError> {
         self.note(now, || Call::OfferDatagram(data.clone()));
         self.connection.offer_datagram(now, data)
-    }
-
-    pub(crate) fn read_datagram(&mut self, now: Instant) -> Option<Bytes> {
-        self.note(now, || Call::ReadDatagram);
-        self.connection.read_datagram()
     }
 
     pub(crate) fn close(&mut self, now: Instant, code: u64, reason: &[u8]) {
@@ -402,15 +398,6 @@ impl Calls<'_> {
     pub(crate) fn ping(&mut self, now: Instant, path: PathId) -> bool {
         self.note(now, || Call::Ping(path));
         self.connection.ping(now, path)
-    }
-
-    pub(crate) fn edit_priority(
-        &mut self,
-        now: Instant,
-        edit: PriorityEdit,
-    ) -> Result<(), EditError> {
-        self.note(now, || Call::EditPriority(edit));
-        self.connection.edit_priority(now, edit)
     }
 
     /// What a recording says.

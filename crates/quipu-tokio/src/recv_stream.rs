@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use quipu_base::{Instant, StreamId};
+use quipu_quic::connection::Calls as _;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::engine::Calls;

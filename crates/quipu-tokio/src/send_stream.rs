@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use quipu_base::{Instant, StreamId};
 use quipu_policy::PriorityEdit;
+use quipu_quic::connection::Calls as _;
 use tokio::io::AsyncWrite;
 
 use crate::chunks::MAX_COPY;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use http::Uri;
 use quipu_tokio::http3::{ALPN, Http3Client};
-use quipu_tokio::identity::{Pin, pinned, trusting, trusting_host};
+use quipu_tokio::identity::trusting_host;
 use quipu_tokio::tokio::sync::OnceCell;
 use quipu_tokio::tokio::time::timeout;
-use quipu_tokio::{ClientConfig, ConnectError, Endpoint, PathInfo, tokio};
+use quipu_tokio::{ClientConfig, Endpoint, PathInfo, tokio};
 
 use super::error::FetchError;
 use crate::args::FetchOptions;
@@ -22,16 +22,9 @@ use crate::own::Own;
 /// # Errors
 /// If an option is wrong, or a file of certificates cannot be used.
 pub(super) fn config(options: &FetchOptions, own: &Own<'_>) -> Result<ClientConfig, Failure> {
-    let tls = match (&options.pin, &options.ca) {
-        (Some(pin), _) => {
-            let pin: Pin =
-                pin.parse().map_err(|error| Failure::Usage(format!("--pin: {error}")))?;
-            pinned(pin, &[ALPN]).map_err(Failure::run)?
-        }
-        (None, Some(file)) => {
-            trusting(file, &[ALPN]).map_err(|error| Failure::Usage(format!("--ca: {error}")))?
-        }
-        (None, None) => trusting_host(&[ALPN]).map_err(Failure::run)?,
+    let tls = match live::tls_of(options.pin.as_deref(), options.ca.as_deref(), ALPN)? {
+        Some(tls) => tls,
+        None => trusting_host(&[ALPN]).map_err(Failure::run)?,
     };
     let policies = options.policies.factory(own.registry)?;
     Ok(ClientConfig::new(Arc::new(tls), live::transport(), policies))
@@ -92,25 +85,12 @@ impl Connections {
             FetchError::new(FetchError::HOST, format!("{host} has no address: {error}"))
         })?;
         let resolved = super::now();
-        let mut failed: Option<ConnectError> = None;
-        for address in addresses {
-            match self.endpoint.connect(&self.config, address, name).await {
-                Ok(connection) => {
-                    let connected = super::now();
-                    let client = Http3Client::new(connection, Default::default())
-                        .map_err(|error| FetchError::new(FetchError::CONNECT, error))?;
-                    return Ok(Opened { client, resolved, connected });
-                }
-                // Another address may be of a family that the uplinks have, or that the server listens on.
-                Err(error) => {
-                    failed.get_or_insert(error);
-                }
-            }
-        }
-        Err(failed.map_or_else(
-            || FetchError::new(FetchError::HOST, format!("{host} has no address")),
-            |error| FetchError::connect(&error),
-        ))
+        let connecting = live::connect_first(&self.endpoint, &self.config, addresses, name);
+        let connection = connecting.await.map_err(|error| FetchError::connect(&error))?;
+        let connected = super::now();
+        let client = Http3Client::new(connection, Default::default())
+            .map_err(|error| FetchError::new(FetchError::CONNECT, error))?;
+        Ok(Opened { client, resolved, connected })
     }
 
     /// The paths of each connection.

@@ -375,6 +375,9 @@ impl Control {
             return Err(ConnectionError::MissingSettings { kind });
         }
         let is_server = self.role == Role::Server;
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+        //# If a client receives a PRIORITY_UPDATE frame, this MUST be treated as a connection
+        //# error of type H3_FRAME_UNEXPECTED.
         let place = match kind {
             kind::SETTINGS if self.settings.is_some() => Some("after the first"),
             kind::DATA | kind::HEADERS | kind::PUSH_PROMISE => Some("on the control stream"),

@@ -258,6 +258,9 @@ impl Receiving {
             }
             // https://www.rfc-editor.org/rfc/rfc9114#section-7.2.5
             (kind::PUSH_PROMISE, _) => return control.on_push_promise(),
+            // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+            //# Receiving a PRIORITY_UPDATE frame on a stream other than the client control
+            //# stream MUST be treated as a connection error of type H3_FRAME_UNEXPECTED.
             (
                 kind::CANCEL_PUSH
                 | kind::SETTINGS

@@ -100,6 +100,10 @@ impl Sending {
         }
         if let Some(trailers) = trailers {
             message::check_trailers(trailers).map_err(BodyError::Trailers)?;
+            let (size, limit) = (trailers.size(), control.peer().max_field_section);
+            if let Some(limit) = limit.filter(|&limit| size > limit) {
+                return Err(BodyError::TrailersTooLarge { size, limit });
+            }
             control.send_section(transport, stream, trailers, None)?;
         }
         Ok(transport.finish(stream)?)

@@ -71,6 +71,8 @@ pub struct Server {
     /// What PRIORITY_UPDATE frames said of requests to come.
     updates: BTreeMap<StreamId, PriorityField>,
     max_push_id: Option<u64>,
+    /// What the client named when it said last that it goes away.
+    client_leaves: Option<u64>,
     /// Exchanges whose response was handed over while the request's end is still to come.
     awaiting_end: usize,
 }
@@ -114,6 +116,7 @@ impl Server {
             cancels: CancelBudget::new(),
             updates: BTreeMap::new(),
             max_push_id: None,
+            client_leaves: None,
             awaiting_end: 0,
         }
     }

@@ -5,14 +5,12 @@
 //! over one stream, make a [`Framed`] mux with a [`QuicPipe`] instead. [`Carrier`] is what both are.
 //! [`h3`] passes events on to the ends of HTTP/3.
 
-mod calls;
 pub mod h3;
-
-pub use calls::Calls;
 
 use bytes::Bytes;
 use quipu_base::{Duration, Instant, StreamDirection, StreamId};
 use quipu_policy::PriorityEdit;
+use quipu_quic::connection::Calls;
 use quipu_quic::{Connection, ConnectionEvent};
 
 use super::{ReadState, StreamError, StreamTransport, Transport};

@@ -3,7 +3,8 @@
 use quipu_base::StreamId;
 use quipu_http::h3::frame::kind;
 use quipu_http::h3::{
-    Body, ClientConfig, ClientEvent, ErrorCode, Failure, Request, RequestError, ServerEvent,
+    Body, ClientConfig, ClientEvent, ErrorCode, Failure, Request, RequestError, ServerConfig,
+    ServerEvent,
 };
 
 use crate::raw::{CONTROL, Raw, frame, settings};
@@ -57,6 +58,16 @@ fn the_identifier_may_not_grow_and_is_a_requests() {
         }
         assert_eq!(raw.failed, Some(ErrorCode::ID_ERROR));
     }
+}
+
+#[test]
+fn what_a_client_names_when_it_leaves_may_not_grow() {
+    let mut raw = Raw::client(ServerConfig::default());
+    raw.uni(CONTROL, &settings(&[]));
+    raw.write(StreamId(2), &[frame(kind::GOAWAY, &[5]), frame(kind::GOAWAY, &[5])].concat());
+    assert_eq!((raw.failed, raw.server_events.len()), (None, 2));
+    raw.write(StreamId(2), &frame(kind::GOAWAY, &[6]));
+    assert_eq!(raw.failed, Some(ErrorCode::ID_ERROR));
 }
 
 #[test]

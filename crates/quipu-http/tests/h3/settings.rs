@@ -1,8 +1,9 @@
 //! Settings: what they allow, and what is remembered for 0-RTT.
 
+use quipu_http::field::FieldList;
 use quipu_http::h3::{
-    Body, ClientConfig, ClientEvent, ErrorCode, Limits, Request, RequestError, RespondError,
-    ServerConfig, Settings,
+    Body, BodyError, ClientConfig, ClientEvent, ErrorCode, Limits, Request, RequestError,
+    RespondError, ServerConfig, Settings,
 };
 
 use crate::raw::{CONTROL, Raw, settings};
@@ -49,7 +50,13 @@ fn fields_beyond_the_peers_limit_are_not_sent() {
     let size = many.size();
     let refused = session.server.respond(&mut session.loopback.server, stream, &many, Body::Empty);
     assert_eq!(refused, Err(RespondError::FieldsTooLarge { size, limit: 300 }));
-    session.respond(stream, &ok(), Body::Empty);
+    session.respond(stream, &ok(), Body::Streamed);
+    let trailers = (0..10).fold(FieldList::new(), |fields, nth| fields.with("x", nth.to_string()));
+    let size = trailers.size();
+    let transport = &mut session.loopback.server;
+    let refused = session.server.finish(transport, stream, Some(&trailers));
+    assert_eq!(refused, Err(BodyError::TrailersTooLarge { size, limit: 300 }));
+    session.server.finish(transport, stream, None).unwrap();
 }
 
 #[test]

@@ -10,7 +10,8 @@ use quipu_lab::policies::Registry;
 use quipu_policy::registry::Layer;
 use quipu_record::{Bounds, ObjectRecord, RunRecord};
 use quipu_scenario::{
-    CrossSpec, Discovery, FlowSpec, LossDetection, Network, PathSpec, Push, Scenario, Start,
+    CrossSpec, Discovery, FlowSpec, HttpVersion, LossDetection, Network, PathSpec, Push, Scenario,
+    Start,
 };
 use quipu_web::page::{Blocking, Discovery as Found, NotHeld, Object, ObjectId, ObjectKind, Page};
 use rand::RngExt;
@@ -205,6 +206,9 @@ fn scenario(case: u64) -> Scenario {
     scenario.link_overhead = Bytes([0, 28, 28, 48][random.random_range(0..4)]);
     match random.random_range(0..20) {
         0 | 1 => scenario = scenario.with_field("http", "h2-tcp").unwrap(),
+        6..=8 if scenario.browser != "none" => {
+            scenario = scenario.with_field("http", "h3").unwrap();
+        }
         2 | 3 if !matches!(scenario.transport.start, Start::Warm(_)) => {
             scenario = scenario.with_field("http", "raw").unwrap();
             scenario.session = 1;
@@ -221,7 +225,7 @@ fn scenario(case: u64) -> Scenario {
         }
         _ => {}
     }
-    if !scenario.http.is_raw() {
+    if !scenario.http.is_raw() && !scenario.http.has(HttpVersion::H3) {
         let mut random = Seed::new(case).stream("push", 0);
         scenario.push = rarely(&mut random, 30, Push::None, |random| {
             [Push::Critical, Push::Images, Push::Assets][random.random_range(0..3)]

@@ -148,6 +148,8 @@ fn every_way_to_carry_a_page_tells_its_bytes() {
     let lossy = "wifi+lte-lossy";
     for fields in [
         &[("http", "h2-tcp")][..],
+        &[("http", "h3")],
+        &[("http", "h3"), ("transport.server_write_chunk", "32KiB")],
         &[("http", "raw")],
         &[("http", "raw"), ("raw.sender", "client"), ("raw.order", "random")],
         &[

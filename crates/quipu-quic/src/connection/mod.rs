@@ -36,6 +36,7 @@ use crate::wire::{ConnectionId, ResetToken, Version};
 
 mod ack_terms;
 mod acks;
+mod calls;
 mod cids;
 mod control;
 mod data;
@@ -69,6 +70,7 @@ mod tokens;
 mod transmit;
 mod versions;
 
+pub use calls::Calls;
 pub(crate) use cids::{FirstIds, IdSource, PreferredId};
 pub use datagrams::SendDatagramError;
 pub(crate) use events::EndpointEvent;

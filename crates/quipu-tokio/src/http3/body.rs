@@ -84,18 +84,7 @@ impl<E: End> Exchange<E> {
         let stream = self.stream;
         let read = self
             .wait(|state, streams| {
-                let mut octets = BytesMut::new();
-                let sink = &mut |part: &[u8]| octets.extend_from_slice(part);
-                let read = state.end.read(streams, stream, most as u64, sink);
-                Ok(Some((read > 0).then(|| octets.freeze())))
-            })
-            .await?;
-        if read.is_some() {
-            return Ok(read);
-        }
-        let read = self
-            .wait(|state, streams| {
-                // What the reading led to was told.
+                // An end that a reading leads to is told after it, and looked for again.
                 let known = slot(state, stream)?;
                 if known.finished {
                     return Ok(Some(None));

@@ -28,7 +28,6 @@ mod end;
 mod error;
 mod server;
 mod session;
-mod streams;
 
 pub use http;
 pub use quipu_http::h3::{ClientConfig, ErrorCode, Limits, ServerConfig, Settings, TableUse};

@@ -14,6 +14,8 @@ mod key_log;
 mod pin;
 mod server;
 
+pub use quipu_quic::tls::rustls::RustlsClient;
+
 pub use client::{pinned, trusting, trusting_host};
 pub use error::IdentityError;
 pub use pin::{Pin, PinError};

@@ -144,9 +144,15 @@ impl Client {
         if self.failed || !self.control.is_started() {
             return Err(RequestError::NotOpen);
         }
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+        //# The request-stream variant of PRIORITY_UPDATE (type=0xF0700) MUST reference a request
+        //# stream.
         if !is_request(stream) {
             return Err(RequestError::NoRequest(stream));
         }
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+        //# The PRIORITY_UPDATE frame MUST be sent on the client control stream (see Section
+        //# 6.2.1 of [HTTP/3]).
         let mut payload = Vec::with_capacity(16);
         frame::put_varint(stream.0, &mut payload);
         payload.extend_from_slice(PriorityField::from(urgency).to_string().as_bytes());

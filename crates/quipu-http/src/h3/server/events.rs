@@ -66,10 +66,10 @@ impl Server {
             }
             return;
         }
-        self.see(stream);
+        let is_new = self.see(stream);
         if self.exchanges.contains_key(&stream) {
             self.fail(transport, stream, Failure::Reset(code), now);
-        } else {
+        } else if is_new {
             // Nothing of it came: nobody waits for an answer.
             self.updates.remove(&stream);
             let _ = transport.reset(stream, ErrorCode::REQUEST_CANCELLED.0);
@@ -86,7 +86,9 @@ impl Server {
             }
             return;
         }
-        if let Some(exchange) = self.exchanges.get_mut(&stream) {
+        if let Some(exchange) = self.exchanges.get_mut(&stream)
+            && exchange.sending != State::Done
+        {
             exchange.sending = State::Done;
             self.events.push_back(ServerEvent::ResponseStopped { stream, code });
             self.forget_if_done(stream);
@@ -218,7 +220,15 @@ impl Server {
             match frame {
                 Incoming::Settings => {}
                 // It names a push: none was promised, and it says that the client is about to close.
-                Incoming::GoAway(_) => self.events.push_back(ServerEvent::GoAway),
+                Incoming::GoAway(id) => {
+                    // https://www.rfc-editor.org/rfc/rfc9114#section-5.2
+                    if self.client_leaves.is_some_and(|before| id > before) {
+                        let problem = "is larger than the one before";
+                        return Err(ConnectionError::Id { frame: "GOAWAY", id, problem });
+                    }
+                    self.client_leaves = Some(id);
+                    self.events.push_back(ServerEvent::GoAway);
+                }
                 Incoming::CancelPush(id) => {
                     let problem = "nothing was promised";
                     return Err(ConnectionError::Id { frame: "CANCEL_PUSH", id, problem });

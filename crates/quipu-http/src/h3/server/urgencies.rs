@@ -47,12 +47,22 @@ impl Server {
     ) -> Result<(), ConnectionError> {
         let wrong = |problem| Err(ConnectionError::Id { frame: "PRIORITY_UPDATE", id, problem });
         let stream = StreamId(id);
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+        //# If a server receives a PRIORITY_UPDATE (type=0xF0701) with a push ID that is greater
+        //# than the maximum push ID or that has not yet been promised, this MUST be treated as a
+        //# connection error of type H3_ID_ERROR.
         if is_push {
             return wrong("names a push, and nothing was promised");
         }
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+        //# If a server receives a PRIORITY_UPDATE (type=0xF0700) for a stream ID that is not a
+        //# request stream, this MUST be treated as a connection error of type H3_ID_ERROR.
         if !is_request(stream) {
             return wrong("is no request's");
         }
+        // https://www.rfc-editor.org/rfc/rfc9218#section-7.2
+        //# If a server receives a PRIORITY_UPDATE (type=0xF0700) with a stream ID that is beyond
+        //# the stream limits, this SHOULD be treated as a connection error of type H3_ID_ERROR.
         if !transport.may_be_open(stream) {
             return wrong("is beyond the limit of streams");
         }

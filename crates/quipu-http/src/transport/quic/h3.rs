@@ -2,9 +2,10 @@
 
 use quipu_base::StreamId;
 use quipu_quic::ConnectionEvent;
+use quipu_quic::connection::Calls;
 use quipu_quic::tls::EarlyData;
 
-use super::{Calls, QuicStreams};
+use super::QuicStreams;
 use crate::h3::{Client, Server};
 
 /// Tells a client of an event of its connection. The client starts when the connection is there; one

@@ -1,15 +1,43 @@
-//! The connection as HTTP calls it: each call is noted, as all others are.
+//! What a protocol above streams calls a connection for.
 
+use super::{Connection, EditError};
+use crate::stream::{Read, StreamError};
 use bytes::Bytes;
 use quipu_base::{Instant, StreamDirection, StreamId};
-use quipu_http::transport::quic;
 use quipu_policy::PriorityEdit;
-use quipu_quic::connection::EditError;
-use quipu_quic::{Connection, Read, StreamError};
 
-use crate::engine::Calls;
+/// A connection, or what stands before one and takes note of each call: for protocols above streams, such
+/// as those of HTTP. Each method does what that of
+/// [`Connection`] does that has its name.
+#[expect(missing_docs, clippy::missing_errors_doc, reason = "see `Connection`")]
+pub trait Calls {
+    fn connection(&self) -> &Connection;
+    fn open_stream(&mut self, now: Instant, direction: StreamDirection) -> Option<StreamId>;
+    fn write(&mut self, now: Instant, stream: StreamId, data: Bytes) -> Result<usize, StreamError>;
+    fn write_all(&mut self, now: Instant, stream: StreamId, data: Bytes)
+    -> Result<(), StreamError>;
+    fn finish(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError>;
+    fn reset(&mut self, now: Instant, stream: StreamId, code: u64) -> Result<(), StreamError>;
+    fn stop_sending(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        code: u64,
+    ) -> Result<(), StreamError>;
+    fn read_at_most(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        max: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<Read, StreamError>;
+    fn expect_stream(&mut self, now: Instant, stream: StreamId) -> bool;
+    fn set_control(&mut self, now: Instant, stream: StreamId) -> Result<(), StreamError>;
+    fn edit_priority(&mut self, now: Instant, edit: PriorityEdit) -> Result<(), EditError>;
+    fn read_datagram(&mut self, now: Instant) -> Option<Bytes>;
+}
 
-impl quic::Calls for Calls<'_> {
+impl Calls for Connection {
     fn connection(&self) -> &Connection {
         self
     }
@@ -70,7 +98,7 @@ impl quic::Calls for Calls<'_> {
         self.edit_priority(now, edit)
     }
 
-    fn read_datagram(&mut self, now: Instant) -> Option<Bytes> {
-        self.read_datagram(now)
+    fn read_datagram(&mut self, _now: Instant) -> Option<Bytes> {
+        self.read_datagram()
     }
 }
