@@ -2,6 +2,7 @@
 
 mod examples;
 mod fetch;
+mod live_load;
 mod perf;
 mod record;
 mod serve;
@@ -17,6 +18,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use quipu_record::Metric;
 
 pub(crate) use fetch::FetchOptions;
+pub(crate) use live_load::LiveLoadOptions;
 pub(crate) use perf::{
     EventOptions, IdentityOptions, LiveLogOptions, LivePolicies, PathsOptions, PerfClientOptions,
     PerfCommand, PerfServerOptions, TrustOptions, Ways,
@@ -519,6 +521,8 @@ pub(crate) struct LoadOptions {
     pub(crate) har: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) logs: LogOptions,
+    #[command(flatten)]
+    pub(crate) live: LiveLoadOptions,
 }
 
 #[derive(Debug, Args)]

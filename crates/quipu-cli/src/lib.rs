@@ -33,6 +33,7 @@ mod stop;
 mod sweep;
 mod terminal;
 mod trace;
+mod waiting;
 
 use std::io::Write;
 use std::process::ExitCode;

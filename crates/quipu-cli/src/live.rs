@@ -3,14 +3,16 @@
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use quipu_lab::base::Duration;
 use quipu_lab::policies::Registry;
-use quipu_tokio::identity::{Pin, RustlsClient, pinned, trusting};
+use quipu_tokio::identity::{Pin, RustlsClient, pinned, trusting, trusting_host};
 use quipu_tokio::tokio::runtime::{Builder, Runtime};
+use quipu_tokio::tokio::time::sleep;
 use quipu_tokio::{
-    BindError, ClientConfig, ConnectError, Connection, DatagramConfig, Endpoint, TransportConfig,
-    perf, policies,
+    BindError, ClientBuilder, ClientConfig, ConnectError, Connection, DatagramConfig, Endpoint,
+    TransportConfig, Via, perf, policies,
 };
 
 use crate::args::{LivePolicies, TrustOptions};
@@ -18,6 +20,12 @@ use crate::failure::Failure;
 
 /// The name in certificates that servers of this command make for themselves.
 pub(crate) const SERVER_NAME: &str = "quipu.invalid";
+
+/// How long both ends have to hear that connections are over. Our choice.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether the user wants to stop.
+const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// A runtime with a thread per core.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
@@ -131,6 +139,41 @@ pub(crate) fn tls_of(
         (None, None) => return Ok(None),
     };
     Ok(Some(tls))
+}
+
+/// A client that knows a server by its pin, by an authority, or by those of this host.
+///
+/// # Errors
+/// If the pin is none, or certificates cannot be used.
+pub(crate) fn tls_or_host(
+    pin: Option<&str>,
+    ca: Option<&Path>,
+    alpn: &[u8],
+) -> Result<RustlsClient, Failure> {
+    match tls_of(pin, ca, alpn)? {
+        Some(tls) => Ok(tls),
+        None => trusting_host(&[alpn]).map_err(Failure::run),
+    }
+}
+
+/// A client's endpoint with the uplinks that `--via` names.
+///
+/// # Errors
+/// If there is no such uplink, or no socket can be had.
+pub(crate) fn bind(mut builder: ClientBuilder, vias: &[String]) -> Result<Endpoint, Failure> {
+    for via in vias {
+        // Every text names something.
+        let Ok(via) = via.parse::<Via>();
+        builder = builder.via(via);
+    }
+    builder.bind().map_err(|error| bind_failure("--via", &error))
+}
+
+/// Waits until Ctrl-C set `stopped`.
+pub(crate) async fn asked_to_stop(stopped: &AtomicBool) {
+    while !stopped.load(Ordering::Relaxed) {
+        sleep(LOOK).await;
+    }
 }
 
 /// Connects to the first address that answers.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Each crate of ours with those of ours that it may use, from the ground up.
-const TABLE: [(&str, &[&str]); 21] = [
+const TABLE: [(&str, &[&str]); 22] = [
     // For build scripts, which look at the others as text.
     ("build", &[]),
     ("base", &[]),
@@ -35,13 +35,14 @@ const TABLE: [(&str, &[&str]); 21] = [
             "scenario", "emu",
         ],
     ),
+    ("live", &["base", "policy", "quic", "http", "tokio", "web", "record", "scenario", "lab"]),
     ("study", &["base", "web", "record", "scenario", "lab"]),
     ("report", &["base", "record"]),
     (
         "cli",
         &[
-            "base", "record", "recorder", "scenario", "lab", "study", "report", "tokio", "serve",
-            "emu", "build",
+            "base", "record", "recorder", "scenario", "lab", "live", "study", "report", "tokio",
+            "serve", "emu", "build",
         ],
     ),
     ("testkit", &["base", "policy", "quic", "qlog", "null-tls", "http", "tokio", "link", "sim"]),
@@ -76,7 +77,7 @@ const CLOCKS: [&str; 12] = [
 ];
 
 /// Who may use foreign crates that bring a clock. `web` and `link` read times in recordings.
-const MAY_USE_CLOCKS: [(&str, &[&str]); 7] = [
+const MAY_USE_CLOCKS: [(&str, &[&str]); 8] = [
     ("web", &["jiff"]),
     ("link", &["jiff"]),
     // It writes when a real browser asked for what.
@@ -84,6 +85,7 @@ const MAY_USE_CLOCKS: [(&str, &[&str]); 7] = [
     ("emu", &CLOCKS),
     ("tokio", &CLOCKS),
     ("serve", &CLOCKS),
+    ("live", &CLOCKS),
     // The command line draws progress.
     ("cli", &CLOCKS),
 ];

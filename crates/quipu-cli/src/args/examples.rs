@@ -47,7 +47,8 @@ Examples:
   quipu load
   quipu load --page framework-youtube --stream fifo --path single:id=0
   quipu load --page my.har --network dsl+lte --run 3
-  quipu load --page wikipedia --series 1ms --out results/wikipedia";
+  quipu load --page wikipedia --series 1ms --out results/wikipedia
+  quipu load --page wikipedia --live https://server.example:8443 --pin PIN --via wlan0 --via wwan0";
 
 pub(super) const COST: &str = "\
 Examples:

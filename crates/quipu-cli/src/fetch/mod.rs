@@ -11,14 +11,15 @@ mod results;
 mod transfer;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use http::Uri;
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use quipu_tokio::tokio::sync::Semaphore;
 use quipu_tokio::tokio::task::JoinSet;
-use quipu_tokio::tokio::time::{sleep, timeout};
-use quipu_tokio::{Endpoint, Via, tokio};
+use quipu_tokio::tokio::time::timeout;
+use quipu_tokio::{Endpoint, tokio};
 
 use self::connections::Connections;
 use self::error::FetchError;
@@ -31,12 +32,6 @@ use crate::live;
 use crate::logs;
 use crate::own::Own;
 use crate::stop;
-
-/// How often it is looked whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// How long both ends have to hear that connections are over. Our choice.
-const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs(1);
 
 /// Fetches what the options name.
 pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> {
@@ -52,12 +47,7 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
         if let Some(logs) = &logs {
             builder = builder.record(logs.recorders());
         }
-        for via in &options.via {
-            // Every text names something.
-            let Ok(via) = via.parse::<Via>();
-            builder = builder.via(via);
-        }
-        let endpoint = builder.bind().map_err(|error| live::bind_failure("--via", &error))?;
+        let endpoint = live::bind(builder, &options.via)?;
         let limit = Duration::from_secs(options.connect_timeout);
         let connections = Arc::new(Connections::new(endpoint.clone(), config, limit));
         let bars = MultiProgress::new();
@@ -68,13 +58,13 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
         let all = fetch_all(&plan, &connections, &bars, (begun, options.max_time));
         let results = tokio::select! {
             results = all => results,
-            () = asked_to_stop(&stopped) => return Err(Failure::Interrupted),
+            () = live::asked_to_stop(&stopped) => return Err(Failure::Interrupted),
         };
         // Bars that are not over are of what failed.
         let _ = bars.clear();
         let paths = connections.paths();
         connections.close();
-        endpoint.wait_idle_for(FAREWELL).await;
+        endpoint.wait_idle_for(live::FAREWELL).await;
         Ok::<_, Failure>((results, paths))
     });
     // One that is blocked, such as by a pager that reads no more, is not waited for.
@@ -88,6 +78,11 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
 
 /// How long tasks have to drop their files in the end. Our choice.
 const SHUTDOWN: Duration = Duration::from_secs(1);
+
+/// A URL of HTTP/3, or what is wrong with it.
+pub(crate) fn parse_url(url: &str) -> Result<Uri, String> {
+    plan::parse(url).map_err(|error| error.to_string())
+}
 
 /// What became of each URL.
 type Results = Vec<(String, Result<Fetched, FetchError>)>;
@@ -143,10 +138,4 @@ async fn fetch_all(
 #[expect(clippy::disallowed_methods, reason = "how long fetching takes is told")]
 fn now() -> Instant {
     Instant::now()
-}
-
-async fn asked_to_stop(stopped: &AtomicBool) {
-    while !stopped.load(Ordering::Relaxed) {
-        sleep(LOOK).await;
-    }
 }

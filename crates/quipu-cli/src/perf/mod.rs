@@ -1,12 +1,11 @@
 //! `quipu perf`.
 //!
-//! `waiting` waits for the paths of a connection, `meanwhile` shows how a measurement goes on, and `results`
+//! `meanwhile` shows how a measurement goes on, and `results`
 //! what it gave; `values` is what both print of a path.
 
 mod meanwhile;
 mod results;
 mod values;
-mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,13 +22,12 @@ use quipu_tokio::perf::{
 use quipu_tokio::tokio::runtime::Runtime;
 use quipu_tokio::tokio::time::{sleep, timeout};
 use quipu_tokio::{
-    Connection, Endpoint, EndpointConfig, SendDatagramError, ServerConfig, TokenConfig, Via, tokio,
+    Connection, Endpoint, EndpointConfig, SendDatagramError, ServerConfig, TokenConfig, tokio,
 };
 use serde_json::{Value, json};
 
 use self::meanwhile::Live;
 use self::results::{grid, json_of};
-use self::waiting::wait_for_paths;
 use crate::args::{IdentityOptions, PerfClientOptions, PerfServerOptions, Ways};
 use crate::events;
 use crate::failure::Failure;
@@ -38,12 +36,10 @@ use crate::logs;
 use crate::own::Own;
 use crate::stop;
 use crate::terminal::{Format, json as to_json};
+use crate::waiting::wait_for_paths;
 
 /// How often the progress is shown.
 const EVERY: Duration = Duration::from_secs(1);
-
-/// How long both ends have to hear that a connection is over. Our choice.
-const FAREWELL: quipu_lab::base::Duration = quipu_lab::base::Duration::from_secs(1);
 
 /// Runs a server until it is stopped.
 pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), Failure> {
@@ -106,7 +102,7 @@ pub(crate) fn server(options: &PerfServerOptions, own: &Own<'_>) -> Result<(), F
                 endpoint.wait_idle().await;
             }
         };
-        let _ = timeout(Duration::from_nanos(FAREWELL.as_nanos()), all_idle).await;
+        let _ = timeout(Duration::from_nanos(live::FAREWELL.as_nanos()), all_idle).await;
         Ok(())
     })?;
     finish(runtime, logs.as_ref())?;
@@ -147,12 +143,7 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
         if let Some(logs) = &logs {
             builder = builder.record(logs.recorders());
         }
-        for via in &options.via {
-            // Every text names something.
-            let Ok(via) = via.parse::<Via>();
-            builder = builder.via(via);
-        }
-        let endpoint = builder.bind().map_err(|error| live::bind_failure("--via", &error))?;
+        let endpoint = live::bind(builder, &options.via)?;
         let connection = target.connect(&endpoint).await;
         let connection = connection.map_err(|error| target.failure(&error))?;
         wait_for_paths(&endpoint, &connection).await;
@@ -176,7 +167,7 @@ pub(crate) fn client(options: &PerfClientOptions, own: &Own<'_>) -> Result<(), F
             live.finish();
         }
         connection.close(0, b"done");
-        endpoint.wait_idle_for(FAREWELL).await;
+        endpoint.wait_idle_for(live::FAREWELL).await;
         Ok(results)
     });
     // A log of what failed is kept, too.

@@ -10,13 +10,13 @@ use super::application::Application;
 use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
 use super::instruments::Setting;
-use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::PageLine;
 use super::party::{Party, open_paths};
 use super::requests::Requests;
 use super::visits::Visits;
 use super::wire::{Wire, mux};
+use crate::loading::Loading;
 use quipu_scenario::Start;
 
 /// A browser, its connections and its load.

@@ -12,12 +12,12 @@ use super::cross::{CrossSender, CrossSink};
 use super::error::{RunError, SetupError};
 use super::flow::FlowEnd;
 use super::instruments::Setting;
-use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::PageLine;
 use super::radios::Radios;
 use super::raw::{self, RawEnd};
 use super::server::Site;
+use crate::loading::Loading;
 use quipu_record::RunRecord;
 use quipu_record::energy::RadioRecord;
 

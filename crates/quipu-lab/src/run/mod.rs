@@ -2,7 +2,7 @@
 //!
 //! `engine` says what the ends of a connection are made of, a `party` is one of the two, an `application`
 //! what it does with it, `tls` makes both ends' handshakes, `pairs` numbers connections and their hosts;
-//! `client` is the browser with its `requests`, its `visits` to pages and the `loading` of each, `server`
+//! `client` is the browser with its `requests` and its `visits` to pages (each a [`crate::loading`]), `server`
 //! answers after each object's think time; `raw` has both ends of a page without HTTP. A body that is
 //! missing or wrong is an `error` of the run, never a good result. `pages` has the hosts of all clients and
 //! takes stock of each page that is there, when it hears the `bell`; `origins` says which connection an
@@ -26,7 +26,6 @@ mod flow;
 mod host;
 mod http;
 mod instruments;
-mod loading;
 pub mod logs;
 mod meter;
 mod origins;

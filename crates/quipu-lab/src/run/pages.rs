@@ -15,13 +15,12 @@ use super::bell::Bell;
 use super::error::{RunError, SetupError};
 use super::host::Host;
 use super::instruments::Setting;
-use super::loading::Loading;
 use super::origins::Origins;
 use super::pairs::pair_of_page;
 use super::series::Watched;
 use super::topology::{Hosts, Topology};
 use crate::plan::{Plan, RunNetwork};
-use quipu_record::{Bounds, ConnectionRecord, End, ObjectRecord, PathRecord, RunRecord};
+use quipu_record::{ConnectionRecord, End, PathRecord, RunRecord};
 
 /// Watches the pages of all clients as they come.
 pub(super) struct Pages<'a> {
@@ -229,7 +228,7 @@ impl Visitor {
         let mut ends = self.ends(world);
         let (reader, loading) = ends.find_map(|end| Some((end, end.loading(visit)?)))?;
         let client = world.node(self.node);
-        let mut record = record(world.now(), loading, scenario.sender())?;
+        let mut record = loading.record(world.now(), scenario.sender())?;
         record.visit = visit;
         record.client = self.client;
         record.radios = client.radio_records();
@@ -281,42 +280,6 @@ fn flow_name(client: u32, line: usize, origins: &Origins) -> String {
 fn number(line: usize) -> u32 {
     // At most 512.
     u32::try_from(line).unwrap_or(u32::MAX)
-}
-
-/// What was measured of a load that ended at `at`, without what connections know; `None` if it did not
-/// end.
-fn record(at: Instant, loading: &Loading, sender: End) -> Option<RunRecord> {
-    let timeline = loading.timeline()?;
-    let metrics = timeline.page_metrics()?;
-    let start = timeline.started_at()?;
-    let object = |spec: &quipu_web::page::Object| {
-        let times = timeline.object_times(spec.id)?;
-        Some(ObjectRecord {
-            object: spec.id.0,
-            connection: 0,
-            body: spec.response_bytes,
-            held: spec.holds_load(),
-            pushed: loading.is_pushed(spec.id),
-            stream: None,
-            requested_at: start + times.requested,
-            first_byte_at: loading.first_byte_at(spec.id)?,
-            completed_at: start + times.since_page_start,
-            since_page_start: times.since_page_start,
-            since_request: times.since_request,
-            bound: Bounds::default(),
-        })
-    };
-    Some(RunRecord {
-        sender,
-        page_time: metrics.page_time,
-        page_floor: loading.floor(),
-        object_index: metrics.object_index,
-        byte_index: metrics.byte_index,
-        critical_time: metrics.critical_time,
-        ended_at: at,
-        objects: loading.objects().iter().filter_map(object).collect(),
-        ..RunRecord::default()
-    })
 }
 
 /// Adds to `record` what both ends of connection `line` counted, which goes over `network`, if there are

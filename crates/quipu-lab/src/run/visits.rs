@@ -6,7 +6,7 @@ use quipu_web::scheme::RequestFacts;
 
 use super::asked::VisitObject;
 use super::error::RunError;
-use super::loading::Loading;
+use crate::loading::Loading;
 use crate::pages::PageLoadError;
 use crate::plan::{Cell, Plan};
 

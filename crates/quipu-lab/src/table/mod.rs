@@ -13,7 +13,7 @@ pub use compare::{Order, compare};
 pub use grid::{Align, Cell, Grid};
 pub use page::{floors, model};
 pub use screen::{Screen, Tone};
-pub use waterfall::{WaterfallOptions, load_summary, waterfall};
+pub use waterfall::{WaterfallOptions, load_summary, load_times, waterfall};
 
 use quipu_base::Duration;
 

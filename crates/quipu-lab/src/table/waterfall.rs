@@ -45,6 +45,13 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
             format!("\n{}{client}, page {}", plan.name_of(cell), u64::from(visit) + 1)
         }
     };
+    let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
+    let sent = format!("{} sent: {}; {resent} retransmitted\n", record.sender, shares.join("; "));
+    format!("{title}\n{}{sent}", load_times(record))
+}
+
+/// What one load took, in a few lines.
+pub fn load_times(record: &RunRecord) -> String {
     let bound = match (record.page_bound.tight, record.critical_bound.tight) {
         (page, _) if page.is_zero() => String::new(),
         (page, critical) => {
@@ -56,24 +63,14 @@ pub fn load_summary(plan: &Plan, cell: Cell, record: &RunRecord) -> String {
         floor if floor.is_zero() => String::new(),
         floor => format!("on an infinitely fast network: page {}\n", time(floor)),
     };
-    let resent = bytes(record.sender_total(|path| path.bytes_resent).0);
-    [
-        title,
-        format!(
-            "connect {}, page {}, ObjectIndex {}, ByteIndex {}, critical {}",
-            time(record.connect_time),
-            time(record.page_time),
-            time(record.object_index),
-            time(record.byte_index),
-            time(record.critical_time),
-        ),
-        format!(
-            "{bound}{floor}{} sent: {}; {resent} retransmitted\n",
-            record.sender,
-            shares.join("; ")
-        ),
-    ]
-    .join("\n")
+    format!(
+        "connect {}, page {}, ObjectIndex {}, ByteIndex {}, critical {}\n{bound}{floor}",
+        time(record.connect_time),
+        time(record.page_time),
+        time(record.object_index),
+        time(record.byte_index),
+        time(record.critical_time),
+    )
 }
 
 /// What the sender sent on each path, over all connections.

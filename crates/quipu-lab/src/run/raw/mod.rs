@@ -21,9 +21,9 @@ use super::application::Application;
 use super::engine::ConnectionPlan;
 use super::error::{RunError, SetupError};
 use super::instruments::Setting;
-use super::loading::Loading;
 use super::pairs::PageLine;
 use super::party::{Party, open_paths};
+use crate::loading::Loading;
 use quipu_record::{End, RunRecord};
 use quipu_scenario::{Sender, Start};
 

@@ -7,8 +7,8 @@ use quipu_quic::Connection;
 use quipu_web::page::ObjectId;
 
 use super::writes::Write;
+use crate::loading::Loading;
 use crate::run::error::RunError;
-use crate::run::loading::Loading;
 use quipu_record::StreamRecord;
 use quipu_scenario::Raw;
 

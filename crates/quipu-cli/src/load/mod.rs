@@ -1,4 +1,6 @@
-//! `quipu load`.
+//! `quipu load`; `live` is over real uplinks.
+
+mod live;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -13,10 +15,15 @@ use quipu_record::{Carried, write_whole};
 use crate::args::LoadOptions;
 use crate::failure::Failure;
 use crate::own::Own;
+use crate::scenario::Given;
 use crate::{logs, scenario, stop};
 
 pub(crate) fn run(options: &LoadOptions, own: &Own<'_>) -> Result<(), Failure> {
-    let plan = plan(options, own)?;
+    let given = one_page(options)?;
+    if let Some(url) = &options.live.live {
+        return live::run(options, url, given, own);
+    }
+    let plan = plan(options, given, own)?;
     let output = scenario::prepare_output(&plan.scenario, options.out.as_deref(), options.force)?;
     stop::on_request(&plan.stop)?;
     let logs = logs::of_one(&options.logs)?;
@@ -67,7 +74,8 @@ fn carried(plan: &Plan, cell: Cell) -> (BTreeMap<u32, Vec<Carried>>, Vec<String>
     (objects.map(|object| (object.object, object.carried)).collect(), detail.paths)
 }
 
-fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
+/// The scenario with one page, one network and no more.
+fn one_page(options: &LoadOptions) -> Result<Given, Failure> {
     let mut given = scenario::build(&options.scenario)?;
     let scenario = &mut given.scenario;
     if !scenario.has_pages() {
@@ -83,6 +91,12 @@ fn plan(options: &LoadOptions, own: &Own<'_>) -> Result<Plan, Failure> {
     scenario.pages.truncate(1);
     scenario.networks.truncate(1);
     scenario.policies.baselines = false;
+    Ok(given)
+}
+
+/// The plan of a simulated load.
+fn plan(options: &LoadOptions, mut given: Given, own: &Own<'_>) -> Result<Plan, Failure> {
+    let scenario = &mut given.scenario;
     if options.out.is_some() {
         // The scenario that is written beside the results has this run as its last.
         scenario.runs = options.run.saturating_add(1);

@@ -11,7 +11,7 @@ const PATHS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Waits until each uplink of the server's family is a path, or for a second; then names those that are
 /// none.
-pub(super) async fn wait_for_paths(endpoint: &Endpoint, connection: &Connection) {
+pub(crate) async fn wait_for_paths(endpoint: &Endpoint, connection: &Connection) {
     let Some(route) = connection.route() else { return };
     let family = |uplink: &&Uplink| uplink.address.is_ipv4() == route.remote.is_ipv4();
     let wanted: Vec<&Uplink> = endpoint.uplinks().iter().filter(family).collect();

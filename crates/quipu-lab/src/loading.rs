@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use quipu_base::{Duration, Instant};
+use quipu_base::{Bytes, Duration, Instant};
 use quipu_web::layout::Viewport;
 use quipu_web::load::{DiscoveryMode, PageLoad};
 use quipu_web::metrics::Timeline;
 use quipu_web::page::{Object, ObjectId, Page};
 use quipu_web::scheme::RequestFacts;
 
-use super::error::RunError;
 use crate::pages::{BodyCheck, RunPage};
+use crate::run::RunError;
+use quipu_record::{Bounds, End, ObjectRecord, RunRecord};
 use quipu_scenario::{Discovery, Reprioritise, Scenario};
 
 /// A page load with its record and its checks.
-pub(super) struct Loading {
+pub struct Loading {
     page: Arc<Page>,
     viewport: Viewport,
     /// Whether layout tells anything.
@@ -33,7 +34,8 @@ pub(super) struct Loading {
 }
 
 impl Loading {
-    pub(super) fn new(loaded: RunPage, scenario: &Scenario) -> Loading {
+    /// The load of a page as `scenario` says, which has not begun.
+    pub fn new(loaded: RunPage, scenario: &Scenario) -> Loading {
         let RunPage { page } = loaded;
         let objects = page.objects().len();
         // At most 1,000, as the scenario was checked.
@@ -67,63 +69,70 @@ impl Loading {
     }
 
     /// The page is asked for.
-    pub(super) fn begin(&mut self, now: Instant) {
+    pub fn begin(&mut self, now: Instant) {
         let page = Arc::clone(&self.page);
         let load = PageLoad::with_push(page, self.mode, &self.to_push, now);
         self.running = Some((load, Timeline::new(Arc::clone(&self.page))));
     }
 
-    pub(super) fn has_begun(&self) -> bool {
+    /// True once the page was asked for.
+    pub fn has_begun(&self) -> bool {
         self.running.is_some()
     }
 
-    pub(super) fn is_finished(&self) -> bool {
+    /// True once everything is there that the page's time waits for.
+    pub fn is_finished(&self) -> bool {
         self.running.as_ref().is_some_and(|(load, _)| load.is_finished())
     }
 
     /// Objects that are not complete.
-    pub(super) fn open(&self) -> usize {
+    pub fn open(&self) -> usize {
         self.running.as_ref().map_or(self.page.objects().len(), |(load, _)| load.open())
     }
 
     /// All objects.
-    pub(super) fn objects(&self) -> &[Object] {
+    pub fn objects(&self) -> &[Object] {
         self.page.objects()
     }
 
     /// When the page would be there over an infinitely fast network.
-    pub(super) fn floor(&self) -> Duration {
+    pub fn floor(&self) -> Duration {
         self.floor
     }
 
-    pub(super) fn timeline(&self) -> Option<&Timeline> {
+    /// The record of the load, once it has begun.
+    pub fn timeline(&self) -> Option<&Timeline> {
         self.running.as_ref().map(|(_, timeline)| timeline)
     }
 
-    pub(super) fn first_byte_at(&self, object: ObjectId) -> Option<Instant> {
+    /// When the first byte of the body of `object` came.
+    pub fn first_byte_at(&self, object: ObjectId) -> Option<Instant> {
         self.first_byte_at.get(object.index()).copied().flatten()
     }
 
-    pub(super) fn object(&self, object: ObjectId) -> Option<&Object> {
+    /// The object of that number.
+    pub fn object(&self, object: ObjectId) -> Option<&Object> {
         self.page.object(object)
     }
 
-    pub(super) fn facts(&self, object: ObjectId) -> Option<RequestFacts> {
+    /// What the browser knows of `object` when it says how urgent it is.
+    pub fn facts(&self, object: ObjectId) -> Option<RequestFacts> {
         let facts = self.viewport.facts(&self.page, object, self.is_laid_out())?;
         Some(RequestFacts { pushed: self.is_pushed(object), ..facts })
     }
 
     /// True once layout has shown what is in view.
-    pub(super) fn is_laid_out(&self) -> bool {
+    pub fn is_laid_out(&self) -> bool {
         self.sees_layout && self.running.as_ref().is_some_and(|(load, _)| load.is_laid_out())
     }
 
-    pub(super) fn is_visible(&self, object: ObjectId) -> bool {
+    /// True if the object is in view, once the page is laid out.
+    pub fn is_visible(&self, object: ObjectId) -> bool {
         self.viewport.is_visible(object)
     }
 
     /// The next object to ask for.
-    pub(super) fn poll_request(&mut self, now: Instant) -> Option<ObjectId> {
+    pub fn poll_request(&mut self, now: Instant) -> Option<ObjectId> {
         let (load, timeline) = self.running.as_mut()?;
         let object = load.poll_request()?;
         timeline.on_request(object, now);
@@ -131,7 +140,7 @@ impl Loading {
     }
 
     /// The server promised an object, which counts as its request. False if the page has none of that number.
-    pub(super) fn on_promise(&mut self, object: ObjectId, now: Instant) -> bool {
+    pub fn on_promise(&mut self, object: ObjectId, now: Instant) -> bool {
         let Some(promised) = self.promised.get_mut(object.index()) else { return false };
         *promised = true;
         if let Some((_, timeline)) = &mut self.running {
@@ -141,43 +150,53 @@ impl Loading {
     }
 
     /// True if the server promised the object.
-    pub(super) fn is_pushed(&self, object: ObjectId) -> bool {
+    pub fn is_pushed(&self, object: ObjectId) -> bool {
         self.promised.get(object.index()).copied().unwrap_or_default()
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    /// When [`Loading::handle_timeout`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
         self.running.as_ref().and_then(|(load, _)| load.poll_timeout())
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    /// The time has come that [`Loading::poll_timeout`] told, or any other.
+    pub fn handle_timeout(&mut self, now: Instant) {
         if let Some((load, _)) = &mut self.running {
             load.handle_timeout(now);
         }
     }
 
-    pub(super) fn on_head(&mut self, object: ObjectId, now: Instant) {
+    /// The head of a response came.
+    pub fn on_head(&mut self, object: ObjectId, now: Instant) {
         if let Some((load, timeline)) = &mut self.running {
             timeline.on_response_head(object, now);
             load.on_response_head(object, now);
         }
     }
 
-    /// The next bytes of the body.
-    pub(super) fn on_body(&mut self, object: ObjectId, data: &[u8], now: Instant) {
+    /// The next bytes of a body of the laboratory, which are held against what they should be.
+    pub(crate) fn on_body(&mut self, object: ObjectId, data: &[u8], now: Instant) {
         let Some(check) = self.checks.get_mut(object.index()) else { return };
         let check = check.get_or_insert_with(|| BodyCheck::new(object));
         check.update(data);
         let received = check.received();
+        self.on_body_bytes(object, received, now);
+    }
+
+    /// So many bytes of a body are there, whatever they are.
+    pub fn on_body_bytes(&mut self, object: ObjectId, total: Bytes, now: Instant) {
         self.mark_first_byte(object, now);
         if let Some((load, timeline)) = &mut self.running {
-            timeline.on_body_bytes(object, received, now);
-            load.on_body_bytes(object, received, now);
+            timeline.on_body_bytes(object, total, now);
+            load.on_body_bytes(object, total, now);
         }
     }
 
-    /// The response is complete.
-    pub(super) fn on_complete(&mut self, object: ObjectId, now: Instant) -> Result<(), RunError> {
-        self.mark_first_byte(object, now);
+    /// A response of the laboratory is complete.
+    ///
+    /// # Errors
+    /// If its body was not what it should be.
+    pub(crate) fn on_complete(&mut self, object: ObjectId, now: Instant) -> Result<(), RunError> {
         let check = self.checks.get_mut(object.index()).and_then(Option::take);
         let check = check.unwrap_or_else(|| BodyCheck::new(object));
         let expected = self.page.object(object).map(|object| object.response_bytes);
@@ -186,11 +205,53 @@ impl Loading {
             let received = check.received();
             return Err(RunError::WrongBody { object: object.0, received, expected });
         }
+        self.on_end(object, now);
+        Ok(())
+    }
+
+    /// A response is complete, whatever it was.
+    pub fn on_end(&mut self, object: ObjectId, now: Instant) {
+        self.mark_first_byte(object, now);
         if let Some((load, timeline)) = &mut self.running {
             timeline.on_complete(object, now);
             load.on_complete(object, now);
         }
-        Ok(())
+    }
+
+    /// What was measured of a load that ended at `at` and whose bodies `sender` sent, without what
+    /// connections know; `None` if it did not end.
+    pub fn record(&self, at: Instant, sender: End) -> Option<RunRecord> {
+        let timeline = self.timeline()?;
+        let metrics = timeline.page_metrics()?;
+        let start = timeline.started_at()?;
+        let object = |spec: &Object| {
+            let times = timeline.object_times(spec.id)?;
+            Some(ObjectRecord {
+                object: spec.id.0,
+                connection: 0,
+                body: spec.response_bytes,
+                held: spec.holds_load(),
+                pushed: self.is_pushed(spec.id),
+                stream: None,
+                requested_at: start + times.requested,
+                first_byte_at: self.first_byte_at(spec.id)?,
+                completed_at: start + times.since_page_start,
+                since_page_start: times.since_page_start,
+                since_request: times.since_request,
+                bound: Bounds::default(),
+            })
+        };
+        Some(RunRecord {
+            sender,
+            page_time: metrics.page_time,
+            page_floor: self.floor(),
+            object_index: metrics.object_index,
+            byte_index: metrics.byte_index,
+            critical_time: metrics.critical_time,
+            ended_at: at,
+            objects: self.objects().iter().filter_map(object).collect(),
+            ..RunRecord::default()
+        })
     }
 
     fn mark_first_byte(&mut self, object: ObjectId, now: Instant) {

@@ -1,0 +1,37 @@
+//! Why a page was not loaded.
+
+use quipu_base::Duration;
+use quipu_tokio::http3::Http3Error;
+use thiserror::Error;
+
+/// A page that was not loaded.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The connection, or a response, failed.
+    #[error("{url}: {source}")]
+    Exchange {
+        /// What was asked for.
+        url: String,
+        /// Why.
+        source: Http3Error,
+    },
+    /// An object whose URL is none.
+    #[error("{url}: {reason}")]
+    Url {
+        /// What the page says.
+        url: String,
+        /// What is wrong with it.
+        reason: http::Error,
+    },
+    /// Not all was there in time.
+    #[error("{open} of {objects} objects are not there after {after}")]
+    Unfinished {
+        /// The time that the load was given.
+        after: Duration,
+        /// Objects that are missing.
+        open: usize,
+        /// Objects of the page.
+        objects: usize,
+    },
+}

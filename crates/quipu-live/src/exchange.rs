@@ -1,0 +1,138 @@
+//! One request and its response.
+
+use bytes::Bytes;
+use http::Request;
+use quipu_base::Instant;
+use quipu_policy::Urgency;
+use quipu_tokio::http3::{Http3Client, Http3Error, Http3Exchange};
+use quipu_web::page::ObjectId;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+
+/// Bytes that are read or sent at a time, at most; our choice.
+const CHUNK: usize = 1 << 16;
+
+/// What is to be asked for.
+pub(crate) struct Ask {
+    pub(crate) object: ObjectId,
+    pub(crate) head: Request<()>,
+    /// Bytes of the request's body.
+    pub(crate) body: u64,
+    /// Another urgency than that of the request, once there is one.
+    pub(crate) urgency: watch::Receiver<Option<Urgency>>,
+}
+
+/// What came of a request, and when.
+pub(crate) struct News {
+    pub(crate) object: ObjectId,
+    pub(crate) at: Instant,
+    pub(crate) what: What,
+}
+
+pub(crate) enum What {
+    /// The head of the response, with its status.
+    Head(u16),
+    /// So many bytes of the body, from its start.
+    Body(u64),
+    /// The response is complete.
+    End,
+    Failed(Http3Error),
+}
+
+/// Tells what comes of requests.
+#[derive(Clone)]
+pub(crate) struct Teller {
+    clock: Clock,
+    to: mpsc::Sender<News>,
+}
+
+impl Teller {
+    pub(crate) fn new(clock: Clock, to: mpsc::Sender<News>) -> Teller {
+        Teller { clock, to }
+    }
+
+    async fn tell(&self, object: ObjectId, what: What) {
+        let at = self.clock.now();
+        // Nobody listens when the page is there.
+        let _ = self.to.send(News { object, at, what }).await;
+    }
+}
+
+/// Sends requests in their order, as the server allows, until all that were asked for are sent; their
+/// responses are read at the same time.
+pub(crate) async fn send_all(
+    client: Http3Client,
+    mut asks: mpsc::UnboundedReceiver<Ask>,
+    teller: Teller,
+) {
+    let mut responses = JoinSet::new();
+    while let Some(ask) = asks.recv().await {
+        let sent = client.request(ask.head.clone(), ask.body > 0).await;
+        let teller = teller.clone();
+        match sent {
+            Ok(exchange) => drop(responses.spawn(exchange_one(exchange, ask, teller))),
+            Err(error) => teller.tell(ask.object, What::Failed(error)).await,
+        }
+        // Those that are over are forgotten.
+        while responses.try_join_next().is_some() {}
+    }
+    while responses.join_next().await.is_some() {}
+}
+
+async fn exchange_one(mut exchange: Http3Exchange, mut ask: Ask, teller: Teller) {
+    let what = match receive(&mut exchange, &mut ask, &teller).await {
+        Ok(()) => What::End,
+        Err(error) => What::Failed(error),
+    };
+    teller.tell(ask.object, what).await;
+}
+
+async fn receive(
+    exchange: &mut Http3Exchange,
+    ask: &mut Ask,
+    teller: &Teller,
+) -> Result<(), Http3Error> {
+    send_body(exchange, ask.body).await?;
+    let response = exchange.response().await?;
+    teller.tell(ask.object, What::Head(response.status().as_u16())).await;
+    let mut received = 0;
+    loop {
+        tokio::select! {
+            octets = exchange.data(CHUNK) => {
+                let Some(octets) = octets? else { return Ok(()) };
+                received += octets.len() as u64;
+                teller.tell(ask.object, What::Body(received)).await;
+            }
+            Ok(()) = ask.urgency.changed() => {
+                let urgency = *ask.urgency.borrow_and_update();
+                if let Some(urgency) = urgency {
+                    exchange.update_priority(urgency)?;
+                }
+            }
+        }
+    }
+}
+
+/// Sends a body of so many bytes, whatever they are.
+async fn send_body(exchange: &mut Http3Exchange, length: u64) -> Result<(), Http3Error> {
+    if length == 0 {
+        return Ok(());
+    }
+    let part = Bytes::from(vec![0; usize::try_from(length).map_or(CHUNK, |all| all.min(CHUNK))]);
+    let mut left = length;
+    while left > 0 {
+        let next = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
+        match exchange.send_data(part.slice(..next)).await {
+            Ok(()) => left -= next as u64,
+            // It has its answer ready.
+            Err(Http3Error::Stopped(_)) => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+    match exchange.finish(None) {
+        Ok(()) | Err(Http3Error::Stopped(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,208 @@
+//! The load of a page: what is asked for when, until all is there.
+
+use std::collections::BTreeMap;
+
+use quipu_base::{Bytes, Duration, Instant, StreamId};
+use quipu_lab::loading::Loading;
+use quipu_policy::Urgency;
+use quipu_record::{End, RunRecord};
+use quipu_tokio::PathInfo;
+use quipu_tokio::http3::Http3Client;
+use quipu_web::page::ObjectId;
+use quipu_web::scheme::{BrowserScheme, SchemeState};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::clock::Clock;
+use crate::error::LoadError;
+use crate::exchange::{Ask, News, Teller, What, send_all};
+use crate::{head, paths};
+
+/// News that wait to be heard; our choice. Then responses are read no further.
+const NEWS: usize = 1_024;
+
+/// The first status that says that there is no such object.
+const FAILED_STATUS: u16 = 400;
+
+/// A page that was loaded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// What was measured, in the time of the load's clock; paths are those of the client's end. The time
+    /// to connect is left to whoever connected.
+    pub record: RunRecord,
+    /// What the server answered unlike the recording, by object.
+    pub differences: Vec<Difference>,
+    /// The paths when the page was there.
+    pub paths: Vec<PathInfo>,
+}
+
+/// An object that is another one than the page says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// The object.
+    pub object: ObjectId,
+    /// Status of the response.
+    pub status: u16,
+    /// Bytes of its body.
+    pub received: Bytes,
+    /// Bytes of the body on the page.
+    pub recorded: Bytes,
+}
+
+/// Loads the page of `loading` over `client`, whose server is asked for the objects of all hosts, with the
+/// priorities of `browser`. The page is asked for now, unless `loading` has begun. Responses of another status
+/// or size than the page says are taken as they are.
+///
+/// Cancelling abandons what is under way.
+///
+/// # Errors
+/// If a response fails, or the page is not there within `limit` of its beginning.
+pub async fn load(
+    client: &Http3Client,
+    loading: Loading,
+    browser: &BrowserScheme,
+    clock: Clock,
+    limit: Duration,
+) -> Result<Loaded, LoadError> {
+    let (asks, asked) = mpsc::unbounded_channel();
+    let (told, mut news) = mpsc::channel(NEWS);
+    let mut visit = Visit {
+        loading,
+        scheme: browser.session(),
+        awaits_layout: browser.reprioritises(),
+        open: BTreeMap::new(),
+        differences: Vec::new(),
+        asks,
+    };
+    if !visit.loading.has_begun() {
+        visit.loading.begin(clock.now());
+    }
+    // Dropping it abandons the requests.
+    let mut requests = JoinSet::new();
+    requests.spawn(send_all(client.clone(), asked, Teller::new(clock, told)));
+    let end = clock.now() + limit;
+    loop {
+        visit.ask(clock.now())?;
+        if visit.loading.is_finished() {
+            break;
+        }
+        let next = visit.loading.poll_timeout().map_or(end, |at| at.min(end));
+        tokio::select! {
+            Some(news) = news.recv() => visit.hear(news)?,
+            () = clock.sleep_until(Some(next)) => {}
+        }
+        let now = clock.now();
+        if now >= end {
+            return Err(visit.unfinished(limit));
+        }
+        visit.loading.handle_timeout(now);
+    }
+    let paths = client.connection().paths();
+    let record = visit.loading.record(clock.now(), End::Server);
+    let record = record.ok_or_else(|| visit.unfinished(limit))?;
+    let record = RunRecord { paths: paths::records(&paths), ..record };
+    visit.differences.sort_by_key(|difference| difference.object);
+    Ok(Loaded { record, differences: visit.differences, paths })
+}
+
+/// The load under way.
+struct Visit {
+    loading: Loading,
+    scheme: SchemeState,
+    /// Whether layout is still to change priorities.
+    awaits_layout: bool,
+    /// Requests that are not answered in full.
+    open: BTreeMap<ObjectId, Open>,
+    differences: Vec<Difference>,
+    asks: mpsc::UnboundedSender<Ask>,
+}
+
+/// A request that is not answered in full.
+struct Open {
+    status: u16,
+    received: Bytes,
+    urgency: watch::Sender<Option<Urgency>>,
+}
+
+impl Visit {
+    /// Asks for what the page wants by now.
+    fn ask(&mut self, now: Instant) -> Result<(), LoadError> {
+        if self.awaits_layout && self.loading.is_laid_out() {
+            self.awaits_layout = false;
+            self.reprioritise();
+        }
+        while let Some(id) = self.loading.poll_request(now) {
+            let known = self.loading.object(id).zip(self.loading.facts(id));
+            let Some((object, facts)) = known else { continue };
+            let signal = self.scheme.priority_for(&facts, node(id));
+            let head = head::of(object, signal)
+                .map_err(|reason| LoadError::Url { url: object.url.clone(), reason })?;
+            let (sender, urgency) = watch::channel(None);
+            let body = object.request.body.0;
+            // They are taken for as long as this lives.
+            let _ = self.asks.send(Ask { object: id, head, body, urgency });
+            let open = Open { status: 0, received: Bytes::ZERO, urgency: sender };
+            self.open.insert(id, open);
+        }
+        Ok(())
+    }
+
+    /// Layout has shown what is in view: images under way get another priority.
+    fn reprioritise(&mut self) {
+        for (&object, open) in &self.open {
+            if !self.loading.is_visible(object) {
+                continue;
+            }
+            let facts = self.loading.facts(object);
+            let change = facts.and_then(|facts| self.scheme.reprioritise(&facts, node(object)));
+            if let Some((level, incremental)) = change.and_then(|change| change.urgency) {
+                open.urgency.send_replace(Some(Urgency { level, incremental }));
+            }
+        }
+    }
+
+    fn hear(&mut self, News { object, at, what }: News) -> Result<(), LoadError> {
+        match what {
+            What::Head(status) => {
+                if let Some(open) = self.open.get_mut(&object) {
+                    open.status = status;
+                }
+                self.loading.on_head(object, at);
+            }
+            What::Body(received) => {
+                if let Some(open) = self.open.get_mut(&object) {
+                    open.received = Bytes(received);
+                }
+                self.loading.on_body_bytes(object, Bytes(received), at);
+            }
+            What::End => {
+                self.scheme.on_closed(node(object));
+                let recorded = self.loading.object(object).map(|object| object.response_bytes);
+                let recorded = recorded.unwrap_or_default();
+                if let Some(Open { status, received, .. }) = self.open.remove(&object)
+                    && (status >= FAILED_STATUS || received != recorded)
+                {
+                    self.differences.push(Difference { object, status, received, recorded });
+                }
+                self.loading.on_end(object, at);
+            }
+            What::Failed(source) => {
+                let url = self.loading.object(object).map(|object| object.url.clone());
+                return Err(LoadError::Exchange { url: url.unwrap_or_default(), source });
+            }
+        }
+        Ok(())
+    }
+
+    fn unfinished(&self, after: Duration) -> LoadError {
+        let (open, objects) = (self.loading.open(), self.loading.objects().len());
+        LoadError::Unfinished { after, open, objects }
+    }
+}
+
+/// What the browser's scheme calls the request for an object: a stream of its own, other than the root.
+fn node(object: ObjectId) -> StreamId {
+    StreamId(4 * (u64::from(object.0) + 1))
+}
