@@ -8,11 +8,23 @@ use quipu_web::load::{DiscoveryMode, PageLoad};
 use quipu_web::metrics::Timeline;
 use quipu_web::page::{Object, ObjectId, Page};
 use quipu_web::scheme::RequestFacts;
+use thiserror::Error;
 
 use crate::pages::{BodyCheck, RunPage};
-use crate::run::RunError;
 use quipu_record::{Bounds, End, ObjectRecord, RunRecord};
 use quipu_scenario::{Discovery, Reprioritise, Scenario};
+
+/// A body that is not the one that the server sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("object {object} arrived with {received} and a wrong content; expected {expected}")]
+pub struct WrongBody {
+    /// The object.
+    pub object: u32,
+    /// Bytes that arrived.
+    pub received: Bytes,
+    /// Bytes that it has.
+    pub expected: Bytes,
+}
 
 /// A page load with its record and its checks.
 pub struct Loading {
@@ -196,14 +208,14 @@ impl Loading {
     ///
     /// # Errors
     /// If its body was not what it should be.
-    pub(crate) fn on_complete(&mut self, object: ObjectId, now: Instant) -> Result<(), RunError> {
+    pub(crate) fn on_complete(&mut self, object: ObjectId, now: Instant) -> Result<(), WrongBody> {
         let check = self.checks.get_mut(object.index()).and_then(Option::take);
         let check = check.unwrap_or_else(|| BodyCheck::new(object));
         let expected = self.page.object(object).map(|object| object.response_bytes);
         let expected = expected.unwrap_or_default();
         if !check.is_whole(expected) {
             let received = check.received();
-            return Err(RunError::WrongBody { object: object.0, received, expected });
+            return Err(WrongBody { object: object.0, received, expected });
         }
         self.on_end(object, now);
         Ok(())

@@ -52,8 +52,8 @@ pub struct Difference {
 }
 
 /// Loads the page of `loading` over `client`, whose server is asked for the objects of all hosts, with the
-/// priorities of `browser`. The page is asked for now, unless `loading` has begun. Responses of another status
-/// or size than the page says are taken as they are.
+/// priorities of `browser`. The page is asked for at once, unless `loading` has begun. Responses are taken as
+/// they are, whatever status and size the page says.
 ///
 /// Cancelling abandons what is under way.
 ///
@@ -205,4 +205,68 @@ impl Visit {
 /// What the browser's scheme calls the request for an object: a stream of its own, other than the root.
 fn node(object: ObjectId) -> StreamId {
     StreamId(4 * (u64::from(object.0) + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use quipu_lab::pages::RunPage;
+    use quipu_scenario::Scenario;
+    use quipu_web::page::{Blocking, Discovery, Object, ObjectKind, Page};
+
+    use super::*;
+
+    #[test]
+    fn layout_changes_the_urgency_of_images_in_view_that_are_under_way() {
+        let object = |id, kind| {
+            let url = format!("https://a.example/{id}");
+            Object::new(ObjectId(id), url, kind, Bytes(100_000))
+        };
+        let child = |id, kind| {
+            let discovery = Discovery::ParserOffset { parent: ObjectId(0), offset: Bytes(9) };
+            object(id, kind).discovered(discovery)
+        };
+        let mut objects = vec![object(0, ObjectKind::Document), child(1, ObjectKind::Stylesheet)];
+        objects[1].blocking = Blocking::Render;
+        objects.extend((2..10).map(|id| child(id, ObjectKind::Image)));
+        let page = Arc::new(Page::new("page", objects).expect("a page"));
+        let scenario = Scenario { visible_images: 7, ..Scenario::default() };
+        let browser = BrowserScheme::builtin("chrome").expect("there is one");
+        let (asks, mut asked) = mpsc::unbounded_channel();
+        let mut visit = Visit {
+            loading: Loading::new(RunPage { page }, &scenario),
+            scheme: browser.session(),
+            awaits_layout: true,
+            open: BTreeMap::new(),
+            differences: Vec::new(),
+            asks,
+        };
+        let hear = |visit: &mut Visit, object, what| {
+            visit
+                .hear(News { object: ObjectId(object), at: Instant::ZERO, what })
+                .expect("no failure");
+            visit.ask(Instant::ZERO).expect("URLs");
+        };
+        visit.loading.begin(Instant::ZERO);
+        visit.ask(Instant::ZERO).expect("URLs");
+        hear(&mut visit, 0, What::Head(200));
+        hear(&mut visit, 0, What::Body(50_000));
+        let urgencies = |visit: &Visit| -> BTreeMap<u32, Option<Urgency>> {
+            visit.open.iter().map(|(id, open)| (id.0, *open.urgency.borrow())).collect()
+        };
+        assert!(urgencies(&visit).values().all(Option::is_none));
+        hear(&mut visit, 1, What::End);
+        // The last one is out of view.
+        let changed: Vec<u32> =
+            urgencies(&visit).iter().filter_map(|(id, told)| told.map(|_| *id)).collect();
+        assert_eq!(changed, [2, 3, 4, 5, 6, 7, 8]);
+        let mut count = 0;
+        while let Ok(ask) = asked.try_recv() {
+            let known = ask.head.headers().get("priority").is_some();
+            assert!(known, "Chrome always says it: {}", ask.object.0);
+            count += 1;
+        }
+        assert_eq!(count, 10);
+    }
 }

@@ -1,12 +1,13 @@
 //! What can go wrong with a run.
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::Instant;
 use quipu_quic::ConfigError;
 use quipu_quic::endpoint::ConnectError;
 use quipu_sim::TopologyError;
 use thiserror::Error;
 
 use super::tls::TlsError;
+use crate::loading::WrongBody;
 use crate::pages::PageLoadError;
 use crate::policies::SpecError;
 use quipu_record::End;
@@ -95,15 +96,8 @@ pub enum RunError {
         reason: String,
     },
     /// A body is not the one that the server sent.
-    #[error("object {object} arrived with {received} and a wrong content; expected {expected}")]
-    WrongBody {
-        /// The object.
-        object: u32,
-        /// Bytes that arrived.
-        received: Bytes,
-        /// Bytes that it has.
-        expected: Bytes,
-    },
+    #[error(transparent)]
+    WrongBody(#[from] WrongBody),
     /// The time series could not be written.
     #[error("cannot write the time series: {0}")]
     Series(std::io::Error),

@@ -137,6 +137,7 @@ impl Visits {
 
     /// The response is complete.
     pub(super) fn on_complete(&mut self, asked: VisitObject, now: Instant) -> Result<(), RunError> {
-        self.load_mut(asked.visit).map_or(Ok(()), |load| load.on_complete(asked.object, now))
+        let load = self.load_mut(asked.visit);
+        Ok(load.map_or(Ok(()), |load| load.on_complete(asked.object, now))?)
     }
 }

@@ -159,7 +159,7 @@ impl Application for RawEnd {
                             receiving.begin(at);
                         }
                         receiving.read(now, stream, connection).map_err(|fault| match fault {
-                            Fault::Object(error) => error,
+                            Fault::Object(error) => error.into(),
                             Fault::Stream(reason) => failed(reason),
                         })?;
                     }

@@ -7,8 +7,7 @@ use quipu_quic::Connection;
 use quipu_web::page::ObjectId;
 
 use super::writes::Write;
-use crate::loading::Loading;
-use crate::run::error::RunError;
+use crate::loading::{Loading, WrongBody};
 use quipu_record::StreamRecord;
 use quipu_scenario::Raw;
 
@@ -132,13 +131,13 @@ impl Receiving {
 /// What is wrong with what came.
 pub(super) enum Fault {
     /// An object.
-    Object(RunError),
+    Object(WrongBody),
     /// A stream.
     Stream(String),
 }
 
-impl From<RunError> for Fault {
-    fn from(error: RunError) -> Fault {
+impl From<WrongBody> for Fault {
+    fn from(error: WrongBody) -> Fault {
         Fault::Object(error)
     }
 }

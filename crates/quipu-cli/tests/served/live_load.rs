@@ -1,0 +1,76 @@
+//! `quipu load --live`.
+
+use std::process::Output;
+
+use crate::server::{Server, quipu};
+
+fn replaying(page: &str) -> Server {
+    let mut command = quipu();
+    command.args(["serve", "--har", page, "--listen", "127.0.0.1:0"]);
+    Server::run(command, |line| line.starts_with("pin "))
+}
+
+fn url(server: &Server) -> String {
+    format!("https://127.0.0.1:{}", server.port)
+}
+
+fn load(server: &Server, more: &[&str]) -> Output {
+    let pin = server.lines.iter().find_map(|line| line.strip_prefix("pin "));
+    let pin = pin.expect("it is printed");
+    let mut command = quipu();
+    command.args(["load", "--live", &url(server), "--pin", pin]).args(more);
+    command.output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[track_caller]
+fn assert_failed(output: &Output, code: i32, part: &str) {
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{told}");
+    assert!(told.starts_with("error: ") && told.contains(part), "{told}");
+    assert_eq!(output.stdout, b"", "nothing is printed");
+}
+
+#[test]
+fn a_page_comes_over_two_paths_and_is_drawn() {
+    let server = replaying("dojo-demo");
+    let logs = tempfile::TempDir::new().expect("a folder");
+    let folder = logs.path().to_str().expect("UTF-8");
+    let vias = ["--via", "127.0.0.1", "--via", "127.0.0.2", "--start", "paths-ready"];
+    let more = ["--page", "dojo-demo", "--qlog", folder];
+    let output = load(&server, &[&vias[..], &more].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = text(&output.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert!(lines[0].starts_with("dojo-demo from 127.0.0.1:"), "{printed}");
+    assert!(lines[0].ends_with("over real uplinks (live), as chrome"), "{printed}");
+    assert!(lines[1].starts_with("connect ") && lines[1].contains(" ms, page "), "{printed}");
+    let received = lines.iter().find(|line| line.starts_with("received: ")).expect("a line");
+    assert!(received.contains("127.0.0.1 ") && received.contains("; 127.0.0.2 "), "{printed}");
+    let drawn = lines.iter().filter(|line| line.ends_with('│')).count();
+    // One of the 78 does not count for the page time, and may still be under way.
+    assert!(drawn >= 77, "{drawn}: {printed}");
+    assert_eq!(std::fs::read_dir(logs.path()).expect("a folder").count(), 1);
+}
+
+#[test]
+fn what_is_wrong_is_told_in_one_line() {
+    let server = replaying("rust-vec");
+    assert_failed(&load(&server, &["--http", "h2"]), 2, "expected h3");
+    assert_failed(&load(&server, &["--start", "warm:3"]), 2, "start: expected cold");
+    assert_failed(&load(&server, &["--out", "results"]), 2, "cannot be used with");
+    assert_failed(&load(&server, &["--page", "rust-vek"]), 2, "rust-vec");
+    let load_from = |url: &str, more: &[&str]| {
+        quipu().args(["load", "--live", url]).args(more).output().expect("the program starts")
+    };
+    let pin = "0".repeat(64);
+    assert_failed(&load_from(&url(&server), &["--pin", &pin]), 1, "certificate");
+    assert_failed(&load_from("127.0.0.1:1", &["--pin", &pin]), 2, "https://127.0.0.1:1");
+    assert_failed(&load_from("https://127.0.0.1:1", &["--pin", &pin]), 1, "listens");
+    assert_failed(&load_from("https://a.invalid", &["--pin", &pin]), 1, "has no address");
+    let via = quipu().args(["load", "--via", "lo"]).output().expect("the program starts");
+    assert_failed(&via, 2, "--live");
+}
