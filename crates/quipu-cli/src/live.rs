@@ -27,9 +27,14 @@ pub(crate) const FAREWELL: Duration = Duration::from_secs(1);
 /// How often it is looked whether the user wants to stop.
 const LOOK: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// A runtime with a thread per core.
+/// Threads for calls that block, such as those of files, at most; our choice. Each keeps memory that it
+/// allocated and others freed.
+const BLOCKING_THREADS: usize = 8;
+
+/// A runtime with a thread per core, and a few for calls that block.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
-    let runtime = Builder::new_multi_thread().enable_all().build();
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.enable_all().max_blocking_threads(BLOCKING_THREADS).build();
     runtime.map_err(|error| Failure::Run(format!("cannot start threads: {error}")))
 }
 

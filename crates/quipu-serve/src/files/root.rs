@@ -2,7 +2,7 @@
 
 use std::fs::{self, Metadata};
 use std::future::{Future, Ready, ready};
-use std::io::{self, ErrorKind, SeekFrom};
+use std::io::{self, Cursor, ErrorKind, Read, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,6 +13,9 @@ use tokio::io::{AsyncRead, AsyncSeek, ReadBuf};
 use tower_http::services::fs::{Backend, File};
 
 use super::target;
+
+/// Bytes of a file that is read when it is opened, at most; our choice.
+const MOST_WHOLE: usize = 32_768;
 
 /// A folder, by its canonical path. A file is served if its own canonical path is inside the folder and has no
 /// hidden name. Symbolic links therefore work within the folder, and never lead outside.
@@ -59,8 +62,16 @@ impl Root {
         let file = fs::File::open(resolved).map_err(missing)?;
         let metadata = file.metadata()?;
         let left = metadata.len();
+        let content = match usize::try_from(left) {
+            Ok(length) if length <= MOST_WHOLE => {
+                let mut bytes = Vec::with_capacity(length);
+                file.take(left).read_to_end(&mut bytes)?;
+                Content::Whole(Cursor::new(bytes))
+            }
+            _ => Content::Open(tokio::fs::File::from_std(file)),
+        };
         let described = Described { metadata, form: form(path) };
-        Ok(RootFile { file: tokio::fs::File::from_std(file), described, left })
+        Ok(RootFile { content, described, left })
     }
 }
 
@@ -171,10 +182,18 @@ impl tower_http::services::fs::Metadata for Described {
 /// error. Otherwise the body could contradict `Content-Length`.
 #[derive(Debug)]
 pub(super) struct RootFile {
-    file: tokio::fs::File,
+    content: Content,
     described: Described,
     /// Bytes from the current position to the end.
     left: u64,
+}
+
+/// What is read from.
+#[derive(Debug)]
+enum Content {
+    /// All of a small file, which takes no further blocking call and no buffer of the size for large ones.
+    Whole(Cursor<Vec<u8>>),
+    Open(tokio::fs::File),
 }
 
 impl AsyncRead for RootFile {
@@ -188,7 +207,10 @@ impl AsyncRead for RootFile {
             return Poll::Ready(Ok(()));
         }
         let mut part = ReadBuf::new(buffer.initialize_unfilled_to(most));
-        ready!(Pin::new(&mut self.file).poll_read(cx, &mut part))?;
+        ready!(match &mut self.content {
+            Content::Whole(bytes) => Pin::new(bytes).poll_read(cx, &mut part),
+            Content::Open(file) => Pin::new(file).poll_read(cx, &mut part),
+        })?;
         let read = part.filled().len();
         if read == 0 {
             return Poll::Ready(Err(ErrorKind::UnexpectedEof.into()));
@@ -203,11 +225,17 @@ impl AsyncSeek for RootFile {
     fn start_seek(mut self: Pin<&mut Self>, position: SeekFrom) -> io::Result<()> {
         let SeekFrom::Start(start) = position else { return Err(ErrorKind::Unsupported.into()) };
         self.left = self.described.metadata.len().saturating_sub(start);
-        Pin::new(&mut self.file).start_seek(position)
+        match &mut self.content {
+            Content::Whole(bytes) => Pin::new(bytes).start_seek(position),
+            Content::Open(file) => Pin::new(file).start_seek(position),
+        }
     }
 
     fn poll_complete(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
-        Pin::new(&mut self.file).poll_complete(cx)
+        match &mut self.content {
+            Content::Whole(bytes) => Pin::new(bytes).poll_complete(cx),
+            Content::Open(file) => Pin::new(file).poll_complete(cx),
+        }
     }
 }
 
@@ -226,11 +254,11 @@ mod tests {
 
     use super::*;
 
-    /// A file of ten bytes that becomes `text` after it is opened, read from byte `start`.
-    async fn read(text: &str, start: u64) -> io::Result<String> {
+    /// A file of `before` that becomes `text` after it is opened, read from byte `start`.
+    async fn read(before: &str, text: &str, start: u64) -> io::Result<String> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("a.txt");
-        fs::write(&path, "0123456789")?;
+        fs::write(&path, before)?;
         let mut file = Root::new(folder.path())?.open(path.clone()).await?;
         fs::write(&path, text)?;
         file.seek(SeekFrom::Start(start)).await?;
@@ -241,14 +269,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_file_that_grows_ends_where_it_ended_when_it_was_opened() {
-        assert_eq!(read("0123456789abc", 0).await.unwrap(), "0123456789");
-        assert_eq!(read("0123456789abc", 7).await.unwrap(), "789");
-        assert_eq!(read("0123456789abc", 10).await.unwrap(), "");
+        let large = "0123456789".repeat(MOST_WHOLE / 10 + 1);
+        for before in ["0123456789", &large] {
+            let after = format!("{before}abc");
+            let last = before.len() as u64 - 3;
+            assert_eq!(read(before, &after, 0).await.unwrap(), before);
+            assert_eq!(read(before, &after, last).await.unwrap(), "789");
+            assert_eq!(read(before, &after, last + 3).await.unwrap(), "");
+        }
     }
 
     #[tokio::test]
-    async fn a_file_that_shrinks_is_an_error() {
-        let error = read("0123", 0).await.unwrap_err();
+    async fn a_small_file_is_what_it_was_and_a_large_one_that_shrinks_is_an_error() {
+        assert_eq!(read("0123456789", "0123", 2).await.unwrap(), "23456789");
+        let large = "0".repeat(MOST_WHOLE + 1);
+        let error = read(&large, "0123", 0).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
     }
 }

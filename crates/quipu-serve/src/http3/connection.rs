@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 
+use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
@@ -78,6 +79,15 @@ async fn until_stopped(stops: &mut watch::Receiver<bool>) {
     let _ = stops.wait_for(|stops| *stops).await;
 }
 
+/// Octets up to this number are copied before they wait to be sent; our choice.
+const MOST_COPIED: usize = 16_384;
+
+/// The same octets in memory of their size: services read into buffers of 64 KiB, which a few octets would
+/// keep until they are acknowledged.
+fn fitting(octets: Bytes) -> Bytes {
+    if octets.len() <= MOST_COPIED { Bytes::copy_from_slice(&octets) } else { octets }
+}
+
 /// Has the service answer a request, and sends what it answers.
 async fn answer<S>(
     request: Http3Request,
@@ -105,7 +115,7 @@ where
     while let Some(frame) = body.frame().await {
         match frame {
             Ok(frame) => match frame.into_data() {
-                Ok(octets) => responder.send_data(octets).await?,
+                Ok(octets) => responder.send_data(fitting(octets)).await?,
                 Err(frame) => {
                     let trailers = frame.into_trailers().ok();
                     return responder.finish(trailers.as_ref());
