@@ -1,16 +1,17 @@
 //! A crowd: browsers that load pages from a server of files, as many at a time as are asked for.
 //!
 //! ```text
-//! cargo run --release -p quipu-live --example crowd -- --make site
-//! target/release/quipu serve site --listen 127.0.0.1:8443 &
-//! cargo run --release -p quipu-live --example crowd -- --server https://127.0.0.1:8443 --pin PIN \
-//!     --clients 200 --time 10m --process PROCESS
+//! crowd --make site
+//! quipu serve site --listen 127.0.0.1:8443 &
+//! crowd --server https://127.0.0.1:8443 --pin PIN --clients 200 --time 10m --process PROCESS
 //! ```
+//!
+//! `scripts/crowd` does these three.
 //!
 //! `--make` writes the objects of shipped pages as files. Each client connects, loads a page of them (all its
 //! objects at once, as urgently as Chrome would), closes the connection, and goes on with the next page. An
 //! object that is not there with its size, or a load that fails, is an error, and so is one that takes longer
-//! than a minute. `--process` names the server's: its processor time and memory are read (Linux). Any server
+//! than `--within`. `--process` names the server's: its processor time and memory are read (Linux). Any server
 //! of files over HTTP/3 will do, so several can be compared.
 
 mod process;
@@ -36,9 +37,6 @@ use quipu_web::page::Page;
 use quipu_web::scheme::BrowserScheme;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-
-/// How long a page may take.
-const PAGE_WITHIN: quipu_base::Duration = quipu_base::Duration::from_secs(60);
 
 /// Failures that are printed.
 const PRINTED: u64 = 20;
@@ -80,6 +78,9 @@ struct Options {
     /// How long, such as 10m or 30s
     #[arg(long, default_value = "30s", value_parser = time)]
     time: Duration,
+    /// How long a page may take
+    #[arg(long, default_value = "5m", value_parser = time)]
+    within: Duration,
     /// The server's process
     #[arg(long, value_name = "ID")]
     process: Option<u32>,
@@ -114,6 +115,7 @@ struct Crowd {
     browser: BrowserScheme,
     counts: Counts,
     end: Instant,
+    within: quipu_base::Duration,
 }
 
 impl Crowd {
@@ -141,7 +143,7 @@ impl Crowd {
         let client = Http3Client::new(connection.clone(), Default::default())?;
         let scenario = Scenario { discovery: Discovery::AllAtOnce, ..Scenario::default() };
         let loading = Loading::new(RunPage { page: Arc::clone(page) }, &scenario);
-        let loaded = load(&client, loading, &self.browser, Clock::start(), PAGE_WITHIN).await;
+        let loaded = load(&client, loading, &self.browser, Clock::start(), self.within).await;
         connection.close(ErrorCode::NO_ERROR.0, b"");
         let loaded = loaded?;
         if let Some(difference) = loaded.differences.first() {
@@ -176,6 +178,7 @@ async fn run(options: &Options, server: &Uri) -> Result<bool> {
         browser: BrowserScheme::builtin("chrome")?,
         counts: Counts::default(),
         end: Instant::now() + options.time,
+        within: quipu_base::Duration::from_secs(options.within.as_secs()),
     });
     let before = options.process.map(process::read).transpose()?;
     let begin = Instant::now();

@@ -70,7 +70,9 @@ pub struct Files {
 }
 
 impl Files {
-    /// Serves the files below `folder`, as they are at the time of each request.
+    /// Serves the files below `folder`, as they are at the time of each request. They are opened and read on the
+    /// runtime's threads for blocking calls, of which a few are enough: with hundreds, allocators that keep
+    /// memory for each thread keep a lot.
     ///
     /// # Errors
     /// [`FilesError`] if it is not a folder, or may not be read.
