@@ -1,0 +1,22 @@
+//! Replayed pages in a real Chromium, which finds one server at the names of all hosts. Without Chromium the tests are
+//! skipped, unless the environment variable `QUIPU_CHROMIUM_REQUIRED` is set.
+//!
+//! - `requests`: the browser requests what the page has;
+//! - `served` is the server and `chromium` the browser; `pages` has the pages.
+#![cfg(unix)]
+#![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
+#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+
+mod chromium;
+mod pages;
+mod requests;
+mod served;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One test at a time has the machine.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,116 @@
+//! A browser requests what the page has. `QUIPU_REPLAY_PAGES` names other pages, separated by commas, and prints what came
+//! of each; `cnn` takes longer than the limit.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use quipu_web::page::{Object, Page};
+use serde_json::Value;
+
+use crate::alone;
+use crate::chromium::Browser;
+use crate::pages::{shipped, with_port};
+use crate::served::{IDLE, Served};
+
+/// Host and target, as the log has them.
+fn place_of(object: &Object) -> String {
+    let host = object.host().to_ascii_lowercase();
+    let host = [":443", ":80"].iter().find_map(|port| host.strip_suffix(port)).unwrap_or(&host);
+    format!("{host}{}", object.path())
+}
+
+/// What differs between the objects of `page` and the `requests`, a line each.
+fn differences(page: &Page, requests: &[Value]) -> Vec<String> {
+    let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+    for object in page.objects() {
+        *counts.entry(place_of(object)).or_default() += 1;
+    }
+    let mut found = Vec::new();
+    for entry in requests {
+        let text = |field: &str| entry[field].as_str().unwrap_or_default().to_owned();
+        let host = text("host");
+        let host = host.strip_suffix(":443").unwrap_or(&host);
+        *counts.entry(format!("{host}{}", text("target"))).or_default() -= 1;
+        let is_good = matches!(entry["status"].as_u64(), Some(200 | 302));
+        if !is_good || entry["complete"] != true {
+            found.push(format!("not answered in full: {entry}"));
+        }
+    }
+    for (place, count) in counts {
+        match count {
+            0 => {}
+            1.. => found.push(format!("{count} requests missing: {place}")),
+            _ => found.push(format!("{} requests too many: {place}", -count)),
+        }
+    }
+    found
+}
+
+fn versions(requests: &[Value]) -> BTreeMap<String, usize> {
+    let mut versions = BTreeMap::new();
+    for entry in requests {
+        *versions.entry(entry["version"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    versions
+}
+
+#[test]
+fn a_browser_requests_what_the_page_has_and_nothing_else_over_http3() {
+    let _alone = alone();
+    for name in ["rust-vec", "greenweb", "mobileh2-google"] {
+        let page = shipped(name);
+        let served = Served::new(&page);
+        let Some(_browser) = Browser::open(&served, true, &[]) else { return };
+        let requests = served.wait(page.objects().len());
+        assert_eq!(differences(&page, &requests), Vec::<String>::new(), "{name}");
+        let expected = BTreeMap::from([("HTTP/3.0".to_owned(), page.objects().len())]);
+        assert_eq!(versions(&requests), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_browser_finds_http3_by_alt_svc() {
+    let _alone = alone();
+    let page = with_port(&shipped("sb-admin"), 8443);
+    let count = page.objects().len();
+    let served = Served::new(&page);
+    // Over QUIC a certificate that no authority signed is accepted only for hosts that are named so, at any port.
+    let known = format!("--origin-to-force-quic-on={}:1", served.replay.hosts()[0]);
+    let more = [known.as_str()];
+    let Some(browser) = Browser::open(&served, false, &more) else { return };
+    let first = served.wait(count);
+    assert_eq!(differences(&page, &first), Vec::<String>::new());
+    let document = first
+        .iter()
+        .find(|entry| entry["target"] == page.object(page.main_document()).unwrap().path());
+    assert_eq!(document.unwrap()["version"], "HTTP/2.0");
+    // Some of these may come over HTTP/3 already. As long as there is a connection over TCP, it may be used.
+    std::thread::sleep(2 * IDLE);
+    browser.open_tab(&served.replay.start());
+    let both = served.wait(2 * count);
+    let second = &both[count..];
+    assert_eq!(differences(&page, second), Vec::<String>::new());
+    assert_eq!(versions(second), BTreeMap::from([("HTTP/3.0".to_owned(), count)]));
+}
+
+#[test]
+fn pages_that_are_asked_for_are_compared() {
+    let Ok(names) = std::env::var("QUIPU_REPLAY_PAGES") else { return };
+    let _alone = alone();
+    for name in names.split(',') {
+        let page = shipped(name);
+        let served = Served::new(&page);
+        let Some(_browser) = Browser::open(&served, true, &[]) else { return };
+        let requests = served.wait(page.objects().len());
+        let mut lines = String::new();
+        for difference in differences(&page, &requests) {
+            let _ = writeln!(lines, "  {}", difference.chars().take(240).collect::<String>());
+        }
+        let (count, larger) = (page.objects().len(), served.replay.differences().len());
+        let versions = versions(&requests);
+        eprint!(
+            "{name}: {} requests for {count} objects, {larger} larger, {versions:?}\n{lines}",
+            requests.len()
+        );
+    }
+}
