@@ -24,8 +24,12 @@ const TABLE: [(&str, &[&str]); 22] = [
     ("sim", &["base", "link"]),
     ("emu", &["base", "link"]),
     ("tokio", &["base", "policy", "quic", "http"]),
-    ("serve", &["base", "policy", "quic", "http", "web", "tokio"]),
     ("recorder", &["base", "web"]),
+    // Its tests drive a browser over links, and read logs.
+    (
+        "serve",
+        &["base", "policy", "quic", "http", "web", "tokio", "link", "qlog", "recorder"],
+    ),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),
     (

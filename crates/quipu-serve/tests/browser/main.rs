@@ -2,6 +2,7 @@
 //! skipped, unless the environment variable `QUIPU_CHROMIUM_REQUIRED` is set.
 //!
 //! - `requests`: the browser requests what the page has;
+//! - `relay` is a link between the browser and the server;
 //! - `served` is the server and `chromium` the browser; `pages` has the pages.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
@@ -9,6 +10,7 @@
 
 mod chromium;
 mod pages;
+mod relay;
 mod requests;
 mod served;
 
