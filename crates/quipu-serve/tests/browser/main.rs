@@ -2,6 +2,7 @@
 //! skipped, unless the environment variable `QUIPU_CHROMIUM_REQUIRED` is set.
 //!
 //! - `requests`: the browser requests what the page has;
+//! - `priorities`: responses go in the order of their urgencies, or not, as the server's policy says;
 //! - `relay` is a link between the browser and the server;
 //! - `served` is the server and `chromium` the browser; `pages` has the pages.
 #![cfg(unix)]
@@ -10,6 +11,7 @@
 
 mod chromium;
 mod pages;
+mod priorities;
 mod relay;
 mod requests;
 mod served;

@@ -61,7 +61,7 @@ impl Relay {
 
     /// What the link to the clients has seen so far.
     pub(crate) fn down(&self) -> LinkStats {
-        self.down.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        *self.down.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,7 +105,7 @@ fn carry(configs: &[LinkConfig; 2], offered: &Receiver<Offered>, down: &Mutex<Li
         let size = Bytes(datagram.bytes.len() as u64);
         let verdict = link.offer(since(at), size, ecn::NOT_ECT);
         if !is_up {
-            *down.lock().unwrap_or_else(PoisonError::into_inner) = link.stats().clone();
+            *down.lock().unwrap_or_else(PoisonError::into_inner) = *link.stats();
         }
         if let Verdict::Deliver { at, duplicate_at, .. } = verdict {
             for at in [Some(at), duplicate_at].into_iter().flatten() {

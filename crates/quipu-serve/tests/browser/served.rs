@@ -1,9 +1,13 @@
 //! A page that is served.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use quipu_link::LinkConfig;
 use quipu_policy::Registry;
+use quipu_quic::endpoint::PolicyFactory;
+use quipu_quic::recorder::RecorderFactory;
 use quipu_serve::access::{AccessLog, Format, LogWriter};
 use quipu_serve::tcp::{Limits, Listener, Server};
 use quipu_serve::{Certificates, Recorded, Replay, http3};
@@ -14,6 +18,8 @@ use serde_json::Value;
 use tempfile::NamedTempFile;
 use tokio::runtime::Runtime;
 
+use crate::relay::Relay;
+
 /// How long a page may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 /// Connections over TCP that are idle for so long are closed.
@@ -21,19 +27,42 @@ pub(crate) const IDLE: Duration = Duration::from_secs(1);
 /// What comes this long after all is one request too many.
 pub(crate) const SURPLUS: Duration = Duration::from_millis(500);
 
+/// How a page is served.
+pub(crate) struct Setup {
+    pub(crate) policies: PolicyFactory,
+    pub(crate) recorders: Option<RecorderFactory>,
+    /// The link of each direction, without which there is only loopback. HTTP/3 goes over it, and nothing else does.
+    pub(crate) link: Option<LinkConfig>,
+}
+
+impl Setup {
+    /// With these policies, as `stream=rr path=minrtt`.
+    pub(crate) fn new(text: &str) -> Setup {
+        let policies = policies(&Registry::builtin(), text).unwrap();
+        Setup { policies, recorders: None, link: None }
+    }
+}
+
 /// A page that is served over HTTP/3 and TCP, at one port.
 pub(crate) struct Served {
     pub(crate) replay: Replay,
+    /// Where the browser finds it.
     pub(crate) port: u16,
     pub(crate) key: String,
     log: NamedTempFile,
+    _relay: Option<Relay>,
     // Dropped with the runtime that its tasks run on.
     _writer: LogWriter,
     _runtime: Runtime,
 }
 
 impl Served {
+    /// Over loopback, with the policies that a server has by default.
     pub(crate) fn new(page: &Page) -> Served {
+        Served::with(page, Setup::new(""))
+    }
+
+    pub(crate) fn with(page: &Page, setup: Setup) -> Served {
         let replay = Replay::new(page);
         let names: Vec<&str> = replay.hosts().iter().map(String::as_str).collect();
         let certificates = Arc::new(Certificates::generate_for(&names).unwrap());
@@ -47,10 +76,14 @@ impl Served {
             .unwrap();
         let port = runtime.block_on(async {
             let tls = Arc::new(certificates.quic(&[ALPN]).unwrap());
-            let policies = policies(&Registry::builtin(), "").unwrap();
-            let config = ServerConfig::new(tls, Arc::new(TransportConfig::default()), policies);
+            let transport = Arc::new(TransportConfig::default());
+            let config = ServerConfig::new(tls, transport, setup.policies);
             let any = "127.0.0.1:0".parse().unwrap();
-            let endpoint = Endpoint::server(config).listen(any).bind().unwrap();
+            let mut builder = Endpoint::server(config).listen(any);
+            if let Some(recorders) = setup.recorders {
+                builder = builder.record(recorders);
+            }
+            let endpoint = builder.bind().unwrap();
             let address = endpoint.local_addresses()[0];
             let listener = Listener::bind(address).unwrap();
             let tcp = Server::new(listener, certificates.tcp().unwrap(), service.clone());
@@ -61,7 +94,12 @@ impl Served {
             address.port()
         });
         let key = base64(&certificates.key_hash().unwrap());
-        Served { replay, port, key, log, _writer: writer, _runtime: runtime }
+        let relay = setup.link.map(|link| {
+            let server = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            Relay::start(server, &link, &link)
+        });
+        let port = relay.as_ref().map_or(port, |relay| relay.address().port());
+        Served { replay, port, key, log, _relay: relay, _writer: writer, _runtime: runtime }
     }
 
     /// The requests for hosts of the page.
