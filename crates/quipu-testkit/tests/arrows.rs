@@ -26,10 +26,7 @@ const TABLE: [(&str, &[&str]); 22] = [
     ("tokio", &["base", "policy", "quic", "http"]),
     ("recorder", &["base", "web"]),
     // Its tests drive a browser over links, and read logs.
-    (
-        "serve",
-        &["base", "policy", "quic", "http", "web", "tokio", "link", "qlog", "recorder"],
-    ),
+    ("serve", &["base", "policy", "quic", "http", "web", "tokio", "link", "qlog", "recorder"]),
     ("record", &["base"]),
     ("scenario", &["base", "link", "web", "record"]),
     (

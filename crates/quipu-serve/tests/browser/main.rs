@@ -2,6 +2,7 @@
 //! skipped, unless the environment variable `QUIPU_CHROMIUM_REQUIRED` is set.
 //!
 //! - `requests`: the browser requests what the page has;
+//! - `model`: what Chromium takes for a page, beside what the model of it takes;
 //! - `priorities`: responses go in the order of their urgencies, or not, as the server's policy says;
 //! - `relay` is a link between the browser and the server;
 //! - `served` is the server and `chromium` the browser; `pages` has the pages.
@@ -10,6 +11,7 @@
 #![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
 
 mod chromium;
+mod model;
 mod pages;
 mod priorities;
 mod relay;
