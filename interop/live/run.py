@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs Quipu against published QUIC implementations on loopback, both ways round, and writes the table of the docs.
+"""Runs Quipu against published QUIC implementations on loopback, both ways round, and writes the tables of the docs.
 
 Each run has a server, a client, and between them the relay, which spoils what the case is about and tells which packets
-it saw. A run passes if the files arrive byte for byte and what the case demands is proved by the relay or by our end.
+it saw. A run passes if the files arrive byte for byte and what the case demands is proved by the relay or by our end. Cases whose
+names begin with h3- are of HTTP/3, the others of QUIC with hq-interop.
 
     interop/live/run.py                         everything that can be built here
     interop/live/run.py --peers quinn,noq       two peers; --cases retry,v2: two cases
-    interop/live/run.py --write docs/interop.md the same, and the results into the table of that page, whose other cells
+    interop/live/run.py --write docs/interop.md the same, and the results into the tables of that page, whose other cells
                                                 stay as they are
     interop/live/run.py --core --check docs/interop.md
                                                 what CI runs: a cell that differs from the page is an error
@@ -22,7 +23,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from harness import cases, peers, running, table  # noqa: E402
+from harness import peers, running, suite, table  # noqa: E402
 
 # Seeds for a case of which it is known that it fails, and why.
 MORE = 6
@@ -42,20 +43,20 @@ def main():
 
     wanted = options.peers.split(",") if options.peers else peers.CORE if options.core else None
     built = peers.build(wanted)
-    names = options.cases.split(",") if options.cases else list(cases.CASES)
+    names = options.cases.split(",") if options.cases else list(suite.CASES)
     for name in names:
-        if name not in cases.CASES:
-            sys.exit(f"there is no case {name}; there are: {', '.join(cases.CASES)}")
+        if name not in suite.CASES:
+            sys.exit(f"there is no case {name}; there are: {', '.join(suite.CASES)}")
     if options.core and not options.cases:
-        names = [name for name in names if cases.CASES[name].core]
+        names = [name for name in names if suite.CASES[name].core]
 
     results = {}
     began = time.monotonic()
     for peer in built:
         for role in options.roles.split(","):
-            for name in names:
+            for name in (name for name in names if peer.has(suite.CASES[name])):
                 begin = time.monotonic()
-                result = run(peer, role, cases.CASES[name], options)
+                result = run(peer, role, suite.CASES[name], options)
                 results[peer.name, role, name] = result
                 print(f"{peer.name:9} {role:6} {name:20} {time.monotonic() - begin:5.1f} s  {result}", flush=True)
     failed = [key for key, result in results.items() if result.startswith("fail")]

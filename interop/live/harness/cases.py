@@ -1,6 +1,6 @@
 """The cases: what each asks of relay and endpoints, and what has to be proved.
 
-Names are those of the interop runner where it has the case.
+Names are those of the interop runner where it has the case. Those of HTTP/3 are in `http3.py`.
 """
 
 from dataclasses import dataclass, field
@@ -39,6 +39,12 @@ class Case:
     restarts: bool = False
     # The files do not have to arrive.
     without_files: object = field(default=lambda ours, peer: False)
+    # Files that do not have to arrive, by their place.
+    unsaved: tuple = ()
+
+    @property
+    def is_http3(self):
+        return self.endpoint.startswith("h3-")
 
 
 def number(facts, name):

@@ -16,12 +16,14 @@ PROGRAMS = TARGET / "release"
 RELAY = PROGRAMS / "relay"
 
 # Light to build: CI has them.
-CORE = ["quinn", "noq"]
+CORE = ["quinn", "noq", "h3"]
 
 # Our programs.
-OURS = ["hq-quipu", "relay"]
+OURS = ["hq-quipu", "h3-quipu", "relay"]
 
 ONE_PATH = "it has one path"
+STATIC_TABLE = "no dynamic table: it encodes and decodes by the static table alone, and allows its peer no other"
+NO_URGENCY = "its server does not read priorities"
 # Without AES in the processor, as BoringSSL reads it, its server prefers ChaCha20-Poly1305; nothing else can choose.
 NO_AES = {"OPENSSL_ia32cap": "~0x200000000000000"}
 NOT_AGAIN = (
@@ -42,8 +44,9 @@ class Peer:
     reasons: dict = field(default_factory=dict)
     # Why a case fails that is run all the same, by role and case, where that is known.
     failures: dict = field(default_factory=dict)
-    # Features of the Rust package that its program needs.
+    # Features of the Rust package that its program needs; the crate with its version is the first, or that one.
     features: tuple = ()
+    crate: str = ""
     # What its program needs in its environment, by role and case.
     environment: dict = field(default_factory=dict)
 
@@ -52,6 +55,20 @@ class Peer:
 
     # Builds it and returns its version, if Cargo does not.
     build: object = None
+
+    # Its program for HTTP/3, if that is another; none if it has no HTTP/3.
+    http3: list = field(default_factory=list)
+    # It has hq-interop, too.
+    has_hq: bool = True
+
+    def program(self, case):
+        return self.http3 if case.is_http3 else self.argv
+
+    def has(self, case):
+        return bool(self.http3) if case.is_http3 else self.has_hq
+
+    def programs(self):
+        return [argv for argv in (self.argv if self.has_hq else [], self.http3) if argv]
 
     def not_offered(self, role, case):
         return self.reasons.get((role, case)) or self.reasons.get((None, case))
@@ -85,7 +102,7 @@ def build_quic_go():
     return re.search(r"quic-go/quic-go v(\S+)", (folder / "go.mod").read_text())[1]
 
 
-QUIPU = Peer("quipu", [PROGRAMS / "hq-quipu"])
+QUIPU = Peer("quipu", [PROGRAMS / "hq-quipu"], http3=[PROGRAMS / "h3-quipu"])
 
 PEERS = [
     Peer("quinn", [PROGRAMS / "hq-quinn"], features=("quinn",), reasons=one_path(v2="it speaks version 1 alone")),
@@ -96,9 +113,22 @@ PEERS = [
         reasons={(None, "v2"): "it speaks version 1 alone"},
     ),
     Peer(
+        "h3",
+        [],
+        has_hq=False,
+        http3=[PROGRAMS / "h3-quinn"],
+        features=("h3-quinn",),
+        crate="h3",
+        reasons={
+            (None, "h3-dynamic-table"): STATIC_TABLE,
+            ("server", "h3-priority"): NO_URGENCY,
+        },
+    ),
+    Peer(
         "aioquic",
         [TARGET / "aioquic" / "bin" / "python", ROOT / "peers" / "aioquic" / "hq_aioquic.py"],
         build=build_aioquic,
+        http3=[TARGET / "aioquic" / "bin" / "python", ROOT / "peers" / "aioquic" / "hq_aioquic.py"],
         reasons=one_path(
             statelessreset="it makes random reset tokens, and knows none that it was given",
             ecn="it has no access to ECN marks",
@@ -108,6 +138,7 @@ PEERS = [
         "quic-go",
         [TARGET / "hq-quic-go"],
         build=build_quic_go,
+        http3=[TARGET / "hq-quic-go"],
         reasons=one_path(
             v2="it does not change the version of a connection (RFC 9368)",
             client_chacha20="Go's crypto/tls chooses the suites of a client",
@@ -116,6 +147,7 @@ PEERS = [
     Peer(
         "quiche",
         [PROGRAMS / "hq-quiche"],
+        http3=[PROGRAMS / "h3-quiche"],
         features=("quiche",),
         is_heavy=True,
         environment={("server", "chacha20"): NO_AES},
@@ -170,7 +202,7 @@ def build(wanted):
         try:
             if peer in heavy:
                 cargo([], [peer])
-            peer.version = peer.build() if peer.build else locked_version(peer.features[0])
+            peer.version = peer.build() if peer.build else locked_version(peer.crate or peer.features[0])
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
             if wanted:
                 sys.exit(f"{peer.name} cannot be built: {error}")
@@ -184,7 +216,7 @@ def cargo(programs, rust):
     """Builds programs of ours, and those of the peers `rust`."""
     command = ["cargo", "build", "--release", "--locked", "--quiet", "--manifest-path", ROOT / "Cargo.toml"]
     command += ["--no-default-features", "--features", ",".join(name for peer in rust for name in peer.features)]
-    programs = [*programs, *(peer.argv[0].name for peer in rust)]
+    programs = [*programs, *(argv[0].name for peer in rust for argv in peer.programs())]
     subprocess.run([*command, *(part for program in programs for part in ("--bin", program))], check=True)
 
 

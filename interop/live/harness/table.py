@@ -1,11 +1,12 @@
-"""The table of the docs, between two marks."""
+"""The tables of the docs, one for hq-interop and one for HTTP/3, each between two marks."""
 
 import re
 from datetime import datetime, timezone
 
-from harness import cases, peers
+from harness import peers, suite
 
-BEGIN = "<!-- written by interop/live/run.py -->"
+# Before a table, by whether it is that of HTTP/3.
+BEGIN = {False: "<!-- written by interop/live/run.py -->", True: "<!-- written by interop/live/run.py: HTTP/3 -->"}
 END = "<!-- end of what is written -->"
 
 # A page says in a word what the list below the table explains.
@@ -16,20 +17,33 @@ ROLES = {"client": "client", "server": "server"}
 def write(page, ran, results):
     """Replaces what stands between the marks. Cells that were not run stay as they are, unless the peer has another
     version now."""
+    for is_http3 in BEGIN:
+        write_one(page, ran, results, is_http3)
+
+
+def write_one(page, ran, results, is_http3):
     text = page.read_text()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    versions, kept = read(page)
+    begin, end = place(text, is_http3)
+    versions, kept = read_one(text[begin:end])
     now = {peer.name: peer.version for peer in ran}
     known = {peer.name for peer in peers.PEERS}
     for key in list(kept):
         name, _, case = key
-        if now.get(name, versions[name]) != versions[name] or name not in known or case not in cases.CASES:
+        if now.get(name, versions[name]) != versions[name] or name not in known or case not in suite.CASES:
             del kept[key]
-    table = render({**versions, **now}, {**kept, **results})
+    of_table = {key: result for key, result in results.items() if suite.CASES[key[2]].is_http3 == is_http3}
+    versions |= {name: now[name] for name, _, _ in of_table}
+    table = render(versions, {**kept, **of_table}, is_http3)
     page.write_text(f"{text[:begin]}\n\n{table}\n{text[end:]}")
 
 
-def render(versions, results):
+def place(text, is_http3):
+    """Where a table begins and ends."""
+    begin = text.index(BEGIN[is_http3]) + len(BEGIN[is_http3])
+    return begin, text.index(END, begin)
+
+
+def render(versions, results, is_http3):
     """The table of the peers that have a version, in their order, and what is below it."""
     names = [peer.name for peer in peers.PEERS if peer.name in versions]
     notes = []
@@ -49,9 +63,9 @@ def render(versions, results):
         "| case | " + " | ".join(f"{name} {versions[name]} {role}" for name in names for role in ROLES) + " |",
         "| --- |" + " --- |" * (2 * len(names)),
     ]
-    for case in cases.CASES:
-        row = [cell(name, role, case) for name in names for role in ROLES]
-        lines.append(f"| {case} | " + " | ".join(row) + " |")
+    for case in (case for case in suite.CASES.values() if case.is_http3 == is_http3):
+        row = [cell(name, role, case.name) for name in names for role in ROLES]
+        lines.append(f"| {case.name} | " + " | ".join(row) + " |")
     lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
     passed = sum(result == "pass" for result in results.values())
     failed = sum(result.startswith("fail") for result in results.values())
@@ -65,10 +79,21 @@ def render(versions, results):
 
 
 def read(page):
-    """What a page has: the version of each peer, and the result of each peer, role and case."""
+    """What the tables of a page have together: the result of each peer, role and case."""
     text = page.read_text()
-    lines = text[text.index(BEGIN) : text.index(END)].splitlines()
+    found = {}
+    for is_http3 in BEGIN:
+        begin, end = place(text, is_http3)
+        found |= read_one(text[begin:end])[1]
+    return found
+
+
+def read_one(text):
+    """What a table has: the version of each peer, and the result of each peer, role and case."""
+    lines = text.splitlines()
     rows = [line for line in lines if line.startswith("| ")]
+    if not rows:
+        return {}, {}
     notes = dict(line.split(". ", 1) for line in lines if re.match(r"\d+\. ", line))
     results = {word: result for result, word in WORDS.items()}
     heads = [head.split() for head in split(rows[0])[1:]]
@@ -88,7 +113,7 @@ def split(row):
 
 def check(page, results):
     """0 if the page says of each run what came of it now, else 1."""
-    (_, stated), wrong = read(page), 0
+    stated, wrong = read(page), 0
 
     def word(result):
         return WORDS[result.partition(": ")[0]]

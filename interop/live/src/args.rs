@@ -83,6 +83,20 @@ cases! {
     Multipath = "multipath",
     /// Two paths, one abandoned by the client while both carry data.
     MultipathAbandon = "multipathabandon",
+    /// HTTP/3: all files at once, with priorities.
+    Http3Many = "h3-100",
+    /// HTTP/3: large fields in requests and responses.
+    Http3Headers = "h3-headers",
+    /// HTTP/3: a large request body.
+    Http3Upload = "h3-upload",
+    /// HTTP/3: trailers in both directions.
+    Http3Trailers = "h3-trailers",
+    /// HTTP/3: the client cancels the first request in the middle of its response.
+    Http3Cancel = "h3-cancel",
+    /// HTTP/3: the server sends GOAWAY while requests are in progress.
+    Http3GoAway = "h3-goaway",
+    /// HTTP/3: the second connection sends its requests in 0-RTT.
+    Http3ZeroRtt = "h3-0rtt",
 }
 
 impl Case {
@@ -93,7 +107,31 @@ impl Case {
 
     /// True if the first file is fetched by a connection before that of the others.
     pub const fn connects_twice(self) -> bool {
-        matches!(self, Case::Resumption | Case::ZeroRtt)
+        matches!(self, Case::Resumption) || self.is_early()
+    }
+
+    /// True if the second connection sends requests in 0-RTT.
+    pub const fn is_early(self) -> bool {
+        matches!(self, Case::ZeroRtt | Case::Http3ZeroRtt)
+    }
+
+    /// True if the protocol is HTTP/3 instead of hq-interop.
+    pub const fn is_http3(self) -> bool {
+        matches!(
+            self,
+            Case::Http3Many
+                | Case::Http3Headers
+                | Case::Http3Upload
+                | Case::Http3Trailers
+                | Case::Http3Cancel
+                | Case::Http3GoAway
+                | Case::Http3ZeroRtt
+        )
+    }
+
+    /// The application protocol's name in TLS.
+    pub const fn alpn(self) -> &'static [u8] {
+        if self.is_http3() { b"h3" } else { b"hq-interop" }
     }
 
     /// True if two paths are asked for.
@@ -136,6 +174,13 @@ impl Url {
         let all: Vec<SocketAddr> = found.by_ref().collect();
         let first = all.iter().find(|address| address.is_ipv4()).or(all.first());
         first.copied().ok_or_else(|| format!("host {:?} has no address", self.host).into())
+    }
+}
+
+impl std::fmt::Display for Url {
+    /// Its host is written as it was read: names and IPv4 addresses.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "https://{}:{}{}", self.host, self.port, self.path)
     }
 }
 
@@ -186,12 +231,27 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the command line of this process.
+    /// Reads the command line of this process, a program for hq-interop.
     ///
     /// # Errors
     /// [`UnknownCase`], or a text that says what is wrong.
     pub fn read() -> Result<Self, Failure> {
-        Self::parse(std::env::args().skip(1))
+        Self::parse(std::env::args().skip(1))?.checked(false)
+    }
+
+    /// Reads the command line of this process, a program for HTTP/3.
+    ///
+    /// # Errors
+    /// [`UnknownCase`], or a text that says what is wrong.
+    pub fn read_http3() -> Result<Self, Failure> {
+        Self::parse(std::env::args().skip(1))?.checked(true)
+    }
+
+    fn checked(self, is_http3: bool) -> Result<Self, Failure> {
+        match self.case.is_http3() == is_http3 {
+            true => Ok(self),
+            false => Err(UnknownCase(self.case.name().to_owned()).into()),
+        }
     }
 
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, Failure> {
@@ -272,6 +332,14 @@ mod tests {
     }
 
     #[test]
+    fn a_program_takes_the_cases_of_its_protocol_alone() {
+        let case = |name: &str| parse(&format!("client --case {name} https://a/b")).unwrap();
+        assert!(case("h3-100").checked(true).is_ok());
+        assert!(case("h3-100").checked(false).unwrap_err().is::<UnknownCase>());
+        assert!(case("retry").checked(true).unwrap_err().is::<UnknownCase>());
+    }
+
+    #[test]
     fn files_are_spread_over_connections_as_the_case_wants() {
         let sizes = |case: &str| -> Vec<usize> {
             let options =
@@ -281,6 +349,7 @@ mod tests {
         assert_eq!(sizes("transfer"), [3]);
         assert_eq!(sizes("multiconnect"), [1, 1, 1]);
         assert_eq!(sizes("zerortt"), [1, 2]);
+        assert_eq!(sizes("h3-0rtt"), [1, 2]);
     }
 
     #[test]

@@ -6,23 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quipu_interop_live::{
-    Case, Failure, MAX_REQUEST, Options, Role, UnknownCase, Url, facts, files, finish, tls,
+    Case, Failure, MAX_REQUEST, Options, Role, UnknownCase, Url, facts, files, finish,
 };
 use tokio::task::JoinSet;
 
 use crate::extra;
-use crate::library::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use crate::library::rustls;
 use crate::library::{
-    ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, Incoming, RecvStream,
-    SendStream, ServerConfig, TokioRuntime, TransportConfig, VarInt,
+    ClientConfig, Connection, ConnectionError, Endpoint, Incoming, RecvStream, SendStream, VarInt,
 };
+use crate::setup;
 
 /// A draft of version 1, which these libraries still speak.
 const DRAFT_29: u32 = 0xff00_001d;
-
-/// Streams that a client may have open at once.
-const STREAMS: u32 = 100;
 
 /// Bytes of a file, at most.
 const LIMIT: usize = 1 << 30;
@@ -52,33 +47,8 @@ async fn run() -> Result<(), Failure> {
     }
 }
 
-/// The suite of Initial packets.
-fn initial() -> Result<rustls::quic::Suite, Failure> {
-    let suites = rustls::crypto::ring::default_provider().cipher_suites;
-    let mut found = suites
-        .iter()
-        .filter(|suite| suite.suite() == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256);
-    let suite = found.find_map(|suite| suite.tls13()?.quic_suite());
-    suite.ok_or_else(|| "there is no suite for Initial packets".into())
-}
-
-fn transport(options: &Options) -> Arc<TransportConfig> {
-    let mut config = TransportConfig::default();
-    config.max_concurrent_bidi_streams(STREAMS.into());
-    extra::transport(options, &mut config);
-    Arc::new(config)
-}
-
 async fn server(options: &Arc<Options>) -> Result<(), Failure> {
-    let tls = QuicServerConfig::with_initial(Arc::new(tls::server(options)?), initial()?)?;
-    let mut config = ServerConfig::with_crypto(Arc::new(tls));
-    config.transport_config(transport(options));
-    let socket = UdpSocket::bind(options.listen)?;
-    let mut endpoint_config = EndpointConfig::new(Arc::new(tls::reset_key(options)?));
-    // One that starts again takes the connection IDs of the one before for its own.
-    extra::same_ids(&mut endpoint_config);
-    let endpoint = Endpoint::new(endpoint_config, Some(config), socket, Arc::new(TokioRuntime))?;
-    facts::tell("listening", endpoint.local_addr()?);
+    let endpoint = setup::server(options)?;
     while let Some(incoming) = endpoint.accept().await {
         let proved = incoming.remote_address_validated();
         if options.case == Case::Retry && !proved && incoming.may_retry() {
@@ -120,9 +90,7 @@ async fn answer(www: PathBuf, mut send: SendStream, mut receive: RecvStream) {
 }
 
 async fn client(options: &Options) -> Result<(), Failure> {
-    let tls = QuicClientConfig::with_initial(Arc::new(tls::client(options)?), initial()?)?;
-    let mut config = ClientConfig::new(Arc::new(tls));
-    config.transport_config(transport(options));
+    let mut config = setup::client(options)?;
     if options.case == Case::VersionNegotiation {
         config.version(DRAFT_29);
     }

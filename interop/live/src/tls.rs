@@ -6,7 +6,7 @@ use ring::hmac;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::PrivateKeyDer;
 
-use crate::{ALPN, Case, Failure, Options, certificate};
+use crate::{Case, Failure, Options, certificate};
 
 /// The suites of a case.
 fn provider(case: Case) -> Arc<CryptoProvider> {
@@ -29,7 +29,7 @@ pub fn server(options: &Options) -> Result<rustls::ServerConfig, Failure> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.alpn_protocols = vec![options.case.alpn().to_vec()];
     tls.max_early_data_size = u32::MAX;
     Ok(tls)
 }
@@ -43,8 +43,8 @@ pub fn client(options: &Options) -> Result<rustls::ClientConfig, Failure> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(certificate::roots(options)?)
         .with_no_client_auth();
-    tls.alpn_protocols = vec![ALPN.to_vec()];
-    tls.enable_early_data = options.case == Case::ZeroRtt;
+    tls.alpn_protocols = vec![options.case.alpn().to_vec()];
+    tls.enable_early_data = options.case.is_early();
     Ok(tls)
 }
 

@@ -30,7 +30,10 @@ mod server;
 mod session;
 
 pub use http;
-pub use quipu_http::h3::{ClientConfig, ErrorCode, Limits, ServerConfig, Settings, TableUse};
+pub use quipu_http::h3::{
+    BodyError, ClientConfig, ErrorCode, Failure, Limits, RequestError, RespondError, ServerConfig,
+    Settings, TableUse,
+};
 
 pub use client::{Http3Client, Http3Exchange};
 pub use convert::ConvertError;

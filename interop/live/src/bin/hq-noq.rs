@@ -6,6 +6,8 @@ use noq as library;
 mod extra;
 #[path = "../quinnlike.rs"]
 mod quinnlike;
+#[path = "../quinnlike/setup.rs"]
+mod setup;
 
 fn main() {
     quinnlike::main();

@@ -4,6 +4,8 @@ use quinn as library;
 
 #[path = "../quinnlike.rs"]
 mod quinnlike;
+#[path = "../quinnlike/setup.rs"]
+mod setup;
 
 mod extra {
     //! quinn has one path.

@@ -8,11 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use quipu_interop_live::{Failure, Options, Role, certificate, finish};
-use quipu_qlog::{Form, QlogFolder};
+use quipu_qlog::QlogFolder;
 use quipu_quic::recorder::RecorderFactory;
 
 #[path = "../quipu/client.rs"]
 mod client;
+#[path = "../quipu/logs.rs"]
+mod logs;
 #[path = "../quipu/server.rs"]
 mod server;
 #[path = "../quipu/settings.rs"]
@@ -31,7 +33,7 @@ async fn run() -> Result<(), Failure> {
         return certificate::make(Path::new(folder), rest.contains(&"long"));
     }
     let options = Arc::new(Options::read()?);
-    let logs = qlog_folder(options.role)?;
+    let logs = logs::qlog_folder(options.role)?;
     let recorders: Option<RecorderFactory> = logs.as_ref().map(QlogFolder::recorders);
     match options.role {
         Role::Client => client::run(&options, recorders).await?,
@@ -41,15 +43,4 @@ async fn run() -> Result<(), Failure> {
         logs.finish()?;
     }
     Ok(())
-}
-
-fn qlog_folder(role: Role) -> Result<Option<QlogFolder>, Failure> {
-    let Some(folder) = std::env::var_os("QLOGDIR").filter(|folder| !folder.is_empty()) else {
-        return Ok(None);
-    };
-    let title = match role {
-        Role::Client => "interop client",
-        Role::Server => "interop server",
-    };
-    Ok(Some(QlogFolder::create(Path::new(&folder), Form::Version03, title)?))
 }

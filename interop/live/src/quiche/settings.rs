@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use quiche::Config;
-use quipu_interop_live::{ALPN, Case, Failure, Options};
+use quipu_interop_live::{Case, Failure, Options};
 
 /// Bytes of a connection ID.
 pub(crate) const ID_BYTES: usize = 16;
@@ -20,15 +20,20 @@ const IDS: u64 = 4;
 /// A version of the pattern that is kept to exercise version negotiation.
 const RESERVED: u32 = 0xbaba_baba;
 
-fn common(version: u32) -> Result<Config, Failure> {
+fn common(options: &Options, version: u32) -> Result<Config, Failure> {
     let mut config = Config::new(version)?;
-    config.set_application_protos(&[ALPN])?;
+    config.set_application_protos(&[options.case.alpn()])?;
     config.set_max_idle_timeout(30_000);
     config.set_max_send_udp_payload_size(1350);
     config.set_initial_max_data(8 << 20);
     config.set_initial_max_stream_data_bidi_local(4 << 20);
     config.set_initial_max_stream_data_bidi_remote(1 << 20);
     config.set_initial_max_streams_bidi(STREAMS);
+    if options.case.is_http3() {
+        // HTTP/3's own streams.
+        config.set_initial_max_streams_uni(8);
+        config.set_initial_max_stream_data_uni(1 << 20);
+    }
     config.set_active_connection_id_limit(IDS);
     // The loops send at once what they are given.
     config.enable_pacing(false);
@@ -36,10 +41,10 @@ fn common(version: u32) -> Result<Config, Failure> {
 }
 
 pub(crate) fn server(options: &Options) -> Result<Config, Failure> {
-    let mut config = common(quiche::PROTOCOL_VERSION)?;
+    let mut config = common(options, quiche::PROTOCOL_VERSION)?;
     config.load_cert_chain_from_pem_file(text(&options.cert)?)?;
     config.load_priv_key_from_pem_file(text(&options.key)?)?;
-    if options.case == Case::ZeroRtt {
+    if options.case.is_early() {
         config.enable_early_data();
     }
     Ok(config)
@@ -50,10 +55,10 @@ pub(crate) fn client(options: &Options) -> Result<Config, Failure> {
         Case::VersionNegotiation => RESERVED,
         _ => quiche::PROTOCOL_VERSION,
     };
-    let mut config = common(version)?;
+    let mut config = common(options, version)?;
     config.load_verify_locations_from_file(text(&options.ca)?)?;
     config.verify_peer(true);
-    if options.case == Case::ZeroRtt {
+    if options.case.is_early() {
         config.enable_early_data();
     }
     Ok(config)

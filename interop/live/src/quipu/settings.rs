@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use quipu_base::{Bytes, Duration};
-use quipu_interop_live::{ALPN, Case, Failure, Options, certificate, facts};
+use quipu_interop_live::{Case, Failure, Options, certificate, facts};
 use quipu_policy::Registry;
 use quipu_quic::PreferredAddresses;
 use quipu_quic::endpoint::{EndpointConfig, TokenConfig};
@@ -24,7 +24,7 @@ pub(crate) fn client(options: &Options) -> Result<ClientConfig, Failure> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(certificate::roots(options)?)
         .with_no_client_auth();
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.alpn_protocols = vec![options.case.alpn().to_vec()];
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
     if !options.case.connects_twice() {
         tls.resumption = rustls::client::Resumption::disabled();
@@ -44,7 +44,7 @@ pub(crate) fn server(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
-    tls.alpn_protocols = vec![ALPN.to_vec()];
+    tls.alpn_protocols = vec![options.case.alpn().to_vec()];
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
     let tls = Arc::new(RustlsServer::with_initial(Arc::new(tls), &provider())?);
     let policies = policies(&Registry::builtin(), "")?;
@@ -74,7 +74,7 @@ fn transport(case: Case, is_server: bool) -> TransportConfig {
         stream_window: Bytes(4 << 20),
         connection_window: Bytes(8 << 20),
         ecn: true,
-        early_data: case == Case::ZeroRtt,
+        early_data: case.is_early(),
         max_paths: if case.has_paths() { PATHS } else { 1 },
         ..TransportConfig::default()
     };
