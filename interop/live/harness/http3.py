@@ -41,7 +41,7 @@ def dynamic_table(ours, peer, relay, role):
 
 
 def uploaded(ours, peer, relay, role):
-    return at_least(ours, "uploaded", 3 * MB) if role == "client" else at_least(relay, "session.0.up_bytes", 3 * MB)
+    return at_least(ours, "uploaded", 3 * MB) if role == "client" else at_least(relay, "up.bytes", 3 * MB)
 
 
 def trailers(ours, peer, relay, role):

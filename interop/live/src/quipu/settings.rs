@@ -47,13 +47,18 @@ pub(crate) fn server(
     tls.alpn_protocols = vec![options.case.alpn().to_vec()];
     tls.key_log = Arc::new(rustls::KeyLogFile::new());
     let tls = Arc::new(RustlsServer::with_initial(Arc::new(tls), &provider())?);
-    let policies = policies(&Registry::builtin(), "")?;
+    let policies = policies(&Registry::builtin(), order(options.case))?;
     let transport = TransportConfig { preferred_address, ..transport(options.case, true) };
     let config = ServerConfig::new(tls, Arc::new(transport), policies)
         .with_tokens(TokenConfig::with_key(token_key(&provider(), &secret)?));
     // One that starts again knows the reset tokens of the connections before.
     let reset_key = Some(reset_key(&provider(), &secret)?);
     Ok((config, EndpointConfig { reset_key, ..EndpointConfig::default() }))
+}
+
+/// How a server orders responses: those of HTTP/3 by the priorities that the client states.
+const fn order(case: Case) -> &'static str {
+    if case.is_http3() { "stream=rfc9218" } else { "" }
 }
 
 /// The suites of a case. Initial packets have theirs, whatever is offered.
