@@ -57,6 +57,8 @@ def trailers(ours, peer, relay, role):
 def cancelled(ours, peer, relay, role):
     if role == "client" and ours.get("stopped", []) != [REQUEST_CANCELLED]:
         return f"our server saw cancellations with {ours.get('stopped')}, expected {REQUEST_CANCELLED}"
+    if role == "server" and set(peer.get("stopped", [])) - {REQUEST_CANCELLED}:
+        return f"the server saw cancellations with {peer['stopped']}, expected {REQUEST_CANCELLED}"
     sent = number(relay, "session.0.down_bytes")
     if sent > CANCELLED / 2:
         return f"the server sent {sent} B though the client cancelled the larger response"

@@ -136,6 +136,8 @@ PEERS = [
         reasons=one_path(
             statelessreset="it makes random reset tokens, and knows none that it was given",
             ecn="it has no access to ECN marks",
+            client_h3_goaway="its client ignores GOAWAY",
+            server_h3_priority=NO_URGENCY,
         ),
     ),
     Peer(

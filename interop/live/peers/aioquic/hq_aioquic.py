@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""aioquic as a peer, with the command line that all peers have: see src/args.rs."""
+"""aioquic as a peer, with the command line that all peers have: see src/args.rs. HTTP/3 is in h3_aioquic.py."""
 
 import argparse
 import asyncio
@@ -8,6 +8,7 @@ import socket
 import sys
 import urllib.parse
 
+import h3_aioquic
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
@@ -28,13 +29,21 @@ CASES = {
     "v2", "keyupdate", "chacha20", "connectionmigration",
 }  # fmt: skip
 
+# The second connection resumes the session of the first.
+TWICE = ("resumption", "zerortt", "h3-0rtt")
+
 
 def fact(name, value):
     print("fact", name, value, flush=True)
 
 
+def is_http3(options):
+    return options.case.startswith("h3-")
+
+
 def configuration(options, is_client):
-    made = QuicConfiguration(alpn_protocols=ALPN, is_client=is_client, max_data=1 << 24, max_stream_data=1 << 23)
+    alpn = h3_aioquic.ALPN if is_http3(options) else ALPN
+    made = QuicConfiguration(alpn_protocols=alpn, is_client=is_client, max_data=1 << 24, max_stream_data=1 << 23)
     made.supported_versions = [V1]
     if options.case == "v2":
         made.supported_versions = [V2, V1]
@@ -114,14 +123,15 @@ class Client(QuicConnectionProtocol):
 async def run_server(options):
     made = configuration(options, False)
     made.load_cert_chain(options.cert, options.key)
-    Server.www = options.www
+    protocol = h3_aioquic.Server if is_http3(options) else Server
+    protocol.www, protocol.case = options.www, options.case
     tickets = {}
     host, _, port = options.listen.rpartition(":")
     await serve(
         host.strip("[]"),
         int(port),
         configuration=made,
-        create_protocol=Server,
+        create_protocol=protocol,
         retry=options.case == "retry",
         session_ticket_fetcher=lambda label: tickets.pop(label, None),
         session_ticket_handler=lambda ticket: tickets.update({ticket.ticket: ticket}),
@@ -133,7 +143,7 @@ async def run_server(options):
 async def run_client(options):
     tickets = []
     paths = [options.urls]
-    if options.case in ("resumption", "zerortt"):
+    if options.case in TWICE:
         paths = [options.urls[:1], options.urls[1:]]
     elif options.case == "multiconnect":
         paths = [[url] for url in options.urls]
@@ -148,13 +158,25 @@ async def fetch_all(options, urls, tickets):
     made.server_name = first.hostname
     made.session_ticket = tickets.pop() if tickets else None
     remote = (socket.gethostbyname(first.hostname), first.port or 443)
-    is_early = options.case == "zerortt" and made.session_ticket is not None
+    is_early = options.case in ("zerortt", "h3-0rtt") and made.session_ticket is not None
     quic = QuicConnection(configuration=made, session_ticket_handler=tickets.append)
     loop = asyncio.get_running_loop()
-    _, client = await loop.create_datagram_endpoint(lambda: Client(quic), local_addr=("0.0.0.0", 0))
+    protocol = h3_aioquic.Client if is_http3(options) else Client
+    _, client = await loop.create_datagram_endpoint(lambda: protocol(quic), local_addr=("0.0.0.0", 0))
     client.connect(remote, transmit=not is_early)
     if not is_early:
         await client.wait_connected()
+    if is_http3(options):
+        await h3_aioquic.fetch(options, client, urls)
+    else:
+        await fetch_files(options, client, urls)
+    if options.case in TWICE and not tickets and urls == options.urls[:1]:
+        await asyncio.sleep(1)
+    client.close()
+    await client.wait_closed()
+
+
+async def fetch_files(options, client, urls):
     parts = [urllib.parse.urlsplit(url).path for url in urls]
     waiting = [client.fetch(path) for path in parts]
     client.transmit()
@@ -165,14 +187,11 @@ async def fetch_all(options, urls, tickets):
         await client.some.wait()
         # The protocol sends by the transport that was made last.
         address = options.via[0] if options.via else "0.0.0.0"
+        loop = asyncio.get_running_loop()
         await loop.create_datagram_endpoint(lambda: client, local_addr=(address, 0))
         client.change_connection_id()
     for path, content in zip(parts, await asyncio.gather(*waiting)):
         (options.downloads / path.rsplit("/", 1)[-1]).write_bytes(content)
-    if options.case in ("resumption", "zerortt") and not tickets and urls == options.urls[:1]:
-        await asyncio.sleep(1)
-    client.close()
-    await client.wait_closed()
 
 
 def main():
@@ -188,7 +207,7 @@ def main():
     parser.add_argument("--via", action="append", default=[])
     parser.add_argument("urls", nargs="*")
     options = parser.parse_intermixed_args()
-    if options.case not in CASES:
+    if options.case not in CASES | h3_aioquic.CASES["both"] | h3_aioquic.CASES.get(options.role, set()):
         print(f"test case {options.case!r} is not supported", file=sys.stderr)
         sys.exit(UNSUPPORTED)
     asyncio.run(run_client(options) if options.role == "client" else run_server(options))
