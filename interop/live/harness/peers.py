@@ -148,6 +148,7 @@ PEERS = [
         reasons=one_path(
             v2="it does not change the version of a connection (RFC 9368)",
             client_chacha20="Go's crypto/tls chooses the suites of a client",
+            h3_dynamic_table=STATIC_TABLE,
         ),
     ),
     Peer(

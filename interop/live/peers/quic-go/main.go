@@ -1,4 +1,4 @@
-// quic-go as a peer, with the command line that all peers have: see src/args.rs.
+// quic-go as a peer, with the command line that all peers have: see src/args.rs. HTTP/3 is in http3.go.
 package main
 
 import (
@@ -24,7 +24,6 @@ import (
 )
 
 const (
-	alpn        = "hq-interop"
 	unsupported = 127
 	maxRequest  = 4096
 	streams     = 100
@@ -44,6 +43,8 @@ var cases = map[string]string{
 	"handshake": "both", "transfer": "both", "multiplexing": "both", "multiconnect": "both", "retry": "both",
 	"resumption": "both", "zerortt": "both", "versionnegotiation": "both", "keyupdate": "both", "chacha20": "server",
 	"statelessreset": "both", "connectionmigration": "both", "ecn": "both",
+	"h3-100": "both", "h3-headers": "both", "h3-upload": "both", "h3-trailers": "both", "h3-cancel": "both",
+	"h3-goaway": "both", "h3-0rtt": "both",
 }
 
 func fact(name string, value any) { fmt.Printf("fact %s %v\n", name, value) }
@@ -89,10 +90,20 @@ func main() {
 	}
 }
 
+// isEarly: the second connection sends requests in 0-RTT.
+func isEarly(o options) bool { return o.test == "zerortt" || o.test == "h3-0rtt" }
+
+func alpn(o options) []string {
+	if isHTTP3(o) {
+		return []string{"h3"}
+	}
+	return []string{"hq-interop"}
+}
+
 func config(o options) *quic.Config {
 	c := &quic.Config{
 		MaxIncomingStreams: streams,
-		Allow0RTT:          o.test == "zerortt",
+		Allow0RTT:          isEarly(o),
 		Versions:           []quic.Version{quic.Version1},
 	}
 	return c
@@ -123,7 +134,7 @@ func serve(o options) error {
 		VerifySourceAddress: func(net.Addr) bool { return o.test == "retry" },
 	}
 	listener, err := transport.ListenEarly(
-		&tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{alpn}}, config(o))
+		&tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: alpn(o)}, config(o))
 	if err != nil {
 		return err
 	}
@@ -132,6 +143,10 @@ func serve(o options) error {
 		connection, err := listener.Accept(context.Background())
 		if err != nil {
 			return err
+		}
+		if isHTTP3(o) {
+			go serveHTTP3(o, connection)
+			continue
 		}
 		go func() {
 			for {
@@ -185,10 +200,10 @@ func fetchAll(o options) error {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(roots)
 	cache := &tickets{tls.NewLRUClientSessionCache(8), make(chan struct{}, 1)}
-	tlsConfig := &tls.Config{RootCAs: pool, NextProtos: []string{alpn}}
+	tlsConfig := &tls.Config{RootCAs: pool, NextProtos: alpn(o)}
 	groups := [][]string{o.urls}
 	switch o.test {
-	case "resumption", "zerortt":
+	case "resumption", "zerortt", "h3-0rtt":
 		tlsConfig.ClientSessionCache = cache
 		groups = [][]string{o.urls[:1], o.urls[1:]}
 	case "multiconnect":
@@ -198,7 +213,11 @@ func fetchAll(o options) error {
 		}
 	}
 	for at, urls := range groups {
-		if err := fetchGroup(o, tlsConfig, urls); err != nil {
+		fetch := fetchGroup
+		if isHTTP3(o) {
+			fetch = fetchHTTP3
+		}
+		if err := fetch(o, tlsConfig, urls, isEarly(o) && at > 0); err != nil {
 			return err
 		}
 		if tlsConfig.ClientSessionCache != nil && at == 0 {
@@ -212,32 +231,42 @@ func fetchAll(o options) error {
 	return nil
 }
 
-func fetchGroup(o options, tlsConfig *tls.Config, urls []string) error {
-	first, err := url.Parse(urls[0])
+// dial opens a connection to the server of a URL; requests in 0-RTT may be sent at once.
+func dial(ctx context.Context, o options, tlsConfig *tls.Config, text string) (*quic.Conn, *quic.Transport, error) {
+	first, err := url.Parse(text)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	remote, err := net.ResolveUDPAddr("udp4", first.Host)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	tlsConfig.ServerName = first.Hostname()
 	transport, err := leaveBy(netip.IPv4Unspecified())
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	defer transport.Close()
 	c := config(o)
 	if o.test == "versionnegotiation" {
 		// It begins in version 2, and the server speaks version 1 alone.
 		c.Versions = []quic.Version{quic.Version2, quic.Version1}
 	}
+	connection, err := transport.DialEarly(ctx, remote, tlsConfig, c)
+	if err != nil {
+		transport.Close()
+		return nil, nil, err
+	}
+	return connection, transport, nil
+}
+
+func fetchGroup(o options, tlsConfig *tls.Config, urls []string, _ bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	connection, err := transport.DialEarly(ctx, remote, tlsConfig, c)
+	connection, transport, err := dial(ctx, o, tlsConfig, urls[0])
 	if err != nil {
 		return err
 	}
+	defer transport.Close()
 	if o.test != "zerortt" {
 		<-connection.HandshakeComplete()
 	}

@@ -1,5 +1,7 @@
 //! Sends requests.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use quipu_interop_live::http3::{self, Answer, Ask, GoneAway, LIMIT};
 use quipu_interop_live::{Failure, Options, Url, facts};
@@ -13,6 +15,9 @@ use crate::settings;
 
 /// Bytes of a body that are read at once.
 const PIECE: usize = 1 << 16;
+
+/// How long after a request its PRIORITY_UPDATE is sent.
+const UPDATE_AFTER: Duration = Duration::from_millis(50);
 
 pub(crate) async fn run(
     options: &Options,
@@ -67,6 +72,8 @@ impl http3::Client for Client {
             sent => sent?,
         };
         if let Some(level) = ask.update {
+            // Some servers ignore one that comes before its request.
+            tokio::time::sleep(UPDATE_AFTER).await;
             exchange.update_priority(Urgency { level, incremental: false })?;
             facts::tell("priority_update", 1);
         }
