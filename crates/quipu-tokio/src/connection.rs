@@ -96,6 +96,11 @@ impl Connection {
         self.wait(|entry| entry.connected.then_some(())).await
     }
 
+    /// Waits until a server can read and answer, be it early.
+    pub(crate) async fn connected_or_early(&self) -> Result<(), ConnectionError> {
+        self.wait(|entry| (entry.connected || entry.early).then_some(())).await
+    }
+
     /// Waits until both ends know that TLS has finished: paths may be opened from then on.
     ///
     /// # Errors

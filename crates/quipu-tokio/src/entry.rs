@@ -10,6 +10,7 @@ use quipu_policy::PathStatus;
 use quipu_quic::ConnectionEvent;
 use quipu_quic::connection::{CloseReason, Migration};
 use quipu_quic::recorder::Started;
+use quipu_quic::tls::EarlyData;
 use tokio::sync::{Notify, broadcast};
 use tracing::Span;
 
@@ -119,6 +120,8 @@ pub(crate) struct Entry {
     /// What else it says of the first datagrams.
     pub(crate) hint: Option<Hint>,
     pub(crate) signals: Arc<Signals>,
+    /// Data can be read and answered before the handshake is over: a server took 0-RTT.
+    pub(crate) early: bool,
     pub(crate) connected: bool,
     pub(crate) confirmed: bool,
     pub(crate) ended: Option<ConnectionError>,
@@ -151,6 +154,7 @@ impl Entry {
             refused: false,
             hint: None,
             signals: Arc::default(),
+            early: false,
             connected: false,
             confirmed: false,
             ended: None,
@@ -254,6 +258,10 @@ impl Entry {
         match event {
             ConnectionEvent::Connected => {
                 self.connected = true;
+                self.signals.changed.notify_waiters();
+            }
+            ConnectionEvent::EarlyData(EarlyData::Accepted) => {
+                self.early = true;
                 self.signals.changed.notify_waiters();
             }
             ConnectionEvent::Confirmed => {

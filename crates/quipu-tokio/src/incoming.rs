@@ -65,7 +65,7 @@ impl Incoming {
     /// # Errors
     /// See [`AcceptError`].
     pub async fn accept(self) -> Result<Connection, AcceptError> {
-        self.admit(None).await
+        self.admit(None, false).await
     }
 
     /// The same with that configuration instead of the endpoint's.
@@ -73,10 +73,25 @@ impl Incoming {
     /// # Errors
     /// See [`AcceptError`].
     pub async fn accept_with(self, config: &ServerConfig) -> Result<Connection, AcceptError> {
-        self.admit(Some(config)).await
+        self.admit(Some(config), false).await
     }
 
-    async fn admit(mut self, config: Option<&ServerConfig>) -> Result<Connection, AcceptError> {
+    /// The same, but if the transport has [`early_data`](quipu_quic::TransportConfig::early_data) and the
+    /// client sends in 0-RTT, this returns at once: streams may be read and answered before the handshake is
+    /// complete. While [`Connection::is_early`], what came may be a replay: act on it only if it makes no
+    /// difference how often, or wait for [`Connection::confirmed`]. Cancelling closes the connection.
+    ///
+    /// # Errors
+    /// See [`AcceptError`].
+    pub async fn accept_early(self) -> Result<Connection, AcceptError> {
+        self.admit(None, true).await
+    }
+
+    async fn admit(
+        mut self,
+        config: Option<&ServerConfig>,
+        is_early: bool,
+    ) -> Result<Connection, AcceptError> {
         let inner = self.inner.take().ok_or(AcceptError::Gone)?;
         let admitted = self.shared.act(|state, now| {
             let handle = state.engine.admit(now, inner, config)?;
@@ -84,7 +99,10 @@ impl Incoming {
         });
         let (handle, signals) = admitted.ok_or(AcceptError::Gone)?;
         let connection = Connection::new(Arc::clone(&self.shared), handle, signals);
-        connection.connected().await?;
+        match is_early {
+            true => connection.connected_or_early().await?,
+            false => connection.connected().await?,
+        }
         Ok(connection)
     }
 

@@ -20,6 +20,13 @@ impl Connection {
         self.look(|connection, _| connection.early_data())
     }
 
+    /// True at a server while all that came may be a replay: it came in 0-RTT, and the handshake, which
+    /// nobody can replay, is not complete. See [`Incoming::accept_early`](crate::Incoming::accept_early).
+    /// <https://www.rfc-editor.org/rfc/rfc9001#section-9.2>
+    pub fn is_early(&self) -> bool {
+        self.look(|connection, _| connection.is_early()).unwrap_or(false)
+    }
+
     /// Begins the next key phase. False if that is not possible now: the handshake is not confirmed,
     /// the present phase not acknowledged, keys of the one before are still kept, or the connection has
     /// ended. <https://www.rfc-editor.org/rfc/rfc9001#section-6>

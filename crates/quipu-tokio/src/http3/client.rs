@@ -21,7 +21,9 @@ pub struct Http3Client {
 }
 
 impl Http3Client {
-    /// Takes a connection over whose protocol is [`ALPN`](super::ALPN).
+    /// Takes a connection over whose protocol is [`ALPN`](super::ALPN). On one that was
+    /// [opened early](crate::Endpoint::connect_early), requests go in 0-RTT, within the limits of the
+    /// settings that are [remembered](ClientConfig::remembered).
     ///
     /// # Errors
     /// Why the connection ended, or that the server does not let this end open the streams that HTTP/3 needs.

@@ -20,7 +20,10 @@ pub struct Http3Server {
 }
 
 impl Http3Server {
-    /// Takes a connection over whose protocol is [`ALPN`](super::ALPN).
+    /// Takes a connection over whose protocol is [`ALPN`](super::ALPN). Of one that was
+    /// [accepted early](crate::Incoming::accept_early), requests that came in 0-RTT can be answered before
+    /// the handshake is complete. While [`Connection::is_early`] they may be replays: answer safe methods
+    /// alone, or with status 425. <https://www.rfc-editor.org/rfc/rfc8470#section-5.2>
     ///
     /// # Errors
     /// Why the connection ended, or that the client does not let this end open the streams that HTTP/3 needs.

@@ -1,12 +1,20 @@
 //! HTTP/3: requests and responses over sockets.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use quipu_policy::Urgency;
-use quipu_tokio::TransportConfig;
+use quipu_quic::tls::rustls::RustlsClient;
 use quipu_tokio::http3::http::{HeaderMap, HeaderValue, Request, Response};
-use quipu_tokio::http3::{ALPN, ErrorCode, Http3Client, Http3Error, Http3Server, ServerConfig};
+use quipu_tokio::http3::{
+    ALPN, ClientConfig, ErrorCode, Http3Client, Http3Error, Http3Server, ServerConfig,
+};
+use quipu_tokio::{Endpoint, TransportConfig};
+use tokio::net::UdpSocket;
+use tokio::sync::Notify;
 
-use crate::setup::{Pair, Setup, limited, narrow, noise};
+use crate::setup::{NAME, Pair, Setup, limited, narrow, noise};
 
 struct Http {
     client: Http3Client,
@@ -256,6 +264,113 @@ async fn urgencies_are_told_again_and_the_end_of_the_connection_is_heard() {
         assert!(matches!(server.accept().await, Err(Http3Error::Connection(_))));
         assert!(matches!(client.request(get("/"), false).await, Err(Http3Error::Connection(_))));
         drop(request);
+    })
+    .await;
+}
+
+/// A relay before a server. From the server's first answer on it holds back what the client sends, but for
+/// datagrams of 0-RTT, until it is opened: the server does not see the end of the handshake.
+struct Gate {
+    address: SocketAddr,
+    opened: Arc<Notify>,
+}
+
+impl Gate {
+    async fn before(server: SocketAddr) -> Gate {
+        let (outer, inner) = (UdpSocket::bind("127.0.0.1:0"), UdpSocket::bind("127.0.0.1:0"));
+        let (outer, inner) = (outer.await.unwrap(), inner.await.unwrap());
+        inner.connect(server).await.unwrap();
+        let gate = Gate { address: outer.local_addr().unwrap(), opened: Arc::default() };
+        let opened = Arc::clone(&gate.opened);
+        tokio::spawn(async move {
+            let (mut client, mut held, mut is_open) = (None, Vec::new(), true);
+            let (mut sent, mut answer) = ([0; 2048], [0; 2048]);
+            loop {
+                tokio::select! {
+                    received = outer.recv_from(&mut sent) => {
+                        let (bytes, from) = received.unwrap();
+                        client = Some(from);
+                        let datagram = &sent[..bytes];
+                        // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.3
+                        if is_open || datagram[0] & 0xf0 == 0xd0 {
+                            inner.send(datagram).await.unwrap();
+                        } else {
+                            held.push(datagram.to_vec());
+                        }
+                    }
+                    received = inner.recv(&mut answer) => {
+                        is_open = false;
+                        let datagram = &answer[..received.unwrap()];
+                        outer.send_to(datagram, client.unwrap()).await.unwrap();
+                    }
+                    () = opened.notified() => break,
+                }
+            }
+            for datagram in held {
+                inner.send(&datagram).await.unwrap();
+            }
+            loop {
+                tokio::select! {
+                    received = outer.recv(&mut sent) => {
+                        inner.send(&sent[..received.unwrap()]).await.unwrap();
+                    }
+                    received = inner.recv(&mut answer) => {
+                        let datagram = &answer[..received.unwrap()];
+                        outer.send_to(datagram, client.unwrap()).await.unwrap();
+                    }
+                }
+            }
+        });
+        gate
+    }
+}
+
+#[tokio::test]
+async fn requests_in_early_data_are_answered_before_the_handshake_is_complete() {
+    limited(async {
+        let transport = TransportConfig { early_data: true, ..TransportConfig::default() };
+        let setup = Setup::speaking(transport, ALPN, ALPN);
+        let tls = RustlsClient::with_roots(setup.roots(), &[ALPN]).unwrap();
+        let config = quipu_tokio::ClientConfig {
+            tls: Arc::new(tls.with_resumption(1)),
+            ..setup.client.clone()
+        };
+        let (server, address) = setup.listen();
+        let client = Endpoint::client().bind().unwrap();
+
+        // The client learns the server's settings, and gets tickets.
+        let accept = async { server.accept().await.unwrap().accept_early().await.unwrap() };
+        let connect = async { client.connect(&config, address, NAME).await.unwrap() };
+        let (there, here) = tokio::join!(accept, connect);
+        assert!(!there.is_early(), "without 0-RTT the handshake is waited for");
+        serve_sizes(Http3Server::new(there, ServerConfig::default()).unwrap());
+        let first = Http3Client::new(here.clone(), ClientConfig::default()).unwrap();
+        let mut exchange = first.request(get("/100"), false).await.unwrap();
+        exchange.response().await.unwrap();
+        while exchange.data(1_000).await.unwrap().is_some() {}
+        here.confirmed().await.unwrap();
+        let remembered = first.peer_settings();
+        assert!(remembered.is_some());
+        here.close(ErrorCode::NO_ERROR.0, b"");
+
+        let gate = Gate::before(address).await;
+        let here = client.connect_early(&config, gate.address, NAME).await.unwrap();
+        let second = ClientConfig { remembered, ..ClientConfig::default() };
+        let second = Http3Client::new(here, second).unwrap();
+        let mut exchange = second.request(get("/200"), false).await.unwrap();
+        let there = server.accept().await.unwrap().accept_early().await.unwrap();
+        assert!(there.is_early());
+        serve_sizes(Http3Server::new(there.clone(), ServerConfig::default()).unwrap());
+        assert_eq!(exchange.response().await.unwrap().headers()["content-length"], "200");
+        let mut length = 0;
+        while let Some(octets) = exchange.data(1_000).await.unwrap() {
+            length += octets.len();
+        }
+        assert_eq!(length, 200);
+        assert!(there.is_early(), "the server answered before it saw the end of the handshake");
+        gate.opened.notify_one();
+        there.confirmed().await.unwrap();
+        assert!(!there.is_early());
     })
     .await;
 }

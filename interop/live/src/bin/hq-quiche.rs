@@ -8,6 +8,8 @@ use quipu_interop_live::{Case, Failure, Options, Role, UnknownCase, finish};
 
 #[path = "../quiche/client.rs"]
 mod client;
+#[path = "../quiche/hq.rs"]
+mod hq;
 #[path = "../quiche/server.rs"]
 mod server;
 #[path = "../quiche/settings.rs"]
@@ -38,6 +40,6 @@ async fn run() -> Result<(), Failure> {
     }
     match options.role {
         Role::Client => client::run(&options).await,
-        Role::Server => server::run(&options).await,
+        Role::Server => server::run::<streams::Streams>(&options).await,
     }
 }

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use quiche::{Connection, ConnectionId};
 use quipu_interop_live::{Case, Failure, Options, Url, facts, files};
-use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::settings::{self, ID_BYTES};
 use crate::sockets::Sockets;
@@ -59,7 +58,7 @@ impl<'a> Fetching<'a> {
         let mut sockets = Sockets::new();
         let local = sockets.bind(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))).await?;
         let mut config = settings::client(options)?;
-        let id = ConnectionId::from_vec(random::<ID_BYTES>()?.to_vec());
+        let id = ConnectionId::from_vec(settings::random::<ID_BYTES>()?.to_vec());
         let mut connection =
             quiche::connect(Some(&first.host), &id, local, first.address()?, &mut config)?;
         if let Some(session) = session {
@@ -69,7 +68,7 @@ impl<'a> Fetching<'a> {
             options,
             sockets,
             connection,
-            streams: Streams::new(LIMIT),
+            streams: Streams::with_limit(LIMIT),
             unasked: urls.iter(),
             asked: BTreeMap::new(),
             next_stream: 0,
@@ -154,8 +153,8 @@ impl<'a> Fetching<'a> {
     /// Gives the server connection IDs for other addresses.
     fn give_ids(&mut self) -> Result<(), Failure> {
         while self.connection.is_established() && self.connection.scids_left() > 0 {
-            let id = ConnectionId::from_vec(random::<ID_BYTES>()?.to_vec());
-            let token = u128::from_be_bytes(random::<TOKEN>()?);
+            let id = ConnectionId::from_vec(settings::random::<ID_BYTES>()?.to_vec());
+            let token = u128::from_be_bytes(settings::random::<TOKEN>()?);
             self.connection.new_scid(&id, token, false)?;
         }
         Ok(())
@@ -208,10 +207,4 @@ impl<'a> Fetching<'a> {
         }
         Ok(())
     }
-}
-
-fn random<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
-    let mut bytes = [0; BYTES];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system has no random bytes")?;
-    Ok(bytes)
 }

@@ -1,17 +1,16 @@
-//! Serves files.
+//! The server's connections, over which a [`Protocol`] serves files.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use quiche::{Config, Connection, ConnectionId, Header, PathEvent, RecvInfo, Shutdown, Type};
-use quipu_interop_live::{Case, Failure, MAX_REQUEST, Options, facts, files, tls};
+use quiche::{Config, Connection, ConnectionId, Header, PathEvent, RecvInfo, Type};
+use quipu_interop_live::{Case, Failure, Options, facts, tls};
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::settings::{self, ID_BYTES, MAX_DATAGRAM};
 use crate::sockets::Sockets;
-use crate::streams::Streams;
 
 /// Bytes of a stateless reset: those of a short packet, so that it does not stand out.
 const RESET_BYTES: usize = 43;
@@ -19,7 +18,19 @@ const RESET_BYTES: usize = 43;
 /// Bytes of the tag before the connection ID in the token of a Retry.
 const TAG_BYTES: usize = 32;
 
-pub(crate) async fn run(options: &Options) -> Result<(), Failure> {
+/// What goes over the streams of one connection.
+pub(crate) trait Protocol {
+    /// That of a new connection.
+    fn new() -> Self;
+
+    /// Reads what has come, and writes what is due.
+    fn serve(&mut self, options: &Options, connection: &mut Connection) -> Result<(), Failure>;
+
+    /// The connection is over.
+    fn end(&self) {}
+}
+
+pub(crate) async fn run<P: Protocol>(options: &Options) -> Result<(), Failure> {
     let mut sockets = Sockets::new();
     let local = sockets.bind(options.listen).await?;
     facts::tell("listening", local);
@@ -27,7 +38,7 @@ pub(crate) async fn run(options: &Options) -> Result<(), Failure> {
         options,
         config: settings::server(options)?,
         keys: Keys::new(options)?,
-        connections: BTreeMap::new(),
+        connections: BTreeMap::<u64, Served<P>>::new(),
         ids: BTreeMap::new(),
         accepted: 0,
     };
@@ -96,21 +107,21 @@ impl Keys {
     }
 }
 
-struct Served {
+struct Served<P> {
     connection: Connection,
-    streams: Streams,
+    protocol: P,
 }
 
-struct Server<'a> {
+struct Server<'a, P> {
     options: &'a Options,
     config: Config,
     keys: Keys,
-    connections: BTreeMap<u64, Served>,
+    connections: BTreeMap<u64, Served<P>>,
     ids: BTreeMap<Vec<u8>, u64>,
     accepted: u64,
 }
 
-impl Server<'_> {
+impl<P: Protocol> Server<'_, P> {
     fn next_timeout(&self) -> Option<Instant> {
         self.connections.values().filter_map(|served| served.connection.timeout_instant()).min()
     }
@@ -196,7 +207,7 @@ impl Server<'_> {
         let number = self.accepted;
         self.accepted += 1;
         self.ids.insert(id, number);
-        self.connections.insert(number, Served { connection, streams: Streams::new(MAX_REQUEST) });
+        self.connections.insert(number, Served { connection, protocol: P::new() });
         Ok(number)
     }
 
@@ -241,9 +252,14 @@ impl Server<'_> {
             while let Some(retired) = connection.retired_scid_next() {
                 self.ids.remove(retired.as_ref());
             }
-            serve(self.options, served)?;
+            let connection = &mut served.connection;
+            let is_over = connection.is_closed() || connection.is_draining();
+            if !is_over && (connection.is_established() || connection.is_in_early_data()) {
+                served.protocol.serve(self.options, connection)?;
+            }
             sockets.flush(&mut served.connection).await?;
             if served.connection.is_closed() {
+                served.protocol.end();
                 let ended = &served.connection;
                 facts::tell(
                     "closed",
@@ -265,25 +281,4 @@ enum First {
     Connection(u64),
     Answer(Vec<u8>),
     Nothing,
-}
-
-/// Answers the requests that have come.
-fn serve(options: &Options, served: &mut Served) -> Result<(), Failure> {
-    let Served { connection, streams } = served;
-    if connection.is_closed() || connection.is_draining() {
-        return Ok(());
-    }
-    if !connection.is_established() && !connection.is_in_early_data() {
-        return Ok(());
-    }
-    for (stream, request) in streams.read(connection)? {
-        match files::answer(&options.www, &request) {
-            Ok(file) => streams.write(stream, file),
-            Err(error) => {
-                facts::tell("answer_failed", error);
-                connection.stream_shutdown(stream, Shutdown::Write, 1)?;
-            }
-        }
-    }
-    streams.advance(connection)
 }

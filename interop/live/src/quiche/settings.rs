@@ -4,6 +4,7 @@ use std::path::Path;
 
 use quiche::Config;
 use quipu_interop_live::{Case, Failure, Options};
+use ring::rand::{SecureRandom, SystemRandom};
 
 /// Bytes of a connection ID.
 pub(crate) const ID_BYTES: usize = 16;
@@ -66,4 +67,11 @@ pub(crate) fn client(options: &Options) -> Result<Config, Failure> {
 
 fn text(path: &Path) -> Result<&str, Failure> {
     path.to_str().ok_or_else(|| format!("{}: expected a path in UTF-8", path.display()).into())
+}
+
+/// Random bytes of the system.
+pub(crate) fn random<const BYTES: usize>() -> Result<[u8; BYTES], Failure> {
+    let mut bytes = [0; BYTES];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| "the system has no random bytes")?;
+    Ok(bytes)
 }

@@ -19,7 +19,7 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub(crate) fn new(limit: usize) -> Self {
+    pub(crate) fn with_limit(limit: usize) -> Self {
         Streams {
             unwritten: BTreeMap::new(),
             unfinished: BTreeMap::new(),

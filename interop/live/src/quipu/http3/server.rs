@@ -38,7 +38,10 @@ pub(crate) async fn run(
 
 async fn serve(options: Arc<Options>, incoming: Incoming) {
     let begun = async {
-        let connection = incoming.accept().await?;
+        let connection = match options.case.is_early() {
+            true => incoming.accept_early().await?,
+            false => incoming.accept().await?,
+        };
         Ok::<_, Failure>(Http3Server::new(connection, ServerConfig::default())?)
     };
     let server = match begun.await {
@@ -46,16 +49,18 @@ async fn serve(options: Arc<Options>, incoming: Incoming) {
         Err(error) => return facts::tell("refused", error),
     };
     let mut answers = JoinSet::new();
-    let mut requests = 0;
+    let (mut requests, mut early) = (0, 0);
     // Until the client closes.
     while let Ok(request) = server.accept().await {
         requests += 1;
+        early += u32::from(server.connection().is_early());
         if options.case == Case::Http3GoAway && requests == GOAWAY_AFTER {
             facts::tell("goaway_sent", u8::from(server.go_away().is_ok()));
         }
         answers.spawn(answer(Arc::clone(&options), request));
     }
     facts::tell("requests", requests);
+    facts::tell("early_requests", early);
     settings::tell(server.connection());
     crate::tell_table(server.table_use());
     facts::tell("closed", server.connection().closed().await);
