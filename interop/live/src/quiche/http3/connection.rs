@@ -196,9 +196,7 @@ impl Driver {
         while needs_ticket && self.transport.session().is_none() && begin.elapsed() < PATIENCE {
             self.step().await?;
         }
-        if self.transport.is_in_early_data() || self.transport.is_resumed() {
-            facts::tell("resumed", u8::from(self.transport.is_resumed()));
-        }
+        facts::tell("resumed", u8::from(self.transport.is_resumed()));
         let session = self.transport.session().map(<[u8]>::to_vec);
         self.transport.close(true, 0x100, b"")?;
         let begin = Instant::now();

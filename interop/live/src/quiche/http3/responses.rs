@@ -23,6 +23,8 @@ pub(crate) struct Responses {
     requests: BTreeMap<u64, Received>,
     responses: BTreeMap<u64, Response>,
     count: usize,
+    /// GOAWAY is to be sent.
+    goes_away: bool,
 }
 
 struct Response {
@@ -35,7 +37,7 @@ struct Response {
 impl Protocol for Responses {
     fn new() -> Self {
         let (requests, responses) = (BTreeMap::new(), BTreeMap::new());
-        Responses { http: None, requests, responses, count: 0 }
+        Responses { http: None, requests, responses, count: 0, goes_away: false }
     }
 
     fn serve(&mut self, options: &Options, transport: &mut Transport) -> Result<(), Failure> {
@@ -64,6 +66,17 @@ impl Protocol for Responses {
                     response.urgency = urgency;
                 }
                 transport.stream_priority(stream, urgency + URGENCY_OFFSET, false)?;
+            }
+        }
+        if self.goes_away {
+            // With the first request that is not processed. There may be no room for it now.
+            match http.send_goaway(transport, 4 * GOAWAY_AFTER as u64) {
+                Ok(()) => {
+                    facts::tell("goaway_sent", 1);
+                    self.goes_away = false;
+                }
+                Err(Error::StreamBlocked) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         self.advance(&mut http, transport)?;
@@ -95,11 +108,7 @@ impl Responses {
             Event::Finished => {
                 let Some(request) = self.requests.remove(&stream) else { return Ok(()) };
                 self.count += 1;
-                if options.case == Case::Http3GoAway && self.count == GOAWAY_AFTER {
-                    // The first request that is not processed.
-                    http.send_goaway(transport, 4 * GOAWAY_AFTER as u64)?;
-                    facts::tell("goaway_sent", 1);
-                }
+                self.goes_away |= options.case == Case::Http3GoAway && self.count == GOAWAY_AFTER;
                 match respond(options, request) {
                     Ok(response) => {
                         self.responses.insert(stream, response);
