@@ -22,6 +22,9 @@ def write(page, ran, results):
 
 
 def write_one(page, ran, results, is_http3):
+    of_table = {key: result for key, result in results.items() if suite.CASES[key[2]].is_http3 == is_http3}
+    if not of_table:
+        return
     text = page.read_text()
     begin, end = place(text, is_http3)
     versions, kept = read_one(text[begin:end])
@@ -31,7 +34,6 @@ def write_one(page, ran, results, is_http3):
         name, _, case = key
         if now.get(name, versions[name]) != versions[name] or name not in known or case not in suite.CASES:
             del kept[key]
-    of_table = {key: result for key, result in results.items() if suite.CASES[key[2]].is_http3 == is_http3}
     versions |= {name: now[name] for name, _, _ in of_table}
     table = render(versions, {**kept, **of_table}, is_http3)
     page.write_text(f"{text[:begin]}\n\n{table}\n{text[end:]}")
