@@ -316,8 +316,6 @@ impl Options {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
     use super::*;
 
     fn parse(text: &str) -> Result<Options, Failure> {

@@ -47,8 +47,6 @@ pub fn save(downloads: &Path, path: &str, bytes: &[u8]) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
     use super::*;
 
     #[test]

@@ -84,8 +84,6 @@ pub fn answer(
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
-
     use super::*;
 
     #[test]

@@ -1,11 +1,12 @@
 //! Sends requests: a task has the connection, and clients pass requests to it.
 
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+
 use bytes::Bytes;
 use quiche::ConnectionId;
 use quipu_interop_live::http3::{self, Answer, Ask};
 use quipu_interop_live::{Failure, Options, Url};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
@@ -46,16 +47,19 @@ impl http3::Connector for Connector<'_> {
     }
 }
 
+/// Runs the connection, and returns its session.
+type Running = JoinHandle<Result<Option<Vec<u8>>, Failure>>;
+
 #[derive(Clone)]
 struct Client {
     commands: mpsc::UnboundedSender<Command>,
-    task: Arc<Mutex<Option<JoinHandle<Result<Option<Vec<u8>>, Failure>>>>>,
+    task: Arc<Mutex<Option<Running>>>,
     session: Session,
 }
 
 impl Client {
     /// The task; the first who asks for it has it.
-    fn take_task(&self) -> Option<JoinHandle<Result<Option<Vec<u8>>, Failure>>> {
+    fn take_task(&self) -> Option<Running> {
         self.task.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
