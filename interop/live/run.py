@@ -2,8 +2,8 @@
 """Runs Quipu against published QUIC implementations on loopback, both ways round, and writes the tables of the docs.
 
 Each run has a server, a client, and between them the relay, which spoils what the case is about and tells which packets
-it saw. A run passes if the files arrive byte for byte and what the case demands is proved by the relay or by our end. Cases whose
-names begin with h3- are of HTTP/3, the others of QUIC with hq-interop.
+it saw. A run passes if the files arrive byte for byte and what the case demands is proved by the relay or by our end.
+Cases whose names begin with h3- are of HTTP/3, the others of QUIC with hq-interop.
 
     interop/live/run.py                         everything that can be built here
     interop/live/run.py --peers quinn,noq       two peers; --cases retry,v2: two cases

@@ -25,8 +25,13 @@ def by_urgency(ours, peer, relay, role):
     if sorted(order) != list(range(MANY)):
         return f"the client saw {len(order)} responses end, expected {MANY}"
     place = {file: at for at, file in enumerate(order)}
-    halves = [[place[file] for file in order if (7 - file % 8 < 4) == urgent and file != UPDATED] for urgent in (True, False)]
-    urgent, other = (sum(half) / len(half) for half in halves)
+    urgent, other = (
+        sum(half) / len(half)
+        for half in (
+            [place[file] for file in order if (7 - file % 8 < 4) == is_urgent and file != UPDATED]
+            for is_urgent in (True, False)
+        )
+    )
     if other - urgent < MANY / 4:
         return f"urgent responses were complete at place {urgent:.0f} on average, others at {other:.0f}"
     if client.get("priority_update") and place[UPDATED] > MANY / 2:

@@ -33,7 +33,8 @@ const (
 
 func isHTTP3(o options) bool { return strings.HasPrefix(o.test, "h3-") }
 
-// serveHTTP3 answers the requests of a connection. Each has a server of its own, which is the unit that sends GOAWAY.
+// serveHTTP3 answers the requests of a connection. Each connection has an http3.Server of its own, because Shutdown sends
+// GOAWAY on all connections of one.
 func serveHTTP3(o options, connection *quic.Conn) {
 	var requests atomic.Int64
 	server := &http3.Server{}
@@ -51,7 +52,6 @@ func serveHTTP3(o options, connection *quic.Conn) {
 }
 
 func answerHTTP3(o options, w http.ResponseWriter, r *http.Request) {
-	// The server ends the connection by a panic if a response is not complete.
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		fact("answer_failed", err)
