@@ -109,6 +109,11 @@ impl<'p> Plan<'p> {
         plan
     }
 
+    /// True if it started after the load event of the page.
+    pub(super) fn is_after_load(&self, object: usize) -> bool {
+        self.page.objects()[object].not_held == Some(NotHeld::AfterOnLoad)
+    }
+
     pub(super) fn kind(&self, object: usize) -> ObjectKind {
         self.page.objects()[object].kind
     }

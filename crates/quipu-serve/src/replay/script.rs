@@ -15,7 +15,7 @@ const MOST_COMPUTING: Duration = Duration::from_secs(30);
 const MOST_BEACON: u64 = 65_536;
 
 /// Functions that scripts use; those that do not occur in a program are left out.
-const HELPERS: [(&str, &str); 6] = [
+const HELPERS: [(&str, &str); 7] = [
     ("N(", "N=()=>performance.now()"),
     ("W(", "W=(t,m)=>{for(m+=t;performance.now()<m;);}"),
     (
@@ -29,6 +29,7 @@ const HELPERS: [(&str, &str); 6] = [
         "X=(u,f,b,h)=>{let x=new XMLHttpRequest;x.onloadend=f;x.open(b?\"POST\":\"GET\",u);\
          h&&x.setRequestHeader(\"x-check\",h);x.send(b)}",
     ),
+    ("L(", "L=f=>document.readyState==\"complete\"?f():addEventListener(\"load\",f)"),
     ("T(", "T=(u,f)=>new FontFace(\"f\",\"url(\"+JSON.stringify(u)+\")\").load().then(f,f)"),
 ];
 
@@ -36,7 +37,8 @@ const HELPERS: [(&str, &str); 6] = [
 /// handler requests. It may stand in a script or, escaped, in an attribute. Empty if there are no objects.
 ///
 /// Computing is a loop that ends so long after the program's start, so that objects of one parent share their
-/// computing as in the page. Timers are timers of the browser.
+/// computing as in the page. Timers are timers of the browser. What started after the load event of the page is
+/// requested after it, by a timer instead of computing that would hold it up.
 pub(super) fn program(plan: &Plan<'_>, objects: &[usize]) -> String {
     if objects.is_empty() {
         return String::new();
@@ -80,9 +82,19 @@ fn handler_name(object: usize) -> String {
 fn steps(plan: &Plan<'_>, objects: &[usize], open: &mut VecDeque<usize>) -> String {
     let mut order = objects.to_vec();
     order.sort_by_key(|&object| (plan.gaps[object].total(), object));
+    let late = |&object: &usize| {
+        let total = plan.gaps[object].total();
+        plan.is_after_load(object) && total > Duration::ZERO
+    };
+    let (late, order): (Vec<usize>, Vec<usize>) = order.into_iter().partition(late);
     let mut code = String::new();
     if order.iter().any(|&object| plan.gaps[object].computing > Duration::ZERO) {
         code.push_str("let t=N();");
+    }
+    for object in late {
+        let request = request(plan, object, open);
+        let after = millis(plan.gaps[object].total());
+        let _ = write!(code, "setTimeout(()=>L(()=>{{{request}}}),{after});");
     }
     // Timers run while the others compute.
     let timed = |&&object: &&usize| plan.gaps[object].timer > Duration::ZERO;

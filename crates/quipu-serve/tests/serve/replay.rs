@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Empty};
 use proptest::prelude::*;
 use quipu_base as base;
 use quipu_serve::{Body, Replay};
-use quipu_web::page::{Blocking, Discovery, Gap, Object, ObjectId, ObjectKind, Page};
+use quipu_web::page::{Blocking, Discovery, Gap, NotHeld, Object, ObjectId, ObjectKind, Page};
 use tower_service::Service;
 
 /// What a service answers, in real time: think times pass at once.
@@ -193,6 +193,24 @@ fn style_sheets_and_scripts_request_what_they_brought() {
     assert!(script.contains("setTimeout(()=>{F(\"/t\")},500);"), "{script}");
     assert!(script.contains("let t=N();"), "{script}");
     assert!(script.contains("W(t,12.3);X(\"/d\",a6);"), "{script}");
+}
+
+#[test]
+fn what_started_after_the_load_event_is_requested_after_it_and_holds_up_nothing() {
+    let mut objects = vec![
+        object(0, "", ObjectKind::Document, 900),
+        object(1, "x.js", ObjectKind::Script, 900).discovered(at(0, 100)),
+        object(2, "late.png", ObjectKind::Image, 10).discovered(after(1)),
+        object(3, "soon.png", ObjectKind::Image, 10).discovered(after(1)),
+    ];
+    objects[2].gap.computing = base::Duration::from_millis(550);
+    objects[2].not_held = Some(NotHeld::AfterOnLoad);
+    objects[3].gap.computing = base::Duration::from_millis(7);
+    let script = text(&Page::new("p", objects).unwrap(), "x.js");
+    let late = "setTimeout(()=>L(()=>{new Image().src=\"/late.png\"}),550);";
+    assert!(script.contains(late), "{script}");
+    assert!(script.contains("W(t,7);new Image().src=\"/soon.png\";"), "{script}");
+    assert!(!script.contains("W(t,550)"), "{script}");
 }
 
 #[test]
