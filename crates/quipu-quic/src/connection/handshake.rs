@@ -24,6 +24,7 @@ pub(crate) use keys::KeyRing;
 pub(super) use keys::{OpenedPayload, Unopened};
 pub(crate) use start::{ClientOrigin, ServerOrigin, Start};
 pub(super) use state::{Handshake, Readable};
+pub(super) use version::VersionState;
 
 /// Our transport parameters.
 pub(crate) fn parameters(

@@ -36,6 +36,7 @@ use crate::wire::{ConnectionId, ResetToken, Version};
 
 mod ack_terms;
 mod acks;
+mod attempts;
 mod calls;
 mod cids;
 mod control;

@@ -27,6 +27,11 @@ impl Places {
         &self.first
     }
 
+    /// A client begins again, by that route.
+    pub(super) fn begin_at(&mut self, route: Route) {
+        self.first = route;
+    }
+
     /// The server told a client where it wants to be reached; `follows`: the client wants that too.
     pub(super) fn learn(&mut self, preferred: PreferredAddresses, follows: bool) {
         self.preferred = preferred;

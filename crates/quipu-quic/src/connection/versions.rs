@@ -1,10 +1,11 @@
 //! Version Negotiation packets: a client begins again in a version of both.
 //! <https://www.rfc-editor.org/rfc/rfc9368#section-2.1>
 
-use quipu_base::{Bytes, Instant};
+use quipu_base::Instant;
 
+use super::handshake::VersionState;
 use super::{CloseReason, Connection};
-use crate::wire::{ConnectionId, Version};
+use crate::wire::Version;
 
 impl Connection {
     /// The version that the connection speaks; it is certain once TLS finished.
@@ -38,28 +39,8 @@ impl Connection {
         //# connection attempt if it receives a Version Negotiation packet, with the
         //# following two exceptions.
         match wanted {
-            Some(version) if self.begin_again(now, version) => {}
+            Some(version) if self.begin_again(now, VersionState::after_negotiation(version)) => {}
             _ => self.lifecycle.abort(CloseReason::Version),
         }
-    }
-
-    /// Begins again with a first flight of that version; false if TLS does not.
-    fn begin_again(&mut self, now: Instant, version: Version) -> bool {
-        // Another connection, as far as the network is concerned.
-        let Some(dcid) = self.random.draw::<8>().ok().and_then(|bytes| ConnectionId::new(&bytes))
-        else {
-            return false;
-        };
-        let Some(mut before) = self.handshake.begin_again(version, dcid) else { return false };
-        self.ids.begin_again(dcid);
-        let in_flight: Bytes =
-            before.sent.drain().iter().map(|record| Bytes(u64::from(record.bytes))).sum();
-        self.release_in_flight(0, in_flight);
-        if let Some((_, view)) = self.shared.paths.pair_mut(0) {
-            view.pto_count = 0;
-        }
-        self.advance_tls(now);
-        self.begin_early_again(now);
-        true
     }
 }

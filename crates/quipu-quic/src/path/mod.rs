@@ -12,7 +12,7 @@ mod stage;
 mod table;
 mod validation;
 
-pub(crate) use addresses::{Action, Input, Leg, Purpose, State, Which};
+pub(crate) use addresses::{Action, Addresses, Input, Leg, Purpose, State, Which};
 use amplification::Amplification;
 pub(crate) use data::{PathData, hosts};
 pub(crate) use handle::{PathMut, PathRef};

@@ -2,11 +2,13 @@
 //! application is told.
 #![expect(clippy::panic, reason = "tests")]
 
+mod attempts;
 mod early;
 mod facts;
 mod phases;
 mod same;
 mod versions;
+mod visit;
 
 use quipu_base::Duration;
 use quipu_testkit::forge::Setup;

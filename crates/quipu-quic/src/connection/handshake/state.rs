@@ -418,23 +418,23 @@ impl Handshake {
             && !self.version.has_reacted()
     }
 
-    /// A client begins again in another version, and sends to `dcid`: the space of the Initial
-    /// packets so far. `None` if TLS does not start again.
-    /// <https://www.rfc-editor.org/rfc/rfc9368#section-2.1>
+    /// A client begins again, in the version of `version`, and sends to `dcid`: the space of the Initial
+    /// packets so far. `None` if TLS does not start again; then nothing is changed.
     pub(in crate::connection) fn begin_again(
         &mut self,
-        version: Version,
+        version: VersionState,
         dcid: ConnectionId,
     ) -> Option<PacketSpace> {
+        let original = version.original();
+        let session = self.origin.as_ref()?.start(original).ok()?;
         let from = *self.origin.take()?;
-        let session = from.start(version).ok()?;
-        let keys = KeyRing::new(version, dcid, from.initial_keys(version, &dcid));
+        let keys = KeyRing::new(original, dcid, from.initial_keys(original, &dcid));
         // https://www.rfc-editor.org/rfc/rfc9369#section-5
-        // A token of an earlier connection is one of its version.
+        // A token of an earlier connection is one of its version, and of its address.
         let (start, token) = (Start::Client { from, session }, Vec::new());
-        let again = Handshake::new(self.role, start, version, keys, token);
+        let again = Handshake::new(self.role, start, original, keys, token);
         let before = std::mem::replace(self, again);
-        self.version = VersionState::after_negotiation(version);
+        self.version = version;
         before.spaces.map(|spaces| spaces.initial)
     }
 }

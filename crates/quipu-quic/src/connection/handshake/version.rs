@@ -41,12 +41,12 @@ pub(in crate::connection) struct VersionState {
 }
 
 impl VersionState {
-    pub(super) fn new(original: Version) -> Self {
+    pub(in crate::connection) fn new(original: Version) -> Self {
         VersionState { original, present: original, reacted: false }
     }
 
     /// A client begins again because of a Version Negotiation packet.
-    pub(super) fn after_negotiation(original: Version) -> Self {
+    pub(in crate::connection) fn after_negotiation(original: Version) -> Self {
         VersionState { reacted: true, ..Self::new(original) }
     }
 

@@ -373,7 +373,12 @@ impl Connection {
         self.events.tell(ConnectionEvent::PeerAddress { path, remote: route.remote });
     }
 
-    fn restart(&mut self, now: Instant, key: PathKey, rtt: Option<Duration>) {
+    pub(in crate::connection) fn restart(
+        &mut self,
+        now: Instant,
+        key: PathKey,
+        rtt: Option<Duration>,
+    ) {
         let size = self.initial_payload();
         let controller = self.scheduler.controllers.make(key, Bytes(u64::from(size)));
         let Some(mut path) = self.shared.paths.at_mut(key.slot) else { return };
