@@ -8,13 +8,15 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use quipu_quic::Route;
 use quipu_quic::endpoint::ClientConfig;
 use quipu_quic::tls::EarlyData;
+use quipu_quic::{ConnectionHandle, Route};
 use tokio::sync::Notify;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::connection::{Begun, Connection};
+use crate::engine::Calls;
+use crate::entry::{Entry, Signals};
 use crate::error::{ConnectError, ConnectionError};
 use crate::hearing::Hearing;
 use crate::icmp::Hint;
@@ -44,7 +46,8 @@ pub(crate) async fn connect(
     Ok(connection)
 }
 
-/// Opens a connection by the first uplink, and returns at once if data can be sent; else as [`connect`].
+/// Opens a connection, by the first uplink to begin with, and returns at once if data can be sent; else as
+/// [`connect`].
 pub(crate) async fn connect_early(
     shared: &Arc<Shared>,
     uplinks: &[Uplink],
@@ -55,15 +58,78 @@ pub(crate) async fn connect_early(
     let routes = routes(shared, uplinks, remote)?;
     let (first, others) = routes.split_first().ok_or(ConnectError::NoUplink(remote))?;
     let begun = attempt(shared, config, *first, server_name)?;
-    let connection = match begun.connection.early_data() {
-        Some(EarlyData::Offered) => begun.connection,
-        _ => {
-            let raced = race(shared, config, Some(begun), others, server_name).await;
-            raced.map_err(|error| failed(error, remote, &routes))?
-        }
-    };
+    if begun.connection.early_data() == Some(EarlyData::Offered) {
+        let several = config.transport.max_paths > 1;
+        tokio::spawn(try_in_turn(InTurn::of(&begun.connection), routes, several));
+        return Ok(begun.connection);
+    }
+    let raced = race(shared, config, Some(begun), others, server_name).await;
+    let connection = raced.map_err(|error| failed(error, remote, &routes))?;
     open_others(&connection, config, routes);
     Ok(connection)
+}
+
+/// A connection that is not kept open for this.
+struct InTurn {
+    shared: Arc<Shared>,
+    handle: ConnectionHandle,
+    signals: Arc<Signals>,
+}
+
+impl InTurn {
+    fn of(connection: &Connection) -> Self {
+        let (shared, signals) = (connection.shared(), connection.signals());
+        InTurn {
+            shared: Arc::clone(shared),
+            handle: connection.handle(),
+            signals: Arc::clone(signals),
+        }
+    }
+
+    /// Waits until the handshake is over: true, or the connection.
+    async fn connected(&self) -> bool {
+        loop {
+            let notified = self.signals.changed.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            let look = |entry: &mut Entry| entry.ended.is_some() || entry.connected;
+            match self.shared.with_entry(self.handle, look) {
+                Ok(true) => return true,
+                Ok(false) => notified.await,
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// Has a connection that sends early, and hears nothing, begin again by one uplink after the other. All that
+/// was written early is one connection's, so attempts do not overlap; each has twice the time of the one
+/// before, so that a slow uplink gets its chance. Opens paths by the others in the end.
+async fn try_in_turn(connection: InTurn, routes: Vec<Route>, several: bool) {
+    let InTurn { shared, handle, .. } = &connection;
+    let (mut wait, mut present) = (STAGGER, routes.first().copied());
+    let mut turns = routes.iter().cycle().skip(1);
+    while routes.len() > 1
+        && let Some(&route) = turns.next()
+    {
+        if tokio::time::timeout(wait, connection.connected()).await.is_ok() {
+            break;
+        }
+        let begin =
+            |connection: &mut Calls<'_>, _: &mut Entry, now| connection.begin_by(now, route);
+        match shared.with_connection(*handle, begin) {
+            Ok(true) => present = Some(route),
+            // It hears the server.
+            Ok(false) => break,
+            Err(_) => return,
+        }
+        wait = wait.saturating_mul(2);
+    }
+    if several {
+        for route in routes.into_iter().filter(|route| Some(*route) != present) {
+            path::open_in_background(shared, *handle, route);
+        }
+    }
 }
 
 fn failed(error: Failed, remote: SocketAddr, routes: &[Route]) -> ConnectError {

@@ -395,9 +395,11 @@ impl Endpoint {
     }
 
     /// The same, but if the transport has [`early_data`](quipu_quic::TransportConfig::early_data) and TLS the
-    /// session of an earlier connection that allows it, the first uplink alone is tried, the others become
-    /// paths later, and this returns at once: streams may be opened and written before the handshake is over
-    /// (0-RTT). [`Connection::early_data`] tells what became of it, and [`Connection::closed`] of a handshake
+    /// session of an earlier connection that allows it, this returns at once: streams may be opened and written
+    /// before the handshake is over (0-RTT). Then uplinks are tried one after the other until the server is
+    /// heard, beginning with the first, since what was written early is one connection's; the others become
+    /// paths later. Each attempt takes a ticket of an earlier connection; without one, what was written goes
+    /// once the handshake is complete. [`Connection::early_data`] tells what became of it, and [`Connection::closed`] of a handshake
     /// that fails.
     ///
     /// # Errors

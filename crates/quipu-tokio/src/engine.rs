@@ -380,6 +380,11 @@ impl Calls<'_> {
         self.connection.rebind(now, path, route)
     }
 
+    pub(crate) fn begin_by(&mut self, now: Instant, route: Route) -> bool {
+        self.note(now, || Call::BeginBy(route));
+        self.connection.begin_by(now, route)
+    }
+
     pub(crate) fn update_keys(&mut self, now: Instant) -> bool {
         self.note(now, || Call::UpdateKeys);
         self.connection.update_keys()
@@ -425,6 +430,7 @@ impl Calls<'_> {
             Call::AbandonPath(path, code) => _ = self.abandon_path(now, path, code),
             Call::Migrate(path, route) => drop(self.migrate(now, path, route)),
             Call::Rebind(path, route) => drop(self.rebind(now, path, route)),
+            Call::BeginBy(route) => _ = self.begin_by(now, route),
             Call::UpdateKeys => _ = self.update_keys(now),
             Call::SetPathStatus(path, status) => _ = self.set_path_status(now, path, status),
             Call::Ping(path) => _ = self.ping(now, path),

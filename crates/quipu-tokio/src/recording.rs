@@ -87,6 +87,8 @@ pub enum Call {
     Migrate(PathId, Route),
     /// The local address of a path is gone, and another takes its place.
     Rebind(PathId, Route),
+    /// A client that heard nothing begins again by that route.
+    BeginBy(Route),
     /// The next key phase begins.
     UpdateKeys,
     /// A path is spared, or used again.

@@ -50,6 +50,52 @@ async fn what_is_written_early_arrives_and_both_ends_know_that_it_was_early() {
 }
 
 #[tokio::test]
+async fn what_is_written_early_arrives_although_the_first_uplink_is_dead() {
+    limited(async {
+        let transport = TransportConfig { early_data: true, ..TransportConfig::default() };
+        let setup = Setup::with(transport);
+        let tls = RustlsClient::with_roots(setup.roots(), &[crate::setup::ALPN]).unwrap();
+        let config = ClientConfig { tls: Arc::new(tls.with_resumption(1)), ..setup.client.clone() };
+        let (server, address) = setup.listen();
+        let client = Endpoint::client().bind().unwrap();
+        let accept = async { server.accept().await.unwrap().accept().await.unwrap() };
+        let (there, here) = tokio::join!(accept, client.connect(&config, address, NAME));
+        let here = here.unwrap();
+        let (mut send, _) = there.open_bidirectional().await.unwrap();
+        send.write_bytes("x".into()).await.unwrap();
+        here.accept_bidirectional().await.unwrap();
+        here.close(0, b"");
+
+        let [first, second] = ["127.0.0.1", "127.0.0.2"].map(|text| text.parse().unwrap());
+        let via = |address| Via::Address(address);
+        let client = Endpoint::client().via(via(first)).via(via(second)).bind().unwrap();
+        let here = client.connect_early(&config, address, NAME).await.unwrap();
+        assert_eq!(here.early_data(), Some(EarlyData::Offered));
+        let (mut send, _) = here.open_bidirectional().await.unwrap();
+        send.write_bytes("early".into()).await.unwrap();
+        send.finish().unwrap();
+        let there = loop {
+            let next = server.accept().await.unwrap();
+            if next.remote_address().ip() == second {
+                break next.accept().await.unwrap();
+            }
+            next.ignore();
+        };
+        let (_, mut receive) = there.accept_bidirectional().await.unwrap();
+        assert_eq!(receive.read_to_limit(10).await.unwrap(), b"early");
+        here.confirmed().await.unwrap();
+        assert_eq!(here.early_data(), Some(EarlyData::Accepted));
+        assert_eq!(here.route().unwrap().local.ip(), second);
+        // The first was only ignored, and becomes a path.
+        while here.paths().len() < 2 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert_eq!(here.paths()[1].route.local.ip(), first);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn keys_are_updated_once_the_handshake_is_confirmed() {
     limited(async {
         let pair = Setup::new().connect().await;
