@@ -33,6 +33,7 @@ mod stop;
 mod sweep;
 mod terminal;
 mod trace;
+mod values;
 mod waiting;
 
 use std::io::Write;

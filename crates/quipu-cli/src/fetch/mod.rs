@@ -1,11 +1,12 @@
 //! `quipu fetch`.
 //!
 //! `plan` is what the options ask for, `connections` has one for each origin, `transfer` fetches one URL, `output`
-//! is where it goes, and `results` what is printed in the end; `error` has the exit codes.
+//! is where it goes, `path_bars` shows what each path brings meanwhile, and `results` is what is printed in the end; `error` has the exit codes.
 
 mod connections;
 mod error;
 mod output;
+mod path_bars;
 mod plan;
 mod results;
 mod transfer;
@@ -58,6 +59,7 @@ pub(crate) fn run(options: &FetchOptions, own: &Own<'_>) -> Result<(), Failure> 
         let all = fetch_all(&plan, &connections, &bars, (begun, options.max_time));
         let results = tokio::select! {
             results = all => results,
+            never = path_bars::show(&bars, &connections) => match never {},
             () = live::asked_to_stop(&stopped) => return Err(Failure::Interrupted),
         };
         // Bars that are not over are of what failed.

@@ -21,6 +21,7 @@ use crate::args::{LiveLoadOptions, LiveLogOptions, LivePolicies, LoadOptions};
 use crate::failure::Failure;
 use crate::own::Own;
 use crate::scenario::Given;
+use crate::values::local_name;
 use crate::waiting::wait_for_paths;
 use crate::{fetch, live, logs, stop};
 
@@ -185,8 +186,7 @@ fn received(paths: &[PathInfo]) -> String {
     let all: u64 = paths.iter().map(|path| path.sample.counters.bytes_received).sum();
     let share = |path: &PathInfo| {
         let counters = path.sample.counters;
-        let local = path.sample.route.local.ip().to_string();
-        let name = path.interface.clone().unwrap_or(local);
+        let name = local_name(path);
         let percent = 100.0 * counters.bytes_received as f64 / all.max(1) as f64;
         let bytes = table::bytes(counters.bytes_received);
         let srtt = path.sample.srtt.map_or(Span::ZERO, |srtt| srtt);

@@ -10,8 +10,8 @@ use quipu_lab::table::{Align, Cell, Grid, Screen, Tone};
 use quipu_tokio::PathInfo;
 use quipu_tokio::perf::{Direction, Progress};
 
-use super::values::{carried, local_name, millis, rate};
 use crate::progress;
+use crate::values::{carried, local_name, millis, rate};
 
 /// Shows how far a measurement is.
 pub(super) struct Live {

@@ -1,11 +1,10 @@
 //! `quipu perf`.
 //!
 //! `meanwhile` shows how a measurement goes on, and `results`
-//! what it gave; `values` is what both print of a path.
+//! what it gave.
 
 mod meanwhile;
 mod results;
-mod values;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -5,7 +5,7 @@ use quipu_tokio::PathInfo;
 use quipu_tokio::perf::{Direction, Outcome};
 use serde_json::{Value, json};
 
-use super::values::{carried, local_name, millis, rate};
+use crate::values::{carried, local_name, millis, rate};
 
 /// A path at the end of a measurement, and what it carried meanwhile.
 struct Carried<'o> {

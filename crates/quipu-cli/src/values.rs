@@ -4,14 +4,14 @@ use quipu_tokio::PathInfo;
 use quipu_tokio::perf::Direction;
 
 /// UDP payload that went over a path in a direction.
-pub(super) fn carried(direction: Direction, path: &PathInfo) -> u64 {
+pub(crate) fn carried(direction: Direction, path: &PathInfo) -> u64 {
     match direction {
         Direction::Down => path.sample.counters.bytes_received,
         Direction::Up => path.sample.counters.bytes_sent,
     }
 }
 
-pub(super) fn local_name(path: &PathInfo) -> String {
+pub(crate) fn local_name(path: &PathInfo) -> String {
     match &path.interface {
         Some(name) => name.clone(),
         None => path.route.local.ip().to_string(),
@@ -19,7 +19,7 @@ pub(super) fn local_name(path: &PathInfo) -> String {
 }
 
 /// Bits per second, with the prefix that fits.
-pub(super) fn rate(bytes: u64, seconds: f64) -> String {
+pub(crate) fn rate(bytes: u64, seconds: f64) -> String {
     let bits = bytes as f64 * 8.0 / seconds.max(1e-9);
     match bits {
         1e9.. => format!("{:.2} Gbit/s", bits / 1e9),
@@ -28,7 +28,7 @@ pub(super) fn rate(bytes: u64, seconds: f64) -> String {
     }
 }
 
-pub(super) fn millis(seconds: f64) -> String {
+pub(crate) fn millis(seconds: f64) -> String {
     format!("{:.2} ms", seconds * 1e3)
 }
 
