@@ -14,7 +14,8 @@ impl Connection {
     /// Nothing came of the server by the route so far: the handshake begins again by `route`, with a first
     /// flight of its own. What was written early goes there, too; if TLS knows the server no more, once the
     /// handshake is complete, which [`ConnectionEvent::EarlyData`](super::ConnectionEvent::EarlyData) tells.
-    /// An answer to the attempt before is not read any more, so a slow server needs time for each.
+    /// An answer to the attempt before is not read any more, so a slow server needs time for each; if that
+    /// reached the server, both may be acted on.
     ///
     /// False, with nothing done, at a server, after something came, or once the handshake is over.
     pub fn begin_by(&mut self, now: Instant, route: Route) -> bool {
