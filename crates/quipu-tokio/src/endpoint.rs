@@ -399,8 +399,8 @@ impl Endpoint {
     /// before the handshake is over (0-RTT). Then uplinks are tried one after the other until the server is
     /// heard, beginning with the first, since what was written early is one connection's; the others become
     /// paths later. Each attempt takes a ticket of an earlier connection; without one, what was written goes
-    /// once the handshake is complete. A server that was reached, but not heard, may act on it twice. [`Connection::early_data`] tells what became of it, and [`Connection::closed`] of a handshake
-    /// that fails.
+    /// once the handshake is complete. A server that was reached, but not heard, may act on it twice.
+    /// [`Connection::early_data`] tells what became of it, and [`Connection::closed`] of a handshake that fails.
     ///
     /// # Errors
     /// See [`ConnectError`].
