@@ -25,7 +25,8 @@ fn main() {
     let window = args.num("window", WINDOW);
     let mut setup = Setup::new(
         "quipu",
-        TransportConfig::default(),
+        // quinn's default, and that of the other programs.
+        TransportConfig { max_streams: CONCURRENT as u64, ..TransportConfig::default() },
         &args.str("provider", "ring"),
         window,
         &args.str("policies", "congestion=cubic"),
