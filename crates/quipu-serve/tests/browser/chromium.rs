@@ -1,17 +1,18 @@
-//! The browser.
+//! Chromium.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
+use crate::processes::Processes;
 use crate::served::Served;
 
 /// A browser without a window, which is ended with all its processes.
 pub(crate) struct Browser {
-    child: Child,
+    // Ended before its profile is removed.
+    _processes: Processes,
     profile: TempDir,
 }
 
@@ -40,11 +41,11 @@ impl Browser {
         command.args(more).arg(served.replay.start());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         match command.spawn() {
-            Ok(child) => Some(Browser { child, profile }),
+            Ok(child) => Some(Browser { _processes: Processes(child), profile }),
             Err(error) => {
                 let required = std::env::var_os("QUIPU_CHROMIUM_REQUIRED").is_some();
                 assert!(!required, "no Chromium, and QUIPU_CHROMIUM_REQUIRED is set: {error}");
-                eprintln!("passed over: no Chromium is installed");
+                eprintln!("skipped: no Chromium is installed");
                 None
             }
         }
@@ -63,14 +64,5 @@ impl Browser {
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).unwrap();
         assert_eq!(&answer, b"HTTP/1.1 200");
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.child.wait();
     }
 }

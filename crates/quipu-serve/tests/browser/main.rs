@@ -1,19 +1,22 @@
-//! Replayed pages in a real Chromium, which finds one server at the names of all hosts. Without Chromium the tests are
-//! skipped, unless the environment variable `QUIPU_CHROMIUM_REQUIRED` is set.
+//! Replayed pages in a real Chromium and a real Firefox, which find one server at the names of all hosts. Without a
+//! browser its tests are skipped, unless the environment variable `QUIPU_CHROMIUM_REQUIRED` or `QUIPU_FIREFOX_REQUIRED`
+//! is set.
 //!
-//! - `requests`: the browser requests what the page has;
-//! - `model`: what Chromium takes for a page, beside what the model of it takes;
+//! - `requests`: the browser requests what the page has, and receives it;
+//! - `model`: the times of a page in a browser, beside those in the model of it;
 //! - `priorities`: responses go in the order of their urgencies, or not, as the server's policy says;
 //! - `relay` is a link between the browser and the server;
-//! - `served` is the server and `chromium` the browser; `pages` has the pages.
+//! - `served` is the server, `chromium` and `firefox` are the browsers, with their `processes`; `pages` has the pages.
 #![cfg(unix)]
 #![expect(clippy::disallowed_methods, reason = "a real browser is driven in real time")]
-#![expect(clippy::unwrap_used, reason = "in tests a panic is the message")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "in tests a panic is the message")]
 
 mod chromium;
+mod firefox;
 mod model;
 mod pages;
 mod priorities;
+mod processes;
 mod relay;
 mod requests;
 mod served;

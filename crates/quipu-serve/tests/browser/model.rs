@@ -1,10 +1,10 @@
-//! The model beside Chromium: the times of a page and its objects when Chromium loads its replay over a link, and when
-//! `quipu load` simulates that page over that link.
+//! The model beside a browser: the times of a page and its objects when the browser loads its replay over a link, and
+//! when `quipu load` simulates that page over that link.
 //!
-//! With `QUIPU_MODEL=PROGRAM`, the path of a `quipu`, prints a table in Markdown, that of `docs/browser-model.md`;
-//! `QUIPU_MODEL_PAGES` names other pages, separated by commas, `QUIPU_MODEL_RATES` other rates in Mbit/s, and
-//! `QUIPU_MODEL_RUNS` says how often Chromium loads each. With `QUIPU_MODEL_OBJECTS` it prints the times of each object, from
-//! request to completion: Chromium's, then the model's.
+//! With `QUIPU_MODEL=PROGRAM`, the path of a `quipu`, prints a table in Markdown, one of `docs/browser-model.md`.
+//! `QUIPU_MODEL_BROWSER` is `chromium`, as without it, or `firefox`; `QUIPU_MODEL_PAGES` names other pages, separated by
+//! commas, `QUIPU_MODEL_RATES` other rates in Mbit/s, and `QUIPU_MODEL_RUNS` says how often the browser loads each. With
+//! `QUIPU_MODEL_OBJECTS` it prints the times of each object, from request to completion: the browser's, then the model's.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::alone;
+use crate::firefox::{Firefox, Response};
 use crate::pages::shipped;
 use crate::served::{Served, Setup};
 
@@ -28,6 +29,9 @@ const RATES: &str = "5,20,50";
 const RUNS: u32 = 5;
 /// One way.
 const DELAY: Duration = Duration::from_millis(20);
+
+/// How long Firefox has been there before it loads a page.
+const SETTLE: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// When an object was requested and when it had come, in ms from the start of the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,8 +64,7 @@ fn loads(har: &Value) -> Vec<Load> {
             let requested = millis(&entry["startedDateTime"]) - begun;
             let complete = requested + entry["time"].as_f64().unwrap();
             let url = entry["request"]["url"].as_str().unwrap();
-            let same = (0..).find(|&same| !objects.contains_key(&(url.to_owned(), same)));
-            objects.insert((url.to_owned(), same.unwrap()), Times { requested, complete });
+            insert(&mut objects, url, Times { requested, complete });
         }
         Load { page: page["pageTimings"]["onLoad"].as_f64().unwrap(), objects }
     };
@@ -78,15 +81,55 @@ fn link(mbit: u64) -> LinkConfig {
     LinkConfig::new(Rate::from_mbit_per_sec(mbit), DELAY).with_queue(queue)
 }
 
-/// Loads of `page` by Chromium, each with a new profile.
-fn by_chromium(page: &Page, mbit: u64, runs: u32) -> Vec<Load> {
-    let mut setup = Setup::new("stream=rfc9218 path=minrtt congestion=newreno");
-    setup.link = Some(link(mbit));
-    let served = Served::with(page, setup);
-    assert!(served.replay.differences().is_empty(), "{} is served as it is", page.name());
+/// What the model is compared with.
+#[derive(Clone, Copy)]
+enum Browser {
+    Chromium,
+    Firefox,
+}
+
+impl Browser {
+    fn wanted() -> Browser {
+        match std::env::var("QUIPU_MODEL_BROWSER").as_deref() {
+            Err(_) | Ok("chromium") => Browser::Chromium,
+            Ok("firefox") => Browser::Firefox,
+            Ok(other) => panic!("QUIPU_MODEL_BROWSER: {other:?}, expected chromium or firefox"),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Browser::Chromium => "Chromium",
+            Browser::Firefox => "Firefox",
+        }
+    }
+
+    /// What the model of it is called.
+    fn profile(self) -> &'static str {
+        match self {
+            Browser::Chromium => "chrome",
+            Browser::Firefox => "firefox",
+        }
+    }
+
+    /// Loads of `page`, each with a new profile; none without the browser.
+    fn loads(self, page: &Page, mbit: u64, runs: u32) -> Vec<Load> {
+        let mut setup = Setup::new("stream=rfc9218 path=minrtt congestion=newreno");
+        setup.link = Some(link(mbit));
+        let served = Served::with(page, setup);
+        assert!(served.replay.differences().is_empty(), "{} is served as it is", page.name());
+        match self {
+            Browser::Chromium => by_chromium(&served, runs),
+            Browser::Firefox => by_firefox(&served, page.objects().len(), runs),
+        }
+    }
+}
+
+/// Loads by Chromium.
+fn by_chromium(served: &Served, runs: u32) -> Vec<Load> {
     let folder = TempDir::new().unwrap();
     let mut options = Options::new(&served.replay.start()).unwrap();
-    options.chromium = Some(program(&served, folder.path()));
+    options.chromium = Some(program(served, folder.path()));
     options.hosts = vec![("*".to_owned(), format!("127.0.0.1:{}", served.port))];
     options.repeat = runs;
     options.settle = Duration::from_secs(1);
@@ -94,6 +137,36 @@ fn by_chromium(page: &Page, mbit: u64, runs: u32) -> Vec<Load> {
     outcome.ended.unwrap();
     let har = quipu_recorder::file(&outcome.loads, "0", false);
     loads(&serde_json::from_slice(&har).unwrap())
+}
+
+/// Loads by Firefox of a page of so many objects.
+fn by_firefox(served: &Served, objects: usize, runs: u32) -> Vec<Load> {
+    let start = served.replay.start();
+    let load = |mut firefox: Firefox| {
+        // A browser with a new profile is busy for a while.
+        std::thread::sleep(SETTLE);
+        let report = firefox.load(&start, objects);
+        assert_eq!(report.failed, []);
+        let document = report.responses.iter().find(|response| response.url == start).unwrap();
+        let begun = document.opened;
+        let mut responses: Vec<&Response> = report.responses.iter().collect();
+        responses.sort_by(|one, two| one.requested.total_cmp(&two.requested));
+        let mut objects = BTreeMap::new();
+        for response in responses {
+            assert_eq!(response.protocol, "h3", "{response:?}");
+            let requested = response.requested - begun;
+            let complete = response.complete - begun;
+            insert(&mut objects, &response.url, Times { requested, complete });
+        }
+        Load { page: report.load_event - begun, objects }
+    };
+    (0..runs).map_while(|_| Firefox::start(served)).map(load).collect()
+}
+
+/// Inserts the times of one more object of that URL.
+fn insert(objects: &mut BTreeMap<(String, usize), Times>, url: &str, times: Times) {
+    let same = (0..).find(|&same| !objects.contains_key(&(url.to_owned(), same)));
+    objects.insert((url.to_owned(), same.unwrap()), times);
 }
 
 /// A program that starts Chromium so that it uses HTTP/3 at once, and accepts the certificate.
@@ -111,13 +184,13 @@ fn program(served: &Served, folder: &Path) -> PathBuf {
 }
 
 /// The load of `page` that the program at `quipu` simulates.
-fn by_model(quipu: &str, page: &str, mbit: u64) -> Load {
+fn by_model(quipu: &str, page: &str, mbit: u64, browser: Browser) -> Load {
     let folder = TempDir::new().unwrap();
     let har = folder.path().join("load.har");
     let link = format!("rate={mbit}mbit,delay=20ms");
     let output = Command::new(quipu)
         .args(["load", "--page", page, "--link", &link, "--http", "h3"])
-        .args(["--browser", "chrome", "--priorities", "urgency", "--stream", "rfc9218"])
+        .args(["--browser", browser.profile(), "--priorities", "urgency", "--stream", "rfc9218"])
         .args(["--path", "minrtt", "--congestion", "newreno", "--har"])
         .arg(&har)
         .output()
@@ -150,40 +223,40 @@ fn median_load(loads: &[Load]) -> Load {
     Load { page: median(loads.iter().map(|load| load.page)), objects }
 }
 
-/// How far the model is from Chromium.
+/// How far the model is from the browser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Distance {
     /// Objects that both have.
     objects: usize,
-    /// Of the page time, as a share of Chromium's.
+    /// Of the page time, as a share of the browser's.
     page: f64,
-    /// Median times of completion: Chromium's and the model's.
+    /// Median times of completion: the browser's and the model's.
     complete: (f64, f64),
-    /// The median of the objects' distances, without sign, as shares of Chromium's times of completion.
+    /// The median of the objects' distances, without sign, as shares of the browser's times of completion.
     object: f64,
-    /// Medians of model less Chromium, in ms: time of request, and from request to completion.
+    /// Medians of model less browser, in ms: time of request, and from request to completion.
     requested: f64,
     took: f64,
 }
 
-/// The objects that both have, with Chromium's times and the model's.
+/// The objects that both have, with the browser's times and the model's.
 fn both<'a>(
-    chromium: &'a Load,
+    browser: &'a Load,
     model: &'a Load,
 ) -> impl Iterator<Item = (&'a (String, usize), Times, Times)> {
-    let objects = chromium.objects.iter();
+    let objects = browser.objects.iter();
     objects.filter_map(|(object, &times)| Some((object, times, *model.objects.get(object)?)))
 }
 
-fn distance(chromium: &Load, model: &Load) -> Distance {
-    let both: Vec<(Times, Times)> = both(chromium, model).map(|(_, one, two)| (one, two)).collect();
+fn distance(browser: &Load, model: &Load) -> Distance {
+    let both: Vec<(Times, Times)> = both(browser, model).map(|(_, one, two)| (one, two)).collect();
     let of =
         |share: fn(Times, Times) -> f64| median(both.iter().map(|&(one, two)| share(one, two)));
     let took = |times: Times| times.complete - times.requested;
     let lasted = both.iter().map(|&(one, two)| took(two) - took(one));
     Distance {
         objects: both.len(),
-        page: model.page / chromium.page - 1.0,
+        page: model.page / browser.page - 1.0,
         complete: (of(|one, _| one.complete), of(|_, two| two.complete)),
         object: of(|one, two| (two.complete / one.complete - 1.0).abs()),
         requested: of(|one, two| two.requested - one.requested),
@@ -192,25 +265,31 @@ fn distance(chromium: &Load, model: &Load) -> Distance {
 }
 
 #[test]
-fn the_model_stands_beside_chromium() {
+fn the_model_stands_beside_a_browser() {
     let Ok(quipu) = std::env::var("QUIPU_MODEL") else { return };
     let _alone = alone();
     let variable = |name: &str, or: &str| std::env::var(name).unwrap_or_else(|_| or.to_owned());
     let runs = variable("QUIPU_MODEL_RUNS", &RUNS.to_string()).parse().unwrap();
-    let mut table = "| page | Mbit/s | objects | page time: Chromium (range) | model | distance | object time: \
-         Chromium | model | distance of medians | median distance | requested | took |\n\
+    let browser = Browser::wanted();
+    let called = browser.name();
+    let mut table = format!(
+        "| page | Mbit/s | objects | page time: {called} (range) | model | distance | object time: {called} | model | \
+         distance of medians | median distance | requested | took |\n\
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
-        .to_owned();
+    );
     for name in variable("QUIPU_MODEL_PAGES", PAGES).split(',') {
         let page = shipped(name);
         for rate in variable("QUIPU_MODEL_RATES", RATES).split(',') {
             let mbit = rate.parse().unwrap();
-            let chromium = by_chromium(&page, mbit, runs);
-            let pages = || chromium.iter().map(|load| load.page);
+            let loads = browser.loads(&page, mbit, runs);
+            if loads.is_empty() {
+                return;
+            }
+            let pages = || loads.iter().map(|load| load.page);
             let least = pages().fold(f64::INFINITY, f64::min);
             let most = pages().fold(0.0, f64::max);
-            let (chromium, model) = (median_load(&chromium), by_model(&quipu, name, mbit));
-            let found = distance(&chromium, &model);
+            let (measured, model) = (median_load(&loads), by_model(&quipu, name, mbit, browser));
+            let found = distance(&measured, &model);
             // The model's load ends with the page, before the objects that the page does not wait for.
             assert_eq!(found.objects, model.objects.len(), "{name}: objects that both have");
             // Something else was loaded, or over another link, if it is so far off.
@@ -220,7 +299,7 @@ fn the_model_stands_beside_chromium() {
                 "| {name} | {mbit} | {} | {:.0} ({least:.0}–{most:.0}) | {:.0} | {:+.0} % | {one:.0} | {two:.0} | \
                  {:+.0} % | {:.0} % | {:+.0} | {:+.0} |\n",
                 found.objects,
-                chromium.page,
+                measured.page,
                 model.page,
                 found.page * 100.0,
                 (two / one - 1.0) * 100.0,
@@ -230,7 +309,7 @@ fn the_model_stands_beside_chromium() {
             );
             eprintln!("{}", table.lines().last().unwrap());
             if std::env::var_os("QUIPU_MODEL_OBJECTS").is_some() {
-                for ((url, _), one, two) in both(&chromium, &model) {
+                for ((url, _), one, two) in both(&measured, &model) {
                     let file = url.rsplit('/').next().unwrap_or_default();
                     eprintln!(
                         "  {:4.0}–{:4.0} {:4.0}–{:4.0} {file}",

@@ -1,5 +1,5 @@
-//! A browser requests what the page has. `QUIPU_REPLAY_PAGES` names other pages, separated by commas, and prints what came
-//! of each; `cnn` takes longer than the limit.
+//! A browser requests what the page has, and receives it. `QUIPU_REPLAY_PAGES` names other pages, separated by commas,
+//! and prints what came of each, in Firefox if `QUIPU_REPLAY_BROWSER` is `firefox`; `cnn` takes longer than the limit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::alone;
 use crate::chromium::Browser;
+use crate::firefox::{Firefox, Response};
 use crate::pages::{shipped, with_port};
 use crate::served::{IDLE, Served};
 
@@ -93,6 +94,47 @@ fn a_browser_finds_http3_by_alt_svc() {
     assert_eq!(versions(second), BTreeMap::from([("HTTP/3.0".to_owned(), count)]));
 }
 
+/// What a browser receives: host and target, protocol, status, and bytes of the body.
+type Received = (String, String, u64, u64);
+
+/// What it receives of an intact page, by place.
+fn intact(page: &Page, served: &Served) -> Vec<Received> {
+    let grown = served.replay.differences();
+    let of_object = |object: &Object| {
+        let grown = grown.iter().find(|difference| difference.object == object.id);
+        let bytes = grown.map_or(object.response_bytes.0, |difference| difference.served);
+        (place_of(object), "h3".to_owned(), 200, bytes)
+    };
+    let mut all: Vec<Received> = page.objects().iter().map(of_object).collect();
+    all.sort_unstable();
+    all
+}
+
+/// What it received, by place.
+fn received(responses: &[Response]) -> Vec<Received> {
+    let of_response = |response: &Response| {
+        let place = response.url.strip_prefix("https://").unwrap_or(&response.url).to_owned();
+        (place, response.protocol.clone(), response.status, response.bytes)
+    };
+    let mut all: Vec<Received> = responses.iter().map(of_response).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn firefox_receives_every_object_over_http3() {
+    let _alone = alone();
+    for name in ["dojo-demo", "rust-vec", "mobileh2-google"] {
+        let page = shipped(name);
+        let served = Served::new(&page);
+        let Some(mut firefox) = Firefox::start(&served) else { return };
+        let report = firefox.load(&served.replay.start(), page.objects().len());
+        assert_eq!(report.failed, [], "{name}");
+        assert_eq!(received(&report.responses), intact(&page, &served), "{name}");
+        assert_eq!(differences(&page, &served.requests()), Vec::<String>::new(), "{name}");
+    }
+}
+
 #[test]
 fn pages_that_are_asked_for_are_compared() {
     let Ok(names) = std::env::var("QUIPU_REPLAY_PAGES") else { return };
@@ -100,8 +142,14 @@ fn pages_that_are_asked_for_are_compared() {
     for name in names.split(',') {
         let page = shipped(name);
         let served = Served::new(&page);
-        let Some(_browser) = Browser::open(&served, true, &[]) else { return };
-        let requests = served.wait(page.objects().len());
+        let requests = if std::env::var("QUIPU_REPLAY_BROWSER").is_ok_and(|it| it == "firefox") {
+            let Some(mut firefox) = Firefox::start(&served) else { return };
+            firefox.load(&served.replay.start(), page.objects().len());
+            served.requests()
+        } else {
+            let Some(_browser) = Browser::open(&served, true, &[]) else { return };
+            served.wait(page.objects().len())
+        };
         let mut lines = String::new();
         for difference in differences(&page, &requests) {
             let _ = writeln!(lines, "  {}", difference.chars().take(240).collect::<String>());

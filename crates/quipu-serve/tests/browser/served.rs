@@ -12,6 +12,7 @@ use quipu_serve::access::{AccessLog, Format, LogWriter};
 use quipu_serve::tcp::{Limits, Listener, Server};
 use quipu_serve::{Certificates, Recorded, Replay, http3};
 use quipu_tokio::http3::ALPN;
+use quipu_tokio::identity::Pin;
 use quipu_tokio::{Endpoint, ServerConfig, TransportConfig, policies};
 use quipu_web::page::Page;
 use serde_json::Value;
@@ -49,6 +50,7 @@ pub(crate) struct Served {
     /// Where the browser finds it.
     pub(crate) port: u16,
     pub(crate) key: String,
+    pub(crate) pin: Pin,
     log: NamedTempFile,
     _relay: Option<Relay>,
     // Dropped with the runtime that its tasks run on.
@@ -94,12 +96,13 @@ impl Served {
             address.port()
         });
         let key = base64(&certificates.key_hash().unwrap());
+        let pin = certificates.pin();
         let relay = setup.link.map(|link| {
             let server = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
             Relay::start(server, &link, &link)
         });
         let port = relay.as_ref().map_or(port, |relay| relay.address().port());
-        Served { replay, port, key, log, _relay: relay, _writer: writer, _runtime: runtime }
+        Served { replay, port, key, pin, log, _relay: relay, _writer: writer, _runtime: runtime }
     }
 
     /// The requests for hosts of the page.
