@@ -20,6 +20,19 @@ use super::pin::{Pin, Pinned};
 /// # Errors
 /// See [`IdentityError`].
 pub fn pinned(pin: Pin, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
+    by_pin(Some(pin), alpn)
+}
+
+/// A client that trusts whoever answers, with any certificate: nothing tells the server from an attacker between. For
+/// tests of servers. `SSLKEYLOGFILE` as in [`pinned`].
+///
+/// # Errors
+/// See [`IdentityError`].
+pub fn trusting_anyone(alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
+    by_pin(None, alpn)
+}
+
+fn by_pin(pin: Option<Pin>, alpn: &[&[u8]]) -> Result<RustlsClient, IdentityError> {
     let verifier = Arc::new(Pinned { pin, provider: provider() });
     let builder = builder()?.dangerous().with_custom_certificate_verifier(verifier);
     client(builder, alpn)

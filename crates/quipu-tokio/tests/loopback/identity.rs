@@ -9,7 +9,7 @@ use quipu_quic::connection::CloseReason;
 use quipu_quic::endpoint::{EndpointConfig, TokenConfig};
 use quipu_quic::tls::rustls::{RustlsClient, RustlsServer};
 use quipu_tokio::identity::{
-    IdentityError, Secret, ServerIdentity, pinned, server_config, trusting,
+    IdentityError, Secret, ServerIdentity, pinned, server_config, trusting, trusting_anyone,
 };
 use quipu_tokio::{ClientConfig, ConnectError, ConnectionError, Endpoint, ServerConfig};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -65,6 +65,7 @@ async fn what_a_folder_keeps_is_the_same_after_a_restart() {
         // An authority answers for names, a pin does not.
         let other = connect(&again, trusting(&certificate, &[ALPN]).unwrap(), "any.test").await;
         assert!(matches!(other, Err(ConnectError::Certificate { .. })), "{other:?}");
+        connect(&again, trusting_anyone(&[ALPN]).unwrap(), "any.test").await.unwrap();
         let files: Vec<_> = fs::read_dir(&kept).unwrap().map(|entry| entry.unwrap()).collect();
         assert_eq!(files.len(), 3, "nothing else is left behind");
     })
