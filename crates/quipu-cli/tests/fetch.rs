@@ -198,7 +198,7 @@ fn what_fails_has_a_code_and_leaves_nothing() {
     let output = site.fetch(&["/a.txt"], &[&to_file[..], &["--checksum", &wrong]].concat());
     assert_failed(
         &output,
-        63,
+        110,
         &["8ed3f6ad685b959ead7022518e1af76cd816f8e8ec7ccdda1ed4018e8f2223f8"],
     );
     let output = site.fetch(&["/none"], &[&to_file[..], &["--fail"]].concat());

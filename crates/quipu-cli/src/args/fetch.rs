@@ -47,6 +47,9 @@ pub(crate) struct FetchOptions {
     #[arg(long, value_name = "N", default_value_t = 16,
           value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) parallel: u16,
+    /// Size of a file, at most; a larger one is not kept [default: no limit]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_filesize: Option<u64>,
     /// Redirects that are followed
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_redirects: u16,
@@ -66,6 +69,9 @@ pub(crate) struct FetchOptions {
     /// Trusted certificates in PEM: those of authorities, or the server's own
     #[arg(long, value_name = "FILE")]
     pub(crate) ca: Option<PathBuf>,
+    /// Take any certificate: whoever answers may be another server, and read and change all that is sent
+    #[arg(short = 'k', long, conflicts_with_all = ["pin", "ca"])]
+    pub(crate) insecure: bool,
     /// Print times and paths as JSON; then what is fetched needs --output or --output-dir
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use http::Uri;
 use quipu_tokio::http3::{ALPN, Http3Client};
+use quipu_tokio::identity::trusting_anyone;
 use quipu_tokio::tokio::sync::OnceCell;
 use quipu_tokio::tokio::time::timeout;
 use quipu_tokio::{ClientConfig, Endpoint, PathInfo, tokio};
@@ -21,7 +22,14 @@ use crate::own::Own;
 /// # Errors
 /// If an option is wrong, or a file of certificates cannot be used.
 pub(super) fn config(options: &FetchOptions, own: &Own<'_>) -> Result<ClientConfig, Failure> {
-    let tls = live::tls_or_host(options.pin.as_deref(), options.ca.as_deref(), ALPN)?;
+    let tls = if options.insecure {
+        eprintln!(
+            "warning: --insecure: no certificate is checked; anyone may answer, and read and change all"
+        );
+        trusting_anyone(&[ALPN]).map_err(Failure::run)?
+    } else {
+        live::tls_or_host(options.pin.as_deref(), options.ca.as_deref(), ALPN)?
+    };
     let policies = options.policies.factory(own.registry)?;
     Ok(ClientConfig::new(Arc::new(tls), live::transport(), policies))
 }

@@ -1,7 +1,8 @@
 //! `quipu fetch`.
 //!
-//! `plan` is what the options ask for, `connections` has one for each origin, `transfer` fetches one URL, `output`
-//! is where it goes, `path_bars` shows what each path brings meanwhile, and `results` is what is printed in the end; `error` has the exit codes.
+//! `plan` is what the options ask for, `connections` has one for each origin, `transfer` fetches one URL, `resume`
+//! goes on with what an earlier fetch kept, `output` is where it goes, `path_bars` shows what each path brings meanwhile,
+//! and `results` is what is printed in the end; `error` has the exit codes.
 
 mod connections;
 mod error;
@@ -9,6 +10,7 @@ mod output;
 mod path_bars;
 mod plan;
 mod results;
+mod resume;
 mod transfer;
 
 use std::sync::Arc;

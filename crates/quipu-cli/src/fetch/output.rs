@@ -127,6 +127,13 @@ impl Output {
         written.map_err(|error| cannot_write(place, &error))
     }
 
+    /// What came is not kept, not even to be gone on with.
+    pub(super) fn discard(self) {
+        if let Place::Part(_, file) = &self.place {
+            remove_part(file);
+        }
+    }
+
     /// The body is complete: it takes its place, if it has that checksum. Returns its SHA-256.
     pub(super) fn finish(self, expected: Option<&[u8; 32]>) -> Result<String, FetchError> {
         let digest = self.digest.finish();

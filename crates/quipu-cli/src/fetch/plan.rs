@@ -40,6 +40,8 @@ pub(super) struct RequestPlan {
     /// SHA-256 that the body has to have.
     pub(super) checksum: Option<[u8; 32]>,
     pub(super) fail: bool,
+    /// Bytes of a file, at most.
+    pub(super) max_filesize: Option<u64>,
     pub(super) head: bool,
     pub(super) max_redirects: u16,
 }
@@ -109,6 +111,7 @@ impl Plan {
             resume: options.resume,
             checksum,
             fail: options.fail,
+            max_filesize: options.max_filesize,
             head: options.head,
             max_redirects: options.max_redirects,
         };

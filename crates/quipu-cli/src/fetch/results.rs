@@ -53,6 +53,8 @@ fn object((url, result): &(String, Result<Fetched, super::FetchError>)) -> Value
             "redirects": fetched.redirects,
             "status": fetched.status.as_u16(),
             "stream": fetched.stream,
+            "urgency": fetched.urgency.level,
+            "incremental": fetched.urgency.incremental,
             "bytes": fetched.bytes,
             "resumed_at": fetched.resumed_at,
             "sha256": fetched.sha256,

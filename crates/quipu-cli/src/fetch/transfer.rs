@@ -6,18 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use http::header::{
-    CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue, IF_RANGE, LAST_MODIFIED,
-    LOCATION, RANGE,
-};
+use http::header::{CONTENT_LENGTH, HeaderValue, IF_RANGE, LOCATION, RANGE};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use quipu_tokio::http3::{Http3Error, Http3Exchange};
+use quipu_lab::policy::Urgency;
+use quipu_tokio::http3::{Http3Error, Http3Exchange, PriorityField};
 
 use super::connections::{Connections, Opened};
 use super::error::FetchError;
 use super::output::{Output, Part};
 use super::plan::{RequestPlan, Target, parse};
+use super::resume::{number, resumed, validator};
 
 /// Octets that are read or sent at a time, at most; our choice.
 const CHUNK: usize = 1 << 16;
@@ -40,6 +39,8 @@ pub(super) struct Fetched {
     pub(super) uri: Uri,
     pub(super) redirects: u16,
     pub(super) stream: u64,
+    /// As the request states it, where the response says nothing else.
+    pub(super) urgency: Urgency,
     /// Bytes of the body that came now, and before.
     pub(super) bytes: u64,
     pub(super) resumed_at: u64,
@@ -70,6 +71,7 @@ impl Transfer {
             let opened = self.connections.to(&uri).await?;
             let part = self.part(&method);
             let request = self.head_of(&uri, &method, upload.as_deref(), part.as_ref())?;
+            let stated = stated_priority(request.headers());
             let sent = self.begun.elapsed().as_secs_f64();
             let exchange = opened.client.request(request, upload.is_some()).await;
             let mut exchange = exchange.map_err(|error| FetchError::exchange(&error, 0))?;
@@ -88,8 +90,8 @@ impl Transfer {
                 uri = next;
                 continue;
             }
-            let at = (sent, redirects);
-            return self.receive(&uri, exchange, response, part, (opened, at), &bar).await;
+            let asked = Asked { uri, part, stated, opened, sent, redirects };
+            return self.receive(asked, exchange, response, &bar).await;
         }
         let most = self.request.max_redirects;
         let reason = format!("more than {most} redirects; --max-redirects allows more");
@@ -100,6 +102,18 @@ impl Transfer {
     fn part(&self, method: &Method) -> Option<Part> {
         let may = self.request.resume && *method == Method::GET;
         self.target.file.as_deref().filter(|_| may).and_then(Part::of)
+    }
+
+    /// No file is larger than the user allows.
+    fn check_size(&self, bytes: u64) -> Result<(), FetchError> {
+        match self.request.max_filesize {
+            Some(most) if bytes > most => {
+                let reason =
+                    format!("the file has {bytes} bytes or more; --max-filesize allows {most}");
+                Err(FetchError::new(FetchError::SIZE, reason))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn head_of(
@@ -146,13 +160,12 @@ impl Transfer {
 
     async fn receive(
         &self,
-        uri: &Uri,
+        asked: Asked,
         mut exchange: Http3Exchange,
         response: Response<()>,
-        part: Option<Part>,
-        (opened, (sent, redirects)): (Opened, (f64, u16)),
         bar: &ProgressBar,
     ) -> Result<Fetched, FetchError> {
+        let Asked { uri, part, stated, opened, sent, redirects } = asked;
         let first_byte = self.begun.elapsed().as_secs_f64();
         let status = response.status();
         if self.request.fail && status.as_u16() >= 400 {
@@ -163,21 +176,21 @@ impl Transfer {
         }
         let stream = exchange.stream().0;
         let file = self.target.file.as_deref();
-        let resumed = resumed(&response, part.as_ref())?;
+        let rest = resumed(&response, part.as_ref())?;
         let mut output = None;
         if !self.request.head {
             // An error page is no part of the file.
             let keeps = self.request.resume && status.is_success();
             let validator = validator(&response).filter(|_| keeps);
-            let kept = match (&part, resumed) {
-                (Some(part), true) => Some(part.validator.as_str()),
-                _ => validator,
-            };
-            let opened = Output::open(file, kept, resumed)?;
-            let length = response.headers().get(CONTENT_LENGTH).and_then(number);
-            if let Some(length) = length {
-                bar.set_length(length + opened.bytes);
+            let part = part.as_ref().filter(|_| rest.is_some());
+            let kept = part.map(|part| part.validator.as_str()).or(validator);
+            let length = rest.or(response.headers().get(CONTENT_LENGTH).and_then(number));
+            let whole = length.map(|length| length.saturating_add(part.map_or(0, |it| it.bytes)));
+            if let Some(whole) = whole {
+                self.check_size(whole)?;
+                bar.set_length(whole);
             }
+            let opened = Output::open(file, kept, part.is_some())?;
             bar.set_position(opened.bytes);
             output = Some(opened);
         }
@@ -190,9 +203,20 @@ impl Transfer {
             };
             bytes += octets.len() as u64;
             bar.inc(octets.len() as u64);
-            if let Some(output) = &mut output {
-                output.write(&octets)?;
+            if let Some(mut open) = output.take() {
+                let fits = check_rest(bytes, rest)
+                    .and_then(|()| self.check_size(open.bytes + octets.len() as u64));
+                if let Err(error) = fits {
+                    open.discard();
+                    return Err(error);
+                }
+                open.write(&octets)?;
+                output = Some(open);
             }
+        }
+        if let Some(rest) = rest.filter(|rest| bytes < *rest) {
+            let reason = format!("the server ends after {bytes} bytes of a range of {rest}");
+            return Err(FetchError::new(FetchError::PARTIAL, reason));
         }
         let sha256 =
             output.map(|output| output.finish(self.request.checksum.as_ref())).transpose()?;
@@ -200,9 +224,10 @@ impl Transfer {
         let since = |at: Instant| at.saturating_duration_since(self.begun).as_secs_f64();
         Ok(Fetched {
             status,
-            uri: uri.clone(),
+            uri,
             redirects,
             stream,
+            urgency: stated.merged(stated_priority(response.headers())).resolved(),
             bytes,
             resumed_at,
             sha256,
@@ -218,40 +243,35 @@ impl Transfer {
     }
 }
 
-/// Whether the response goes on where the part ends.
-fn resumed(response: &Response<()>, part: Option<&Part>) -> Result<bool, FetchError> {
-    let Some(part) = part else { return Ok(false) };
-    let range = response.headers().get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
-    match response.status() {
-        StatusCode::PARTIAL_CONTENT => {
-            let first = range
-                .and_then(|range| range.strip_prefix("bytes "))
-                .and_then(|range| range.split('-').next()?.parse::<u64>().ok());
-            if first == Some(part.bytes) {
-                return Ok(true);
-            }
-            let reason = format!(
-                "the server sends the range {:?}, not what follows byte {}",
-                range.unwrap_or_default(),
-                part.bytes
-            );
+/// A request that was sent.
+struct Asked {
+    uri: Uri,
+    /// What an earlier fetch kept, and the request goes on with.
+    part: Option<Part>,
+    stated: PriorityField,
+    opened: Opened,
+    /// Seconds from the beginning.
+    sent: f64,
+    redirects: u16,
+}
+
+/// No more comes than the range has.
+fn check_rest(bytes: u64, rest: Option<u64>) -> Result<(), FetchError> {
+    match rest {
+        Some(rest) if bytes > rest => {
+            let reason = format!("the server sends {bytes} bytes and more of a range of {rest}");
             Err(FetchError::new(FetchError::RANGE, reason))
         }
-        StatusCode::RANGE_NOT_SATISFIABLE => {
-            let reason =
-                format!("the server has no more than the {} bytes of the part", part.bytes);
-            Err(FetchError::new(FetchError::RANGE, reason))
-        }
-        // It changed, or the server sends no ranges: all of it comes.
-        _ => Ok(false),
+        _ => Ok(()),
     }
 }
 
-/// By what the file is known again: a strong ETag, else its date.
-fn validator(response: &Response<()>) -> Option<&str> {
-    let text =
-        |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
-    text(ETAG).filter(|etag| !etag.starts_with("W/")).or_else(|| text(LAST_MODIFIED))
+/// What a message states of its urgency.
+fn stated_priority(headers: &HeaderMap) -> PriorityField {
+    // Several fields are one, joined by commas.
+    let lines: Vec<&[u8]> = headers.get_all("priority").iter().map(HeaderValue::as_bytes).collect();
+    // One that is malformed states nothing.
+    PriorityField::parse(&lines.join(&b", "[..])).unwrap_or_default()
 }
 
 /// Where the response says to go instead.
@@ -348,10 +368,6 @@ fn cannot_read(file: &Path, error: &std::io::Error) -> FetchError {
     FetchError::new(FetchError::READ, format!("cannot read {}: {error}", file.display()))
 }
 
-fn number(value: &HeaderValue) -> Option<u64> {
-    value.to_str().ok()?.parse().ok()
-}
-
 /// A head as text.
 fn text_of(response: &Response<()>) -> String {
     let mut text = format!("HTTP/3 {}\n", response.status());
@@ -414,20 +430,5 @@ mod tests {
         add_given(&mut headers, &given);
         let values: Vec<_> = headers.get_all("accept").iter().collect();
         assert_eq!(values, ["a", "b"]);
-    }
-
-    #[test]
-    fn a_part_goes_on_only_where_it_ends() {
-        let part = Part { bytes: 100, validator: "x".to_owned() };
-        let mut response = Response::new(());
-        assert_eq!(resumed(&response, Some(&part)), Ok(false));
-        *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-        response.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 100-199/200"));
-        assert_eq!(resumed(&response, Some(&part)), Ok(true));
-        response.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 0-199/200"));
-        assert_eq!(
-            resumed(&response, Some(&part)).expect_err("another range").code,
-            FetchError::RANGE
-        );
     }
 }

@@ -1,7 +1,12 @@
 //! `quipu load --live`.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
+use std::sync::Arc;
 
+use quipu_tokio::tokio::sync::Notify;
+
+use crate::fetch::stay_silent;
+use crate::scripted::{Exchange, Scripted, interrupt};
 use crate::server::{Server, quipu};
 
 fn replaying(page: &str) -> Server {
@@ -73,4 +78,32 @@ fn what_is_wrong_is_told_in_one_line() {
     assert_failed(&load_from("https://a.invalid", &["--pin", &pin]), 1, "has no address");
     let via = quipu().args(["load", "--via", "lo"]).output().expect("the program starts");
     assert_failed(&via, 2, "--live");
+}
+
+#[test]
+fn a_server_of_another_protocol_is_told_in_one_line() {
+    let mut command = quipu();
+    command.args(["perf", "server", "--listen", "127.0.0.1:0"]);
+    let server = Server::run(command, |line| line.starts_with("pin "));
+    let output = load(&server, &[]);
+    assert_failed(&output, 1, "ALPN");
+    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_interrupted_load_ends_at_once_and_prints_nothing() {
+    let asked = Arc::new(Notify::new());
+    let tell = Arc::clone(&asked);
+    let server = Scripted::start(move |exchange: Exchange| {
+        tell.notify_one();
+        stay_silent(exchange)
+    });
+    let mut command = quipu();
+    command.args(["load", "--live", &server.url("/"), "--pin", &server.pin]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let loading = command.spawn().expect("the program starts");
+    server.block_on(asked.notified());
+    interrupt(&loading);
+    let output = loading.wait_with_output().expect("it ends");
+    assert_failed(&output, 130, "interrupted");
 }

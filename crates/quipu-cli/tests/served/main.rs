@@ -2,6 +2,9 @@
 #![cfg(unix)]
 #![expect(clippy::panic, reason = "a helper of tests is allowed to stop them")]
 
+mod cut;
+mod fetch;
 mod live_load;
+mod scripted;
 mod serve;
 mod server;

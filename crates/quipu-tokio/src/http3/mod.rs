@@ -35,6 +35,8 @@ pub use quipu_http::h3::{
     Settings, TableUse,
 };
 
+pub use quipu_http::priority::PriorityField;
+
 pub use client::{Http3Client, Http3Exchange};
 pub use convert::ConvertError;
 pub use error::Http3Error;
