@@ -4,7 +4,6 @@ use super::Connection;
 use crate::config::TransportConfig;
 use crate::random::{NoRandomness, Randomness};
 use crate::transport_parameters::{ParameterId, ReservedParameter};
-use crate::wire::PartialHeader;
 
 /// A reserved transport parameter, drawn at random; `None` without grease.
 ///
@@ -56,13 +55,19 @@ impl QuicBits {
 }
 
 impl Connection {
-    /// Whether the QUIC bit of the next 1-RTT packet is cleared.
-    // "An endpoint that receives the grease_quic_bit transport parameter from a peer SHOULD set the
-    // QUIC Bit to an unpredictable value unless another extension assigns specific meaning to the
-    // value of the bit."
+    /// Whether the QUIC bit of the next 1-RTT packet is cleared. Packets with long headers keep it.
     // https://www.rfc-editor.org/rfc/rfc9287#section-3.1
+    //# Endpoints that receive the grease_quic_bit transport parameter from a peer SHOULD set the
+    //# QUIC Bit to an unpredictable value unless another extension assigns specific meaning to the
+    //# value of the bit.
     #[inline]
     pub(super) fn clears_quic_bit(&mut self) -> bool {
+        // https://www.rfc-editor.org/rfc/rfc9287#section-3.1
+        //# A server MUST set the QUIC Bit to 0 only after processing transport parameters from a
+        //# client.
+        // https://www.rfc-editor.org/rfc/rfc9287#section-3.1
+        //# An endpoint MUST NOT set the QUIC Bit to 0 without knowing whether the peer supports the
+        //# extension.
         if !self.handshake.peer().grease_quic_bit || !self.config.grease {
             return false;
         }
@@ -71,11 +76,11 @@ impl Connection {
     }
 
     /// True for a packet whose QUIC bit is zero although we did not allow that.
-    // "An endpoint that advertises the grease_quic_bit transport parameter MUST accept packets with the
-    // QUIC Bit set to a value of 0."
     // https://www.rfc-editor.org/rfc/rfc9287#section-3
-    pub(super) fn needs_quic_bit(&self, header: &PartialHeader) -> bool {
-        !header.fixed_bit && !self.config.grease
+    //# An endpoint that advertises the grease_quic_bit transport parameter MUST accept packets with
+    //# the QUIC Bit set to a value of 0.
+    pub(super) fn needs_quic_bit(&self, quic_bit: bool) -> bool {
+        !quic_bit && !self.config.grease
     }
 }
 

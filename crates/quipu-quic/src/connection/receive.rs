@@ -184,14 +184,15 @@ impl Connection {
                     rest = after;
                     continue;
                 }
-                Ok(Packet::Retry { version, dcid: _, scid, token, protected, tag }) => {
+                Ok(Packet::Retry { fixed_bit, version, dcid: _, scid, token, protected, tag }) => {
                     // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5.2
                     //# Clients MUST discard Retry packets that have a Retry Integrity Tag that
                     //# cannot be validated; see Section 5.8 of [QUIC-TLS].
                     let tag_of = crate::tls::retry_tag(version, &self.ids.original(), protected);
                     // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
                     // A Retry is of the version of the packet that it answers.
-                    let valid = version == self.handshake.version().original()
+                    let valid = !self.needs_quic_bit(fixed_bit)
+                        && version == self.handshake.version().original()
                         && constant_time::equal(&tag_of, &tag);
                     let token = token.to_vec();
                     if valid {
@@ -227,7 +228,7 @@ impl Connection {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.3.1
         //# Packets containing a zero value for this bit are not valid packets in this version and
         //# MUST be discarded.
-        if self.needs_quic_bit(header) {
+        if self.needs_quic_bit(header.fixed_bit) {
             return true;
         }
         if header.kind == PacketKind::OneRtt {

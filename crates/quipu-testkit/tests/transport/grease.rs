@@ -2,8 +2,10 @@
 //! <https://www.rfc-editor.org/rfc/rfc9287>
 
 use quipu_base::{Bytes, Duration, Instant, Role, StreamDirection};
-use quipu_quic::TransportConfig;
-use quipu_quic::wire::{Frame, Version};
+use quipu_quic::tls::retry_tag;
+use quipu_quic::wire::header::{Packet, write_retry};
+use quipu_quic::wire::{ConnectionId, Frame, Version, Writer};
+use quipu_quic::{Route, TransportConfig};
 use quipu_testkit::forge::{Flight, Forge, Pair, Setup, one_rtt};
 
 /// Both ends, of which each greases or not.
@@ -71,6 +73,37 @@ fn packets_without_the_bit_are_dropped_unless_they_are_allowed() {
         let dropped = forge.connection().dropped_packets() - before;
         assert_eq!(dropped, u64::from(!allowed));
         assert_eq!(forge.closed(), None);
+    }
+}
+
+/// A server that reads the ClientHello before it sends a Retry packet knows that it may clear the bit.
+/// <https://www.rfc-editor.org/rfc/rfc9287#section-3.1>
+#[test]
+fn a_retry_packet_without_the_bit_is_followed_if_that_is_allowed() {
+    for allowed in [true, false] {
+        let mut pair = Pair::new(&setup(allowed, true), Duration::from_millis(10));
+        pair.run(Duration::ZERO);
+        let first = pair.log()[0].1.clone();
+        let Ok(Packet::Protected(header)) = Packet::parse(&first.bytes, 8) else {
+            panic!("an Initial packet");
+        };
+        let mut bytes = [0; 200];
+        let mut writer = Writer::new(&mut bytes);
+        let scid = ConnectionId::new(&[9; 8]).unwrap();
+        write_retry(&mut writer, Version::V1, header.scid, scid, b"token").unwrap();
+        let mut retry = writer.written().to_vec();
+        retry[0] &= !0x40;
+        retry.extend(retry_tag(Version::V1, &header.dcid, &retry));
+        let route = Route::new(first.route.remote, first.route.local);
+        pair.inject(&Flight { from: Role::Server, route, ecn: 0, bytes: retry });
+        let again: Vec<_> = pair.log()[1..].iter().map(|(_, flight)| &flight.bytes).collect();
+        assert_eq!(again.len(), usize::from(allowed), "first flights after the Retry");
+        for datagram in again {
+            let Ok(Packet::Protected(header)) = Packet::parse(datagram, 8) else {
+                panic!("an Initial packet");
+            };
+            assert_eq!((header.dcid, &datagram[header.token]), (scid, &b"token"[..]));
+        }
     }
 }
 

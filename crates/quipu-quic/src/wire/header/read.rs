@@ -15,9 +15,6 @@ pub enum HeaderError {
     /// The bytes end within the header.
     #[error("the header ended early")]
     EndedEarly,
-    /// The fixed bit of a Retry packet is zero.
-    #[error("the fixed bit is 0, expected 1")]
-    FixedBitClear,
     /// A connection ID of QUIC v1 or v2 has more than 20 bytes.
     #[error("connection ID of {0} bytes, expected at most 20")]
     ConnectionIdTooLong(usize),
@@ -48,6 +45,8 @@ pub enum Packet<'a> {
     /// A Retry packet, which takes the rest of the datagram.
     /// <https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5>
     Retry {
+        /// The fixed bit: see [`PartialHeader::fixed_bit`].
+        fixed_bit: bool,
         /// What its header says.
         version: Version,
         /// Connection ID of its receiver.
@@ -191,14 +190,11 @@ fn parse_long<'a>(
         PacketKind::ZeroRtt
     } else if is(type_bits::HANDSHAKE) {
         PacketKind::Handshake
-    } else if !fixed_bit {
-        // A server does not know yet whether the client takes this.
-        return Err(HeaderError::FixedBitClear);
     } else {
         // https://www.rfc-editor.org/rfc/rfc9000#section-17.2.5
         //# The value in the Unused field is set to an arbitrary value by the server; a client
         //# MUST ignore these bits.
-        return parse_retry(datagram, version, (dcid, scid), reader);
+        return parse_retry(datagram, (fixed_bit, version), (dcid, scid), reader);
     };
     let length = reader.varint()?;
     let available = reader.remaining();
@@ -220,7 +216,7 @@ fn parse_long<'a>(
 
 fn parse_retry<'a>(
     datagram: &'a [u8],
-    version: Version,
+    (fixed_bit, version): (bool, Version),
     (dcid, scid): (ConnectionId, ConnectionId),
     mut reader: Reader<'a>,
 ) -> Result<Packet<'a>, HeaderError> {
@@ -229,5 +225,5 @@ fn parse_retry<'a>(
     let token_length =
         reader.remaining().checked_sub(RETRY_TAG_LENGTH).ok_or(HeaderError::EndedEarly)?;
     let token = reader.bytes(token_length)?;
-    Ok(Packet::Retry { version, dcid, scid, token, protected, tag })
+    Ok(Packet::Retry { fixed_bit, version, dcid, scid, token, protected, tag })
 }

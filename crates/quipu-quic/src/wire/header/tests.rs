@@ -79,7 +79,7 @@ fn reserved_versions_are_those_of_the_pattern() {
 }
 
 #[test]
-fn a_fixed_bit_of_zero_is_told_in_both_forms_and_refused_in_retry_packets() {
+fn a_fixed_bit_of_zero_is_told_in_both_forms() {
     assert!(!protected(&[0x00; 30], 8).fixed_bit);
     assert!(protected(&[0x40; 30], 8).fixed_bit);
     let mut long = [0u8; 30];
@@ -89,7 +89,13 @@ fn a_fixed_bit_of_zero_is_told_in_both_forms_and_refused_in_retry_packets() {
         assert_eq!(protected(&long, 8).fixed_bit, set);
     }
     long[0] = 0xb0;
-    assert_eq!(Packet::parse(&long, 8), Err(HeaderError::FixedBitClear));
+    for (first, set) in [(0xb0, false), (0xf0, true)] {
+        long[0] = first;
+        let Ok(Packet::Retry { fixed_bit, .. }) = Packet::parse(&long, 8) else {
+            panic!("a Retry packet");
+        };
+        assert_eq!(fixed_bit, set);
+    }
 }
 
 #[test]
@@ -200,8 +206,9 @@ proptest! {
         write_retry(&mut writer, version, dcid, scid, &token).unwrap();
         let protected = writer.written().to_vec();
         writer.put_array(tag).unwrap();
-        let expected =
-            Packet::Retry { version, dcid, scid, token: &token, protected: &protected, tag };
+        let token = &token[..];
+        let protected = &protected[..];
+        let expected = Packet::Retry { fixed_bit: true, version, dcid, scid, token, protected, tag };
         prop_assert_eq!(Packet::parse(writer.written(), 8), Ok(expected));
     }
 
