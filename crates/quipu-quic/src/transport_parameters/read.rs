@@ -40,6 +40,10 @@ impl TransportParameters {
                 continue;
             }
             parameters.take(id, from, &mut value)?;
+            // https://www.rfc-editor.org/rfc/rfc9287#section-3
+            //# The transport parameter is sent with an empty value; an endpoint that understands
+            //# this transport parameter MUST treat receipt of a non-empty value of the transport
+            //# parameter as a connection error of type TRANSPORT_PARAMETER_ERROR.
             if !value.is_empty() {
                 return Err(ParameterError::TrailingBytes(id));
             }
@@ -119,6 +123,8 @@ impl TransportParameters {
                 self.retry_source_connection_id = Some(connection_id(id, value)?);
             }
             ParameterId::VERSION_INFORMATION => {
+                // https://www.rfc-editor.org/rfc/rfc9368#section-4
+                //# Both endpoints MUST parse their peer's Version Information during the handshake.
                 self.version_information = Some(VersionInformation::read(value, from)?);
             }
             ParameterId::MAX_DATAGRAM_FRAME_SIZE => {
