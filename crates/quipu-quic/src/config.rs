@@ -421,7 +421,9 @@ impl TransportConfig {
     /// True if versions are negotiated, so that `version_information` is sent.
     pub(crate) fn negotiates_version(&self) -> bool {
         // https://www.rfc-editor.org/rfc/rfc9369#section-4
-        // Whoever speaks v2 sends and checks the parameter.
+        //# Any QUIC endpoint that supports QUIC version 2 MUST send, process, and validate the
+        //# version_information transport parameter specified in [QUIC-VN] to prevent version
+        //# downgrade attacks.
         self.versions != [Version::V1]
     }
 

@@ -46,6 +46,11 @@ impl Connection {
         else {
             return false;
         };
+        // https://www.rfc-editor.org/rfc/rfc9368#section-6
+        //# When incompatible version negotiation is in use, the second connection that is created
+        //# in response to the received Version Negotiation packet MUST restart its
+        //# application-layer protocol negotiation process without taking into account the Original
+        //# Version.
         let Some(mut before) = self.handshake.begin_again(version, dcid) else { return false };
         self.ids.begin_again(dcid);
         let in_flight: Bytes =

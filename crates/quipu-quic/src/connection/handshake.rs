@@ -40,6 +40,10 @@ pub(crate) fn parameters(
         //# original_destination_connection_id, preferred_address, retry_source_connection_id, or
         //# stateless_reset_token.
         original_destination_connection_id: server.then_some(ids.original),
+        // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+        //# After switching to a negotiated version after a Retry, the server MUST include the
+        //# relevant transport parameters to validate that the server sent the Retry and the
+        //# connection IDs used in the exchange, as described in Section 7.3 of [QUIC].
         retry_source_connection_id: ids.retry_source.filter(|_| server),
         stateless_reset_token: ids.reset_token.filter(|_| server),
         max_idle_timeout: config.idle_timeout,

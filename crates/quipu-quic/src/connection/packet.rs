@@ -384,7 +384,8 @@ impl Connection {
             }
             PacketKind::ZeroRtt => {
                 // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
-                // 0-RTT packets stay in the version of the first flight.
+                //# The client MUST NOT send 0-RTT packets using the negotiated version, even after
+                //# processing a packet of that version from the server.
                 let version = self.handshake.version().original();
                 let header = self.long_header(LongKind::ZeroRtt, dcid, packet_number);
                 LongHeader { version, ..header }.write(&mut writer)
@@ -400,6 +401,9 @@ impl Connection {
                 self.long_header(kind, dcid, packet_number).write(&mut writer)
             }
             PacketKind::Handshake => {
+                // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+                //# Both endpoints MUST send Handshake and 1-RTT packets using the negotiated
+                //# version.
                 self.long_header(LongKind::Handshake, dcid, packet_number).write(&mut writer)
             }
         };

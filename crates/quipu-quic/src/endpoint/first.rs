@@ -167,6 +167,9 @@ impl Endpoint {
 
     /// A client's packet of `version`, which we do not speak, is answered with those that we do.
     fn negotiate_version(&mut self, route: Route, version: Version, dcid: &[u8], scid: &[u8]) {
+        // https://www.rfc-editor.org/rfc/rfc9368#section-2.1
+        //# Clients MUST NOT send Version Negotiation packets and servers MUST ignore all received
+        //# Version Negotiation packets.
         let Some(server) = self.server.as_ref().filter(|_| self.responses.has_room()) else {
             return;
         };
@@ -177,6 +180,9 @@ impl Endpoint {
         // The client's own one would look as if we spoke it.
         let same = u32::from(reserved == version.0);
         let reserved = Version(reserved ^ same << 28);
+        // https://www.rfc-editor.org/rfc/rfc9368#section-2.1
+        //# This packet SHALL include each entry from the server's set of Offered Versions (see
+        //# Section 5) in a Supported Version field.
         let ours = server.config.transport.versions.iter().copied();
         let versions: Vec<Version> = ours.chain([reserved]).collect();
         if let Some(answer) = responses::version_negotiation(&versions, random, dcid, scid) {
@@ -271,6 +277,8 @@ impl Endpoint {
         let Some(server) = &self.server else { return };
         let random = &mut *self.random;
         let token = server.tokens.for_retry(now, route.remote, dcid, source, random);
+        // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+        //# If the server sends a Retry packet, it MUST use the original version.
         if let Some(token) = token
             && let Some(answer) = responses::retry(version, (scid, source), &dcid, &token)
         {

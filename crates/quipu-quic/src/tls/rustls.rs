@@ -312,7 +312,9 @@ impl ClientTls for RustlsClient {
 }
 
 /// True if a client is about to resume a session of another version.
-/// <https://www.rfc-editor.org/rfc/rfc9369#section-5>
+// https://www.rfc-editor.org/rfc/rfc9369#section-5
+//# Clients MUST NOT use a session ticket or token from a QUIC version 1 connection to initiate a
+//# QUIC version 2 connection, and vice versa.
 fn resumes_another_version(connection: &quic::ClientConnection, version: Version) -> bool {
     // Before the handshake, those of the connection whose session is resumed.
     let Some(remembered) = connection.quic_transport_parameters() else { return false };

@@ -37,6 +37,11 @@ impl VersionInformation {
     /// <https://www.rfc-editor.org/rfc/rfc9368#section-4>
     pub(super) fn read(value: &mut Reader<'_>, from: Role) -> Result<Self, ParameterError> {
         let wrong = |reason| Err(ParameterError::VersionInformation(reason));
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# If that leads to a parsing failure (for example, if it is too short or if its length is
+        //# not divisible by four), then the endpoint MUST close the connection; if the connection
+        //# was using QUIC version 1, that connection closure MUST use a transport error of type
+        //# TRANSPORT_PARAMETER_ERROR.
         if value.remaining() < 4 || !value.remaining().is_multiple_of(4) {
             return wrong("expected a length that is a multiple of 4 above 0");
         }
@@ -44,6 +49,9 @@ impl VersionInformation {
         let mut available = SmallVec::new();
         while !value.is_empty() {
             let version = Version(value.u32()?);
+            // https://www.rfc-editor.org/rfc/rfc9368#section-4
+            //# If an endpoint receives a Chosen Version equal to zero, or any Available Version
+            //# equal to zero, it MUST treat it as a parsing failure.
             if version == Version::NEGOTIATION {
                 return wrong("an available version is 0");
             }
@@ -54,6 +62,9 @@ impl VersionInformation {
         if chosen == Version::NEGOTIATION {
             return wrong("the chosen version is 0");
         }
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# If a server receives Version Information where the Chosen Version is not included in
+        //# Available Versions, it MUST treat it as a parsing failure.
         if from.is_client() && !available.contains(&chosen) {
             return wrong("the client's chosen version is not among those available");
         }

@@ -141,6 +141,8 @@ impl ServerOrigin {
             limits: RememberedLimits::of(&parameters),
             early_data: self.config.early_data,
         });
+        // https://www.rfc-editor.org/rfc/rfc9368#section-2.3
+        //# if the server is unable to convert the first flight, it MUST abort the handshake.
         let session = session
             .map_err(|error| TransportError::new(ErrorCode::INTERNAL_ERROR, error.to_string()))?;
         let dcid = dcid.filter(|_| version != original);
@@ -159,11 +161,24 @@ impl ServerOrigin {
         // Servers may complete the handshake even if the Version Information is missing.
         let Some(client) = client else { return Ok(original) };
         // https://www.rfc-editor.org/rfc/rfc9368#section-4
-        // The client's Chosen Version must be the version in use for the connection.
+        //# When the server then processes the client's Version Information, the server MUST
+        //# validate that the client's Chosen Version matches the version in use for the connection.
+        //# If the two differ, the server MUST close the connection with a version negotiation
+        //# error. [...] Subsequently, if the server receives the client's Version Information over
+        //# QUIC version 1 (as indicated by the Version field of the Long Header packets that
+        //# carried the transport parameters) and the client's Chosen Version is not set to
+        //# 0x00000001, the server MUST close the connection with a version negotiation error.
         if client.chosen != original {
             let code = ErrorCode::VERSION_NEGOTIATION_ERROR;
             return Err(TransportError::new(code, "the client chose another version"));
         }
+        // https://www.rfc-editor.org/rfc/rfc9368#section-2.3
+        //# In order to perform compatible version negotiation, the server MUST select one of these
+        //# versions that it (1) supports and (2) knows the client's Chosen Version is compatible
+        //# with.
+        // https://www.rfc-editor.org/rfc/rfc9369#section-4
+        //# Endpoints that support both versions SHOULD support compatible version negotiation to
+        //# avoid a round trip.
         let wanted = version::most_wanted(&self.config, client.available.iter().copied());
         Ok(wanted.unwrap_or(original))
     }

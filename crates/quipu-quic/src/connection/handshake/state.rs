@@ -392,6 +392,9 @@ impl Handshake {
             //# After the client has received and processed an Initial or Retry packet from the
             //# server, it MUST discard any subsequent Retry packets that it receives.
             && !self.has_heard();
+        // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+        //# The client MUST NOT use a different version in the subsequent Initial packet that
+        //# contains the Retry token.
         let version = self.version.original();
         let keys = self.origin.as_ref().filter(|_| fresh)?.initial_keys(version, &source);
         self.keys.replace_initial(version, source, keys);

@@ -15,6 +15,9 @@ pub(super) fn information(
     // https://www.rfc-editor.org/rfc/rfc9368#section-10
     // A reserved version among them keeps peers used to versions that they do not know.
     let reserved = reserved.map(|reserved| Version(reserved.version));
+    // https://www.rfc-editor.org/rfc/rfc9368#section-3
+    //# Note that the version in the Chosen Version field MUST be included in this list to allow the
+    //# client to communicate the Chosen Version's preference.
     config.negotiates_version().then(|| VersionInformation {
         chosen,
         available: config.versions.iter().copied().chain(reserved).collect(),
@@ -80,7 +83,19 @@ impl VersionState {
         let wrong = |reason| Err(TransportError::new(ErrorCode::VERSION_NEGOTIATION_ERROR, reason));
         let Some(server) = server else {
             // https://www.rfc-editor.org/rfc/rfc9368#section-8
-            // A server that speaks nothing but v1 need not know of negotiation.
+            //# if a client is starting a QUIC version 1 connection in response to a received
+            //# Version Negotiation packet and the version_information transport parameter is
+            //# missing from the server's transport parameters, then the client SHALL proceed as if
+            //# the server's transport parameters contained a version_information transport
+            //# parameter with a Chosen Version set to 0x00000001 and an Available Version list
+            //# containing exactly one version set to 0x00000001.
+            // https://www.rfc-editor.org/rfc/rfc9368#section-4
+            //# Clients MUST NOT complete the handshake if they are reacting to a Version
+            //# Negotiation packet and the Version Information is missing, but MAY do so otherwise.
+            // https://www.rfc-editor.org/rfc/rfc9368#section-4
+            //# If a client has reacted to a Version Negotiation packet and the server's Version
+            //# Information was missing, the client MUST close the connection with a version
+            //# negotiation error.
             return if self.present == self.original
                 && (!self.reacted || self.present == Version::V1)
             {
@@ -90,16 +105,34 @@ impl VersionState {
             };
         };
         // Packets of a version that we did not offer are not read, so this one was offered.
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# If a client receives Version Information where the server's Chosen Version was not sent
+        //# by the client as part of its Available Versions, the client MUST close the connection
+        //# with a version negotiation error.
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# clients MUST validate that the server's Chosen Version is equal to the Negotiated
+        //# Version; if they do not match, the client MUST close the connection with a version
+        //# negotiation error.
         if server.chosen != self.present {
             return wrong("the server chose another version than that of its packets");
         }
         if !self.reacted {
             return Ok(());
         }
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# In particular, if the client reacted to a Version Negotiation packet and the server's
+        //# Available Versions field is empty, the client MUST close the connection with a version
+        //# negotiation error.
         if server.available.is_empty() {
             return wrong("the server lists no versions");
         }
         // A list of these must have made us begin again in the same version.
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# If the client received and acted on a Version Negotiation packet, the client MUST
+        //# validate the server's Available Versions field.
+        // https://www.rfc-editor.org/rfc/rfc9368#section-4
+        //# If the client would have selected a different version, the client MUST close the
+        //# connection with a version negotiation error.
         let listed = server.available.iter().copied().chain([self.present]);
         if most_wanted(config, listed) != Some(self.original) {
             return wrong("the server speaks a version that we want more");

@@ -35,7 +35,9 @@ impl Terms {
     }
 
     /// The session behind its terms, if it may be resumed under these.
-    /// <https://www.rfc-editor.org/rfc/rfc9369#section-5>
+    // https://www.rfc-editor.org/rfc/rfc9369#section-5
+    //# Servers MUST validate the originating version of any session ticket or token and not accept
+    //# one issued from a different version.
     fn unbind(&self, bound: &[u8]) -> Option<Vec<u8>> {
         let (version, rest) = bound.split_first_chunk::<4>()?;
         let (limits, session) = rest.split_first_chunk::<{ RememberedLimits::SIZE }>()?;

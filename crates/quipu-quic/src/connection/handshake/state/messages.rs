@@ -45,8 +45,10 @@ impl Handshake {
             };
             if let Some(keys) = initial_keys {
                 // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
-                // All CRYPTO frames go in the negotiated version; what comes in the original one
-                // is read until a Handshake packet comes.
+                //# The server MUST send all CRYPTO frames using the negotiated version.
+                // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+                //# The server MUST NOT discard its original version Initial receive keys until it
+                //# successfully processes a Handshake packet with the negotiated version.
                 self.keys.expect_initial(version, keys);
                 self.keys.change_initial(version);
                 self.version.change(version);

@@ -46,7 +46,7 @@ impl Handshake {
             return if handshaking { Readable::Later } else { Readable::Never };
         }
         // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
-        // Handshake packets of another version than the negotiated one are dropped.
+        //# An endpoint MUST drop packets using any other version.
         match version {
             Some(version) if version != self.version.present() => Readable::Never,
             _ => Readable::Now,
@@ -99,6 +99,9 @@ impl Handshake {
             && self.origin.is_some()
         {
             session.change_version(version)?;
+            // https://www.rfc-editor.org/rfc/rfc9369#section-4.1
+            //# Once the client has learned the negotiated version, it SHOULD send subsequent
+            //# Initial packets using that version.
             self.keys.change_initial(version);
             self.version.change(version);
         }
