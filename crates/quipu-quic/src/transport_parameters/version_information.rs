@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use super::ParameterError;
 use crate::wire::{NoSpace, Reader, Version, Writer};
 
-/// The most versions of a peer that are looked at: our choice, so that a long list costs nothing.
-/// Those behind them are not among what it speaks.
+/// The most versions of a peer that are kept: our choice, so that a long list costs nothing. Of those
+/// behind them, only the chosen one and those that we speak are kept.
 const MAX_VERSIONS: usize = 32;
 
 /// The versions of an endpoint.
@@ -46,7 +46,7 @@ impl VersionInformation {
             return wrong("expected a length that is a multiple of 4 above 0");
         }
         let chosen = Version(value.u32()?);
-        let mut available = SmallVec::new();
+        let mut available = SmallVec::<[Version; 4]>::new();
         while !value.is_empty() {
             let version = Version(value.u32()?);
             // https://www.rfc-editor.org/rfc/rfc9368#section-4
@@ -55,7 +55,8 @@ impl VersionInformation {
             if version == Version::NEGOTIATION {
                 return wrong("an available version is 0");
             }
-            if available.len() < MAX_VERSIONS {
+            let matters = version == chosen || version.is_known();
+            if available.len() < MAX_VERSIONS || matters && !available.contains(&version) {
                 available.push(version);
             }
         }
